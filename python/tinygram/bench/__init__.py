@@ -1,0 +1,4 @@
+"""The bench: measures every way of sending small messages over TCP, side by side.
+
+It may import the library (`tinygram`); the library never imports it.
+"""

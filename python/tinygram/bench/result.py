@@ -1,0 +1,145 @@
+"""The result file: one JSON document that every report is rebuilt from.
+
+Laws: values are frozen; units are in the names; `runs` is raw and immutable, `summaries` and
+`verdicts` are derived from it; a failed run stays in the file and says why it failed. A histogram
+is the standard HDR V2 compressed form in base64, in nanoseconds, 3 significant digits.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+SCHEMA_VERSION = 1
+
+Parameter = int | float | str | None
+
+
+class Value(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Base of every value in a result file."""
+
+
+class MessageBytes(Value, frozen=True):
+    """Message sizes, uniform from `min` to `max`, both included, in bytes."""
+
+    min: int
+    max: int
+
+
+class Case(Value, frozen=True):
+    """One point: workload × runtime × implementation × strategy × link × parameters.
+
+    `rate_per_s`, `arrival` and `burst` are null where the case runs flat out.
+    """
+
+    case_id: str
+    workload: str
+    runtime: str
+    implementation: str
+    strategy: str
+    link: str
+    message_bytes: MessageBytes
+    rate_per_s: float | None
+    arrival: str | None
+    burst: int | None
+    producers: int
+    connections: int
+    placement: str
+    parameters: dict[str, Parameter]
+
+    @property
+    def is_flat_out(self) -> bool:
+        """Whether messages are sent as fast as the sender can."""
+        return self.rate_per_s is None
+
+
+class Unavailable(Value, frozen=True):
+    """A case that was asked for and cannot run here, and why."""
+
+    case: Case
+    reason: str
+
+
+class Plan(Value, frozen=True):
+    """What is to be run: every case once in each round, each round in its own seeded order."""
+
+    cases: tuple[Case, ...]
+    rounds: int
+    seed: int
+    unavailable: tuple[Unavailable, ...] = ()
+
+
+class Warning(Value, frozen=True):
+    """Something that a reader of the figure must know.
+
+    `figures` are the prefixes of the figures that get no verdict because of it; empty: none.
+    """
+
+    code: str
+    message: str
+    figures: tuple[str, ...] = ()
+
+
+class Run(Value, frozen=True):
+    """What one case produced in one round. `failure` is null where the run succeeded.
+
+    `counters` are raw whole numbers, the unit last in the name; null: not known here.
+    """
+
+    case_id: str
+    round: int
+    counters: dict[str, int | None]
+    histograms: dict[str, str]
+    warnings: tuple[Warning, ...] = ()
+    failure: str | None = None
+
+
+class Figure(Value, frozen=True):
+    """A median over the rounds and the ends of its order-statistic interval."""
+
+    median: float
+    low: float
+    high: float
+
+
+class Summary(Value, frozen=True):
+    """The statistics over the rounds of one case.
+
+    `figures`: name → figure, null where it cannot be said. `confidence`: how often an interval
+    `low … high` from this many rounds covers the true median (0.984 for seven rounds).
+    """
+
+    case: Case
+    rounds: int
+    failed_rounds: int
+    confidence: float
+    figures: dict[str, Figure | None]
+    warnings: tuple[Warning, ...] = ()
+
+
+class Verdict(Value, frozen=True):
+    """How one figure of a case compares with a baseline's, round by round.
+
+    `ratio` is case ÷ baseline; null where fewer than one round has both. `reason` says why a
+    verdict is `cannot_say`.
+    """
+
+    baseline_case_id: str
+    case_id: str
+    figure: str
+    ratio: Figure | None
+    verdict: Literal["faster", "slower", "no_difference_shown", "cannot_say"]
+    reason: str | None = None
+
+
+class Result(Value, frozen=True):
+    """The whole file."""
+
+    schema_version: int
+    command: tuple[str, ...]
+    environment: dict[str, Any]
+    plan: Plan
+    runs: tuple[Run, ...]
+    summaries: tuple[Summary, ...]
+    verdicts: tuple[Verdict, ...]
