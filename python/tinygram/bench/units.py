@@ -1,0 +1,132 @@
+"""Quantities as people write them on the command line: `10us`, `1..500`, `64KiB`, `10k`.
+
+Durations become whole nanoseconds, sizes whole bytes, rates messages per second. Arithmetic is in
+fractions, so that `0.1us` is exactly 100 ns.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from tinygram.bench.errors import UsageError
+from tinygram.bench.result import MessageBytes
+
+MAX_MESSAGE_BYTES = 1 << 30
+
+_NS_PER_UNIT = {
+    "ns": 1,
+    "us": 1_000,
+    "ms": 1_000_000,
+    "s": 1_000_000_000,
+    "min": 60_000_000_000,
+    "h": 3_600_000_000_000,
+}
+_BYTES_PER_UNIT = {
+    "": 1,
+    "B": 1,
+    "kB": 1_000,
+    "KB": 1_000,
+    "MB": 1_000_000,
+    "GB": 1_000_000_000,
+    "KiB": 1 << 10,
+    "MiB": 1 << 20,
+    "GiB": 1 << 30,
+}
+_MESSAGES_PER_UNIT = {"": 1, "k": 1_000, "M": 1_000_000}
+
+# Twenty digits are more than any quantity here needs; without a limit int() itself would refuse.
+_QUANTITY = re.compile(r"(?P<number>[0-9]{1,20}(?:\.[0-9]{1,20})?) ?(?P<unit>[a-zA-Zµ]*)", re.ASCII)
+
+_DURATION_HELP = f"write a number and a unit ({', '.join(_NS_PER_UNIT)}), for example 10us"
+_SIZE_HELP = "write bytes, or a number with B, kB, MB, GB, KiB, MiB or GiB, for example 64KiB"
+_RATE_HELP = "write messages per second, k and M allowed, for example 1000 or 10k"
+
+
+def parse_duration_ns(text: str) -> int:
+    """Read a duration above zero, such as `10us`, in nanoseconds.
+
+    Raises UsageError when the unit is missing or unknown, or when it is no whole number of
+    nanoseconds above 0.
+    """
+    fault = f"{text!r} is no duration: {_DURATION_HELP}"
+    number, unit = _quantity(text, fault)
+    if not unit:
+        raise UsageError(f"the duration {text!r} has no unit: {_DURATION_HELP}")
+    if unit == "µs":
+        unit = "us"
+    if unit not in _NS_PER_UNIT:
+        raise UsageError(f"the duration {text!r} has an unknown unit {unit!r}: {_DURATION_HELP}")
+    return _whole_above_zero(number * _NS_PER_UNIT[unit], text, "a whole number of ns above 0")
+
+
+def format_duration_ns(duration_ns: int) -> str:
+    """Write a duration in the largest unit that leaves a whole number: 10_000 → `10us`.
+
+    The inverse of `parse_duration_ns`; the one text by which a duration is known in case names.
+    """
+    for unit in ("s", "ms", "us"):
+        if duration_ns and duration_ns % _NS_PER_UNIT[unit] == 0:
+            return f"{duration_ns // _NS_PER_UNIT[unit]}{unit}"
+    return f"{duration_ns}ns"
+
+
+def parse_bytes(text: str) -> int:
+    """Read a size above zero, such as `256KiB`, in bytes. Raises UsageError."""
+    number, unit = _quantity(text, f"{text!r} is no size: {_SIZE_HELP}")
+    if unit not in _BYTES_PER_UNIT:
+        raise UsageError(f"the size {text!r} has an unknown unit {unit!r}: {_SIZE_HELP}")
+    return _whole_above_zero(
+        number * _BYTES_PER_UNIT[unit], text, "a whole number of bytes above 0"
+    )
+
+
+def parse_message_bytes(text: str) -> MessageBytes:
+    """Read message sizes: one (`100`, `64KiB`) or a range with both ends included (`1..500`).
+
+    Raises UsageError for sizes below 1 byte or above 1 GiB, and for reversed ranges.
+    """
+    low_text, dots, high_text = text.partition("..")
+    low = _message_size(low_text, text)
+    high = _message_size(high_text, text) if dots else low
+    if low > high:
+        raise UsageError(
+            f"the sizes {text!r} are reversed: write the smaller first, {high_text}..{low_text}"
+        )
+    return MessageBytes(min=low, max=high)
+
+
+def parse_rate(text: str) -> float:
+    """Read a message rate above zero, such as `1000` or `10k`, per second. Raises UsageError."""
+    number, unit = _quantity(text, f"{text!r} is no rate: {_RATE_HELP}")
+    if unit not in _MESSAGES_PER_UNIT:
+        raise UsageError(f"the rate {text!r} has an unknown unit {unit!r}: {_RATE_HELP}")
+    rate_per_s = float(number * _MESSAGES_PER_UNIT[unit])
+    if rate_per_s <= 0:
+        raise UsageError(f"the rate {text!r} is not above 0: {_RATE_HELP}")
+    return rate_per_s
+
+
+def _message_size(text: str, whole: str) -> int:
+    try:
+        size = parse_bytes(text)
+    except UsageError as error:
+        if text == whole:
+            raise
+        raise UsageError(f"in the sizes {whole!r}: {error}") from error
+    if size > MAX_MESSAGE_BYTES:
+        raise UsageError(f"the size {text!r} is above 1 GiB: messages have 1 B to 1 GiB")
+    return size
+
+
+def _quantity(text: str, fault: str) -> tuple[Fraction, str]:
+    match = _QUANTITY.fullmatch(text.strip())
+    if match is None:
+        raise UsageError(fault)
+    return Fraction(match["number"]), match["unit"]
+
+
+def _whole_above_zero(number: Fraction, text: str, wanted: str) -> int:
+    if number <= 0 or number != int(number):
+        raise UsageError(f"{text!r} is not {wanted}")
+    return int(number)
