@@ -1,0 +1,18 @@
+"""What the command's exit status says; scripts rely on it."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """Every status that `tinygram` exits with."""
+
+    OK = 0
+    RUN_FAILED = 1
+    USAGE = 2
+    """Bad usage, unreadable input, unwritable output, or not permitted here."""
+    REGRESSION = 3
+    INCONCLUSIVE = 4
+    INTERRUPTED = 130
+    """Ctrl-C; finished runs are saved."""
