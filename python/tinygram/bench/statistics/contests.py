@@ -1,0 +1,52 @@
+"""Contests: which strategy came first on each runtime under each load.
+
+The winner is picked on the very rounds that it is judged by, so being first proves nothing: what
+counts is the paired verdict against the runner-up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tinygram.bench.result import Case, Figure, Summary
+from tinygram.bench.statistics.figures import is_higher_better
+from tinygram.bench.statistics.loads import Load, is_limit
+
+FLAT_OUT_FIGURES = ("throughput_per_s",)
+PACED_FIGURES = ("latency_p50_us", "latency_p99_us", "cpu_s_per_million")
+
+
+@dataclass(frozen=True)
+class Contest:
+    """The cases of one runtime under one load, the best first; those without a figure left out."""
+
+    load: Load
+    runtime: str
+    figure: str
+    ranked: tuple[Case, ...]
+
+
+def compared_figures(load: Load) -> tuple[str, ...]:
+    """The figures that verdicts are given on; the first is the one that contests are won by."""
+    return FLAT_OUT_FIGURES if load.is_flat_out else PACED_FIGURES
+
+
+def contests_of(summaries: Sequence[Summary]) -> tuple[Contest, ...]:
+    """A contest per load and runtime, in order of first appearance, the limit rows left out."""
+    groups: dict[tuple[Load, str], list[Summary]] = {}
+    for summary in summaries:
+        if not is_limit(summary.case):
+            key = (Load.of(summary.case), summary.case.runtime)
+            groups.setdefault(key, []).append(summary)
+    return tuple(_contest(load, runtime, group) for (load, runtime), group in groups.items())
+
+
+def _contest(load: Load, runtime: str, summaries: Sequence[Summary]) -> Contest:
+    figure = compared_figures(load)[0]
+    measured = [(found, each.case) for each in summaries if (found := each.figures.get(figure))]
+
+    def rank(entry: tuple[Figure, Case]) -> float:
+        return -entry[0].median if is_higher_better(figure) else entry[0].median
+
+    return Contest(load, runtime, figure, tuple(case for _, case in sorted(measured, key=rank)))

@@ -1,0 +1,103 @@
+"""Verdicts: how a case compares with a baseline, round by round.
+
+The two values of a ratio come from the same round, minutes apart at most, so that what drifts over
+the experiment (heat, neighbours) cancels out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
+
+from tinygram.bench.result import Case, Figure, Plan, Run, Summary, Verdict
+from tinygram.bench.statistics.contests import compared_figures, contests_of
+from tinygram.bench.statistics.figures import is_higher_better
+from tinygram.bench.statistics.intervals import figure_of
+from tinygram.bench.statistics.loads import Load, is_base, is_limit, way_of
+from tinygram.bench.statistics.samples import Sample, samples_of
+
+MIN_PAIRED_ROUNDS = 6
+
+
+def compare(plan: Plan, summaries: Sequence[Summary], runs: Sequence[Run]) -> tuple[Verdict, ...]:
+    """Every verdict, none twice: cases with `nodelay` of their own runtime and implementation, with
+    `loop/nodelay` by hand, and each runtime's winner with its runner-up.
+
+    `summaries` are those of `summarise(plan, runs)`. Raises what `samples_of` raises.
+    """
+    samples = samples_of(plan, runs)
+    summary_of = {summary.case.case_id: summary for summary in summaries}
+    pairs = dict.fromkeys((*_baseline_pairs(plan.cases), *_runner_up_pairs(summaries)))
+    cases = {case.case_id: case for case in plan.cases}
+    return tuple(
+        _verdict(figure, (summary_of[baseline], samples[baseline]), (summary_of[id_], samples[id_]))
+        for baseline, id_ in pairs
+        for figure in compared_figures(Load.of(cases[id_]))
+    )
+
+
+def paired_ratios(baseline: Mapping[int, float], case: Mapping[int, float]) -> tuple[float, ...]:
+    """case ÷ baseline of each round that has both, in round order; rounds of 0 are left out."""
+    return tuple(case[each] / baseline[each] for each in case if baseline.get(each))
+
+
+def judge(ratio: Figure, figure: str) -> Literal["faster", "slower", "no_difference_shown"]:
+    """What a ratio case ÷ baseline says, when its interval may be trusted."""
+    if ratio.low <= 1 <= ratio.high:
+        return "no_difference_shown"
+    return "faster" if (ratio.low > 1) == is_higher_better(figure) else "slower"
+
+
+def _baseline_pairs(cases: Sequence[Case]) -> Iterator[tuple[str, str]]:
+    """(baseline, case): `nodelay` of the same kind first, then `loop/nodelay` by hand."""
+    contestants = [case for case in cases if not is_limit(case)]
+    own_nodelay = {_kind(case): case for case in contestants if case.strategy == "nodelay"}
+    bases = {Load.of(case): case for case in contestants if is_base(case)}
+    for case in contestants:
+        for baseline in (own_nodelay.get(_kind(case)), bases.get(Load.of(case))):
+            if baseline is not None and baseline is not case:
+                yield baseline.case_id, case.case_id
+
+
+def _kind(case: Case) -> tuple[Load, str, str]:
+    return Load.of(case), case.runtime, case.implementation
+
+
+def _runner_up_pairs(summaries: Sequence[Summary]) -> Iterator[tuple[str, str]]:
+    for contest in contests_of(summaries):
+        if len(contest.ranked) >= 2:
+            winner, runner_up = contest.ranked[:2]
+            yield runner_up.case_id, winner.case_id
+
+
+def _verdict(
+    figure: str, baseline: tuple[Summary, Sample], case: tuple[Summary, Sample]
+) -> Verdict:
+    ratios = paired_ratios(baseline[1].values(figure), case[1].values(figure))
+    ratio = figure_of(ratios) if ratios else None
+    reason = _doubt(figure, (baseline[0], case[0]), len(ratios))
+    return Verdict(
+        baseline_case_id=baseline[0].case.case_id,
+        case_id=case[0].case.case_id,
+        figure=figure,
+        ratio=ratio,
+        verdict="cannot_say" if reason or ratio is None else judge(ratio, figure),
+        reason=reason,
+    )
+
+
+def _doubt(figure: str, summaries: Sequence[Summary], paired_rounds: int) -> str | None:
+    """Why no verdict can be given, in words; None where one can."""
+    for summary in summaries:
+        if not summary.rounds:
+            return f"{way_of(summary.case)} has no good round"
+        if summary.figures.get(figure) is None:
+            return f"{way_of(summary.case)} has no {figure}: not known, or too few samples"
+    if paired_rounds < MIN_PAIRED_ROUNDS:
+        rounds = "1 round has" if paired_rounds == 1 else f"{paired_rounds} rounds have"
+        return f"{rounds} both, and {MIN_PAIRED_ROUNDS} are needed"
+    for summary in summaries:
+        for warning in summary.warnings:
+            if any(figure.startswith(prefix) for prefix in warning.figures):
+                return f"{way_of(summary.case)}: {warning.message}"
+    return None

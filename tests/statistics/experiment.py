@@ -1,0 +1,118 @@
+"""Builds small experiments out of the figures that they are to show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+from hypothesis import settings
+
+from tinygram._native import Histogram
+from tinygram.bench.result import (
+    SCHEMA_VERSION,
+    Case,
+    MessageBytes,
+    Plan,
+    Result,
+    Run,
+    Unavailable,
+    Warning,
+)
+from tinygram.bench.statistics import compare, summarise
+
+MESSAGES = 10_000
+deterministic = settings(derandomize=True, deadline=None, database=None)
+
+
+def way(text: str, rate_per_s: float | None = None) -> Case:
+    """The case of `runtime/strategy`, or of `runtime/implementation/strategy`."""
+    runtime, *implementation, strategy = text.split("/")
+    is_paced = rate_per_s is not None
+    return Case(
+        case_id=f"{text} {rate_per_s or 'flat'}",
+        workload="stream",
+        runtime=runtime,
+        implementation=implementation[0] if implementation else "stdlib",
+        strategy=strategy,
+        link="loopback",
+        message_bytes=MessageBytes(1, 500),
+        rate_per_s=rate_per_s,
+        arrival="constant" if is_paced else None,
+        burst=1 if is_paced else None,
+        producers=1,
+        connections=1,
+        placement="apart",
+        parameters={},
+    )
+
+
+def histogram(values_ns: Iterable[int]) -> str:
+    made = Histogram()
+    for value_ns in values_ns:
+        made.record(value_ns)
+    return made.to_base64()
+
+
+def flat_out_run(case: Case, number: int, throughput_per_s: float) -> Run:
+    counters: dict[str, int | None] = {
+        "messages": MESSAGES,
+        "bytes": MESSAGES * 250,
+        "writes": MESSAGES // 10,
+        "reads": 500,
+        "run_time_ns": round(MESSAGES / throughput_per_s * 1e9),
+    }
+    return Run(case.case_id, number, counters, {})
+
+
+def paced_run(case: Case, number: int, latency_us: float, samples: int = 200) -> Run:
+    counters: dict[str, int | None] = {"messages": MESSAGES, "writes": MESSAGES, "cpu_ns": 10**8}
+    latency = histogram([round(latency_us * 1_000)] * samples)
+    return Run(case.case_id, number, counters, {"latency_ns": latency})
+
+
+def flat_out(throughputs: Mapping[str, Sequence[float]]) -> tuple[Plan, tuple[Run, ...]]:
+    """way → messages/s of each round."""
+    cases = {text: way(text) for text in throughputs}
+    runs = [
+        flat_out_run(cases[text], number, value)
+        for text, values in throughputs.items()
+        for number, value in enumerate(values)
+    ]
+    return plan_of(cases.values(), runs), tuple(runs)
+
+
+def paced(latencies_us: Mapping[str, Sequence[float]]) -> tuple[Plan, tuple[Run, ...]]:
+    """way → the latency of every message of each round, at 1,000/s."""
+    cases = {text: way(text, 1_000) for text in latencies_us}
+    runs = [
+        paced_run(cases[text], number, value)
+        for text, values in latencies_us.items()
+        for number, value in enumerate(values)
+    ]
+    return plan_of(cases.values(), runs), tuple(runs)
+
+
+def plan_of(cases: Iterable[Case], runs: Iterable[Run]) -> Plan:
+    return Plan(tuple(cases), rounds=max((run.round for run in runs), default=0) + 1, seed=1)
+
+
+def result_of(plan: Plan, runs: Sequence[Run], unavailable: tuple[Unavailable, ...] = ()) -> Result:
+    plan = msgspec.structs.replace(plan, unavailable=unavailable)
+    summaries = summarise(plan, runs)
+    return Result(
+        schema_version=SCHEMA_VERSION,
+        command=("tinygram", "stream"),
+        environment={},
+        plan=plan,
+        runs=tuple(runs),
+        summaries=summaries,
+        verdicts=compare(plan, summaries, runs),
+    )
+
+
+def failed(run: Run, failure: str = "connection reset") -> Run:
+    return Run(run.case_id, run.round, {}, {}, failure=failure)
+
+
+def warned(run: Run, *warnings: Warning) -> Run:
+    return msgspec.structs.replace(run, warnings=warnings)

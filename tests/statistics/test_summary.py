@@ -1,0 +1,134 @@
+"""Summaries: the median over the good rounds, how sure it is, and what to know about it."""
+
+from __future__ import annotations
+
+import pytest
+from tests.statistics.experiment import (
+    failed,
+    flat_out,
+    flat_out_run,
+    histogram,
+    paced,
+    paced_run,
+    plan_of,
+    warned,
+    way,
+)
+
+from tinygram.bench.result import Figure, Run, Warning
+from tinygram.bench.statistics import summarise
+
+SEVEN = [100e3, 110e3, 90e3, 105e3, 95e3, 102e3, 98e3]
+
+
+def figure(of: Figure | None) -> Figure:
+    assert of is not None
+    return of
+
+
+def test_a_figure_is_the_median_and_interval_of_the_rounds() -> None:
+    (summary,) = summarise(*flat_out({"loop/nodelay": SEVEN}))
+    found = figure(summary.figures["throughput_per_s"])
+    assert (summary.rounds, summary.failed_rounds, summary.confidence) == (7, 0, 0.984375)
+    assert found.median == pytest.approx(100e3, rel=1e-6)
+    assert (found.low, found.high) == pytest.approx((90e3, 110e3), rel=1e-6)
+    assert figure(summary.figures["messages_per_write"]) == Figure(10, 10, 10)
+
+
+def test_one_round_is_a_figure_without_confidence() -> None:
+    (summary,) = summarise(*flat_out({"loop/nodelay": [100e3]}))
+    found = figure(summary.figures["throughput_per_s"])
+    assert found.low == found.median == found.high
+    assert summary.confidence == 0
+
+
+def test_failed_rounds_are_counted_and_left_out() -> None:
+    plan, runs = flat_out({"loop/nodelay": SEVEN})
+    (summary,) = summarise(plan, [*(failed(run) for run in runs[:3]), *runs[3:]])
+    assert (summary.rounds, summary.failed_rounds, summary.confidence) == (4, 3, 0.875)
+    assert figure(summary.figures["throughput_per_s"]).high == pytest.approx(105e3, rel=1e-6)
+
+
+def test_a_case_that_never_ran_has_a_summary_without_figures() -> None:
+    plan, _ = flat_out({"loop/nodelay": SEVEN})
+    (summary,) = summarise(plan, [])
+    assert (summary.rounds, summary.failed_rounds, summary.confidence) == (0, 0, 0)
+    assert set(summary.figures.values()) == {None}
+
+
+def test_summaries_keep_the_plans_order_whatever_the_runs_order() -> None:
+    plan, runs = flat_out({"loop/nodelay": SEVEN, "asyncio/nagle": SEVEN, "loop/cork": SEVEN})
+    assert [each.case for each in summarise(plan, runs[::-1])] == list(plan.cases)
+    assert summarise(plan, runs[::-1]) == summarise(plan, runs)
+
+
+def test_a_percentile_is_null_until_the_pooled_samples_support_it() -> None:
+    case = way("loop/nodelay", 1_000)
+    enough = [paced_run(case, number, 40, samples=200) for number in range(5)]
+    scarce = [*enough[:4], paced_run(case, 4, 40, samples=199)]
+    plan = plan_of([case], enough)
+    assert summarise(plan, enough)[0].figures["latency_p99_us"] is not None
+    assert summarise(plan, scarce)[0].figures["latency_p99_us"] is None
+    assert summarise(plan, scarce)[0].figures["latency_p50_us"] is not None
+    assert summarise(plan, enough)[0].figures["latency_p99_9_us"] is None
+
+
+def test_samples_of_failed_rounds_support_nothing() -> None:
+    case = way("loop/nodelay", 1_000)
+    runs = [paced_run(case, number, 40, samples=200) for number in range(5)]
+    plan = plan_of([case], runs)
+    assert summarise(plan, [*runs[:4], failed(runs[4])])[0].figures["latency_p99_us"] is None
+
+
+def test_a_counter_that_one_round_lacks_makes_no_figure() -> None:
+    plan, runs = flat_out({"loop/nodelay": SEVEN})
+    without = Run(runs[0].case_id, 0, {**runs[0].counters, "writes": None}, {})
+    (summary,) = summarise(plan, [without, *runs[1:]])
+    assert summary.figures["messages_per_write"] is None
+    assert summary.figures["throughput_per_s"] is not None
+
+
+def test_the_same_warning_is_kept_once_with_its_rounds() -> None:
+    plan, runs = flat_out({"loop/nodelay": SEVEN})
+    first = Warning("behind", "3 % behind", ("latency_",))
+    second = Warning("behind", "4 % behind", ("throughput",))
+    marked = [warned(runs[0], first), warned(runs[1], second, second), *runs[2:]]
+    (summary,) = summarise(plan, marked)
+    assert summary.warnings == (
+        Warning("behind", "3 % behind (in 2 of 7 rounds)", ("latency_", "throughput")),
+    )
+
+
+def test_two_modes_are_a_warning_on_their_figure() -> None:
+    case = way("loop/nodelay", 1_000)
+    latencies = [13, 51, 13, 51, 13, 51, 13]
+    runs = [paced_run(case, number, us) for number, us in enumerate(latencies)]
+    (summary,) = summarise(plan_of([case], runs), runs)
+    modes = {each.figures: each.message for each in summary.warnings if each.code == "two_modes"}
+    assert modes["latency_p50_us",] == "latency_p50_us has two modes: 4 near 13, 3 near 51"
+    assert not any("cpu_s_per_million" in figures for figures in modes)
+
+
+def _with_pacing_error(run: Run, error_us: float) -> Run:
+    error = histogram([round(error_us * 1_000)] * 200)
+    return Run(run.case_id, run.round, run.counters, {**run.histograms, "pacing_error_ns": error})
+
+
+@pytest.mark.parametrize(("error_us", "is_warned"), [(9, False), (12, True)])
+def test_a_pacer_late_by_over_a_quarter_of_the_latency_is_a_warning(
+    error_us: float, is_warned: bool
+) -> None:
+    plan, runs = paced({"loop/nodelay": [40] * 7})
+    (summary,) = summarise(plan, [_with_pacing_error(run, error_us) for run in runs])
+    found = [warning for warning in summary.warnings if warning.code == "pacing_error"]
+    assert bool(found) == is_warned
+    if found:
+        assert {"latency_p50", "latency_p99"} <= set(found[0].figures)
+
+
+def test_runs_that_the_plan_does_not_know_are_an_error() -> None:
+    plan, runs = flat_out({"loop/nodelay": SEVEN})
+    with pytest.raises(ValueError, match="the plan lacks"):
+        summarise(plan, [flat_out_run(way("loop/cork"), 0, 1e5)])
+    with pytest.raises(ValueError, match="two runs"):
+        summarise(plan, [*runs, runs[0]])
