@@ -1,11 +1,17 @@
-"""The native module: thin classes over crates/core and crates/net, primitives in and out."""
+"""The native module: thin classes over crates/core and crates/net, primitives in and out.
+
+Times are CLOCK_MONOTONIC in nanoseconds. Calls that may block or run long release the GIL.
+"""
+
+from typing import final
 
 __version__: str
 
+@final
 class Histogram:
     """An HDR histogram of nanoseconds with 3 significant digits (http://hdrhistogram.org)."""
 
-    def __init__(self) -> None: ...
+    def __new__(cls) -> Histogram: ...
     @staticmethod
     def from_base64(text: str) -> Histogram:
         """Read the standard V2 (compressed) base64 form; ValueError when it is not one."""
@@ -30,3 +36,179 @@ class Histogram:
     def max_ns(self) -> int: ...
     @property
     def mean_ns(self) -> float: ...
+
+@final
+class MessagePool:
+    """The seeded messages of every stream, repeated without end (crates/core, pool.rs)."""
+
+    def __new__(cls, seed: int, min_bytes: int, max_bytes: int) -> MessagePool:
+        """ValueError unless 1 ≤ min_bytes ≤ max_bytes ≤ 1 GiB."""
+
+    def messages(self) -> list[bytes]:
+        """The pool's messages, in the stream's order."""
+
+    def stream_bytes(self, count: int) -> int:
+        """The bytes of the stream's first `count` messages."""
+
+    @property
+    def message_count(self) -> int: ...
+
+@final
+class StreamCheck:
+    """Compares a stream, as it arrives, with the first `messages` messages of a pool."""
+
+    def __new__(cls, pool: MessagePool, messages: int) -> StreamCheck: ...
+    def push(self, chunk: bytes) -> None:
+        """Compare the next bytes; ValueError names the offset of the first wrong one."""
+
+    def finish(self) -> None:
+        """The stream has ended; ValueError unless every byte arrived."""
+
+    @property
+    def received_bytes(self) -> int: ...
+    @property
+    def expected_bytes(self) -> int: ...
+
+def match_flat_out(
+    notes: bytes, pool: MessagePool, hand_overs: list[tuple[int, int]]
+) -> tuple[Histogram, int]:
+    """Match sampled messages, (index in the stream, hand-over ns), to a receiver's notes.
+
+    Returns the histogram of hand-over to receipt and the last sampled message's receipt in ns.
+    ValueError: notes that are cut off or go backwards, a message that no note reaches, or one
+    received before it was handed over.
+    """
+
+def match_paced(
+    notes: bytes,
+    pool: MessagePool,
+    first_message: int,
+    start_ns: int,
+    rate_per_s: float,
+    arrival: str,
+    burst: int,
+    duration_ns: int,
+    seed: int,
+) -> tuple[Histogram, int]:
+    """Match every message of a schedule to a receiver's notes, from its intended send time.
+
+    Returns the histogram of intended time to receipt and the last receipt in ns. ValueError as
+    for `match_flat_out`, and for a schedule that cannot be made.
+    """
+
+def scheduled_messages(
+    rate_per_s: float, arrival: str, burst: int, duration_ns: int, seed: int
+) -> int:
+    """How many messages a schedule holds; ValueError when it cannot be made."""
+
+@final
+class Pacer:
+    """Says which messages of a schedule are due: never early, everything that is due.
+
+    Ranges are (first, one past the last) of the schedule's messages, empty when equal.
+    """
+
+    def __new__(
+        cls,
+        rate_per_s: float,
+        arrival: str,
+        burst: int,
+        duration_ns: int,
+        seed: int,
+        start_ns: int,
+    ) -> Pacer:
+        """ValueError when the schedule cannot be made."""
+
+    def wait(self, until_ns: int | None = None) -> tuple[int, int]:
+        """Block until something is due, or until `until_ns`."""
+
+    def take_due(self) -> tuple[int, int]:
+        """Release what is due now, without waiting."""
+
+    def timer_fd(self) -> int:
+        """A timerfd for an event loop: readable when `on_timer` should be called."""
+
+    def arm(self) -> bool:
+        """Set the timer for the next due time; False when all are released."""
+
+    def on_timer(self) -> tuple[int, int]:
+        """The timer is readable: wait out the rest (at most 100 µs) and release what is due."""
+
+    def errors(self) -> Histogram:
+        """Due to released, one value for each message."""
+
+    @property
+    def is_finished(self) -> bool: ...
+    @property
+    def releases(self) -> int:
+        """Wake-ups that released something."""
+
+    @property
+    def last_error_ns(self) -> int: ...
+    @property
+    def spun_ns(self) -> int:
+        """Time spent spinning: the bench's own CPU time, not the sender's."""
+
+@final
+class Receiver:
+    """Waits for one connection on a fresh port of 127.0.0.1 and reads it to its end."""
+
+    def __new__(cls) -> Receiver:
+        """OSError when no port is to be had."""
+
+    @property
+    def port(self) -> int: ...
+    def receive(
+        self, check: StreamCheck, messages: int, buffer_bytes: int, compares: bool = True
+    ) -> list[tuple[str, int]]:
+        """Read the whole stream, `buffer_bytes` at most in a read; named counters.
+
+        `messages` sizes the notes' memory. OSError: the connection failed, or what arrived is not
+        what was sent. RuntimeError at a second call.
+        """
+
+    def notes(self) -> bytes:
+        """A note for each read: pairs of little-endian u64 (bytes so far, ns)."""
+
+def send_flat_out(
+    fd: int, pool: MessagePool, first: int, last: int, max_bytes: int | None = None
+) -> list[int]:
+    """Send messages first … last−1 on a blocking socket; the time of every 64th hand-over, ns.
+
+    A write for each message, or with `max_bytes` for what gathers to so many bytes. OSError.
+    """
+
+def send_paced(
+    fd: int, pool: MessagePool, first: int, pacer: Pacer, max_bytes: int | None = None
+) -> None:
+    """Send what the pacer releases, from message `first` on. OSError."""
+
+def die_with_parent(parent_pid: int) -> None:
+    """Be killed when the parent dies; OSError when it already has."""
+
+def set_process_name(name: str) -> None:
+    """Name this process, as ps and pgrep show it (15 bytes are kept)."""
+
+def create_network_namespace() -> tuple[int, int]:
+    """Make a network namespace whose loopback is up: descriptors of (ours, the new one).
+
+    The caller stays where it is. OSError (EPERM) without CAP_SYS_ADMIN.
+    """
+
+def enter_network_namespace(fd: int) -> None:
+    """Move the calling thread into a namespace; processes that it starts are born there."""
+
+def count_writes_library() -> bytes:
+    """The shared library that counts a process's writes when it is preloaded."""
+
+def watch_writes(fd: int) -> bool:
+    """Count the writes to `fd` from now on; False where the library is not preloaded."""
+
+def write_counts() -> tuple[int, int, int] | None:
+    """(writes, bytes, calls that found the buffer full) so far; None where not preloaded."""
+
+def send_queue_bytes(fd: int) -> int:
+    """Bytes in a TCP socket's send queue, not sent or not acknowledged (SIOCOUTQ). OSError."""
+
+def tcp_info(fd: int) -> list[tuple[str, int]]:
+    """Named fields of TCP_INFO, units in the names. OSError when `fd` is no TCP socket."""

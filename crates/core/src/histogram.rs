@@ -1,0 +1,165 @@
+use base64::{Engine, prelude::BASE64_STANDARD};
+use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
+use thiserror::Error;
+
+/// Values above one hour count as one hour, in nanoseconds.
+const MAX_NS: u64 = 3_600_000_000_000;
+/// Longer texts are refused before anything is decoded: a full histogram is below 400 kB.
+const MAX_TEXT_BYTES: usize = 4 << 20;
+
+/// Why a text is no histogram.
+#[derive(Debug, Error)]
+#[error("not an HDR histogram in V2 compressed base64 form: {0}")]
+pub struct HistogramError(String);
+
+/// An HDR histogram of nanoseconds with 3 significant digits (<http://hdrhistogram.org>).
+#[derive(Clone, Debug)]
+pub struct Histogram {
+    inner: hdrhistogram::Histogram<u64>,
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Histogram {
+    /// An empty histogram.
+    pub fn new() -> Self {
+        let inner = hdrhistogram::Histogram::new_with_bounds(1, MAX_NS, 3);
+        Self {
+            inner: inner.expect("the bounds are valid"),
+        }
+    }
+
+    /// Add one value in nanoseconds; values above one hour count as one hour.
+    pub fn record(&mut self, value_ns: u64) {
+        self.inner.saturating_record(value_ns);
+    }
+
+    /// Add all values of another histogram.
+    pub fn merge(&mut self, other: &Histogram) {
+        for step in other.inner.iter_recorded() {
+            self.inner
+                .saturating_record_n(step.value_iterated_to(), step.count_at_value());
+        }
+    }
+
+    /// How many values there are.
+    pub fn count(&self) -> u64 {
+        self.inner.len()
+    }
+
+    /// The smallest value; 0 when empty.
+    pub fn min_ns(&self) -> u64 {
+        if self.inner.is_empty() {
+            0
+        } else {
+            self.inner.min()
+        }
+    }
+
+    /// The largest value; 0 when empty.
+    pub fn max_ns(&self) -> u64 {
+        self.inner.max()
+    }
+
+    /// The mean; 0 when empty.
+    pub fn mean_ns(&self) -> f64 {
+        self.inner.mean()
+    }
+
+    /// The value that `percentile` (0 … 100) of all values do not exceed; 0 when empty.
+    pub fn percentile_ns(&self, percentile: f64) -> u64 {
+        if self.inner.is_empty() {
+            0
+        } else {
+            self.inner.value_at_percentile(percentile)
+        }
+    }
+
+    /// The standard V2 compressed form in base64.
+    pub fn to_base64(&self) -> String {
+        let mut bytes = Vec::new();
+        V2DeflateSerializer::new()
+            .serialize(&self.inner, &mut bytes)
+            .expect("writing to memory does not fail");
+        BASE64_STANDARD.encode(bytes)
+    }
+
+    /// Read the standard V2 compressed form in base64.
+    ///
+    /// # Errors
+    /// [`HistogramError`], when the text is too long or is no such form.
+    pub fn from_base64(text: &str) -> Result<Self, HistogramError> {
+        if text.len() > MAX_TEXT_BYTES {
+            return Err(HistogramError(format!("{} bytes are too many", text.len())));
+        }
+        let bytes = BASE64_STANDARD
+            .decode(text.trim())
+            .map_err(|error| HistogramError(error.to_string()))?;
+        let inner = Deserializer::new()
+            .deserialize(&mut bytes.as_slice())
+            .map_err(|error| HistogramError(error.to_string()))?;
+        Ok(Self { inner })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn an_empty_histogram_is_all_zero() {
+        let empty = Histogram::new();
+        assert_eq!((empty.count(), empty.min_ns(), empty.max_ns()), (0, 0, 0));
+        assert_eq!((empty.percentile_ns(99.0), empty.mean_ns()), (0, 0.0));
+    }
+
+    #[test]
+    fn values_above_an_hour_are_kept_as_an_hour() {
+        let mut histogram = Histogram::new();
+        histogram.record(u64::MAX);
+        assert_eq!(histogram.count(), 1);
+        assert!(histogram.max_ns() >= MAX_NS);
+    }
+
+    #[test]
+    fn what_is_no_histogram_is_refused() {
+        for text in ["", "!", "AAAA", &"A".repeat(MAX_TEXT_BYTES + 4)] {
+            assert!(Histogram::from_base64(text).is_err());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn percentiles_are_within_a_thousandth_and_survive_storage(
+            mut values in proptest::collection::vec(0u64..10_000_000_000, 1..200), percent in 0.0f64..100.0
+        ) {
+            let mut histogram = Histogram::new();
+            values.iter().for_each(|&value| histogram.record(value));
+            values.sort_unstable();
+            let rank = ((percent / 100.0 * values.len() as f64).ceil() as usize).max(1);
+            let exact = values[rank - 1];
+            let found = histogram.percentile_ns(percent);
+            prop_assert!(found.abs_diff(exact) <= exact / 1000 + 1, "{found} for {exact}");
+            let back = Histogram::from_base64(&histogram.to_base64()).unwrap();
+            prop_assert_eq!(back.percentile_ns(percent), found);
+            prop_assert_eq!(back.count(), histogram.count());
+        }
+
+        #[test]
+        fn merging_counts_every_value(left in proptest::collection::vec(0u64..1_000_000, 0..50), right in proptest::collection::vec(0u64..1_000_000, 0..50)) {
+            let fill = |values: &[u64]| { let mut h = Histogram::new(); values.iter().for_each(|&v| h.record(v)); h };
+            let mut merged = fill(&left);
+            merged.merge(&fill(&right));
+            let all = fill(&[left, right].concat());
+            prop_assert_eq!(merged.count(), all.count());
+            for percent in [1.0, 50.0, 99.0] {
+                prop_assert_eq!(merged.percentile_ns(percent), all.percentile_ns(percent));
+            }
+        }
+    }
+}

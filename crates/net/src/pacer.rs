@@ -1,0 +1,283 @@
+//! Releases the messages of a schedule when they are due: never early, everything that is due.
+
+use crate::clock::{monotonic_ns, set_exact_timers, sleep_until_ns, timespec_from_ns};
+use std::{
+    hint,
+    io::{self, ErrorKind},
+    ops::Range,
+    os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
+    ptr,
+};
+use tinygram_core::{Histogram, Schedule};
+
+const MIN_MARGIN_NS: u64 = 2_000;
+const MAX_MARGIN_NS: u64 = 100_000;
+
+/// How early to wake, learned from past oversleep: the rest of the wait is spun.
+#[derive(Clone, Copy, Debug)]
+struct Margin {
+    ns: u64,
+}
+
+impl Margin {
+    fn learn(&mut self, oversleep_ns: u64) {
+        let seen = oversleep_ns.clamp(MIN_MARGIN_NS, MAX_MARGIN_NS);
+        // Quickly up, slowly down: settles near the ninth decile of what was seen.
+        if seen > self.ns {
+            self.ns += (seen - self.ns) / 4;
+        } else {
+            self.ns -= (self.ns - seen) / 32;
+        }
+    }
+}
+
+/// Waits for the due times of a [`Schedule`] and says which messages to send now.
+///
+/// A wait sleeps until shortly before the due time and spins the rest, at most 100 µs, so that a
+/// wake-up's delay is not taken for latency. It does not spin where the gap is short: there the
+/// sender needs the core.
+#[derive(Debug)]
+pub struct Pacer {
+    schedule: Schedule,
+    start_ns: u64,
+    released: u64,
+    releases: u64,
+    errors: Histogram,
+    last_error_ns: u64,
+    spun_ns: u64,
+    margin: Margin,
+    timer: Option<OwnedFd>,
+    armed_ns: Option<u64>,
+}
+
+impl Pacer {
+    /// A pacer whose schedule starts at `start_ns` (CLOCK_MONOTONIC).
+    pub fn new(schedule: Schedule, start_ns: u64) -> Self {
+        Self {
+            schedule,
+            start_ns,
+            released: 0,
+            releases: 0,
+            errors: Histogram::new(),
+            last_error_ns: 0,
+            spun_ns: 0,
+            margin: Margin { ns: 50_000 },
+            timer: None,
+            armed_ns: None,
+        }
+    }
+
+    /// When the next message is due; `None` when all are released.
+    pub fn next_due_ns(&self) -> Option<u64> {
+        (self.released < self.schedule.messages())
+            .then(|| self.start_ns + self.schedule.due_ns(self.released))
+    }
+
+    /// Block until something is due, or until `until_ns`: which messages to send now. The range
+    /// is empty when the time passed with nothing due, or when all are released.
+    pub fn wait(&mut self, until_ns: Option<u64>) -> Range<u64> {
+        let Some(due_ns) = self.next_due_ns() else {
+            return self.released..self.released;
+        };
+        let wake_ns = until_ns.map_or(due_ns, |until_ns| until_ns.min(due_ns));
+        set_exact_timers();
+        let now_ns = monotonic_ns();
+        if wake_ns > now_ns + 2 * self.margin.ns {
+            let early_ns = wake_ns - self.margin.ns;
+            sleep_until_ns(early_ns);
+            self.margin.learn(monotonic_ns().saturating_sub(early_ns));
+            self.spin_until(wake_ns);
+        } else if wake_ns > now_ns {
+            sleep_until_ns(wake_ns);
+        }
+        self.take_due()
+    }
+
+    /// The descriptor of a timer for an event loop: readable when [`Pacer::on_timer`] should be
+    /// called.
+    ///
+    /// # Errors
+    /// When the kernel has no timerfd to give.
+    pub fn timer_fd(&mut self) -> io::Result<RawFd> {
+        if self.timer.is_none() {
+            // SAFETY: takes two numbers; the result is checked before it is owned.
+            let fd = unsafe {
+                libc::timerfd_create(
+                    libc::CLOCK_MONOTONIC,
+                    libc::TFD_NONBLOCK | libc::TFD_CLOEXEC,
+                )
+            };
+            if fd < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            // SAFETY: `fd` was just created and belongs to nobody else.
+            self.timer = Some(unsafe { OwnedFd::from_raw_fd(fd) });
+        }
+        Ok(self.timer.as_ref().expect("just made").as_raw_fd())
+    }
+
+    /// Set the timer for the next due time; false when all messages are released.
+    ///
+    /// # Errors
+    /// When the timer cannot be set.
+    pub fn arm(&mut self) -> io::Result<bool> {
+        let Some(due_ns) = self.next_due_ns() else {
+            return Ok(false);
+        };
+        let fd = self.timer_fd()?;
+        let is_far = due_ns > monotonic_ns() + 2 * self.margin.ns;
+        let wake_ns = if is_far {
+            due_ns - self.margin.ns
+        } else {
+            due_ns
+        };
+        let value = libc::itimerspec {
+            it_interval: timespec_from_ns(0),
+            // A time of 0 would disarm the timer.
+            it_value: timespec_from_ns(wake_ns.max(1)),
+        };
+        // SAFETY: `fd` is our timer and `value` is valid for reading.
+        let status =
+            unsafe { libc::timerfd_settime(fd, libc::TFD_TIMER_ABSTIME, &value, ptr::null_mut()) };
+        if status != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        self.armed_ns = is_far.then_some(wake_ns);
+        Ok(true)
+    }
+
+    /// The timer is readable: spin the rest of the wait and say which messages to send now.
+    ///
+    /// # Errors
+    /// When the timer cannot be read.
+    pub fn on_timer(&mut self) -> io::Result<Range<u64>> {
+        let fd = self.timer_fd()?;
+        let mut expirations = 0u64;
+        // SAFETY: reads at most 8 bytes into a u64.
+        let count = unsafe { libc::read(fd, ptr::from_mut(&mut expirations).cast(), 8) };
+        if count != 8 {
+            let error = io::Error::last_os_error();
+            if error.kind() == ErrorKind::WouldBlock {
+                return Ok(self.released..self.released);
+            }
+            return Err(error);
+        }
+        if let Some(armed_ns) = self.armed_ns.take() {
+            self.margin.learn(monotonic_ns().saturating_sub(armed_ns));
+            if let Some(due_ns) = self.next_due_ns() {
+                self.spin_until(due_ns);
+            }
+        }
+        Ok(self.take_due())
+    }
+
+    /// Release everything that is due now.
+    pub fn take_due(&mut self) -> Range<u64> {
+        let now_ns = monotonic_ns();
+        let elapsed_ns = now_ns.saturating_sub(self.start_ns);
+        let first = self.released;
+        self.released += self.schedule.due_count(first, elapsed_ns);
+        if self.released > first {
+            self.releases += 1;
+        }
+        for index in first..self.released {
+            self.last_error_ns = elapsed_ns - self.schedule.due_ns(index);
+            self.errors.record(self.last_error_ns);
+        }
+        first..self.released
+    }
+
+    fn spin_until(&mut self, wake_ns: u64) {
+        let start_ns = monotonic_ns();
+        while monotonic_ns() < wake_ns {
+            hint::spin_loop();
+        }
+        self.spun_ns += monotonic_ns() - start_ns;
+    }
+
+    /// How many wake-ups released something.
+    pub fn releases(&self) -> u64 {
+        self.releases
+    }
+
+    /// Time from due to released, one value for each message.
+    pub fn errors(&self) -> &Histogram {
+        &self.errors
+    }
+
+    /// How late the last released message was.
+    pub fn last_error_ns(&self) -> u64 {
+        self.last_error_ns
+    }
+
+    /// Time spent spinning: the bench's own CPU time, not the sender's.
+    pub fn spun_ns(&self) -> u64 {
+        self.spun_ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tinygram_core::Arrival;
+
+    fn pacer(rate: f64, count: u64) -> Pacer {
+        let duration_ns = (count as f64 * 1e9 / rate) as u64;
+        let schedule = Schedule::new(rate, Arrival::Constant, 1, duration_ns, 0).unwrap();
+        Pacer::new(schedule, monotonic_ns())
+    }
+
+    #[test]
+    fn every_message_is_released_once_in_order_and_never_early() {
+        let mut pacer = pacer(20_000.0, 400);
+        let mut next = 0;
+        while pacer.next_due_ns().is_some() {
+            let range = pacer.wait(None);
+            assert_eq!(range.start, next);
+            assert!(range.end > range.start);
+            assert!(monotonic_ns() >= pacer.start_ns + pacer.schedule.due_ns(range.end - 1));
+            next = range.end;
+        }
+        assert_eq!(next, 400);
+        assert_eq!(pacer.errors().count(), 400);
+        assert!(pacer.wait(None).is_empty());
+    }
+
+    #[test]
+    fn a_wait_ends_at_its_deadline_with_nothing() {
+        let mut pacer = pacer(1.0, 1);
+        let until_ns = monotonic_ns() + 2_000_000;
+        assert!(pacer.wait(Some(until_ns)).is_empty());
+        assert!((until_ns..until_ns + 900_000_000).contains(&monotonic_ns()));
+    }
+
+    #[test]
+    fn a_late_sender_gets_everything_that_is_due() {
+        let mut pacer = pacer(1_000.0, 100);
+        sleep_until_ns(pacer.start_ns + 50_000_000);
+        let range = pacer.wait(None);
+        assert!(range.end >= 50, "{range:?}");
+        assert!(pacer.errors().max_ns() >= 49_000_000);
+        assert_eq!(pacer.releases(), 1);
+    }
+
+    #[test]
+    fn the_timer_releases_what_is_due() {
+        let mut pacer = pacer(1_000.0, 5);
+        let fd = pacer.timer_fd().unwrap();
+        let mut released = 0;
+        while pacer.arm().unwrap() {
+            let mut poll = libc::pollfd {
+                fd,
+                events: libc::POLLIN,
+                revents: 0,
+            };
+            // SAFETY: one valid pollfd.
+            assert_eq!(unsafe { libc::poll(&mut poll, 1, 5_000) }, 1);
+            let range = pacer.on_timer().unwrap();
+            assert!(monotonic_ns() >= pacer.start_ns + pacer.schedule.due_ns(range.start));
+            released += range.end - range.start;
+        }
+        assert_eq!(released, 5);
+    }
+}

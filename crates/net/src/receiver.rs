@@ -1,0 +1,233 @@
+//! The far end of a stream: reads, notes the time, and only then looks at the bytes.
+
+use crate::{
+    clock::monotonic_ns,
+    process::Usage,
+    socket::{self, TcpInfo},
+};
+use std::{
+    io::{self, Read},
+    net::{Ipv4Addr, TcpListener, TcpStream},
+    os::fd::AsRawFd,
+};
+use thiserror::Error;
+use tinygram_core::{Note, StreamCheck, StreamError};
+
+const BACKLOG: i32 = 4096;
+/// Notes kept ready in memory; a stream of more reads grows them while it runs.
+const MAX_READY_NOTES: u64 = 8 << 20;
+
+/// Why a stream was not received.
+#[derive(Debug, Error)]
+pub enum ReceiveError {
+    /// The connection failed.
+    #[error("the connection failed after {received} bytes: {source}")]
+    Connection {
+        /// The bytes that arrived before.
+        received: u64,
+        /// What the kernel says.
+        source: io::Error,
+    },
+    /// What arrived is not what was sent.
+    #[error(transparent)]
+    Stream(#[from] StreamError),
+}
+
+/// A received stream.
+#[derive(Debug)]
+pub struct Reception {
+    /// One note for each read.
+    pub notes: Vec<Note>,
+    /// What the reading thread used from the first byte to the end.
+    pub usage: Usage,
+    /// The connection's state at the end.
+    pub tcp_info: TcpInfo,
+    /// The sender's port.
+    pub peer_port: u16,
+}
+
+/// Waits for one connection on a fresh port of 127.0.0.1.
+#[derive(Debug)]
+pub struct Receiver {
+    listener: TcpListener,
+}
+
+impl Receiver {
+    /// Listen on a port that the kernel picks.
+    ///
+    /// # Errors
+    /// When no port is to be had.
+    pub fn listen() -> io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        socket::set_backlog(listener.as_raw_fd(), BACKLOG)?;
+        Ok(Self { listener })
+    }
+
+    /// The port it listens on.
+    ///
+    /// # Errors
+    /// When the socket is gone.
+    pub fn port(&self) -> io::Result<u16> {
+        Ok(self.listener.local_addr()?.port())
+    }
+
+    /// Accept one connection and read it to its end, `buffer_bytes` at most in a read.
+    /// `compares` false skips the comparison: only for measuring what comparing costs.
+    ///
+    /// # Errors
+    /// [`ReceiveError`]; reading stops at the first wrong byte.
+    pub fn receive(
+        self,
+        mut check: StreamCheck,
+        messages: u64,
+        buffer_bytes: usize,
+        compares: bool,
+    ) -> Result<Reception, ReceiveError> {
+        let mut notes = ready_notes(messages + check.expected_bytes() / buffer_bytes as u64);
+        // Not zero, so that the pages are touched now.
+        let mut buffer = vec![1u8; buffer_bytes];
+        let failed = |received| move |source| ReceiveError::Connection { received, source };
+        let (mut stream, peer) = self.listener.accept().map_err(failed(0))?;
+        drop(self.listener);
+        let mut before = None;
+        loop {
+            let count = read(&mut stream, &mut buffer).map_err(failed(check.received_bytes()))?;
+            let at_ns = monotonic_ns();
+            if count == 0 {
+                break;
+            }
+            let bytes = check.received_bytes() + count as u64;
+            notes.push(Note { bytes, at_ns });
+            before.get_or_insert_with(Usage::of_thread);
+            if compares {
+                check.push(&buffer[..count])?;
+            } else {
+                check.skip(count)?;
+            }
+        }
+        check.finish()?;
+        Ok(Reception {
+            notes,
+            usage: Usage::of_thread().since(before.unwrap_or_else(Usage::of_thread)),
+            tcp_info: socket::tcp_info(stream.as_raw_fd())
+                .map_err(failed(check.received_bytes()))?,
+            peer_port: peer.port(),
+        })
+    }
+}
+
+fn read(stream: &mut TcpStream, buffer: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match stream.read(buffer) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            outcome => return outcome,
+        }
+    }
+}
+
+/// Room for `count` notes whose pages the kernel has already given.
+fn ready_notes(count: u64) -> Vec<Note> {
+    let count = (count + 1024).min(MAX_READY_NOTES) as usize;
+    let mut notes = vec![Note { bytes: 1, at_ns: 1 }; count];
+    notes.clear();
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{io::Write, thread};
+    use tinygram_core::MessagePool;
+
+    fn receive(
+        send: impl FnOnce(&mut TcpStream, &MessagePool) + Send,
+    ) -> Result<Reception, ReceiveError> {
+        let pool = MessagePool::generate(1, 1, 50).unwrap();
+        let receiver = Receiver::listen().unwrap();
+        let port = receiver.port().unwrap();
+        thread::scope(|scope| {
+            let sent = pool.clone();
+            scope.spawn(move || {
+                let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
+                send(&mut stream, &sent);
+            });
+            receiver.receive(StreamCheck::new(pool, 20), 20, 4096, true)
+        })
+    }
+
+    fn first_20(pool: &MessagePool) -> Vec<u8> {
+        (0..20).flat_map(|i| pool.message(i).to_vec()).collect()
+    }
+
+    #[test]
+    fn a_whole_stream_is_noted_to_its_last_byte() {
+        let reception = receive(|stream, pool| {
+            for index in 0..20 {
+                stream.write_all(pool.message(index)).unwrap();
+            }
+        })
+        .unwrap();
+        let pool = MessagePool::generate(1, 1, 50).unwrap();
+        assert_eq!(reception.notes.last().unwrap().bytes, pool.stream_bytes(20));
+        assert!(
+            reception
+                .notes
+                .is_sorted_by(|a, b| a.bytes < b.bytes && a.at_ns <= b.at_ns)
+        );
+        assert!(reception.peer_port > 0);
+    }
+
+    #[test]
+    fn a_wrong_byte_a_missing_one_and_one_too_many_are_caught() {
+        let altered = receive(|stream, pool| {
+            let mut bytes = first_20(pool);
+            bytes[77] ^= 4;
+            // The receiver may reset the connection before all is written.
+            let _unread = stream.write_all(&bytes);
+        });
+        assert!(matches!(
+            altered,
+            Err(ReceiveError::Stream(StreamError::Differs { offset: 77 }))
+        ));
+        let short = receive(|stream, pool| {
+            let bytes = first_20(pool);
+            stream.write_all(&bytes[..bytes.len() - 1]).unwrap();
+        });
+        assert!(matches!(
+            short,
+            Err(ReceiveError::Stream(StreamError::TooShort { .. }))
+        ));
+        let long = receive(|stream, pool| {
+            let mut bytes = first_20(pool);
+            bytes.push(0);
+            stream.write_all(&bytes).unwrap();
+        });
+        assert!(matches!(
+            long,
+            Err(ReceiveError::Stream(StreamError::TooLong { .. }))
+        ));
+    }
+
+    #[test]
+    fn a_reset_is_an_error_with_the_bytes_that_arrived() {
+        let reset = receive(|stream, pool| {
+            stream.write_all(pool.message(0)).unwrap();
+            thread::sleep(std::time::Duration::from_millis(50));
+            let linger = libc::linger {
+                l_onoff: 1,
+                l_linger: 0,
+            };
+            // SAFETY: SO_LINGER reads a struct linger.
+            unsafe {
+                libc::setsockopt(
+                    stream.as_raw_fd(),
+                    libc::SOL_SOCKET,
+                    libc::SO_LINGER,
+                    std::ptr::from_ref(&linger).cast(),
+                    size_of_val(&linger) as libc::socklen_t,
+                );
+            }
+        });
+        assert!(matches!(reset, Err(ReceiveError::Connection { received, .. }) if received > 0));
+    }
+}

@@ -1,0 +1,41 @@
+//! The native module of the Python package: thin classes, primitives in and out.
+//!
+//! The gate: whatever may block or run long does so without the GIL (`Python::detach`), and errors
+//! become Python's own types here and nowhere else.
+
+mod histogram;
+mod matching;
+mod pacer;
+mod pool;
+mod process;
+mod receiver;
+mod sender;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod _native {
+    #[pymodule_export]
+    use super::histogram::Histogram;
+    #[pymodule_export]
+    use super::matching::{match_flat_out, match_paced};
+    #[pymodule_export]
+    use super::pacer::{Pacer, scheduled_messages};
+    #[pymodule_export]
+    use super::pool::{MessagePool, StreamCheck};
+    #[pymodule_export]
+    use super::process::{
+        count_writes_library, create_network_namespace, die_with_parent, enter_network_namespace,
+        send_queue_bytes, set_process_name, tcp_info, watch_writes, write_counts,
+    };
+    #[pymodule_export]
+    use super::receiver::Receiver;
+    #[pymodule_export]
+    use super::sender::{send_flat_out, send_paced};
+    use super::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

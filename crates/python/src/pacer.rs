@@ -1,0 +1,111 @@
+use crate::histogram::Histogram;
+use pyo3::{exceptions::PyValueError, prelude::*};
+use std::ops::Range;
+use tinygram_core::{Arrival, Schedule};
+use tinygram_net::pacer;
+
+/// The schedule that both the pacer and the matching are made from.
+pub fn schedule(
+    rate_per_s: f64,
+    arrival: &str,
+    burst: u64,
+    duration_ns: u64,
+    seed: u64,
+) -> PyResult<Schedule> {
+    let arrival = match arrival {
+        "constant" => Arrival::Constant,
+        "poisson" => Arrival::Poisson,
+        other => {
+            return Err(PyValueError::new_err(format!(
+                "unknown arrival {other:?}: constant or poisson"
+            )));
+        }
+    };
+    Schedule::new(rate_per_s, arrival, burst, duration_ns, seed)
+        .map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+#[pyfunction]
+pub fn scheduled_messages(
+    rate_per_s: f64,
+    arrival: &str,
+    burst: u64,
+    duration_ns: u64,
+    seed: u64,
+) -> PyResult<u64> {
+    Ok(schedule(rate_per_s, arrival, burst, duration_ns, seed)?.messages())
+}
+
+#[pyclass(module = "tinygram._native")]
+pub struct Pacer {
+    pub inner: pacer::Pacer,
+}
+
+#[pymethods]
+impl Pacer {
+    #[new]
+    fn new(
+        rate_per_s: f64,
+        arrival: &str,
+        burst: u64,
+        duration_ns: u64,
+        seed: u64,
+        start_ns: u64,
+    ) -> PyResult<Self> {
+        let schedule = schedule(rate_per_s, arrival, burst, duration_ns, seed)?;
+        Ok(Self {
+            inner: pacer::Pacer::new(schedule, start_ns),
+        })
+    }
+
+    #[pyo3(signature = (until_ns=None))]
+    fn wait(&mut self, py: Python<'_>, until_ns: Option<u64>) -> (u64, u64) {
+        ends(py.detach(|| self.inner.wait(until_ns)))
+    }
+
+    fn take_due(&mut self) -> (u64, u64) {
+        ends(self.inner.take_due())
+    }
+
+    fn timer_fd(&mut self) -> PyResult<i32> {
+        Ok(self.inner.timer_fd()?)
+    }
+
+    fn arm(&mut self) -> PyResult<bool> {
+        Ok(self.inner.arm()?)
+    }
+
+    fn on_timer(&mut self, py: Python<'_>) -> PyResult<(u64, u64)> {
+        Ok(ends(py.detach(|| self.inner.on_timer())?))
+    }
+
+    fn errors(&self) -> Histogram {
+        Histogram {
+            inner: self.inner.errors().clone(),
+        }
+    }
+
+    #[getter]
+    fn is_finished(&self) -> bool {
+        self.inner.next_due_ns().is_none()
+    }
+
+    #[getter]
+    fn releases(&self) -> u64 {
+        self.inner.releases()
+    }
+
+    #[getter]
+    fn last_error_ns(&self) -> u64 {
+        self.inner.last_error_ns()
+    }
+
+    #[getter]
+    fn spun_ns(&self) -> u64 {
+        self.inner.spun_ns()
+    }
+}
+
+fn ends(range: Range<u64>) -> (u64, u64) {
+    (range.start, range.end)
+}

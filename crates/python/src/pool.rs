@@ -1,0 +1,68 @@
+use pyo3::{exceptions::PyValueError, prelude::*, types::PyBytes};
+
+fn value_error(error: impl ToString) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+#[pyclass(module = "tinygram._native", frozen)]
+pub struct MessagePool {
+    pub inner: tinygram_core::MessagePool,
+}
+
+#[pymethods]
+impl MessagePool {
+    #[new]
+    fn new(py: Python<'_>, seed: u64, min_bytes: u64, max_bytes: u64) -> PyResult<Self> {
+        py.detach(|| tinygram_core::MessagePool::generate(seed, min_bytes, max_bytes))
+            .map(|inner| Self { inner })
+            .map_err(value_error)
+    }
+
+    fn messages<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
+        (0..self.inner.message_count())
+            .map(|index| PyBytes::new(py, self.inner.message(index)))
+            .collect()
+    }
+
+    fn stream_bytes(&self, count: u64) -> u64 {
+        self.inner.stream_bytes(count)
+    }
+
+    #[getter]
+    fn message_count(&self) -> u64 {
+        self.inner.message_count()
+    }
+}
+
+#[pyclass(module = "tinygram._native")]
+pub struct StreamCheck {
+    pub inner: tinygram_core::StreamCheck,
+}
+
+#[pymethods]
+impl StreamCheck {
+    #[new]
+    fn new(pool: &MessagePool, messages: u64) -> Self {
+        Self {
+            inner: tinygram_core::StreamCheck::new(pool.inner.clone(), messages),
+        }
+    }
+
+    fn push(&mut self, chunk: &[u8]) -> PyResult<()> {
+        self.inner.push(chunk).map_err(value_error)
+    }
+
+    fn finish(&self) -> PyResult<()> {
+        self.inner.finish().map_err(value_error)
+    }
+
+    #[getter]
+    fn received_bytes(&self) -> u64 {
+        self.inner.received_bytes()
+    }
+
+    #[getter]
+    fn expected_bytes(&self) -> u64 {
+        self.inner.expected_bytes()
+    }
+}

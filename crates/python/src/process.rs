@@ -1,0 +1,66 @@
+use pyo3::{prelude::*, types::PyBytes};
+use std::os::fd::{BorrowedFd, IntoRawFd, RawFd};
+use tinygram_net::{namespace, process, socket, write_counts as counts};
+
+#[pyfunction]
+pub fn die_with_parent(parent_pid: u32) -> PyResult<()> {
+    Ok(process::die_with_parent(parent_pid)?)
+}
+
+#[pyfunction]
+pub fn set_process_name(name: &str) -> PyResult<()> {
+    Ok(process::set_name(name)?)
+}
+
+#[pyfunction]
+pub fn create_network_namespace() -> PyResult<(RawFd, RawFd)> {
+    let (home, made) = namespace::create()?;
+    Ok((home.into_raw_fd(), made.into_raw_fd()))
+}
+
+#[pyfunction]
+pub fn enter_network_namespace(fd: RawFd) -> PyResult<()> {
+    if fd < 0 {
+        return Err(std::io::Error::from_raw_os_error(libc::EBADF).into());
+    }
+    // SAFETY: the descriptor is only borrowed for this call; a closed one gives EBADF.
+    Ok(namespace::enter(unsafe { BorrowedFd::borrow_raw(fd) })?)
+}
+
+#[pyfunction]
+pub fn count_writes_library(py: Python<'_>) -> Bound<'_, PyBytes> {
+    PyBytes::new(py, counts::LIBRARY)
+}
+
+#[pyfunction]
+pub fn watch_writes(fd: RawFd) -> bool {
+    counts::watch(fd)
+}
+
+#[pyfunction]
+pub fn write_counts() -> Option<(u64, u64, u64)> {
+    counts::read().map(|counts| (counts.writes, counts.bytes, counts.would_block))
+}
+
+#[pyfunction]
+pub fn send_queue_bytes(fd: RawFd) -> PyResult<u64> {
+    Ok(socket::send_queue_bytes(fd)?)
+}
+
+#[pyfunction]
+pub fn tcp_info(fd: RawFd) -> PyResult<Vec<(&'static str, u64)>> {
+    let info = socket::tcp_info(fd)?;
+    Ok(vec![
+        ("send_mss_bytes", info.send_mss_bytes.into()),
+        ("rtt_us", info.rtt_us.into()),
+        (
+            "congestion_window_segments",
+            info.congestion_window_segments.into(),
+        ),
+        ("retransmits", info.retransmits.into()),
+        ("segments_out", info.segments_out.into()),
+        ("segments_in", info.segments_in.into()),
+        ("data_segments", info.data_segments_out.into()),
+        ("acknowledged_bytes", info.acknowledged_bytes),
+    ])
+}

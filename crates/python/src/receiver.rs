@@ -1,0 +1,80 @@
+use crate::pool::StreamCheck;
+use pyo3::{
+    exceptions::{PyOSError, PyRuntimeError},
+    prelude::*,
+    types::PyBytes,
+};
+use tinygram_net::receiver;
+
+#[pyclass(module = "tinygram._native")]
+pub struct Receiver {
+    inner: Option<receiver::Receiver>,
+    port: u16,
+    reception: Option<receiver::Reception>,
+}
+
+#[pymethods]
+impl Receiver {
+    #[new]
+    fn new() -> PyResult<Self> {
+        let inner = receiver::Receiver::listen()?;
+        Ok(Self {
+            port: inner.port()?,
+            inner: Some(inner),
+            reception: None,
+        })
+    }
+
+    #[getter]
+    fn port(&self) -> u16 {
+        self.port
+    }
+
+    #[pyo3(signature = (check, messages, buffer_bytes, compares=true))]
+    fn receive(
+        &mut self,
+        py: Python<'_>,
+        check: &StreamCheck,
+        messages: u64,
+        buffer_bytes: usize,
+        compares: bool,
+    ) -> PyResult<Vec<(&'static str, u64)>> {
+        let Some(inner) = self.inner.take() else {
+            return Err(PyRuntimeError::new_err("a receiver takes one connection"));
+        };
+        let check = check.inner.clone();
+        let reception = py
+            .detach(|| inner.receive(check, messages, buffer_bytes, compares))
+            .map_err(|error| PyOSError::new_err(error.to_string()))?;
+        let counters = vec![
+            ("reads", reception.notes.len() as u64),
+            ("receiver_cpu_ns", reception.usage.cpu_ns),
+            (
+                "receiver_voluntary_context_switches",
+                reception.usage.voluntary_context_switches,
+            ),
+            (
+                "receiver_involuntary_context_switches",
+                reception.usage.involuntary_context_switches,
+            ),
+            (
+                "receiver_segments_in",
+                reception.tcp_info.segments_in.into(),
+            ),
+            ("peer_port", reception.peer_port.into()),
+        ];
+        self.reception = Some(reception);
+        Ok(counters)
+    }
+
+    fn notes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let notes = self.reception.as_ref().map_or(&[][..], |r| &r.notes);
+        PyBytes::new_with(py, notes.len() * 16, |stored| {
+            for (pair, note) in stored.chunks_exact_mut(16).zip(notes) {
+                pair[..8].copy_from_slice(&note.bytes.to_le_bytes());
+                pair[8..].copy_from_slice(&note.at_ns.to_le_bytes());
+            }
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,32 @@
+use crate::{pacer::Pacer, pool::MessagePool};
+use pyo3::prelude::*;
+use std::os::fd::RawFd;
+use tinygram_net::sender::Sender;
+
+#[pyfunction]
+#[pyo3(signature = (fd, pool, first, last, max_bytes=None))]
+pub fn send_flat_out(
+    py: Python<'_>,
+    fd: RawFd,
+    pool: &MessagePool,
+    first: u64,
+    last: u64,
+    max_bytes: Option<usize>,
+) -> PyResult<Vec<u64>> {
+    let mut sender = Sender::new(fd, &pool.inner, max_bytes);
+    Ok(py.detach(|| sender.send_flat_out(first..last))?)
+}
+
+#[pyfunction]
+#[pyo3(signature = (fd, pool, first, pacer, max_bytes=None))]
+pub fn send_paced(
+    py: Python<'_>,
+    fd: RawFd,
+    pool: &MessagePool,
+    first: u64,
+    pacer: &mut Pacer,
+    max_bytes: Option<usize>,
+) -> PyResult<()> {
+    let mut sender = Sender::new(fd, &pool.inner, max_bytes);
+    Ok(py.detach(|| sender.send_paced(&mut pacer.inner, first))?)
+}
