@@ -1,0 +1,105 @@
+# Everything is built and installed inside this checkout: .venv, target, dist.
+
+PYTHON ?= python3
+export PYTHON
+
+CARGO ?= cargo
+BIN := .venv/bin
+STAMPS := .venv/.stamps
+
+# The tests measure time: nothing runs beside them.
+.NOTPARALLEL:
+
+# maturin and cargo must build for the same Python, or each would rebuild what the other built.
+export PYO3_PYTHON := $(CURDIR)/.venv/bin/python
+export VIRTUAL_ENV := $(CURDIR)/.venv
+export PIP_CONSTRAINT := constraints.txt
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_ROOT_USER_ACTION := ignore
+unexport CONDA_PREFIX
+
+RUST_SOURCES := $(shell find crates -type f) Cargo.toml $(wildcard Cargo.lock)
+DEVELOP := $(BIN)/maturin develop --release --quiet --extras
+
+.PHONY: help
+help: ## show this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r target text; \
+	do printf '  make %-8s %s\n' "$$target" "$$text"; done
+
+.PHONY: build
+build: $(STAMPS)/bench ## build everything that the command needs, into .venv
+
+.PHONY: demo
+demo: build ## build, then send small messages in every way, side by side
+	@$(BIN)/tinygram stream
+
+.PHONY: test
+test: lint types cargo-test stubtest pytest ## lint, types and every test; what CI runs
+
+.PHONY: lint
+lint: $(STAMPS)/dev ## check formatting, lints and the architecture's import rules
+	@scripts/check-tools lint
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(CARGO) fmt --check
+	$(CARGO) clippy --quiet --workspace --all-targets --locked -- -D warnings
+	$(BIN)/lint-imports --no-cache
+
+.PHONY: types
+types: $(STAMPS)/dev
+	$(BIN)/mypy
+
+.PHONY: cargo-test
+cargo-test: $(STAMPS)/dev
+	$(CARGO) test --quiet --workspace --locked
+
+# The native module's stub says what the module has, argument by argument.
+.PHONY: stubtest
+stubtest: $(STAMPS)/dev
+	$(BIN)/stubtest --mypy-config-file pyproject.toml tinygram._native
+
+.PHONY: pytest
+pytest: $(STAMPS)/dev
+	$(BIN)/pytest
+
+.PHONY: format
+format: $(STAMPS)/dev ## put all code into its canonical form
+	@scripts/check-tools lint
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+	$(CARGO) fmt
+
+.PHONY: bench
+bench: build ## what the bench itself costs: every script in benches/
+	@for script in benches/*.py; do echo "$$script"; $(BIN)/python "$$script" || exit 1; done
+
+.PHONY: wheel
+wheel: $(STAMPS)/maturin ## build a wheel for every Python from 3.11 on, into dist/
+	$(BIN)/maturin build --release --quiet --interpreter $(BIN)/python --out dist
+
+.PHONY: clean
+clean: ## remove all that was built; results stay
+	rm -rf .venv target dist .mypy_cache .ruff_cache .hypothesis python/tinygram/*.so
+	find python tests benches -name __pycache__ -prune -exec rm -rf {} +
+
+# Stamps: a step is done again when what it was made from has changed.
+
+$(STAMPS)/venv:
+	@scripts/check-tools build
+	@$(PYTHON) -m venv .venv
+	@mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/maturin: constraints.txt $(STAMPS)/venv
+	@echo "installing maturin into .venv"
+	@$(BIN)/pip install --quiet maturin
+	@touch $@
+
+$(STAMPS)/bench: $(STAMPS)/maturin pyproject.toml $(RUST_SOURCES)
+	@echo "building tinygram into .venv (release; the first time takes a minute or two)"
+	@$(DEVELOP) bench,uvloop
+	@touch $@
+
+$(STAMPS)/dev: $(STAMPS)/bench
+	@echo "installing what the tests need into .venv"
+	@$(DEVELOP) bench,uvloop,dev
+	@touch $@

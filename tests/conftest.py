@@ -1,0 +1,27 @@
+"""What holds for every test.
+
+With TINYGRAM_REQUIRE_ALL set, as in CI, a skipped test fails the whole: there a missing
+permission or package must not pass for success.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pytest
+from hypothesis import settings
+
+# The same examples every time, and no deadline: a slow machine is no fault of the code.
+settings.register_profile("tinygram", derandomize=True, deadline=None)
+settings.load_profile("tinygram")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    reporter: Any = session.config.pluginmanager.get_plugin("terminalreporter")
+    skipped = reporter.stats.get("skipped", []) if reporter else []
+    if skipped and os.environ.get("TINYGRAM_REQUIRE_ALL"):
+        for report in skipped:
+            reporter.write_line(f"SKIPPED, AND ALL ARE REQUIRED: {report.nodeid}", red=True)
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED

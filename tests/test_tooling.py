@@ -1,0 +1,113 @@
+"""The build's own promises: missing programs are named, and CI lets no test be skipped."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+CHECK_TOOLS = ROOT / "scripts" / "check-tools"
+PRESENT = {
+    "python3": "exit 0",
+    "cc": "exit 0",
+    "cargo": "echo cargo 1.85.0",
+    "rustc": "echo rustc 1.85.0",
+}
+
+
+def check_tools(tmp_path: Path, what: str, **replaced: str | None) -> tuple[int, str]:
+    """Exit code and words of check-tools where only the given programs exist."""
+    for name, script in {**PRESENT, **replaced}.items():
+        if script is not None:
+            (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
+            (tmp_path / name).chmod(0o755)
+    done = subprocess.run(
+        ["/bin/sh", CHECK_TOOLS, what],
+        env={"PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == ""
+    return done.returncode, done.stderr
+
+
+def test_silence_when_all_tools_are_there(tmp_path: Path) -> None:
+    assert check_tools(tmp_path, "build") == (0, "")
+    assert check_tools(tmp_path, "lint") == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("tool", "script", "fault", "remedy"),
+    [
+        ("python3", None, "python3 is missing", "python3-venv"),
+        ("python3", "case $2 in *version*) exit 1;; esac", "not Python 3.11", "Debian 12"),
+        ("python3", "case $2 in *venv*) exit 1;; esac", "no venv module", "python3-venv"),
+        ("cc", None, "cc, a C compiler, is missing", "build-essential"),
+        ("cc", "exit 1", "no C headers", "build-essential"),
+        ("cargo", None, "cargo is missing", "rustup"),
+        ("rustc", None, "rustc is missing", "rustup"),
+        ("cargo", "echo cargo 1.84.1", "cargo 1.84.1 is too old", "cargo-web (Debian 12)"),
+        ("rustc", "echo rustc 0.99.0", "rustc 0.99.0 is too old", "rustup"),
+        ("cargo", "echo no toolchain; exit 1", "does not run: no toolchain", "rustup"),
+    ],
+)
+def test_a_missing_tool_is_named_with_its_remedy(
+    tmp_path: Path, tool: str, script: str | None, fault: str, remedy: str
+) -> None:
+    code, words = check_tools(tmp_path, "build", **{tool: script})
+    assert code == 1
+    assert fault in words
+    assert remedy in words
+    assert words.count("tinygram:") == 1
+
+
+@pytest.mark.parametrize("version", ["1.85.0", "1.100.0 (0a1b2c3 2028-01-01)", "2.0.0-nightly"])
+def test_newer_rust_is_recent_enough(tmp_path: Path, version: str) -> None:
+    script = f"echo 'cargo {version}'"
+    assert check_tools(tmp_path, "build", cargo=script) == (0, "")
+
+
+def test_all_missing_tools_are_named_at_once(tmp_path: Path) -> None:
+    nothing: dict[str, str | None] = dict.fromkeys(PRESENT)
+    code, words = check_tools(tmp_path, "build", **nothing)
+    assert (code, words.count("is missing")) == (1, 4)
+
+
+def test_missing_linters_are_named(tmp_path: Path) -> None:
+    code, words = check_tools(tmp_path, "lint", cargo='[ "$1" = fmt ]')
+    assert (code, words.count("is missing")) == (1, 1)
+    assert "cargo clippy is missing" in words
+
+
+@pytest.mark.parametrize(
+    ("required", "body", "expected_code"),
+    [
+        ("1", "@pytest.mark.skip\ndef test_skipped(): ...", 1),
+        ("1", "pytest.skip('whole module', allow_module_level=True)", 1),
+        ("1", "def test_run(): ...", 0),
+        ("", "@pytest.mark.skip\ndef test_skipped(): ...", 0),
+    ],
+)
+def test_where_all_are_required_a_skip_fails(
+    tmp_path: Path, required: str, body: str, expected_code: int
+) -> None:
+    shutil.copy(ROOT / "tests" / "conftest.py", tmp_path)
+    (tmp_path / "test_one.py").write_text(f"import pytest\n{body}\ndef test_other(): ...\n")
+    if "module" in body:
+        (tmp_path / "test_two.py").write_text("def test_other(): ...\n")
+    done = subprocess.run(
+        [sys.executable, "-B", "-m", "pytest", "-p", "no:cacheprovider", tmp_path],
+        env={**os.environ, "TINYGRAM_REQUIRE_ALL": required},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == expected_code, done.stdout
+    assert ("SKIPPED, AND ALL ARE REQUIRED: test_one.py" in done.stdout) == bool(expected_code)
