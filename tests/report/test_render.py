@@ -1,0 +1,246 @@
+"""The whole report: from the stored result alone, the answer last, fit for its console."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import msgspec
+import pytest
+from rich.console import Console
+from tests.statistics.experiment import (
+    failed,
+    flat_out_run,
+    histogram,
+    paced_run,
+    plan_of,
+    result_of,
+    warned,
+    way,
+)
+
+from tinygram.bench.report import render
+from tinygram.bench.report.published import published_ways
+from tinygram.bench.report.sentences import closing_sentences
+from tinygram.bench.result import Result, Run, Unavailable, Warning
+
+THROUGHPUTS = {
+    "asyncio/nodelay": 159e3,
+    "asyncio/coalesce:10us": 650e3,
+    "native/nodelay": 250e3,
+    "loop/nodelay": 223e3,
+    "loop/nagle": 223e3,
+    "threads/nagle": 57e3,
+    "processes/nagle": 99e3,
+    "loop/coalesce:10us": 4.85e6,
+}
+LATENCIES = {"loop/nodelay": 40.0, "loop/coalesce:10us": 52.0}
+WOBBLE = (1.0, 1.01, 0.99, 1.02, 0.98, 1.015, 0.985)
+UNPINNED = Warning("congestion_control", "the congestion control is not pinned")
+
+
+def _run(text: str, number: int, throughput: float) -> Run:
+    run = flat_out_run(way(text), number, throughput * WOBBLE[(number + len(text)) % 7])
+    queueing = histogram([50_000 + 13 * number + 100 * at for at in range(1_000)])
+    run = msgspec.structs.replace(run, histograms={"queueing_ns": queueing})
+    if text == "processes/nagle":
+        return failed(run, "the sender raised BrokenPipeError")
+    if text == "threads/nagle" and number == 0:
+        return failed(run, "the receiver died")
+    return warned(run, UNPINNED) if text.startswith("loop") and number < 3 else run
+
+
+@pytest.fixture(scope="module")
+def result() -> Result:
+    runs = [_run(text, number, value) for text, value in THROUGHPUTS.items() for number in range(7)]
+    runs += [
+        paced_run(way(text, 1_000), number, value * WOBBLE[number])
+        for text, value in LATENCIES.items()
+        for number in range(7)
+    ]
+    cases = [*map(way, THROUGHPUTS), *(way(text, 1_000) for text in LATENCIES)]
+    absent = Unavailable(way("uvloop/nodelay"), "uvloop is not installed")
+    absent_paced = Unavailable(way("uvloop/nodelay", 1_000), "uvloop is not installed")
+    return result_of(plan_of(cases, runs), runs, (absent, absent_paced))
+
+
+def printed(result: Result, width: int = 100, published: bool = False) -> str:
+    """What a file gets."""
+    file = io.StringIO()
+    render(result, Console(file=file, width=width, force_terminal=False), published)
+    return file.getvalue()
+
+
+def shown(result: Result, width: int, published: bool = True) -> str:
+    """What a terminal gets, its colours taken off."""
+    file = io.StringIO()
+    console = Console(file=file, width=width, force_terminal=True, color_system="standard")
+    render(result, console, published)
+    text = file.getvalue()
+    assert "\x1b[1m" in text
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)
+
+
+def row(text: str, label: str, table: str = "Throughput") -> str:
+    lines = text.splitlines()
+    start = lines.index(table)
+    return next(line for line in lines[start:] if line.startswith(label + " "))
+
+
+def test_a_stored_result_reads_the_same(result: Result) -> None:
+    stored = msgspec.json.decode(msgspec.json.encode(result), type=Result)
+    assert printed(stored, published=True) == printed(result, published=True)
+    assert shown(stored, 90) == shown(result, 90)
+
+
+def test_a_file_gets_plain_ascii_lines_that_no_width_breaks(result: Result) -> None:
+    text = printed(result, width=40, published=True)
+    assert text.isascii()
+    assert "\x1b" not in text
+    assert text == printed(result, width=200, published=True)
+
+
+@pytest.mark.parametrize("width", [80, 100, 140])
+def test_a_terminal_gets_lines_that_fit(result: Result, width: int) -> None:
+    lines = shown(result, width).splitlines()
+    assert max(map(len, lines)) <= width
+
+
+def test_at_100_columns_nothing_is_left_out(result: Result) -> None:
+    assert "left out" not in shown(result, 100)
+    assert "left out in 80 columns" in shown(result, 80)
+
+
+def test_the_answer_comes_last(result: Result) -> None:
+    sentences = closing_sentences(result)
+    assert len(sentences) == 7
+    tail = printed(result, published=True).splitlines()[-len(sentences) - 1 :]
+    assert tail[0] == "The answer"
+    plain = [re.sub("[^!-~]+", "", line.replace("–", "-")) for line in sentences]
+    assert [re.sub("[^!-~]+", "", line[2:].replace(" x ", "")) for line in tail[1:]] == plain
+
+
+def test_rows_go_by_runtime_then_plan_and_limits_come_last(result: Result) -> None:
+    lines = printed(result).splitlines()
+    table = lines[lines.index("Throughput") :]
+    rows = [line.split()[0] for line in table if re.match(r"[a-z]+/[a-z]", line)]
+    assert rows[:9] == [
+        "asyncio/nodelay",
+        "asyncio/coalesce:10us",
+        "loop/nodelay",
+        "loop/nagle",
+        "loop/coalesce:10us",
+        "threads/nagle",
+        "processes/nagle",
+        "uvloop/nodelay",
+        "native/nodelay",
+    ]
+    assert row(printed(result), "native/nodelay").startswith("native/nodelay (limit)")
+
+
+def test_a_row_holds_its_figures(result: Result) -> None:
+    verdict = next(
+        each
+        for each in result.verdicts
+        if each.case_id.startswith("loop/coalesce:10us") and each.figure == "throughput_per_s"
+    )
+    assert verdict.ratio is not None
+    cells = row(printed(result), "loop/coalesce:10us").split()
+    assert cells[1:4] == ["4.850M", "4.753M-4.947M", f"{verdict.ratio.median:.1f}"]
+    assert cells[-3:] == ["10.0", "5,000", "-"]
+
+
+def test_ratios_without_a_verdict_are_marked_and_the_marks_explained(result: Result) -> None:
+    text = printed(result)
+    assert row(text, "loop/nodelay").split()[3] == "1"
+    assert row(text, "loop/nagle").split()[3].endswith("=")
+    assert "no difference from loop/nodelay shown" in text
+
+
+def test_failed_and_unavailable_cases_are_rows_that_say_so(result: Result) -> None:
+    text = printed(result)
+    assert row(text, "processes/nagle").split()[1] == "failed"
+    assert row(text, "uvloop/nodelay").split()[1] == "unavailable"
+    assert row(text, "threads/nagle").startswith("threads/nagle (6 of 7)")
+    assert "- processes/nagle: failed in 7 of 7 rounds: the sender raised" in text
+    assert "- threads/nagle: failed in 1 of 7 rounds: the receiver died" in text
+    assert "- uvloop/nodelay: unavailable: uvloop is not installed" in text
+
+
+def test_a_narrow_terminal_still_says_what_is_absent(result: Result) -> None:
+    lines = shown(result, 60).splitlines()
+    rows = [line for line in lines if line.startswith("uvloop/nodelay ")]
+    assert len(rows) == 3
+    assert all("unavailable" in line for line in rows)
+
+
+def test_a_warning_that_cases_share_is_said_once(result: Result) -> None:
+    text = printed(result)
+    assert text.count("the congestion control is not pinned") == 1
+    assert (
+        "- loop/nodelay, loop/nagle, loop/coalesce:10us: the congestion control is not pinned "
+        "(in 3 of 7 rounds)" in text
+    )
+
+
+def test_what_is_flat_out_is_never_called_latency(result: Result) -> None:
+    flat_out, paced = printed(result).split("stream at 1,000/s, constant")[:2]
+    assert "Queue length, not latency" in flat_out
+    assert "Latency from" not in flat_out
+    assert "Latency from the intended send time at 1,000/s, constant" in paced
+    assert "Queue length" not in paced
+
+
+def test_an_unsupported_percentile_is_a_dash(result: Result) -> None:
+    """7,000 pooled queueing samples support a p99, and 0.7 samples beyond p99.99 do not."""
+    queueing = row(
+        printed(result),
+        "loop/nagle",
+        "Queue length, not latency: hand-over to receipt, flat out (us)",
+    )
+    assert queueing.split()[-2] == "-"
+    assert queueing.split()[-3] != "-"
+
+
+def test_the_published_ways_are_shown_only_on_request(result: Result) -> None:
+    title = "Throughput and run time beside the published ones, each / its own loop/nodelay"
+    assert title not in printed(result)
+    text = printed(result, published=True)
+    assert row(text, "asyncio/coalesce:10us", title).split()[1:3] == ["2.91", "1.11"]
+    assert row(text, "loop/nodelay", title).split()[1:5] == ["1.00", "1.00", "1.00", "1.00"]
+    assert row(text, "threads/coalesce:10us", title).split()[1:3] == ["-", "0.60"]
+
+
+def test_the_published_figures_agree_with_each_other() -> None:
+    ways = published_ways()
+    assert len({(each.runtime, each.strategy) for each in ways}) == 9
+    for each in ways:
+        assert each.throughput_per_s * each.run_time_s == pytest.approx(1_000_000, rel=1e-6)
+        assert each.latency_p99_s <= each.latency_p99_99_s
+
+
+def test_an_interrupted_result_says_how_far_it_came(result: Result) -> None:
+    cut = result_of(result.plan, result.runs[:9])
+    text = printed(cut)
+    assert "stopped after 9 of 70 runs" in text
+    assert row(text, "loop/nagle").split()[1:3] == ["not", "run"]
+
+
+def test_a_single_round_promises_nothing(result: Result) -> None:
+    runs = [run for run in result.runs if run.round == 1]
+    text = printed(result_of(plan_of(result.plan.cases, runs[:0]), runs))
+    assert "Figures of a single round" in text
+    assert "?  cannot say: 1 round has both, and 6 are needed" in text
+
+
+def test_two_cases_that_send_the_same_way_are_told_apart() -> None:
+    one = way("loop/nodelay")
+    two = msgspec.structs.replace(one, case_id="loop/nodelay/other", parameters={"buffer": 1})
+    runs = [flat_out_run(case, number, 1e5) for case in (one, two) for number in range(7)]
+    text = printed(result_of(plan_of([one, two], runs), runs))
+    assert row(text, one.case_id)
+    assert row(text, two.case_id)
+
+
+def test_an_empty_result_is_a_report_too() -> None:
+    assert printed(result_of(plan_of([], []), [])).endswith("The answer\n- Nothing was measured.\n")

@@ -1,0 +1,159 @@
+"""The answer in words: which way won, by how much, how sure; and when nobody can tell."""
+
+from __future__ import annotations
+
+from tests.statistics.experiment import (
+    failed,
+    flat_out,
+    paced,
+    paced_run,
+    plan_of,
+    result_of,
+    way,
+)
+
+from tinygram.bench.report.sentences import closing_sentences
+from tinygram.bench.result import Unavailable
+
+BASE = [100e3, 101e3, 99e3, 102e3, 98e3, 100e3, 101e3]
+NOISE = [1.01, 0.99, 1.02, 0.98, 1.03, 0.97, 1.0]
+
+
+def times(factor: float) -> list[float]:
+    return [value * factor for value in BASE]
+
+
+def test_a_winner_is_told_with_both_ratios_and_the_true_confidence() -> None:
+    result = result_of(
+        *flat_out(
+            {
+                "asyncio/nodelay": BASE,
+                "asyncio/cork": times(2.5),
+                "asyncio/coalesce:10us": times(5),
+            }
+        )
+    )
+    assert closing_sentences(result) == (
+        "asyncio, flat out: coalesce:10us won: 5.00 × nodelay (5.00–5.00) and 2.00 × the "
+        "runner-up cork (2.00–2.00), at 98.4% confidence from 7 rounds.",
+    )
+
+
+def test_nodelay_is_not_named_twice() -> None:
+    result = result_of(*flat_out({"loop/nodelay": BASE, "loop/nagle": times(2)}))
+    assert closing_sentences(result) == (
+        "loop, flat out: nagle won: 2.00 × the runner-up nodelay (2.00–2.00), at 98.4% confidence "
+        "from 7 rounds.",
+    )
+
+
+def test_the_confidence_is_that_of_the_rounds_that_both_finished() -> None:
+    plan, runs = flat_out({"loop/nodelay": BASE, "loop/nagle": times(2)})
+    (sentence,) = closing_sentences(result_of(plan, [failed(runs[0]), *runs[1:]]))
+    assert sentence.endswith("at 96.9% confidence from 6 rounds.")
+
+
+def test_ways_that_cannot_be_told_apart_have_no_winner() -> None:
+    noisy = [value * noise for value, noise in zip(BASE, NOISE, strict=True)]
+    (sentence,) = closing_sentences(
+        result_of(*flat_out({"loop/nodelay": BASE, "loop/cork": noisy}))
+    )
+    assert "no clear winner" in sentence
+    assert "cannot be told apart (ratio 1.000, 0.970–1.030)" in sentence
+
+
+def test_a_tie_at_the_top_still_tells_how_far_nodelay_is_behind() -> None:
+    noisy = [value * noise * 3 for value, noise in zip(BASE, NOISE, strict=True)]
+    (sentence,) = closing_sentences(
+        result_of(*flat_out({"loop/nodelay": BASE, "loop/cork": noisy, "loop/more": times(3)}))
+    )
+    assert "cannot be told apart" in sentence
+    assert "3.00 × nodelay" in sentence
+
+
+def test_too_few_rounds_are_said_so() -> None:
+    result = result_of(*flat_out({"loop/nodelay": BASE[:3], "loop/cork": times(2)[:3]}))
+    assert closing_sentences(result) == (
+        "loop, flat out: cannot say which way won (cork was ahead of nodelay): 3 rounds have both, "
+        "and 6 are needed.",
+    )
+
+
+def test_two_modes_are_said_so() -> None:
+    result = result_of(*paced({"loop/nodelay": [13, 51, 13, 51, 13, 51, 13], "loop/cork": [5] * 7}))
+    (sentence,) = closing_sentences(result)
+    assert sentence.startswith("loop, at 1,000/s, constant: cannot say which way won")
+    assert "two modes: 4 near 13, 3 near 51" in sentence
+
+
+def test_paced_the_lowest_median_latency_wins() -> None:
+    (sentence,) = closing_sentences(
+        result_of(*paced({"loop/nodelay": [40] * 7, "loop/cork": [30] * 7}))
+    )
+    assert "cork won on median latency: 0.75 × the runner-up nodelay" in sentence
+
+
+def test_a_better_median_with_worse_rounds_is_no_win() -> None:
+    """A median may lead where every shared round trails: here the late rounds are the fast ones."""
+    ramp = [1e5 + 5e4 * number for number in range(14)]
+    plan, runs = flat_out({"loop/nodelay": ramp, "loop/cork": [value * 1.1 for value in ramp]})
+    (sentence,) = closing_sentences(
+        result_of(plan, [*runs[:21], *(failed(run) for run in runs[21:])])
+    )
+    assert sentence == (
+        "loop, flat out: no clear winner: nodelay has the better median, cork more rounds "
+        "(ratio 0.909, 0.909–0.909)."
+    )
+
+
+def test_a_sole_way_and_no_way_at_all() -> None:
+    plan, runs = flat_out({"loop/nodelay": BASE, "threads/nodelay": BASE})
+    result = result_of(plan, [*runs[:7], *(failed(run, "no route") for run in runs[7:])])
+    assert closing_sentences(result) == (
+        "loop, flat out: only nodelay has figures, so nothing was compared.",
+        "threads, flat out: every run failed, the first with: no route.",
+    )
+    assert closing_sentences(result_of(plan, [])) == (
+        "loop, flat out: nothing ran.",
+        "threads, flat out: nothing ran.",
+    )
+
+
+def test_what_is_unavailable_is_said_with_its_reason() -> None:
+    plan, runs = flat_out({"loop/nodelay": BASE})
+    absent = tuple(
+        Unavailable(way(f"uvloop/{strategy}"), "uvloop is not installed")
+        for strategy in ("nagle", "nodelay")
+    )
+    assert closing_sentences(result_of(plan, runs, absent))[-1] == (
+        "uvloop, flat out: not measured: uvloop is not installed."
+    )
+
+
+def test_every_load_has_its_sentence() -> None:
+    cases = [way(f"loop/{strategy}", rate) for rate in (1e3, 1e4) for strategy in ("a", "b")]
+    runs = [paced_run(case, number, 40) for case in cases for number in range(7)]
+    sentences = closing_sentences(result_of(plan_of(cases, runs), runs))
+    assert [sentence.split(":")[0] for sentence in sentences] == [
+        "loop, at 1,000/s, constant",
+        "loop, at 10,000/s, constant",
+    ]
+
+
+def test_limits_and_our_own_implementation() -> None:
+    (sentence,) = closing_sentences(
+        result_of(
+            *flat_out(
+                {
+                    "native/nodelay": times(90),
+                    "asyncio/nodelay": BASE,
+                    "asyncio/tinygram/adaptive": times(4),
+                }
+            )
+        )
+    )
+    assert "asyncio, flat out: tinygram/adaptive won: 4.00 × the runner-up nodelay" in sentence
+
+
+def test_an_empty_plan_has_one_sentence() -> None:
+    assert closing_sentences(result_of(plan_of([], []), [])) == ("Nothing was measured.",)
