@@ -1,0 +1,128 @@
+"""Laws of the layout that import-linter cannot express; each must find a planted breach."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+NOT_OURS = {"target", "dist", "results", "__pycache__"}
+CODE = {".c", ".h", ".py", ".pyi", ".rs", ".sh"}
+MAX_LINES = 400
+
+# Put together here, for this file obeys the rule too.
+HOSTS = [("pypi", "org"), ("pythonhosted", "org"), ("crates", "io"), ("npmjs", "org")]
+REGISTRY_HOSTS = [".".join(host) for host in HOSTS]
+MACHINE_PATHS = [f"/{folder}/" for folder in ("home", "opt", "root", "work")]
+CARGO_SOURCE = f'source = "registry+https://github.com/rust-lang/{REGISTRY_HOSTS[2]}-index"'
+
+
+def files(root: Path) -> Iterator[Path]:
+    """All files of ours: nothing that was built, and nothing hidden but CI's own."""
+    for path in sorted(root.rglob("*")):
+        parts = path.relative_to(root).parts
+        hidden = any(part.startswith(".") and part != ".ci" for part in parts)
+        if path.is_file() and not hidden and not NOT_OURS.intersection(parts):
+            yield path
+
+
+def lines_of(path: Path) -> Iterator[tuple[str, str]]:
+    """Each line with its place, for a file of text."""
+    if path.suffix == ".so":
+        return
+    for number, line in enumerate(path.read_text().splitlines(), start=1):
+        yield f"{path}:{number}", line
+
+
+def matches(paths: Iterator[Path], pattern: str) -> list[str]:
+    search = re.compile(pattern).search
+    return [place for path in paths for place, line in lines_of(path) if search(line)]
+
+
+def unsafe_outside_the_edges(root: Path) -> list[str]:
+    edges = [root / "crates" / "net", root / "crates" / "python"]
+    rust = (
+        path
+        for path in files(root)
+        if path.suffix == ".rs" and not any(path.is_relative_to(edge) for edge in edges)
+    )
+    return matches(rust, r"\bunsafe\b")
+
+
+def pyo3_outside_its_crate(root: Path) -> list[str]:
+    return [
+        str(manifest)
+        for manifest in sorted(root.glob("crates/*/Cargo.toml"))
+        if manifest.parent.name != "python" and "pyo3" in dependencies_of(manifest)
+    ]
+
+
+def io_in_core(root: Path) -> list[str]:
+    core = root / "crates" / "core"
+    sources = (path for path in files(core) if path.suffix == ".rs")
+    modules = "env|fs|io|net|os|process|thread"
+    pattern = rf"\b(libc|Instant|SystemTime)\b|\bstd::({modules})\b|\bstd::\{{.*\b({modules})\b"
+    breaches = matches(sources, pattern)
+    manifest = core / "Cargo.toml"
+    io_crates = {"libc", "rustix", "socket2", "tinygram-net"} & dependencies_of(manifest)
+    return breaches + [f"{manifest}: {crate}" for crate in sorted(io_crates)]
+
+
+def long_files(root: Path) -> list[str]:
+    return [
+        str(path)
+        for path in files(root)
+        if path.suffix in CODE and sum(1 for _ in lines_of(path)) > MAX_LINES
+    ]
+
+
+def names_of_hosts_and_machines(root: Path) -> list[str]:
+    hosts, folders = ("|".join(map(re.escape, names)) for names in (REGISTRY_HOSTS, MACHINE_PATHS))
+    # No letter before a path: a relative one may well have a folder of that name.
+    pattern = rf"{hosts}|(?<![\w*.])({folders})"
+    return [
+        place
+        for path in files(root)
+        for place, line in lines_of(path)
+        if re.search(pattern, line) and line != CARGO_SOURCE
+    ]
+
+
+def dependencies_of(manifest: Path) -> set[str]:
+    if not manifest.exists():
+        return set()
+    tables = tomllib.loads(manifest.read_text())
+    kinds = ("dependencies", "build-dependencies")
+    return {name for kind in kinds for name in tables.get(kind, {})}
+
+
+Law = Callable[[Path], list[str]]
+LAWS: list[tuple[Law, str, str]] = [
+    (unsafe_outside_the_edges, "crates/core/src/a.rs", "unsafe { read() }"),
+    (pyo3_outside_its_crate, "crates/net/Cargo.toml", "[dependencies]\npyo3.workspace = true"),
+    (io_in_core, "crates/core/src/a.rs", "use std::thread;"),
+    (io_in_core, "crates/core/src/a.rs", "use std::{net, rc};"),
+    (io_in_core, "crates/core/src/a.rs", "let now = Instant::now();"),
+    (io_in_core, "crates/core/Cargo.toml", "[dependencies]\nlibc.workspace = true"),
+    (long_files, "python/tinygram/a.py", "\n" * (MAX_LINES + 1)),
+    (names_of_hosts_and_machines, "docs/a.md", "see https://index." + REGISTRY_HOSTS[0]),
+    (names_of_hosts_and_machines, ".ci/run", "cd " + MACHINE_PATHS[0] + "here"),
+]
+
+
+@pytest.mark.parametrize("law", dict.fromkeys(law for law, _, _ in LAWS))
+def test_the_law_holds(law: Law) -> None:
+    assert law(ROOT) == []
+
+
+@pytest.mark.parametrize(("law", "path", "breach"), LAWS)
+def test_a_breach_is_found(tmp_path: Path, law: Law, path: str, breach: str) -> None:
+    (tmp_path / path).parent.mkdir(parents=True)
+    (tmp_path / path).write_text("\n")
+    assert law(tmp_path) == []
+    (tmp_path / path).write_text(breach)
+    assert len(law(tmp_path)) == 1
