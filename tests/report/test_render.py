@@ -244,3 +244,41 @@ def test_two_cases_that_send_the_same_way_are_told_apart() -> None:
 
 def test_an_empty_result_is_a_report_too() -> None:
     assert printed(result_of(plan_of([], []), [])).endswith("The answer\n- Nothing was measured.\n")
+
+
+def test_whatever_a_failure_says_the_file_stays_ascii() -> None:
+    runs = [failed(flat_out_run(way("loop/nodelay"), 0, 1e5), "Verbindung zurückgesetzt – 中")]
+    text = printed(result_of(plan_of([way("loop/nodelay")], runs), runs))
+    assert text.isascii()
+    assert "zur?ckgesetzt - ?" in text
+
+
+def test_only_a_winner_that_is_shown_to_win_stands_out(result: Result) -> None:
+    file = io.StringIO()
+    console = Console(file=file, width=140, force_terminal=True, color_system="standard")
+    render(result, console, published=False)
+    best = re.findall(r"\x1b\[1;32m([a-z]+/\S+)", file.getvalue())
+    assert set(best) == {"asyncio/coalesce:10us", "loop/coalesce:10us", "loop/nodelay"}
+    few = result_of(result.plan, [run for run in result.runs if run.round < 5])
+    file.seek(0)
+    file.truncate()
+    render(few, console, published=False)
+    assert "\x1b[1;32m" not in file.getvalue()
+
+
+def test_the_published_ways_are_set_beside_those_by_hand() -> None:
+    throughputs = {"loop/nodelay": 1e5, "asyncio/nodelay": 5e4, "asyncio/tinygram/nodelay": 9e5}
+    runs = [flat_out_run(way(text), 0, value) for text, value in throughputs.items()]
+    text = printed(result_of(plan_of(map(way, throughputs), runs), runs), published=True)
+    title = "Throughput and run time beside the published ones, each / its own loop/nodelay"
+    assert row(text, "asyncio/nodelay", title).split()[1] == "0.50"
+
+
+def test_modes_of_figures_that_are_not_shown_are_not_noted() -> None:
+    case = way("loop/nodelay")
+    runs = [flat_out_run(case, number, 1e5) for number in range(7)]
+    for number, run in enumerate(runs):
+        run.counters["connect_ns"] = 13_000 if number % 2 else 51_000
+    result = result_of(plan_of([case], runs), runs)
+    assert [warning.figures for warning in result.summaries[0].warnings] == [("connect_us",)]
+    assert "two modes" not in printed(result)
