@@ -15,6 +15,7 @@ export PYO3_PYTHON := $(CURDIR)/.venv/bin/python
 export VIRTUAL_ENV := $(CURDIR)/.venv
 export PIP_CONSTRAINT := constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_QUIET := 1
 export PIP_ROOT_USER_ACTION := ignore
 unexport CONDA_PREFIX
 
@@ -91,7 +92,7 @@ $(STAMPS)/venv:
 
 $(STAMPS)/maturin: constraints.txt $(STAMPS)/venv
 	@echo "installing maturin into .venv"
-	@$(BIN)/pip install --quiet maturin
+	@$(BIN)/pip install maturin
 	@touch $@
 
 $(STAMPS)/bench: $(STAMPS)/maturin pyproject.toml $(RUST_SOURCES)
