@@ -69,14 +69,11 @@ class StreamCheck:
     @property
     def expected_bytes(self) -> int: ...
 
-def match_flat_out(
-    notes: bytes, pool: MessagePool, hand_overs: list[tuple[int, int]]
-) -> tuple[Histogram, int]:
+def match_flat_out(notes: bytes, pool: MessagePool, hand_overs: list[tuple[int, int]]) -> Histogram:
     """Match sampled messages, (index in the stream, hand-over ns), to a receiver's notes.
 
-    Returns the histogram of hand-over to receipt and the last sampled message's receipt in ns.
-    ValueError: notes that are cut off or go backwards, a message that no note reaches, or one
-    received before it was handed over.
+    Returns the histogram of hand-over to receipt. ValueError: notes that are cut off or go
+    backwards, a message that no note reaches, or one received before it was handed over.
     """
 
 def match_paced(
@@ -89,11 +86,17 @@ def match_paced(
     burst: int,
     duration_ns: int,
     seed: int,
-) -> tuple[Histogram, int]:
+) -> Histogram:
     """Match every message of a schedule to a receiver's notes, from its intended send time.
 
-    Returns the histogram of intended time to receipt and the last receipt in ns. ValueError as
-    for `match_flat_out`, and for a schedule that cannot be made.
+    Returns the histogram of intended time to receipt. ValueError as for `match_flat_out`, and
+    for a schedule that cannot be made.
+    """
+
+def read_notes(notes: bytes, since_ns: int) -> tuple[int, int, int]:
+    """(reads since `since_ns`, bytes at the last note, time of the last note in ns).
+
+    ValueError: notes that are cut off or go backwards.
     """
 
 def scheduled_messages(

@@ -1,8 +1,7 @@
 use thiserror::Error;
 
 /// What a receiver notes after each read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Note {
     /// The bytes received so far, this read included.
     pub bytes: u64,

@@ -18,7 +18,7 @@ mod _native {
     #[pymodule_export]
     use super::histogram::Histogram;
     #[pymodule_export]
-    use super::matching::{match_flat_out, match_paced};
+    use super::matching::{match_flat_out, match_paced, read_notes};
     #[pymodule_export]
     use super::pacer::{Pacer, scheduled_messages};
     #[pymodule_export]

@@ -7,11 +7,12 @@ from typing import Annotated
 import typer
 
 import tinygram
-from tinygram.bench.cli import schema
+from tinygram.bench.cli import schema, stream
 
 app = typer.Typer(
     name="tinygram", add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
 )
+app.command()(stream.stream)
 app.command()(schema.schema)
 
 

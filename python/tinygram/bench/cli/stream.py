@@ -1,0 +1,127 @@
+"""`tinygram stream`: the ways of sending small messages, side by side."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tinygram.bench import store
+from tinygram.bench.cli.measuring import measure
+from tinygram.bench.errors import UsageError
+from tinygram.bench.network import check_congestion_control
+from tinygram.bench.placement import default_placement, placement
+from tinygram.bench.units import parse_bytes, parse_duration_ns, parse_message_bytes, parse_rate
+from tinygram.bench.workloads.stream.cases import StreamOptions, plan_stream
+from tinygram.bench.workloads.stream.run import stream_bench
+
+_ARRIVALS = ("constant", "poisson")
+_DEFAULT_MESSAGES = 200_000
+_PUBLISHED_MESSAGES = 1_000_000
+_MAX_MESSAGES = 100_000_000
+_MAX_RECEIVE_BUFFER_BYTES = 1 << 30
+
+
+def stream(
+    rate: Annotated[
+        list[str] | None,
+        typer.Option(help="Messages per second, repeatable; without it: flat out."),
+    ] = None,
+    messages: Annotated[
+        int | None, typer.Option(help="How many, flat out.", show_default="200000")
+    ] = None,
+    size: Annotated[str, typer.Option(help="Message size, or a range, uniform.")] = "1..500",
+    arrival: Annotated[
+        str | None, typer.Option(help="constant or poisson; with --rate.", show_default="constant")
+    ] = None,
+    burst: Annotated[
+        int | None, typer.Option(help="Messages due at one instant; with --rate.", show_default="1")
+    ] = None,
+    duration: Annotated[
+        str | None, typer.Option(help="Of a run; with --rate.", show_default="2s")
+    ] = None,
+    published: Annotated[
+        bool, typer.Option(help="1,000,000 messages, and the published figures beside ours.")
+    ] = False,
+    every: Annotated[bool, typer.Option("--all", help="Every way, not only the default.")] = False,
+    only: Annotated[
+        list[str] | None, typer.Option(help="runtime=NAME,strategy=NAME,… (repeatable).")
+    ] = None,
+    rounds: Annotated[int, typer.Option(help="Runs of each way; six are needed for verdicts.")] = 7,
+    seed: Annotated[int, typer.Option(help="Of messages, arrivals and order.")] = 1,
+    json: Annotated[
+        Path | None,
+        typer.Option(help="The result file.", show_default="results/<UTC time>-stream.json"),
+    ] = None,
+    quiet: Annotated[bool, typer.Option(help="No progress and no tables.")] = False,
+    link: Annotated[str, typer.Option(help="What lies between: loopback.")] = "loopback",
+    pin: Annotated[
+        str | None, typer.Option(help="apart, same or none.", show_default="apart")
+    ] = None,
+    congestion_control: Annotated[str, typer.Option(help="Of both ends.")] = "cubic",
+    receive_buffer: Annotated[str, typer.Option(help="Bytes per read at most.")] = "256KiB",
+    receiver_command: Annotated[
+        str | None, typer.Option(help="A program in the receiver's place.")
+    ] = None,
+    timeout: Annotated[
+        str, typer.Option(help="A run that takes longer fails (paced: longer by its duration).")
+    ] = "120s",
+) -> int:
+    """Send the same messages in every way, side by side; one sentence says which way won."""
+    rates_per_s = [parse_rate(text) for text in rate or []]
+    if rates_per_s:
+        _refuse(messages is not None, "--messages", "it is rate × duration; use --duration")
+        _refuse(published, "--published", "the published comparison ran flat out; leave it out")
+    else:
+        remedy = "flat out has no schedule; add --rate, for example --rate 1000"
+        _refuse(arrival is not None, "--arrival", remedy)
+        _refuse(burst is not None, "--burst", remedy)
+        _refuse(duration is not None, "--duration", remedy)
+    if messages is None:
+        messages = _PUBLISHED_MESSAGES if published else _DEFAULT_MESSAGES
+    if link != "loopback":
+        raise UsageError(f"unknown link {link!r}: the known one is loopback")
+    if arrival not in (None, *_ARRIVALS):
+        raise UsageError(f"unknown arrival {arrival!r}: the known ones are {', '.join(_ARRIVALS)}")
+    pin = default_placement() if pin is None else pin
+    placement(pin)
+    check_congestion_control(congestion_control)
+    duration_ns = parse_duration_ns(duration or "2s")
+    options = StreamOptions(
+        messages=_between("--messages", messages, 1, _MAX_MESSAGES),
+        message_bytes=parse_message_bytes(size),
+        rates_per_s=rates_per_s,
+        arrival=arrival or "constant",
+        burst=_between("--burst", 1 if burst is None else burst, 1, 1_000_000),
+        duration_ns=duration_ns,
+        receive_buffer_bytes=_between(
+            "--receive-buffer", parse_bytes(receive_buffer), 1, _MAX_RECEIVE_BUFFER_BYTES
+        ),
+        receiver_command=receiver_command,
+        congestion_control=congestion_control,
+        placement=pin,
+        timeout_ns=parse_duration_ns(timeout) + (duration_ns if rates_per_s else 0),
+        rounds=_between("--rounds", rounds, 1, 10_000),
+        seed=_between("--seed", seed, 0, (1 << 63) - 1),
+        has_all=every,
+        only=only or [],
+    )
+    path = json or store.default_path("stream", datetime.now(UTC))
+    store.check_writable(path)
+    plan = plan_stream(options)
+    with stream_bench(seed) as bench:
+        return measure(plan, bench.run_case, path, is_published=published, is_quiet=quiet)
+
+
+def _refuse(is_given: bool, option: str, remedy: str) -> None:
+    if is_given:
+        other = "flat out" if "--rate" in remedy else "--rate"
+        raise UsageError(f"{option} does not go with {other}: {remedy}")
+
+
+def _between(option: str, value: int, low: int, high: int) -> int:
+    if not low <= value <= high:
+        raise UsageError(f"{option} {value} is outside {low} … {high}")
+    return value

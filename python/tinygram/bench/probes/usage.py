@@ -1,0 +1,87 @@
+"""What a sender used: CPU time, context switches, writes and segments, between two marks."""
+
+from __future__ import annotations
+
+import resource
+import socket
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tinygram import _native
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What was used so far: the figures are the difference of two marks."""
+
+    cpu_ns: int
+    voluntary_context_switches: int
+    involuntary_context_switches: int
+    writes: tuple[int, int, int] | None
+    connection: dict[str, int]
+
+    @staticmethod
+    def now(probe: socket.socket, child_pids: Sequence[int]) -> Mark:
+        """What this process and its children used until now; `probe` is the connection."""
+        own = resource.getrusage(resource.RUSAGE_SELF)
+        ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+        cpu_s = own.ru_utime + own.ru_stime + ended.ru_utime + ended.ru_stime
+        voluntary = own.ru_nvcsw + ended.ru_nvcsw
+        involuntary = own.ru_nivcsw + ended.ru_nivcsw
+        cpu_ns = round(cpu_s * 1e9)
+        for pid in child_pids:
+            living = _living_child(pid)
+            if living is not None:
+                cpu_ns += living[0]
+                voluntary += living[1]
+                involuntary += living[2]
+        return Mark(
+            cpu_ns,
+            voluntary,
+            involuntary,
+            _native.write_counts(),
+            dict(_native.tcp_info(probe.fileno())),
+        )
+
+    def since(self, earlier: Mark) -> dict[str, int | None]:
+        """Named counters of what was used between two marks; null: not counted here."""
+        counters: dict[str, int | None] = {
+            "cpu_ns": self.cpu_ns - earlier.cpu_ns,
+            "voluntary_context_switches": self.voluntary_context_switches
+            - earlier.voluntary_context_switches,
+            "involuntary_context_switches": self.involuntary_context_switches
+            - earlier.involuntary_context_switches,
+            "writes": None,
+            "written_bytes": None,
+            "would_block": None,
+        }
+        if self.writes is not None and earlier.writes is not None:
+            names = ("writes", "written_bytes", "would_block")
+            differences = (b - a for a, b in zip(earlier.writes, self.writes, strict=True))
+            counters |= zip(names, differences, strict=True)
+        return counters
+
+
+def _living_child(pid: int) -> tuple[int, int, int] | None:
+    """CPU ns, voluntary and involuntary context switches of a child; None when it has ended."""
+    try:
+        # The CPU clock of a process: CPUCLOCK_SCHED of its pid (clock_getcpuclockid(3)).
+        cpu_ns = time.clock_gettime_ns((~pid << 3) | 2)
+        with open(f"/proc/{pid}/status") as status:
+            fields = dict(line.split(":", 1) for line in status if ":" in line)
+    except OSError:
+        return None
+    return (
+        cpu_ns,
+        int(fields["voluntary_ctxt_switches"]),
+        int(fields["nonvoluntary_ctxt_switches"]),
+    )
+
+
+def segments_since(mark: Mark, probe: socket.socket) -> dict[str, int | None]:
+    """What TCP_INFO counted since the mark, and the connection's state now."""
+    now = dict(_native.tcp_info(probe.fileno()))
+    counted = ("data_segments", "segments_out", "segments_in", "retransmits")
+    counters: dict[str, int | None] = {name: now[name] - mark.connection[name] for name in counted}
+    return counters | {"send_mss_bytes": now["send_mss_bytes"], "rtt_us": now["rtt_us"]}

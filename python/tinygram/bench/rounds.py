@@ -1,0 +1,36 @@
+"""Runs a plan: every case once in each round, each round in its own seeded order."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+
+from tinygram.bench.progress import Progress
+from tinygram.bench.result import Case, Plan, Run
+
+
+def ordered(plan: Plan, round: int) -> list[Case]:
+    """The cases in the order of round 0, 1, 2 …: the same for the same seed."""
+    cases = list(plan.cases)
+    random.Random(f"{plan.seed}/{round}").shuffle(cases)
+    return cases
+
+
+def run_plan(
+    plan: Plan, run_case: Callable[[Case, int], Run], progress: Progress
+) -> tuple[tuple[Run, ...], bool]:
+    """Run everything; the finished runs, and whether Ctrl-C ended it early."""
+    runs: list[Run] = []
+    try:
+        with progress:
+            for round in range(plan.rounds):
+                for case in ordered(plan, round):
+                    progress.run_started(case.case_id, round + 1, plan.rounds)
+                    started_s = time.monotonic()
+                    run = run_case(case, round)
+                    runs.append(run)
+                    progress.run_finished(time.monotonic() - started_s, run.failure)
+    except KeyboardInterrupt:
+        return tuple(runs), True
+    return tuple(runs), False

@@ -1,0 +1,76 @@
+"""asyncio streams, on the stock loop or on uvloop: a bounded queue and a sending task."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable, Sequence
+from time import monotonic_ns
+
+from tinygram.bench.runtimes import Way
+from tinygram.bench.runtimes.stdlib.queued import END, QUEUE_MESSAGES
+from tinygram.bench.runtimes.stdlib.streams import ONE_BY_ONE, STRATEGIES
+from tinygram.bench.source import BURST_MESSAGES, AsyncSource, Source
+
+
+def run(sock: socket.socket, source: Source, way: Way) -> None:
+    """Send everything on a new event loop."""
+    with asyncio.Runner(loop_factory=_loop_factory(way.runtime)) as runner:
+        runner.run(_run(sock, source, way))
+
+
+def _loop_factory(runtime: str) -> Callable[[], asyncio.AbstractEventLoop]:
+    if runtime == "uvloop":
+        import uvloop
+
+        return uvloop.new_event_loop
+    return asyncio.SelectorEventLoop
+
+
+async def _run(sock: socket.socket, source: Source, way: Way) -> None:
+    _, writer = await asyncio.open_connection(sock=sock)
+    messages: asyncio.Queue[bytes | None] = asyncio.Queue(QUEUE_MESSAGES)
+    bursts = _QueuedBursts(messages, one_by_one=way.strategy.name in ONE_BY_ONE)
+    async with asyncio.TaskGroup() as tasks:
+        # When one fails, the other is cancelled and the failure raised.
+        tasks.create_task(_produce(AsyncSource(source), messages))
+        tasks.create_task(STRATEGIES[way.strategy.name](writer, bursts, way))
+    writer.close()
+    await writer.wait_closed()
+
+
+async def _produce(source: AsyncSource, messages: asyncio.Queue[bytes | None]) -> None:
+    while (burst := await source.next_burst()) is not None:
+        for message in burst:
+            await messages.put(message)
+    await messages.put(END)
+
+
+class _QueuedBursts:
+    """What the queue holds when its sender wakes; single messages where `one_by_one`."""
+
+    def __init__(self, messages: asyncio.Queue[bytes | None], *, one_by_one: bool) -> None:
+        self._queue = messages
+        self._more = 0 if one_by_one else BURST_MESSAGES - 1
+        self._has_ended = False
+
+    async def next_burst(self, until_ns: int | None = None) -> Sequence[bytes] | None:
+        """As `AwaitableBursts.next_burst`."""
+        if self._has_ended:
+            return None
+        if until_ns is None or not self._queue.empty():
+            message = await self._queue.get()
+        else:
+            try:
+                async with asyncio.timeout((until_ns - monotonic_ns()) / 1e9):
+                    message = await self._queue.get()
+            except TimeoutError:
+                return ()
+        burst: list[bytes] = []
+        while message is not END:
+            burst.append(message)
+            if len(burst) > self._more or self._queue.empty():
+                return burst
+            message = self._queue.get_nowait()
+        self._has_ended = True
+        return burst or None

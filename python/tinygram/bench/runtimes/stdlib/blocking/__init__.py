@@ -1,0 +1,21 @@
+"""The strategies on a blocking socket: `send(sock, bursts, way)`, one file each."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+
+from tinygram.bench.runtimes import Way
+from tinygram.bench.runtimes.stdlib.blocking import coalesce, cork, more, per_message
+from tinygram.bench.source import Bursts
+
+STRATEGIES: dict[str, Callable[[socket.socket, Bursts, Way], None]] = {
+    "nagle": per_message.send_with_nagle,
+    "nodelay": per_message.send,
+    "coalesce": coalesce.send,
+    "cork": cork.send,
+    "more": more.send,
+}
+
+ONE_BY_ONE = ("nagle", "nodelay")
+"""Strategies that take one message at a time from a queue: a burst is nothing to them."""

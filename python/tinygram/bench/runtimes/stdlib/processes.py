@@ -1,0 +1,57 @@
+"""A multiprocessing queue; the child owns the socket."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import socket
+import sys
+import threading
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+
+from tinygram import _native
+from tinygram.bench.runtimes import Way
+from tinygram.bench.runtimes.stdlib.blocking import ONE_BY_ONE, STRATEGIES
+from tinygram.bench.runtimes.stdlib.queued import END, QUEUE_MESSAGES, MessageQueue, QueuedBursts
+from tinygram.bench.source import Source
+
+
+def run(sock: socket.socket, source: Source, way: Way) -> None:
+    """Put every message into the queue; a forked process sends them.
+
+    A child that fails takes this process with it: nobody else would empty the queue.
+    """
+    context = multiprocessing.get_context("fork")
+    messages: multiprocessing.Queue[bytes | None] = context.Queue(QUEUE_MESSAGES)
+    holds, child_holds = context.Pipe(duplex=False)
+    child = context.Process(target=_send, args=(sock, messages, child_holds, way, os.getpid()))
+    child.start()
+    child_holds.close()
+    way.child_pids.append(child.pid or 0)
+    threading.Thread(target=_fail_with, args=(child,), daemon=True).start()
+    while (burst := source.next_burst()) is not None:
+        for message in burst:
+            messages.put(message)
+    messages.put(END)
+    way.holds_ns.frombytes(holds.recv_bytes())
+    messages.close()
+    messages.join_thread()
+    child.join()
+
+
+def _send(
+    sock: socket.socket, messages: MessageQueue, holds: Connection, way: Way, parent_pid: int
+) -> None:
+    _native.die_with_parent(parent_pid)
+    bursts = QueuedBursts(messages, one_by_one=way.strategy.name in ONE_BY_ONE)
+    STRATEGIES[way.strategy.name](sock, bursts, way)
+    holds.send_bytes(way.holds_ns.tobytes())
+
+
+def _fail_with(child: BaseProcess) -> None:
+    child.join()
+    if child.exitcode:
+        print(f"the sending process ended with status {child.exitcode}", file=sys.stderr)
+        sys.stderr.flush()
+        os._exit(1)

@@ -1,0 +1,24 @@
+"""The strategies on an asyncio StreamWriter: `await send(writer, bursts, way)`, one file each."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from tinygram.bench.runtimes import Way
+from tinygram.bench.runtimes.stdlib.streams import coalesce, cork, per_message, timer
+from tinygram.bench.source import AwaitableBursts
+
+Send = Callable[[asyncio.StreamWriter, AwaitableBursts, Way], Coroutine[Any, Any, None]]
+
+STRATEGIES: dict[str, Send] = {
+    "nagle": per_message.send_with_nagle,
+    "nodelay": per_message.send,
+    "coalesce": coalesce.send,
+    "cork": cork.send,
+    "timer": timer.send,
+}
+
+ONE_BY_ONE = ("nagle", "nodelay")
+"""Strategies that take one message at a time from a queue: a burst is nothing to them."""

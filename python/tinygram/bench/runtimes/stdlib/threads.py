@@ -1,0 +1,38 @@
+"""A bounded queue and a sending thread."""
+
+from __future__ import annotations
+
+import queue
+import socket
+import threading
+
+from tinygram.bench.runtimes import Way
+from tinygram.bench.runtimes.stdlib.blocking import ONE_BY_ONE, STRATEGIES
+from tinygram.bench.runtimes.stdlib.queued import END, QUEUE_MESSAGES, QueuedBursts
+from tinygram.bench.source import Source
+
+
+def run(sock: socket.socket, source: Source, way: Way) -> None:
+    """Put every message into the queue; a thread sends them. Raises what the thread raised."""
+    messages: queue.Queue[bytes | None] = queue.Queue(QUEUE_MESSAGES)
+    failures: list[BaseException] = []
+    bursts = QueuedBursts(messages, one_by_one=way.strategy.name in ONE_BY_ONE)
+
+    def send() -> None:
+        try:
+            STRATEGIES[way.strategy.name](sock, bursts, way)
+        except BaseException as failure:  # noqa: BLE001 - it is raised again by the producer
+            failures.append(failure)
+            # The producer may be waiting for room.
+            while messages.get() is not END:
+                continue
+
+    thread = threading.Thread(target=send, name="sending")
+    thread.start()
+    while not failures and (burst := source.next_burst()) is not None:
+        for message in burst:
+            messages.put(message)
+    messages.put(END)
+    thread.join()
+    if failures:
+        raise failures[0]

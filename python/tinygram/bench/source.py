@@ -1,0 +1,174 @@
+"""Where a sender's messages come from: burst by burst, flat out or when they are due.
+
+Laws: the same messages for every case; the first ones warm the connection up and are not
+measured; before the clock starts they have all arrived; while it runs, nothing here computes
+statistics. A runtime asks for bursts until there is none left.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from array import array
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from tinygram._native import MessagePool, Pacer
+
+BURST_MESSAGES = 64
+"""The most messages that are handed over at one instant flat out, or taken from a queue at once."""
+
+_SETTLE_STEP_S = 0.0005
+_SETTLE_LIMIT_NS = 1_000_000_000
+
+
+class Bursts(Protocol):
+    """What a blocking strategy sends from."""
+
+    def next_burst(self, until_ns: int | None = None) -> Sequence[bytes] | None:
+        """Wait for messages; empty when `until_ns` came first, None at the end.
+
+        Times are CLOCK_MONOTONIC in nanoseconds.
+        """
+
+
+class AwaitableBursts(Protocol):
+    """What an asyncio strategy sends from."""
+
+    async def next_burst(self, until_ns: int | None = None) -> Sequence[bytes] | None:
+        """As `Bursts.next_burst`."""
+
+
+class Source:
+    """The messages of one run.
+
+    `pool`: the messages. `warm_up`: how many go ahead unmeasured.
+    `count`: how many are measured flat out; paced, `make_pacer(start_ns)` says when each is due.
+    `has_settled`: whether all warm-up messages have arrived. `on_start`: called when the clock is
+    about to start.
+    """
+
+    def __init__(
+        self,
+        pool: MessagePool,
+        warm_up: int,
+        count: int,
+        make_pacer: Callable[[int], Pacer] | None,
+        has_settled: Callable[[], bool],
+        on_start: Callable[[], None],
+    ) -> None:
+        self.pool = pool
+        self._messages = pool.messages()
+        self.measured = (warm_up, warm_up + count)
+        """The first measured message of the stream, and one past the last."""
+        self._warm_up = warm_up
+        self._next = 0
+        self._make_pacer = make_pacer
+        self._has_settled = has_settled
+        self._on_start = on_start
+        self._settle_by_ns: int | None = None
+        self.start_ns: int | None = None
+        self.pacer: Pacer | None = None
+        self.hand_overs_ns = array("Q")
+        """Flat out: when each burst of 64 was handed over."""
+
+    def next_burst(self, until_ns: int | None = None) -> Sequence[bytes] | None:
+        """The next messages to send, as `Bursts.next_burst`."""
+        while not self.is_ready():
+            if until_ns is not None and time.monotonic_ns() >= until_ns:
+                return ()
+            time.sleep(_SETTLE_STEP_S)
+        if self.pacer is not None:
+            first, last = self.pacer.wait(until_ns)
+            return self.due_messages(first, last)
+        return self._flat_out_burst()
+
+    def wait_started(self) -> Pacer | None:
+        """Block until the clock has started; for a sender that sent the warm-up by itself."""
+        self._next = self._warm_up
+        while not self.is_ready():
+            time.sleep(_SETTLE_STEP_S)
+        return self.pacer
+
+    def is_ready(self) -> bool:
+        """Whether the next burst can be had: false while the warm-up is still arriving."""
+        if self.start_ns is not None or self._next < self._warm_up:
+            return True
+        now_ns = time.monotonic_ns()
+        if self._settle_by_ns is None:
+            self._settle_by_ns = now_ns + _SETTLE_LIMIT_NS
+        if not self._has_settled() and now_ns < self._settle_by_ns:
+            return False
+        self._on_start()
+        self.start_ns = time.monotonic_ns()
+        if self._make_pacer is not None:
+            self.pacer = self._make_pacer(self.start_ns)
+        return True
+
+    def due_messages(self, first: int, last: int) -> Sequence[bytes] | None:
+        """Messages `first` … `last` − 1 of the schedule; None when they were the last."""
+        if first == last and self.pacer is not None and self.pacer.is_finished:
+            return None
+        return self._slice(self._warm_up + first, self._warm_up + last)
+
+    def _flat_out_burst(self) -> Sequence[bytes] | None:
+        first = self._next
+        if first == self.measured[1]:
+            return None
+        if self.start_ns is None:
+            self._next = min(first + BURST_MESSAGES, self._warm_up)
+        else:
+            self._next = min(first + BURST_MESSAGES, self.measured[1])
+            self.hand_overs_ns.append(time.monotonic_ns())
+        return self._slice(first, self._next)
+
+    def _slice(self, first: int, last: int) -> Sequence[bytes]:
+        messages = self._messages
+        start = first % len(messages)
+        if start + last - first <= len(messages):
+            return messages[start : start + last - first]
+        return [messages[index % len(messages)] for index in range(first, last)]
+
+
+class AsyncSource:
+    """The same messages for an event loop: it waits for due times with a timerfd."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._loop = asyncio.get_running_loop()
+        self._due: asyncio.Future[tuple[int, int]] | None = None
+        self._timer_fd: int | None = None
+
+    async def next_burst(self) -> Sequence[bytes] | None:
+        """The next messages to send; None at the end."""
+        source = self._source
+        while not source.is_ready():
+            await asyncio.sleep(_SETTLE_STEP_S)
+        if source.pacer is None:
+            return source.next_burst()
+        first, last = source.pacer.take_due()
+        while first == last:
+            if source.pacer.is_finished:
+                self.close()
+                return None
+            first, last = await self._wait_due(source.pacer)
+        return source.due_messages(first, last)
+
+    def close(self) -> None:
+        """Stop watching the timer."""
+        if self._timer_fd is not None:
+            self._loop.remove_reader(self._timer_fd)
+            self._timer_fd = None
+
+    def _wait_due(self, pacer: Pacer) -> asyncio.Future[tuple[int, int]]:
+        if self._timer_fd is None:
+            self._timer_fd = pacer.timer_fd()
+            self._loop.add_reader(self._timer_fd, self._on_timer, pacer)
+        pacer.arm()
+        self._due = self._loop.create_future()
+        return self._due
+
+    def _on_timer(self, pacer: Pacer) -> None:
+        released = pacer.on_timer()
+        if self._due is not None and not self._due.done():
+            self._due.set_result(released)

@@ -1,0 +1,162 @@
+"""The processes of a run: started, waited for asleep, and always ended.
+
+Laws: a worker's output goes to memory, never to a pipe that could fill; the parent sleeps while
+both work; whatever happens, no worker outlives the `with` block (nor, by its own wish, the bench).
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Self
+
+_LISTENING = b"listening "
+_STEP_S = 0.001
+
+
+class RunError(Exception):
+    """A run that produced no figures; the message says what failed."""
+
+
+class Worker:
+    """A process with its standard output and error in memory."""
+
+    def __init__(
+        self,
+        role: str,
+        command: Sequence[str],
+        *,
+        order: bytes = b"",
+        environment: Mapping[str, str] | None = None,
+        pass_fds: Sequence[int] = (),
+    ) -> None:
+        """Start `command`; `order` is its standard input. Raises RunError."""
+        self.role = role
+        self._stdout = os.memfd_create(f"{role}-stdout")
+        self._stderr = os.memfd_create(f"{role}-stderr")
+        stdin = os.memfd_create(f"{role}-stdin")
+        try:
+            os.write(stdin, order)
+            os.lseek(stdin, 0, os.SEEK_SET)
+            self._process = subprocess.Popen(
+                command,
+                stdin=stdin,
+                stdout=self._stdout,
+                stderr=self._stderr,
+                env=environment,
+                pass_fds=pass_fds,
+                # Ctrl-C is the parent's to handle, and killing the group ends its children too.
+                start_new_session=True,
+            )
+        except OSError as error:
+            self._close()
+            raise RunError(f"the {role} did not start: {error}") from error
+        finally:
+            os.close(stdin)
+        self._pidfd = os.pidfd_open(self._process.pid)
+
+    def __enter__(self) -> Self:
+        """The worker."""
+        return self
+
+    def __exit__(
+        self,
+        error_type: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """End the process and all that it started."""
+        self.kill()
+        os.close(self._pidfd)
+        self._close()
+
+    def kill(self) -> None:
+        """End the process and its group now."""
+        try:
+            os.killpg(self._process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            # It ended before; so did its group.
+            self._process.poll()
+        self._process.wait()
+
+    @property
+    def output(self) -> bytes:
+        """What it wrote to standard output so far."""
+        return _contents(self._stdout)
+
+    @property
+    def failure(self) -> str | None:
+        """Why it failed; None while it runs and when it succeeded."""
+        status = self._process.poll()
+        if not status:
+            return None
+        lines = _contents(self._stderr).decode(errors="replace").strip().splitlines()
+        said = f": {lines[-1].strip()}" if lines else ""
+        if status < 0:
+            return f"the {self.role} was killed by {signal.Signals(-status).name}{said}"
+        return f"the {self.role} failed with status {status}{said}"
+
+    def wait_listening(self, seconds: float) -> int:
+        """Wait until it prints `listening PORT`; the port. Raises RunError."""
+        give_up_s = time.monotonic() + seconds
+        while True:
+            first, newline, _ = self.output.partition(b"\n")
+            if newline:
+                port = first.removeprefix(_LISTENING)
+                if first.startswith(_LISTENING) and port.isdigit() and int(port) < 1 << 16:
+                    return int(port)
+                shown = first[:100].decode(errors="replace")
+                raise RunError(f"the {self.role} printed {shown!r}, not `listening PORT`")
+            if self._process.poll() is not None:
+                raise RunError(self.failure or f"the {self.role} ended before it listened")
+            if time.monotonic() > give_up_s:
+                raise RunError(f"the {self.role} did not print `listening PORT` in {seconds} s")
+            time.sleep(_STEP_S)
+
+    def wait_ended(self, seconds: float) -> bool:
+        """Sleep until it has ended; False when `seconds` passed before."""
+        return _first_ended([self], seconds)
+
+    def _close(self) -> None:
+        os.close(self._stdout)
+        os.close(self._stderr)
+
+    def fileno(self) -> int:
+        """Readable when the process has ended (pidfd_open(2))."""
+        return self._pidfd
+
+
+def wait_all(workers: Sequence[Worker], seconds: float, grace_s: float = 2.0) -> None:
+    """Sleep until all have succeeded.
+
+    Raises RunError as soon as one has failed, the others getting `grace_s` to say why they fail
+    too, or when `seconds` have passed.
+    """
+    give_up_s = time.monotonic() + seconds
+    waiting = list(workers)
+    while waiting:
+        if not _first_ended(waiting, give_up_s - time.monotonic()):
+            roles = " and the ".join(worker.role for worker in waiting)
+            raise RunError(f"the {roles} did not finish within {seconds:g} s")
+        if any(worker.failure for worker in waiting):
+            for worker in workers:
+                worker.wait_ended(grace_s)
+            failures = [worker.failure for worker in workers]
+            raise RunError("; ".join(failure for failure in failures if failure))
+        waiting = [worker for worker in waiting if not worker.wait_ended(0)]
+
+
+def _first_ended(workers: Sequence[Worker], seconds: float) -> bool:
+    poll = select.poll()
+    for worker in workers:
+        poll.register(worker.fileno(), select.POLLIN)
+    return bool(poll.poll(max(0.0, seconds) * 1000))
+
+
+def _contents(fd: int) -> bytes:
+    return os.pread(fd, os.fstat(fd).st_size, 0)

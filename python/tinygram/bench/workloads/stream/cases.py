@@ -1,0 +1,150 @@
+"""From the options of `tinygram stream` to the cases of its plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tinygram import _native
+from tinygram.bench import runtimes
+from tinygram.bench.errors import UsageError
+from tinygram.bench.result import Case, MessageBytes, Parameter, Plan, Unavailable
+from tinygram.bench.strategies import Strategy, parse_strategy
+from tinygram.bench.workloads.stream.sender import warm_up_messages
+
+
+@dataclass(frozen=True)
+class StreamOptions:
+    """What `tinygram stream` was asked for. `rates_per_s` empty: flat out."""
+
+    messages: int
+    message_bytes: MessageBytes
+    rates_per_s: Sequence[float]
+    arrival: str
+    burst: int
+    duration_ns: int
+    receive_buffer_bytes: int
+    receiver_command: str | None
+    congestion_control: str
+    placement: str
+    timeout_ns: int
+    rounds: int
+    seed: int
+    has_all: bool
+    only: Sequence[str]
+
+
+def plan_stream(options: StreamOptions) -> Plan:
+    """The plan; cases that cannot run here are in it as unavailable. Raises UsageError."""
+    cases: list[Case] = []
+    unavailable: list[Unavailable] = []
+    rates: Sequence[float | None] = options.rates_per_s or [None]
+    for rate_per_s in rates:
+        for runtime, strategy in _ways(options.has_all, options.only):
+            case = _case(options, runtime, strategy, rate_per_s)
+            reason = runtime.missing()
+            if reason is None:
+                cases.append(case)
+            else:
+                unavailable.append(Unavailable(case, reason))
+    if not cases:
+        raise UsageError(f"nothing to run: {unavailable[0].reason}")
+    return Plan(tuple(cases), options.rounds, options.seed, tuple(unavailable))
+
+
+def _case(
+    options: StreamOptions,
+    runtime: runtimes.Runtime,
+    strategy: Strategy,
+    rate_per_s: float | None,
+) -> Case:
+    size = options.message_bytes
+    parameters: dict[str, Parameter] = {
+        "messages": options.messages,
+        "warm_up_messages": warm_up_messages(size.max),
+        "max_batch_bytes": runtimes.MAX_BATCH_BYTES,
+        "receive_buffer_bytes": options.receive_buffer_bytes,
+        "receiver_command": options.receiver_command,
+        "congestion_control": options.congestion_control,
+        "timeout_ns": options.timeout_ns,
+    }
+    load = "flat-out"
+    if rate_per_s is not None:
+        parameters["messages"] = _scheduled_messages(options, rate_per_s)
+        parameters["duration_ns"] = options.duration_ns
+        load = f"{rate_per_s:g}-per-s-{options.arrival}-burst-{options.burst}"
+    sizes = f"{size.min}B" if size.min == size.max else f"{size.min}..{size.max}B"
+    return Case(
+        case_id=f"stream/{runtime.name}/{runtime.implementation}/{strategy.text}/loopback"
+        f"/{sizes}/{load}",
+        workload="stream",
+        runtime=runtime.name,
+        implementation=runtime.implementation,
+        strategy=strategy.text,
+        link="loopback",
+        message_bytes=size,
+        rate_per_s=rate_per_s,
+        arrival=None if rate_per_s is None else options.arrival,
+        burst=None if rate_per_s is None else options.burst,
+        producers=1,
+        connections=1,
+        placement=options.placement,
+        parameters=parameters,
+    )
+
+
+def _scheduled_messages(options: StreamOptions, rate_per_s: float) -> int:
+    try:
+        return _native.scheduled_messages(
+            rate_per_s, options.arrival, options.burst, options.duration_ns, options.seed
+        )
+    except ValueError as error:
+        raise UsageError(f"--rate {rate_per_s:g} with --duration: {error}") from error
+
+
+def _ways(has_all: bool, only: Iterable[str]) -> list[tuple[runtimes.Runtime, Strategy]]:
+    """What `--all` and `--only` leave: what is named runs even where it is no default."""
+    named = _parse_only(only)
+    strategies = [parse_strategy(text) for text in named["strategy"]]
+    ways = []
+    for runtime in runtimes.RUNTIMES:
+        if named["runtime"]:
+            is_wanted = runtime.name in named["runtime"]
+        else:
+            is_wanted = has_all or runtime.is_default
+        if named["implementation"] and runtime.implementation not in named["implementation"]:
+            is_wanted = False
+        if not is_wanted:
+            continue
+        defaults = [
+            parse_strategy(text)
+            for text in runtime.strategies
+            if has_all or text in runtimes.DEFAULT_STRATEGIES
+        ]
+        ways += [(runtime, s) for s in strategies or defaults if runtime.supports(s)]
+    if not ways:
+        wanted = ", ".join(f"{key}={value}" for key, values in named.items() for value in values)
+        known = "; ".join(f"{r.name}: {', '.join(r.strategies)}" for r in runtimes.RUNTIMES)
+        raise UsageError(f"no way is {wanted}: there are {known}")
+    return ways
+
+
+def _parse_only(only: Iterable[str]) -> dict[str, list[str]]:
+    known = {
+        "runtime": sorted({runtime.name for runtime in runtimes.RUNTIMES}),
+        "implementation": sorted({runtime.implementation for runtime in runtimes.RUNTIMES}),
+        "strategy": [],
+    }
+    named: dict[str, list[str]] = {key: [] for key in known}
+    for part in (part.strip() for text in only for part in text.split(",")):
+        key, equals, value = part.partition("=")
+        if key not in known or not equals:
+            raise UsageError(
+                f"--only {part!r} is not KEY=VALUE with one of the keys {', '.join(known)}: "
+                "for example --only runtime=asyncio,strategy=nagle"
+            )
+        if known[key] and value not in known[key]:
+            raise UsageError(f"unknown {key} {value!r}: the known ones are {', '.join(known[key])}")
+        if value not in named[key]:
+            named[key].append(value)
+    return named

@@ -1,0 +1,60 @@
+"""The receiving process, `tg-receiver`: listens, says where, reads, checks, and leaves its notes.
+
+`--receiver-command` puts another program in its place. It is run with these same options, and
+must: listen on 127.0.0.1, print `listening PORT`, accept one connection and read it to its end;
+write a note per read to the file NOTES (pairs of little-endian u64: bytes so far, CLOCK_MONOTONIC
+in ns after the read returned); print one line of JSON, an object of whole numbers (may be empty);
+exit 0 if every byte was the one that was sent (`tinygram._native.StreamCheck` tells), otherwise 1
+with the reason as the last line on stderr.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+
+from tinygram import _native
+
+
+def main() -> int:
+    """Receive one stream; the exit status is 1 if it was not what was sent."""
+    options = _parser().parse_args()
+    _native.die_with_parent(options.parent)
+    _native.set_process_name("tg-receiver")
+    if options.cpu is not None:
+        os.sched_setaffinity(0, {options.cpu})
+    pool = _native.MessagePool(options.seed, options.min_bytes, options.max_bytes)
+    check = _native.StreamCheck(pool, options.messages)
+    receiver = _native.Receiver()
+    print(f"listening {receiver.port}", flush=True)
+    try:
+        counters = receiver.receive(
+            check, options.messages, options.receive_buffer, not options.no_check
+        )
+    except OSError as error:
+        print(error, file=sys.stderr)
+        return 1
+    with open(options.notes, "wb") as notes:
+        notes.write(receiver.notes())
+    print(json.dumps(dict(counters)), flush=True)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description="Receive one stream of a tinygram bench.")
+    parser.add_argument("--messages", type=int, required=True, help="messages in the stream")
+    parser.add_argument("--min-bytes", type=int, required=True, help="smallest message")
+    parser.add_argument("--max-bytes", type=int, required=True, help="largest message")
+    parser.add_argument("--seed", type=int, required=True, help="the message pool's seed")
+    parser.add_argument("--receive-buffer", type=int, required=True, help="bytes per read at most")
+    parser.add_argument("--notes", required=True, help="file that the notes are written to")
+    parser.add_argument("--parent", type=int, required=True, help="process to die with")
+    parser.add_argument("--cpu", type=int, help="core to stay on")
+    parser.add_argument("--no-check", action="store_true", help="only to measure what checks cost")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

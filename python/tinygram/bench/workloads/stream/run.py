@@ -1,0 +1,208 @@
+"""One run of `stream`: a receiver and a sender, their reports, and what they add up to."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+import msgspec
+
+from tinygram import _native
+from tinygram.bench.network import private_network
+from tinygram.bench.placement import placement
+from tinygram.bench.result import Case, Run
+from tinygram.bench.source import BURST_MESSAGES
+from tinygram.bench.workers import RunError, Worker, wait_all
+from tinygram.bench.workloads.stream.sender import Order, Pace, Report
+from tinygram.bench.workloads.stream.warnings import warnings_of
+
+_LISTEN_LIMIT_S = 20.0
+_PACKAGE = "tinygram.bench.workloads.stream"
+
+
+@dataclass(frozen=True)
+class StreamBench:
+    """Runs cases of `stream`. `counting_fd` holds the library that counts writes."""
+
+    seed: int
+    counting_fd: int
+
+    def run_case(self, case: Case, round: int) -> Run:
+        """Run a case once; a failure is in the run, not raised."""
+        try:
+            return self._measure(case, round)
+        except RunError as failure:
+            return Run(case.case_id, round, {}, {}, failure=str(failure))
+
+    def _measure(self, case: Case, round: int) -> Run:
+        with ExitStack() as stack:
+            notes_fd = os.memfd_create("notes")
+            stack.callback(os.close, notes_fd)
+            network = stack.enter_context(private_network())
+            timeout_s = _whole(case, "timeout_ns") / 1e9
+            with network.entered():
+                receiver = Worker(
+                    "receiver", self._receiver_command(case, notes_fd), pass_fds=(notes_fd,)
+                )
+            stack.enter_context(receiver)
+            order = self._order(case, round, receiver.wait_listening(_LISTEN_LIMIT_S))
+            with network.entered():
+                sender = Worker(
+                    "sender",
+                    [sys.executable, "-m", f"{_PACKAGE}.sender"],
+                    order=msgspec.json.encode(order),
+                    environment=self._counting_environment(),
+                    pass_fds=(self.counting_fd,),
+                )
+            stack.enter_context(sender)
+            wait_all([receiver, sender], timeout_s)
+            report = msgspec.json.decode(sender.output, type=Report)
+            received = _received(receiver.output)
+            notes = os.pread(notes_fd, os.fstat(notes_fd).st_size, 0)
+            counters = {"startup_ns": None} | report.counters | received | network.counters()
+            return _assemble(case, round, order, report, counters, notes)
+
+    def _receiver_command(self, case: Case, notes_fd: int) -> list[str]:
+        own = [sys.executable, "-m", f"{_PACKAGE}.receiver"]
+        substitute = case.parameters["receiver_command"]
+        command = own if substitute is None else shlex.split(str(substitute))
+        messages = _whole(case, "warm_up_messages") + _whole(case, "messages")
+        options = {
+            "--messages": messages,
+            "--min-bytes": case.message_bytes.min,
+            "--max-bytes": case.message_bytes.max,
+            "--seed": self.seed,
+            "--receive-buffer": _whole(case, "receive_buffer_bytes"),
+            "--notes": f"/dev/fd/{notes_fd}",
+            "--parent": os.getpid(),
+        }
+        cpu = placement(case.placement).receiver_cpu
+        if cpu is not None:
+            options["--cpu"] = cpu
+        return command + [str(word) for option in options.items() for word in option]
+
+    def _order(self, case: Case, round: int, port: int) -> Order:
+        pace = None
+        if case.rate_per_s is not None:
+            pace = Pace(
+                rate_per_s=case.rate_per_s,
+                arrival=str(case.arrival),
+                burst=case.burst or 1,
+                duration_ns=_whole(case, "duration_ns"),
+                # The same arrivals for every case of a round, others in the next round.
+                seed=self.seed + round,
+            )
+        return Order(
+            port=port,
+            runtime=case.runtime,
+            implementation=case.implementation,
+            strategy=case.strategy,
+            seed=self.seed,
+            min_bytes=case.message_bytes.min,
+            max_bytes=case.message_bytes.max,
+            messages=_whole(case, "messages"),
+            warm_up=_whole(case, "warm_up_messages"),
+            pace=pace,
+            congestion_control=str(case.parameters["congestion_control"]),
+            parent_pid=os.getpid(),
+            cpu=placement(case.placement).sender_cpu,
+        )
+
+    def _counting_environment(self) -> dict[str, str]:
+        library = f"/proc/self/fd/{self.counting_fd}"
+        others = os.environ.get("LD_PRELOAD", "")
+        return os.environ | {"LD_PRELOAD": f"{library} {others}".strip()}
+
+
+@contextmanager
+def stream_bench(seed: int) -> Iterator[StreamBench]:
+    """A bench that leaves nothing behind: the counting library lies in memory only."""
+    fd = os.memfd_create("tinygram-count-writes")
+    try:
+        os.write(fd, _native.count_writes_library())
+        yield StreamBench(seed, fd)
+    finally:
+        os.close(fd)
+
+
+def _assemble(
+    case: Case,
+    round: int,
+    order: Order,
+    report: Report,
+    counters: dict[str, int | None],
+    notes: bytes,
+) -> Run:
+    """Check that every byte is accounted for, match messages to notes, and add up."""
+    pool = _native.MessagePool(order.seed, order.min_bytes, order.max_bytes)
+    warm_up_bytes = pool.stream_bytes(order.warm_up)
+    stream_bytes = pool.stream_bytes(order.warm_up + order.messages)
+    try:
+        reads, noted_bytes, last_ns = _native.read_notes(notes, report.start_ns)
+        if noted_bytes != stream_bytes:
+            raise RunError(f"the receiver noted {noted_bytes} of the {stream_bytes} bytes")
+        written_bytes = counters["written_bytes"]
+        if written_bytes is not None and written_bytes != stream_bytes - warm_up_bytes:
+            raise RunError(
+                f"the counted writes hold {written_bytes} bytes, the measured stream "
+                f"{stream_bytes - warm_up_bytes}"
+            )
+        if case.parameters["receiver_command"] is None and (
+            counters["peer_port"] != report.local_port
+        ):
+            raise RunError("another program's connection reached the receiver")
+        histogram = _matched(order, report, pool, notes)
+    except ValueError as error:
+        raise RunError(f"notes and messages do not match: {error}") from error
+    name = "queueing_ns" if order.pace is None else "latency_ns"
+    counters |= {
+        "messages": order.messages,
+        "bytes": stream_bytes - warm_up_bytes,
+        "run_time_ns": last_ns - report.start_ns,
+        "reads": reads,
+    }
+    histograms = report.histograms | {name: histogram.to_base64()}
+    return Run(case.case_id, round, counters, histograms, warnings_of(case, counters))
+
+
+def _matched(
+    order: Order, report: Report, pool: _native.MessagePool, notes: bytes
+) -> _native.Histogram:
+    pace = order.pace
+    if pace is None:
+        indices = range(order.warm_up, order.warm_up + order.messages, BURST_MESSAGES)
+        hand_overs = list(zip(indices, report.hand_overs_ns, strict=True))
+        return _native.match_flat_out(notes, pool, hand_overs)
+    return _native.match_paced(
+        notes,
+        pool,
+        order.warm_up,
+        report.start_ns,
+        pace.rate_per_s,
+        pace.arrival,
+        pace.burst,
+        pace.duration_ns,
+        pace.seed,
+    )
+
+
+def _received(output: bytes) -> dict[str, int | None]:
+    """The receiver's counters: the line of JSON after `listening PORT`."""
+    _, _, line = output.partition(b"\n")
+    try:
+        counters = json.loads(line)
+        return {str(name): int(value) for name, value in counters.items()}
+    except (ValueError, AttributeError, TypeError) as error:
+        shown = line[:100].decode(errors="replace")
+        raise RunError(f"the receiver's report {shown!r} is no JSON object: {error}") from error
+
+
+def _whole(case: Case, name: str) -> int:
+    value = case.parameters[name]
+    assert isinstance(value, int), f"{name} of {case.case_id} is {value!r}"
+    return value

@@ -1,0 +1,186 @@
+"""The sending process, `tg-sender`: connects, warms up, sends in one way, and reports.
+
+It reads an `Order` as JSON from stdin and writes a `Report` as JSON to stdout. Start-up, the
+message pool, connecting and the warm-up all come before the clock starts.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import socket
+import sys
+import time
+from collections.abc import Callable
+
+import msgspec
+
+from tinygram import _native
+from tinygram.bench import runtimes
+from tinygram.bench.probes.usage import Mark, segments_since
+from tinygram.bench.result import Value
+from tinygram.bench.source import Source
+from tinygram.bench.strategies import parse_strategy
+
+WARM_UP_MESSAGES = 1024
+"""Fewer where they would exceed WARM_UP_BYTES."""
+WARM_UP_BYTES = 4 << 20
+
+_DELIVERY_LIMIT_S = 10.0
+
+
+def warm_up_messages(max_message_bytes: int) -> int:
+    """How many messages go ahead of the measured ones: 1 to 1,024."""
+    return max(1, min(WARM_UP_MESSAGES, WARM_UP_BYTES // max_message_bytes))
+
+
+class Pace(Value, frozen=True):
+    """A schedule's parameters; both sides make the same schedule from them."""
+
+    rate_per_s: float
+    arrival: str
+    burst: int
+    duration_ns: int
+    seed: int
+
+
+class Order(Value, frozen=True):
+    """What a sending process is told."""
+
+    port: int
+    runtime: str
+    implementation: str
+    strategy: str
+    seed: int
+    min_bytes: int
+    max_bytes: int
+    messages: int
+    warm_up: int
+    pace: Pace | None
+    congestion_control: str
+    parent_pid: int
+    cpu: int | None
+
+
+class Report(Value, frozen=True):
+    """What a sending process found: raw counters, times and histograms."""
+
+    local_port: int
+    start_ns: int
+    hand_overs_ns: list[int]
+    counters: dict[str, int | None]
+    histograms: dict[str, str]
+
+
+def main() -> int:
+    """Send one stream; a failure is the last line on stderr and exit status 1."""
+    order = msgspec.json.decode(sys.stdin.buffer.read(), type=Order)
+    os.environ.pop("LD_PRELOAD", None)
+    _native.die_with_parent(order.parent_pid)
+    _native.set_process_name("tg-sender")
+    if order.cpu is not None:
+        os.sched_setaffinity(0, {order.cpu})
+    try:
+        report = _send(order)
+    except (OSError, EOFError, MemoryError, ExceptionGroup) as failure:
+        print(_described(failure), file=sys.stderr)
+        return 1
+    sys.stdout.buffer.write(msgspec.json.encode(report))
+    return 0
+
+
+def _described(failure: Exception) -> str:
+    """The first failure of a group of tasks is the one that the others followed from."""
+    while isinstance(failure, ExceptionGroup):
+        failure = failure.exceptions[0]
+    return f"{type(failure).__name__}: {failure}"
+
+
+def _send(order: Order) -> Report:
+    way = runtimes.Way(order.runtime, parse_strategy(order.strategy), order.pace is None)
+    run = runtimes.runtime(order.runtime, order.implementation).load()
+    sock, connect_ns = _connect(order)
+    # A second descriptor, because a runtime may close its own before we have looked.
+    probe = sock.dup()
+    _native.watch_writes(sock.fileno())
+    pool = _native.MessagePool(order.seed, order.min_bytes, order.max_bytes)
+    warm_up_bytes = pool.stream_bytes(order.warm_up)
+    marks: list[Mark] = []
+
+    def has_arrived() -> bool:
+        counts = _native.write_counts()
+        is_written = counts is None or counts[1] >= warm_up_bytes
+        return is_written and _native.send_queue_bytes(probe.fileno()) == 0
+
+    source = Source(
+        pool,
+        order.warm_up,
+        order.messages,
+        _pacer_maker(order.pace),
+        has_arrived,
+        lambda: marks.append(Mark.now(probe, way.child_pids)),
+    )
+    gc.collect()
+    gc.freeze()
+    startup_ns = time.monotonic_ns() - _started_ns()
+    run(sock, source, way)
+    end = Mark.now(probe, way.child_pids)
+    _wait_delivered(probe)
+    counters = end.since(marks[0]) | segments_since(marks[0], probe)
+    counters |= {"connect_ns": connect_ns, "startup_ns": startup_ns}
+    probe.shutdown(socket.SHUT_WR)
+    histograms = {}
+    if source.pacer is not None:
+        counters["cpu_ns"] = (counters["cpu_ns"] or 0) - source.pacer.spun_ns
+        counters["pacer_spin_ns"] = source.pacer.spun_ns
+        counters["releases"] = source.pacer.releases
+        counters["last_pacing_error_ns"] = source.pacer.last_error_ns
+        histograms["pacing_error_ns"] = source.pacer.errors().to_base64()
+    if way.holds_ns:
+        holds = _native.Histogram()
+        for hold_ns in way.holds_ns:
+            holds.record(hold_ns)
+        histograms["hold_ns"] = holds.to_base64()
+    return Report(
+        local_port=probe.getsockname()[1],
+        start_ns=source.start_ns or 0,
+        hand_overs_ns=list(source.hand_overs_ns),
+        counters=counters,
+        histograms=histograms,
+    )
+
+
+def _connect(order: Order) -> tuple[socket.socket, int]:
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, order.congestion_control.encode())
+    start_ns = time.monotonic_ns()
+    sock.connect(("127.0.0.1", order.port))
+    return sock, time.monotonic_ns() - start_ns
+
+
+def _started_ns() -> int:
+    """When this process was started, CLOCK_MONOTONIC (field 22 of proc_pid_stat(5), in ticks)."""
+    with open("/proc/self/stat") as stat:
+        ticks = int(stat.read().rpartition(")")[2].split()[19])
+    since_boot_ns = ticks * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+    suspended_ns = time.clock_gettime_ns(time.CLOCK_BOOTTIME) - time.monotonic_ns()
+    return since_boot_ns - suspended_ns
+
+
+def _pacer_maker(pace: Pace | None) -> Callable[[int], _native.Pacer] | None:
+    if pace is None:
+        return None
+    return lambda start_ns: _native.Pacer(
+        pace.rate_per_s, pace.arrival, pace.burst, pace.duration_ns, pace.seed, start_ns
+    )
+
+
+def _wait_delivered(probe: socket.socket) -> None:
+    """Until everything is acknowledged, so that all segments are counted."""
+    give_up_s = time.monotonic() + _DELIVERY_LIMIT_S
+    while _native.send_queue_bytes(probe.fileno()) and time.monotonic() < give_up_s:
+        time.sleep(0.001)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
