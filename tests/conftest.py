@@ -22,6 +22,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     reporter: Any = session.config.pluginmanager.get_plugin("terminalreporter")
     skipped = reporter.stats.get("skipped", []) if reporter else []
     if skipped and os.environ.get("TINYGRAM_REQUIRE_ALL"):
+        reporter.ensure_newline()
         for report in skipped:
             reporter.write_line(f"SKIPPED, AND ALL ARE REQUIRED: {report.nodeid}", red=True)
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
