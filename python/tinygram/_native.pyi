@@ -5,6 +5,30 @@ Times are CLOCK_MONOTONIC in nanoseconds. Calls that may block or run long relea
 
 from typing import final
 
+__all__ = [
+    "Histogram",
+    "MessagePool",
+    "Pacer",
+    "Receiver",
+    "StreamCheck",
+    "__version__",
+    "count_writes_library",
+    "create_network_namespace",
+    "die_with_parent",
+    "enter_network_namespace",
+    "match_flat_out",
+    "match_paced",
+    "read_notes",
+    "scheduled_messages",
+    "send_flat_out",
+    "send_paced",
+    "send_queue_bytes",
+    "set_process_name",
+    "tcp_info",
+    "watch_writes",
+    "write_counts",
+]
+
 __version__: str
 
 @final

@@ -9,7 +9,7 @@ from time import monotonic_ns
 
 from tinygram.bench.runtimes import Way
 from tinygram.bench.runtimes.stdlib.queued import END, QUEUE_MESSAGES
-from tinygram.bench.runtimes.stdlib.streams import ONE_BY_ONE, STRATEGIES
+from tinygram.bench.runtimes.stdlib.streams import STRATEGIES
 from tinygram.bench.source import BURST_MESSAGES, AsyncSource, Source
 
 
@@ -30,11 +30,10 @@ def _loop_factory(runtime: str) -> Callable[[], asyncio.AbstractEventLoop]:
 async def _run(sock: socket.socket, source: Source, way: Way) -> None:
     _, writer = await asyncio.open_connection(sock=sock)
     messages: asyncio.Queue[bytes | None] = asyncio.Queue(QUEUE_MESSAGES)
-    bursts = _QueuedBursts(messages, one_by_one=way.strategy.name in ONE_BY_ONE)
     async with asyncio.TaskGroup() as tasks:
         # When one fails, the other is cancelled and the failure raised.
         tasks.create_task(_produce(AsyncSource(source), messages))
-        tasks.create_task(STRATEGIES[way.strategy.name](writer, bursts, way))
+        tasks.create_task(STRATEGIES[way.strategy.name](writer, QueuedBursts(messages), way))
     writer.close()
     await writer.wait_closed()
 
@@ -46,12 +45,11 @@ async def _produce(source: AsyncSource, messages: asyncio.Queue[bytes | None]) -
     await messages.put(END)
 
 
-class _QueuedBursts:
-    """What the queue holds when its sender wakes; single messages where `one_by_one`."""
+class QueuedBursts:
+    """What the queue holds when its sender wakes, at most 64 messages."""
 
-    def __init__(self, messages: asyncio.Queue[bytes | None], *, one_by_one: bool) -> None:
+    def __init__(self, messages: asyncio.Queue[bytes | None]) -> None:
         self._queue = messages
-        self._more = 0 if one_by_one else BURST_MESSAGES - 1
         self._has_ended = False
 
     async def next_burst(self, until_ns: int | None = None) -> Sequence[bytes] | None:
@@ -69,7 +67,7 @@ class _QueuedBursts:
         burst: list[bytes] = []
         while message is not END:
             burst.append(message)
-            if len(burst) > self._more or self._queue.empty():
+            if len(burst) == BURST_MESSAGES or self._queue.empty():
                 return burst
             message = self._queue.get_nowait()
         self._has_ended = True

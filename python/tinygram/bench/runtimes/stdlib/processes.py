@@ -12,7 +12,7 @@ from multiprocessing.process import BaseProcess
 
 from tinygram import _native
 from tinygram.bench.runtimes import Way
-from tinygram.bench.runtimes.stdlib.blocking import ONE_BY_ONE, STRATEGIES
+from tinygram.bench.runtimes.stdlib.blocking import STRATEGIES
 from tinygram.bench.runtimes.stdlib.queued import END, QUEUE_MESSAGES, MessageQueue, QueuedBursts
 from tinygram.bench.source import Source
 
@@ -44,8 +44,7 @@ def _send(
     sock: socket.socket, messages: MessageQueue, holds: Connection, way: Way, parent_pid: int
 ) -> None:
     _native.die_with_parent(parent_pid)
-    bursts = QueuedBursts(messages, one_by_one=way.strategy.name in ONE_BY_ONE)
-    STRATEGIES[way.strategy.name](sock, bursts, way)
+    STRATEGIES[way.strategy.name](sock, QueuedBursts(messages), way)
     holds.send_bytes(way.holds_ns.tobytes())
 
 

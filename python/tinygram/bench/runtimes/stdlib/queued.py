@@ -29,11 +29,10 @@ class MessageQueue(Protocol):
 
 
 class QueuedBursts:
-    """What the queue holds when its sender wakes; single messages where `one_by_one`."""
+    """What the queue holds when its sender wakes, at most 64 messages."""
 
-    def __init__(self, messages: MessageQueue, *, one_by_one: bool) -> None:
+    def __init__(self, messages: MessageQueue) -> None:
         self._queue = messages
-        self._more = 0 if one_by_one else BURST_MESSAGES - 1
         self._has_ended = False
 
     def next_burst(self, until_ns: int | None = None) -> Sequence[bytes] | None:
@@ -49,7 +48,7 @@ class QueuedBursts:
             return None
         burst = [message]
         try:
-            for _ in range(min(self._more, self._queue.qsize())):
+            for _ in range(min(BURST_MESSAGES - 1, self._queue.qsize())):
                 message = self._queue.get_nowait()
                 if message is END:
                     self._has_ended = True

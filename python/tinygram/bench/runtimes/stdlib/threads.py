@@ -7,7 +7,7 @@ import socket
 import threading
 
 from tinygram.bench.runtimes import Way
-from tinygram.bench.runtimes.stdlib.blocking import ONE_BY_ONE, STRATEGIES
+from tinygram.bench.runtimes.stdlib.blocking import STRATEGIES
 from tinygram.bench.runtimes.stdlib.queued import END, QUEUE_MESSAGES, QueuedBursts
 from tinygram.bench.source import Source
 
@@ -16,7 +16,7 @@ def run(sock: socket.socket, source: Source, way: Way) -> None:
     """Put every message into the queue; a thread sends them. Raises what the thread raised."""
     messages: queue.Queue[bytes | None] = queue.Queue(QUEUE_MESSAGES)
     failures: list[BaseException] = []
-    bursts = QueuedBursts(messages, one_by_one=way.strategy.name in ONE_BY_ONE)
+    bursts = QueuedBursts(messages)
 
     def send() -> None:
         try:

@@ -16,6 +16,3 @@ STRATEGIES: dict[str, Callable[[socket.socket, Bursts, Way], None]] = {
     "cork": cork.send,
     "more": more.send,
 }
-
-ONE_BY_ONE = ("nagle", "nodelay")
-"""Strategies that take one message at a time from a queue: a burst is nothing to them."""

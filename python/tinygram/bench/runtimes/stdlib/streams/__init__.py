@@ -19,6 +19,3 @@ STRATEGIES: dict[str, Send] = {
     "cork": cork.send,
     "timer": timer.send,
 }
-
-ONE_BY_ONE = ("nagle", "nodelay")
-"""Strategies that take one message at a time from a queue: a burst is nothing to them."""

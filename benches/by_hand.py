@@ -1,0 +1,252 @@
+"""The bench's `stdlib` rows are as fast as the same code written by hand, without the bench.
+
+Each way is written here once more, plainly, and sends the same messages to the same receiver from
+the same core. Target: a row is at most 5 % slower than its counterpart by hand (paired, median).
+Run with `--send WAY PORT COUNT` this script is the sender by hand.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import queue
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Coroutine, Iterable
+from itertools import cycle, islice
+from typing import Any
+
+from pairs import SEED, bench, flat_out_case, measured, paired_ratio, shown, verdict
+
+from tinygram import _native
+from tinygram.bench.placement import placement
+from tinygram.bench.workers import Worker, wait_all
+from tinygram.bench.workloads.stream.run import StreamBench
+
+_PAIRS = 15
+_WARM_UP = 1024
+_HOLD_NS = 10_000
+_MAX_BATCH_BYTES = 64 << 10
+
+
+def main() -> int:
+    if sys.argv[1:2] == ["--send"]:
+        way, port, count = sys.argv[2:]
+        return _send(way, int(port), int(count))
+    with bench() as stream:
+        outcomes = [_compare(stream, way, messages) for way, (_, messages) in WAYS.items()]
+    return 0 if all(outcomes) else 1
+
+
+def _compare(stream: StreamBench, way: str, messages: int) -> bool:
+    runtime, strategy = way.split("/")
+    case = flat_out_case(f"runtime={runtime},strategy={strategy}", messages)
+    ratio = paired_ratio(
+        lambda: measured(stream.run_case(case, 0))["run_time_ns"],
+        lambda: _run_by_hand(way, messages),
+        _PAIRS,
+    )
+    what = f"{way}: run time in the bench ÷ by hand"
+    return verdict(what, ratio.median <= 1.05, f"{shown(ratio)}, asked 1.05")
+
+
+def _run_by_hand(way: str, messages: int) -> float:
+    """The run time in ns of the sender by hand, against the bench's own receiver."""
+    notes_fd = os.memfd_create("notes")
+    cpus = placement("apart")
+    options = {
+        "--messages": _WARM_UP + messages,
+        "--min-bytes": 1,
+        "--max-bytes": 500,
+        "--seed": SEED,
+        "--receive-buffer": 256 << 10,
+        "--notes": f"/dev/fd/{notes_fd}",
+        "--parent": os.getpid(),
+        "--cpu": cpus.receiver_cpu,
+    }
+    words = [str(word) for option in options.items() for word in option]
+    module = "tinygram.bench.workloads.stream.receiver"
+    try:
+        with Worker(
+            "receiver", [sys.executable, "-m", module, *words], pass_fds=[notes_fd]
+        ) as receiver:
+            port = receiver.wait_listening(20)
+            command = [sys.executable, __file__, "--send", way, str(port), str(messages)]
+            with Worker("sender by hand", command) as sender:
+                wait_all([receiver, sender], 60)
+                start_ns = int(sender.output)
+        notes = os.pread(notes_fd, os.fstat(notes_fd).st_size, 0)
+        return _native.read_notes(notes, start_ns)[2] - start_ns
+    finally:
+        os.close(notes_fd)
+
+
+def _send(way: str, port: int, count: int) -> int:
+    cpu = placement("apart").sender_cpu
+    assert cpu is not None
+    os.sched_setaffinity(0, {cpu})
+    pool = _native.MessagePool(SEED, 1, 500).messages()
+    sock = socket.socket()
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
+    sock.connect(("127.0.0.1", port))
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, int(not way.endswith("nagle")))
+    for message in pool[:_WARM_UP]:
+        sock.sendall(message)
+    time.sleep(0.05)
+    messages = islice(cycle(pool), _WARM_UP, _WARM_UP + count)
+    gc.collect()
+    gc.freeze()
+    start_ns = time.monotonic_ns()
+    WAYS[way][0](sock, messages)
+    sock.close()
+    print(start_ns)
+    return 0
+
+
+def _loop_each(sock: socket.socket, messages: Iterable[bytes]) -> None:
+    for message in messages:
+        sock.sendall(message)
+
+
+def _loop_coalesce(sock: socket.socket, messages: Iterable[bytes]) -> None:
+    batch: list[bytes] = []
+    batch_bytes = 0
+    deadline_ns = 0
+    for message in messages:
+        if not batch:
+            deadline_ns = time.monotonic_ns() + _HOLD_NS
+        batch.append(message)
+        batch_bytes += len(message)
+        if batch_bytes >= _MAX_BATCH_BYTES or time.monotonic_ns() >= deadline_ns:
+            sock.sendall(b"".join(batch))
+            batch.clear()
+            batch_bytes = 0
+    sock.sendall(b"".join(batch))
+
+
+def _loop_cork(sock: socket.socket, messages: Iterable[bytes]) -> None:
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
+    for message in messages:
+        sock.sendall(message)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 0)
+
+
+def _threads(sock: socket.socket, messages: Iterable[bytes], send: Callable[..., None]) -> None:
+    waiting: queue.Queue[bytes | None] = queue.Queue(200)
+    thread = threading.Thread(target=send, args=(sock, waiting))
+    thread.start()
+    for message in messages:
+        waiting.put(message)
+    waiting.put(None)
+    thread.join()
+
+
+def _take_each(sock: socket.socket, waiting: queue.Queue[bytes | None]) -> None:
+    while (message := waiting.get()) is not None:
+        sock.sendall(message)
+
+
+def _take_coalesced(sock: socket.socket, waiting: queue.Queue[bytes | None]) -> None:
+    message = waiting.get()
+    while message is not None:
+        deadline_ns = time.monotonic_ns() + _HOLD_NS
+        batch: list[bytes] = []
+        batch_bytes = 0
+        while message is not None:
+            batch.append(message)
+            batch_bytes += len(message)
+            left_ns = deadline_ns - time.monotonic_ns()
+            if batch_bytes >= _MAX_BATCH_BYTES or left_ns <= 0:
+                break
+            try:
+                message = waiting.get(timeout=left_ns / 1e9)
+            except queue.Empty:
+                break
+        sock.sendall(b"".join(batch))
+        if message is not None:
+            message = waiting.get()
+
+
+async def _tasks(
+    sock: socket.socket,
+    messages: Iterable[bytes],
+    send: Callable[..., Coroutine[Any, Any, None]],
+) -> None:
+    is_nagle = not sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+    _, writer = await asyncio.open_connection(sock=sock)
+    if is_nagle:
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 0)
+    waiting: asyncio.Queue[bytes | None] = asyncio.Queue(200)
+
+    async def produce() -> None:
+        for message in messages:
+            await waiting.put(message)
+        await waiting.put(None)
+
+    await asyncio.gather(produce(), send(writer, waiting))
+    writer.close()
+    await writer.wait_closed()
+
+
+async def _await_each(writer: asyncio.StreamWriter, waiting: asyncio.Queue[bytes | None]) -> None:
+    while (message := await waiting.get()) is not None:
+        writer.write(message)
+        await writer.drain()
+
+
+async def _await_coalesced(
+    writer: asyncio.StreamWriter, waiting: asyncio.Queue[bytes | None]
+) -> None:
+    message = await waiting.get()
+    while message is not None:
+        deadline_ns = time.monotonic_ns() + _HOLD_NS
+        batch: list[bytes] = []
+        batch_bytes = 0
+        while message is not None:
+            batch.append(message)
+            batch_bytes += len(message)
+            left_ns = deadline_ns - time.monotonic_ns()
+            if batch_bytes >= _MAX_BATCH_BYTES or left_ns <= 0:
+                break
+            try:
+                message = waiting.get_nowait()
+            except asyncio.QueueEmpty:
+                try:
+                    async with asyncio.timeout(left_ns / 1e9):
+                        message = await waiting.get()
+                except TimeoutError:
+                    break
+        writer.write(b"".join(batch))
+        await writer.drain()
+        if message is not None:
+            message = await waiting.get()
+
+
+def _in_thread(send: Callable[..., None]) -> Callable[..., None]:
+    return lambda sock, messages: _threads(sock, messages, send)
+
+
+def _in_tasks(send: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    return lambda sock, messages: asyncio.run(_tasks(sock, messages, send))
+
+
+WAYS: dict[str, tuple[Callable[..., None], int]] = {
+    "loop/nagle": (_loop_each, 400_000),
+    "loop/nodelay": (_loop_each, 400_000),
+    "loop/coalesce:10us": (_loop_coalesce, 1_000_000),
+    "loop/cork": (_loop_cork, 400_000),
+    "threads/nagle": (_in_thread(_take_each), 100_000),
+    "threads/nodelay": (_in_thread(_take_each), 100_000),
+    "threads/coalesce:10us": (_in_thread(_take_coalesced), 200_000),
+    "asyncio/nagle": (_in_tasks(_await_each), 200_000),
+    "asyncio/nodelay": (_in_tasks(_await_each), 200_000),
+    "asyncio/coalesce:10us": (_in_tasks(_await_coalesced), 300_000),
+}
+"""How each way sends by hand, and how many messages one run has."""
+
+
+if __name__ == "__main__":
+    sys.exit(main())

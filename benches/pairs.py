@@ -1,0 +1,87 @@
+"""Two measurements side by side in one run: interleaved pairs, the median ratio, its interval."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from tinygram.bench.result import Case, Figure, MessageBytes, Run
+from tinygram.bench.statistics.intervals import figure_of
+from tinygram.bench.workloads.stream.cases import StreamOptions, plan_stream
+from tinygram.bench.workloads.stream.run import StreamBench, stream_bench
+
+SEED = 1
+
+
+def flat_out_case(
+    only: str,
+    messages: int,
+    *,
+    size: MessageBytes | None = None,
+    receiver_command: str | None = None,
+) -> Case:
+    """The one case that `tinygram stream --only ONLY` runs flat out, both ends apart."""
+    options = StreamOptions(
+        messages=messages,
+        message_bytes=size or MessageBytes(1, 500),
+        rates_per_s=(),
+        arrival="constant",
+        burst=1,
+        duration_ns=0,
+        receive_buffer_bytes=256 << 10,
+        receiver_command=receiver_command,
+        congestion_control="cubic",
+        placement="apart",
+        timeout_ns=60_000_000_000,
+        rounds=1,
+        seed=SEED,
+        has_all=False,
+        only=[only],
+    )
+    (case,) = plan_stream(options).cases
+    return case
+
+
+@contextmanager
+def bench() -> Iterator[StreamBench]:
+    """A bench over the seed that all scripts here share."""
+    with stream_bench(SEED) as made:
+        yield made
+
+
+def measured(run: Run) -> dict[str, int]:
+    """The known counters of a run that must not have failed."""
+    if run.failure is not None:
+        raise SystemExit(f"{run.case_id} failed: {run.failure}")
+    return {name: value for name, value in run.counters.items() if value is not None}
+
+
+def bytes_per_s(run: Run) -> float:
+    """Payload bytes per second of the measured part of a run."""
+    counters = measured(run)
+    return counters["bytes"] / counters["run_time_ns"] * 1e9
+
+
+def paired_ratio(first: Callable[[], float], second: Callable[[], float], pairs: int) -> Figure:
+    """first ÷ second, pair by pair, the order within a pair alternating; one pair warms up."""
+    ratios = []
+    for pair in range(pairs + 1):
+        if pair % 2:
+            a = first()
+            b = second()
+        else:
+            b = second()
+            a = first()
+        ratios.append(a / b)
+    return figure_of(ratios[1:])
+
+
+def verdict(what: str, is_reached: bool, figures: str) -> bool:
+    """Print one line of a target and whether it was reached."""
+    print(f"{'reached' if is_reached else 'MISSED':8} {what}: {figures}", flush=True)
+    return is_reached
+
+
+def shown(ratio: Figure) -> str:
+    """A ratio and its interval."""
+    return f"{ratio.median:.3f} ({ratio.low:.3f}-{ratio.high:.3f})"
