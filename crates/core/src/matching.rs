@@ -15,7 +15,7 @@ impl Note {
     /// # Errors
     /// [`MatchError::Truncated`], [`MatchError::Backwards`].
     pub fn parse_all(stored: &[u8]) -> Result<Vec<Note>, MatchError> {
-        if !stored.len().is_multiple_of(16) {
+        if stored.len() % 16 != 0 {
             return Err(MatchError::Truncated {
                 length: stored.len(),
             });

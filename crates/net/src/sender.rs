@@ -36,7 +36,7 @@ impl<'a> Sender<'a> {
         let count = range.end.saturating_sub(range.start);
         let mut hand_overs = Vec::with_capacity(count.div_ceil(HAND_OVER_EVERY) as usize);
         for (position, index) in (0u64..).zip(range) {
-            if position.is_multiple_of(HAND_OVER_EVERY) {
+            if position % HAND_OVER_EVERY == 0 {
                 hand_overs.push(monotonic_ns());
             }
             self.send(index)?;

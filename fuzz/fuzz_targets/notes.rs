@@ -1,0 +1,21 @@
+//! Notes from any receiver are read or refused; matching never loops or panics.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use tinygram_core::{Note, match_receipts};
+
+fuzz_target!(|input: (Vec<u8>, Vec<(u32, u32)>)| {
+    let (stored, sizes) = input;
+    let Ok(notes) = Note::parse_all(&stored) else {
+        return;
+    };
+    let messages = sizes.iter().scan(0u64, |end, &(size, at_ns)| {
+        *end += u64::from(size);
+        Some((0, *end, u64::from(at_ns)))
+    });
+    let mut last_ns = 0;
+    let _unreached_and_early_are_errors = match_receipts(&notes, messages, |receipt_ns, _| {
+        assert!(receipt_ns >= last_ns);
+        last_ns = receipt_ns;
+    });
+});
