@@ -119,6 +119,7 @@ def _send(order: Order) -> Report:
         _pacer_maker(order.pace),
         has_arrived,
         lambda: marks.append(Mark.now(probe, way.child_pids)),
+        way.strategy.hold_ns or 0,
     )
     gc.collect()
     gc.freeze()
@@ -176,9 +177,15 @@ def _pacer_maker(pace: Pace | None) -> Callable[[int], _native.Pacer] | None:
 
 
 def _wait_delivered(probe: socket.socket) -> None:
-    """Until everything is acknowledged, so that all segments are counted."""
+    """Until everything is acknowledged, so that all segments are counted.
+
+    Raises OSError when the connection failed meanwhile: its queue would never empty.
+    """
     give_up_s = time.monotonic() + _DELIVERY_LIMIT_S
     while _native.send_queue_bytes(probe.fileno()) and time.monotonic() < give_up_s:
+        fault = probe.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if fault:
+            raise OSError(fault, os.strerror(fault))
         time.sleep(0.001)
 
 
