@@ -1,0 +1,158 @@
+"""Runs `tinygram stream` as its user does, and knows every process that came of it.
+
+Each command carries a mark in its environment, which its workers inherit: what bears the mark is
+its own, whatever it is called and whoever its parent is now.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_ROOT = Path(__file__).parents[2]
+_MARK = "TINYGRAM_TEST_MARK"
+_LONGEST_S = 60.0
+
+
+@dataclass(frozen=True)
+class Done:
+    """An ended command; `result` is None where it left no result file."""
+
+    code: int
+    stdout: str
+    stderr: str
+    result: Any
+
+    @property
+    def runs(self) -> list[Any]:
+        """The runs of the result."""
+        found = self.result["runs"]
+        assert isinstance(found, list)
+        return found
+
+    def counters_of(self, index: int = 0) -> dict[str, int]:
+        """The counters of one run, which must have succeeded."""
+        assert self.runs[index]["failure"] is None
+        counters = self.runs[index]["counters"]
+        assert isinstance(counters, dict)
+        return counters
+
+
+class Command:
+    """`tinygram stream` in `folder`, its temporary files in an empty folder of their own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.result_path = folder / "result.json"
+        self.temporary = folder / "temporary"
+        self.temporary.mkdir()
+        self._mark = uuid.uuid4().hex
+        self._started: list[subprocess.Popen[str]] = []
+
+    def start(
+        self, *arguments: object, environment: Mapping[str, str] | None = None
+    ) -> subprocess.Popen[str]:
+        """Start `tinygram stream ARGUMENTS --json RESULT`."""
+        process = subprocess.Popen(
+            [
+                *(sys.executable, "-B", "-m", "tinygram.bench", "stream"),
+                *map(str, arguments),
+                *("--json", str(self.result_path)),
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=self.folder,
+            env={
+                **os.environ,
+                "PYTHONPATH": str(_ROOT),
+                "TMPDIR": str(self.temporary),
+                _MARK: self._mark,
+                **(environment or {}),
+            },
+        )
+        self._started.append(process)
+        return process
+
+    def finish(self, process: subprocess.Popen[str]) -> Done:
+        """Wait for its end; nothing of it may be left then but its result."""
+        stdout, stderr = process.communicate(timeout=_LONGEST_S)
+        self.wait_gone(1.0)
+        result = json.loads(self.result_path.read_text()) if self.result_path.exists() else None
+        return Done(process.returncode, stdout, stderr, result)
+
+    def run(self, *arguments: object, environment: Mapping[str, str] | None = None) -> Done:
+        """Run it to its end."""
+        return self.finish(self.start(*arguments, environment=environment))
+
+    def processes(self) -> dict[int, str]:
+        """The living processes that came of the commands: pid → name."""
+        mark = f"{_MARK}={self._mark}".encode()
+        found = {}
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                try:
+                    if mark in (entry / "environ").read_bytes().split(b"\0"):
+                        found[int(entry.name)] = (entry / "comm").read_text().strip()
+                except (FileNotFoundError, ProcessLookupError):
+                    continue  # It has ended since it was listed.
+                except PermissionError:
+                    continue  # Another user's; ours can be read.
+        return found
+
+    def wait_process(self, name: str, besides: frozenset[int] = frozenset()) -> int:
+        """Wait for a process of that name that is not among `besides`; its pid."""
+        pids: list[int] = []
+
+        def is_there() -> bool:
+            pids[:] = [
+                pid
+                for pid, found in self.processes().items()
+                if found == name and pid not in besides
+            ]
+            return bool(pids)
+
+        wait_until(is_there, 20.0, f"a process {name} appears")
+        return pids[0]
+
+    def wait_gone(self, seconds: float) -> None:
+        """Assert that no process and no temporary file is left within `seconds`."""
+        wait_until(
+            lambda: not self.processes() and not list(self.temporary.iterdir()),
+            seconds,
+            lambda: f"nothing is left of {self.processes()}, {list(self.temporary.iterdir())}",
+        )
+        assert [path.name for path in self.folder.glob(".tinygram-*")] == []
+
+    def end(self) -> None:
+        """End what a failed test left running, and close its pipes."""
+        for process in self._started:
+            process.kill()
+            process.communicate(timeout=_LONGEST_S)
+        self.wait_gone(2.0)
+
+
+def program(name: str, *arguments: object) -> str:
+    """The command line of one of our programs, for `--receiver-command`."""
+    return shlex.join([sys.executable, "-m", f"tests.stream.programs.{name}", *map(str, arguments)])
+
+
+def wait_until(
+    condition: Callable[[], bool], seconds: float, what: str | Callable[[], str]
+) -> None:
+    """Ask every 10 ms; AssertionError when it did not come true within `seconds`."""
+    give_up_s = time.monotonic() + seconds
+    while not condition():
+        said = what if isinstance(what, str) else what()
+        assert time.monotonic() < give_up_s, f"not within {seconds} s: {said}"
+        time.sleep(0.01)
