@@ -19,7 +19,7 @@ BURST_MESSAGES = 64
 """The most messages that are handed over at one instant flat out, or taken from a queue at once."""
 
 _SETTLE_STEP_S = 0.0005
-_SETTLE_LIMIT_NS = 1_000_000_000
+_SETTLE_LIMIT_NS = 10_000_000_000
 
 
 class Bursts(Protocol):
@@ -45,7 +45,8 @@ class Source:
     `pool`: the messages. `warm_up`: how many go ahead unmeasured.
     `count`: how many are measured flat out; paced, `make_pacer(start_ns)` says when each is due.
     `has_settled`: whether all warm-up messages have arrived. `on_start`: called when the clock is
-    about to start.
+    about to start. Raises TimeoutError when the warm-up does not arrive within 10 s and the
+    strategy's hold.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class Source:
         make_pacer: Callable[[int], Pacer] | None,
         has_settled: Callable[[], bool],
         on_start: Callable[[], None],
+        hold_ns: int = 0,
     ) -> None:
         self.pool = pool
         self._messages = pool.messages()
@@ -66,6 +68,7 @@ class Source:
         self._make_pacer = make_pacer
         self._has_settled = has_settled
         self._on_start = on_start
+        self._settle_limit_ns = _SETTLE_LIMIT_NS + hold_ns
         self._settle_by_ns: int | None = None
         self.start_ns: int | None = None
         self.pacer: Pacer | None = None
@@ -96,8 +99,12 @@ class Source:
             return True
         now_ns = time.monotonic_ns()
         if self._settle_by_ns is None:
-            self._settle_by_ns = now_ns + _SETTLE_LIMIT_NS
-        if not self._has_settled() and now_ns < self._settle_by_ns:
+            self._settle_by_ns = now_ns + self._settle_limit_ns
+        if not self._has_settled():
+            if now_ns > self._settle_by_ns:
+                raise TimeoutError(
+                    f"the warm-up had not arrived after {self._settle_limit_ns / 1e9:g} s"
+                )
             return False
         self._on_start()
         self.start_ns = time.monotonic_ns()

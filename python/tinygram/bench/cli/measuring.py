@@ -49,13 +49,17 @@ def measure(
         verdicts=compare(plan, summaries, runs),
     )
     store.save(result, path)
-    if not is_quiet:
+    failed = [run for run in runs if run.failure]
+    if is_quiet:
+        for run in failed:
+            print(f"tinygram: {run.case_id} failed: {run.failure}", file=sys.stderr)
+    else:
         render(result, Console(highlight=False), is_published)
         print(f"\nSaved: {path}")
     if is_interrupted:
         print("tinygram: interrupted; the finished runs are saved", file=sys.stderr)
         return ExitCode.INTERRUPTED
-    if any(run.failure for run in runs):
+    if failed:
         return ExitCode.RUN_FAILED
     return ExitCode.OK
 
