@@ -60,7 +60,7 @@ def stream(
     pin: Annotated[
         str | None, typer.Option(help="apart, same or none.", show_default="apart")
     ] = None,
-    congestion_control: Annotated[str, typer.Option(help="Of both ends.")] = "cubic",
+    congestion_control: Annotated[str, typer.Option(help="Of the sending socket.")] = "cubic",
     receive_buffer: Annotated[str, typer.Option(help="Bytes per read at most.")] = "256KiB",
     receiver_command: Annotated[
         str | None, typer.Option(help="A program in the receiver's place.")
