@@ -142,9 +142,11 @@ class Pacer:
         burst: int,
         duration_ns: int,
         seed: int,
-        start_ns: int,
     ) -> Pacer:
-        """ValueError when the schedule cannot be made."""
+        """Make the schedule; ValueError when it cannot be made."""
+
+    def start(self, start_ns: int) -> None:
+        """Let the schedule start at this time."""
 
     def wait(self, until_ns: int | None = None) -> tuple[int, int]:
         """Block until something is due, or until `until_ns`."""
@@ -155,14 +157,18 @@ class Pacer:
     def timer_fd(self) -> int:
         """A timerfd for an event loop: readable when `on_timer` should be called."""
 
-    def arm(self) -> bool:
-        """Set the timer for the next due time; False when all are released."""
+    def arm(self, spins: bool) -> bool:
+        """Set the timer for the next due time; False when all are released.
+
+        With `spins` it is set early, and `on_timer` waits out the rest (at most 100 µs), which
+        holds the event loop up.
+        """
 
     def on_timer(self) -> tuple[int, int]:
-        """The timer is readable: wait out the rest (at most 100 µs) and release what is due."""
+        """The timer is readable: release what is due."""
 
     def errors(self) -> Histogram:
-        """Due to released, one value for each message."""
+        """Due (or asked for, if that was later) to released, one value for each message."""
 
     @property
     def is_finished(self) -> bool: ...
@@ -171,27 +177,35 @@ class Pacer:
         """Wake-ups that released something."""
 
     @property
-    def last_error_ns(self) -> int: ...
+    def last_due_ns(self) -> int:
+        """When the last message is due, in ns after the start."""
+
     @property
-    def spun_ns(self) -> int:
-        """Time spent spinning: the bench's own CPU time, not the sender's."""
+    def spin_cpu_ns(self) -> int:
+        """CPU time spent spinning: the bench's own, not the sender's."""
 
 @final
 class Receiver:
     """Waits for one connection on a fresh port of 127.0.0.1 and reads it to its end."""
 
-    def __new__(cls) -> Receiver:
-        """OSError when no port is to be had."""
+    def __new__(cls, congestion_control: str) -> Receiver:
+        """OSError when no port or no such congestion control is to be had."""
 
     @property
     def port(self) -> int: ...
     def receive(
-        self, check: StreamCheck, messages: int, buffer_bytes: int, compares: bool = True
+        self,
+        check: StreamCheck,
+        messages: int,
+        warm_up: int,
+        buffer_bytes: int,
+        compares: bool = True,
     ) -> list[tuple[str, int]]:
         """Read the whole stream, `buffer_bytes` at most in a read; named counters.
 
-        `messages` sizes the notes' memory. OSError: the connection failed, or what arrived is not
-        what was sent. RuntimeError at a second call.
+        What is used is counted from the end of the first `warm_up` messages. `messages` sizes the
+        notes' memory. OSError: the connection failed, or what arrived is not what was sent.
+        RuntimeError at a second call.
         """
 
     def notes(self) -> bytes:

@@ -130,6 +130,11 @@ impl StreamCheck {
         self.expected
     }
 
+    /// The bytes of the stream's first `count` messages.
+    pub fn stream_bytes(&self, count: u64) -> u64 {
+        self.pool.stream_bytes(count)
+    }
+
     /// The bytes that arrived so far.
     pub fn received_bytes(&self) -> u64 {
         self.received

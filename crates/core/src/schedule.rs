@@ -22,8 +22,18 @@ pub enum ScheduleError {
     /// A burst of no message.
     #[error("a burst needs at least one message")]
     Burst,
-    /// Rate × duration is no message at all, or too many.
-    #[error("{0} messages per run are outside 1..{MAX_MESSAGES}")]
+    /// The duration is too short for one burst at this rate.
+    #[error(
+        "a burst of {burst} messages at {rate_per_s} per second takes longer than the duration"
+    )]
+    Duration {
+        /// Messages per burst.
+        burst: u64,
+        /// Messages per second.
+        rate_per_s: f64,
+    },
+    /// Rate × duration is too many messages.
+    #[error("{0} messages per run are more than {MAX_MESSAGES}")]
     Messages(f64),
 }
 
@@ -57,10 +67,13 @@ impl Schedule {
             return Err(ScheduleError::Burst);
         }
         let wanted = (rate_per_s * duration_ns as f64 / 1e9).round();
-        if wanted < 1.0 || wanted > MAX_MESSAGES as f64 || burst > MAX_MESSAGES {
+        if wanted > MAX_MESSAGES as f64 {
             return Err(ScheduleError::Messages(wanted));
         }
-        let bursts = (wanted as u64).div_ceil(burst);
+        let bursts = wanted as u64 / burst;
+        if bursts == 0 {
+            return Err(ScheduleError::Duration { burst, rate_per_s });
+        }
         let mean_gap_ns = burst as f64 * 1e9 / rate_per_s;
         let mut generator = Generator::new(seed);
         let mut at = 0.0;
@@ -81,7 +94,7 @@ impl Schedule {
         })
     }
 
-    /// How many messages the schedule holds: rate × duration, rounded up to whole bursts.
+    /// How many messages the schedule holds: rate × duration, in whole bursts.
     pub fn messages(&self) -> u64 {
         self.messages
     }
@@ -137,7 +150,7 @@ mod tests {
         assert_eq!(make(1.0, 0, 1), Err(ScheduleError::Burst));
         assert!(matches!(
             make(1.0, 1, 1_000),
-            Err(ScheduleError::Messages(_))
+            Err(ScheduleError::Duration { .. })
         ));
         assert!(matches!(
             make(1e12, 1, 1_000_000_000),
@@ -151,7 +164,7 @@ mod tests {
             rate in 1.0f64..1e6, burst in 1u64..70, poisson: bool, seed: u64, steps in proptest::collection::vec(0u64..5_000_000, 1..50)
         ) {
             let arrival = if poisson { Arrival::Poisson } else { Arrival::Constant };
-            let schedule = Schedule::new(rate, arrival, burst, 5_000_000_000u64.min((2e12 / rate) as u64).max((1.1e9 / rate) as u64), seed).unwrap();
+            let schedule = Schedule::new(rate, arrival, burst, 5_000_000_000u64.min((2e12 / rate) as u64).max((1.1e9 * burst as f64 / rate) as u64), seed).unwrap();
             let (mut released, mut now) = (0, 0);
             for step in steps {
                 now += step;

@@ -5,12 +5,16 @@ use std::ptr;
 
 /// CLOCK_MONOTONIC in nanoseconds.
 pub fn monotonic_ns() -> u64 {
+    read_clock(CLOCK_MONOTONIC)
+}
+
+fn read_clock(clock: libc::clockid_t) -> u64 {
     let mut now = timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: `now` is valid for writing; CLOCK_MONOTONIC always exists.
-    unsafe { libc::clock_gettime(CLOCK_MONOTONIC, &mut now) };
+    // SAFETY: `now` is valid for writing; the clocks used here always exist.
+    unsafe { libc::clock_gettime(clock, &mut now) };
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
@@ -30,11 +34,17 @@ pub fn sleep_until_ns(wake_ns: u64) {
     {}
 }
 
-/// Let this thread's timers fire exactly; the kernel's default may delay them by 50 µs.
+/// Let this thread's timers fire exactly, or as the kernel does by default: up to 50 µs late.
 /// Threads started afterwards by this thread inherit it.
-pub fn set_exact_timers() {
-    // SAFETY: PR_SET_TIMERSLACK takes one number and touches no memory of ours.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
+pub fn set_exact_timers(is_exact: bool) {
+    let slack_ns: libc::c_ulong = is_exact.into();
+    // SAFETY: PR_SET_TIMERSLACK takes one number (0: the default) and touches no memory of ours.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, slack_ns) };
+}
+
+/// CPU time of the calling thread, in nanoseconds.
+pub(crate) fn thread_cpu_ns() -> u64 {
+    read_clock(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
 #[cfg(test)]
@@ -43,7 +53,7 @@ mod tests {
 
     #[test]
     fn a_sleep_never_ends_early() {
-        set_exact_timers();
+        set_exact_timers(true);
         for gap_ns in [0, 1, 50_000, 3_000_000] {
             let wake_ns = monotonic_ns() + gap_ns;
             sleep_until_ns(wake_ns);

@@ -32,9 +32,11 @@ static ssize_t (*real_sendmsg)(int, const struct msghdr *, int);
 static ssize_t (*real_write)(int, const void *, size_t);
 static ssize_t (*real_writev)(int, const struct iovec *, int);
 
+/* Runs before main; or earlier, from a wrapper, when another preloaded library writes first. */
 __attribute__((constructor)) static void find_real_calls(void)
 {
-    real_send = (ssize_t(*)(int, const void *, size_t, int))dlsym(RTLD_NEXT, "send");
+    if (real_send)
+        return;
     real_sendto = (ssize_t(*)(int, const void *, size_t, int, const struct sockaddr *, socklen_t))
         dlsym(RTLD_NEXT, "sendto");
     real_sendmsg = (ssize_t(*)(int, const struct msghdr *, int))dlsym(RTLD_NEXT, "sendmsg");
@@ -46,6 +48,7 @@ __attribute__((constructor)) static void find_real_calls(void)
         counts = shared;
         atomic_store(&counts->fd, -1);
     }
+    real_send = (ssize_t(*)(int, const void *, size_t, int))dlsym(RTLD_NEXT, "send");
 }
 
 /* Where the counts are; NULL where no shared memory was to be had, and nothing is counted. */
@@ -69,26 +72,31 @@ static ssize_t count(int fd, ssize_t result)
 
 ssize_t send(int fd, const void *bytes, size_t length, int flags)
 {
+    find_real_calls();
     return count(fd, real_send(fd, bytes, length, flags));
 }
 
 ssize_t sendto(int fd, const void *bytes, size_t length, int flags,
                const struct sockaddr *address, socklen_t address_length)
 {
+    find_real_calls();
     return count(fd, real_sendto(fd, bytes, length, flags, address, address_length));
 }
 
 ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 {
+    find_real_calls();
     return count(fd, real_sendmsg(fd, message, flags));
 }
 
 ssize_t write(int fd, const void *bytes, size_t length)
 {
+    find_real_calls();
     return count(fd, real_write(fd, bytes, length));
 }
 
 ssize_t writev(int fd, const struct iovec *parts, int part_count)
 {
+    find_real_calls();
     return count(fd, real_writev(fd, parts, part_count));
 }

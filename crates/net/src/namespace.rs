@@ -4,7 +4,7 @@
 use std::{
     fs::File,
     io,
-    os::fd::{AsRawFd, BorrowedFd, OwnedFd},
+    os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
 };
 
 fn current() -> io::Result<OwnedFd> {
@@ -27,15 +27,19 @@ pub fn enter(namespace: BorrowedFd) -> io::Result<()> {
 /// of the namespace the caller is in, and stays in, and of the new one.
 ///
 /// # Errors
-/// EPERM without CAP_SYS_ADMIN.
+/// What the kernel says where that is not permitted or not to be had (EPERM without
+/// CAP_SYS_ADMIN). ESRCH: the way home failed, and the caller is in the new namespace.
 pub fn create() -> io::Result<(OwnedFd, OwnedFd)> {
     let home = current()?;
+    // Changes nothing, and needs what coming home needs: in a user namespace of its own a process
+    // may leave a network that it may not enter again.
+    enter(home.as_fd())?;
     // SAFETY: takes a number; affects the calling thread alone.
     if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
         return Err(io::Error::last_os_error());
     }
     let made = set_loopback_up().and_then(|()| current());
-    enter(std::os::fd::AsFd::as_fd(&home))?;
+    enter(home.as_fd()).map_err(|_| io::Error::from_raw_os_error(libc::ESRCH))?;
     Ok((home, made?))
 }
 

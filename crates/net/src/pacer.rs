@@ -1,6 +1,8 @@
 //! Releases the messages of a schedule when they are due: never early, everything that is due.
 
-use crate::clock::{monotonic_ns, set_exact_timers, sleep_until_ns, timespec_from_ns};
+use crate::clock::{
+    monotonic_ns, set_exact_timers, sleep_until_ns, thread_cpu_ns, timespec_from_ns,
+};
 use std::{
     hint,
     io::{self, ErrorKind},
@@ -43,34 +45,48 @@ pub struct Pacer {
     released: u64,
     releases: u64,
     errors: Histogram,
-    last_error_ns: u64,
-    spun_ns: u64,
+    /// When the sender asked for what is due next: what is late before that is not our error.
+    asked_ns: u64,
+    spin_cpu_ns: u64,
     margin: Margin,
     timer: Option<OwnedFd>,
     armed_ns: Option<u64>,
 }
 
 impl Pacer {
-    /// A pacer whose schedule starts at `start_ns` (CLOCK_MONOTONIC).
-    pub fn new(schedule: Schedule, start_ns: u64) -> Self {
+    /// A pacer that waits for [`Pacer::start`].
+    pub fn new(schedule: Schedule) -> Self {
         Self {
             schedule,
-            start_ns,
+            start_ns: u64::MAX,
             released: 0,
             releases: 0,
             errors: Histogram::new(),
-            last_error_ns: 0,
-            spun_ns: 0,
+            asked_ns: 0,
+            spin_cpu_ns: 0,
             margin: Margin { ns: 50_000 },
             timer: None,
             armed_ns: None,
         }
     }
 
+    /// Let the schedule start at `start_ns` (CLOCK_MONOTONIC).
+    pub fn start(&mut self, start_ns: u64) {
+        self.start_ns = start_ns;
+    }
+
+    /// When the last message is due, in nanoseconds after the start.
+    pub fn last_due_ns(&self) -> u64 {
+        self.schedule.due_ns(self.schedule.messages() - 1)
+    }
+
     /// When the next message is due; `None` when all are released.
     pub fn next_due_ns(&self) -> Option<u64> {
-        (self.released < self.schedule.messages())
-            .then(|| self.start_ns + self.schedule.due_ns(self.released))
+        (self.released < self.schedule.messages()).then(|| self.due_at_ns(self.released))
+    }
+
+    fn due_at_ns(&self, index: u64) -> u64 {
+        self.start_ns.saturating_add(self.schedule.due_ns(index))
     }
 
     /// Block until something is due, or until `until_ns`: which messages to send now. The range
@@ -79,10 +95,13 @@ impl Pacer {
         let Some(due_ns) = self.next_due_ns() else {
             return self.released..self.released;
         };
-        let wake_ns = until_ns.map_or(due_ns, |until_ns| until_ns.min(due_ns));
-        set_exact_timers();
         let now_ns = monotonic_ns();
-        if wake_ns > now_ns + 2 * self.margin.ns {
+        self.asked_ns = now_ns;
+        let wake_ns = until_ns.map_or(due_ns, |until_ns| until_ns.min(due_ns));
+        // `until_ns` is the sender's own affair: it gets an ordinary sleep, as it would by itself.
+        let is_ours = wake_ns == due_ns;
+        set_exact_timers(is_ours);
+        if is_ours && wake_ns > now_ns + 2 * self.margin.ns {
             let early_ns = wake_ns - self.margin.ns;
             sleep_until_ns(early_ns);
             self.margin.learn(monotonic_ns().saturating_sub(early_ns));
@@ -90,7 +109,7 @@ impl Pacer {
         } else if wake_ns > now_ns {
             sleep_until_ns(wake_ns);
         }
-        self.take_due()
+        self.release_due()
     }
 
     /// The descriptor of a timer for an event loop: readable when [`Pacer::on_timer`] should be
@@ -116,17 +135,19 @@ impl Pacer {
         Ok(self.timer.as_ref().expect("just made").as_raw_fd())
     }
 
-    /// Set the timer for the next due time; false when all messages are released.
+    /// Set the timer for the next due time; false when all messages are released. With `spins`
+    /// it is set early, and [`Pacer::on_timer`] spins the rest, which holds the event loop up.
     ///
     /// # Errors
     /// When the timer cannot be set.
-    pub fn arm(&mut self) -> io::Result<bool> {
+    pub fn arm(&mut self, spins: bool) -> io::Result<bool> {
         let Some(due_ns) = self.next_due_ns() else {
             return Ok(false);
         };
         let fd = self.timer_fd()?;
-        let is_far = due_ns > monotonic_ns() + 2 * self.margin.ns;
-        let wake_ns = if is_far {
+        self.asked_ns = monotonic_ns();
+        let is_early = spins && due_ns > self.asked_ns + 2 * self.margin.ns;
+        let wake_ns = if is_early {
             due_ns - self.margin.ns
         } else {
             due_ns
@@ -142,7 +163,7 @@ impl Pacer {
         if status != 0 {
             return Err(io::Error::last_os_error());
         }
-        self.armed_ns = is_far.then_some(wake_ns);
+        self.armed_ns = is_early.then_some(wake_ns);
         Ok(true)
     }
 
@@ -168,11 +189,16 @@ impl Pacer {
                 self.spin_until(due_ns);
             }
         }
-        Ok(self.take_due())
+        Ok(self.release_due())
     }
 
-    /// Release everything that is due now.
+    /// Release everything that is due now, without waiting.
     pub fn take_due(&mut self) -> Range<u64> {
+        self.asked_ns = monotonic_ns();
+        self.release_due()
+    }
+
+    fn release_due(&mut self) -> Range<u64> {
         let now_ns = monotonic_ns();
         let elapsed_ns = now_ns.saturating_sub(self.start_ns);
         let first = self.released;
@@ -181,18 +207,18 @@ impl Pacer {
             self.releases += 1;
         }
         for index in first..self.released {
-            self.last_error_ns = elapsed_ns - self.schedule.due_ns(index);
-            self.errors.record(self.last_error_ns);
+            let late_since_ns = self.due_at_ns(index).max(self.asked_ns);
+            self.errors.record(now_ns - late_since_ns);
         }
         first..self.released
     }
 
     fn spin_until(&mut self, wake_ns: u64) {
-        let start_ns = monotonic_ns();
+        let before_ns = thread_cpu_ns();
         while monotonic_ns() < wake_ns {
             hint::spin_loop();
         }
-        self.spun_ns += monotonic_ns() - start_ns;
+        self.spin_cpu_ns += thread_cpu_ns() - before_ns;
     }
 
     /// How many wake-ups released something.
@@ -200,19 +226,15 @@ impl Pacer {
         self.releases
     }
 
-    /// Time from due to released, one value for each message.
+    /// Time from due (or from when the sender asked, if that was later) to released, one value
+    /// for each message.
     pub fn errors(&self) -> &Histogram {
         &self.errors
     }
 
-    /// How late the last released message was.
-    pub fn last_error_ns(&self) -> u64 {
-        self.last_error_ns
-    }
-
-    /// Time spent spinning: the bench's own CPU time, not the sender's.
-    pub fn spun_ns(&self) -> u64 {
-        self.spun_ns
+    /// CPU time spent spinning: the bench's own, not the sender's.
+    pub fn spin_cpu_ns(&self) -> u64 {
+        self.spin_cpu_ns
     }
 }
 
@@ -224,7 +246,9 @@ mod tests {
     fn pacer(rate: f64, count: u64) -> Pacer {
         let duration_ns = (count as f64 * 1e9 / rate) as u64;
         let schedule = Schedule::new(rate, Arrival::Constant, 1, duration_ns, 0).unwrap();
-        Pacer::new(schedule, monotonic_ns())
+        let mut pacer = Pacer::new(schedule);
+        pacer.start(monotonic_ns());
+        pacer
     }
 
     #[test]
@@ -257,7 +281,10 @@ mod tests {
         sleep_until_ns(pacer.start_ns + 50_000_000);
         let range = pacer.wait(None);
         assert!(range.end >= 50, "{range:?}");
-        assert!(pacer.errors().max_ns() >= 49_000_000);
+        assert!(
+            pacer.errors().max_ns() < 49_000_000,
+            "the sender was late, not the pacer"
+        );
         assert_eq!(pacer.releases(), 1);
     }
 
@@ -266,7 +293,7 @@ mod tests {
         let mut pacer = pacer(1_000.0, 5);
         let fd = pacer.timer_fd().unwrap();
         let mut released = 0;
-        while pacer.arm().unwrap() {
+        while pacer.arm(true).unwrap() {
             let mut poll = libc::pollfd {
                 fd,
                 events: libc::POLLIN,

@@ -1,10 +1,6 @@
 //! The far end of a stream: reads, notes the time, and only then looks at the bytes.
 
-use crate::{
-    clock::monotonic_ns,
-    process::Usage,
-    socket::{self, TcpInfo},
-};
+use crate::{clock::monotonic_ns, process::Usage, socket};
 use std::{
     io::{self, Read},
     net::{Ipv4Addr, TcpListener, TcpStream},
@@ -38,10 +34,10 @@ pub enum ReceiveError {
 pub struct Reception {
     /// One note for each read.
     pub notes: Vec<Note>,
-    /// What the reading thread used from the first byte to the end.
+    /// What the reading thread used from the end of the warm-up to the end.
     pub usage: Usage,
-    /// The connection's state at the end.
-    pub tcp_info: TcpInfo,
+    /// What the kernel kept for received bytes at most, at the end.
+    pub buffer_bytes: u64,
     /// The sender's port.
     pub peer_port: u16,
 }
@@ -53,12 +49,13 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Listen on a port that the kernel picks.
+    /// Listen on a port that the kernel picks, with this congestion control.
     ///
     /// # Errors
-    /// When no port is to be had.
-    pub fn listen() -> io::Result<Self> {
+    /// When no port or no such congestion control is to be had.
+    pub fn listen(congestion_control: &str) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        socket::set_congestion_control(listener.as_raw_fd(), congestion_control)?;
         socket::set_backlog(listener.as_raw_fd(), BACKLOG)?;
         Ok(Self { listener })
     }
@@ -71,7 +68,8 @@ impl Receiver {
         Ok(self.listener.local_addr()?.port())
     }
 
-    /// Accept one connection and read it to its end, `buffer_bytes` at most in a read.
+    /// Accept one connection and read it to its end, `buffer_bytes` at most in a read. What is
+    /// used is counted from the end of the first `warm_up` of its `messages` messages.
     /// `compares` false skips the comparison: only for measuring what comparing costs.
     ///
     /// # Errors
@@ -80,16 +78,18 @@ impl Receiver {
         self,
         mut check: StreamCheck,
         messages: u64,
+        warm_up: u64,
         buffer_bytes: usize,
         compares: bool,
     ) -> Result<Reception, ReceiveError> {
+        let warm_up_bytes = check.stream_bytes(warm_up);
         let mut notes = ready_notes(messages + check.expected_bytes() / buffer_bytes as u64);
         // Not zero, so that the pages are touched now.
         let mut buffer = vec![1u8; buffer_bytes];
         let failed = |received| move |source| ReceiveError::Connection { received, source };
         let (mut stream, peer) = self.listener.accept().map_err(failed(0))?;
         drop(self.listener);
-        let mut before = None;
+        let mut before = Usage::of_thread();
         loop {
             let count = read(&mut stream, &mut buffer).map_err(failed(check.received_bytes()))?;
             let at_ns = monotonic_ns();
@@ -98,18 +98,20 @@ impl Receiver {
             }
             let bytes = check.received_bytes() + count as u64;
             notes.push(Note { bytes, at_ns });
-            before.get_or_insert_with(Usage::of_thread);
             if compares {
                 check.push(&buffer[..count])?;
             } else {
                 check.skip(count)?;
             }
+            if bytes <= warm_up_bytes {
+                before = Usage::of_thread();
+            }
         }
         check.finish()?;
         Ok(Reception {
             notes,
-            usage: Usage::of_thread().since(before.unwrap_or_else(Usage::of_thread)),
-            tcp_info: socket::tcp_info(stream.as_raw_fd())
+            usage: Usage::of_thread().since(before),
+            buffer_bytes: socket::receive_buffer_bytes(stream.as_raw_fd())
                 .map_err(failed(check.received_bytes()))?,
             peer_port: peer.port(),
         })
@@ -143,7 +145,7 @@ mod tests {
         send: impl FnOnce(&mut TcpStream, &MessagePool) + Send,
     ) -> Result<Reception, ReceiveError> {
         let pool = MessagePool::generate(1, 1, 50).unwrap();
-        let receiver = Receiver::listen().unwrap();
+        let receiver = Receiver::listen("cubic").unwrap();
         let port = receiver.port().unwrap();
         thread::scope(|scope| {
             let sent = pool.clone();
@@ -151,7 +153,7 @@ mod tests {
                 let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
                 send(&mut stream, &sent);
             });
-            receiver.receive(StreamCheck::new(pool, 20), 20, 4096, true)
+            receiver.receive(StreamCheck::new(pool, 20), 20, 1, 4096, true)
         })
     }
 

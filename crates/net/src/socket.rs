@@ -1,6 +1,6 @@
 //! Typed socket state: what the kernel knows of a connection.
 
-use std::{io, mem, os::fd::RawFd, ptr};
+use std::{io, os::fd::RawFd, ptr};
 
 /// The fields of `struct tcp_info` (linux/tcp.h) that explain a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -84,6 +84,50 @@ pub fn set_backlog(fd: RawFd, backlog: i32) -> io::Result<()> {
     }
 }
 
+/// Pin the congestion control of a socket; connections that a listening socket accepts have its.
+///
+/// # Errors
+/// When the kernel does not have it, or does not give it to this process.
+pub fn set_congestion_control(fd: RawFd, name: &str) -> io::Result<()> {
+    // SAFETY: the kernel reads `name.len()` bytes.
+    let status = unsafe {
+        libc::setsockopt(
+            fd,
+            libc::IPPROTO_TCP,
+            libc::TCP_CONGESTION,
+            name.as_ptr().cast(),
+            name.len() as libc::socklen_t,
+        )
+    };
+    match status {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// What the kernel keeps for received bytes at most (SO_RCVBUF), in bytes.
+///
+/// # Errors
+/// When `fd` is no socket.
+pub fn receive_buffer_bytes(fd: RawFd) -> io::Result<u64> {
+    let mut bytes: libc::c_int = 0;
+    let mut length = size_of_val(&bytes) as libc::socklen_t;
+    // SAFETY: the kernel writes one int.
+    let status = unsafe {
+        libc::getsockopt(
+            fd,
+            libc::SOL_SOCKET,
+            libc::SO_RCVBUF,
+            ptr::from_mut(&mut bytes).cast(),
+            &mut length,
+        )
+    };
+    match status {
+        0 => Ok(bytes as u64),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 /// Send all of `bytes` on a blocking socket; a reset is an error, not a signal.
 ///
 /// # Errors
@@ -104,8 +148,6 @@ pub fn send_all(fd: RawFd, bytes: &[u8]) -> io::Result<()> {
     }
     Ok(())
 }
-
-const _: () = assert!(mem::size_of::<libc::c_int>() == 4);
 
 #[cfg(test)]
 mod tests {
@@ -142,6 +184,8 @@ mod tests {
         assert!(tcp_info(-1).is_err());
         assert!(send_queue_bytes(-1).is_err());
         assert!(set_backlog(-1, 1).is_err());
+        assert!(set_congestion_control(-1, "cubic").is_err());
+        assert!(receive_buffer_bytes(-1).is_err());
         assert!(send_all(-1, b"x").is_err());
     }
 }

@@ -50,12 +50,15 @@ impl Pacer {
         burst: u64,
         duration_ns: u64,
         seed: u64,
-        start_ns: u64,
     ) -> PyResult<Self> {
         let schedule = schedule(rate_per_s, arrival, burst, duration_ns, seed)?;
         Ok(Self {
-            inner: pacer::Pacer::new(schedule, start_ns),
+            inner: pacer::Pacer::new(schedule),
         })
+    }
+
+    fn start(&mut self, start_ns: u64) {
+        self.inner.start(start_ns);
     }
 
     #[pyo3(signature = (until_ns=None))]
@@ -71,8 +74,8 @@ impl Pacer {
         Ok(self.inner.timer_fd()?)
     }
 
-    fn arm(&mut self) -> PyResult<bool> {
-        Ok(self.inner.arm()?)
+    fn arm(&mut self, spins: bool) -> PyResult<bool> {
+        Ok(self.inner.arm(spins)?)
     }
 
     fn on_timer(&mut self, py: Python<'_>) -> PyResult<(u64, u64)> {
@@ -96,13 +99,13 @@ impl Pacer {
     }
 
     #[getter]
-    fn last_error_ns(&self) -> u64 {
-        self.inner.last_error_ns()
+    fn last_due_ns(&self) -> u64 {
+        self.inner.last_due_ns()
     }
 
     #[getter]
-    fn spun_ns(&self) -> u64 {
-        self.inner.spun_ns()
+    fn spin_cpu_ns(&self) -> u64 {
+        self.inner.spin_cpu_ns()
     }
 }
 

@@ -16,8 +16,8 @@ pub struct Receiver {
 #[pymethods]
 impl Receiver {
     #[new]
-    fn new() -> PyResult<Self> {
-        let inner = receiver::Receiver::listen()?;
+    fn new(congestion_control: &str) -> PyResult<Self> {
+        let inner = receiver::Receiver::listen(congestion_control)?;
         Ok(Self {
             port: inner.port()?,
             inner: Some(inner),
@@ -30,12 +30,13 @@ impl Receiver {
         self.port
     }
 
-    #[pyo3(signature = (check, messages, buffer_bytes, compares=true))]
+    #[pyo3(signature = (check, messages, warm_up, buffer_bytes, compares=true))]
     fn receive(
         &mut self,
         py: Python<'_>,
         check: &StreamCheck,
         messages: u64,
+        warm_up: u64,
         buffer_bytes: usize,
         compares: bool,
     ) -> PyResult<Vec<(&'static str, u64)>> {
@@ -44,7 +45,7 @@ impl Receiver {
         };
         let check = check.inner.clone();
         let reception = py
-            .detach(|| inner.receive(check, messages, buffer_bytes, compares))
+            .detach(|| inner.receive(check, messages, warm_up, buffer_bytes, compares))
             .map_err(|error| PyOSError::new_err(error.to_string()))?;
         let counters = vec![
             ("reads", reception.notes.len() as u64),
@@ -57,10 +58,7 @@ impl Receiver {
                 "receiver_involuntary_context_switches",
                 reception.usage.involuntary_context_switches,
             ),
-            (
-                "receiver_segments_in",
-                reception.tcp_info.segments_in.into(),
-            ),
+            ("receive_buffer_bytes", reception.buffer_bytes),
             ("peer_port", reception.peer_port.into()),
         ];
         self.reception = Some(reception);

@@ -1,11 +1,12 @@
 """Where a run's connection lives: a network namespace of its own where that is permitted.
 
-Nobody else's traffic is then in the kernel's counters. The namespace is held by descriptors
-only: it goes with its last process, also after a kill.
+Nobody else's traffic is then in the kernel's counters, and no port is taken. The namespace is held
+by descriptors only: it goes with its last process, also after a kill.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 from collections.abc import Iterator
@@ -16,12 +17,8 @@ from pathlib import Path
 from tinygram import _native
 from tinygram.bench.errors import UsageError
 
-_COUNTED: dict[str, dict[str, tuple[str, ...]]] = {
-    "/proc/thread-self/net/snmp": {"Tcp": ("InSegs", "OutSegs", "RetransSegs")},
-    "/proc/thread-self/net/netstat": {
-        "TcpExt": ("DelayedACKs", "TCPAutoCorking", "TCPTimeouts", "ListenOverflows")
-    },
-}
+_NOT_HERE = (errno.EPERM, errno.ENOSPC, errno.EINVAL, errno.ENOSYS, errno.ENOENT)
+"""Without the capability, at user.max_net_namespaces, or in a kernel without namespaces."""
 
 
 @dataclass(frozen=True)
@@ -43,24 +40,10 @@ class Network:
         finally:
             _native.enter_network_namespace(self.home)
 
-    def counters(self) -> dict[str, int | None]:
-        """The kernel's TCP counters of this network; null where others' traffic is in them."""
-        names = [
-            f"kernel_{name}"
-            for groups in _COUNTED.values()
-            for group in groups.values()
-            for name in group
-        ]
-        counters: dict[str, int | None] = dict.fromkeys(names)
-        if self.inside is None:
-            return counters
-        with self.entered():
-            for path, groups in _COUNTED.items():
-                found = _read(path)
-                for group, wanted in groups.items():
-                    for name in wanted:
-                        counters[f"kernel_{name}"] = found.get((group, name))
-        return counters
+    @property
+    def is_private(self) -> bool:
+        """Whether nobody else's traffic is in it."""
+        return self.inside is not None
 
 
 @contextmanager
@@ -68,7 +51,9 @@ def private_network() -> Iterator[Network]:
     """A network of the run's own; the host's where that is not permitted."""
     try:
         home, inside = _native.create_network_namespace()
-    except PermissionError:
+    except OSError as error:
+        if error.errno not in _NOT_HERE:
+            raise
         yield Network()
         return
     try:
@@ -76,16 +61,6 @@ def private_network() -> Iterator[Network]:
     finally:
         os.close(home)
         os.close(inside)
-
-
-def _read(path: str) -> dict[tuple[str, str], int]:
-    """Lines in pairs: `Group: Name …` and `Group: number …` (proc_pid_net(5))."""
-    lines = [line.split() for line in Path(path).read_text().splitlines()]
-    return {
-        (names[0].rstrip(":"), name): int(value)
-        for names, values in zip(lines[::2], lines[1::2], strict=True)
-        for name, value in zip(names[1:], values[1:], strict=True)
-    }
 
 
 def check_congestion_control(name: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from pathlib import Path
 
 from tinygram.bench.errors import UsageError
 
@@ -35,9 +36,22 @@ def placement(name: str) -> Placement:
         case "same":
             return Placement(cpus[0], cpus[0])
         case "apart" if len(cpus) > 1:
-            return Placement(cpus[0], cpus[1])
+            siblings = _siblings(cpus[0])
+            others = [cpu for cpu in cpus[1:] if cpu not in siblings]
+            return Placement(cpus[0], (others or cpus[1:])[0])
         case "apart":
             raise UsageError(
                 "--pin apart needs two cores, and this process may use one: --pin same"
             )
     raise UsageError(f"unknown placement {name!r}: the known ones are {', '.join(PLACEMENTS)}")
+
+
+def _siblings(cpu: int) -> set[int]:
+    """The core numbers that share one physical core with `cpu`; empty where that is not known."""
+    path = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
+    try:
+        ranges = path.read_text().strip().split(",")
+        ends = [[int(end) for end in text.split("-")] for text in ranges]
+    except (OSError, ValueError):
+        return set()
+    return {number for pair in ends for number in range(pair[0], pair[-1] + 1)}

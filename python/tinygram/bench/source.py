@@ -43,7 +43,7 @@ class Source:
     """The messages of one run.
 
     `pool`: the messages. `warm_up`: how many go ahead unmeasured.
-    `count`: how many are measured flat out; paced, `make_pacer(start_ns)` says when each is due.
+    `count`: how many are measured; `pacer` says when each is due, None: flat out.
     `has_settled`: whether all warm-up messages have arrived. `on_start`: called when the clock is
     about to start. Raises TimeoutError when the warm-up does not arrive within 10 s and the
     strategy's hold.
@@ -54,7 +54,7 @@ class Source:
         pool: MessagePool,
         warm_up: int,
         count: int,
-        make_pacer: Callable[[int], Pacer] | None,
+        pacer: Pacer | None,
         has_settled: Callable[[], bool],
         on_start: Callable[[], None],
         hold_ns: int = 0,
@@ -65,13 +65,14 @@ class Source:
         """The first measured message of the stream, and one past the last."""
         self._warm_up = warm_up
         self._next = 0
-        self._make_pacer = make_pacer
         self._has_settled = has_settled
         self._on_start = on_start
         self._settle_limit_ns = _SETTLE_LIMIT_NS + hold_ns
         self._settle_by_ns: int | None = None
         self.start_ns: int | None = None
-        self.pacer: Pacer | None = None
+        self.pacer = pacer
+        self.holds_back = hold_ns > 0
+        """Whether the strategy has deadlines of its own, which spinning would delay."""
         self.hand_overs_ns = array("Q")
         """Flat out: when each burst of 64 was handed over."""
 
@@ -81,10 +82,10 @@ class Source:
             if until_ns is not None and time.monotonic_ns() >= until_ns:
                 return ()
             time.sleep(_SETTLE_STEP_S)
-        if self.pacer is not None:
-            first, last = self.pacer.wait(until_ns)
-            return self.due_messages(first, last)
-        return self._flat_out_burst()
+        if self.pacer is None or self.start_ns is None:
+            return self._next_burst_of_64()
+        first, last = self.pacer.wait(until_ns)
+        return self.due_messages(first, last)
 
     def wait_started(self) -> Pacer | None:
         """Block until the clock has started; for a sender that sent the warm-up by itself."""
@@ -108,8 +109,8 @@ class Source:
             return False
         self._on_start()
         self.start_ns = time.monotonic_ns()
-        if self._make_pacer is not None:
-            self.pacer = self._make_pacer(self.start_ns)
+        if self.pacer is not None:
+            self.pacer.start(self.start_ns)
         return True
 
     def due_messages(self, first: int, last: int) -> Sequence[bytes] | None:
@@ -118,7 +119,7 @@ class Source:
             return None
         return self._slice(self._warm_up + first, self._warm_up + last)
 
-    def _flat_out_burst(self) -> Sequence[bytes] | None:
+    def _next_burst_of_64(self) -> Sequence[bytes] | None:
         first = self._next
         if first == self.measured[1]:
             return None
@@ -151,7 +152,7 @@ class AsyncSource:
         source = self._source
         while not source.is_ready():
             await asyncio.sleep(_SETTLE_STEP_S)
-        if source.pacer is None:
+        if source.pacer is None or source.start_ns is None:
             return source.next_burst()
         first, last = source.pacer.take_due()
         while first == last:
@@ -171,7 +172,7 @@ class AsyncSource:
         if self._timer_fd is None:
             self._timer_fd = pacer.timer_fd()
             self._loop.add_reader(self._timer_fd, self._on_timer, pacer)
-        pacer.arm()
+        pacer.arm(not self._source.holds_back)
         self._due = self._loop.create_future()
         return self._due
 

@@ -7,15 +7,21 @@ both work; whatever happens, no worker outlives the `with` block (nor, by its ow
 from __future__ import annotations
 
 import os
+import re
+import resource
 import select
 import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
-_LISTENING = b"listening "
+_LISTENING = rb"listening ([0-9]{1,5})"
+_SHOWN_BYTES = 2048
+"""As much of an output as is looked at for its first or its last line."""
+_MAX_OUTPUT_BYTES = 4 << 30
+_MAX_POLL_MS = (1 << 31) - 1
 _STEP_S = 0.001
 
 
@@ -43,7 +49,7 @@ class Worker:
         try:
             os.write(stdin, order)
             os.lseek(stdin, 0, os.SEEK_SET)
-            self._process = subprocess.Popen(
+            self._process = _started(
                 command,
                 stdin=stdin,
                 stdout=self._stdout,
@@ -87,7 +93,7 @@ class Worker:
     @property
     def output(self) -> bytes:
         """What it wrote to standard output so far."""
-        return _contents(self._stdout)
+        return contents(self._stdout)
 
     @property
     def failure(self) -> str | None:
@@ -95,21 +101,22 @@ class Worker:
         status = self._process.poll()
         if not status:
             return None
-        lines = _contents(self._stderr).decode(errors="replace").strip().splitlines()
+        end = os.pread(self._stderr, _SHOWN_BYTES, max(0, _size(self._stderr) - _SHOWN_BYTES))
+        lines = end.decode(errors="replace").strip().splitlines()
         said = f": {lines[-1].strip()}" if lines else ""
         if status < 0:
-            return f"the {self.role} was killed by {signal.Signals(-status).name}{said}"
+            return f"the {self.role} was killed by {_signal_name(-status)}{said}"
         return f"the {self.role} failed with status {status}{said}"
 
     def wait_listening(self, seconds: float) -> int:
         """Wait until it prints `listening PORT`; the port. Raises RunError."""
         give_up_s = time.monotonic() + seconds
         while True:
-            first, newline, _ = self.output.partition(b"\n")
-            if newline:
-                port = first.removeprefix(_LISTENING)
-                if first.startswith(_LISTENING) and port.isdigit() and int(port) < 1 << 16:
-                    return int(port)
+            first, newline, _ = os.pread(self._stdout, _SHOWN_BYTES, 0).partition(b"\n")
+            if newline or len(first) == _SHOWN_BYTES:
+                port = re.fullmatch(_LISTENING, first)
+                if port and int(port[1]) < 1 << 16:
+                    return int(port[1])
                 shown = first[:100].decode(errors="replace")
                 raise RunError(f"the {self.role} printed {shown!r}, not `listening PORT`")
             if self._process.poll() is not None:
@@ -155,8 +162,32 @@ def _first_ended(workers: Sequence[Worker], seconds: float) -> bool:
     poll = select.poll()
     for worker in workers:
         poll.register(worker.fileno(), select.POLLIN)
-    return bool(poll.poll(max(0.0, seconds) * 1000))
+    return bool(poll.poll(min(max(0.0, seconds) * 1000, _MAX_POLL_MS)))
 
 
-def _contents(fd: int) -> bytes:
-    return os.pread(fd, os.fstat(fd).st_size, 0)
+def _started(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
+    process = subprocess.Popen(command, **options)
+    # Files in memory count too: a program that never stops writing is stopped.
+    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (_MAX_OUTPUT_BYTES, _MAX_OUTPUT_BYTES))
+    return process
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def contents(fd: int) -> bytes:
+    """All that is in a file; pread(2) gives at most 2 GiB at once."""
+    parts = []
+    offset = 0
+    while part := os.pread(fd, 1 << 30, offset):
+        parts.append(part)
+        offset += len(part)
+    return b"".join(parts)
+
+
+def _size(fd: int) -> int:
+    return os.fstat(fd).st_size

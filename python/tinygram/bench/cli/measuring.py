@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
+from typing import Any
 
 from rich.console import Console
 
 from tinygram.bench import store
 from tinygram.bench.cli.exit_codes import ExitCode
+from tinygram.bench.interrupts import INTERRUPTS
+from tinygram.bench.network import private_network
+from tinygram.bench.placement import placement
 from tinygram.bench.probes.environment import environment
 from tinygram.bench.progress import Progress
 from tinygram.bench.report import render
@@ -34,21 +35,13 @@ def measure(
     Ctrl-C and SIGTERM end it early: the runs that are finished are saved and reported. Raises
     OutputError when the result cannot be saved.
     """
-    found = environment(str(plan.cases[0].parameters["congestion_control"]))
     progress = Progress(len(plan.cases) * plan.rounds, quiet=is_quiet)
-    with _termination_interrupts():
+    with INTERRUPTS.handled():
+        found = _environment(plan)
         runs, is_interrupted = run_plan(plan, run_case, progress)
-    summaries = summarise(plan, runs)
-    result = Result(
-        schema_version=SCHEMA_VERSION,
-        command=("tinygram", *sys.argv[1:]),
-        environment=found,
-        plan=plan,
-        runs=runs,
-        summaries=summaries,
-        verdicts=compare(plan, summaries, runs),
-    )
-    store.save(result, path)
+        with INTERRUPTS.held():
+            result = _result(plan, found, runs)
+            store.save(result, path)
     failed = [run for run in runs if run.failure]
     if is_quiet:
         for run in failed:
@@ -64,15 +57,27 @@ def measure(
     return ExitCode.OK
 
 
-@contextmanager
-def _termination_interrupts() -> Iterator[None]:
-    """SIGTERM counts as Ctrl-C, so that finished runs are saved then too."""
+def _environment(plan: Plan) -> dict[str, Any]:
+    """Read where the runs will be: a new network has settings of its own."""
+    case = plan.cases[0]
+    where = placement(case.placement)
+    with private_network() as network, network.entered():
+        found = environment(str(case.parameters["congestion_control"]))
+    return found | {
+        "network": "private" if network.is_private else "host",
+        "sender_core": where.sender_cpu,
+        "receiver_core": where.receiver_cpu,
+    }
 
-    def interrupt(_signal: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
+def _result(plan: Plan, found: dict[str, Any], runs: tuple[Run, ...]) -> Result:
+    summaries = summarise(plan, runs)
+    return Result(
+        schema_version=SCHEMA_VERSION,
+        command=("tinygram", *sys.argv[1:]),
+        environment=found,
+        plan=plan,
+        runs=runs,
+        summaries=summaries,
+        verdicts=compare(plan, summaries, runs),
+    )

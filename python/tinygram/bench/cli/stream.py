@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -85,6 +87,7 @@ def stream(
         raise UsageError(f"unknown link {link!r}: the known one is loopback")
     if arrival not in (None, *_ARRIVALS):
         raise UsageError(f"unknown arrival {arrival!r}: the known ones are {', '.join(_ARRIVALS)}")
+    _check_command(receiver_command)
     pin = default_placement() if pin is None else pin
     placement(pin)
     check_congestion_control(congestion_control)
@@ -119,6 +122,20 @@ def _refuse(is_given: bool, option: str, remedy: str) -> None:
     if is_given:
         other = "flat out" if "--rate" in remedy else "--rate"
         raise UsageError(f"{option} does not go with {other}: {remedy}")
+
+
+def _check_command(command: str | None) -> None:
+    if command is None:
+        return
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise UsageError(f"--receiver-command {command!r} cannot be read: {error}") from error
+    if not words or shutil.which(words[0]) is None:
+        raise UsageError(
+            f"--receiver-command {command!r} starts with no program that is here: name one in "
+            "PATH, or by its path"
+        )
 
 
 def _between(option: str, value: int, low: int, high: int) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tinygram import _native
+from tinygram.bench.probes.kernel import KERNEL_COUNTERS, kernel_counters
 
 
 @dataclass(frozen=True)
@@ -20,10 +21,14 @@ class Mark:
     involuntary_context_switches: int
     writes: tuple[int, int, int] | None
     connection: dict[str, int]
+    kernel: dict[str, int] | None
 
     @staticmethod
-    def now(probe: socket.socket, child_pids: Sequence[int]) -> Mark:
-        """What this process and its children used until now; `probe` is the connection."""
+    def now(probe: socket.socket, child_pids: Sequence[int], has_private_network: bool) -> Mark:
+        """What this process and its children used until now; `probe` is the connection.
+
+        The kernel's counters are null where others' traffic is in them.
+        """
         own = resource.getrusage(resource.RUSAGE_SELF)
         ended = resource.getrusage(resource.RUSAGE_CHILDREN)
         cpu_s = own.ru_utime + own.ru_stime + ended.ru_utime + ended.ru_stime
@@ -42,6 +47,7 @@ class Mark:
             involuntary,
             _native.write_counts(),
             dict(_native.tcp_info(probe.fileno())),
+            kernel_counters() if has_private_network else None,
         )
 
     def since(self, earlier: Mark) -> dict[str, int | None]:
@@ -80,8 +86,14 @@ def _living_child(pid: int) -> tuple[int, int, int] | None:
 
 
 def segments_since(mark: Mark, probe: socket.socket) -> dict[str, int | None]:
-    """What TCP_INFO counted since the mark, and the connection's state now."""
-    now = dict(_native.tcp_info(probe.fileno()))
+    """What TCP_INFO and the kernel counted since the mark, and the connection's state now."""
+    state = dict(_native.tcp_info(probe.fileno()))
     counted = ("data_segments", "segments_out", "segments_in", "retransmits")
-    counters: dict[str, int | None] = {name: now[name] - mark.connection[name] for name in counted}
-    return counters | {"send_mss_bytes": now["send_mss_bytes"], "rtt_us": now["rtt_us"]}
+    counters: dict[str, int | None] = {
+        name: state[name] - mark.connection[name] for name in counted
+    }
+    if mark.kernel is None:
+        counters |= dict.fromkeys(KERNEL_COUNTERS)
+    else:
+        counters |= {name: now - mark.kernel[name] for name, now in kernel_counters().items()}
+    return counters | {"send_mss_bytes": state["send_mss_bytes"], "rtt_us": state["rtt_us"]}

@@ -25,16 +25,29 @@ def run(sock: socket.socket, source: Source, way: Way) -> None:
     context = multiprocessing.get_context("fork")
     messages: multiprocessing.Queue[bytes | None] = context.Queue(QUEUE_MESSAGES)
     holds, child_holds = context.Pipe(duplex=False)
-    child = context.Process(target=_send, args=(sock, messages, child_holds, way, os.getpid()))
+    child = context.Process(
+        target=_send, args=(sock, messages, child_holds, way, os.getpid()), daemon=True
+    )
     child.start()
     child_holds.close()
     way.child_pids.append(child.pid or 0)
-    threading.Thread(target=_fail_with, args=(child,), daemon=True).start()
-    while (burst := source.next_burst()) is not None:
-        for message in burst:
-            messages.put(message)
-    messages.put(END)
-    way.holds_ns.frombytes(holds.recv_bytes())
+    watch = threading.Thread(target=_fail_with, args=(child,), daemon=True)
+    watch.start()
+    try:
+        while (burst := source.next_burst()) is not None:
+            for message in burst:
+                messages.put(message)
+        messages.put(END)
+    except BaseException:
+        # Nobody may be left to take what waits; the child is ended with this process.
+        messages.cancel_join_thread()
+        raise
+    try:
+        way.holds_ns.frombytes(holds.recv_bytes())
+    except EOFError:
+        # The child failed and has said why: `watch` ends this process.
+        watch.join()
+        raise
     messages.close()
     messages.join_thread()
     child.join()
@@ -50,7 +63,9 @@ def _send(
 
 def _fail_with(child: BaseProcess) -> None:
     child.join()
-    if child.exitcode:
-        print(f"the sending process ended with status {child.exitcode}", file=sys.stderr)
-        sys.stderr.flush()
+    status = child.exitcode or 0
+    if status < 0:
+        # Otherwise its own last words are the reason.
+        print(f"the sending process was killed by signal {-status}", file=sys.stderr, flush=True)
+    if status:
         os._exit(1)

@@ -23,16 +23,23 @@ def run(sock: socket.socket, source: Source, way: Way) -> None:
             STRATEGIES[way.strategy.name](sock, bursts, way)
         except BaseException as failure:  # noqa: BLE001 - it is raised again by the producer
             failures.append(failure)
-            # The producer may be waiting for room.
-            while messages.get() is not END:
+            # The producer may be waiting for room; the end may have been taken already.
+            while bursts.next_burst() is not None:
                 continue
 
-    thread = threading.Thread(target=send, name="sending")
+    # A daemon: should the producer fail, nobody would tell this thread to end.
+    thread = threading.Thread(target=send, name="sending", daemon=True)
     thread.start()
-    while not failures and (burst := source.next_burst()) is not None:
-        for message in burst:
-            messages.put(message)
-    messages.put(END)
-    thread.join()
+    try:
+        while not failures and (burst := source.next_burst()) is not None:
+            for message in burst:
+                messages.put(message)
+    except BaseException:
+        # The thread may be waiting for a receiver that does not read.
+        sock.shutdown(socket.SHUT_RDWR)
+        raise
+    finally:
+        messages.put(END)
+        thread.join()
     if failures:
         raise failures[0]

@@ -38,7 +38,7 @@ def plan_stream(options: StreamOptions) -> Plan:
     """The plan; cases that cannot run here are in it as unavailable. Raises UsageError."""
     cases: list[Case] = []
     unavailable: list[Unavailable] = []
-    rates: Sequence[float | None] = options.rates_per_s or [None]
+    rates: Sequence[float | None] = list(dict.fromkeys(options.rates_per_s)) or [None]
     for rate_per_s in rates:
         for runtime, strategy in _ways(options.has_all, options.only):
             case = _case(options, runtime, strategy, rate_per_s)
@@ -49,6 +49,10 @@ def plan_stream(options: StreamOptions) -> Plan:
                 unavailable.append(Unavailable(case, reason))
     if not cases:
         raise UsageError(f"nothing to run: {unavailable[0].reason}")
+    names = [case.case_id for case in cases]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"{name} is asked for twice: name each rate and strategy once")
     return Plan(tuple(cases), options.rounds, options.seed, tuple(unavailable))
 
 
@@ -72,7 +76,7 @@ def _case(
     if rate_per_s is not None:
         parameters["messages"] = _scheduled_messages(options, rate_per_s)
         parameters["duration_ns"] = options.duration_ns
-        load = f"{rate_per_s:g}-per-s-{options.arrival}-burst-{options.burst}"
+        load = f"{_shown(rate_per_s)}-per-s-{options.arrival}-burst-{options.burst}"
     sizes = f"{size.min}B" if size.min == size.max else f"{size.min}..{size.max}B"
     return Case(
         case_id=f"stream/{runtime.name}/{runtime.implementation}/{strategy.text}/loopback"
@@ -93,19 +97,26 @@ def _case(
     )
 
 
+def _shown(rate_per_s: float) -> str:
+    """Exact, and without `.0` where it is a whole number."""
+    return str(int(rate_per_s)) if rate_per_s.is_integer() else repr(rate_per_s)
+
+
 def _scheduled_messages(options: StreamOptions, rate_per_s: float) -> int:
     try:
         return _native.scheduled_messages(
             rate_per_s, options.arrival, options.burst, options.duration_ns, options.seed
         )
     except ValueError as error:
-        raise UsageError(f"--rate {rate_per_s:g} with --duration: {error}") from error
+        raise UsageError(
+            f"--rate {rate_per_s:g} does not go with --duration and --burst: {error}"
+        ) from error
 
 
 def _ways(has_all: bool, only: Iterable[str]) -> list[tuple[runtimes.Runtime, Strategy]]:
     """What `--all` and `--only` leave: what is named runs even where it is no default."""
     named = _parse_only(only)
-    strategies = [parse_strategy(text) for text in named["strategy"]]
+    strategies = list(dict.fromkeys(parse_strategy(text) for text in named["strategy"]))
     ways = []
     for runtime in runtimes.RUNTIMES:
         if named["runtime"]:

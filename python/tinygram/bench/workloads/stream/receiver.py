@@ -27,11 +27,15 @@ def main() -> int:
         os.sched_setaffinity(0, {options.cpu})
     pool = _native.MessagePool(options.seed, options.min_bytes, options.max_bytes)
     check = _native.StreamCheck(pool, options.messages)
-    receiver = _native.Receiver()
+    receiver = _native.Receiver(options.congestion_control)
     print(f"listening {receiver.port}", flush=True)
     try:
         counters = receiver.receive(
-            check, options.messages, options.receive_buffer, not options.no_check
+            check,
+            options.messages,
+            options.warm_up,
+            options.receive_buffer,
+            not options.no_check,
         )
     except OSError as error:
         print(error, file=sys.stderr)
@@ -45,10 +49,12 @@ def main() -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description="Receive one stream of a tinygram bench.")
     parser.add_argument("--messages", type=int, required=True, help="messages in the stream")
+    parser.add_argument("--warm-up", type=int, default=0, help="how many of them warm up")
     parser.add_argument("--min-bytes", type=int, required=True, help="smallest message")
     parser.add_argument("--max-bytes", type=int, required=True, help="largest message")
     parser.add_argument("--seed", type=int, required=True, help="the message pool's seed")
     parser.add_argument("--receive-buffer", type=int, required=True, help="bytes per read at most")
+    parser.add_argument("--congestion-control", default="cubic", help="of the connection")
     parser.add_argument("--notes", required=True, help="file that the notes are written to")
     parser.add_argument("--parent", type=int, required=True, help="process to die with")
     parser.add_argument("--cpu", type=int, help="core to stay on")

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from typing import Annotated
 
 import msgspec
 
 from tinygram import _native
-from tinygram.bench.network import private_network
+from tinygram.bench.interrupts import INTERRUPTS
+from tinygram.bench.network import Network, private_network
 from tinygram.bench.placement import placement
 from tinygram.bench.result import Case, Run
 from tinygram.bench.source import BURST_MESSAGES
-from tinygram.bench.workers import RunError, Worker, wait_all
+from tinygram.bench.workers import RunError, Worker, contents, wait_all
 from tinygram.bench.workloads.stream.sender import Order, Pace, Report
 from tinygram.bench.workloads.stream.warnings import warnings_of
 
 _LISTEN_LIMIT_S = 20.0
 _PACKAGE = "tinygram.bench.workloads.stream"
+_Counter = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,9 @@ class StreamBench:
             return self._measure(case, round)
         except RunError as failure:
             return Run(case.case_id, round, {}, {}, failure=str(failure))
+        except Exception as fault:  # noqa: BLE001 - it is kept in the run, and the other runs too
+            name = type(fault).__name__
+            return Run(case.case_id, round, {}, {}, failure=f"the run broke: {name}: {fault}")
 
     def _measure(self, case: Case, round: int) -> Run:
         with ExitStack() as stack:
@@ -45,39 +50,45 @@ class StreamBench:
             stack.callback(os.close, notes_fd)
             network = stack.enter_context(private_network())
             timeout_s = _whole(case, "timeout_ns") / 1e9
-            with network.entered():
-                receiver = Worker(
-                    "receiver", self._receiver_command(case, notes_fd), pass_fds=(notes_fd,)
+            with INTERRUPTS.held(), network.entered():
+                receiver = stack.enter_context(
+                    Worker("receiver", self._receiver_command(case, notes_fd), pass_fds=[notes_fd])
                 )
-            stack.enter_context(receiver)
-            order = self._order(case, round, receiver.wait_listening(_LISTEN_LIMIT_S))
-            with network.entered():
-                sender = Worker(
-                    "sender",
-                    [sys.executable, "-m", f"{_PACKAGE}.sender"],
-                    order=msgspec.json.encode(order),
-                    environment=self._counting_environment(),
-                    pass_fds=(self.counting_fd,),
+            port = receiver.wait_listening(min(_LISTEN_LIMIT_S, timeout_s))
+            order = self._order(case, round, port, network)
+            with INTERRUPTS.held(), network.entered():
+                sender = stack.enter_context(
+                    Worker(
+                        "sender",
+                        [sys.executable, "-m", f"{_PACKAGE}.sender"],
+                        order=msgspec.json.encode(order),
+                        environment=self._counting_environment(),
+                        pass_fds=[self.counting_fd],
+                    )
                 )
-            stack.enter_context(sender)
             wait_all([receiver, sender], timeout_s)
             report = msgspec.json.decode(sender.output, type=Report)
             received = _received(receiver.output)
-            notes = os.pread(notes_fd, os.fstat(notes_fd).st_size, 0)
-            counters = {"startup_ns": None} | report.counters | received | network.counters()
+            notes = contents(notes_fd)
+            counters = report.counters | received
             return _assemble(case, round, order, report, counters, notes)
 
     def _receiver_command(self, case: Case, notes_fd: int) -> list[str]:
-        own = [sys.executable, "-m", f"{_PACKAGE}.receiver"]
+        command = [sys.executable, "-m", f"{_PACKAGE}.receiver"]
         substitute = case.parameters["receiver_command"]
-        command = own if substitute is None else shlex.split(str(substitute))
+        if substitute is not None:
+            # It does not know that it is to die with us: `attached` sees to it.
+            attached = [sys.executable, "-m", "tinygram.bench.attached", str(os.getpid())]
+            command = attached + shlex.split(str(substitute))
         messages = _whole(case, "warm_up_messages") + _whole(case, "messages")
         options = {
             "--messages": messages,
+            "--warm-up": _whole(case, "warm_up_messages"),
             "--min-bytes": case.message_bytes.min,
             "--max-bytes": case.message_bytes.max,
             "--seed": self.seed,
             "--receive-buffer": _whole(case, "receive_buffer_bytes"),
+            "--congestion-control": str(case.parameters["congestion_control"]),
             "--notes": f"/dev/fd/{notes_fd}",
             "--parent": os.getpid(),
         }
@@ -86,7 +97,7 @@ class StreamBench:
             options["--cpu"] = cpu
         return command + [str(word) for option in options.items() for word in option]
 
-    def _order(self, case: Case, round: int, port: int) -> Order:
+    def _order(self, case: Case, round: int, port: int, network: Network) -> Order:
         pace = None
         if case.rate_per_s is not None:
             pace = Pace(
@@ -109,6 +120,7 @@ class StreamBench:
             warm_up=_whole(case, "warm_up_messages"),
             pace=pace,
             congestion_control=str(case.parameters["congestion_control"]),
+            has_private_network=network.is_private,
             parent_pid=os.getpid(),
             cpu=placement(case.placement).sender_cpu,
         )
@@ -167,7 +179,8 @@ def _assemble(
         "reads": reads,
     }
     histograms = report.histograms | {name: histogram.to_base64()}
-    return Run(case.case_id, round, counters, histograms, warnings_of(case, counters))
+    warnings = warnings_of(case, counters, has_private_network=order.has_private_network)
+    return Run(case.case_id, round, counters, histograms, warnings)
 
 
 def _matched(
@@ -191,15 +204,16 @@ def _matched(
     )
 
 
-def _received(output: bytes) -> dict[str, int | None]:
+def _received(output: bytes) -> dict[str, int]:
     """The receiver's counters: the line of JSON after `listening PORT`."""
     _, _, line = output.partition(b"\n")
     try:
-        counters = json.loads(line)
-        return {str(name): int(value) for name, value in counters.items()}
-    except (ValueError, AttributeError, TypeError) as error:
+        return msgspec.json.decode(line, type=dict[str, _Counter])
+    except ValueError as error:
         shown = line[:100].decode(errors="replace")
-        raise RunError(f"the receiver's report {shown!r} is no JSON object: {error}") from error
+        raise RunError(
+            f"the receiver's report {shown!r} is no JSON object of whole numbers: {error}"
+        ) from error
 
 
 def _whole(case: Case, name: str) -> int:

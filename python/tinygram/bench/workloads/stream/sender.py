@@ -11,7 +11,6 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Callable
 
 import msgspec
 
@@ -58,6 +57,7 @@ class Order(Value, frozen=True):
     warm_up: int
     pace: Pace | None
     congestion_control: str
+    has_private_network: bool
     parent_pid: int
     cpu: int | None
 
@@ -110,32 +110,36 @@ def _send(order: Order) -> Report:
     def has_arrived() -> bool:
         counts = _native.write_counts()
         is_written = counts is None or counts[1] >= warm_up_bytes
-        return is_written and _native.send_queue_bytes(probe.fileno()) == 0
+        return is_written and _is_delivered(probe)
 
     source = Source(
         pool,
         order.warm_up,
         order.messages,
-        _pacer_maker(order.pace),
+        _pacer(order.pace),
         has_arrived,
-        lambda: marks.append(Mark.now(probe, way.child_pids)),
+        lambda: marks.append(Mark.now(probe, way.child_pids, order.has_private_network)),
         way.strategy.hold_ns or 0,
     )
     gc.collect()
     gc.freeze()
     startup_ns = time.monotonic_ns() - _started_ns()
     run(sock, source, way)
-    end = Mark.now(probe, way.child_pids)
+    end = Mark.now(probe, way.child_pids, order.has_private_network)
     _wait_delivered(probe)
     counters = end.since(marks[0]) | segments_since(marks[0], probe)
-    counters |= {"connect_ns": connect_ns, "startup_ns": startup_ns}
+    counters |= {
+        "connect_ns": connect_ns,
+        "startup_ns": startup_ns,
+        "send_buffer_bytes": probe.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF),
+    }
     probe.shutdown(socket.SHUT_WR)
     histograms = {}
     if source.pacer is not None:
-        counters["cpu_ns"] = (counters["cpu_ns"] or 0) - source.pacer.spun_ns
-        counters["pacer_spin_ns"] = source.pacer.spun_ns
+        counters["cpu_ns"] = (counters["cpu_ns"] or 0) - source.pacer.spin_cpu_ns
+        counters["pacer_spin_cpu_ns"] = source.pacer.spin_cpu_ns
         counters["releases"] = source.pacer.releases
-        counters["last_pacing_error_ns"] = source.pacer.last_error_ns
+        counters["last_due_ns"] = source.pacer.last_due_ns
         histograms["pacing_error_ns"] = source.pacer.errors().to_base64()
     if way.holds_ns:
         holds = _native.Histogram()
@@ -168,25 +172,34 @@ def _started_ns() -> int:
     return since_boot_ns - suspended_ns
 
 
-def _pacer_maker(pace: Pace | None) -> Callable[[int], _native.Pacer] | None:
+def _pacer(pace: Pace | None) -> _native.Pacer | None:
     if pace is None:
         return None
-    return lambda start_ns: _native.Pacer(
-        pace.rate_per_s, pace.arrival, pace.burst, pace.duration_ns, pace.seed, start_ns
-    )
+    return _native.Pacer(pace.rate_per_s, pace.arrival, pace.burst, pace.duration_ns, pace.seed)
 
 
 def _wait_delivered(probe: socket.socket) -> None:
     """Until everything is acknowledged, so that all segments are counted.
 
-    Raises OSError when the connection failed meanwhile: its queue would never empty.
+    Raises TimeoutError when the receiver does not take it.
     """
     give_up_s = time.monotonic() + _DELIVERY_LIMIT_S
-    while _native.send_queue_bytes(probe.fileno()) and time.monotonic() < give_up_s:
-        fault = probe.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-        if fault:
-            raise OSError(fault, os.strerror(fault))
+    while not _is_delivered(probe):
+        if time.monotonic() > give_up_s:
+            raise TimeoutError(f"the last bytes were not delivered within {_DELIVERY_LIMIT_S:g} s")
         time.sleep(0.001)
+
+
+def _is_delivered(probe: socket.socket) -> bool:
+    """Whether everything written is acknowledged. Raises OSError when it never will be."""
+    if _native.send_queue_bytes(probe.fileno()) == 0:
+        return True
+    # The queue of a connection that was reset stays as it was.
+    fault = probe.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+    if fault:
+        raise OSError(fault, os.strerror(fault))
+    probe.getpeername()
+    return False
 
 
 if __name__ == "__main__":

@@ -6,12 +6,15 @@ The pacer's own error is set against the latency of all rounds, in bench/statist
 from __future__ import annotations
 
 from tinygram.bench.result import Case, Warning
+from tinygram.bench.strategies import parse_strategy
 
 _MOST_BEHIND = 0.01
 """Of the schedule's duration: a sender that is later than this cannot keep up with the rate."""
 
 
-def warnings_of(case: Case, counters: dict[str, int | None]) -> tuple[Warning, ...]:
+def warnings_of(
+    case: Case, counters: dict[str, int | None], *, has_private_network: bool
+) -> tuple[Warning, ...]:
     """Every warning of one run."""
     warnings = []
     if counters["writes"] is None:
@@ -20,15 +23,31 @@ def warnings_of(case: Case, counters: dict[str, int | None]) -> tuple[Warning, .
         warnings.append(
             Warning("retransmits", f"{counters['retransmits']} segments were sent again")
         )
-    behind_ns = counters.get("last_pacing_error_ns") or 0
+    if not has_private_network:
+        warnings.append(
+            Warning(
+                "host_network",
+                "the run shared the host's network (a private one needs CAP_SYS_ADMIN): the "
+                "kernel's counters are not known",
+            )
+        )
+    behind_ns = _behind_ns(case, counters)
     duration_ns = case.parameters.get("duration_ns")
     if isinstance(duration_ns, int) and behind_ns > _MOST_BEHIND * duration_ns:
         warnings.append(
             Warning(
                 "fell_behind",
-                f"the sender ended {behind_ns / 1e6:.1f} ms behind its schedule: this rate is "
-                "above what it can send",
+                f"the last message arrived {behind_ns / 1e6:.1f} ms after it was due: this rate is "
+                "above what the sender can send, or something stopped it",
                 ("latency_",),
             )
         )
     return tuple(warnings)
+
+
+def _behind_ns(case: Case, counters: dict[str, int | None]) -> int:
+    """Last receipt − last intended time, without what the strategy means to hold."""
+    run_time_ns, last_due_ns = counters["run_time_ns"], counters.get("last_due_ns")
+    if run_time_ns is None or last_due_ns is None:
+        return 0
+    return run_time_ns - last_due_ns - (parse_strategy(case.strategy).hold_ns or 0)

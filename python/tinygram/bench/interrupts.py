@@ -1,0 +1,60 @@
+"""Ctrl-C and SIGTERM: they end a measurement once, and never in the middle of starting a process.
+
+Laws: the first one raises KeyboardInterrupt, at once or at the end of the `held` block; every later
+one is ignored, so that what is finished can be saved.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+
+class Interrupts:
+    """What has been asked for; one for a process."""
+
+    def __init__(self) -> None:
+        self._is_held = False
+        self._is_pending = False
+        self._has_raised = False
+
+    def on_signal(self, _signal: int, _frame: FrameType | None) -> None:
+        """End the measurement now, or when the `held` block ends."""
+        if self._is_held:
+            self._is_pending = True
+        else:
+            self._raise_once()
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Nothing in the block is interrupted."""
+        was_held, self._is_held = self._is_held, True
+        try:
+            yield
+        finally:
+            self._is_held = was_held
+        if self._is_pending and not self._is_held:
+            self._is_pending = False
+            self._raise_once()
+
+    @contextmanager
+    def handled(self) -> Iterator[None]:
+        """Ctrl-C and SIGTERM go this way in the block."""
+        signals = (signal.SIGINT, signal.SIGTERM)
+        before = [signal.signal(number, self.on_signal) for number in signals]
+        try:
+            yield
+        finally:
+            for number, handler in zip(signals, before, strict=True):
+                signal.signal(number, handler)
+            self._has_raised = False
+
+    def _raise_once(self) -> None:
+        if not self._has_raised:
+            self._has_raised = True
+            raise KeyboardInterrupt
+
+
+INTERRUPTS = Interrupts()
