@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 
 import pytest
 from hypothesis import given
@@ -43,15 +44,23 @@ def test_narrow_distributions_have_one_mode() -> None:
 
 def test_wide_distributions_are_rarely_mistaken() -> None:
     source = random.Random(3)
-    mistaken = sum(
-        find_modes([source.gauss(100, 50) for _ in range(ROUNDS)]) is not None
-        for _ in range(SAMPLES)
-    )
-    assert mistaken / SAMPLES < 0.04
+    for draw, mean, deviation in ((source.gauss, 100, 50), (source.lognormvariate, 0, 0.5)):
+        mistaken = sum(
+            find_modes([draw(mean, deviation) for _ in range(ROUNDS)]) is not None
+            for _ in range(SAMPLES)
+        )
+        assert mistaken / SAMPLES < 0.04
 
 
 def test_one_outlier_is_no_mode() -> None:
     assert find_modes([13.0, 13.1, 12.9, 13.2, 13.0, 12.8, 51.0]) is None
+
+
+def test_a_gap_counts_as_a_ratio() -> None:
+    assert find_modes([100.0, 101.0, 119.0, 120.0]) is None
+    assert find_modes([100.0, 101.0, 122.0, 123.0]) is not None
+    # The upper group spans more than half the gap in µs, and less than half of it as a ratio.
+    assert find_modes([1.0, 1.0, 8.0, 12.0]) is not None
 
 
 @pytest.mark.parametrize("values", [[], [1.0], [1.0, 9.0], [1.0, 1.0, 9.0], [5.0] * 7])
@@ -67,6 +76,37 @@ def test_the_groups_are_the_whole_sample_apart(values: list[float]) -> None:
         assert sorted(values) == [*modes.lower, *modes.upper]
         assert min(len(modes.lower), len(modes.upper)) >= 2
         assert modes.lower[-1] < modes.upper[0]
+
+
+def _sizes(values: Iterable[float]) -> tuple[int, int] | None:
+    modes = find_modes([*values])
+    return None if modes is None else (len(modes.lower), len(modes.upper))
+
+
+def _reversed(sizes: tuple[int, int] | None) -> tuple[int, int] | None:
+    return None if sizes is None else sizes[::-1]
+
+
+@deterministic
+@given(st.lists(st.integers(-40, 40), max_size=12))
+def test_a_figure_and_its_reciprocal_have_the_same_modes(exponents: list[int]) -> None:
+    # Powers of two: their reciprocals are exact.
+    values = [2.0**each for each in exponents]
+    assert _sizes(1 / value for value in values) == _reversed(_sizes(values))
+
+
+@pytest.mark.parametrize("ratio", [1.0, 1.1, 1.2, 1.3, 2.0, 4.0])
+def test_durations_and_their_rates_agree_in_noise(ratio: float) -> None:
+    source = random.Random(4)
+    for _ in range(SAMPLES):
+        centres = [source.choice((13.0, 13.0 * ratio)) for _ in range(ROUNDS)]
+        values = [at * source.lognormvariate(0, 0.03) for at in centres]
+        assert _sizes(1 / value for value in values) == _reversed(_sizes(values))
+
+
+@pytest.mark.parametrize("values", [[0.0, 0.0, 5.0, 5.0], [-5.0, -5.0, 5.0, 5.0]])
+def test_values_without_a_logarithm_have_no_modes(values: list[float]) -> None:
+    assert find_modes(values) is None
 
 
 @deterministic

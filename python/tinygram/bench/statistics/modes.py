@@ -6,12 +6,12 @@ The median of such a sample tells how often each mode came up and nothing about 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import median
+from math import log2
 from typing import NamedTuple
 
 MIN_MODE_ROUNDS = 2
 MIN_GAP_PER_SPREAD = 2.0
-MIN_GAP_PER_MEDIAN = 0.2
+MIN_RATIO = 1.2
 
 
 class Modes(NamedTuple):
@@ -24,19 +24,22 @@ class Modes(NamedTuple):
 def find_modes(values: Sequence[float]) -> Modes | None:
     """Split `values` at their largest gap where that gap is no accident; else None.
 
-    Each group has at least two values (a lone one is an outlier, which the interval shows); the gap
-    is at least twice the range of either group, and at least a fifth of the median, below which two
-    modes would not change what anybody does. The three limits were picked by simulation: of seven
-    values of a normal distribution, they split none at 5 % deviation and 2 % of the samples at
-    50 %; of a mixture of 13 µs and 51 µs, each ± 5 %, all.
+    Gaps and ranges are ratios, so that a duration and the rate that it makes have the same modes;
+    values that are not all above 0 have none. Each group has at least two values (a lone one is an
+    outlier, which the interval shows); the logarithm of the gap is at least twice that of either
+    group's range; and the values beside the gap differ by a fifth, below which two modes would not
+    change what anybody does. The three limits were picked by simulation: of seven values of a
+    normal distribution, they split none at 5 % deviation and 3 % of the samples at 50 %; of a
+    mixture of 13 µs and 51 µs, each ± 5 %, all.
     """
     ordered = tuple(sorted(values))
     splits = range(MIN_MODE_ROUNDS, len(ordered) - MIN_MODE_ROUNDS + 1)
-    if not splits:
+    if not splits or ordered[0] <= 0:
         return None
-    split = max(splits, key=lambda at: ordered[at] - ordered[at - 1])
-    gap = ordered[split] - ordered[split - 1]
-    modes = Modes(ordered[:split], ordered[split:])
-    widest = max(group[-1] - group[0] for group in modes)
-    smallest_gap = max(MIN_GAP_PER_SPREAD * widest, MIN_GAP_PER_MEDIAN * abs(median(ordered)))
-    return modes if gap > 0 and gap >= smallest_gap else None
+    logs = [log2(value) for value in ordered]
+    split = max(splits, key=lambda at: logs[at] - logs[at - 1])
+    gap = logs[split] - logs[split - 1]
+    widest = max(logs[split - 1] - logs[0], logs[-1] - logs[split])
+    if gap < max(MIN_GAP_PER_SPREAD * widest, log2(MIN_RATIO)):
+        return None
+    return Modes(ordered[:split], ordered[split:])
