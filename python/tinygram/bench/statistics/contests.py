@@ -1,7 +1,7 @@
 """Contests: which strategy came first on each runtime under each load.
 
 The winner is picked on the very rounds that it is judged by, so being first proves nothing: what
-counts is the paired verdict against the runner-up.
+counts is its paired verdict against every other one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,13 @@ from tinygram.bench.result import Case, Figure, Summary
 from tinygram.bench.statistics.figures import is_higher_better
 from tinygram.bench.statistics.loads import Load, is_limit
 
-FLAT_OUT_FIGURES = ("throughput_per_s",)
+FLAT_OUT_FIGURES = (
+    "throughput_per_s",
+    "run_time_s",
+    "queueing_mean_us",
+    "queueing_p99_us",
+    "queueing_p99_99_us",
+)
 PACED_FIGURES = ("latency_p50_us", "latency_p99_us", "cpu_s_per_million")
 
 
@@ -25,6 +31,11 @@ class Contest:
     runtime: str
     figure: str
     ranked: tuple[Case, ...]
+
+    @property
+    def others(self) -> tuple[Case, ...]:
+        """All but the first, which has won only if it is faster than each of them."""
+        return self.ranked[1:]
 
 
 def compared_figures(load: Load) -> tuple[str, ...]:

@@ -21,13 +21,13 @@ MIN_PAIRED_ROUNDS = 6
 
 def compare(plan: Plan, summaries: Sequence[Summary], runs: Sequence[Run]) -> tuple[Verdict, ...]:
     """Every verdict, none twice: cases with `nodelay` of their own runtime and implementation, with
-    `loop/nodelay` by hand, and each runtime's winner with its runner-up.
+    `loop/nodelay` by hand, and the first of each runtime with every other way of that runtime.
 
     `summaries` are those of `summarise(plan, runs)`. Raises what `samples_of` raises.
     """
     samples = samples_of(plan, runs)
     summary_of = {summary.case.case_id: summary for summary in summaries}
-    pairs = dict.fromkeys((*_baseline_pairs(plan.cases), *_runner_up_pairs(summaries)))
+    pairs = dict.fromkeys((*_baseline_pairs(plan.cases), *_first_pairs(summaries)))
     cases = {case.case_id: case for case in plan.cases}
     return tuple(
         _verdict(figure, (summary_of[baseline], samples[baseline]), (summary_of[id_], samples[id_]))
@@ -63,11 +63,10 @@ def _kind(case: Case) -> tuple[Load, str, str]:
     return Load.of(case), case.runtime, case.implementation
 
 
-def _runner_up_pairs(summaries: Sequence[Summary]) -> Iterator[tuple[str, str]]:
+def _first_pairs(summaries: Sequence[Summary]) -> Iterator[tuple[str, str]]:
     for contest in contests_of(summaries):
-        if len(contest.ranked) >= 2:
-            winner, runner_up = contest.ranked[:2]
-            yield runner_up.case_id, winner.case_id
+        for other in contest.others:
+            yield other.case_id, contest.ranked[0].case_id
 
 
 def _verdict(
