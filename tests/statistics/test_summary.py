@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
+import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.statistics.experiment import (
+    deterministic,
     failed,
     flat_out,
     flat_out_run,
@@ -15,7 +21,7 @@ from tests.statistics.experiment import (
     way,
 )
 
-from tinygram.bench.result import Figure, Run, Warning
+from tinygram.bench.result import Case, Figure, Run, Warning
 from tinygram.bench.statistics import summarise
 
 SEVEN = [100e3, 110e3, 90e3, 105e3, 95e3, 102e3, 98e3]
@@ -73,6 +79,62 @@ def test_a_percentile_is_null_until_the_pooled_samples_support_it() -> None:
     assert summarise(plan, enough)[0].figures["latency_p99_9_us"] is None
 
 
+def _tail_run(case: Case, number: int, tail_us: Sequence[int]) -> Run:
+    """2,000 samples of 40 µs, but for the longest, which are `tail_us`."""
+    samples = [40_000] * (2_000 - len(tail_us)) + [us * 1_000 for us in tail_us]
+    return Run(case.case_id, number, {}, {"latency_ns": histogram(samples)})
+
+
+def test_a_percentile_that_no_round_alone_supports_is_that_of_all_samples_together() -> None:
+    """Of 14,000 samples, p99.9 has 14 beyond it; of a round's 2,000, two."""
+    case = way("loop/nodelay", 1_000)
+    runs = [_tail_run(case, number, [100 + number] * 3) for number in range(6)]
+    runs.append(_tail_run(case, 6, [5_000] * 30))
+    (summary,) = summarise(plan_of([case], runs), runs)
+    p99_9, p99 = (figure(summary.figures[f"latency_{each}_us"]) for each in ("p99_9", "p99"))
+    assert p99_9.median == pytest.approx(5_000, rel=2e-3)
+    assert (p99_9.low, p99_9.high) == pytest.approx((100, 5_000), rel=2e-3)
+    assert p99.median == pytest.approx(40, rel=2e-3)
+
+
+def test_a_percentile_that_each_round_supports_is_the_median_of_the_rounds() -> None:
+    case = way("loop/nodelay", 1_000)
+    runs = [_tail_run(case, number, [100 + number] * 30) for number in range(6)]
+    runs.append(_tail_run(case, 6, [9_000] * 2_000))
+    (summary,) = summarise(plan_of([case], runs), runs)
+    assert figure(summary.figures["latency_p99_us"]).median == pytest.approx(103, rel=2e-3)
+
+
+@deterministic
+@given(st.lists(st.lists(st.integers(1, 10**9), min_size=20, max_size=40), min_size=1, max_size=5))
+def test_extremes_are_those_of_all_rounds_between_the_rounds_own(rounds: list[list[int]]) -> None:
+    case = way("loop/nodelay", 1_000)
+    runs = [
+        Run(case.case_id, number, {}, {"latency_ns": histogram(samples)})
+        for number, samples in enumerate(rounds)
+    ]
+    figures = summarise(plan_of([case], runs), runs)[0].figures
+    greatest, least = (figure(figures[f"latency_{each}_us"]) for each in ("max", "min"))
+    assert greatest.median == greatest.high
+    assert least.median == least.low
+    ends_us = (greatest.low, greatest.high, least.low, least.high)
+    of_rounds = (*_ends(map(max, rounds)), *_ends(map(min, rounds)))
+    assert ends_us == pytest.approx([end_ns / 1_000 for end_ns in of_rounds], rel=2e-3)
+
+
+def _ends(values: Iterable[int]) -> tuple[int, int]:
+    known = [*values]
+    return min(known), max(known)
+
+
+def test_extremes_have_no_modes() -> None:
+    case = way("loop/nodelay", 1_000)
+    runs = [paced_run(case, number, us) for number, us in enumerate([13, 51, 13, 51, 13, 51])]
+    (summary,) = summarise(plan_of([case], runs), runs)
+    barred = {name for each in summary.warnings for name in each.figures}
+    assert barred == {"latency_mean_us", "latency_p50_us"}
+
+
 def test_samples_of_failed_rounds_support_nothing() -> None:
     case = way("loop/nodelay", 1_000)
     runs = [paced_run(case, number, 40, samples=200) for number in range(5)]
@@ -107,6 +169,35 @@ def test_two_modes_are_a_warning_on_their_figure() -> None:
     modes = {each.figures: each.message for each in summary.warnings if each.code == "two_modes"}
     assert modes["latency_p50_us",] == "latency_p50_us has two modes: 4 near 13, 3 near 51"
     assert not any("cpu_s_per_million" in figures for figures in modes)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "held_us", "message"),
+    [
+        ("coalesce:10us", 44, "holds 44 µs where 10 µs were asked"),
+        ("timer:100us", 300, "holds 300 µs where 100 µs were asked"),
+        ("coalesce:10us", 19, None),
+        ("nodelay", 44, None),
+        ("of-another-version:8", 44, None),
+    ],
+)
+def test_a_hold_of_over_twice_the_asked_one_is_a_finding(
+    strategy: str, held_us: int, message: str | None
+) -> None:
+    plan, runs = paced({f"loop/{strategy}": [40] * 7})
+    held = {"hold_ns": histogram([held_us * 1_000] * 200)}
+    runs = tuple(
+        msgspec.structs.replace(run, histograms={**run.histograms, **held}) for run in runs
+    )
+    (summary,) = summarise(plan, runs)
+    expected = () if message is None else (Warning("hold_overrun", message),)
+    assert summary.warnings == expected
+
+
+def test_a_warning_of_every_round_says_so() -> None:
+    plan, runs = flat_out({"loop/nodelay": SEVEN})
+    marked = [failed(runs[0]), *(warned(run, Warning("host", "busy")) for run in runs[1:])]
+    assert summarise(plan, marked)[0].warnings == (Warning("host", "busy (in every round)"),)
 
 
 def _with_pacing_error(run: Run, error_us: float) -> Run:

@@ -96,7 +96,11 @@ class Run(Value, frozen=True):
 
 
 class Figure(Value, frozen=True):
-    """A median over the rounds and the ends of its order-statistic interval."""
+    """A median over the rounds and the ends of its order-statistic interval.
+
+    Or, for extremes and for percentiles that no round alone supports, that of all rounds' samples
+    together, between the lowest and the highest of the rounds' own values.
+    """
 
     median: float
     low: float
@@ -107,7 +111,8 @@ class Summary(Value, frozen=True):
     """The statistics over the rounds of one case.
 
     `figures`: name → figure, null where it cannot be said. `confidence`: how often an interval
-    `low … high` from this many rounds covers the true median (0.984 for seven rounds).
+    `low … high` from this many rounds covers the true median (0.984 for seven rounds); it is not
+    said of the figures that are those of all rounds' samples together (see Figure).
     """
 
     case: Case

@@ -6,8 +6,16 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tinygram.bench.result import Case, Plan, Run
-from tinygram.bench.statistics.figures import Number, RunFigures, figures_of, has_enough_samples
+from tinygram.bench.result import Case, Figure, Plan, Run
+from tinygram.bench.statistics.counters import Number
+from tinygram.bench.statistics.figures import (
+    RunFigures,
+    figures_of,
+    has_enough_samples,
+    is_extreme,
+    pooled_figure,
+)
+from tinygram.bench.statistics.intervals import figure_of
 
 
 @dataclass(frozen=True)
@@ -29,6 +37,26 @@ class Sample:
             return {}
         known = _known(values)
         return known if len(known) == len(values) else {}
+
+    def figure(self, name: str) -> Figure | None:
+        """The median of the rounds and its interval; None where `values` has nothing.
+
+        An extreme, and a percentile that no round alone supports, are those of all rounds' samples
+        together; the interval then goes from the lowest to the highest of the rounds' own values,
+        widened where need be.
+        """
+        values = tuple(self.values(name).values())
+        if not values or self.is_median(name):
+            return figure_of(values) if values else None
+        pooled = pooled_figure(name, self.good_runs)
+        assert pooled is not None, f"the rounds have {name}, their samples together do not"
+        return Figure(pooled, low=min(*values, pooled), high=max(*values, pooled))
+
+    def is_median(self, name: str) -> bool:
+        """Whether the figure is a median over the rounds."""
+        return not is_extreme(name) and all(
+            has_enough_samples(name, each.sample_counts) for each in self.rounds.values()
+        )
 
     def _pooled_counts(self) -> Counter[str]:
         counts: Counter[str] = Counter()

@@ -1,0 +1,54 @@
+"""The figures that come from a run's raw counters: name → formula."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+Counters = Mapping[str, int | None]
+Number = float | None
+
+PER_MILLION = 1_000_000
+
+
+def _quotient(over: str, under: str, scale: float = 1.0) -> Callable[[Counters], Number]:
+    """`over` ÷ `under` × `scale`; None where either is not known or `under` is 0."""
+
+    def formula(counters: Counters) -> Number:
+        top, bottom = counters.get(over), counters.get(under)
+        return None if top is None or not bottom else top / bottom * scale
+
+    return formula
+
+
+def _scaled(counter: str, scale: float = 1.0) -> Callable[[Counters], Number]:
+    def formula(counters: Counters) -> Number:
+        value = counters.get(counter)
+        return None if value is None else value * scale
+
+    return formula
+
+
+def _context_switches_per_million(counters: Counters) -> Number:
+    voluntary = counters.get("voluntary_context_switches")
+    involuntary = counters.get("involuntary_context_switches")
+    messages = counters.get("messages")
+    if voluntary is None or involuntary is None or not messages:
+        return None
+    return (voluntary + involuntary) / messages * PER_MILLION
+
+
+FORMULAS: Mapping[str, Callable[[Counters], Number]] = {
+    "throughput_per_s": _quotient("messages", "run_time_ns", 1e9),
+    "run_time_s": _scaled("run_time_ns", 1e-9),
+    "messages_per_write": _quotient("messages", "writes"),
+    "writes": _scaled("writes"),
+    "bytes_per_read": _quotient("bytes", "reads"),
+    "cpu_s_per_million": _quotient("cpu_ns", "messages", PER_MILLION / 1e9),
+    "receiver_cpu_s_per_million": _quotient("receiver_cpu_ns", "messages", PER_MILLION / 1e9),
+    "messages_per_segment": _quotient("messages", "data_segments"),
+    "context_switches_per_million": _context_switches_per_million,
+    "messages_per_release": _quotient("messages", "releases"),
+    "connect_us": _scaled("connect_ns", 1e-3),
+    "startup_ms": _scaled("startup_ns", 1e-6),
+    "delayed_acks": _scaled("kernel_DelayedACKs"),
+}

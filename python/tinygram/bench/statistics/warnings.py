@@ -1,0 +1,104 @@
+"""What a reader of a case's figures must know: its runs' warnings, and what all rounds show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from statistics import median
+
+from tinygram.bench.errors import UsageError
+from tinygram.bench.result import Case, Figure, Warning
+from tinygram.bench.statistics.modes import find_modes
+from tinygram.bench.statistics.samples import Sample
+from tinygram.bench.strategies import parse_strategy
+
+MAX_PACING_ERROR_SHARE = 0.25
+MAX_HOLD_RATIO = 2.0
+Figures = Mapping[str, Figure | None]
+
+
+def warnings_of(sample: Sample, figures: Figures) -> tuple[Warning, ...]:
+    """The warnings of a case whose good rounds are `sample`, summed up in `figures`."""
+    return (
+        *_run_warnings(sample),
+        *_pacing_warnings(figures),
+        *_hold_warnings(sample.case, figures),
+        *_mode_warnings(sample, figures),
+    )
+
+
+def _run_warnings(sample: Sample) -> tuple[Warning, ...]:
+    """The runs' warnings, one per code: the first message, and in how many rounds it came up."""
+    by_code: dict[str, list[Warning]] = {}
+    rounds: dict[str, int] = {}
+    for run in sample.good_runs:
+        for warning in run.warnings:
+            by_code.setdefault(warning.code, []).append(warning)
+        for code in {warning.code for warning in run.warnings}:
+            rounds[code] = rounds.get(code, 0) + 1
+    return tuple(
+        Warning(
+            code=code,
+            message=f"{same[0].message} ({_share(rounds[code], len(sample.good_runs))})",
+            figures=tuple(dict.fromkeys(figure for each in same for figure in each.figures)),
+        )
+        for code, same in by_code.items()
+    )
+
+
+def _share(rounds: int, of: int) -> str:
+    return "in every round" if rounds == of else f"in {rounds} of {of} rounds"
+
+
+def _pacing_warnings(figures: Figures) -> tuple[Warning, ...]:
+    """A pacer that is late by over a quarter of the latency would be what a verdict is about.
+
+    Like is set against like: the error's median bears on the latency's middle, its p99 on the tail.
+    """
+    blurred: tuple[str, ...] = ()
+    shares = []
+    for percentile, prefixes in (
+        ("p50", ("latency_min", "latency_mean", "latency_p50")),
+        ("p99", ("latency_p99", "latency_max")),
+    ):
+        error = figures[f"pacing_error_{percentile}_us"]
+        latency = figures[f"latency_{percentile}_us"]
+        if error and latency and error.median > MAX_PACING_ERROR_SHARE * latency.median:
+            blurred += prefixes
+            shares.append(f"{percentile} {error.median:.0f} of {latency.median:.0f} µs")
+    if not blurred:
+        return ()
+    message = f"the pacer's error is over a quarter of the latency: {', '.join(shares)}"
+    return (Warning(code="pacing_error", message=message, figures=blurred),)
+
+
+def _hold_warnings(case: Case, figures: Figures) -> tuple[Warning, ...]:
+    """A finding about the way, not a fault of the measurement: no figure is barred by it."""
+    asked_ns, held = _asked_hold_ns(case), figures["hold_p50_us"]
+    if asked_ns is None or held is None or held.median * 1_000 <= MAX_HOLD_RATIO * asked_ns:
+        return ()
+    message = f"holds {_in_words(held.median)} µs where {_in_words(asked_ns / 1_000)} µs were asked"
+    return (Warning(code="hold_overrun", message=message),)
+
+
+def _asked_hold_ns(case: Case) -> int | None:
+    try:
+        return parse_strategy(case.strategy).hold_ns
+    except UsageError:
+        return None  # a strategy of another version: what it was asked is not known
+
+
+def _mode_warnings(sample: Sample, figures: Figures) -> tuple[Warning, ...]:
+    """Only of medians: what all samples together say does not hang on how many rounds are where."""
+    warnings = []
+    for name in figures:
+        values = sample.values(name) if sample.is_median(name) else {}
+        modes = find_modes(tuple(values.values()))
+        if modes:
+            lower, upper = (f"{len(group)} near {_in_words(median(group))}" for group in modes)
+            message = f"{name} has two modes: {lower}, {upper}"
+            warnings.append(Warning(code="two_modes", message=message, figures=(name,)))
+    return tuple(warnings)
+
+
+def _in_words(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
