@@ -75,7 +75,7 @@ class Command:
             cwd=self.folder,
             env={
                 **os.environ,
-                "PYTHONPATH": str(_ROOT),
+                "PYTHONPATH": os.pathsep.join([str(_ROOT), *_search_path()]),
                 "TMPDIR": str(self.temporary),
                 _MARK: self._mark,
                 **(environment or {}),
@@ -142,9 +142,21 @@ class Command:
         self.wait_gone(2.0)
 
 
+def _search_path() -> list[str]:
+    """The folders that this Python was told to look in."""
+    return [folder for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep) if folder]
+
+
 def program(name: str, *arguments: object) -> str:
     """The command line of one of our programs, for `--receiver-command`."""
     return shlex.join([sys.executable, "-m", f"tests.stream.programs.{name}", *map(str, arguments)])
+
+
+def in_turn(folder: Path, *turns: str) -> str:
+    """The command line of receivers that change from start to start, as `turns` describes."""
+    starts = folder / f"starts-{uuid.uuid4().hex}"
+    starts.mkdir()
+    return program("turns", starts, *turns)
 
 
 def wait_until(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Options:
-    """A receiver's command line; `words` are those that the bench added, as they came."""
+    """What of a receiver's command line our programs look at; `words` are all of it."""
 
     messages: int
     min_bytes: int
@@ -26,10 +26,8 @@ class Options:
         for name in ("messages", "min-bytes", "max-bytes", "seed", "receive-buffer", "parent"):
             parser.add_argument(f"--{name}", type=int, required=True)
         parser.add_argument("--notes", required=True)
-        parser.add_argument("--cpu", type=int)
-        values = vars(parser.parse_args(words))
-        del values["cpu"]
-        return Options(**values, words=tuple(words))
+        known, _others = parser.parse_known_args(words)
+        return Options(**vars(known), words=tuple(words))
 
     def words_for(self, parent: int) -> list[str]:
         """The same words for a receiver that is to die with another parent."""

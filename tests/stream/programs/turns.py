@@ -1,6 +1,7 @@
-"""The real receiver at every start but one: `turns FOLDER TURN PROGRAM …` and the options.
+"""A program of ours for each start: `turns FOLDER NAME:ARGUMENT …`, then a receiver's options.
 
-PROGRAM takes its place at start number TURN, counted from 1 by the files in FOLDER.
+The first start becomes the first of them, and so on; `receiver`, and every start after the last,
+the real receiver. The files in FOLDER count the starts.
 """
 
 from __future__ import annotations
@@ -9,17 +10,21 @@ import os
 import sys
 from pathlib import Path
 
+RECEIVER = "tinygram.bench.workloads.stream.receiver"
+
 
 def main() -> None:
-    """Become the one or the other."""
-    folder, turn = Path(sys.argv[1]), int(sys.argv[2])
-    words = sys.argv[3:]
-    start = len(list(folder.iterdir())) + 1
+    """Become the one whose turn it is."""
+    folder, words = Path(sys.argv[1]), sys.argv[2:]
+    split = words.index("--messages")
+    turns, options = words[:split], words[split:]
+    start = len(list(folder.iterdir()))
     (folder / str(start)).touch()
-    if start != turn:
-        options = words[words.index("--messages") :]
-        words = ["-m", "tinygram.bench.workloads.stream.receiver", *options]
-    os.execv(sys.executable, [sys.executable, *words])
+    name, _, argument = (turns[start] if start < len(turns) else "receiver").partition(":")
+    if name == "receiver":
+        os.execv(sys.executable, [sys.executable, "-m", RECEIVER, *options])
+    module = f"{__spec__.parent}.{name}"
+    os.execv(sys.executable, [sys.executable, "-m", module, argument, *options])
 
 
 if __name__ == "__main__":
