@@ -84,9 +84,9 @@ class Command:
         self._started.append(process)
         return process
 
-    def finish(self, process: subprocess.Popen[str]) -> Done:
+    def finish(self, process: subprocess.Popen[str], longest_s: float = _LONGEST_S) -> Done:
         """Wait for its end; nothing of it may be left then but its result."""
-        stdout, stderr = process.communicate(timeout=_LONGEST_S)
+        stdout, stderr = process.communicate(timeout=longest_s)
         self.wait_gone(1.0)
         result = json.loads(self.result_path.read_text()) if self.result_path.exists() else None
         return Done(process.returncode, stdout, stderr, result)
