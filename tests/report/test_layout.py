@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tinygram.bench.report.formats import UNKNOWN, number, rate, ratio
+from tinygram.bench.report.formats import UNKNOWN, interval, number, rate, ratio
 from tinygram.bench.report.layout import Column, Row, Table, fitted
+from tinygram.bench.result import Figure
 
 TABLE = Table(
     "a table",
@@ -65,6 +66,21 @@ def test_numbers(value: float | None, text: str) -> None:
 )
 def test_rates(value: float | None, text: str) -> None:
     assert rate(value) == text
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [
+        (55.4, 70.2, "55–71"),
+        (5.31, 5.45, "5.3–5.5"),
+        (9.87, 10.1, "9.8–11"),
+        (9.95, 9.95, "9.9–10"),
+        (1.1, 1.1, "1.1–1.1"),
+        (1002.5, 43991.2, "1,002–43,992"),
+    ],
+)
+def test_intervals_are_rounded_outwards(low: float, high: float, text: str) -> None:
+    assert interval(Figure(median=low, low=low, high=high)) == text
 
 
 @pytest.mark.parametrize(("value", "text"), [(0.998, "0.998"), (1.004, "1.004"), (4.1, "4.10")])

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from tests.statistics.experiment import (
     failed,
     flat_out,
+    histogram,
     paced,
     paced_run,
     plan_of,
@@ -13,7 +16,7 @@ from tests.statistics.experiment import (
 )
 
 from tinygram.bench.report.sentences import closing_sentences
-from tinygram.bench.result import Unavailable
+from tinygram.bench.result import Run, Unavailable
 
 BASE = [100e3, 101e3, 99e3, 102e3, 98e3, 100e3, 101e3]
 NOISE = [1.01, 0.99, 1.02, 0.98, 1.03, 0.97, 1.0]
@@ -59,7 +62,7 @@ def test_ways_that_cannot_be_told_apart_have_no_winner() -> None:
         result_of(*flat_out({"loop/nodelay": BASE, "loop/cork": noisy}))
     )
     assert "no clear winner" in sentence
-    assert "cannot be told apart (ratio 1.000, 0.970–1.030)" in sentence
+    assert "cannot be told apart (ratio to nodelay 1.000, 0.970–1.030)" in sentence
 
 
 def test_a_tie_at_the_top_still_tells_how_far_nodelay_is_behind() -> None:
@@ -90,7 +93,76 @@ def test_paced_the_lowest_median_latency_wins() -> None:
     (sentence,) = closing_sentences(
         result_of(*paced({"loop/nodelay": [40] * 7, "loop/cork": [30] * 7}))
     )
-    assert "cork won on median latency: 0.75 × the runner-up nodelay" in sentence
+    assert sentence == (
+        "loop, at 1,000/s, constant: cork won on median latency: 0.75 × the runner-up nodelay "
+        "(0.75–0.75); on p99 cork won, at 98.4% confidence from 7 rounds."
+    )
+
+
+def tailed(p99_us: Mapping[str, Sequence[float]], p50_us: Mapping[str, float]) -> str:
+    """The sentence on ways whose rounds have these p99 and this p50."""
+    cases = {text: way(text, 1_000) for text in p99_us}
+    runs = []
+    for text, tails in p99_us.items():
+        for number, tail_us in enumerate(tails):
+            samples_us = [p50_us[text]] * 900 + [tail_us] * 100
+            latency = histogram([round(us * 1_000) for us in samples_us])
+            runs.append(Run(cases[text].case_id, number, {}, {"latency_ns": latency}))
+    (sentence,) = closing_sentences(result_of(plan_of(cases.values(), runs), runs))
+    return sentence
+
+
+def test_the_tail_has_its_own_say() -> None:
+    calm = [100.0] * 7
+    noisy = [100.0 * noise for noise in NOISE]
+    won = "cork won on median latency"
+    medians = {"loop/cork": 30.0, "loop/nodelay": 40.0, "loop/more": 50.0}
+    for tails, said in (
+        ((calm, [110.0] * 7, [120.0] * 7), "on p99 cork won,"),
+        ((calm, noisy, calm), "on p99 cork is not shown to differ from nodelay and more,"),
+        ((calm, [90.0] * 7, calm), "on p99 cork is slower than nodelay,"),
+        ((calm, [90.0] * 3 + [300.0] * 4, [120.0] * 7), "on p99 it cannot be said (loop/nodelay: "),
+    ):
+        sentence = tailed(dict(zip(medians, tails, strict=True)), medians)
+        assert won in sentence
+        assert said in sentence
+
+
+def test_the_tail_cannot_be_said_without_samples() -> None:
+    cases = [way("loop/nodelay", 1_000), way("loop/cork", 1_000)]
+    runs = [paced_run(case, number, 40, 30) for case in cases for number in range(7)]
+    (sentence,) = closing_sentences(result_of(plan_of(cases, runs), runs))
+    assert "; on p99 it cannot be said (loop/" in sentence
+
+
+def test_a_way_that_beats_some_but_not_all_has_not_won() -> None:
+    modes = [13, 13.1, 51, 50, 13.2, 13.3, 13.1]
+    (sentence,) = closing_sentences(
+        result_of(
+            *flat_out({"loop/coalesce:10us": [900.0] * 7, "loop/cork": [80.0] * 7, "loop/x": modes})
+        )
+    )
+    assert sentence == (
+        "loop, flat out: no clear winner: coalesce:10us and x cannot be told apart (loop/x: "
+        "throughput_per_s has two modes: 5 near 13.1, 2 near 50.5), at 98.4% confidence from 7 "
+        "rounds."
+    )
+
+
+def test_every_way_that_the_first_cannot_be_told_from_is_named() -> None:
+    noisy = [value * noise for value, noise in zip(BASE, NOISE, strict=True)]
+    ways = {"loop/nodelay": times(0.5), "loop/cork": noisy, "loop/more": times(1.001)}
+    (sentence,) = closing_sentences(result_of(*flat_out(ways | {"loop/nagle": noisy})))
+    assert "no clear winner: cork, nagle and more cannot be told apart (ratio to nagle " in sentence
+    assert "; ratio to more " in sentence
+    assert "; cork is 2.00 × nodelay (1.94–2.06), at 98.4%" in sentence
+
+
+def test_the_confidence_is_that_of_the_way_with_the_fewest_rounds() -> None:
+    plan, runs = flat_out({"loop/a": times(3), "loop/b": times(2), "loop/c": BASE})
+    (sentence,) = closing_sentences(result_of(plan, [*runs[:20], failed(runs[20])]))
+    assert "a won: 1.50 × the runner-up b" in sentence
+    assert sentence.endswith("at 96.9% confidence from 6 rounds.")
 
 
 def test_a_better_median_with_worse_rounds_is_no_win() -> None:
@@ -102,7 +174,7 @@ def test_a_better_median_with_worse_rounds_is_no_win() -> None:
     )
     assert sentence == (
         "loop, flat out: no clear winner: nodelay has the better median, cork more rounds "
-        "(ratio 0.909, 0.909–0.909)."
+        "(ratio to cork 0.909, 0.909–0.909), at 98.4% confidence from 7 rounds."
     )
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from math import ceil, floor
+
 from tinygram.bench.result import Figure
 
 UNKNOWN = "–"
@@ -28,6 +31,19 @@ def rate(value: float | None) -> str:
             digits = 3 if scaled < 9.9995 else 2 if scaled < 99.995 else 1
             return f"{scaled:.{digits}f}{suffix}"
     return number(value)
+
+
+def interval(figure: Figure | None) -> str:
+    """`low–high` in whole numbers, below 10 in tenths, rounded outwards."""
+    if figure is None:
+        return UNKNOWN
+    low, high = _coarse(figure.low, floor), _coarse(figure.high, ceil)
+    return f"{low}–{high}"
+
+
+def _coarse(value: float, rounded: Callable[[float], int]) -> str:
+    tenths = rounded(round(value * 10, 6))
+    return f"{tenths / 10:.1f}" if tenths < 100 else f"{rounded(value):,}"
 
 
 def rate_interval(figure: Figure | None) -> str:

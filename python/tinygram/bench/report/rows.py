@@ -6,8 +6,8 @@ from collections import Counter
 from dataclasses import dataclass
 
 from tinygram.bench.report.layout import RowKind
-from tinygram.bench.result import Case, Result, Summary, Verdict
-from tinygram.bench.statistics.contests import contests_of
+from tinygram.bench.report.outcomes import clear_winners
+from tinygram.bench.result import Case, Result, Summary
 from tinygram.bench.statistics.loads import Load, is_limit, way_of
 
 
@@ -42,24 +42,6 @@ def rows_of(result: Result, load: Load) -> tuple[CaseRow, ...]:
         _row(case, labels[case.case_id], summaries.get(case.case_id), best, absent)
         for case in sorted(here, key=lambda case: (is_limit(case), runtimes.index(case.runtime)))
     )
-
-
-def verdicts_by_pair(result: Result) -> dict[tuple[str, str, str], Verdict]:
-    """(baseline's case_id, case_id, figure) → verdict."""
-    return {(each.baseline_case_id, each.case_id, each.figure): each for each in result.verdicts}
-
-
-def clear_winners(result: Result) -> tuple[Case, ...]:
-    """The cases that are shown to beat the runner-up of their runtime under their load."""
-    verdicts = verdicts_by_pair(result)
-    winners = []
-    for contest in contests_of(result.summaries):
-        if len(contest.ranked) >= 2:
-            winner, runner_up = contest.ranked[:2]
-            verdict = verdicts.get((runner_up.case_id, winner.case_id, contest.figure))
-            if verdict is not None and verdict.verdict == "faster":
-                winners.append(winner)
-    return tuple(winners)
 
 
 def _row(

@@ -1,20 +1,25 @@
 """The answer: one plain sentence per load and runtime: which way won, by how much, how sure.
 
-The winner is picked on the data it is judged by; what counts as sure is its paired interval against
-the runner-up.
+The first is picked on the data it is judged by. It has won only if its paired verdict against every
+other way of its runtime is `faster`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from tinygram.bench.report.formats import ratio, ratio_interval
 from tinygram.bench.report.names import load_names
-from tinygram.bench.report.rows import verdicts_by_pair
-from tinygram.bench.result import Case, Figure, Result
+from tinygram.bench.report.outcomes import Standing, has_won, standings_of
+from tinygram.bench.report.wording import (
+    evidence_on,
+    how_sure,
+    joined,
+    names,
+    strategy,
+    times,
+    why_nothing,
+)
+from tinygram.bench.result import Result
 from tinygram.bench.statistics.contests import Contest, contests_of
-from tinygram.bench.statistics.intervals import confidence_of
-from tinygram.bench.statistics.loads import Load, is_limit, way_of
+from tinygram.bench.statistics.loads import Load, is_limit
 
 FIGURE_IN_WORDS = {"throughput_per_s": "", "latency_p50_us": " on median latency"}
 
@@ -38,68 +43,62 @@ def closing_sentences(result: Result) -> tuple[str, ...]:
 
 def _outcome(result: Result, contest: Contest) -> str:
     if not contest.ranked:
-        return _why_nothing(result, contest)
-    if len(contest.ranked) == 1:
-        return f"only {_strategy(contest.ranked[0])} has figures, so nothing was compared"
-    winner, runner_up = contest.ranked[:2]
-    verdict = verdicts_by_pair(result).get((runner_up.case_id, winner.case_id, contest.figure))
-    first, second = _strategy(winner), _strategy(runner_up)
-    if verdict is None or verdict.ratio is None or verdict.verdict == "cannot_say":
-        reason = verdict.reason if verdict else "the result holds no verdict on it"
-        return f"cannot say which way won ({first} was ahead of {second}): {reason}"
-    sure = _how_sure(result, winner, runner_up)
-    spread = f"ratio {ratio(verdict.ratio.median)}, {ratio_interval(verdict.ratio)}"
-    if verdict.verdict == "faster":
-        against = " and ".join(
-            (*_against_nodelay(result, contest), _against(verdict.ratio, second))
-        )
-        return f"{first} won{FIGURE_IN_WORDS[contest.figure]}: {against}, {sure}"
-    if verdict.verdict == "slower":
-        return f"no clear winner: {first} has the better median, {second} more rounds ({spread})"
-    beyond = "".join(f"; {first} is {each}" for each in _against_nodelay(result, contest))
-    return f"no clear winner: {first} and {second} cannot be told apart ({spread}){beyond}, {sure}"
+        return why_nothing(result, contest)
+    if not contest.others:
+        return f"only {strategy(contest.ranked[0])} has figures, so nothing was compared"
+    standings = standings_of(result, contest, contest.figure)
+    outcome = _decided(contest, standings)
+    if not contest.load.is_flat_out:
+        tail = standings_of(result, contest, "latency_p99_us")
+        outcome += f"; on p99 {_on_p99(contest, tail)}"
+        standings += tail
+    return outcome + how_sure(result, contest.ranked[0], standings)
 
 
-def _against(found: Figure, second: str) -> str:
-    return f"{ratio(found.median)} × the runner-up {second} ({ratio_interval(found)})"
+def _decided(contest: Contest, standings: tuple[Standing, ...]) -> str:
+    """Whether the first has won on the contest's figure; if not, against whom not, and why."""
+    first, where = strategy(contest.ranked[0]), FIGURE_IN_WORDS[contest.figure]
+    nodelay = _beaten_nodelay(contest, standings)
+    if has_won(standings):
+        against = [] if nodelay in (None, standings[0]) else [times(nodelay, "nodelay")]
+        against.append(times(standings[0], f"the runner-up {strategy(standings[0].other)}"))
+        return f"{first} won{where}: {' and '.join(against)}"
+    slower, unsaid = _those(standings, "slower"), _those(standings, "cannot_say")
+    if slower:
+        what = f"{first} has the better median, {names(slower)} more rounds"
+        return f"no clear winner{where}: {what} ({evidence_on(slower)})"
+    if unsaid == standings:
+        ahead = f"{first} was ahead of {strategy(contest.others[0])}"
+        return f"cannot say which way won{where} ({ahead}): {evidence_on(unsaid)}"
+    unbeaten = _those(standings, "no_difference_shown", "cannot_say")
+    what = f"{joined([first, *(strategy(each.other) for each in unbeaten)])} cannot be told apart"
+    beyond = f"; {first} is {times(nodelay, 'nodelay')}" if nodelay else ""
+    return f"no clear winner{where}: {what} ({evidence_on(unbeaten)}){beyond}"
 
 
-def _against_nodelay(result: Result, contest: Contest) -> Iterator[str]:
-    """The winner beside `nodelay` of its own kind, unless that is the winner or the runner-up."""
-    winner = contest.ranked[0]
-    for case in contest.ranked[2:]:
-        is_own = case.implementation == winner.implementation and case.strategy == "nodelay"
-        key = (case.case_id, winner.case_id, contest.figure)
-        verdict = verdicts_by_pair(result).get(key)
-        if is_own and verdict is not None and verdict.ratio is not None:
-            unsure = "" if verdict.verdict in ("faster", "slower") else ", not sure"
-            spread = ratio_interval(verdict.ratio)
-            yield f"{ratio(verdict.ratio.median)} × nodelay ({spread}{unsure})"
+def _on_p99(contest: Contest, standings: tuple[Standing, ...]) -> str:
+    """What p99 says of the way that is first by p50: the strongest that holds against any other."""
+    first = strategy(contest.ranked[0])
+    if has_won(standings):
+        return f"{first} won"
+    if slower := _those(standings, "slower"):
+        return f"{first} is slower than {names(slower)}"
+    if same := _those(standings, "no_difference_shown"):
+        return f"{first} is not shown to differ from {names(same)}"
+    return f"it cannot be said ({evidence_on(_those(standings, 'cannot_say'))})"
 
 
-def _how_sure(result: Result, winner: Case, runner_up: Case) -> str:
-    """The confidence of an interval from the rounds that both cases finished."""
-    good = {
-        case.case_id: {
-            run.round for run in result.runs if run.case_id == case.case_id and run.failure is None
-        }
-        for case in (winner, runner_up)
-    }
-    paired = len(good[winner.case_id] & good[runner_up.case_id])
-    return f"at {confidence_of(paired):.1%} confidence from {paired} rounds"
+def _those(standings: tuple[Standing, ...], *verdicts: str) -> tuple[Standing, ...]:
+    return tuple(each for each in standings if each.verdict.verdict in verdicts)
 
 
-def _why_nothing(result: Result, contest: Contest) -> str:
-    cases = {each.case_id for each in result.plan.cases if _belongs(each, contest)}
-    runs = [run for run in result.runs if run.case_id in cases]
-    failure = next((run.failure for run in runs if run.failure is not None), None)
-    if not runs:
-        return "nothing ran"
-    return f"every run failed, the first with: {failure}" if failure else "no run has figures"
-
-
-def _belongs(case: Case, contest: Contest) -> bool:
-    return case.runtime == contest.runtime and Load.of(case) == contest.load
+def _beaten_nodelay(contest: Contest, standings: tuple[Standing, ...]) -> Standing | None:
+    """`nodelay` of the first's own implementation, where the first is faster."""
+    implementation = contest.ranked[0].implementation
+    for each in _those(standings, "faster"):
+        if (each.other.implementation, each.other.strategy) == (implementation, "nodelay"):
+            return each
+    return None
 
 
 def _unavailable(result: Result) -> dict[tuple[Load, str], str]:
@@ -108,8 +107,3 @@ def _unavailable(result: Result) -> dict[tuple[Load, str], str]:
         if not is_limit(absent.case):
             reasons.setdefault((Load.of(absent.case), absent.case.runtime), absent.reason)
     return reasons
-
-
-def _strategy(case: Case) -> str:
-    """The way without its runtime, which the sentence has named."""
-    return way_of(case).removeprefix(f"{case.runtime}/")

@@ -1,0 +1,79 @@
+"""The parts that the sentences are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tinygram.bench.report.formats import ratio, ratio_interval
+from tinygram.bench.report.outcomes import Standing
+from tinygram.bench.result import Case, Result
+from tinygram.bench.statistics.contests import Contest
+from tinygram.bench.statistics.intervals import confidence_of
+from tinygram.bench.statistics.loads import Load, way_of
+
+MAX_EVIDENCE = 3
+
+
+def strategy(case: Case) -> str:
+    """The way without its runtime, which the sentence has named."""
+    return way_of(case).removeprefix(f"{case.runtime}/")
+
+
+def joined(words: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    *most, last = words
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def names(standings: Sequence[Standing]) -> str:
+    """The others by their strategies."""
+    return joined([strategy(each.other) for each in standings])
+
+
+def times(standing: Standing, other: str) -> str:
+    """`2.00 × nodelay (1.90–2.10)`."""
+    found = standing.verdict.ratio
+    return f"{ratio(found.median)} × {other} ({ratio_interval(found)})" if found else other
+
+
+def evidence_on(standings: Sequence[Standing]) -> str:
+    """Each ratio, or the reason why its verdict is `cannot_say`."""
+    said = tuple(dict.fromkeys(map(_evidence, standings)))
+    more = len(said) - MAX_EVIDENCE
+    return "; ".join(said[:MAX_EVIDENCE]) + (f"; and {more} more" if more > 0 else "")
+
+
+def how_sure(result: Result, first: Case, standings: Sequence[Standing]) -> str:
+    """The confidence of what was said: of the fewest rounds that two of the ways both finished."""
+    said = [each.other for each in standings if each.verdict.verdict != "cannot_say"]
+    if not said:
+        return ""
+    own = _good_rounds(result, first)
+    paired = min(len(own & _good_rounds(result, other)) for other in said)
+    return f", at {confidence_of(paired):.1%} confidence from {paired} rounds"
+
+
+def why_nothing(result: Result, contest: Contest) -> str:
+    """Why no way of the contest has figures."""
+    cases = {
+        case.case_id
+        for case in result.plan.cases
+        if case.runtime == contest.runtime and Load.of(case) == contest.load
+    }
+    runs = [run for run in result.runs if run.case_id in cases]
+    failure = next((run.failure for run in runs if run.failure is not None), None)
+    if not runs:
+        return "nothing ran"
+    return f"every run failed, the first with: {failure}" if failure else "no run has figures"
+
+
+def _evidence(standing: Standing) -> str:
+    verdict = standing.verdict
+    if verdict.verdict == "cannot_say" or verdict.ratio is None:
+        return verdict.reason or "no reason is known"
+    spread = f"{ratio(verdict.ratio.median)}, {ratio_interval(verdict.ratio)}"
+    return f"ratio to {strategy(standing.other)} {spread}"
+
+
+def _good_rounds(result: Result, case: Case) -> set[int]:
+    return {run.round for run in result.runs if run.case_id == case.case_id and run.failure is None}
