@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from rich.console import Console
 
+from tinygram.bench.report.beside import published_tables
 from tinygram.bench.report.drawing import Pen
 from tinygram.bench.report.layout import Table
 from tinygram.bench.report.names import load_titles
 from tinygram.bench.report.notes import notes_of
-from tinygram.bench.report.published import published_tables
+from tinygram.bench.report.opening import opening_of
 from tinygram.bench.report.rows import rows_of
 from tinygram.bench.report.sentences import closing_sentences
 from tinygram.bench.report.tables import tables_of
@@ -27,7 +28,8 @@ def render(result: Result, console: Console, published: bool) -> None:
     do not fit are left out, which is said; elsewhere, lines are plain ASCII and never wrapped.
     """
     pen = Pen(console)
-    pen.write(_opening(result))
+    for paragraph in opening_of(result):
+        pen.write(paragraph)
     for load, title in load_titles(result).items():
         rows = rows_of(result, load)
         pen.head(title)
@@ -42,27 +44,3 @@ def render(result: Result, console: Console, published: bool) -> None:
 def _draw(pen: Pen, tables: tuple[Table, ...]) -> None:
     for table in tables:
         pen.draw(table)
-
-
-def _opening(result: Result) -> str:
-    """What was run, and how to read an interval."""
-    plan = result.plan
-    asked = len(plan.cases) * plan.rounds
-    done = (
-        "" if len(result.runs) == asked else f", stopped after {len(result.runs)} of {asked} runs"
-    )
-    rounds = "1 round" if plan.rounds == 1 else f"{plan.rounds} rounds"
-    return (
-        f"{' '.join(result.command)}: {len(plan.cases)} cases, {rounds} in random order (seed "
-        f"{plan.seed}){done}. {_how_to_read(result)}"
-    )
-
-
-def _how_to_read(result: Result) -> str:
-    confidence = max((summary.confidence for summary in result.summaries), default=0.0)
-    if not confidence:
-        return "Figures of a single round: nothing tells how sure they are."
-    return (
-        "Figures are medians over the rounds; low–high holds the true median with "
-        f"{confidence:.1%} confidence."
-    )

@@ -1,0 +1,42 @@
+"""The opening: what was run, and how to read what follows."""
+
+from __future__ import annotations
+
+from tinygram.bench.result import Result
+
+CPU = (
+    "CPU is the sender's, its wake-ups for pacing and the receive work that the kernel does in its "
+    "system calls included."
+)
+
+
+def opening_of(result: Result) -> tuple[str, ...]:
+    """One paragraph each: the run, the intervals, the CPU columns."""
+    plan = result.plan
+    asked = len(plan.cases) * plan.rounds
+    done = (
+        "" if len(result.runs) == asked else f", stopped after {len(result.runs)} of {asked} runs"
+    )
+    rounds = "1 round" if plan.rounds == 1 else f"{plan.rounds} rounds"
+    run = (
+        f"{' '.join(result.command)}: {len(plan.cases)} cases, {rounds} in random order (seed "
+        f"{plan.seed}){done}."
+    )
+    return run, _how_to_read(result), CPU
+
+
+def _how_to_read(result: Result) -> str:
+    confidences = [summary.confidence for summary in result.summaries if summary.rounds]
+    if not any(confidences):
+        return "Figures of a single round: nothing tells how sure they are."
+    low, high = min(confidences), max(confidences)
+    confidence = (
+        f"{low:.1%} confidence"
+        if low == high
+        else f"{low:.1%} to {high:.1%} confidence, the less the more of a way's rounds failed"
+    )
+    return (
+        f"Figures are medians over the rounds; low–high holds the true median with {confidence}. "
+        "Min, max and percentiles too rare for one round are those of all rounds together. Each "
+        "interval and verdict stands by itself (no correction for many comparisons)."
+    )
