@@ -22,7 +22,7 @@ from tests.statistics.experiment import (
 from tinygram.bench.report import render
 from tinygram.bench.report.published import published_ways
 from tinygram.bench.report.sentences import closing_sentences
-from tinygram.bench.result import Result, Run, Unavailable, Warning
+from tinygram.bench.result import MessageBytes, Result, Run, Unavailable, Warning
 
 THROUGHPUTS = {
     "asyncio/nodelay": 159e3,
@@ -106,9 +106,12 @@ def test_a_terminal_gets_lines_that_fit(result: Result, width: int) -> None:
     assert max(map(len, lines)) <= width
 
 
-def test_at_100_columns_nothing_is_left_out(result: Result) -> None:
-    assert "left out" not in shown(result, 100)
-    assert "left out in 80 columns" in shown(result, 80)
+def test_at_100_columns_little_is_left_out_and_80_keep_what_matters(result: Result) -> None:
+    left_out = [line for line in shown(result, 100).splitlines() if "left out" in line]
+    assert left_out == ["left out in 100 columns: mean, min, pacing error p50"]
+    narrow = shown(result, 80)
+    header = next(line for line in narrow.splitlines() if "p99.99" in line and "low–high" in line)
+    assert header.split()[1:7] == ["p50", "low–high", "p99", "low–high", "p99.99", "max"]
 
 
 def test_the_answer_comes_last(result: Result) -> None:
@@ -206,8 +209,8 @@ def test_the_published_ways_are_shown_only_on_request(result: Result) -> None:
     title = "Throughput and run time beside the published ones, each / its own loop/nodelay"
     assert title not in printed(result)
     text = printed(result, published=True)
-    assert row(text, "asyncio/coalesce:10us", title).split()[1:3] == ["2.91", "1.11"]
-    assert row(text, "loop/nodelay", title).split()[1:5] == ["1.00", "1.00", "1.00", "1.00"]
+    assert row(text, "asyncio/coalesce:10us", title).split()[1:3] == ["2.90", "1.11"]
+    assert row(text, "loop/nodelay", title).split()[1:5] == ["1", "1.00", "1", "1.00"]
     assert row(text, "threads/coalesce:10us", title).split()[1:3] == ["-", "0.60"]
 
 
@@ -271,7 +274,121 @@ def test_the_published_ways_are_set_beside_those_by_hand() -> None:
     runs = [flat_out_run(way(text), 0, value) for text, value in throughputs.items()]
     text = printed(result_of(plan_of(map(way, throughputs), runs), runs), published=True)
     title = "Throughput and run time beside the published ones, each / its own loop/nodelay"
-    assert row(text, "asyncio/nodelay", title).split()[1] == "0.50"
+    assert row(text, "asyncio/nodelay", title).split()[1] == "0.50?"
+
+
+def test_our_published_ratios_are_those_of_the_table_above(result: Result) -> None:
+    text = printed(result, published=True)
+    title = "Throughput and run time beside the published ones, each / its own loop/nodelay"
+    for label in ("asyncio/coalesce:10us", "loop/nagle"):
+        assert row(text, label, title).split()[1] == row(text, label).split()[3]
+    assert row(text, "loop/nagle", title).split()[1].endswith("=")
+
+
+@pytest.mark.parametrize(
+    ("messages", "max_bytes", "is_like"),
+    [(1_000_000, 500, True), (20_000, 500, False), (1_000_000, 400, False)],
+)
+def test_what_the_published_comparison_did_otherwise_is_said(
+    messages: int, max_bytes: int, is_like: bool
+) -> None:
+    case = msgspec.structs.replace(
+        way("loop/nodelay"),
+        parameters={"messages": messages},
+        message_bytes=MessageBytes(1, max_bytes),
+    )
+    text = printed(result_of(plan_of([case], []), []), published=True)
+    said = "used 1,000,000 messages of 1-500 bytes, and this result did not." in text
+    assert said != is_like
+    assert "takes up to 64 messages at a time" in text
+
+
+def paced_row(text: str, label: str) -> list[str]:
+    title = next(line for line in text.splitlines() if line.startswith("Latency from"))
+    return row(text, label, title).split()
+
+
+def test_paced_figures_are_marked_against_loop_nodelay() -> None:
+    cases = [way(text, 1_000) for text in ("loop/nodelay", "loop/a", "loop/b")]
+    latencies = {"loop/nodelay": (1.0,) * 7, "loop/a": WOBBLE, "loop/b": (1.5,) * 7}
+    runs = [
+        paced_run(case, number, 40 * latencies[case.case_id.split()[0]][number])
+        for case in cases
+        for number in range(7)
+    ]
+    text = printed(result_of(plan_of(cases, runs), runs))
+    assert paced_row(text, "loop/nodelay")[3:5] == ["40.0", "40-41"]
+    # Of 200 samples a round, the p99 is that of all rounds together.
+    assert paced_row(text, "loop/a")[3:7] == ["40.0=", "39-41", "40.8=", "39-41"]
+    assert paced_row(text, "loop/b")[3:7] == ["60.0", "60-61", "60.0", "60-61"]
+    assert "=  no difference from loop/nodelay shown" in text
+    few = printed(result_of(plan_of(cases, runs), runs[:5] + runs[7:12] + runs[14:19]))
+    assert paced_row(few, "loop/b")[3] == "60.0?"
+    assert "?  cannot say: 5 rounds have both, and 6 are needed" in few
+
+
+def test_without_loop_nodelay_the_mark_is_against_nodelay_of_the_runtime() -> None:
+    cases = [way(text, 1_000) for text in ("asyncio/nodelay", "asyncio/a", "threads/a")]
+    runs = [paced_run(case, number, 40) for case in cases for number in range(7)]
+    text = printed(result_of(plan_of(cases, runs), runs))
+    assert paced_row(text, "asyncio/a")[3] == "40.0="
+    assert paced_row(text, "threads/a")[3] == "40.0"
+    assert "=  no difference from nodelay of its runtime shown" in text
+
+
+def test_holds_are_shown_where_something_is_held() -> None:
+    held = {"hold_ns": histogram([44_000] * 1_000)}
+    for rate_per_s in (None, 1_000):
+        cases = [way("loop/nodelay", rate_per_s), way("loop/coalesce:10us", rate_per_s)]
+        runs = []
+        for case in cases:
+            for number in range(7):
+                run = (flat_out_run if rate_per_s is None else paced_run)(case, number, 40)
+                is_held = case.strategy != "nodelay"
+                histograms = {**run.histograms, **held} if is_held else run.histograms
+                runs.append(msgspec.structs.replace(run, histograms=histograms))
+        text = printed(result_of(plan_of(cases, runs), runs))
+        table = "Throughput" if rate_per_s is None else "Latency from"
+        title = next(line for line in text.splitlines() if line.startswith(table))
+        assert row(text, "loop/coalesce:10us", title).split().count("44.0") == 2
+        assert "- loop/coalesce:10us: holds 44 us where 10 us were asked" in text
+        alone = printed(result_of(plan_of(cases[:1], runs), runs[:7]))
+        assert "hold " in text
+        assert "hold " not in alone
+
+
+def test_a_warning_of_every_case_is_one_line() -> None:
+    shared = Warning("host_network", "the run shared the host's network")
+    cases = [way(f"loop/{each}") for each in ("nodelay", "nagle", "cork", "more")]
+    runs = [
+        warned(flat_out_run(case, number, 1e5), shared) for case in cases for number in range(7)
+    ]
+    runs[0] = failed(runs[0])
+    text = printed(result_of(plan_of(cases, runs), runs))
+    assert text.count("host's network") == 1
+    assert "- all ways: the run shared the host's network (in every round)" in text
+
+
+def opening(rounds: list[int]) -> str:
+    """The paragraph on intervals, of cases that finished so many rounds."""
+    cases = [way(f"loop/{at}") for at in range(len(rounds))]
+    runs = [
+        flat_out_run(case, number, 1e5)
+        for case, count in zip(cases, rounds, strict=True)
+        for number in range(count)
+    ]
+    return printed(result_of(plan_of(cases, runs), runs)).splitlines()[1]
+
+
+def test_the_confidence_told_is_no_more_than_the_least() -> None:
+    assert "the true median with 98.4% confidence." in opening([7, 7, 0])
+    assert "the true median with 87.5% to 98.4% confidence, the less" in opening([7, 4])
+    assert "with 0.0% to 98.4% confidence" in opening([7, 1])
+    assert "no correction for many comparisons" in opening([7])
+
+
+def test_what_cpu_is_stands_once(result: Result) -> None:
+    assert printed(result, published=True).count("CPU is the sender's") == 1
 
 
 def test_modes_of_figures_that_are_not_shown_are_not_noted() -> None:

@@ -13,12 +13,19 @@ MAX_NAMED_CASES = 3
 
 
 def notes_of(result: Result, load: Load, rows: Sequence[CaseRow]) -> tuple[str, ...]:
-    """The notes on `rows`; what several cases share is said once, after their names."""
+    """The notes on `rows`; what several cases share is said once, after their names.
+
+    `all ways` are all that have figures.
+    """
     cases_of: dict[str, list[str]] = {}
     for row in rows:
         for note in (*_absences(result, row), *_warnings(load, row.summary)):
             cases_of.setdefault(note, []).append(row.label)
-    return tuple(f"{_named(cases)}: {note}" for note, cases in cases_of.items())
+    measured = [row.label for row in rows if row.absence is None]
+    return tuple(
+        f"{'all ways' if len(cases) > 1 and cases == measured else _named(cases)}: {note}"
+        for note, cases in cases_of.items()
+    )
 
 
 def _absences(result: Result, row: CaseRow) -> Iterator[str]:
