@@ -8,6 +8,7 @@ import re
 import msgspec
 import pytest
 from rich.console import Console
+from tests.report.printing import printed, row, shown
 from tests.statistics.experiment import (
     failed,
     flat_out_run,
@@ -22,7 +23,7 @@ from tests.statistics.experiment import (
 from tinygram.bench.report import render
 from tinygram.bench.report.published import published_ways
 from tinygram.bench.report.sentences import closing_sentences
-from tinygram.bench.result import MessageBytes, Result, Run, Unavailable, Warning
+from tinygram.bench.result import Result, Run, Unavailable, Warning
 
 THROUGHPUTS = {
     "asyncio/nodelay": 159e3,
@@ -62,29 +63,6 @@ def result() -> Result:
     absent = Unavailable(way("uvloop/nodelay"), "uvloop is not installed")
     absent_paced = Unavailable(way("uvloop/nodelay", 1_000), "uvloop is not installed")
     return result_of(plan_of(cases, runs), runs, (absent, absent_paced))
-
-
-def printed(result: Result, width: int = 100, published: bool = False) -> str:
-    """What a file gets."""
-    file = io.StringIO()
-    render(result, Console(file=file, width=width, force_terminal=False), published)
-    return file.getvalue()
-
-
-def shown(result: Result, width: int, published: bool = True) -> str:
-    """What a terminal gets, its colours taken off."""
-    file = io.StringIO()
-    console = Console(file=file, width=width, force_terminal=True, color_system="standard")
-    render(result, console, published)
-    text = file.getvalue()
-    assert "\x1b[1m" in text
-    return re.sub(r"\x1b\[[0-9;]*m", "", text)
-
-
-def row(text: str, label: str, table: str = "Throughput") -> str:
-    lines = text.splitlines()
-    start = lines.index(table)
-    return next(line for line in lines[start:] if line.startswith(label + " "))
 
 
 def test_a_stored_result_reads_the_same(result: Result) -> None:
@@ -283,108 +261,6 @@ def test_our_published_ratios_are_those_of_the_table_above(result: Result) -> No
     for label in ("asyncio/coalesce:10us", "loop/nagle"):
         assert row(text, label, title).split()[1] == row(text, label).split()[3]
     assert row(text, "loop/nagle", title).split()[1].endswith("=")
-
-
-@pytest.mark.parametrize(
-    ("messages", "max_bytes", "is_like"),
-    [(1_000_000, 500, True), (20_000, 500, False), (1_000_000, 400, False)],
-)
-def test_what_the_published_comparison_did_otherwise_is_said(
-    messages: int, max_bytes: int, is_like: bool
-) -> None:
-    case = msgspec.structs.replace(
-        way("loop/nodelay"),
-        parameters={"messages": messages},
-        message_bytes=MessageBytes(1, max_bytes),
-    )
-    text = printed(result_of(plan_of([case], []), []), published=True)
-    said = "used 1,000,000 messages of 1-500 bytes, and this result did not." in text
-    assert said != is_like
-    assert "takes up to 64 messages at a time" in text
-
-
-def paced_row(text: str, label: str) -> list[str]:
-    title = next(line for line in text.splitlines() if line.startswith("Latency from"))
-    return row(text, label, title).split()
-
-
-def test_paced_figures_are_marked_against_loop_nodelay() -> None:
-    cases = [way(text, 1_000) for text in ("loop/nodelay", "loop/a", "loop/b")]
-    latencies = {"loop/nodelay": (1.0,) * 7, "loop/a": WOBBLE, "loop/b": (1.5,) * 7}
-    runs = [
-        paced_run(case, number, 40 * latencies[case.case_id.split()[0]][number])
-        for case in cases
-        for number in range(7)
-    ]
-    text = printed(result_of(plan_of(cases, runs), runs))
-    assert paced_row(text, "loop/nodelay")[3:5] == ["40.0", "40-41"]
-    # Of 200 samples a round, the p99 is that of all rounds together.
-    assert paced_row(text, "loop/a")[3:7] == ["40.0=", "39-41", "40.8=", "39-41"]
-    assert paced_row(text, "loop/b")[3:7] == ["60.0", "60-61", "60.0", "60-61"]
-    assert "=  no difference from loop/nodelay shown" in text
-    few = printed(result_of(plan_of(cases, runs), runs[:5] + runs[7:12] + runs[14:19]))
-    assert paced_row(few, "loop/b")[3] == "60.0?"
-    assert "?  cannot say: 5 rounds have both, and 6 are needed" in few
-
-
-def test_without_loop_nodelay_the_mark_is_against_nodelay_of_the_runtime() -> None:
-    cases = [way(text, 1_000) for text in ("asyncio/nodelay", "asyncio/a", "threads/a")]
-    runs = [paced_run(case, number, 40) for case in cases for number in range(7)]
-    text = printed(result_of(plan_of(cases, runs), runs))
-    assert paced_row(text, "asyncio/a")[3] == "40.0="
-    assert paced_row(text, "threads/a")[3] == "40.0"
-    assert "=  no difference from nodelay of its runtime shown" in text
-
-
-def test_holds_are_shown_where_something_is_held() -> None:
-    held = {"hold_ns": histogram([44_000] * 1_000)}
-    for rate_per_s in (None, 1_000):
-        cases = [way("loop/nodelay", rate_per_s), way("loop/coalesce:10us", rate_per_s)]
-        runs = []
-        for case in cases:
-            for number in range(7):
-                run = (flat_out_run if rate_per_s is None else paced_run)(case, number, 40)
-                is_held = case.strategy != "nodelay"
-                histograms = {**run.histograms, **held} if is_held else run.histograms
-                runs.append(msgspec.structs.replace(run, histograms=histograms))
-        text = printed(result_of(plan_of(cases, runs), runs))
-        table = "Throughput" if rate_per_s is None else "Latency from"
-        title = next(line for line in text.splitlines() if line.startswith(table))
-        assert row(text, "loop/coalesce:10us", title).split().count("44.0") == 2
-        assert "- loop/coalesce:10us: holds 44 us where 10 us were asked" in text
-        alone = printed(result_of(plan_of(cases[:1], runs), runs[:7]))
-        assert "hold " in text
-        assert "hold " not in alone
-
-
-def test_a_warning_of_every_case_is_one_line() -> None:
-    shared = Warning("host_network", "the run shared the host's network")
-    cases = [way(f"loop/{each}") for each in ("nodelay", "nagle", "cork", "more")]
-    runs = [
-        warned(flat_out_run(case, number, 1e5), shared) for case in cases for number in range(7)
-    ]
-    runs[0] = failed(runs[0])
-    text = printed(result_of(plan_of(cases, runs), runs))
-    assert text.count("host's network") == 1
-    assert "- all ways: the run shared the host's network (in every round)" in text
-
-
-def opening(rounds: list[int]) -> str:
-    """The paragraph on intervals, of cases that finished so many rounds."""
-    cases = [way(f"loop/{at}") for at in range(len(rounds))]
-    runs = [
-        flat_out_run(case, number, 1e5)
-        for case, count in zip(cases, rounds, strict=True)
-        for number in range(count)
-    ]
-    return printed(result_of(plan_of(cases, runs), runs)).splitlines()[1]
-
-
-def test_the_confidence_told_is_no_more_than_the_least() -> None:
-    assert "the true median with 98.4% confidence." in opening([7, 7, 0])
-    assert "the true median with 87.5% to 98.4% confidence, the less" in opening([7, 4])
-    assert "with 0.0% to 98.4% confidence" in opening([7, 1])
-    assert "no correction for many comparisons" in opening([7])
 
 
 def test_what_cpu_is_stands_once(result: Result) -> None:

@@ -1,0 +1,34 @@
+"""Prints results as a file or a terminal gets them, and finds rows in what was printed."""
+
+from __future__ import annotations
+
+import io
+import re
+
+from rich.console import Console
+
+from tinygram.bench.report import render
+from tinygram.bench.result import Result
+
+
+def printed(result: Result, width: int = 100, published: bool = False) -> str:
+    """What a file gets."""
+    file = io.StringIO()
+    render(result, Console(file=file, width=width, force_terminal=False), published)
+    return file.getvalue()
+
+
+def shown(result: Result, width: int, published: bool = True) -> str:
+    """What a terminal gets, its colours taken off."""
+    file = io.StringIO()
+    console = Console(file=file, width=width, force_terminal=True, color_system="standard")
+    render(result, console, published)
+    text = file.getvalue()
+    assert "\x1b[1m" in text
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)
+
+
+def row(text: str, label: str, table: str = "Throughput") -> str:
+    lines = text.splitlines()
+    start = lines.index(table)
+    return next(line for line in lines[start:] if line.startswith(label + " "))
