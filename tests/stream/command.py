@@ -75,7 +75,7 @@ class Command:
             cwd=self.folder,
             env={
                 **os.environ,
-                "PYTHONPATH": os.pathsep.join([str(_ROOT), *_search_path()]),
+                "PYTHONPATH": search_path(),
                 "TMPDIR": str(self.temporary),
                 _MARK: self._mark,
                 **(environment or {}),
@@ -142,9 +142,10 @@ class Command:
         self.wait_gone(2.0)
 
 
-def _search_path() -> list[str]:
-    """The folders that this Python was told to look in."""
-    return [folder for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep) if folder]
+def search_path() -> str:
+    """PYTHONPATH for a process that is to find our programs, and what this Python was told of."""
+    told = os.environ.get("PYTHONPATH", "")
+    return os.pathsep.join([str(_ROOT), told] if told else [str(_ROOT)])
 
 
 def program(name: str, *arguments: object) -> str:

@@ -1,0 +1,161 @@
+"""The preloaded library counts exactly the writes that the kernel saw, however they are made."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from tests.stream.command import search_path
+from tests.stream.kernel_trace import Trace, TracingError, Write, kernel_trace
+
+from tinygram import _native
+from tinygram.bench import runtimes
+from tinygram.bench.workloads.stream.sender import Order, warm_up_messages
+
+SEED = 5
+WAYS = [
+    (runtime.name, runtime.implementation, strategy.text)
+    for runtime, strategy in runtimes.all_ways()
+]
+
+
+@pytest.fixture
+def trace() -> Iterator[Trace]:
+    try:
+        with kernel_trace() as trace:
+            yield trace
+    except TracingError as reason:
+        pytest.skip(str(reason))
+
+
+@pytest.fixture(scope="module")
+def counting_library() -> Iterator[int]:
+    fd = os.memfd_create("count-writes")
+    os.write(fd, _native.count_writes_library())
+    yield fd
+    os.close(fd)
+
+
+def order_of(way: tuple[str, str, str], messages: int, sizes: tuple[int, int]) -> Order:
+    """Complete but for its port."""
+    runtime, implementation, strategy = way
+    return Order(
+        port=0,
+        runtime=runtime,
+        implementation=implementation,
+        strategy=strategy,
+        seed=SEED,
+        min_bytes=sizes[0],
+        max_bytes=sizes[1],
+        messages=messages,
+        warm_up=warm_up_messages(sizes[1]),
+        pace=None,
+        congestion_control="cubic",
+        has_private_network=False,
+        parent_pid=os.getpid(),
+        cpu=None,
+    )
+
+
+def start_receiver(order: Order, notes: Path) -> subprocess.Popen[str]:
+    options = {
+        "--messages": order.warm_up + order.messages,
+        "--min-bytes": order.min_bytes,
+        "--max-bytes": order.max_bytes,
+        "--seed": order.seed,
+        "--receive-buffer": 1 << 18,
+        "--notes": notes,
+        "--parent": os.getpid(),
+    }
+    return subprocess.Popen(
+        [
+            *(sys.executable, "-m", "tinygram.bench.workloads.stream.receiver"),
+            *(str(word) for option in options.items() for word in option),
+        ],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def send_traced(
+    order: Order, library: int, trace: Trace, send_buffer_bytes: int
+) -> tuple[Any, Any]:
+    """The sender's report, and its totals: `fd`, `connected_ns` and `counts`."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.stream.programs.counted_sender", str(send_buffer_bytes)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=os.environ
+        | {
+            "LD_PRELOAD": f"/proc/self/fd/{library}",
+            "PYTHONPATH": search_path(),
+        },
+        pass_fds=(library,),
+    ) as sender:
+        # It waits for its order, and has started nothing yet.
+        trace.follow(sender.pid)
+        stdout, stderr = sender.communicate(msgspec.json.encode(order), timeout=30)
+    assert sender.returncode == 0, stderr.decode()
+    return json.loads(stdout), json.loads(stderr.splitlines()[-1])
+
+
+def check_counts(
+    trace: Trace, library: int, notes: Path, order: Order, send_buffer_bytes: int = 0
+) -> list[Write]:
+    """Send as `order` says, but for its port; the calls that the kernel saw on it."""
+    with start_receiver(order, notes) as receiver:
+        try:
+            assert receiver.stdout is not None
+            port = int(receiver.stdout.readline().removeprefix("listening "))
+            addressed = msgspec.structs.replace(order, port=port)
+            report, totals = send_traced(addressed, library, trace, send_buffer_bytes)
+            assert receiver.wait(10) == 0
+        finally:
+            receiver.kill()
+    # Before the connection, its descriptor was another file's.
+    seen = [
+        write
+        for write in trace.writes()
+        if write.fd == totals["fd"] and write.at_s >= totals["connected_ns"] / 1e9
+    ]
+    done = [write for write in seen if write.result > 0]
+    refused = [write for write in seen if write.result == -errno.EAGAIN]
+    assert len(done) + len(refused) == len(seen) > 0
+    writes, written_bytes, would_block = totals["counts"]
+    assert (writes, would_block) == (len(done), len(refused))
+    pool = _native.MessagePool(order.seed, order.min_bytes, order.max_bytes)
+    stream_bytes = pool.stream_bytes(order.warm_up + order.messages)
+    assert written_bytes == sum(write.result for write in done) == stream_bytes
+    # What the result tells is the part that was measured.
+    measured = [write for write in done if write.at_s >= report["start_ns"] / 1e9]
+    assert report["counters"]["writes"] == len(measured)
+    assert report["counters"]["written_bytes"] == sum(write.result for write in measured)
+    return seen
+
+
+@pytest.mark.parametrize("way", WAYS, ids="/".join)
+def test_every_write_of_small_messages_is_counted(
+    trace: Trace, counting_library: int, way: tuple[str, str, str], tmp_path: Path
+) -> None:
+    check_counts(trace, counting_library, tmp_path / "notes", order_of(way, 2_000, (1, 500)))
+
+
+@pytest.mark.parametrize("runtime", ["asyncio", "uvloop"])
+def test_writes_that_the_full_buffer_cut_short_or_refused_are_counted(
+    trace: Trace, counting_library: int, runtime: str, tmp_path: Path
+) -> None:
+    order = order_of((runtime, "stdlib", "nodelay"), 32, (1 << 20, 1 << 20))
+    seen = check_counts(
+        trace, counting_library, tmp_path / "notes", order, send_buffer_bytes=1 << 16
+    )
+    # Otherwise this has shown nothing.
+    assert any(write.result < 1 << 20 for write in seen)
