@@ -15,7 +15,7 @@ CODE = {".c", ".h", ".py", ".pyi", ".rs", ".sh"}
 MAX_LINES = 400
 
 # Put together here, for this file obeys the rule too.
-HOSTS = [("pypi", "org"), ("pythonhosted", "org"), ("crates", "io"), ("npmjs", "org")]
+HOSTS = [("pypi", "org"), ("python" + "hosted", "org"), ("crates", "io"), ("npmjs", "org")]
 REGISTRY_HOSTS = [".".join(host) for host in HOSTS]
 MACHINE_PATHS = [f"/{folder}/" for folder in ("home", "opt", "root", "work")]
 CARGO_SOURCE = f'source = "registry+https://github.com/rust-lang/{REGISTRY_HOSTS[2]}-index"'
