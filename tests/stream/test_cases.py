@@ -1,0 +1,139 @@
+"""What `tinygram stream` plans: which ways, under which names, in which order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from tinygram.bench import runtimes
+from tinygram.bench.errors import UsageError
+from tinygram.bench.result import MessageBytes, Plan
+from tinygram.bench.rounds import ordered
+from tinygram.bench.workloads.stream.cases import StreamOptions, plan_stream
+
+PUBLISHED = ("nagle", "nodelay", "coalesce:10us")
+NINE = [f"{name}/{strategy}" for name in ("loop", "threads", "asyncio") for strategy in PUBLISHED]
+LIMITS = ["native/nodelay", "native/tick"]
+
+
+def planned(*only: str, **changes: Any) -> Plan:
+    options = {
+        "messages": 1_000,
+        "message_bytes": MessageBytes(1, 500),
+        "rates_per_s": [],
+        "arrival": "constant",
+        "burst": 1,
+        "duration_ns": 1_000_000_000,
+        "receive_buffer_bytes": 1 << 18,
+        "receiver_command": None,
+        "congestion_control": "cubic",
+        "placement": "none",
+        "timeout_ns": 1_000_000_000,
+        "rounds": 3,
+        "seed": 1,
+        "has_all": False,
+        "only": only,
+    }
+    return plan_stream(StreamOptions(**(options | changes)))
+
+
+def ways(plan: Plan) -> list[str]:
+    return [f"{case.runtime}/{case.strategy}" for case in plan.cases]
+
+
+def test_by_default_the_nine_published_ways_and_the_two_limits() -> None:
+    assert ways(planned()) == NINE + LIMITS
+
+
+def test_all_is_every_way_that_makes_sense() -> None:
+    every = [f"{runtime.name}/{strategy.text}" for runtime, strategy in runtimes.all_ways()]
+    assert ways(planned(has_all=True)) == every
+    assert len(every) == len(set(every)) > 11
+
+
+@pytest.mark.parametrize(
+    ("only", "expected"),
+    [
+        (["runtime=asyncio,strategy=nagle"], ["asyncio/nagle"]),
+        (["runtime=asyncio", "strategy=nagle"], ["asyncio/nagle"]),
+        (["strategy=nagle"], ["loop/nagle", "threads/nagle", "asyncio/nagle"]),
+        (["runtime=loop,runtime=native"], [*NINE[:3], *LIMITS]),
+        (["implementation=tinygram"], LIMITS),
+        # What is named runs even where it is no default.
+        (["runtime=processes"], [f"processes/{strategy}" for strategy in PUBLISHED]),
+        (["strategy=cork,runtime=processes"], ["processes/cork"]),
+        (["strategy=timer:5ms"], ["asyncio/timer:5ms"]),
+        (["strategy=tick"], ["native/tick"]),
+    ],
+)
+def test_only_filters(only: list[str], expected: list[str]) -> None:
+    assert ways(planned(*only)) == expected
+
+
+@pytest.mark.parametrize("hold", ["1ns", "10us", "1500us", "250ms", "1s"])
+def test_a_hold_may_be_of_any_duration(hold: str) -> None:
+    plan = planned(f"strategy=coalesce:{hold},runtime=loop")
+    assert ways(plan) == [f"loop/coalesce:{hold}"]
+    assert f"/coalesce:{hold}/" in plan.cases[0].case_id
+
+
+@pytest.mark.parametrize("same", ["10000ns", "0.01ms", "10us"])
+def test_one_hold_has_one_name_however_it_is_written(same: str) -> None:
+    assert ways(planned("runtime=loop", f"strategy=coalesce:{same},strategy=coalesce:10us")) == [
+        "loop/coalesce:10us"
+    ]
+
+
+def test_every_way_runs_at_every_rate_under_a_name_of_its_own() -> None:
+    rates = [1_000.0, 1_000.5, 1_000_000.0, 1_000_000.5, 1_000_001.0]
+    plan = planned(rates_per_s=rates, has_all=True, duration_ns=10_000_000)
+    assert len(plan.cases) == len(rates) * len(list(runtimes.all_ways()))
+    assert len({case.case_id for case in plan.cases}) == len(plan.cases)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"message_bytes": MessageBytes(1, 501)},
+        {"message_bytes": MessageBytes(500, 500)},
+        {"rates_per_s": [10.0]},
+        {"rates_per_s": [10.0], "arrival": "poisson"},
+        {"rates_per_s": [10.0], "burst": 5},
+    ],
+)
+def test_another_load_is_another_case(change: dict[str, Any]) -> None:
+    ids = {case.case_id for case in planned().cases}
+    other = {case.case_id for case in planned(**change).cases}
+    assert len(other) == len(ids)
+    assert not ids & other
+
+
+def test_the_schedule_says_how_many_messages_a_paced_case_sends() -> None:
+    [case] = planned("runtime=loop,strategy=nagle", rates_per_s=[2_000.0]).cases
+    assert case.parameters["messages"] == 2_000
+    [burst] = planned("runtime=loop,strategy=nagle", rates_per_s=[2_000.0], burst=20).cases
+    assert burst.parameters["messages"] == 2_000
+
+
+def test_a_rate_that_is_too_high_for_its_duration_is_refused_by_name() -> None:
+    with pytest.raises(UsageError, match="--rate 1e\\+12 does not go with --duration"):
+        planned(rates_per_s=[1e12], duration_ns=3_600_000_000_000)
+
+
+def test_the_same_seed_runs_in_the_same_order_and_another_in_another() -> None:
+    def order(seed: int, round: int) -> list[str]:
+        return [case.case_id for case in ordered(planned(seed=seed), round)]
+
+    assert order(1, 0) == order(1, 0)
+    assert order(1, 0) != order(2, 0)
+    # Each round has its own, and leaves nobody out.
+    assert order(1, 0) != order(1, 1)
+    assert sorted(order(1, 0)) == sorted(order(1, 1)) == sorted(order(2, 0))
+    assert order(1, 0) != [case.case_id for case in planned().cases]
+
+
+def test_a_plan_survives_its_file() -> None:
+    plan = planned(has_all=True, rates_per_s=[10.0])
+    assert msgspec.json.decode(msgspec.json.encode(plan), type=Plan) == plan
