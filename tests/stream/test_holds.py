@@ -1,0 +1,86 @@
+"""What is held back leaves when its time ends, though nothing follows that could push it out.
+
+Four messages are due 250 ms apart and each is held 20 ms. The last one leaves as soon as the stream
+ends, so that it alone may be earlier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.stream.command import Command, Done
+
+from tinygram._native import Histogram
+from tinygram.bench import runtimes
+
+HOLD_NS = 20_000_000
+LATE_NS = 100_000_000
+EARLY_NS = {"timer": 1_000_000}
+"""An event loop's own timer may be early: uvloop counts milliseconds from its last wake-up."""
+HOLDING = ("coalesce", "timer")
+WAYS = [
+    (runtime.name, strategy.name)
+    for runtime, strategy in runtimes.all_ways()
+    if strategy.name in HOLDING
+]
+
+
+@pytest.fixture(scope="module")
+def held(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Done]:
+    command = Command(tmp_path_factory.mktemp("held"))
+    only = [f"strategy={name}:20ms" for name in HOLDING]
+    only += [f"runtime={name}" for name in dict.fromkeys(runtime for runtime, _ in WAYS)]
+    # The whole warm-up, 32 KiB, is one batch: only the hold's end lets it go.
+    yield command.run(
+        *("--rate", 4, "--duration", "1s", "--size", 32, "--rounds", 1, "--only", ",".join(only))
+    )
+    command.end()
+
+
+def run_of(done: Done, runtime: str, strategy: str) -> Any:
+    [run] = [run for run in done.runs if f"/{runtime}/stdlib/{strategy}:20ms/" in run["case_id"]]
+    assert run["failure"] is None
+    return run
+
+
+def shortest_ns(strategy: str) -> float:
+    # A histogram keeps three digits.
+    return HOLD_NS * 0.999 - EARLY_NS.get(strategy, 0)
+
+
+def values_ns(histogram: Histogram) -> list[int]:
+    """The few values of a histogram, in order."""
+    count = histogram.count
+    return [histogram.percentile_ns(100 * (rank + 0.5) / count) for rank in range(count)]
+
+
+def test_every_way_that_holds_was_measured(held: Done) -> None:
+    assert held.code == 0
+    assert len(held.runs) == len(WAYS) == 7
+
+
+@pytest.mark.parametrize(("runtime", "strategy"), WAYS)
+def test_a_message_that_nothing_follows_arrives_when_its_hold_ends(
+    held: Done, runtime: str, strategy: str
+) -> None:
+    run = run_of(held, runtime, strategy)
+    last_ns, *others_ns = values_ns(Histogram.from_base64(run["histograms"]["latency_ns"]))
+    assert len(others_ns) == 3
+    for value_ns in others_ns:
+        assert shortest_ns(strategy) <= value_ns <= HOLD_NS + LATE_NS
+    assert last_ns < HOLD_NS + LATE_NS
+    assert run["counters"]["writes"] == 4
+
+
+@pytest.mark.parametrize(("runtime", "strategy"), WAYS)
+def test_no_batch_but_the_last_leaves_before_its_hold_ends(
+    held: Done, runtime: str, strategy: str
+) -> None:
+    run = run_of(held, runtime, strategy)
+    _, *others_ns = values_ns(Histogram.from_base64(run["histograms"]["hold_ns"]))
+    # The warm-up is one batch, or two where it came in two parts.
+    assert len(others_ns) >= 4
+    for value_ns in others_ns:
+        assert shortest_ns(strategy) <= value_ns <= HOLD_NS + LATE_NS
