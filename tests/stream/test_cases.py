@@ -19,7 +19,7 @@ LIMITS = ["native/nodelay", "native/tick"]
 
 
 def planned(*only: str, **changes: Any) -> Plan:
-    options = {
+    options: dict[str, Any] = {
         "messages": 1_000,
         "message_bytes": MessageBytes(1, 500),
         "rates_per_s": [],
