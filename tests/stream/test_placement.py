@@ -1,0 +1,106 @@
+"""Every thread and process of a side stays on the core that the result names."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.stream.command import Command, wait_until
+
+from tinygram.bench import placement as placement_module
+from tinygram.bench.errors import UsageError
+from tinygram.bench.placement import Placement, placement
+
+ALLOWED = sorted(os.sched_getaffinity(0))
+
+
+def cores_of(pid: int) -> list[set[int]]:
+    """The cores that each thread of a process may use."""
+    found = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        lines = (task / "status").read_text().splitlines()
+        [listed] = [line.split()[1] for line in lines if line.startswith("Cpus_allowed_list:")]
+        ranges = [[int(end) for end in part.split("-")] for part in listed.split(",")]
+        found.append({core for ends in ranges for core in range(ends[0], ends[-1] + 1)})
+    return found
+
+
+@pytest.mark.parametrize(
+    ("pin", "cores"),
+    [
+        ("apart", lambda sender, receiver: sender != receiver),
+        ("same", lambda sender, receiver: sender == receiver),
+    ],
+)
+@pytest.mark.parametrize(("runtime", "senders"), [("threads", 1), ("processes", 2), ("uvloop", 1)])
+def test_a_side_stays_on_its_core(
+    command: Command, pin: str, cores: Callable[[int, int], bool], runtime: str, senders: int
+) -> None:
+    if pin == "apart" and len(ALLOWED) < 2:
+        pytest.skip("two cores are needed")
+    process = command.start(
+        *("--only", f"runtime={runtime},strategy=nodelay", "--rounds", 1, "--pin", pin),
+        *("--rate", 1_000, "--duration", "600ms"),
+    )
+    roles: dict[str, list[int]] = {}
+
+    def are_at_work() -> bool:
+        roles.clear()
+        for pid, name in command.processes().items():
+            roles.setdefault(name, []).append(pid)
+        has_threads = runtime != "threads" or any(
+            len(list(Path(f"/proc/{pid}/task").iterdir())) > 1 for pid in roles.get("tg-sender", [])
+        )
+        return len(roles.get("tg-sender", [])) == senders and has_threads
+
+    wait_until(are_at_work, 20.0, lambda: f"the sender's side is at work: {roles}")
+    sender_cores = [core for pid in roles["tg-sender"] for core in cores_of(pid)]
+    [receiver_cores] = cores_of(*roles["tg-receiver"])
+    done = command.finish(process)
+    assert done.code == 0
+    sender, receiver = (done.result["environment"][f"{end}_core"] for end in ("sender", "receiver"))
+    assert sender == ALLOWED[0]
+    assert cores(sender, receiver)
+    assert sender_cores == [{sender}] * len(sender_cores)
+    assert receiver_cores == {receiver}
+
+
+def test_unpinned_a_side_may_go_where_the_bench_may(command: Command) -> None:
+    process = command.start(
+        *("--only", "runtime=loop,strategy=nodelay", "--rounds", 1, "--pin", "none"),
+        *("--rate", 1_000, "--duration", "600ms"),
+    )
+    sender = command.wait_process("tg-sender")
+    receiver = command.wait_process("tg-receiver")
+    found = cores_of(sender) + cores_of(receiver)
+    done = command.finish(process)
+    assert done.code == 0
+    assert found == [set(ALLOWED)] * len(found)
+    assert done.result["environment"]["sender_core"] is None
+
+
+def siblings(folder: Path, listed: str) -> Callable[[str], Path]:
+    """Stands for Path: every core's list of siblings says `listed`."""
+    (folder / "list").write_text(listed)
+    return lambda _path: folder / "list"
+
+
+@pytest.mark.parametrize(
+    ("listed", "receiver"), [("0", 1), ("0-1", 2), ("0,2", 1), ("0-3", 1), ("what", 1)]
+)
+def test_apart_is_another_physical_core_where_there_is_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, listed: str, receiver: int
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1, 2, 3})
+    monkeypatch.setattr(placement_module, "Path", siblings(tmp_path, listed))
+    assert placement("apart") == Placement(0, receiver)
+
+
+def test_one_core_is_not_enough_to_be_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {3})
+    assert placement_module.default_placement() == "same"
+    assert placement("same") == Placement(3, 3)
+    with pytest.raises(UsageError, match="--pin apart needs two cores.*--pin same"):
+        placement("apart")
