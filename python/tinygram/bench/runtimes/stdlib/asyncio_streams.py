@@ -30,10 +30,16 @@ def _loop_factory(runtime: str) -> Callable[[], asyncio.AbstractEventLoop]:
 async def _run(sock: socket.socket, source: Source, way: Way) -> None:
     _, writer = await asyncio.open_connection(sock=sock)
     messages: asyncio.Queue[bytes | None] = asyncio.Queue(QUEUE_MESSAGES)
-    async with asyncio.TaskGroup() as tasks:
-        # When one fails, the other is cancelled and the failure raised.
-        tasks.create_task(_produce(AsyncSource(source), messages))
-        tasks.create_task(STRATEGIES[way.strategy.name](writer, QueuedBursts(messages), way))
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            # When one fails, the other is cancelled and the failure raised.
+            tasks.create_task(_produce(AsyncSource(source), messages))
+            tasks.create_task(STRATEGIES[way.strategy.name](writer, QueuedBursts(messages), way))
+    except* RuntimeError:
+        if not writer.is_closing():
+            raise
+        # What uvloop says of a write to a connection that was lost, as drain() says it.
+        raise ConnectionResetError("Connection lost") from None
     writer.close()
     await writer.wait_closed()
 
