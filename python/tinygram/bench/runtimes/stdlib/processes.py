@@ -31,7 +31,8 @@ def run(sock: socket.socket, source: Source, way: Way) -> None:
     child.start()
     child_holds.close()
     way.child_pids.append(child.pid or 0)
-    watch = threading.Thread(target=_fail_with, args=(child,), daemon=True)
+    has_given_up = threading.Event()
+    watch = threading.Thread(target=_fail_with, args=(child, has_given_up), daemon=True)
     watch.start()
     try:
         while (burst := source.next_burst()) is not None:
@@ -39,6 +40,8 @@ def run(sock: socket.socket, source: Source, way: Way) -> None:
                 messages.put(message)
         messages.put(END)
     except BaseException:
+        # What is raised is the reason, not that the child is ended with us.
+        has_given_up.set()
         # Nobody may be left to take what waits; the child is ended with this process.
         messages.cancel_join_thread()
         raise
@@ -61,8 +64,10 @@ def _send(
     holds.send_bytes(way.holds_ns.tobytes())
 
 
-def _fail_with(child: BaseProcess) -> None:
+def _fail_with(child: BaseProcess, has_given_up: threading.Event) -> None:
     child.join()
+    if has_given_up.is_set():
+        return
     status = child.exitcode or 0
     if status < 0:
         # Otherwise its own last words are the reason.
