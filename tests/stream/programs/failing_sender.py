@@ -1,0 +1,93 @@
+"""A runtime that sends on a connection, or from a source, that fails: `RUNTIME STRATEGY FAULT`."""
+
+from __future__ import annotations
+
+import ctypes
+import socket
+import sys
+from collections.abc import Callable, Sequence
+
+from tinygram._native import MessagePool
+from tinygram.bench import runtimes
+from tinygram.bench.source import Source
+from tinygram.bench.strategies import parse_strategy
+
+MANY = 5_000
+FEW = 3
+LARGE = 100_000
+"""Bytes of a message; the send buffer is full long before the queue is."""
+
+RESETS = (
+    "reset before the first of many messages",
+    "reset before the first of few messages",
+    "reset when the clock starts",
+)
+RESET_AT_THE_END = "reset after the last message was handed over"
+BREAKS = ("source breaks", "source breaks while the sender is blocked")
+
+
+class BrokenSourceError(Exception):
+    """What the broken source raises."""
+
+
+class FaultySource(Source):
+    """Calls `at_end` before it says that there is no more; breaks after `good_bursts`."""
+
+    at_end: Callable[[], None] | None = None
+    good_bursts: int | None = None
+
+    def next_burst(self, until_ns: int | None = None) -> Sequence[bytes] | None:
+        if self.good_bursts is not None:
+            if self.good_bursts == 0:
+                raise BrokenSourceError("the source broke")
+            self.good_bursts -= 1
+        burst = super().next_burst(until_ns)
+        if burst is None and self.at_end is not None:
+            self.at_end()
+        return burst
+
+
+def attempt(runtime: str, strategy: str, fault: str) -> None:
+    """Send; returns when the runtime says that all was handed over."""
+    way = runtimes.Way(runtime, parse_strategy(strategy), True)
+    count = FEW if "few" in fault or fault == RESET_AT_THE_END else MANY
+    size = LARGE if "blocked" in fault else 10
+    sock, peer = connection()
+    with sock, peer:
+
+        def at_start() -> None:
+            if fault == "reset when the clock starts":
+                reset(peer)
+
+        source = FaultySource(MessagePool(1, size, size), 1, count, None, lambda: True, at_start, 1)
+        if fault.startswith("reset before"):
+            reset(peer)
+        elif fault == RESET_AT_THE_END:
+            source.at_end = lambda: reset(peer)
+        elif fault in BREAKS:
+            source.good_bursts = 2
+        runtimes.runtime(runtime, "stdlib").load()(sock, source, way)
+
+
+def connection() -> tuple[socket.socket, socket.socket]:
+    """A sender's socket, and its peer, which reads nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        sock = socket.create_connection(server.getsockname())
+        return sock, server.accept()[0]
+
+
+def reset(peer: socket.socket) -> None:
+    """Reset the connection, whoever else has a descriptor of it (connect(2), AF_UNSPEC)."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.connect(peer.fileno(), bytes(16), 16) != 0:
+        raise OSError(ctypes.get_errno(), "the connection was not reset")
+
+
+def main() -> int:
+    """Fail as the runtime does."""
+    attempt(*sys.argv[1:])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

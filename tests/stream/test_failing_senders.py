@@ -1,0 +1,103 @@
+"""A connection or a source that fails ends the sending, in every runtime, and nothing hangs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from tests.stream.programs.failing_sender import (
+    BREAKS,
+    RESET_AT_THE_END,
+    RESETS,
+    BrokenSourceError,
+    attempt,
+)
+
+LONGEST_S = 10.0
+IN_PROCESS = ["loop", "threads", "asyncio", "uvloop"]
+HELD_TO_THE_END = "coalesce:10s"
+STRATEGIES = ["nodelay", "coalesce:10ms", HELD_TO_THE_END]
+ROOT = Path(__file__).parents[2]
+
+
+def failure_of(runtime: str, strategy: str, fault: str) -> BaseException | None:
+    """What the runtime raises; None where it says that all went well. A hang fails the test."""
+    if runtime == "uvloop":
+        pytest.importorskip("uvloop")
+    failures: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            attempt(runtime, strategy, fault)
+        except BaseException as failure:  # noqa: BLE001 - it is what the test is about
+            failures.append(failure)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(LONGEST_S)
+    assert not thread.is_alive(), f"{runtime} hangs"
+    failure = failures[0] if failures else None
+    while isinstance(failure, BaseExceptionGroup):
+        failure = failure.exceptions[0]
+    return failure
+
+
+def last_words_of_processes(strategy: str, fault: str) -> str:
+    """The last line on stderr of a process that must have failed."""
+    done = subprocess.run(
+        [
+            *(sys.executable, "-B", "-m", "tests.stream.programs.failing_sender"),
+            *("processes", strategy, fault),
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=LONGEST_S,
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr
+    return done.stderr.strip().splitlines()[-1]
+
+
+@pytest.mark.parametrize("fault", RESETS)
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("runtime", IN_PROCESS)
+def test_a_connection_that_was_reset_is_raised(runtime: str, strategy: str, fault: str) -> None:
+    assert isinstance(failure_of(runtime, strategy, fault), OSError)
+
+
+@pytest.mark.parametrize("runtime", IN_PROCESS)
+def test_a_reset_that_only_the_last_batch_meets_after_the_end_is_raised(runtime: str) -> None:
+    failure = failure_of(runtime, HELD_TO_THE_END, RESET_AT_THE_END)
+    assert isinstance(failure, OSError)
+
+
+@pytest.mark.parametrize("fault", BREAKS)
+@pytest.mark.parametrize("strategy", ["nodelay", "coalesce:10ms"])
+@pytest.mark.parametrize("runtime", IN_PROCESS)
+def test_a_source_that_breaks_in_the_middle_is_raised(
+    runtime: str, strategy: str, fault: str
+) -> None:
+    if runtime == "loop" and "blocked" in fault:
+        fault = "source breaks"  # A loop that is blocked asks no source.
+    assert isinstance(failure_of(runtime, strategy, fault), BrokenSourceError)
+
+
+@pytest.mark.parametrize("fault", [*RESETS, RESET_AT_THE_END])
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_reset_ends_the_sending_process_and_the_one_that_feeds_it(
+    strategy: str, fault: str
+) -> None:
+    if fault == RESET_AT_THE_END and strategy != HELD_TO_THE_END:
+        fault = RESETS[1]  # All may be sent before the end: then nothing meets the reset.
+    last_words = last_words_of_processes(strategy, fault)
+    assert last_words.startswith(("ConnectionResetError", "BrokenPipeError"))
+
+
+@pytest.mark.parametrize("fault", BREAKS)
+@pytest.mark.parametrize("strategy", ["nodelay", "coalesce:10ms"])
+def test_a_source_that_breaks_ends_the_sending_process_too(strategy: str, fault: str) -> None:
+    assert last_words_of_processes(strategy, fault).endswith("BrokenSourceError: the source broke")
