@@ -31,6 +31,7 @@ def flat_out_case(
         receive_buffer_bytes=256 << 10,
         receiver_command=receiver_command,
         congestion_control="cubic",
+        link="loopback",
         placement="apart",
         timeout_ns=60_000_000_000,
         rounds=1,

@@ -18,7 +18,8 @@ from tests.stream.kernel_trace import Trace, TracingError, Write, kernel_trace
 
 from tinygram import _native
 from tinygram.bench import runtimes
-from tinygram.bench.workloads.stream.sender import Order, warm_up_messages
+from tinygram.bench.workloads.stream.cases import warm_up_messages
+from tinygram.bench.workloads.stream.order import Order
 
 SEED = 5
 WAYS = [

@@ -17,7 +17,7 @@ Parameter = int | float | str | None
 
 
 class Value(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Base of every value in a result file."""
+    """Base of the frozen values that cross a boundary: result files, orders to processes."""
 
 
 class MessageBytes(Value, frozen=True):

@@ -78,7 +78,7 @@ class Source:
 
     def next_burst(self, until_ns: int | None = None) -> Sequence[bytes] | None:
         """The next messages to send, as `Bursts.next_burst`."""
-        while not self.is_ready():
+        while not self.start_when_settled():
             if until_ns is not None and time.monotonic_ns() >= until_ns:
                 return ()
             time.sleep(_SETTLE_STEP_S)
@@ -90,12 +90,12 @@ class Source:
     def wait_started(self) -> Pacer | None:
         """Block until the clock has started; for a sender that sent the warm-up by itself."""
         self._next = self._warm_up
-        while not self.is_ready():
+        while not self.start_when_settled():
             time.sleep(_SETTLE_STEP_S)
         return self.pacer
 
-    def is_ready(self) -> bool:
-        """Whether the next burst can be had: false while the warm-up is still arriving."""
+    def start_when_settled(self) -> bool:
+        """Start the clock once the whole warm-up has arrived; False while it has not."""
         if self.start_ns is not None or self._next < self._warm_up:
             return True
         now_ns = time.monotonic_ns()
@@ -150,7 +150,7 @@ class AsyncSource:
     async def next_burst(self) -> Sequence[bytes] | None:
         """The next messages to send; None at the end."""
         source = self._source
-        while not source.is_ready():
+        while not source.start_when_settled():
             await asyncio.sleep(_SETTLE_STEP_S)
         if source.pacer is None or source.start_ns is None:
             return source.next_burst()

@@ -33,12 +33,8 @@ class Strategy:
     @property
     def text(self) -> str:
         """The one way it is written everywhere: `nagle`, `coalesce:10us`."""
-        return self.name if self.hold_ns is None else f"{self.name}:{self.hold_ns_text}"
-
-    @property
-    def hold_ns_text(self) -> str:
-        """The hold with its unit; empty where nothing is held."""
-        return "" if self.hold_ns is None else format_duration_ns(self.hold_ns)
+        hold = "" if self.hold_ns is None else f":{format_duration_ns(self.hold_ns)}"
+        return self.name + hold
 
 
 def parse_strategy(text: str) -> Strategy:

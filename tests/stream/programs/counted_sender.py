@@ -13,6 +13,7 @@ from unittest import mock
 
 from tinygram import _native
 from tinygram.bench.workloads.stream import sender
+from tinygram.bench.workloads.stream.order import Order
 
 
 def main() -> int:
@@ -21,7 +22,7 @@ def main() -> int:
     send_buffer_bytes = int(sys.argv[1])
     told: dict[str, object] = {}
 
-    def connected(order: sender.Order) -> tuple[socket.socket, int]:
+    def connected(order: Order) -> tuple[socket.socket, int]:
         sock, connect_ns = connect(order)
         if send_buffer_bytes:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer_bytes)

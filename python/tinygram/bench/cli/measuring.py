@@ -27,6 +27,7 @@ def measure(
     run_case: Callable[[Case, int], Run],
     path: Path,
     *,
+    congestion_control: str,
     is_published: bool,
     is_quiet: bool,
 ) -> ExitCode:
@@ -37,18 +38,18 @@ def measure(
     """
     progress = Progress(len(plan.cases) * plan.rounds, quiet=is_quiet)
     with INTERRUPTS.handled():
-        found = _environment(plan)
+        found = _environment(plan, congestion_control)
         runs, is_interrupted = run_plan(plan, run_case, progress)
         with INTERRUPTS.held():
             result = _result(plan, found, runs)
             store.save(result, path)
-    failed = [run for run in runs if run.failure]
-    if is_quiet:
-        for run in failed:
-            print(f"tinygram: {run.case_id} failed: {run.failure}", file=sys.stderr)
-    else:
-        render(result, Console(highlight=False), is_published)
-        print(f"\nSaved: {path}")
+        failed = [run for run in runs if run.failure]
+        if is_quiet:
+            for run in failed:
+                print(f"tinygram: {run.case_id} failed: {run.failure}", file=sys.stderr)
+        else:
+            render(result, Console(highlight=False), is_published)
+            print(f"\nSaved: {path}")
     if is_interrupted:
         print("tinygram: interrupted; the finished runs are saved", file=sys.stderr)
         return ExitCode.INTERRUPTED
@@ -57,12 +58,11 @@ def measure(
     return ExitCode.OK
 
 
-def _environment(plan: Plan) -> dict[str, Any]:
+def _environment(plan: Plan, congestion_control: str) -> dict[str, Any]:
     """Read where the runs will be: a new network has settings of its own."""
-    case = plan.cases[0]
-    where = placement(case.placement)
+    where = placement(plan.cases[0].placement)
     with private_network() as network, network.entered():
-        found = environment(str(case.parameters["congestion_control"]))
+        found = environment(congestion_control)
     return found | {
         "network": "private" if network.is_private else "host",
         "sender_core": where.sender_cpu,

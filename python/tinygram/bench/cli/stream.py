@@ -74,13 +74,13 @@ def stream(
     """Send the same messages in every way, side by side; one sentence says which way won."""
     rates_per_s = [parse_rate(text) for text in rate or []]
     if rates_per_s:
-        _refuse(messages is not None, "--messages", "it is rate × duration; use --duration")
-        _refuse(published, "--published", "the published comparison ran flat out; leave it out")
+        _refuse(messages is not None, "--messages does not go with --rate: use --duration")
+        _refuse(published, "--published does not go with --rate: that comparison ran flat out")
     else:
-        remedy = "flat out has no schedule; add --rate, for example --rate 1000"
-        _refuse(arrival is not None, "--arrival", remedy)
-        _refuse(burst is not None, "--burst", remedy)
-        _refuse(duration is not None, "--duration", remedy)
+        remedy = "needs a schedule: add --rate, for example --rate 1000"
+        _refuse(arrival is not None, f"--arrival {remedy}")
+        _refuse(burst is not None, f"--burst {remedy}")
+        _refuse(duration is not None, f"--duration {remedy}")
     if messages is None:
         messages = _PUBLISHED_MESSAGES if published else _DEFAULT_MESSAGES
     if link != "loopback":
@@ -104,6 +104,7 @@ def stream(
         ),
         receiver_command=receiver_command,
         congestion_control=congestion_control,
+        link=link,
         placement=pin,
         timeout_ns=parse_duration_ns(timeout) + (duration_ns if rates_per_s else 0),
         rounds=_between("--rounds", rounds, 1, 10_000),
@@ -115,13 +116,19 @@ def stream(
     store.check_writable(path)
     plan = plan_stream(options)
     with stream_bench(seed) as bench:
-        return measure(plan, bench.run_case, path, is_published=published, is_quiet=quiet)
+        return measure(
+            plan,
+            bench.run_case,
+            path,
+            congestion_control=congestion_control,
+            is_published=published,
+            is_quiet=quiet,
+        )
 
 
-def _refuse(is_given: bool, option: str, remedy: str) -> None:
+def _refuse(is_given: bool, fault: str) -> None:
     if is_given:
-        other = "flat out" if "--rate" in remedy else "--rate"
-        raise UsageError(f"{option} does not go with {other}: {remedy}")
+        raise UsageError(fault)
 
 
 def _check_command(command: str | None) -> None:

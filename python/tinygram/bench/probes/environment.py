@@ -49,9 +49,7 @@ _READERS: dict[str, Reader] = {
     "architecture": lambda _: platform.machine(),
     "clocksource": lambda root: _text(root, _CLOCKSOURCE),
     "cpu_model": lambda root: _cpuinfo(root, "model name"),
-    "cpu_governor": lambda root: _text(
-        root, "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"
-    ),
+    "cpu_governor": lambda root: _text(root, _GOVERNOR),
     "is_virtual_machine": lambda root: "hypervisor" in _cpuinfo(root, "flags").split(),
     "cores": lambda _: os.cpu_count(),
     "allowed_cores": lambda _: sorted(os.sched_getaffinity(0)),

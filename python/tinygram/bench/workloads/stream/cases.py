@@ -10,7 +10,10 @@ from tinygram.bench import runtimes
 from tinygram.bench.errors import UsageError
 from tinygram.bench.result import Case, MessageBytes, Parameter, Plan, Unavailable
 from tinygram.bench.strategies import Strategy, parse_strategy
-from tinygram.bench.workloads.stream.sender import warm_up_messages
+
+WARM_UP_MESSAGES = 1024
+"""Fewer where they would exceed WARM_UP_BYTES."""
+WARM_UP_BYTES = 4 << 20
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,7 @@ class StreamOptions:
     receive_buffer_bytes: int
     receiver_command: str | None
     congestion_control: str
+    link: str
     placement: str
     timeout_ns: int
     rounds: int
@@ -56,6 +60,11 @@ def plan_stream(options: StreamOptions) -> Plan:
     return Plan(tuple(cases), options.rounds, options.seed, tuple(unavailable))
 
 
+def warm_up_messages(max_message_bytes: int) -> int:
+    """How many messages go ahead of the measured ones: 1 to 1,024."""
+    return max(1, min(WARM_UP_MESSAGES, WARM_UP_BYTES // max_message_bytes))
+
+
 def _case(
     options: StreamOptions,
     runtime: runtimes.Runtime,
@@ -79,13 +88,13 @@ def _case(
         load = f"{_shown(rate_per_s)}-per-s-{options.arrival}-burst-{options.burst}"
     sizes = f"{size.min}B" if size.min == size.max else f"{size.min}..{size.max}B"
     return Case(
-        case_id=f"stream/{runtime.name}/{runtime.implementation}/{strategy.text}/loopback"
+        case_id=f"stream/{runtime.name}/{runtime.implementation}/{strategy.text}/{options.link}"
         f"/{sizes}/{load}",
         workload="stream",
         runtime=runtime.name,
         implementation=runtime.implementation,
         strategy=strategy.text,
-        link="loopback",
+        link=options.link,
         message_bytes=size,
         rate_per_s=rate_per_s,
         arrival=None if rate_per_s is None else options.arrival,

@@ -19,7 +19,7 @@ from tinygram.bench.placement import placement
 from tinygram.bench.result import Case, Run
 from tinygram.bench.source import BURST_MESSAGES
 from tinygram.bench.workers import RunError, Worker, contents, wait_all
-from tinygram.bench.workloads.stream.sender import Order, Pace, Report
+from tinygram.bench.workloads.stream.order import Order, Pace, Report
 from tinygram.bench.workloads.stream.warnings import warnings_of
 
 _LISTEN_LIMIT_S = 20.0

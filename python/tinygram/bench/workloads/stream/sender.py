@@ -1,7 +1,7 @@
 """The sending process, `tg-sender`: connects, warms up, sends in one way, and reports.
 
-It reads an `Order` as JSON from stdin and writes a `Report` as JSON to stdout. Start-up, the
-message pool, connecting and the warm-up all come before the clock starts.
+It reads an `Order` as JSON from stdin and writes a `Report` as JSON to stdout (order.py). Start-up,
+the message pool, connecting and the warm-up all come before the clock starts.
 """
 
 from __future__ import annotations
@@ -17,59 +17,11 @@ import msgspec
 from tinygram import _native
 from tinygram.bench import runtimes
 from tinygram.bench.probes.usage import Mark, segments_since
-from tinygram.bench.result import Value
 from tinygram.bench.source import Source
 from tinygram.bench.strategies import parse_strategy
-
-WARM_UP_MESSAGES = 1024
-"""Fewer where they would exceed WARM_UP_BYTES."""
-WARM_UP_BYTES = 4 << 20
+from tinygram.bench.workloads.stream.order import Order, Pace, Report
 
 _DELIVERY_LIMIT_S = 10.0
-
-
-def warm_up_messages(max_message_bytes: int) -> int:
-    """How many messages go ahead of the measured ones: 1 to 1,024."""
-    return max(1, min(WARM_UP_MESSAGES, WARM_UP_BYTES // max_message_bytes))
-
-
-class Pace(Value, frozen=True):
-    """A schedule's parameters; both sides make the same schedule from them."""
-
-    rate_per_s: float
-    arrival: str
-    burst: int
-    duration_ns: int
-    seed: int
-
-
-class Order(Value, frozen=True):
-    """What a sending process is told."""
-
-    port: int
-    runtime: str
-    implementation: str
-    strategy: str
-    seed: int
-    min_bytes: int
-    max_bytes: int
-    messages: int
-    warm_up: int
-    pace: Pace | None
-    congestion_control: str
-    has_private_network: bool
-    parent_pid: int
-    cpu: int | None
-
-
-class Report(Value, frozen=True):
-    """What a sending process found: raw counters, times and histograms."""
-
-    local_port: int
-    start_ns: int
-    hand_overs_ns: list[int]
-    counters: dict[str, int | None]
-    histograms: dict[str, str]
 
 
 def main() -> int:

@@ -6,7 +6,7 @@ import asyncio
 import socket
 
 from tinygram.bench.runtimes import Way
-from tinygram.bench.runtimes.stdlib.streams.per_message import set_option
+from tinygram.bench.runtimes.stdlib.streams.options import set_option
 from tinygram.bench.source import AwaitableBursts
 
 

@@ -6,6 +6,7 @@ import asyncio
 import socket
 
 from tinygram.bench.runtimes import Way
+from tinygram.bench.runtimes.stdlib.streams.options import set_option
 from tinygram.bench.source import AwaitableBursts
 
 
@@ -19,14 +20,6 @@ async def send_with_nagle(writer: asyncio.StreamWriter, bursts: AwaitableBursts,
     """Strategy `nagle`. Event loops switch TCP_NODELAY on; this switches it off again."""
     set_option(writer, socket.TCP_NODELAY, 0)
     await _send_each(writer, bursts)
-
-
-def set_option(writer: asyncio.StreamWriter, option: int, value: int) -> None:
-    """Set a TCP option of the connection behind a writer. Raises ConnectionResetError."""
-    if writer.is_closing():
-        # As drain() says it; the socket is closed, gone or refused, each loop in its own way.
-        raise ConnectionResetError("Connection lost")
-    writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, option, value)
 
 
 async def _send_each(writer: asyncio.StreamWriter, bursts: AwaitableBursts) -> None:

@@ -7,7 +7,7 @@ import socket
 from time import monotonic_ns
 
 from tinygram.bench.runtimes import MAX_BATCH_BYTES, Way
-from tinygram.bench.runtimes.stdlib.streams.per_message import set_option
+from tinygram.bench.runtimes.stdlib.streams.options import set_option
 from tinygram.bench.source import AwaitableBursts
 
 

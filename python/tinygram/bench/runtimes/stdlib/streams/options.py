@@ -1,0 +1,11 @@
+"""Socket options of the connection behind a StreamWriter."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+
+
+def set_option(writer: asyncio.StreamWriter, option: int, value: int) -> None:
+    """Set a TCP option of the connection behind a writer."""
+    writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, option, value)

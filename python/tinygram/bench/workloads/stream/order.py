@@ -1,0 +1,44 @@
+"""What passes between the bench and a sending process."""
+
+from __future__ import annotations
+
+from tinygram.bench.result import Value
+
+
+class Pace(Value, frozen=True):
+    """A schedule's parameters; both sides make the same schedule from them."""
+
+    rate_per_s: float
+    arrival: str
+    burst: int
+    duration_ns: int
+    seed: int
+
+
+class Order(Value, frozen=True):
+    """What a sending process is told."""
+
+    port: int
+    runtime: str
+    implementation: str
+    strategy: str
+    seed: int
+    min_bytes: int
+    max_bytes: int
+    messages: int
+    warm_up: int
+    pace: Pace | None
+    congestion_control: str
+    has_private_network: bool
+    parent_pid: int
+    cpu: int | None
+
+
+class Report(Value, frozen=True):
+    """What a sending process found: raw counters, times and histograms."""
+
+    local_port: int
+    start_ns: int
+    hand_overs_ns: list[int]
+    counters: dict[str, int | None]
+    histograms: dict[str, str]
