@@ -73,9 +73,7 @@ def test_before_the_first_run_is_finished_nothing_is_claimed(
 
 
 def test_while_it_waits_for_a_receiver_that_never_listens(command: Command) -> None:
-    process = command.start(
-        *PLAN, "--receiver-command", program("broken_receiver", "never-listen")
-    )
+    process = command.start(*PLAN, "--receiver-command", program("broken_receiver", "never-listen"))
     wait_until(lambda: len(command.processes()) > 1, 10.0, "the receiver is started")
     process.send_signal(signal.SIGINT)
     done = command.finish(process)

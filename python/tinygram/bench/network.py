@@ -67,7 +67,7 @@ def check_congestion_control(name: str) -> None:
     """Raises UsageError unless the kernel gives a socket this congestion control."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         try:
-            probe.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name.encode())
+            probe.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, os.fsencode(name))
         except OSError as error:
             known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
             raise UsageError(

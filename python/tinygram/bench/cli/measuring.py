@@ -74,10 +74,15 @@ def _result(plan: Plan, found: dict[str, Any], runs: tuple[Run, ...]) -> Result:
     summaries = summarise(plan, runs)
     return Result(
         schema_version=SCHEMA_VERSION,
-        command=("tinygram", *sys.argv[1:]),
+        command=("tinygram", *(_as_text(argument) for argument in sys.argv[1:])),
         environment=found,
         plan=plan,
         runs=runs,
         summaries=summaries,
         verdicts=compare(plan, summaries, runs),
     )
+
+
+def _as_text(argument: str) -> str:
+    """Bytes that are no UTF-8 cannot be in a JSON file."""
+    return argument.encode(errors="surrogateescape").decode(errors="replace")

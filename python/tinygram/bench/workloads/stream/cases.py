@@ -116,7 +116,7 @@ def _scheduled_messages(options: StreamOptions, rate_per_s: float) -> int:
         return _native.scheduled_messages(
             rate_per_s, options.arrival, options.burst, options.duration_ns, options.seed
         )
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise UsageError(
             f"--rate {rate_per_s:g} does not go with --duration and --burst: {error}"
         ) from error
