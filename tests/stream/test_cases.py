@@ -29,6 +29,7 @@ def planned(*only: str, **changes: Any) -> Plan:
         "receive_buffer_bytes": 1 << 18,
         "receiver_command": None,
         "congestion_control": "cubic",
+        "link": "loopback",
         "placement": "none",
         "timeout_ns": 1_000_000_000,
         "rounds": 3,
