@@ -70,7 +70,7 @@ class StreamBench:
             report = msgspec.json.decode(sender.output, type=Report)
             received = _received(receiver.output)
             notes = contents(notes_fd)
-            counters = report.counters | received
+            counters = received | report.counters
             return _assemble(case, round, order, report, counters, notes)
 
     def _receiver_command(self, case: Case, notes_fd: int) -> list[str]:

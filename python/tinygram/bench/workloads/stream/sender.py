@@ -11,6 +11,7 @@ import os
 import socket
 import sys
 import time
+from array import array
 
 import msgspec
 
@@ -64,13 +65,17 @@ def _send(order: Order) -> Report:
         is_written = counts is None or counts[1] >= warm_up_bytes
         return is_written and _is_delivered(probe)
 
+    def on_start() -> None:
+        way.holds_ns = array("Q")
+        marks.append(Mark.now(probe, way.child_pids, order.has_private_network))
+
     source = Source(
         pool,
         order.warm_up,
         order.messages,
         _pacer(order.pace),
         has_arrived,
-        lambda: marks.append(Mark.now(probe, way.child_pids, order.has_private_network)),
+        on_start,
         way.strategy.hold_ns or 0,
     )
     gc.collect()
