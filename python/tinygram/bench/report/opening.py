@@ -17,11 +17,9 @@ def opening_of(result: Result) -> tuple[str, ...]:
     done = (
         "" if len(result.runs) == asked else f", stopped after {len(result.runs)} of {asked} runs"
     )
+    cases = "1 case" if len(plan.cases) == 1 else f"{len(plan.cases)} cases"
     rounds = "1 round" if plan.rounds == 1 else f"{plan.rounds} rounds"
-    run = (
-        f"{' '.join(result.command)}: {len(plan.cases)} cases, {rounds} in random order (seed "
-        f"{plan.seed}){done}."
-    )
+    run = f"{' '.join(result.command)}: {cases}, {rounds} in random order (seed {plan.seed}){done}."
     return run, _how_to_read(result), CPU
 
 

@@ -20,9 +20,7 @@ def warnings_of(
     if counters["writes"] is None:
         warnings.append(Warning("writes_not_counted", "the write-counting library did not load"))
     if counters["retransmits"]:
-        warnings.append(
-            Warning("retransmits", f"{counters['retransmits']} segments were sent again")
-        )
+        warnings.append(Warning("retransmits", f"segments sent again: {counters['retransmits']}"))
     if not has_private_network:
         warnings.append(
             Warning(
