@@ -99,7 +99,8 @@ def pretend(stream: Stream) -> int:
 
 def hang(options: Options) -> int:
     stream = Stream(options)
-    stream.read_half()
+    # Else the kernel might take all that is missing, and the sender would be done.
+    stream.connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     signal.pause()
     return pretend(stream)
 
