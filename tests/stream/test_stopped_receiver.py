@@ -2,7 +2,8 @@
 
 A tool that only times the messages it managed to send in time (coordinated omission) shows nothing
 of it: of 5,000 messages in 5 s, the 500 that were due during the stop waited up to 500 ms, so that
-the slowest hundredth begins at 450 ms.
+the slowest hundredth begins at 450 ms. A busy machine ends a stop late; what counts is for how long
+the receiver took nothing, which the first message of the stop shows.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pytest
 from tests.stream.command import Command, Done
@@ -28,52 +30,65 @@ DEFAULT_WAYS = [
 ]
 
 
+@dataclass(frozen=True)
+class Stopped:
+    """What the command left, and how long the receiver of each of its runs was stopped."""
+
+    done: Done
+    stops_ns: list[int]
+
+
 @pytest.fixture(scope="module")
-def stopped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Done]:
+def stopped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stopped]:
     command = Command(tmp_path_factory.mktemp("stopped"))
     process = command.start("--rate", 1_000, "--duration", "5s", "--rounds", 1)
-    stops = stop_every_receiver(command, process)
+    stops_ns = stop_every_receiver(command, process)
     done = command.finish(process, longest_s=10.0)
-    assert stops == len(done.runs)
-    yield done
+    assert len(stops_ns) == len(done.runs)
+    yield Stopped(done, stops_ns)
     command.end()
 
 
-def stop_every_receiver(command: Command, process: subprocess.Popen[str]) -> int:
-    """Stop each receiver once, two seconds after its sender appeared; how many were stopped."""
+def stop_every_receiver(command: Command, process: subprocess.Popen[str]) -> list[int]:
+    """Stop each receiver once, two seconds after its sender appeared; how long each stop was."""
     known: set[int] = set()
-    stops = 0
+    stops_ns: list[int] = []
     while process.poll() is None:
         found = {pid: name for pid, name in command.processes().items() if pid not in known}
         if "tg-sender" in found.values():
             appeared_s = time.monotonic()
             [receiver] = [pid for pid, name in found.items() if name == "tg-receiver"]
             sleep_until(appeared_s + AFTER_S)
+            start_ns = time.monotonic_ns()
             os.kill(receiver, signal.SIGSTOP)
             sleep_until(time.monotonic() + STOP_S)
             os.kill(receiver, signal.SIGCONT)
-            stops += 1
+            stops_ns.append(time.monotonic_ns() - start_ns)
             known |= set(command.processes())
         time.sleep(0.1)
-    return stops
+    return stops_ns
 
 
 def sleep_until(at_s: float) -> None:
     time.sleep(max(0.0, at_s - time.monotonic()))
 
 
-def test_every_default_way_was_measured(stopped: Done) -> None:
-    assert stopped.code == 0
-    assert len(stopped.runs) == len(DEFAULT_WAYS) == 11
+def test_every_default_way_was_measured(stopped: Stopped) -> None:
+    assert stopped.done.code == 0
+    assert len(stopped.done.runs) == len(DEFAULT_WAYS) == 11
 
 
 @pytest.mark.parametrize("way", DEFAULT_WAYS)
-def test_the_slowest_hundredth_waited_450_ms(stopped: Done, way: str) -> None:
-    [run] = [run for run in stopped.runs if run["case_id"].startswith(f"stream/{way}/")]
-    assert run["failure"] is None
-    latency = Histogram.from_base64(run["histograms"]["latency_ns"])
+def test_the_slowest_hundredth_waited_all_but_50_ms_of_it(stopped: Stopped, way: str) -> None:
+    runs = stopped.done.runs
+    [at] = [at for at, run in enumerate(runs) if run["case_id"].startswith(f"stream/{way}/")]
+    assert runs[at]["failure"] is None
+    latency = Histogram.from_base64(runs[at]["histograms"]["latency_ns"])
     assert latency.count == 5_000
-    assert 440e6 <= latency.percentile_ns(99) <= 460e6
-    assert 495e6 <= latency.max_ns <= 520e6
+    stop_ms = stopped.stops_ns[at] / 1e6
+    felt_ms = latency.max_ns / 1e6
+    assert stop_ms >= STOP_S * 1e3
+    assert -5 <= felt_ms - stop_ms <= 100
+    assert abs(latency.percentile_ns(99) / 1e6 - (felt_ms - 50)) <= 10
     # Before and after the stop nothing waited so.
     assert latency.percentile_ns(50) < 50e6
