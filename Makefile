@@ -99,10 +99,10 @@ $(STAMPS)/maturin: constraints.txt $(STAMPS)/venv
 
 $(STAMPS)/bench: $(STAMPS)/maturin pyproject.toml $(RUST_SOURCES)
 	@echo "building tinygram into .venv (release; the first time takes a minute or two)"
-	@$(DEVELOP) bench,uvloop
+	@$(DEVELOP) bench,uvloop,aiofastnet
 	@touch $@
 
 $(STAMPS)/dev: $(STAMPS)/bench
 	@echo "installing what the tests need into .venv"
-	@$(DEVELOP) bench,uvloop,dev
+	@$(DEVELOP) bench,uvloop,aiofastnet,dev
 	@touch $@

@@ -46,11 +46,21 @@ def ways(plan: Plan) -> list[str]:
 
 def test_by_default_the_nine_published_ways_and_the_two_limits() -> None:
     assert ways(planned()) == NINE + LIMITS
+    by_default = [
+        f"{runtime.name}/{strategy.text}" for runtime, strategy in runtimes.default_ways()
+    ]
+    assert ways(planned()) == by_default
 
 
 def test_all_is_every_way_that_makes_sense() -> None:
-    every = [f"{runtime.name}/{strategy.text}" for runtime, strategy in runtimes.all_ways()]
-    assert ways(planned(has_all=True)) == every
+    every = [
+        (runtime.name, runtime.implementation, strategy.text)
+        for runtime, strategy in runtimes.all_ways()
+    ]
+    planned_ways = [
+        (case.runtime, case.implementation, case.strategy) for case in planned(has_all=True).cases
+    ]
+    assert planned_ways == every
     assert len(every) == len(set(every)) > 11
 
 
@@ -66,7 +76,13 @@ def test_all_is_every_way_that_makes_sense() -> None:
         (["runtime=processes"], [f"processes/{strategy}" for strategy in PUBLISHED]),
         (["strategy=cork,runtime=processes"], ["processes/cork"]),
         (["strategy=timer:5ms"], ["asyncio/timer:5ms"]),
-        (["strategy=tick"], ["native/tick"]),
+        (["strategy=tick"], ["asyncio/tick", "native/tick"]),
+        (["runtime=asyncio"], NINE[6:]),
+        (["runtime=uvloop"], [f"uvloop/{strategy}" for strategy in PUBLISHED]),
+        (["runtime=uvloop,strategy=tick"], ["uvloop/tick"]),
+        (["implementation=stdlib"], NINE),
+        (["implementation=aiofastnet"], ["asyncio/nodelay", "uvloop/nodelay"]),
+        (["implementation=aiofastnet,runtime=uvloop"], ["uvloop/nodelay"]),
     ],
 )
 def test_only_filters(only: list[str], expected: list[str]) -> None:

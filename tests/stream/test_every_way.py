@@ -19,7 +19,10 @@ MESSAGES = 3_000
 SCHEDULED_MESSAGES = 600
 FLAT_OUT = ("--messages", MESSAGES)
 PACED = ("--rate", 2_000, "--duration", "300ms")
-WAYS = [f"{runtime.name}/{strategy.text}" for runtime, strategy in runtimes.all_ways()]
+WAYS = [
+    f"{runtime.name}/{runtime.implementation}/{strategy.text}"
+    for runtime, strategy in runtimes.all_ways()
+]
 GATHERING = ("coalesce", "timer", "tick")
 
 
@@ -41,13 +44,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory, *load: object) -> Done:
 
 
 def run_of(done: Done, way: str) -> Any:
-    runtime, strategy = way.split("/")
-    cases = [
-        case["case_id"]
-        for case in done.result["plan"]["cases"]
-        if (case["runtime"], case["strategy"]) == (runtime, strategy)
-    ]
-    found = [run for run in done.runs if run["case_id"] in cases]
+    found = [run for run in done.runs if run["case_id"].startswith(f"stream/{way}/")]
     assert len(found) == 1
     return found[0]
 
@@ -71,7 +68,7 @@ def check_counters(run: Any, way: str, messages: int) -> None:
     assert counters["run_time_ns"] > 0
     assert counters["reads"] > 0
     assert counters["receive_buffer_bytes"] > 0
-    strategy = way.split("/")[1].split(":")[0]
+    strategy = way.split("/")[2].split(":")[0]
     if strategy in GATHERING:
         assert 0 < counters["writes"] <= messages
     elif counters["would_block"] == 0:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -20,13 +21,19 @@ LONGEST_S = 10.0
 IN_PROCESS = ["loop", "threads", "asyncio", "uvloop"]
 HELD_TO_THE_END = "coalesce:10s"
 STRATEGIES = ["nodelay", "coalesce:10ms", HELD_TO_THE_END]
+WITHOUT_A_QUEUE = [
+    ("asyncio", "tick"),
+    ("uvloop", "tick"),
+    ("asyncio/aiofastnet", "nodelay"),
+    ("uvloop/aiofastnet", "nodelay"),
+]
 ROOT = Path(__file__).parents[2]
 
 
 def failure_of(runtime: str, strategy: str, fault: str) -> BaseException | None:
     """What the runtime raises; None where it says that all went well. A hang fails the test."""
-    if runtime == "uvloop":
-        pytest.importorskip("uvloop")
+    for package in {"uvloop", "aiofastnet"}.intersection(runtime.split("/")):
+        pytest.importorskip(package)
     failures: list[BaseException] = []
 
     def run() -> None:
@@ -63,8 +70,9 @@ def last_words_of_processes(strategy: str, fault: str) -> str:
 
 
 @pytest.mark.parametrize("fault", RESETS)
-@pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize("runtime", IN_PROCESS)
+@pytest.mark.parametrize(
+    ("runtime", "strategy"), [*product(IN_PROCESS, STRATEGIES), *WITHOUT_A_QUEUE]
+)
 def test_a_connection_that_was_reset_is_raised(runtime: str, strategy: str, fault: str) -> None:
     assert isinstance(failure_of(runtime, strategy, fault), OSError)
 
@@ -76,13 +84,14 @@ def test_a_reset_that_only_the_last_batch_meets_after_the_end_is_raised(runtime:
 
 
 @pytest.mark.parametrize("fault", BREAKS)
-@pytest.mark.parametrize("strategy", ["nodelay", "coalesce:10ms"])
-@pytest.mark.parametrize("runtime", IN_PROCESS)
+@pytest.mark.parametrize(
+    ("runtime", "strategy"), [*product(IN_PROCESS, STRATEGIES[:2]), *WITHOUT_A_QUEUE]
+)
 def test_a_source_that_breaks_in_the_middle_is_raised(
     runtime: str, strategy: str, fault: str
 ) -> None:
-    if runtime == "loop" and "blocked" in fault:
-        fault = "source breaks"  # A loop that is blocked asks no source.
+    if (runtime == "loop" or (runtime, strategy) in WITHOUT_A_QUEUE) and "blocked" in fault:
+        fault = "source breaks"  # Who is blocked without a queue asks no source.
     assert isinstance(failure_of(runtime, strategy, fault), BrokenSourceError)
 
 
@@ -98,6 +107,6 @@ def test_a_reset_ends_the_sending_process_and_the_one_that_feeds_it(
 
 
 @pytest.mark.parametrize("fault", BREAKS)
-@pytest.mark.parametrize("strategy", ["nodelay", "coalesce:10ms"])
+@pytest.mark.parametrize("strategy", STRATEGIES[:2])
 def test_a_source_that_breaks_ends_the_sending_process_too(strategy: str, fault: str) -> None:
     assert last_words_of_processes(strategy, fault).endswith("BrokenSourceError: the source broke")

@@ -23,7 +23,7 @@ HOLDING = ("coalesce", "timer")
 WAYS = [
     (runtime.name, strategy.name)
     for runtime, strategy in runtimes.all_ways()
-    if strategy.name in HOLDING
+    if strategy.name in HOLDING and runtime.implementation == "stdlib"
 ]
 
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from tinygram._native import MessagePool, Pacer, scheduled_messages
 from tinygram.bench import source as source_module
+from tinygram.bench.runtimes.event_loops import loop_factory
 from tinygram.bench.runtimes.stdlib import asyncio_streams, queued
 from tinygram.bench.source import AsyncSource, Source
 
@@ -76,7 +77,7 @@ def schedule(rate_per_s: float, burst: int, duration_ns: int) -> tuple[Pacer, in
 def on_loop(loop: str, run: Callable[[], Coroutine[Any, Any, None]]) -> None:
     if loop == "uvloop":
         pytest.importorskip("uvloop")
-    with asyncio.Runner(loop_factory=asyncio_streams._loop_factory(loop)) as runner:
+    with asyncio.Runner(loop_factory=loop_factory(loop)) as runner:
         runner.run(run())
 
 

@@ -25,8 +25,7 @@ AFTER_S = 2.0
 STOP_S = 0.5
 DEFAULT_WAYS = [
     f"{runtime.name}/{runtime.implementation}/{strategy.text}"
-    for runtime, strategy in runtimes.all_ways()
-    if runtime.is_default and strategy.text in runtimes.DEFAULT_STRATEGIES
+    for runtime, strategy in runtimes.default_ways()
 ]
 
 

@@ -21,7 +21,7 @@ RUNTIMES = "asyncio, loop, native, processes, threads, uvloop"
 WRONG: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
     (("--only", "strategy=nagel"), ("'nagel'", STRATEGIES)),
     (("--only", "runtime=twisted"), ("'twisted'", RUNTIMES)),
-    (("--only", "implementation=rust"), ("'rust'", "stdlib, tinygram")),
+    (("--only", "implementation=rust"), ("'rust'", "aiofastnet, stdlib, tinygram")),
     (("--only", "colour=blue"), ("'colour=blue'", "runtime, implementation, strategy")),
     (("--only", "runtime"), ("'runtime'", "KEY=VALUE", "--only runtime=asyncio,strategy=nagle")),
     (("--only", ""), ("''", "KEY=VALUE")),

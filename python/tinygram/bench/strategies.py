@@ -15,7 +15,7 @@ PLAIN = {
     "nodelay": "TCP_NODELAY on, a write per message",
     "cork": "TCP_CORK around each burst; flat out, from the first message to the last of all",
     "more": "MSG_MORE on all but a burst's last message",
-    "tick": "one write for everything that one wake-up brought, up to 64 KiB",
+    "tick": "one write for everything that one wake-up brought; by others than hand up to 64 KiB",
 }
 HOLDING = {
     "coalesce": "TCP_NODELAY on, hold until that time has passed or 64 KiB have gathered",

@@ -1,4 +1,7 @@
-"""A runtime that sends on a connection, or from a source, that fails: `RUNTIME STRATEGY FAULT`."""
+"""A runtime that sends on a connection, or from a source, that fails: `RUNTIME STRATEGY FAULT`.
+
+The runtime is by hand, unless another implementation is named behind it: `asyncio/aiofastnet`.
+"""
 
 from __future__ import annotations
 
@@ -49,6 +52,7 @@ class FaultySource(Source):
 
 def attempt(runtime: str, strategy: str, fault: str) -> None:
     """Send; returns when the runtime says that all was handed over."""
+    runtime, _, implementation = runtime.partition("/")
     way = runtimes.Way(runtime, parse_strategy(strategy), True)
     count = FEW if "few" in fault or fault == RESET_AT_THE_END else MANY
     size = LARGE if "blocked" in fault else 10
@@ -66,7 +70,8 @@ def attempt(runtime: str, strategy: str, fault: str) -> None:
             source.at_end = lambda: reset(peer)
         elif fault in BREAKS:
             source.good_bursts = 2
-        runtimes.runtime(runtime, "stdlib").load()(sock, source, way)
+        known = runtimes.runtime(runtime, implementation or "stdlib", way.strategy)
+        known.load()(sock, source, way)
 
 
 def connection() -> tuple[socket.socket, socket.socket]:

@@ -11,7 +11,7 @@ import socket
 from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Literal, cast
 
 from tinygram.bench.source import Source
 from tinygram.bench.strategies import Strategy, parse_strategy
@@ -38,14 +38,20 @@ Send = Callable[[socket.socket, Source, Way], None]
 
 @dataclass(frozen=True)
 class Runtime:
-    """A runtime in one implementation; `requires` is a package that it cannot do without."""
+    """A runtime in one implementation, as one module sends in it.
+
+    `defaults`: the strategies that run unless others are asked for. `runs_when`: whether the whole
+    entry waits until its runtime or its implementation is asked for by name. `requires`: packages
+    that it cannot do without.
+    """
 
     name: str
     implementation: str
     module: str
     strategies: tuple[str, ...]
-    is_default: bool = True
-    requires: str | None = None
+    defaults: tuple[str, ...]
+    runs_when: Literal["always", "runtime", "implementation"] = "always"
+    requires: tuple[str, ...] = ()
 
     def load(self) -> Send:
         """Import what sends: `run(sock, source, way)` returns when every byte was handed over."""
@@ -54,9 +60,10 @@ class Runtime:
 
     def missing(self) -> str | None:
         """Why it cannot run here; None when it can."""
-        if self.requires is None or importlib.util.find_spec(self.requires):
-            return None
-        return f"{self.requires} is not installed: pip install 'tinygram[{self.requires}]'"
+        for package in self.requires:
+            if not importlib.util.find_spec(package):
+                return f"{package} is not installed: pip install 'tinygram[{package}]'"
+        return None
 
     def supports(self, strategy: Strategy) -> bool:
         """Whether the strategy makes sense here, whatever its duration."""
@@ -64,35 +71,42 @@ class Runtime:
 
 
 _PUBLISHED = ("nagle", "nodelay", "coalesce:10us")
+_BLOCKING = (*_PUBLISHED, "cork", "more")
+_QUEUED = (*_PUBLISHED, "cork", "timer:10us")
+_BY_HAND = "stdlib.asyncio_streams"
+_UVLOOP = ("uvloop",)
 
 RUNTIMES = (
-    Runtime("loop", "stdlib", "stdlib.loop", (*_PUBLISHED, "cork", "more")),
-    Runtime("threads", "stdlib", "stdlib.threads", (*_PUBLISHED, "cork", "more")),
-    Runtime("asyncio", "stdlib", "stdlib.asyncio_streams", (*_PUBLISHED, "cork", "timer:10us")),
+    Runtime("loop", "stdlib", "stdlib.loop", _BLOCKING, _PUBLISHED),
+    Runtime("threads", "stdlib", "stdlib.threads", _BLOCKING, _PUBLISHED),
+    Runtime("asyncio", "stdlib", _BY_HAND, _QUEUED, _PUBLISHED),
+    Runtime("asyncio", "stdlib", "stdlib.asyncio_tick", ("tick",), ()),
     Runtime(
-        "uvloop",
-        "stdlib",
-        "stdlib.asyncio_streams",
-        (*_PUBLISHED, "cork", "timer:10us"),
-        is_default=False,
-        requires="uvloop",
+        *("asyncio", "aiofastnet", "aiofastnet", ("nodelay",), ("nodelay",)),
+        runs_when="implementation",
+        requires=("aiofastnet",),
     ),
+    Runtime("uvloop", "stdlib", _BY_HAND, _QUEUED, _PUBLISHED, "runtime", _UVLOOP),
+    Runtime("uvloop", "stdlib", "stdlib.asyncio_tick", ("tick",), (), "runtime", _UVLOOP),
     Runtime(
-        "processes", "stdlib", "stdlib.processes", (*_PUBLISHED, "cork", "more"), is_default=False
+        *("uvloop", "aiofastnet", "aiofastnet", ("nodelay",), ("nodelay",)),
+        runs_when="implementation",
+        requires=("uvloop", "aiofastnet"),
     ),
-    Runtime("native", "tinygram", "native", ("nodelay", "tick")),
+    Runtime("processes", "stdlib", "stdlib.processes", _BLOCKING, _PUBLISHED, "runtime"),
+    Runtime("native", "tinygram", "native", ("nodelay", "tick"), ("nodelay", "tick")),
 )
-
-DEFAULT_STRATEGIES = (*_PUBLISHED, "tick")
-"""What runs unless told otherwise: the nine published ways and the native limits."""
+"""In the order of the tables."""
 
 
-def runtime(name: str, implementation: str) -> Runtime:
-    """The runtime of that name. Raises LookupError."""
+def runtime(name: str, implementation: str, strategy: Strategy) -> Runtime:
+    """What sends in that way. Raises LookupError."""
     for known in RUNTIMES:
-        if (known.name, known.implementation) == (name, implementation):
+        if (known.name, known.implementation) == (name, implementation) and known.supports(
+            strategy
+        ):
             return known
-    raise LookupError(f"no runtime {name} by {implementation}")
+    raise LookupError(f"no {strategy.text} on {name} by {implementation}")
 
 
 def all_ways() -> Iterator[tuple[Runtime, Strategy]]:
@@ -100,3 +114,11 @@ def all_ways() -> Iterator[tuple[Runtime, Strategy]]:
     for known in RUNTIMES:
         for text in known.strategies:
             yield known, parse_strategy(text)
+
+
+def default_ways() -> Iterator[tuple[Runtime, Strategy]]:
+    """What runs unless told otherwise: the nine published ways and the native limits."""
+    for known in RUNTIMES:
+        if known.runs_when == "always":
+            for text in known.defaults:
+                yield known, parse_strategy(text)

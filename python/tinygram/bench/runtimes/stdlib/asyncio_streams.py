@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from time import monotonic_ns
 
 from tinygram.bench.runtimes import Way
+from tinygram.bench.runtimes.event_loops import loop_factory
 from tinygram.bench.runtimes.stdlib.queued import END, QUEUE_MESSAGES
 from tinygram.bench.runtimes.stdlib.streams import STRATEGIES
 from tinygram.bench.source import BURST_MESSAGES, AsyncSource, Source
@@ -15,16 +16,8 @@ from tinygram.bench.source import BURST_MESSAGES, AsyncSource, Source
 
 def run(sock: socket.socket, source: Source, way: Way) -> None:
     """Send everything on a new event loop."""
-    with asyncio.Runner(loop_factory=_loop_factory(way.runtime)) as runner:
+    with asyncio.Runner(loop_factory=loop_factory(way.runtime)) as runner:
         runner.run(_run(sock, source, way))
-
-
-def _loop_factory(runtime: str) -> Callable[[], asyncio.AbstractEventLoop]:
-    if runtime == "uvloop":
-        import uvloop
-
-        return uvloop.new_event_loop
-    return asyncio.SelectorEventLoop
 
 
 async def _run(sock: socket.socket, source: Source, way: Way) -> None:

@@ -126,27 +126,36 @@ def _ways(has_all: bool, only: Iterable[str]) -> list[tuple[runtimes.Runtime, St
     """What `--all` and `--only` leave: what is named runs even where it is no default."""
     named = _parse_only(only)
     strategies = list(dict.fromkeys(parse_strategy(text) for text in named["strategy"]))
+    matching = [
+        known
+        for known in runtimes.RUNTIMES
+        if known.name in (named["runtime"] or [known.name])
+        and known.implementation in (named["implementation"] or [known.implementation])
+    ]
+    asked = [
+        known
+        for known in matching
+        if has_all or known.runs_when == "always" or named[known.runs_when]
+    ]
     ways = []
-    for runtime in runtimes.RUNTIMES:
-        if named["runtime"]:
-            is_wanted = runtime.name in named["runtime"]
-        else:
-            is_wanted = has_all or runtime.is_default
-        if named["implementation"] and runtime.implementation not in named["implementation"]:
-            is_wanted = False
-        if not is_wanted:
-            continue
-        defaults = [
-            parse_strategy(text)
-            for text in runtime.strategies
-            if has_all or text in runtimes.DEFAULT_STRATEGIES
-        ]
-        ways += [(runtime, s) for s in strategies or defaults if runtime.supports(s)]
+    # A strategy that nobody has by hand is asked for where it is.
+    for candidates in (asked, matching):
+        for known in candidates:
+            defaults = map(parse_strategy, known.strategies if has_all else known.defaults)
+            ways += [(known, s) for s in strategies or defaults if known.supports(s)]
+        if ways:
+            break
     if not ways:
         wanted = ", ".join(f"{key}={value}" for key, values in named.items() for value in values)
-        known = "; ".join(f"{r.name}: {', '.join(r.strategies)}" for r in runtimes.RUNTIMES)
-        raise UsageError(f"no way is {wanted}: there are {known}")
+        names = dict.fromkeys(known.name for known in runtimes.RUNTIMES)
+        there = "; ".join(f"{name}: {', '.join(_strategies_on(name))}" for name in names)
+        raise UsageError(f"no way is {wanted}: there are {there}")
     return ways
+
+
+def _strategies_on(runtime: str) -> Iterable[str]:
+    known = (known for known in runtimes.RUNTIMES if known.name == runtime)
+    return dict.fromkeys(text for each in known for text in each.strategies)
 
 
 def _parse_only(only: Iterable[str]) -> dict[str, list[str]]:

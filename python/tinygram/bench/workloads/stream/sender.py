@@ -51,7 +51,7 @@ def _described(failure: Exception) -> str:
 
 def _send(order: Order) -> Report:
     way = runtimes.Way(order.runtime, parse_strategy(order.strategy), order.pace is None)
-    run = runtimes.runtime(order.runtime, order.implementation).load()
+    run = runtimes.runtime(order.runtime, order.implementation, way.strategy).load()
     sock, connect_ns = _connect(order)
     # A second descriptor, because a runtime may close its own before we have looked.
     probe = sock.dup()
