@@ -3,19 +3,28 @@
 Times are CLOCK_MONOTONIC in nanoseconds. Calls that may block or run long release the GIL.
 """
 
-from typing import final
+from collections.abc import Callable
+from typing import Self, TypeAlias, final
+
+from _typeshed import ReadableBuffer
+from typing_extensions import disjoint_base
 
 __all__ = [
+    "Batch",
     "Histogram",
+    "Knobs",
     "MessagePool",
+    "Outbox",
     "Pacer",
     "Receiver",
     "StreamCheck",
+    "Ticker",
     "__version__",
     "count_writes_library",
     "create_network_namespace",
     "die_with_parent",
     "enter_network_namespace",
+    "forget_after_fork",
     "match_flat_out",
     "match_paced",
     "read_notes",
@@ -30,6 +39,145 @@ __all__ = [
 ]
 
 __version__: str
+
+_StatsParts: TypeAlias = tuple[int, int, int, int, list[tuple[str, int]], Histogram]
+
+@final
+class Knobs:
+    """A strategy and its bounds, checked; ValueError names what is outside its range."""
+
+    def __new__(
+        cls,
+        strategy: str,
+        hold_ns: int | None,
+        max_bytes: int,
+        max_hold_ns: int | None = None,
+        max_buffered_bytes: int | None = None,
+    ) -> Knobs: ...
+
+@disjoint_base
+class Batch:
+    """Sends or holds messages for the connected blocking socket `fd`, one thread at a time.
+
+    `timeout_s` bounds each write; None: no bound.
+    """
+
+    def __new__(cls, fd: int, knobs: Knobs, timeout_s: float | None = None) -> Self: ...
+    def send(self, data: ReadableBuffer) -> None:
+        """Send the message, or hold it; it may be changed afterwards.
+
+        Raises TypeError when it is not bytes-like, BufferError when it is larger than
+        `max_buffered_bytes`, TimeoutError when the timeout ends first, OSError as the kernel says
+        it. After an error the unwritten rest is still held, and `flush` tries again.
+        """
+
+    def poll(self) -> None:
+        """Write what is held if it is time. Raises as `send`."""
+
+    def flush(self) -> None:
+        """Write what is held. Raises as `send`."""
+
+    @property
+    def deadline_ns(self) -> int | None:
+        """When to call `poll` at the latest, CLOCK_MONOTONIC; None: nothing is held."""
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes that are held."""
+
+    def stats_parts(self) -> _StatsParts:
+        """messages, writes, bytes, overruns, flushes by reason, holds."""
+
+@final
+class Ticker:
+    """The connections of one event loop that hold something, and what ends their holds."""
+
+    def __new__(cls) -> Ticker: ...
+    def schedule_with(self, schedule: Callable[[], object]) -> None:
+        """Have `schedule()` called whenever a `tick()` is wanted in the loop's next iteration."""
+
+    @property
+    def is_armed(self) -> bool:
+        """Whether a tick would find anything."""
+
+    @property
+    def has_timer(self) -> bool:
+        """Whether there is a descriptor to watch."""
+
+    def timer_fd(self) -> int:
+        """The descriptor to watch: readable when `on_timer()` is to be called."""
+
+    def tick(self, will_block: bool = False) -> bool:
+        """An iteration ends; `will_block`: the loop has nothing else to do.
+
+        Whether Python code was called, so that the loop may have more to do.
+        """
+
+    def on_timer(self) -> None:
+        """The timer's time has come."""
+
+    def flush(self) -> None:
+        """Write all that is held, whatever it waits for."""
+
+@final
+class Outbox:
+    """What an event loop's connection holds back.
+
+    `fd`: where the kernel takes bytes; None: `write_below(bytes)` takes them all, which otherwise
+    takes what the kernel did not. `on_held()` is called after a message was held because the
+    transport below is full. `check_thread()` is called when another thread than before writes:
+    it calls `adopt_thread()` or raises.
+    """
+
+    def __new__(
+        cls,
+        knobs: Knobs,
+        fd: int | None,
+        ticker: Ticker,
+        write_below: Callable[[bytes], object],
+        on_held: Callable[[], object],
+        check_thread: Callable[[], object],
+    ) -> Outbox: ...
+    def write(self, data: ReadableBuffer) -> None:
+        """Send the message, or hold it; it may be changed afterwards.
+
+        Raises TypeError when it is not bytes-like, BufferError when `max_buffered_bytes` would be
+        exceeded.
+        """
+
+    def flush(self) -> None:
+        """Write all that is held, through the transport below where the kernel does not take it."""
+
+    def divert(self) -> None:
+        """From now on messages go straight to the transport below."""
+
+    def undivert(self) -> None:
+        """Hold messages again."""
+
+    def discard(self) -> int:
+        """The end: what is held is forgotten; how many bytes that was."""
+
+    def on_blocked(self) -> None:
+        """The transport below has bytes of its own."""
+
+    def on_writable(self) -> None:
+        """The transport below has none any more."""
+
+    def set_max_bytes(self, max_bytes: int) -> None:
+        """A batch this large leaves at once."""
+
+    def adopt_thread(self) -> None:
+        """The calling thread is the one that may write."""
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes that are held."""
+
+    def stats_parts(self) -> _StatsParts:
+        """As `Batch.stats_parts`."""
+
+def forget_after_fork() -> None:
+    """Drop what is held, in a process that was just forked: its parent writes it."""
 
 @final
 class Histogram:

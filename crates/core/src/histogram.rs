@@ -12,7 +12,8 @@ const MAX_TEXT_BYTES: usize = 4 << 20;
 #[error("not an HDR histogram in V2 compressed base64 form: {0}")]
 pub struct HistogramError(String);
 
-/// An HDR histogram of nanoseconds with 3 significant digits (<http://hdrhistogram.org>).
+/// An HDR histogram of nanoseconds (<http://hdrhistogram.org>), with 3 significant digits unless
+/// it is a small one.
 #[derive(Clone, Debug)]
 pub struct Histogram {
     inner: hdrhistogram::Histogram<u64>,
@@ -28,6 +29,14 @@ impl Histogram {
     /// An empty histogram.
     pub fn new() -> Self {
         let inner = hdrhistogram::Histogram::new_with_bounds(1, MAX_NS, 3);
+        Self {
+            inner: inner.expect("the bounds are valid"),
+        }
+    }
+
+    /// An empty histogram of 4 kB: 1 significant digit, values up to ten seconds.
+    pub fn small() -> Self {
+        let inner = hdrhistogram::Histogram::new_with_bounds(1, 10_000_000_000, 1);
         Self {
             inner: inner.expect("the bounds are valid"),
         }

@@ -1,15 +1,17 @@
-//! What tinygram measures with, without I/O.
+//! When to send, and what tinygram measures with, without I/O.
 //!
 //! Laws: time and bytes are arguments; everything is deterministic; no socket, clock or thread.
 
 #![forbid(unsafe_code)]
 
+mod coalescer;
 mod generator;
 mod histogram;
 mod matching;
 mod pool;
 mod schedule;
 
+pub use coalescer::{Coalescer, KnobError, Knobs, Next, Reason, Stats, Strategy};
 pub use generator::Generator;
 pub use histogram::{Histogram, HistogramError};
 pub use matching::{MatchError, Note, match_receipts};

@@ -10,4 +10,5 @@ pub mod process;
 pub mod receiver;
 pub mod sender;
 pub mod socket;
+pub mod timer;
 pub mod write_counts;

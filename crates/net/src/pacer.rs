@@ -1,14 +1,13 @@
 //! Releases the messages of a schedule when they are due: never early, everything that is due.
 
-use crate::clock::{
-    monotonic_ns, set_exact_timers, sleep_until_ns, thread_cpu_ns, timespec_from_ns,
+use crate::{
+    clock::{monotonic_ns, set_exact_timers, sleep_until_ns, thread_cpu_ns},
+    timer::TimerFd,
 };
 use std::{
-    hint,
-    io::{self, ErrorKind},
+    hint, io,
     ops::Range,
-    os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
-    ptr,
+    os::fd::{AsRawFd, RawFd},
 };
 use tinygram_core::{Histogram, Schedule};
 
@@ -49,7 +48,7 @@ pub struct Pacer {
     asked_ns: u64,
     spin_cpu_ns: u64,
     margin: Margin,
-    timer: Option<OwnedFd>,
+    timer: Option<TimerFd>,
     armed_ns: Option<u64>,
 }
 
@@ -118,21 +117,14 @@ impl Pacer {
     /// # Errors
     /// When the kernel has no timerfd to give.
     pub fn timer_fd(&mut self) -> io::Result<RawFd> {
+        Ok(self.timer()?.as_raw_fd())
+    }
+
+    fn timer(&mut self) -> io::Result<&TimerFd> {
         if self.timer.is_none() {
-            // SAFETY: takes two numbers; the result is checked before it is owned.
-            let fd = unsafe {
-                libc::timerfd_create(
-                    libc::CLOCK_MONOTONIC,
-                    libc::TFD_NONBLOCK | libc::TFD_CLOEXEC,
-                )
-            };
-            if fd < 0 {
-                return Err(io::Error::last_os_error());
-            }
-            // SAFETY: `fd` was just created and belongs to nobody else.
-            self.timer = Some(unsafe { OwnedFd::from_raw_fd(fd) });
+            self.timer = Some(TimerFd::new()?);
         }
-        Ok(self.timer.as_ref().expect("just made").as_raw_fd())
+        Ok(self.timer.as_ref().expect("just made"))
     }
 
     /// Set the timer for the next due time; false when all messages are released. With `spins`
@@ -144,7 +136,6 @@ impl Pacer {
         let Some(due_ns) = self.next_due_ns() else {
             return Ok(false);
         };
-        let fd = self.timer_fd()?;
         self.asked_ns = monotonic_ns();
         let is_early = spins && due_ns > self.asked_ns + 2 * self.margin.ns;
         let wake_ns = if is_early {
@@ -152,17 +143,7 @@ impl Pacer {
         } else {
             due_ns
         };
-        let value = libc::itimerspec {
-            it_interval: timespec_from_ns(0),
-            // A time of 0 would disarm the timer.
-            it_value: timespec_from_ns(wake_ns.max(1)),
-        };
-        // SAFETY: `fd` is our timer and `value` is valid for reading.
-        let status =
-            unsafe { libc::timerfd_settime(fd, libc::TFD_TIMER_ABSTIME, &value, ptr::null_mut()) };
-        if status != 0 {
-            return Err(io::Error::last_os_error());
-        }
+        self.timer()?.set(wake_ns)?;
         self.armed_ns = is_early.then_some(wake_ns);
         Ok(true)
     }
@@ -172,16 +153,8 @@ impl Pacer {
     /// # Errors
     /// When the timer cannot be read.
     pub fn on_timer(&mut self) -> io::Result<Range<u64>> {
-        let fd = self.timer_fd()?;
-        let mut expirations = 0u64;
-        // SAFETY: reads at most 8 bytes into a u64.
-        let count = unsafe { libc::read(fd, ptr::from_mut(&mut expirations).cast(), 8) };
-        if count != 8 {
-            let error = io::Error::last_os_error();
-            if error.kind() == ErrorKind::WouldBlock {
-                return Ok(self.released..self.released);
-            }
-            return Err(error);
+        if !self.timer()?.take()? {
+            return Ok(self.released..self.released);
         }
         if let Some(armed_ns) = self.armed_ns.take() {
             self.margin.learn(monotonic_ns().saturating_sub(armed_ns));

@@ -1,5 +1,6 @@
 //! Typed socket state: what the kernel knows of a connection.
 
+use crate::clock::{monotonic_ns, timespec_from_ns};
 use std::{io, os::fd::RawFd, ptr};
 
 /// The fields of `struct tcp_info` (linux/tcp.h) that explain a stream.
@@ -149,6 +150,62 @@ pub fn send_all(fd: RawFd, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
+/// Hand `head` and then `tail` to the kernel in one write, without waiting; how many bytes it took,
+/// 0 when it takes none now. A reset is an error, not a signal.
+///
+/// # Errors
+/// What the kernel says of the connection.
+pub fn send_now(fd: RawFd, head: &[u8], tail: &[u8]) -> io::Result<usize> {
+    const FLAGS: libc::c_int = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+    let parts = [head, tail].map(|part| libc::iovec {
+        iov_base: part.as_ptr().cast_mut().cast(),
+        iov_len: part.len(),
+    });
+    loop {
+        let sent = if head.is_empty() || tail.is_empty() {
+            let only = if head.is_empty() { tail } else { head };
+            // SAFETY: `only` is valid for reading.
+            unsafe { libc::send(fd, only.as_ptr().cast(), only.len(), FLAGS) }
+        } else {
+            // SAFETY: all-zero is a valid msghdr: no name, no control data.
+            let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+            message.msg_iov = parts.as_ptr().cast_mut();
+            message.msg_iovlen = parts.len();
+            // SAFETY: the kernel reads `message`, its two parts and what they point to.
+            unsafe { libc::sendmsg(fd, &message, FLAGS) }
+        };
+        if sent >= 0 {
+            return Ok(sent as usize);
+        }
+        let error = io::Error::last_os_error();
+        match error.kind() {
+            io::ErrorKind::Interrupted => {}
+            io::ErrorKind::WouldBlock => return Ok(0),
+            _ => return Err(error),
+        }
+    }
+}
+
+/// Wait until the kernel takes bytes, or has an error to tell; false when `give_up_ns` came first.
+///
+/// # Errors
+/// `Interrupted` after a signal; what poll(2) says otherwise.
+pub fn wait_writable(fd: RawFd, give_up_ns: Option<u64>) -> io::Result<bool> {
+    let mut waiting = libc::pollfd {
+        fd,
+        events: libc::POLLOUT,
+        revents: 0,
+    };
+    let left = give_up_ns.map(|ns| timespec_from_ns(ns.saturating_sub(monotonic_ns())));
+    let timeout = left.as_ref().map_or(ptr::null(), ptr::from_ref);
+    // SAFETY: `waiting` is one pollfd; `timeout` is null or points to `left`; no signal mask.
+    match unsafe { libc::ppoll(&mut waiting, 1, timeout, ptr::null()) } {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -180,7 +237,33 @@ mod tests {
     }
 
     #[test]
+    fn two_parts_leave_as_one_and_a_full_socket_takes_nothing() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut receiver, _) = listener.accept().unwrap();
+        let fd = sender.as_raw_fd();
+        for (head, tail) in [("he", "llo"), ("hello", ""), ("", "hello")] {
+            assert_eq!(send_now(fd, head.as_bytes(), tail.as_bytes()).unwrap(), 5);
+            let mut bytes = [0; 5];
+            receiver.read_exact(&mut bytes).unwrap();
+            assert_eq!(&bytes, b"hello");
+        }
+        let big = vec![1; 1 << 20];
+        let mut taken = 0;
+        loop {
+            match send_now(fd, &big, &big).unwrap() {
+                0 => break,
+                some => taken += some,
+            }
+        }
+        let mut all = vec![0; taken];
+        receiver.read_exact(&mut all).unwrap();
+        assert!(all.iter().all(|&byte| byte == 1));
+    }
+
+    #[test]
     fn what_is_no_socket_is_an_error() {
+        assert!(send_now(-1, b"x", b"").is_err());
         assert!(tcp_info(-1).is_err());
         assert!(send_queue_bytes(-1).is_err());
         assert!(set_backlog(-1, 1).is_err());

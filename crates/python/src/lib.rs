@@ -3,22 +3,35 @@
 //! The gate: whatever may block or run long does so without the GIL (`Python::detach`), and errors
 //! become Python's own types here and nowhere else.
 
+mod batch;
 mod histogram;
+mod knobs;
 mod matching;
+mod message;
+mod outbox;
 mod pacer;
 mod pool;
 mod process;
 mod receiver;
 mod sender;
+mod ticker;
 
 use pyo3::prelude::*;
 
 #[pymodule]
 mod _native {
     #[pymodule_export]
+    use super::batch::Batch;
+    #[pymodule_export]
     use super::histogram::Histogram;
     #[pymodule_export]
+    use super::knobs::Knobs;
+    #[pymodule_export]
     use super::matching::{match_flat_out, match_paced, read_notes};
+    #[pymodule_export]
+    use super::message::forget_after_fork;
+    #[pymodule_export]
+    use super::outbox::Outbox;
     #[pymodule_export]
     use super::pacer::{Pacer, scheduled_messages};
     #[pymodule_export]
@@ -32,6 +45,8 @@ mod _native {
     use super::receiver::Receiver;
     #[pymodule_export]
     use super::sender::{send_flat_out, send_paced};
+    #[pymodule_export]
+    use super::ticker::Ticker;
     use super::*;
 
     #[pymodule_init]

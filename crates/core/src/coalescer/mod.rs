@@ -1,0 +1,303 @@
+//! When to write what: the rule of every strategy, without a socket or a clock.
+//!
+//! Laws: what leaves is the concatenation of what came, whatever the socket takes. A message is
+//! copied only when it is held. Nothing here waits: an answer says what to do now, and
+//! [`Coalescer::deadline_ns`] when to ask again. Bytes never wait for the peer's acknowledgement.
+//!
+//! The caller's side: [`Coalescer::on_message`] for each message; on [`Next::Write`] write
+//! [`Coalescer::pending`] and then the message, and tell [`Coalescer::on_written`] how much was
+//! taken; at the end of a loop's iteration, and when a deadline has come, [`Coalescer::on_tick`].
+
+mod stats;
+mod strategy;
+
+#[cfg(test)]
+mod tests;
+
+pub use stats::{Reason, Stats};
+pub use strategy::{KnobError, Knobs, Strategy};
+
+/// After this time without a write a message leaves at once: about five times a write's cost.
+const IDLE_NS: u64 = 20_000;
+/// More comes soon if it came within this time after the last iterations: about a write's cost.
+const SOON_NS: u64 = 5_000;
+/// No single gap counts for more, so that a pause is soon forgotten.
+const LONGEST_GAP_NS: u64 = 1_000_000;
+
+/// What to do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Nothing: the bytes are held, and what releases them is on its way.
+    Wait,
+    /// The first bytes of a batch are held: call [`Coalescer::on_tick`] when the iteration ends.
+    Arm,
+    /// Write what is pending, and the message that was just handed over.
+    Write(Reason),
+    /// Write what is pending, then hand the message over again: it was not taken.
+    WriteFirst,
+    /// `max_buffered_bytes` would be exceeded: nothing of the message was taken.
+    Refuse,
+}
+
+/// Holds messages of one connection, and says when they leave.
+#[derive(Debug)]
+pub struct Coalescer {
+    strategy: Strategy,
+    hold_ns: Option<u64>,
+    max_bytes: usize,
+    max_buffered_bytes: usize,
+    /// What is held begins at `written`: what the socket took is cut off when all was.
+    buffer: Vec<u8>,
+    written: usize,
+    is_blocked: bool,
+    /// When the first of the held bytes came.
+    held_since_ns: u64,
+    last_write_ns: Option<u64>,
+    last_tick_ns: u64,
+    /// Whether no message came since the last tick.
+    is_quiet: bool,
+    /// From the end of an iteration to the next message, a moving average.
+    gap_ns: u64,
+    stats: Stats,
+}
+
+impl Coalescer {
+    /// A coalescer that has nothing.
+    ///
+    /// # Errors
+    /// Which knob is outside its range.
+    pub fn new(knobs: Knobs) -> Result<Self, KnobError> {
+        let knobs = knobs.checked()?;
+        Ok(Self {
+            strategy: knobs.strategy,
+            hold_ns: knobs.hold_ns(),
+            max_bytes: knobs.max_bytes,
+            max_buffered_bytes: knobs.max_buffered_bytes.unwrap_or(usize::MAX),
+            buffer: Vec::new(),
+            written: 0,
+            is_blocked: false,
+            held_since_ns: 0,
+            last_write_ns: None,
+            last_tick_ns: 0,
+            is_quiet: true,
+            gap_ns: LONGEST_GAP_NS,
+            stats: Stats::default(),
+        })
+    }
+
+    /// A message is handed over. It is held, unless the answer is to write or to refuse it.
+    #[inline]
+    pub fn on_message(&mut self, message: &[u8], clock: impl FnOnce() -> u64) -> Next {
+        let held_bytes = self.pending().len();
+        let total_bytes = held_bytes + message.len();
+        if total_bytes > self.max_buffered_bytes {
+            return self.make_room(held_bytes);
+        }
+        self.stats.messages += 1;
+        if held_bytes > 0 && !self.is_quiet {
+            if total_bytes >= self.max_bytes && !self.is_blocked {
+                return Next::Write(Reason::Full);
+            }
+            self.buffer.extend_from_slice(message);
+            return Next::Wait;
+        }
+        self.on_first_message(message, total_bytes, clock())
+    }
+
+    /// The first message of a batch, or since the last tick.
+    fn on_first_message(&mut self, message: &[u8], total_bytes: usize, now_ns: u64) -> Next {
+        self.note_gap(now_ns);
+        let is_first = total_bytes == message.len();
+        if !self.is_blocked {
+            if let Some(reason) = self.reason_to_write_now(is_first, total_bytes, now_ns) {
+                return Next::Write(reason);
+            }
+        }
+        if is_first {
+            self.held_since_ns = now_ns;
+        }
+        self.buffer.extend_from_slice(message);
+        if is_first && !self.is_blocked {
+            Next::Arm
+        } else {
+            Next::Wait
+        }
+    }
+
+    fn reason_to_write_now(
+        &self,
+        is_first: bool,
+        total_bytes: usize,
+        now_ns: u64,
+    ) -> Option<Reason> {
+        match self.strategy {
+            Strategy::NoDelay | Strategy::Nagle => Some(Reason::EachMessage),
+            _ if total_bytes >= self.max_bytes => Some(Reason::Full),
+            Strategy::Adaptive if is_first && self.is_idle(now_ns) => Some(Reason::Idle),
+            _ => None,
+        }
+    }
+
+    fn is_idle(&self, now_ns: u64) -> bool {
+        self.last_write_ns
+            .is_none_or(|last_ns| now_ns.saturating_sub(last_ns) >= IDLE_NS)
+    }
+
+    fn note_gap(&mut self, now_ns: u64) {
+        if self.is_quiet {
+            self.is_quiet = false;
+            let gap_ns = now_ns.saturating_sub(self.last_tick_ns).min(LONGEST_GAP_NS);
+            self.gap_ns = (3 * self.gap_ns + gap_ns) / 4;
+        }
+    }
+
+    #[cold]
+    fn make_room(&self, held_bytes: usize) -> Next {
+        if self.is_blocked || held_bytes == 0 {
+            Next::Refuse
+        } else {
+            Next::WriteFirst
+        }
+    }
+
+    /// An iteration of the loop ends, or a deadline has come; `will_block`: nothing else is to do.
+    pub fn on_tick(&mut self, now_ns: u64, will_block: bool) -> Next {
+        let had_messages = !self.is_quiet;
+        self.is_quiet = true;
+        let previous_ns = std::mem::replace(&mut self.last_tick_ns, now_ns);
+        if self.pending().is_empty() || self.is_blocked {
+            return Next::Wait;
+        }
+        let held_ns = now_ns.saturating_sub(self.held_since_ns);
+        match (self.strategy, self.hold_ns) {
+            (_, Some(hold_ns)) if held_ns >= hold_ns => Next::Write(Reason::Deadline),
+            (Strategy::Coalesce { .. }, _) => Next::Wait,
+            (Strategy::Adaptive, Some(hold_ns)) => {
+                let iteration_ns = now_ns.saturating_sub(previous_ns.max(self.held_since_ns));
+                let more_is_near = !will_block
+                    && had_messages
+                    && self.gap_ns <= SOON_NS
+                    && held_ns + iteration_ns < hold_ns;
+                if more_is_near {
+                    Next::Wait
+                } else {
+                    Next::Write(Reason::Tick)
+                }
+            }
+            _ => Next::Write(Reason::Tick),
+        }
+    }
+
+    /// What is held, in order.
+    #[inline]
+    pub fn pending(&self) -> &[u8] {
+        &self.buffer[self.written..]
+    }
+
+    /// By when [`Coalescer::on_tick`] must be called again; `None`: nothing waits for a time.
+    ///
+    /// For [`Strategy::Tick`] without a `max_hold_ns` the time is now: there is no later iteration
+    /// that a caller could know of.
+    pub fn deadline_ns(&self) -> Option<u64> {
+        if self.pending().is_empty() || self.is_blocked {
+            return None;
+        }
+        Some(self.held_since_ns.saturating_add(self.hold_ns.unwrap_or(0)))
+    }
+
+    /// The socket took the first `written` bytes of what is pending and then of `message`; the
+    /// rest is held. `start_ns`, `end_ns`: when the write began and ended.
+    pub fn on_written(
+        &mut self,
+        written: usize,
+        message: &[u8],
+        reason: Reason,
+        start_ns: u64,
+        end_ns: u64,
+    ) {
+        let held_bytes = self.pending().len();
+        debug_assert!(written <= held_bytes + message.len());
+        self.last_write_ns = Some(end_ns);
+        if self.is_quiet {
+            // The write itself is no gap.
+            self.last_tick_ns = end_ns;
+        }
+        if held_bytes > 0 && written > 0 {
+            let held_ns = start_ns.saturating_sub(self.held_since_ns);
+            self.stats.record_hold(held_ns);
+            if self.hold_ns.is_some_and(|hold_ns| held_ns > hold_ns) {
+                self.stats.overruns += 1;
+            }
+        }
+        if written > 0 {
+            self.stats.writes += 1;
+            self.stats.bytes += written as u64;
+            self.stats.flushes[reason as usize] += 1;
+        }
+        self.cut(written.min(held_bytes));
+        let rest = &message[written.saturating_sub(held_bytes)..];
+        if !rest.is_empty() && self.pending().is_empty() {
+            self.held_since_ns = start_ns;
+        }
+        self.buffer.extend_from_slice(rest);
+    }
+
+    fn cut(&mut self, bytes: usize) {
+        self.written += bytes;
+        if self.written == self.buffer.len() {
+            self.buffer.clear();
+            self.written = 0;
+            // What a stalled peer made us gather is given back.
+            if self.buffer.capacity() > 4 * self.max_bytes {
+                self.buffer.shrink_to(2 * self.max_bytes);
+            }
+        } else if self.written >= self.max_bytes.max(self.buffer.len() / 2) {
+            self.buffer.drain(..self.written);
+            self.written = 0;
+        }
+    }
+
+    /// Whether held messages have a time by which they leave.
+    pub fn has_hold(&self) -> bool {
+        self.hold_ns.is_some()
+    }
+
+    /// Whether only a time, and not the end of an iteration, lets held messages go.
+    pub fn waits_for_time(&self) -> bool {
+        matches!(self.strategy, Strategy::Coalesce { .. })
+    }
+
+    /// From now on a batch this large leaves at once, in bytes.
+    pub fn set_max_bytes(&mut self, max_bytes: usize) {
+        self.max_bytes = max_bytes.max(1);
+    }
+
+    /// The socket takes nothing now: hold everything until [`Coalescer::on_writable`].
+    pub fn on_blocked(&mut self) {
+        self.is_blocked = true;
+    }
+
+    /// The socket takes bytes again: whether there are any to write.
+    pub fn on_writable(&mut self) -> bool {
+        self.is_blocked = false;
+        !self.pending().is_empty()
+    }
+
+    /// Whether the socket took nothing the last time.
+    pub fn is_blocked(&self) -> bool {
+        self.is_blocked
+    }
+
+    /// Forget what is held, which nobody will write; how many bytes it was.
+    pub fn discard(&mut self) -> usize {
+        let bytes = self.pending().len();
+        self.buffer = Vec::new();
+        self.written = 0;
+        bytes
+    }
+
+    /// What happened so far.
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+}

@@ -1,0 +1,83 @@
+//! What a coalescer counts.
+
+use crate::Histogram;
+
+/// Why a write happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Reason {
+    /// The strategy holds nothing: a write per message.
+    EachMessage,
+    /// Nothing was held and nothing had been written for a while.
+    Idle,
+    /// The batch had reached `max_bytes`.
+    Full,
+    /// The event loop's iteration ended.
+    Tick,
+    /// The first message's hold ended.
+    Deadline,
+    /// The program asked: flush, close, end of the stream.
+    Asked,
+    /// The peer takes bytes again.
+    Writable,
+}
+
+impl Reason {
+    /// All reasons, in the order of [`Stats::flushes`].
+    pub const ALL: [Reason; 7] = [
+        Reason::EachMessage,
+        Reason::Idle,
+        Reason::Full,
+        Reason::Tick,
+        Reason::Deadline,
+        Reason::Asked,
+        Reason::Writable,
+    ];
+
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Reason::EachMessage => "each_message",
+            Reason::Idle => "idle",
+            Reason::Full => "full",
+            Reason::Tick => "tick",
+            Reason::Deadline => "deadline",
+            Reason::Asked => "asked",
+            Reason::Writable => "writable",
+        }
+    }
+}
+
+/// What a coalescer did so far.
+#[derive(Clone, Debug, Default)]
+pub struct Stats {
+    /// Messages handed over.
+    pub messages: u64,
+    /// Writes that took at least one byte.
+    pub writes: u64,
+    /// Bytes that were written.
+    pub bytes: u64,
+    /// Batches that left after their deadline.
+    pub overruns: u64,
+    /// Writes by reason, in the order of [`Reason::ALL`].
+    pub flushes: [u64; Reason::ALL.len()],
+    /// How long the first message of each batch was held; none yet: nothing was held.
+    holds: Option<Box<Histogram>>,
+}
+
+impl Stats {
+    /// How long the first message of each held batch was held.
+    pub fn holds(&self) -> Histogram {
+        self.holds
+            .as_deref()
+            .cloned()
+            .unwrap_or_else(Histogram::small)
+    }
+
+    pub(super) fn record_hold(&mut self, hold_ns: u64) {
+        // Connections that never hold anything need no memory for it.
+        self.holds
+            .get_or_insert_with(|| Box::new(Histogram::small()))
+            .record(hold_ns);
+    }
+}

@@ -1,0 +1,68 @@
+use pyo3::{exceptions::PyValueError, prelude::*};
+use tinygram_core::{Coalescer, Reason, Stats, Strategy};
+
+use crate::histogram::Histogram;
+
+#[pyclass(frozen, module = "tinygram._native")]
+pub struct Knobs {
+    inner: tinygram_core::Knobs,
+}
+
+#[pymethods]
+impl Knobs {
+    #[new]
+    #[pyo3(signature = (strategy, hold_ns, max_bytes, max_hold_ns=None, max_buffered_bytes=None))]
+    fn new(
+        strategy: &str,
+        hold_ns: Option<u64>,
+        max_bytes: usize,
+        max_hold_ns: Option<u64>,
+        max_buffered_bytes: Option<usize>,
+    ) -> PyResult<Self> {
+        let strategy = match (strategy, hold_ns) {
+            ("nodelay", None) => Strategy::NoDelay,
+            ("nagle", None) => Strategy::Nagle,
+            ("tick", None) => Strategy::Tick,
+            ("adaptive", None) => Strategy::Adaptive,
+            ("coalesce", Some(hold_ns)) => Strategy::Coalesce { hold_ns },
+            _ => {
+                return Err(PyValueError::new_err(format!(
+                    "unknown strategy {strategy:?} with a hold of {hold_ns:?} ns"
+                )));
+            }
+        };
+        let knobs = tinygram_core::Knobs {
+            strategy,
+            max_bytes,
+            max_hold_ns,
+            max_buffered_bytes,
+        };
+        match knobs.checked() {
+            Ok(inner) => Ok(Self { inner }),
+            Err(error) => Err(PyValueError::new_err(error.to_string())),
+        }
+    }
+}
+
+impl Knobs {
+    pub fn coalescer(&self) -> Coalescer {
+        Coalescer::new(self.inner).expect("checked when they were made")
+    }
+}
+
+/// messages, writes, bytes, overruns, flushes by reason, holds.
+pub type StatsParts = (u64, u64, u64, u64, Vec<(&'static str, u64)>, Histogram);
+
+pub fn stats_parts(stats: &Stats) -> StatsParts {
+    let flushes = Reason::ALL.iter().map(|reason| reason.name());
+    (
+        stats.messages,
+        stats.writes,
+        stats.bytes,
+        stats.overruns,
+        flushes.zip(stats.flushes).collect(),
+        Histogram {
+            inner: stats.holds(),
+        },
+    )
+}

@@ -1,0 +1,34 @@
+use pyo3::{
+    exceptions::PyTypeError,
+    prelude::*,
+    types::{PyBytes, PyMemoryView},
+};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A message as bytes that nobody can change: what is not exactly `bytes` is copied.
+pub fn immutable<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+    if let Ok(bytes) = data.cast_exact::<PyBytes>() {
+        return Ok(bytes.clone());
+    }
+    let view = PyMemoryView::from(data).map_err(|_| {
+        PyTypeError::new_err(format!(
+            "a message must be a bytes-like object, not {}",
+            data.get_type()
+                .name()
+                .map_or_else(|_| "this".into(), |name| name.to_string())
+        ))
+    })?;
+    Ok(view.call_method0("tobytes")?.cast_into::<PyBytes>()?)
+}
+
+static FORKS: AtomicU64 = AtomicU64::new(0);
+
+/// How often this process's ancestors forked: what was held before the last fork is not ours.
+pub fn forks() -> u64 {
+    FORKS.load(Ordering::Relaxed)
+}
+
+#[pyfunction]
+pub fn forget_after_fork() {
+    FORKS.fetch_add(1, Ordering::Relaxed);
+}

@@ -1,0 +1,57 @@
+"""Connections and servers of one event loop, whichever it is, with coalescing transports."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from tinygram.aio.connection import Connection, ProtocolFactory, Settings, connection
+from tinygram.aio.transport import Transport
+
+Made = tuple[asyncio.Transport, asyncio.BaseProtocol]
+
+
+class Connecting:
+    """The methods of a loop that make or change stream connections, with ours in their place.
+
+    `loop` is what protocols see; `base` has its methods without coalescing. Each of ours raises
+    what the loop's own does.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, base: Any, settings: Settings) -> None:
+        self.loop = loop
+        self._base = base
+        self._settings = settings
+
+    async def connect(
+        self, method: str, factory: ProtocolFactory, *args: Any, **kwargs: Any
+    ) -> Made:
+        """Make a connection with the loop's own `method`."""
+        above: Connection
+        _, above = await getattr(self._base, method)(self._above(factory), *args, **kwargs)
+        assert above.transport is not None
+        return above.transport, above.protocol
+
+    async def serve(self, method: str, factory: ProtocolFactory, *args: Any, **kwargs: Any) -> Any:
+        """Make a server with the loop's own `method`."""
+        return await getattr(self._base, method)(self._above(factory), *args, **kwargs)
+
+    async def start_tls(self, transport: Any, protocol: Any, *args: Any, **kwargs: Any) -> Any:
+        """As the loop's own: plaintext is held from now on, above the encryption."""
+        if not isinstance(transport, Transport):
+            return await self._base.start_tls(transport, protocol, *args, **kwargs)
+        above = connection(self.loop, protocol, self._settings)
+        below = transport.below()
+        below.set_write_buffer_limits()
+        encrypted = await self._base.start_tls(below, above, *args, **kwargs)
+        return encrypted and above.attach(encrypted)
+
+    async def sendfile(self, transport: Any, *args: Any, **kwargs: Any) -> int:
+        """As the loop's own: after what is held."""
+        if not isinstance(transport, Transport):
+            return int(await self._base.sendfile(transport, *args, **kwargs))
+        with transport.diverted() as below:
+            return int(await self._base.sendfile(below, *args, **kwargs))
+
+    def _above(self, factory: ProtocolFactory) -> ProtocolFactory:
+        return lambda: connection(self.loop, factory(), self._settings)

@@ -1,0 +1,99 @@
+"""Event loops on which every stream connection coalesces."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+from functools import cache
+from typing import Any, Unpack
+
+from tinygram.aio.connecting import Connecting
+from tinygram.aio.connection import Settings
+from tinygram.aio.ticking import TickingSelector, tick_last, use_selector
+from tinygram.strategies import KnobArguments
+
+
+class CoalescingLoop:
+    """Mixed into an event loop's class; `base_methods` are that class's own."""
+
+    connecting: Connecting
+
+    async def create_connection(self, *args: Any, **kwargs: Any) -> Any:
+        """As the loop's own."""
+        return await self.connecting.connect("create_connection", *args, **kwargs)
+
+    async def create_unix_connection(self, *args: Any, **kwargs: Any) -> Any:
+        """As the loop's own."""
+        return await self.connecting.connect("create_unix_connection", *args, **kwargs)
+
+    async def connect_accepted_socket(self, *args: Any, **kwargs: Any) -> Any:
+        """As the loop's own."""
+        return await self.connecting.connect("connect_accepted_socket", *args, **kwargs)
+
+    async def create_server(self, *args: Any, **kwargs: Any) -> Any:
+        """As the loop's own."""
+        return await self.connecting.serve("create_server", *args, **kwargs)
+
+    async def create_unix_server(self, *args: Any, **kwargs: Any) -> Any:
+        """As the loop's own."""
+        return await self.connecting.serve("create_unix_server", *args, **kwargs)
+
+    async def start_tls(self, *args: Any, **kwargs: Any) -> Any:
+        """As the loop's own."""
+        return await self.connecting.start_tls(*args, **kwargs)
+
+    async def sendfile(self, *args: Any, **kwargs: Any) -> Any:
+        """As the loop's own."""
+        return await self.connecting.sendfile(*args, **kwargs)
+
+    def run_forever(self) -> None:
+        """As the loop it is; what is held when it stops is written before it returns."""
+        try:
+            super().run_forever()  # type: ignore[misc]
+        finally:
+            tick_last(self)  # type: ignore[arg-type]
+
+    def base_methods(self) -> Any:
+        """The loop's own methods, without coalescing."""
+        return super()
+
+
+def new_event_loop(
+    base: type[asyncio.AbstractEventLoop] = asyncio.SelectorEventLoop,
+    **knobs: Unpack[KnobArguments],
+) -> asyncio.AbstractEventLoop:
+    """An event loop like `base` on which every stream connection coalesces.
+
+        with asyncio.Runner(loop_factory=tinygram.new_event_loop) as runner:
+            runner.run(main())
+
+    `base` is `asyncio.SelectorEventLoop` or `uvloop.Loop`, else TypeError. Raises ValueError or
+    TypeError for a knob that cannot be used.
+    """
+    settings = Settings.from_arguments(**knobs)
+    loop = _make(base)
+    loop.connecting = Connecting(loop, loop.base_methods(), settings)
+    return loop  # type: ignore[no-any-return]
+
+
+def _make(base: Any) -> Any:
+    if base is asyncio.SelectorEventLoop:
+        selector = TickingSelector()
+        loop = _loop_class(base)(selector)
+        use_selector(loop, selector)
+        return loop
+    if base is not None and base is _uvloop():
+        return _loop_class(base)()
+    raise TypeError(f"base is {base!r}: it must be asyncio.SelectorEventLoop or uvloop.Loop")
+
+
+@cache
+def _loop_class(base: type) -> type:
+    return type(f"Coalescing{base.__name__}", (CoalescingLoop, base), {})
+
+
+def _uvloop() -> Any:
+    try:
+        return importlib.import_module("uvloop").Loop
+    except ImportError:
+        return None

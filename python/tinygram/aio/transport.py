@@ -1,0 +1,265 @@
+"""The transport that holds messages back, above the event loop's own.
+
+Laws: the transport below owns the connection. Bytes reach the kernel in order: ours go straight to
+the descriptor only while the transport below has none of its own, which it tells by
+`pause_writing` and `resume_writing`, its limits being as low as they can be.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from tinygram import _native
+from tinygram.sockets import set_nodelay
+from tinygram.stats import Stats, stats_of
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+    from tinygram.aio.connection import Connection
+
+_HIGH_BYTES = 64 << 10
+
+
+class Transport(asyncio.Transport):
+    """An `asyncio.Transport` that holds messages back; `stats()` tells what it did."""
+
+    __slots__ = (
+        "__weakref__",
+        "_connection",
+        "_high_bytes",
+        "_inner",
+        "_is_aborted",
+        "_is_paused",
+        "_loop",
+        "_low_bytes",
+        "_max_bytes",
+        "_outbox",
+        "write",
+    )
+
+    _start_tls_compatible = True
+
+    write: Callable[[ReadableBuffer], None]  # type: ignore[assignment]
+    """Send the message, or hold it; it may be changed afterwards. As `asyncio.Transport.write`.
+
+    Raises BufferError when `max_buffered_bytes` would be exceeded, RuntimeError in a thread that
+    does not run the event loop.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        inner: asyncio.Transport,
+        connection: Connection,
+        ticker: _native.Ticker,
+    ) -> None:
+        super().__init__()
+        self._loop = loop
+        self._inner = inner
+        self._connection = connection
+        self._is_paused = False
+        self._is_aborted = False
+        is_tls = inner.get_extra_info("sslcontext") is not None
+        # TLS pauses where its buffer is at least this, a socket where it is more.
+        inner.set_write_buffer_limits(high=int(is_tls), low=0)
+        fd = None
+        sock = inner.get_extra_info("socket")
+        if sock is not None and not is_tls:
+            fd = sock.fileno()
+        if sock is not None:
+            set_nodelay(sock, connection.settings.strategy)
+        self._outbox = _native.Outbox(
+            connection.settings.knobs,
+            fd,
+            ticker,
+            inner.write,
+            self._check_high,
+            self._check_thread,
+        )
+        self._max_bytes = connection.settings.max_bytes
+        self._set_limits(None, None)
+        self.write = self._outbox.write
+
+    def __repr__(self) -> str:
+        """With what is below."""
+        return f"<{type(self).__module__}.{type(self).__name__} over {self._inner!r}>"
+
+    def __del__(self, _warn: Callable[..., None] = warnings.warn) -> None:
+        """What was lost is said."""
+        try:
+            held_bytes = self._outbox.held_bytes
+        except AttributeError:
+            return  # It was never made.
+        if held_bytes:
+            _warn(
+                f"{held_bytes} bytes held by {self!r} were never sent", ResourceWarning, source=self
+            )
+
+    def stats(self) -> Stats:
+        """What happened so far."""
+        return stats_of(self._outbox)
+
+    # Writing.
+
+    def writelines(self, list_of_data: Iterable[ReadableBuffer]) -> None:
+        """Send or hold them as one message."""
+        self.write(b"".join(list_of_data))
+
+    def write_eof(self) -> None:
+        """Write what is held, then end the stream; reading goes on."""
+        self._hand_over()
+        self._inner.write_eof()
+
+    def can_write_eof(self) -> bool:
+        """As the transport below: TLS cannot."""
+        return self._inner.can_write_eof()
+
+    def close(self) -> None:
+        """Write what is held, then close; the protocol's `connection_lost` follows."""
+        self._hand_over()
+        self._inner.close()
+
+    def abort(self) -> None:
+        """Close at once and drop what is held."""
+        self._is_aborted = True
+        self._outbox.discard()
+        self._inner.abort()
+
+    def is_closing(self) -> bool:
+        """Whether it is closed or about to be."""
+        return self._inner.is_closing()
+
+    def _hand_over(self) -> None:
+        """Let the transport below have everything, now and from now on."""
+        if not self._inner.is_closing():
+            self._outbox.flush()
+        self._outbox.divert()
+
+    def _check_thread(self) -> None:
+        try:
+            is_ours = asyncio.get_running_loop() is self._loop
+        except RuntimeError:
+            is_ours = not self._loop.is_running()
+        if not is_ours:
+            raise RuntimeError(
+                "write() was called from a thread that does not run this connection's event "
+                "loop: use loop.call_soon_threadsafe(transport.write, data)"
+            )
+        self._outbox.adopt_thread()
+
+    # Flow control.
+
+    def get_write_buffer_size(self) -> int:
+        """Bytes that are held, here or in the transport below."""
+        return self._outbox.held_bytes + self._inner.get_write_buffer_size()
+
+    def get_write_buffer_limits(self) -> tuple[int, int]:
+        """(low, high) in bytes."""
+        return self._low_bytes, self._high_bytes
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        """Pause the protocol above `high` bytes, resume it at `low`; what is held counts."""
+        self._set_limits(high, low)
+        self._check_high()
+
+    def _set_limits(self, high: int | None, low: int | None) -> None:
+        if high is None:
+            high = _HIGH_BYTES if low is None else 4 * low
+        if low is None:
+            low = high // 4
+        if not high >= low >= 0:
+            raise ValueError(f"high ({high!r}) must be >= low ({low!r}) must be >= 0")
+        self._high_bytes, self._low_bytes = high, low
+        # We never pause a protocol only because of what we could have written.
+        self._outbox.set_max_bytes(max(1, min(self._max_bytes, high)))
+
+    def _check_high(self) -> None:
+        if not self._is_paused and self.get_write_buffer_size() > self._high_bytes:
+            self._is_paused = True
+            self._tell(self._connection.protocol.pause_writing)
+
+    def _check_low(self) -> None:
+        if self._is_paused and self.get_write_buffer_size() <= self._low_bytes:
+            self._is_paused = False
+            self._tell(self._connection.protocol.resume_writing)
+
+    def _tell(self, callback: Callable[[], object]) -> None:
+        try:
+            callback()
+        except Exception as error:  # noqa: BLE001 - as asyncio: a protocol's fault ends nothing
+            self._loop.call_exception_handler(
+                {
+                    "message": f"protocol.{callback.__name__}() failed",
+                    "exception": error,
+                    "transport": self,
+                    "protocol": self._connection.protocol,
+                }
+            )
+
+    # What the transport below tells, through the connection.
+
+    def on_blocked(self) -> None:
+        """The transport below has bytes that the kernel does not take."""
+        self._outbox.on_blocked()
+        self._check_high()
+
+    def on_writable(self) -> None:
+        """The transport below has none left."""
+        self._outbox.on_writable()
+        self._check_low()
+
+    def on_eof(self, is_kept_open: bool) -> None:
+        """The peer ended its stream; the transport below closes itself unless told otherwise."""
+        if not is_kept_open:
+            self._hand_over()
+
+    def on_lost(self, error: Exception | None) -> Exception | None:
+        """The connection is gone: why, as the protocol is to be told."""
+        unsent_bytes = self._outbox.discard()
+        if unsent_bytes and error is None and not self._is_aborted:
+            return ConnectionAbortedError(f"{unsent_bytes} bytes were never sent")
+        return error
+
+    # The rest is the transport below's.
+
+    def below(self) -> asyncio.Transport:
+        """The event loop's own transport, which from now on takes all writes."""
+        self._hand_over()
+        return self._inner
+
+    @contextmanager
+    def diverted(self) -> Iterator[asyncio.Transport]:
+        """The event loop's own transport, which meanwhile takes all writes."""
+        yield self.below()
+        if not self._inner.is_closing():
+            self._outbox.undivert()
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        """As the transport below."""
+        return self._inner.get_extra_info(name, default)
+
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        """Let `protocol` have what is received from now on."""
+        self._connection = self._connection.with_protocol(protocol)
+        self._inner.set_protocol(self._connection)
+
+    def get_protocol(self) -> asyncio.BaseProtocol:
+        """The protocol that was set, or that the factory made."""
+        return self._connection.protocol
+
+    def is_reading(self) -> bool:
+        """Whether it receives."""
+        return self._inner.is_reading()
+
+    def pause_reading(self) -> None:
+        """Receive nothing until `resume_reading`."""
+        self._inner.pause_reading()
+
+    def resume_reading(self) -> None:
+        """Receive again."""
+        self._inner.resume_reading()

@@ -1,0 +1,71 @@
+"""Coalescing for a plain loop: one thread, one blocking socket."""
+
+from __future__ import annotations
+
+import socket
+from types import TracebackType
+from typing import Self, Unpack
+
+from tinygram import _native
+from tinygram.sockets import check_connected_stream, set_nodelay
+from tinygram.stats import Stats, stats_of
+from tinygram.strategies import KnobArguments, adaptive, native_knobs
+
+
+class Batch(_native.Batch):
+    """Sends or holds messages for one connected socket; made by `batch`.
+
+    What is held leaves when `max_bytes` have gathered, when `send` or `poll` is called at or after
+    `deadline_ns`, at `flush`, and at the end of the `with` block. One thread at a time may use it.
+    """
+
+    _sock: socket.socket
+
+    def __new__(cls, sock: socket.socket, **knobs: Unpack[KnobArguments]) -> Self:
+        """As `batch`."""
+        native = native_knobs(**knobs)
+        check_connected_stream(sock)
+        timeout_s = sock.gettimeout()
+        if timeout_s == 0:
+            raise ValueError(
+                "the socket is non-blocking: give it a timeout, or use an event loop and "
+                "tinygram.open_connection"
+            )
+        set_nodelay(sock, knobs.get("strategy", adaptive))
+        self = super().__new__(cls, sock.fileno(), native, timeout_s)
+        self._sock = sock
+        return self
+
+    def __init__(self, sock: socket.socket, **knobs: Unpack[KnobArguments]) -> None:
+        """Everything is done in `__new__`."""
+
+    def stats(self) -> Stats:
+        """What happened so far."""
+        return stats_of(self)
+
+    def __enter__(self) -> Self:
+        """The end of the block writes what is held."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Write what is held, also when the block failed."""
+        self.flush()
+
+
+def batch(sock: socket.socket, **knobs: Unpack[KnobArguments]) -> Batch:
+    """Coalesce what a plain loop sends on `sock`, a connected blocking stream socket.
+
+        with tinygram.batch(sock) as out:
+            for message in messages:
+                out.send(message)
+
+    A loop that waits for more to send waits until `out.deadline_ns` at most and then calls
+    `out.poll()`, so that nothing is held beyond its time. Raises ValueError or TypeError for a
+    socket or a knob that cannot be used.
+    """
+    return Batch(sock, **knobs)

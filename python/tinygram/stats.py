@@ -1,0 +1,37 @@
+"""What a coalescing connection did so far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tinygram import _native
+from tinygram._native import Histogram
+
+
+@dataclass(frozen=True)
+class Stats:
+    """Counts since the connection was wrapped."""
+
+    messages: int
+    """Messages handed over."""
+    writes: int
+    """System calls that took bytes, and batches that the transport below took."""
+    bytes: int
+    """Bytes written."""
+    overruns: int
+    """Batches that left after their deadline."""
+    flushes: dict[str, int]
+    """Writes by reason: each_message, idle, full, tick, deadline, asked, writable."""
+    holds: Histogram
+    """How long the first message of each held batch was held: nanoseconds, one digit."""
+
+    @property
+    def messages_per_write(self) -> float | None:
+        """None before the first write."""
+        return self.messages / self.writes if self.writes else None
+
+
+def stats_of(native: _native.Batch | _native.Outbox) -> Stats:
+    """What it counted."""
+    messages, writes, byte_count, overruns, flushes, holds = native.stats_parts()
+    return Stats(messages, writes, byte_count, overruns, dict(flushes), holds)
