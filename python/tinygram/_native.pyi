@@ -63,7 +63,7 @@ class Batch:
     """
 
     def __new__(cls, fd: int, knobs: Knobs, timeout_s: float | None = None) -> Self: ...
-    def send(self, data: ReadableBuffer) -> None:
+    def send(self, data: ReadableBuffer, /) -> None:
         """Send the message, or hold it; it may be changed afterwards.
 
         Raises TypeError when it is not bytes-like, BufferError when it is larger than
@@ -92,9 +92,11 @@ class Batch:
 class Ticker:
     """The connections of one event loop that hold something, and what ends their holds."""
 
-    def __new__(cls) -> Ticker: ...
-    def schedule_with(self, schedule: Callable[[], object]) -> None:
-        """Have `schedule()` called whenever a `tick()` is wanted in the loop's next iteration."""
+    def __new__(cls, schedule: Callable[[], object] | None = None) -> Ticker:
+        """`schedule()` is called whenever a `tick()` is wanted in the loop's next iteration.
+
+        None: the loop calls `tick()` in each.
+        """
 
     @property
     def is_armed(self) -> bool:
@@ -138,7 +140,7 @@ class Outbox:
         on_held: Callable[[], object],
         check_thread: Callable[[], object],
     ) -> Outbox: ...
-    def write(self, data: ReadableBuffer) -> None:
+    def write(self, data: ReadableBuffer, /) -> None:
         """Send the message, or hold it; it may be changed afterwards.
 
         Raises TypeError when it is not bytes-like, BufferError when `max_buffered_bytes` would be

@@ -1,4 +1,5 @@
 use crate::{
+    gil::{GilCell, TakesMessages},
     knobs::{Knobs, StatsParts, stats_parts},
     message::{forks, immutable},
 };
@@ -13,12 +14,22 @@ use tinygram_net::{
     socket::{send_now, wait_writable},
 };
 
-#[pyclass(subclass, module = "tinygram._native")]
+const MAX_UNCHECKED: u64 = 15;
+
+#[pyclass(frozen, subclass, module = "tinygram._native")]
 pub struct Batch {
-    coalescer: Coalescer,
+    state: GilCell<State>,
     fd: RawFd,
     timeout_ns: Option<u64>,
+}
+
+struct State {
+    coalescer: Coalescer,
     forks: u64,
+    /// How many messages may come before the clock is read again.
+    unchecked: u32,
+    /// When the clock was last read, and how many messages had come by then.
+    checked: (u64, u64),
 }
 
 #[pymethods]
@@ -26,29 +37,85 @@ impl Batch {
     #[new]
     #[pyo3(signature = (fd, knobs, timeout_s=None))]
     fn new(fd: RawFd, knobs: &Knobs, timeout_s: Option<f64>) -> Self {
-        Self {
+        let state = State {
             coalescer: knobs.coalescer(),
+            forks: forks(),
+            unchecked: 0,
+            checked: (0, 0),
+        };
+        Self {
+            state: GilCell::new(state),
             fd,
             timeout_ns: timeout_s.map(|seconds| (seconds * 1e9) as u64),
-            forks: forks(),
         }
     }
 
-    fn send(&mut self, data: &Bound<'_, PyAny>) -> PyResult<()> {
-        let py = data.py();
+    fn poll(&self, py: Python<'_>) -> PyResult<()> {
+        let next = {
+            let mut state = self.state.borrow(py);
+            state.forget_after_fork();
+            state.coalescer.on_tick(monotonic_ns(), false)
+        };
+        match next {
+            Next::Write(reason) => self.write(py, &[], reason),
+            _ => Ok(()),
+        }
+    }
+
+    fn flush(&self, py: Python<'_>) -> PyResult<()> {
+        self.state.borrow(py).forget_after_fork();
+        self.write(py, &[], Reason::Asked)
+    }
+
+    #[getter]
+    fn deadline_ns(&self, py: Python<'_>) -> Option<u64> {
+        self.state.borrow(py).coalescer.deadline_ns()
+    }
+
+    #[getter]
+    fn held_bytes(&self, py: Python<'_>) -> usize {
+        self.state.borrow(py).coalescer.pending().len()
+    }
+
+    fn stats_parts(&self, py: Python<'_>) -> StatsParts {
+        stats_parts(self.state.borrow(py).coalescer.stats())
+    }
+}
+
+impl TakesMessages for Batch {
+    fn hold(&self, message: &[u8]) -> bool {
+        self.state.try_borrow().is_some_and(|mut state| {
+            if state.unchecked == 0 || state.forks != forks() {
+                return false;
+            }
+            state.unchecked -= 1;
+            state.coalescer.hold_with_others(message)
+        })
+    }
+
+    fn take(slf: &Bound<'_, Self>, data: &Bound<'_, PyAny>) -> PyResult<()> {
+        let (py, this) = (slf.py(), slf.get());
         let data = immutable(data)?;
         let message = data.as_bytes();
         if message.is_empty() {
             return Ok(());
         }
-        self.forget_after_fork();
-        match self.coalescer.on_message(message, monotonic_ns) {
-            Next::Wait => self.flush_if_due(py),
-            Next::Arm => Ok(()),
-            Next::Write(reason) => self.write(py, message, reason),
+        let next = {
+            let mut state = this.state.borrow(py);
+            state.forget_after_fork();
+            let next = state.coalescer.on_message(message, monotonic_ns);
+            if next == Next::Wait && state.is_due() {
+                drop(state);
+                return this.write(py, &[], Reason::Deadline);
+            }
+            next
+        };
+        match next {
+            Next::Wait | Next::Arm => Ok(()),
+            Next::Write(reason) => this.write(py, message, reason),
             Next::WriteFirst => {
-                self.write(py, &[], Reason::Full)?;
-                self.send(&data)
+                this.write(py, &[], Reason::Full)?;
+                Self::take(slf, &data)
             }
             Next::Refuse => Err(PyBufferError::new_err(format!(
                 "a message of {} bytes is larger than max_buffered_bytes",
@@ -56,65 +123,23 @@ impl Batch {
             ))),
         }
     }
-
-    fn poll(&mut self, py: Python<'_>) -> PyResult<()> {
-        self.forget_after_fork();
-        match self.coalescer.on_tick(monotonic_ns(), false) {
-            Next::Write(reason) => self.write(py, &[], reason),
-            _ => Ok(()),
-        }
-    }
-
-    fn flush(&mut self, py: Python<'_>) -> PyResult<()> {
-        self.forget_after_fork();
-        self.write(py, &[], Reason::Asked)
-    }
-
-    #[getter]
-    fn deadline_ns(&self) -> Option<u64> {
-        self.coalescer.deadline_ns()
-    }
-
-    #[getter]
-    fn held_bytes(&self) -> usize {
-        self.coalescer.pending().len()
-    }
-
-    fn stats_parts(&self) -> StatsParts {
-        stats_parts(self.coalescer.stats())
-    }
 }
 
 impl Batch {
-    fn flush_if_due(&mut self, py: Python<'_>) -> PyResult<()> {
-        let now_ns = monotonic_ns();
-        match self.coalescer.deadline_ns() {
-            // Without a hold of its own a batch ends when the caller says so.
-            Some(deadline_ns) if now_ns >= deadline_ns && self.coalescer.has_hold() => {
-                self.write(py, &[], Reason::Deadline)
-            }
-            _ => Ok(()),
-        }
-    }
-
     /// Write what is held and then `message`; what was not written when it fails is held.
-    fn write(&mut self, py: Python<'_>, mut message: &[u8], reason: Reason) -> PyResult<()> {
+    fn write(&self, py: Python<'_>, mut message: &[u8], reason: Reason) -> PyResult<()> {
         let give_up_ns = self
             .timeout_ns
             .map(|timeout_ns| monotonic_ns().saturating_add(timeout_ns));
-        while self.coalescer.pending().len() + message.len() > 0 {
-            let start_ns = monotonic_ns();
-            let written = send_now(self.fd, self.coalescer.pending(), message);
-            let taken = *written.as_ref().unwrap_or(&0);
-            self.coalescer
-                .on_written(taken, message, reason, start_ns, monotonic_ns());
+        loop {
+            let taken = self.state.borrow(py).write(self.fd, message, reason)?;
             message = &[];
-            written?;
-            if taken == 0 {
-                self.wait(py, give_up_ns)?;
+            match taken {
+                None => return Ok(()),
+                Some(0) => self.wait(py, give_up_ns)?,
+                Some(_) => {}
             }
         }
-        Ok(())
     }
 
     fn wait(&self, py: Python<'_>, give_up_ns: Option<u64>) -> PyResult<()> {
@@ -125,6 +150,44 @@ impl Batch {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => py.check_signals(),
             Err(error) => Err(error.into()),
         }
+    }
+}
+
+impl State {
+    /// Whether what is held has been held long enough. A batch without a hold of its own ends when
+    /// the caller says so.
+    fn is_due(&mut self) -> bool {
+        let Some(hold_ns) = self.coalescer.hold_ns() else {
+            return false;
+        };
+        let now_ns = monotonic_ns();
+        self.pace_checks(now_ns, hold_ns);
+        self.coalescer
+            .deadline_ns()
+            .is_some_and(|at_ns| now_ns >= at_ns)
+    }
+
+    /// Reading the clock costs as much as holding a message: where messages come fast, it is read
+    /// for some of them only, so that what is missed is a small part of the hold.
+    fn pace_checks(&mut self, now_ns: u64, hold_ns: u64) {
+        let messages = self.coalescer.stats().messages;
+        let (then_ns, before) = self.checked;
+        self.checked = (now_ns, messages);
+        let gap_ns = now_ns.saturating_sub(then_ns) / (messages - before).max(1);
+        self.unchecked = (hold_ns / 16 / gap_ns.max(1)).min(MAX_UNCHECKED) as u32;
+    }
+
+    /// How much the socket took; `None`: there was nothing left.
+    fn write(&mut self, fd: RawFd, message: &[u8], reason: Reason) -> io::Result<Option<usize>> {
+        if self.coalescer.pending().is_empty() && message.is_empty() {
+            return Ok(None);
+        }
+        let start_ns = monotonic_ns();
+        let written = send_now(fd, self.coalescer.pending(), message);
+        let taken = *written.as_ref().unwrap_or(&0);
+        self.coalescer
+            .on_written(taken, message, reason, start_ns, monotonic_ns());
+        written.map(Some)
     }
 
     fn forget_after_fork(&mut self) {

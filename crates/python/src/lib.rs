@@ -4,6 +4,7 @@
 //! become Python's own types here and nowhere else.
 
 mod batch;
+mod gil;
 mod histogram;
 mod knobs;
 mod matching;
@@ -16,9 +17,15 @@ mod receiver;
 mod sender;
 mod ticker;
 
+use gil::add_message_method;
 use pyo3::prelude::*;
+use std::ffi::CStr;
 
-#[pymodule]
+const SEND_DOC: &CStr = c"send($self, data, /)\n--\n\nSend the message, or hold it.";
+const WRITE_DOC: &CStr = c"write($self, data, /)\n--\n\nSend the message, or hold it.";
+
+// What a GilCell holds is safe only where there is a GIL.
+#[pymodule(gil_used = true)]
 mod _native {
     #[pymodule_export]
     use super::batch::Batch;
@@ -51,6 +58,9 @@ mod _native {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        let py = module.py();
+        add_message_method::<Batch>(&py.get_type::<Batch>(), c"send", SEND_DOC)?;
+        add_message_method::<Outbox>(&py.get_type::<Outbox>(), c"write", WRITE_DOC)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

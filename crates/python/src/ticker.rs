@@ -1,16 +1,25 @@
-use crate::outbox::Outbox;
+use crate::{gil::GilCell, outbox::Outbox};
 use pyo3::{PyTraverseError, PyVisit, prelude::*};
-use std::os::fd::{AsRawFd, RawFd};
+use std::{
+    mem::take,
+    os::fd::{AsRawFd, RawFd},
+};
 use tinygram_core::{Next, Reason};
 use tinygram_net::{clock::monotonic_ns, timer::TimerFd};
 
 /// The connections of one event loop that hold something, and what ends their holds: the end of an
 /// iteration, or one timer for all of them.
-#[pyclass(module = "tinygram._native")]
+#[pyclass(frozen, module = "tinygram._native")]
 pub struct Ticker {
     /// `call_soon(tick)` of a loop that does not tell us when its iteration ends.
     schedule: Option<Py<PyAny>>,
+    state: GilCell<State>,
+}
+
+#[derive(Default)]
+struct State {
     is_scheduled: bool,
+    /// Those that wait for the end of an iteration.
     armed: Vec<Py<Outbox>>,
     /// Those that wait for a time.
     timed: Vec<Py<Outbox>>,
@@ -21,166 +30,153 @@ pub struct Ticker {
 #[pymethods]
 impl Ticker {
     #[new]
-    fn new() -> Self {
+    #[pyo3(signature = (schedule=None))]
+    fn new(schedule: Option<Py<PyAny>>) -> Self {
         Self {
-            schedule: None,
-            is_scheduled: false,
-            armed: Vec::new(),
-            timed: Vec::new(),
-            timer: None,
-            timer_at_ns: None,
+            schedule,
+            state: GilCell::new(State::default()),
         }
     }
 
-    /// Call `schedule()` whenever a `tick()` is wanted in the loop's next iteration.
-    fn schedule_with(&mut self, schedule: Py<PyAny>) {
-        self.schedule = Some(schedule);
+    #[getter]
+    fn is_armed(&self, py: Python<'_>) -> bool {
+        !self.state.borrow(py).armed.is_empty()
     }
 
     #[getter]
-    fn is_armed(&self) -> bool {
-        !self.armed.is_empty()
-    }
-
-    #[getter]
-    fn has_timer(&self) -> bool {
-        self.timer.is_some()
+    fn has_timer(&self, py: Python<'_>) -> bool {
+        self.state.borrow(py).timer.is_some()
     }
 
     /// The descriptor that the loop is to watch, and to call `on_timer()` when it is readable.
-    fn timer_fd(&mut self) -> PyResult<RawFd> {
-        if self.timer.is_none() {
-            self.timer = Some(TimerFd::new()?);
+    fn timer_fd(&self, py: Python<'_>) -> PyResult<RawFd> {
+        let mut state = self.state.borrow(py);
+        if state.timer.is_none() {
+            state.timer = Some(TimerFd::new()?);
         }
-        Ok(self.timer.as_ref().expect("just made").as_raw_fd())
+        Ok(state.timer.as_ref().expect("just made").as_raw_fd())
     }
 
     /// An iteration ends. Whether Python code was called, so that the loop may have more to do.
     #[pyo3(signature = (will_block=false))]
-    fn tick(slf: &Bound<'_, Self>, will_block: bool) -> PyResult<bool> {
-        let mut this = slf.borrow_mut();
-        this.is_scheduled = false;
-        let armed = std::mem::take(&mut this.armed);
-        drop(this);
-        let called_python = Self::serve(slf, armed, will_block);
-        Self::set_timer(slf)?;
-        let wants_tick = !slf.borrow().armed.is_empty();
-        if wants_tick {
-            Self::want_tick(slf)?;
+    fn tick(&self, py: Python<'_>, will_block: bool) -> PyResult<bool> {
+        let armed = {
+            let mut state = self.state.borrow(py);
+            state.is_scheduled = false;
+            take(&mut state.armed)
+        };
+        let called_python = self.serve(py, armed, will_block)?;
+        if self.is_armed(py) {
+            self.want_tick(py)?;
         }
         Ok(called_python)
     }
 
-    /// Write all that is held, whatever it waits for.
-    fn flush(slf: &Bound<'_, Self>) {
-        let mut this = slf.borrow_mut();
-        let mut held = std::mem::take(&mut this.armed);
-        held.append(&mut this.timed);
-        drop(this);
-        for outbox in &held {
-            let outbox = outbox.bind(slf.py());
-            let mut this = outbox.borrow_mut();
-            this.is_armed = false;
-            this.forget_after_fork();
-            drop(this);
-            write_reporting(outbox, Reason::Asked);
-        }
+    /// The timer's time has come.
+    fn on_timer(&self, py: Python<'_>) -> PyResult<()> {
+        let timed = {
+            let mut state = self.state.borrow(py);
+            if let Some(timer) = &state.timer {
+                timer.take()?;
+            }
+            state.timer_at_ns = None;
+            take(&mut state.timed)
+        };
+        self.serve(py, timed, false).map(drop)
     }
 
-    /// The timer's time has come.
-    fn on_timer(slf: &Bound<'_, Self>) -> PyResult<()> {
-        let mut this = slf.borrow_mut();
-        if let Some(timer) = &this.timer {
-            timer.take()?;
+    /// Write all that is held, whatever it waits for.
+    fn flush(&self, py: Python<'_>) {
+        let mut held = take(&mut self.state.borrow(py).armed);
+        held.append(&mut self.state.borrow(py).timed);
+        for outbox in &held {
+            {
+                let mut state = outbox.get().state.borrow(py);
+                state.is_armed = false;
+                state.forget_after_fork();
+            }
+            write_reporting(outbox.bind(py), Reason::Asked);
         }
-        this.timer_at_ns = None;
-        let timed = std::mem::take(&mut this.timed);
-        drop(this);
-        Self::serve(slf, timed, false);
-        Self::set_timer(slf)
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.schedule)?;
-        for outbox in self.armed.iter().chain(&self.timed) {
-            visit.call(outbox)?;
+        if let Some(state) = self.state.try_borrow() {
+            for outbox in state.armed.iter().chain(&state.timed) {
+                visit.call(outbox)?;
+            }
         }
         Ok(())
     }
 
-    fn __clear__(&mut self) {
-        self.schedule = None;
-        self.armed.clear();
-        self.timed.clear();
+    fn __clear__(&self) {
+        if let Some(mut state) = self.state.try_borrow() {
+            let held = (take(&mut state.armed), take(&mut state.timed));
+            // What is dropped may call Python code.
+            drop(state);
+            drop(held);
+        }
     }
 }
 
 impl Ticker {
     /// Tick this outbox when the iteration ends.
-    pub fn arm(slf: &Bound<'_, Self>, outbox: Bound<'_, Outbox>) -> PyResult<()> {
-        slf.borrow_mut().armed.push(outbox.unbind());
-        Self::want_tick(slf)
+    pub fn arm(slf: &Bound<'_, Self>, outbox: Py<Outbox>) -> PyResult<()> {
+        slf.get().state.borrow(slf.py()).armed.push(outbox);
+        slf.get().want_tick(slf.py())
     }
 
-    fn want_tick(slf: &Bound<'_, Self>) -> PyResult<()> {
-        let mut this = slf.borrow_mut();
-        if this.is_scheduled {
-            return Ok(());
-        }
-        let Some(schedule) = &this.schedule else {
+    fn want_tick(&self, py: Python<'_>) -> PyResult<()> {
+        let Some(schedule) = &self.schedule else {
             return Ok(());
         };
-        let schedule = schedule.clone_ref(slf.py());
-        this.is_scheduled = true;
-        drop(this);
-        schedule.call0(slf.py()).map(drop)
+        if std::mem::replace(&mut self.state.borrow(py).is_scheduled, true) {
+            return Ok(());
+        }
+        schedule.call0(py).map(drop)
     }
 
-    /// Tick each, keep those that hold on. Whether Python code was called.
-    fn serve(slf: &Bound<'_, Self>, outboxes: Vec<Py<Outbox>>, will_block: bool) -> bool {
-        let py = slf.py();
+    /// Tick each, and keep those that hold on.
+    fn serve(&self, py: Python<'_>, outboxes: Vec<Py<Outbox>>, will_block: bool) -> PyResult<bool> {
         let now_ns = monotonic_ns();
         let mut called_python = false;
+        let mut has_timed = false;
         for outbox in outboxes {
-            let bound = outbox.bind(py);
-            let mut this = bound.borrow_mut();
-            this.forget_after_fork();
-            let next = this.coalescer.on_tick(now_ns, will_block);
+            let mut connection = outbox.get().state.borrow(py);
+            connection.forget_after_fork();
+            let next = connection.coalescer.on_tick(now_ns, will_block);
+            let holds_on =
+                !matches!(next, Next::Write(_)) && connection.coalescer.deadline_ns().is_some();
+            connection.is_armed = holds_on;
+            let waits_for_time = connection.coalescer.waits_for_time();
+            drop(connection);
             if let Next::Write(reason) = next {
-                this.is_armed = false;
-                drop(this);
-                called_python |= write_reporting(bound, reason);
-            } else if this.coalescer.deadline_ns().is_none() {
-                this.is_armed = false;
-            } else {
-                let waits_for_time = this.coalescer.waits_for_time();
-                drop(this);
-                let mut ticker = slf.borrow_mut();
-                if waits_for_time {
-                    ticker.timed.push(outbox);
-                } else {
-                    ticker.armed.push(outbox);
-                }
+                called_python |= write_reporting(outbox.bind(py), reason);
+            } else if holds_on && waits_for_time {
+                self.state.borrow(py).timed.push(outbox);
+                has_timed = true;
+            } else if holds_on {
+                self.state.borrow(py).armed.push(outbox);
             }
         }
-        called_python
+        if has_timed {
+            self.set_timer(py)?;
+        }
+        Ok(called_python)
     }
 
-    fn set_timer(slf: &Bound<'_, Self>) -> PyResult<()> {
-        let mut this = slf.borrow_mut();
-        let deadlines = this.timed.iter().filter_map(|outbox| {
-            let outbox = outbox.borrow(slf.py());
-            outbox.coalescer.deadline_ns()
+    fn set_timer(&self, py: Python<'_>) -> PyResult<()> {
+        let mut state = self.state.borrow(py);
+        let deadlines = state.timed.iter().filter_map(|outbox| {
+            let connection = outbox.get().state.borrow(py);
+            connection.coalescer.deadline_ns()
         });
-        let Some(at_ns) = deadlines.min() else {
-            return Ok(());
-        };
-        if this.timer_at_ns.is_none_or(|set_ns| at_ns < set_ns) {
-            this.timer_fd()?;
-            if let Some(timer) = &this.timer {
-                timer.set(at_ns)?;
-            }
-            this.timer_at_ns = Some(at_ns);
+        if let Some(at_ns) = deadlines.min()
+            && state.timer_at_ns.is_none_or(|set_ns| at_ns < set_ns)
+            && let Some(timer) = &state.timer
+        {
+            timer.set(at_ns)?;
+            state.timer_at_ns = Some(at_ns);
         }
         Ok(())
     }
@@ -188,7 +184,8 @@ impl Ticker {
 
 /// One connection's failure must not keep the others' bytes back.
 fn write_reporting(outbox: &Bound<'_, Outbox>, reason: Reason) -> bool {
-    Outbox::write_out(outbox, &[], reason).unwrap_or_else(|error| {
+    let written = outbox.get().write_out(outbox.py(), &[], reason);
+    written.unwrap_or_else(|error| {
         error.write_unraisable(outbox.py(), Some(outbox));
         true
     })

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import selectors
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 from tinygram import _native
 
@@ -23,11 +23,21 @@ def ticker_of(loop: asyncio.AbstractEventLoop, settings: Settings) -> _native.Ti
     """The ticker of a loop, which watches its timer if these settings need one."""
     ticker = _tickers.get(loop)
     if ticker is None:
-        ticker = _tickers[loop] = _native.Ticker()
-        tick = ticker.tick
-        ticker.schedule_with(lambda: loop.call_soon(tick))
+        ticker = _tickers[loop] = _scheduling_ticker(loop)
     if settings.strategy.hold_us is not None and not ticker.has_timer:
         loop.add_reader(ticker.timer_fd(), ticker.on_timer)
+    return ticker
+
+
+def _scheduling_ticker(loop: asyncio.AbstractEventLoop) -> _native.Ticker:
+    # The loop must not live on because its ticker does.
+    weak_loop = ref(loop)
+
+    def schedule() -> None:
+        if (loop := weak_loop()) is not None:
+            loop.call_soon(ticker.tick)
+
+    ticker = _native.Ticker(schedule)
     return ticker
 
 

@@ -86,22 +86,39 @@ impl Coalescer {
     }
 
     /// A message is handed over. It is held, unless the answer is to write or to refuse it.
-    #[inline]
     pub fn on_message(&mut self, message: &[u8], clock: impl FnOnce() -> u64) -> Next {
+        if self.hold_with_others(message) {
+            return Next::Wait;
+        }
         let held_bytes = self.pending().len();
         let total_bytes = held_bytes + message.len();
         if total_bytes > self.max_buffered_bytes {
             return self.make_room(held_bytes);
         }
         self.stats.messages += 1;
-        if held_bytes > 0 && !self.is_quiet {
-            if total_bytes >= self.max_bytes && !self.is_blocked {
-                return Next::Write(Reason::Full);
-            }
-            self.buffer.extend_from_slice(message);
-            return Next::Wait;
+        if held_bytes > 0 && !self.is_quiet && !self.is_blocked {
+            return Next::Write(Reason::Full);
         }
         self.on_first_message(message, total_bytes, clock())
+    }
+
+    /// Hold the message if others are held and nothing else is to do: the short way of
+    /// [`Coalescer::on_message`]. Whether it was held.
+    #[inline]
+    pub fn hold_with_others(&mut self, message: &[u8]) -> bool {
+        let held_bytes = self.pending().len();
+        let total_bytes = held_bytes + message.len();
+        let is_plain = held_bytes > 0
+            && total_bytes < self.max_bytes
+            && total_bytes <= self.max_buffered_bytes
+            && !self.is_quiet
+            && !self.is_blocked
+            && !message.is_empty();
+        if is_plain {
+            self.stats.messages += 1;
+            self.buffer.extend_from_slice(message);
+        }
+        is_plain
     }
 
     /// The first message of a batch, or since the last tick.
@@ -257,9 +274,9 @@ impl Coalescer {
         }
     }
 
-    /// Whether held messages have a time by which they leave.
-    pub fn has_hold(&self) -> bool {
-        self.hold_ns.is_some()
+    /// How long a message is held at most, in nanoseconds; `None`: no time ends its hold.
+    pub fn hold_ns(&self) -> Option<u64> {
+        self.hold_ns
     }
 
     /// Whether only a time, and not the end of an iteration, lets held messages go.
