@@ -238,11 +238,6 @@ class StreamCheck:
     def finish(self) -> None:
         """The stream has ended; ValueError unless every byte arrived."""
 
-    @property
-    def received_bytes(self) -> int: ...
-    @property
-    def expected_bytes(self) -> int: ...
-
 def match_flat_out(notes: bytes, pool: MessagePool, hand_overs: list[tuple[int, int]]) -> Histogram:
     """Match sampled messages, (index in the stream, hand-over ns), to a receiver's notes.
 

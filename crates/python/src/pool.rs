@@ -55,14 +55,4 @@ impl StreamCheck {
     fn finish(&self) -> PyResult<()> {
         self.inner.finish().map_err(value_error)
     }
-
-    #[getter]
-    fn received_bytes(&self) -> u64 {
-        self.inner.received_bytes()
-    }
-
-    #[getter]
-    fn expected_bytes(&self) -> u64 {
-        self.inner.expected_bytes()
-    }
 }
