@@ -57,12 +57,14 @@ class Knobs:
 
 @disjoint_base
 class Batch:
-    """Sends or holds messages for the connected blocking socket `fd`, one thread at a time.
+    """Sends or holds messages for the blocking socket of `fileno()`, one thread at a time.
 
     `timeout_s` bounds each write; None: no bound.
     """
 
-    def __new__(cls, fd: int, knobs: Knobs, timeout_s: float | None = None) -> Self: ...
+    def __new__(
+        cls, fileno: Callable[[], int], knobs: Knobs, timeout_s: float | None = None
+    ) -> Self: ...
     def send(self, data: ReadableBuffer, /) -> None:
         """Send the message, or hold it; it may be changed afterwards.
 

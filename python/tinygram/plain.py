@@ -32,7 +32,7 @@ class Batch(_native.Batch):
                 "tinygram.open_connection"
             )
         set_nodelay(sock, knobs.get("strategy", adaptive))
-        self = super().__new__(cls, sock.fileno(), native, timeout_s)
+        self = super().__new__(cls, sock.fileno, native, timeout_s)
         self._sock = sock
         return self
 

@@ -4,6 +4,7 @@ use crate::{
     message::{forks, immutable},
 };
 use pyo3::{
+    PyTraverseError, PyVisit,
     exceptions::{PyBufferError, PyTimeoutError},
     prelude::*,
 };
@@ -19,7 +20,9 @@ const MAX_UNCHECKED: u64 = 15;
 #[pyclass(frozen, subclass, module = "tinygram._native")]
 pub struct Batch {
     state: GilCell<State>,
-    fd: RawFd,
+    /// `fileno()` of the socket: asked before each write, for a closed socket's number may by now
+    /// be another file's.
+    fileno: Py<PyAny>,
     timeout_ns: Option<u64>,
 }
 
@@ -35,8 +38,8 @@ struct State {
 #[pymethods]
 impl Batch {
     #[new]
-    #[pyo3(signature = (fd, knobs, timeout_s=None))]
-    fn new(fd: RawFd, knobs: &Knobs, timeout_s: Option<f64>) -> Self {
+    #[pyo3(signature = (fileno, knobs, timeout_s=None))]
+    fn new(fileno: Py<PyAny>, knobs: &Knobs, timeout_s: Option<f64>) -> Self {
         let state = State {
             coalescer: knobs.coalescer(),
             forks: forks(),
@@ -45,7 +48,7 @@ impl Batch {
         };
         Self {
             state: GilCell::new(state),
-            fd,
+            fileno,
             timeout_ns: timeout_s.map(|seconds| (seconds * 1e9) as u64),
         }
     }
@@ -69,16 +72,24 @@ impl Batch {
 
     #[getter]
     fn deadline_ns(&self, py: Python<'_>) -> Option<u64> {
-        self.state.borrow(py).coalescer.deadline_ns()
+        let mut state = self.state.borrow(py);
+        state.forget_after_fork();
+        state.coalescer.deadline_ns()
     }
 
     #[getter]
     fn held_bytes(&self, py: Python<'_>) -> usize {
-        self.state.borrow(py).coalescer.pending().len()
+        let mut state = self.state.borrow(py);
+        state.forget_after_fork();
+        state.coalescer.pending().len()
     }
 
     fn stats_parts(&self, py: Python<'_>) -> StatsParts {
         stats_parts(self.state.borrow(py).coalescer.stats())
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.fileno)
     }
 }
 
@@ -132,18 +143,18 @@ impl Batch {
             .timeout_ns
             .map(|timeout_ns| monotonic_ns().saturating_add(timeout_ns));
         loop {
-            let taken = self.state.borrow(py).write(self.fd, message, reason)?;
+            let fd = self.fileno.call0(py)?.extract(py)?;
+            let taken = self.state.borrow(py).write(fd, message, reason)?;
             message = &[];
             match taken {
                 None => return Ok(()),
-                Some(0) => self.wait(py, give_up_ns)?,
+                Some(0) => Self::wait(py, fd, give_up_ns)?,
                 Some(_) => {}
             }
         }
     }
 
-    fn wait(&self, py: Python<'_>, give_up_ns: Option<u64>) -> PyResult<()> {
-        let fd = self.fd;
+    fn wait(py: Python<'_>, fd: RawFd, give_up_ns: Option<u64>) -> PyResult<()> {
         match py.detach(|| wait_writable(fd, give_up_ns)) {
             Ok(true) => Ok(()),
             Ok(false) => Err(PyTimeoutError::new_err("timed out")),

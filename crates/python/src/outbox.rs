@@ -109,7 +109,9 @@ impl Outbox {
 
     #[getter]
     fn held_bytes(&self, py: Python<'_>) -> usize {
-        self.state.borrow(py).coalescer.pending().len()
+        let mut state = self.state.borrow(py);
+        state.forget_after_fork();
+        state.coalescer.pending().len()
     }
 
     fn stats_parts(&self, py: Python<'_>) -> StatsParts {

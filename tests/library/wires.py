@@ -1,0 +1,101 @@
+"""Pairs of connected sockets, the peer's side of them, and processes that have one end."""
+
+from __future__ import annotations
+
+import array
+import fcntl
+import socket
+import struct
+import subprocess
+import sys
+import termios
+import textwrap
+import time
+from collections.abc import Callable
+
+STALLED = 8 << 20
+"""More bytes than any socket buffer here holds."""
+
+
+def tcp_pair() -> tuple[socket.socket, socket.socket]:
+    """Two ends of one loopback connection."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        ours = socket.create_connection(listening.getsockname())
+        peer, _ = listening.accept()
+    return ours, peer
+
+
+def receive_exactly(peer: socket.socket, count: int) -> bytes:
+    """`count` bytes; TimeoutError when they do not come, EOFError when the stream ends first."""
+    received = bytearray()
+    while len(received) < count:
+        chunk = peer.recv(min(count - len(received), 1 << 20))
+        if not chunk:
+            raise EOFError(f"{len(received)} of {count} bytes came: {bytes(received[:80])!r}")
+        received += chunk
+    return bytes(received)
+
+
+def receive_all(peer: socket.socket) -> bytes:
+    """Everything up to the end of the stream."""
+    received = bytearray()
+    while chunk := peer.recv(1 << 20):
+        received += chunk
+    return bytes(received)
+
+
+def waiting_bytes(peer: socket.socket) -> int:
+    """What arrived and was not yet received."""
+    count = array.array("i", [0])
+    fcntl.ioctl(peer, termios.FIONREAD, count)
+    return count[0]
+
+
+def reset(peer: socket.socket) -> None:
+    """End the connection with a RST: what is under way is lost."""
+    peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    peer.close()
+
+
+def wait_until(holds: Callable[[], bool], what: str) -> None:
+    """Wait for a condition; AssertionError after 10 s."""
+    give_up_s = time.monotonic() + 10
+    while not holds():
+        assert time.monotonic() < give_up_s, what
+        time.sleep(0.001)
+
+
+def wait_until_stalled(peer: socket.socket) -> None:
+    """Wait until the sender has filled all buffers: nothing more has come for 50 ms."""
+    before = 0
+    while not 0 < waiting_bytes(peer) == before:
+        before = waiting_bytes(peer)
+        time.sleep(0.05)
+
+
+def start_python(
+    script: str, ours: socket.socket, *arguments: str, options: tuple[str, ...] = ()
+) -> subprocess.Popen[str]:
+    """Run a script that finds its end of the pair as `sock`; ours is closed here."""
+    head = "import socket, sys\nsock = socket.socket(fileno=int(sys.argv[1]))\n"
+    with ours:
+        return subprocess.Popen(
+            [
+                *(sys.executable, *options, "-c", head + textwrap.dedent(script)),
+                *(str(ours.fileno()), *arguments),
+            ],
+            pass_fds=[ours.fileno()],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+
+def finish(process: subprocess.Popen[str]) -> tuple[str, str]:
+    """What it printed, on both streams; it is killed after 20 s."""
+    try:
+        out, err = process.communicate(timeout=20)
+    finally:
+        process.kill()
+        process.wait()
+    return out, err
