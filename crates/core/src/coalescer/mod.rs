@@ -52,6 +52,10 @@ pub struct Coalescer {
     is_blocked: bool,
     /// When the first of the held bytes came.
     held_since_ns: u64,
+    /// How many messages had come before the first of the batch, or the one written through.
+    messages_before: u64,
+    /// Whether the last batch had more than one message: then the next one is expected to.
+    is_bursty: bool,
     last_write_ns: Option<u64>,
     last_tick_ns: u64,
     /// Whether no message came since the last tick.
@@ -77,6 +81,8 @@ impl Coalescer {
             written: 0,
             is_blocked: false,
             held_since_ns: 0,
+            messages_before: 0,
+            is_bursty: false,
             last_write_ns: None,
             last_tick_ns: 0,
             is_quiet: true,
@@ -125,8 +131,12 @@ impl Coalescer {
     fn on_first_message(&mut self, message: &[u8], total_bytes: usize, now_ns: u64) -> Next {
         self.note_gap(now_ns);
         let is_first = total_bytes == message.len();
+        let is_idle = self.is_idle(now_ns);
+        if is_first && is_idle {
+            self.messages_before = self.stats.messages - 1;
+        }
         if !self.is_blocked {
-            if let Some(reason) = self.reason_to_write_now(is_first, total_bytes, now_ns) {
+            if let Some(reason) = self.reason_to_write_now(is_first && is_idle, total_bytes) {
                 return Next::Write(reason);
             }
         }
@@ -141,16 +151,11 @@ impl Coalescer {
         }
     }
 
-    fn reason_to_write_now(
-        &self,
-        is_first: bool,
-        total_bytes: usize,
-        now_ns: u64,
-    ) -> Option<Reason> {
+    fn reason_to_write_now(&self, is_idle: bool, total_bytes: usize) -> Option<Reason> {
         match self.strategy {
             Strategy::NoDelay | Strategy::Nagle => Some(Reason::EachMessage),
             _ if total_bytes >= self.max_bytes => Some(Reason::Full),
-            Strategy::Adaptive if is_first && self.is_idle(now_ns) => Some(Reason::Idle),
+            Strategy::Adaptive if is_idle && !self.is_bursty => Some(Reason::Idle),
             _ => None,
         }
     }
@@ -240,6 +245,8 @@ impl Coalescer {
             self.last_tick_ns = end_ns;
         }
         if held_bytes > 0 && written > 0 {
+            self.is_bursty = self.stats.messages - self.messages_before > 1;
+            self.messages_before = self.stats.messages;
             let held_ns = start_ns.saturating_sub(self.held_since_ns);
             self.stats.record_hold(held_ns);
             if self.hold_ns.is_some_and(|hold_ns| held_ns > hold_ns) {

@@ -210,6 +210,25 @@ fn adaptive_writes_the_first_message_through_and_gathers_what_follows() {
 }
 
 #[test]
+fn adaptive_expects_what_came_last_a_burst_or_a_single_message() {
+    let mut driver = Driver::new(Knobs::new(Strategy::Adaptive), Vec::new());
+    let mut writes = Vec::new();
+    for burst in [1, 1, 2, 2, 16, 16, 1, 1] {
+        let before = driver.coalescer.stats().writes;
+        for _ in 0..burst {
+            driver.send(b"a");
+        }
+        driver.tick(true);
+        driver.now_ns += 1_000_000;
+        writes.push(driver.coalescer.stats().writes - before);
+    }
+    assert_eq!(writes, [1, 1, 2, 1, 1, 1, 1, 1]);
+    let flushes = driver.coalescer.stats().flushes;
+    // The first single message after the bursts was held to the end of its iteration.
+    assert_eq!(flushes[Reason::Idle as usize], 4);
+}
+
+#[test]
 fn adaptive_holds_on_while_more_keeps_coming_and_no_longer() {
     let mut driver = Driver::new(Knobs::new(Strategy::Adaptive), Vec::new());
     for _ in 0..200 {
