@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import random
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import count
 
 from tinygram.bench.result import Case, Figure, MessageBytes, Run
 from tinygram.bench.statistics.intervals import figure_of
@@ -75,6 +77,26 @@ def paired_ratio(first: Callable[[], float], second: Callable[[], float], pairs:
             a = first()
         ratios.append(a / b)
     return figure_of(ratios[1:])
+
+
+def side_by_side(
+    sides: Mapping[str, Callable[[], float]],
+) -> Iterator[dict[str, list[float]]]:
+    """Every side once per round, in random order; after each round the values so far, by side.
+
+    One round warms up. It goes on for as long as it is asked.
+    """
+    order = list(sides)
+    shuffled = random.Random(SEED)
+    values: dict[str, list[float]] = {name: [] for name in order}
+    for round in count():
+        shuffled.shuffle(order)
+        for name in order:
+            value = sides[name]()
+            if round:
+                values[name].append(value)
+        if round:
+            yield values
 
 
 def verdict(what: str, is_reached: bool, figures: str) -> bool:

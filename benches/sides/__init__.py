@@ -1,0 +1,1 @@
+"""The programs that `library_speed.py` sets side by side, each plain enough to be read."""

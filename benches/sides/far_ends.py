@@ -1,0 +1,58 @@
+"""The other end, on the receiver's core: `python -m sides.far_ends echo` or `… tls PEM COUNT`.
+
+`echo` returns what it reads, with plain blocking calls. `tls` decrypts with OpenSSL, through
+Python's `ssl`, a record per read; it counts the bytes and prints when the last came, and unlike
+tinygram's own receiver it does not compare them.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import ssl
+import sys
+import time
+
+from sides.sending import MESSAGE_BYTES, WARM_UP
+from tinygram.bench.placement import placement
+
+_READ_BYTES = 256 << 10
+
+
+def main() -> None:
+    cpu = placement("apart").receiver_cpu
+    assert cpu is not None
+    os.sched_setaffinity(0, {cpu})
+    listening = socket.create_server(("127.0.0.1", 0))
+    print("listening", listening.getsockname()[1], flush=True)
+    sock, _ = listening.accept()
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    match sys.argv[1:]:
+        case ["echo"]:
+            _echo(sock)
+        case ["tls", pem, count]:
+            _read_all(sock, pem, int(count))
+
+
+def _echo(sock: socket.socket) -> None:
+    while data := sock.recv(_READ_BYTES):
+        sock.sendall(data)
+
+
+def _read_all(sock: socket.socket, pem: str, count: int) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pem)
+    left_bytes = (WARM_UP + count) * MESSAGE_BYTES
+    buffer = bytearray(_READ_BYTES)
+    with context.wrap_socket(sock, server_side=True) as stream:
+        while left_bytes:
+            read_bytes = stream.recv_into(buffer)
+            if not read_bytes:
+                raise SystemExit(f"{left_bytes} bytes never came")
+            left_bytes -= read_bytes
+        print(time.monotonic_ns(), flush=True)
+        stream.recv_into(buffer)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,163 @@
+"""Sends flat out on an event loop: `python -m sides.flat_out LOOP WAY PORT COUNT`.
+
+LOOP is asyncio or uvloop. Prints when it started, CLOCK_MONOTONIC ns; the receiver notes the end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import sys
+import time
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any
+
+import aiofastnet
+
+import tinygram
+from sides.connection import Connection
+from sides.sending import bursts, stay_on_core, warmed_up
+from tinygram.bench.runtimes.event_loops import loop_factory
+
+_QUEUE_MESSAGES = 200
+_HOLD_NS = 10_000
+_MAX_BATCH_BYTES = 64 << 10
+Bursts = Iterable[list[bytes]]
+
+
+def main() -> None:
+    loop, way, port, count = sys.argv[1:]
+    stay_on_core()
+    sock = warmed_up(int(port))
+    what = bursts(int(count))
+
+    async def timed() -> int:
+        start_ns = time.monotonic_ns()
+        await WAYS[way](sock, what)
+        return start_ns
+
+    with asyncio.Runner(loop_factory=loop_factory(loop)) as runner:
+        print(runner.run(timed()))
+
+
+async def _directly(sock: socket.socket, what: Bursts) -> None:
+    transport, connection = await asyncio.get_running_loop().create_connection(
+        Connection, sock=sock
+    )
+    await _write_each(transport.write, connection, what)
+    await _close(transport, connection)
+
+
+async def _aiofastnet(sock: socket.socket, what: Bursts) -> None:
+    transport, connection = await aiofastnet.create_connection(
+        asyncio.get_running_loop(), Connection, sock=sock
+    )
+    await _write_each(transport.write, connection, what)
+    await _close(transport, connection)
+
+
+async def _tinygram(sock: socket.socket, what: Bursts) -> None:
+    connection = Connection()
+    transport, _ = await tinygram.create_connection(
+        asyncio.get_running_loop(), lambda: connection, sock=sock
+    )
+    await _write_each(transport.write, connection, what)
+    await _close(transport, connection)
+
+
+async def _join(sock: socket.socket, what: Bursts) -> None:
+    """By hand: the first message of an iteration schedules one write for all of them."""
+    loop = asyncio.get_running_loop()
+    transport, connection = await loop.create_connection(Connection, sock=sock)
+    batch: list[bytes] = []
+
+    def flush() -> None:
+        transport.write(b"".join(batch))
+        batch.clear()
+
+    def write(message: bytes) -> None:
+        if not batch:
+            loop.call_soon(flush)
+        batch.append(message)
+
+    await _write_each(write, connection, what)
+    await _close(transport, connection)
+
+
+async def _write_each(write: Callable[[bytes], None], connection: Connection, what: Bursts) -> None:
+    for burst in what:
+        for message in burst:
+            write(message)
+        await asyncio.sleep(0)
+        if not connection.has_room:
+            await connection.wait_room()
+
+
+async def _close(transport: asyncio.WriteTransport, connection: Connection) -> None:
+    transport.close()
+    await connection.wait_closed()
+
+
+async def _tinygram_writer(sock: socket.socket, what: Bursts) -> None:
+    _, writer = await tinygram.open_connection(sock=sock)
+    for burst in what:
+        for message in burst:
+            writer.write(message)
+        await writer.drain()
+    writer.close()
+    await writer.wait_closed()
+
+
+async def _queue(sock: socket.socket, what: Bursts) -> None:
+    """By hand: a bounded queue, and a task that holds what it takes for 10 µs."""
+    _, writer = await asyncio.open_connection(sock=sock)
+    waiting: asyncio.Queue[bytes | None] = asyncio.Queue(_QUEUE_MESSAGES)
+
+    async def produce() -> None:
+        for burst in what:
+            for message in burst:
+                await waiting.put(message)
+        await waiting.put(None)
+
+    await asyncio.gather(produce(), _send_queued(writer, waiting))
+    writer.close()
+    await writer.wait_closed()
+
+
+async def _send_queued(writer: asyncio.StreamWriter, waiting: asyncio.Queue[bytes | None]) -> None:
+    message = await waiting.get()
+    while message is not None:
+        deadline_ns = time.monotonic_ns() + _HOLD_NS
+        batch: list[bytes] = []
+        batch_bytes = 0
+        while message is not None:
+            batch.append(message)
+            batch_bytes += len(message)
+            left_ns = deadline_ns - time.monotonic_ns()
+            if batch_bytes >= _MAX_BATCH_BYTES or left_ns <= 0:
+                break
+            try:
+                message = waiting.get_nowait()
+            except asyncio.QueueEmpty:
+                try:
+                    async with asyncio.timeout(left_ns / 1e9):
+                        message = await waiting.get()
+                except TimeoutError:
+                    break
+        writer.write(b"".join(batch))
+        await writer.drain()
+        if message is not None:
+            message = await waiting.get()
+
+
+WAYS: dict[str, Callable[[socket.socket, Bursts], Coroutine[Any, Any, None]]] = {
+    "queue": _queue,
+    "join": _join,
+    "directly": _directly,
+    "aiofastnet": _aiofastnet,
+    "tinygram": _tinygram,
+    "tinygram-writer": _tinygram_writer,
+}
+
+if __name__ == "__main__":
+    main()

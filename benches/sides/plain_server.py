@@ -1,0 +1,35 @@
+"""What the client of the servers can do at all: `python -m sides.plain_server`.
+
+It answers a whole read with one write, and so costs the client's other end next to nothing.
+"""
+
+from __future__ import annotations
+
+import selectors
+import socket
+
+from sides.sending import stay_on_core
+
+_READ_BYTES = 64 << 10
+
+
+def main() -> None:
+    stay_on_core()
+    listening = socket.create_server(("127.0.0.1", 0))
+    print("listening", listening.getsockname()[1], flush=True)
+    waiting = selectors.EpollSelector()
+    waiting.register(listening, selectors.EVENT_READ)
+    while True:
+        for key, _ in waiting.select():
+            sock = key.fileobj
+            assert isinstance(sock, socket.socket)
+            if sock is listening:
+                waiting.register(listening.accept()[0], selectors.EVENT_READ)
+            elif requests := sock.recv(_READ_BYTES):
+                sock.sendall(requests)
+            else:
+                waiting.unregister(sock)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""What every sending side does before its clock starts: connect, warm up, make its messages."""
+
+from __future__ import annotations
+
+import gc
+import os
+import socket
+import time
+from collections.abc import Iterator
+from itertools import chain, cycle, islice
+
+from tinygram._native import MessagePool
+from tinygram.bench.placement import placement
+
+SEED = 1
+MESSAGE_BYTES = 100
+PER_ITERATION = 64
+WARM_UP = 1024
+_SETTLE_S = 0.2
+
+
+def stay_on_core() -> None:
+    """Keep this process, with every thread that it will have, on the sender's core."""
+    cpu = placement("apart").sender_cpu
+    assert cpu is not None
+    os.sched_setaffinity(0, {cpu})
+
+
+def connected(port: int) -> socket.socket:
+    """A connection without Nagle's algorithm, whoever sends on it."""
+    sock = socket.create_connection(("127.0.0.1", port))
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return sock
+
+
+def warmed_up(port: int) -> socket.socket:
+    """A connection that has carried the stream's first messages."""
+    sock = connected(port)
+    for message in _pool()[:WARM_UP]:
+        sock.sendall(message)
+    settle()
+    return sock
+
+
+def settle() -> None:
+    """Let the other side take what was sent, and leave the collector nothing to do."""
+    time.sleep(_SETTLE_S)
+    gc.collect()
+    gc.freeze()
+
+
+def bursts(count: int, first: int = WARM_UP) -> Iterator[list[bytes]]:
+    """Messages `first` … `first + count` − 1 of the stream, 64 at a time, made beforehand."""
+    pool = _pool()
+    made = [pool[start : start + PER_ITERATION] for start in range(0, len(pool), PER_ITERATION)]
+    start, stop = first // PER_ITERATION, (first + count) // PER_ITERATION
+    return islice(cycle(made), start, stop)
+
+
+def messages(count: int) -> Iterator[bytes]:
+    """The same one by one."""
+    return chain.from_iterable(bursts(count))
+
+
+def _pool() -> list[bytes]:
+    return MessagePool(SEED, MESSAGE_BYTES, MESSAGE_BYTES).messages()
