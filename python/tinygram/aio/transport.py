@@ -177,6 +177,8 @@ class Transport(asyncio.Transport):
         self._high_bytes, self._low_bytes = high, low
         # We never pause a protocol only because of what we could have written.
         self._outbox.set_max_bytes(max(1, min(self._max_bytes, high)))
+        if self._outbox.held_bytes > high:
+            self._outbox.flush()
 
     def _check_high(self) -> None:
         if not self._is_paused and self.get_write_buffer_size() > self._high_bytes:
