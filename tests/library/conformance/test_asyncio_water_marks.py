@@ -184,6 +184,18 @@ async def test_with_a_mark_of_zero_writing_is_paused_while_anything_is_buffered(
         assert peer.received == b"x" * 19
 
 
+async def test_a_mark_below_what_was_just_written_pauses_for_no_longer_than_that(
+    channel: Channel,
+) -> None:
+    async with pair(channel) as (ours, peer):
+        ours.transport.write(b"x")
+        ours.transport.write(b"y" * 1_000)
+        ours.transport.write(b"z")
+        ours.transport.set_write_buffer_limits(high=10, low=1)
+        await peer.has_received(1_002)
+        await ours.until(lambda: not ours.is_paused)
+
+
 async def test_a_paused_protocol_may_still_write(channel: Channel) -> None:
     """Being paused is a request: nothing that is written in spite of it is lost."""
     async with pair(channel) as (ours, peer):
