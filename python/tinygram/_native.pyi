@@ -94,11 +94,8 @@ class Batch:
 class Ticker:
     """The connections of one event loop that hold something, and what ends their holds."""
 
-    def __new__(cls, schedule: Callable[[], object] | None = None) -> Ticker:
-        """`schedule()` is called whenever a `tick()` is wanted in the loop's next iteration.
-
-        None: the loop calls `tick()` in each.
-        """
+    def __new__(cls, schedule: Callable[[Callable[[], object]], object] | None = None) -> Ticker:
+        """`schedule(tick)` asks for a `tick()` in the next iteration; None: there is one in each."""
 
     @property
     def is_armed(self) -> bool:

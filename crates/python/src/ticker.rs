@@ -1,7 +1,7 @@
 use crate::{gil::GilCell, outbox::Outbox};
 use pyo3::{PyTraverseError, PyVisit, prelude::*};
 use std::{
-    mem::take,
+    mem::{replace, take},
     os::fd::{AsRawFd, RawFd},
 };
 use tinygram_core::{Next, Reason};
@@ -11,7 +11,8 @@ use tinygram_net::{clock::monotonic_ns, timer::TimerFd};
 /// iteration, or one timer for all of them.
 #[pyclass(frozen, module = "tinygram._native")]
 pub struct Ticker {
-    /// `call_soon(tick)` of a loop that does not tell us when its iteration ends.
+    /// `schedule(tick)` has `tick()` called in the next iteration of a loop that does not tell us
+    /// when one ends.
     schedule: Option<Py<PyAny>>,
     state: GilCell<State>,
 }
@@ -59,15 +60,16 @@ impl Ticker {
 
     /// An iteration ends. Whether Python code was called, so that the loop may have more to do.
     #[pyo3(signature = (will_block=false))]
-    fn tick(&self, py: Python<'_>, will_block: bool) -> PyResult<bool> {
+    fn tick(slf: &Bound<'_, Self>, will_block: bool) -> PyResult<bool> {
+        let (py, this) = (slf.py(), slf.get());
         let armed = {
-            let mut state = self.state.borrow(py);
+            let mut state = this.state.borrow(py);
             state.is_scheduled = false;
             take(&mut state.armed)
         };
-        let called_python = self.serve(py, armed, will_block)?;
-        if self.is_armed(py) {
-            self.want_tick(py)?;
+        let called_python = this.serve(py, armed, will_block)?;
+        if this.is_armed(py) {
+            Self::want_tick(slf)?;
         }
         Ok(called_python)
     }
@@ -123,17 +125,17 @@ impl Ticker {
     /// Tick this outbox when the iteration ends.
     pub fn arm(slf: &Bound<'_, Self>, outbox: Py<Outbox>) -> PyResult<()> {
         slf.get().state.borrow(slf.py()).armed.push(outbox);
-        slf.get().want_tick(slf.py())
+        Self::want_tick(slf)
     }
 
-    fn want_tick(&self, py: Python<'_>) -> PyResult<()> {
-        let Some(schedule) = &self.schedule else {
+    fn want_tick(slf: &Bound<'_, Self>) -> PyResult<()> {
+        let Some(schedule) = &slf.get().schedule else {
             return Ok(());
         };
-        if std::mem::replace(&mut self.state.borrow(py).is_scheduled, true) {
+        if replace(&mut slf.get().state.borrow(slf.py()).is_scheduled, true) {
             return Ok(());
         }
-        schedule.call0(py).map(drop)
+        schedule.call1(slf.py(), (slf.getattr("tick")?,)).map(drop)
     }
 
     /// Tick each, and keep those that hold on.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import selectors
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, ref
 
@@ -33,12 +34,11 @@ def _scheduling_ticker(loop: asyncio.AbstractEventLoop) -> _native.Ticker:
     # The loop must not live on because its ticker does.
     weak_loop = ref(loop)
 
-    def schedule() -> None:
+    def schedule(tick: Callable[[], object]) -> None:
         if (loop := weak_loop()) is not None:
-            loop.call_soon(ticker.tick)
+            loop.call_soon(tick)
 
-    ticker = _native.Ticker(schedule)
-    return ticker
+    return _native.Ticker(schedule)
 
 
 def use_selector(loop: asyncio.AbstractEventLoop, selector: TickingSelector) -> None:

@@ -237,9 +237,11 @@ class Transport(asyncio.Transport):
     @contextmanager
     def diverted(self) -> Iterator[asyncio.Transport]:
         """The event loop's own transport, which meanwhile takes all writes."""
-        yield self.below()
-        if not self._inner.is_closing():
-            self._outbox.undivert()
+        try:
+            yield self.below()
+        finally:
+            if not self._inner.is_closing():
+                self._outbox.undivert()
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         """As the transport below."""
