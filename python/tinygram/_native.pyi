@@ -95,7 +95,7 @@ class Ticker:
     """The connections of one event loop that hold something, and what ends their holds."""
 
     def __new__(cls, schedule: Callable[[Callable[[], object]], object] | None = None) -> Ticker:
-        """`schedule(tick)` asks for a `tick()` in the next iteration; None: there is one in each."""
+        """`schedule(tick)` asks for `tick()` in the next iteration; None: there is one in each."""
 
     @property
     def is_armed(self) -> bool:
