@@ -125,8 +125,8 @@ class Outbox:
     """What an event loop's connection holds back.
 
     `fd`: where the kernel takes bytes; None: `write_below(bytes)` takes them all, which otherwise
-    takes what the kernel did not. `on_held()` is called after a message was held because the
-    transport below is full. `check_thread()` is called when another thread than before writes:
+    takes what the kernel did not. `on_full(was_refused)`: a message was held, or refused, because
+    the transport below is full. `check_thread()` is called when another thread than before writes:
     it calls `adopt_thread()` or raises.
     """
 
@@ -136,7 +136,7 @@ class Outbox:
         fd: int | None,
         ticker: Ticker,
         write_below: Callable[[bytes], object],
-        on_held: Callable[[], object],
+        on_full: Callable[[bool], object],
         check_thread: Callable[[], object],
     ) -> Outbox: ...
     def write(self, data: ReadableBuffer, /) -> None:

@@ -1,7 +1,7 @@
 use crate::{
     gil::{GilCell, TakesMessages},
     knobs::{Knobs, StatsParts, stats_parts},
-    message::{forks, immutable},
+    message::{forks, immutable, too_large},
 };
 use pyo3::{
     PyTraverseError, PyVisit,
@@ -128,10 +128,7 @@ impl TakesMessages for Batch {
                 this.write(py, &[], Reason::Full)?;
                 Self::take(slf, &data)
             }
-            Next::Refuse => Err(PyBufferError::new_err(format!(
-                "a message of {} bytes is larger than max_buffered_bytes",
-                message.len()
-            ))),
+            Next::Refuse => Err(PyBufferError::new_err(too_large(message.len()))),
         }
     }
 }

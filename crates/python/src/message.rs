@@ -21,6 +21,11 @@ pub fn immutable<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>>
     Ok(view.call_method0("tobytes")?.cast_into::<PyBytes>()?)
 }
 
+/// Why a message can never be taken.
+pub fn too_large(message_bytes: usize) -> String {
+    format!("a message of {message_bytes} bytes is larger than max_buffered_bytes")
+}
+
 static FORKS: AtomicU64 = AtomicU64::new(0);
 
 /// How often this process's ancestors forked: what was held before the last fork is not ours.

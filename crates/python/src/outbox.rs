@@ -1,7 +1,7 @@
 use crate::{
     gil::{GilCell, TakesMessages},
     knobs::{Knobs, StatsParts, stats_parts},
-    message::{forks, immutable},
+    message::{forks, immutable, too_large},
     ticker::Ticker,
 };
 use pyo3::{PyTraverseError, PyVisit, exceptions::PyBufferError, prelude::*, types::PyBytes};
@@ -15,8 +15,8 @@ pub struct Outbox {
     pub state: GilCell<State>,
     /// The transport below: `write(bytes)`.
     write_below: Py<PyAny>,
-    /// Called after a message was held because the transport below is full.
-    on_held: Py<PyAny>,
+    /// `on_full(was_refused)`: a message was held, or refused, because the transport below is full.
+    on_full: Py<PyAny>,
     /// Raises RuntimeError unless this thread may write.
     check_thread: Py<PyAny>,
     ticker: Py<Ticker>,
@@ -41,7 +41,7 @@ impl Outbox {
         fd: Option<RawFd>,
         ticker: Py<Ticker>,
         write_below: Py<PyAny>,
-        on_held: Py<PyAny>,
+        on_full: Py<PyAny>,
         check_thread: Py<PyAny>,
     ) -> Self {
         let state = State {
@@ -55,7 +55,7 @@ impl Outbox {
         Self {
             state: GilCell::new(state),
             write_below,
-            on_held,
+            on_full,
             check_thread,
             ticker,
         }
@@ -120,7 +120,7 @@ impl Outbox {
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.write_below)?;
-        visit.call(&self.on_held)?;
+        visit.call(&self.on_full)?;
         visit.call(&self.check_thread)?;
         visit.call(&self.ticker)
     }
@@ -150,7 +150,7 @@ impl TakesMessages for Outbox {
             .on_message(message, monotonic_ns);
         match next {
             Next::Wait if this.state.borrow(py).coalescer.is_blocked() => {
-                this.on_held.call0(py).map(drop)
+                this.on_full.call1(py, (false,)).map(drop)
             }
             Next::Wait => Ok(()),
             Next::Arm => {
@@ -165,12 +165,7 @@ impl TakesMessages for Outbox {
                 this.write_out(py, &[], Reason::Full)?;
                 Self::take(slf, &data)
             }
-            Next::Refuse => Err(PyBufferError::new_err(format!(
-                "{} bytes are held and {} more would exceed max_buffered_bytes; wait for \
-                 resume_writing, or drain()",
-                this.held_bytes(py),
-                message.len()
-            ))),
+            Next::Refuse => Err(this.refuse(py, message.len())?),
         }
     }
 }
@@ -185,6 +180,26 @@ impl Outbox {
         }
         self.write_below.call1(py, (PyBytes::new(py, &below),))?;
         Ok(true)
+    }
+
+    /// The error that says so; the protocol is paused until there is room.
+    #[cold]
+    fn refuse(&self, py: Python<'_>, message_bytes: usize) -> PyResult<PyErr> {
+        let (held_bytes, is_blocked) = {
+            let coalescer = &self.state.borrow(py).coalescer;
+            (coalescer.pending().len(), coalescer.is_blocked())
+        };
+        if is_blocked {
+            self.on_full.call1(py, (true,))?;
+        }
+        Ok(PyBufferError::new_err(if held_bytes == 0 {
+            too_large(message_bytes)
+        } else {
+            format!(
+                "{held_bytes} bytes are held and {message_bytes} more would exceed \
+                 max_buffered_bytes; wait for resume_writing, or drain()"
+            )
+        }))
     }
 
     #[cold]

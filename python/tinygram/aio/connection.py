@@ -22,12 +22,17 @@ class Settings:
     knobs: _native.Knobs
     strategy: Strategy
     max_bytes: int
+    max_buffered_bytes: int | None
 
     @classmethod
     def from_arguments(cls, **knobs: Unpack[KnobArguments]) -> Self:
         """Raises TypeError or ValueError for a knob that cannot be used."""
-        native = native_knobs(**knobs)
-        return cls(native, knobs.get("strategy", adaptive), knobs.get("max_bytes", 64 << 10))
+        return cls(
+            native_knobs(**knobs),
+            knobs.get("strategy", adaptive),
+            knobs.get("max_bytes", 64 << 10),
+            knobs.get("max_buffered_bytes"),
+        )
 
 
 class Connection(asyncio.BaseProtocol):

@@ -37,6 +37,7 @@ class Transport(asyncio.Transport):
         "_is_paused",
         "_loop",
         "_low_bytes",
+        "_max_buffered_bytes",
         "_max_bytes",
         "_outbox",
         "write",
@@ -82,6 +83,7 @@ class Transport(asyncio.Transport):
             self._check_thread,
         )
         self._max_bytes = connection.settings.max_bytes
+        self._max_buffered_bytes = connection.settings.max_buffered_bytes
         self._set_limits(None, None)
         self.write = self._outbox.write
 
@@ -163,7 +165,10 @@ class Transport(asyncio.Transport):
         return self._low_bytes, self._high_bytes
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        """Pause the protocol above `high` bytes, resume it at `low`; what is held counts."""
+        """Pause the protocol above `high` bytes, resume it at `low`; what is held counts.
+
+        `high` is half of `max_buffered_bytes` at most.
+        """
         self._set_limits(high, low)
         self._check_high()
 
@@ -174,14 +179,19 @@ class Transport(asyncio.Transport):
             low = high // 4
         if not high >= low >= 0:
             raise ValueError(f"high ({high!r}) must be >= low ({low!r}) must be >= 0")
+        if self._max_buffered_bytes is not None:
+            # Who waits when paused is paused before a message is refused.
+            high = min(high, self._max_buffered_bytes // 2)
+            low = min(low, high)
         self._high_bytes, self._low_bytes = high, low
         # We never pause a protocol only because of what we could have written.
         self._outbox.set_max_bytes(max(1, min(self._max_bytes, high)))
         if self._outbox.held_bytes > high:
             self._outbox.flush()
 
-    def _check_high(self) -> None:
-        if not self._is_paused and self.get_write_buffer_size() > self._high_bytes:
+    def _check_high(self, was_refused: bool = False) -> None:
+        is_high = was_refused or self.get_write_buffer_size() > self._high_bytes
+        if is_high and not self._is_paused:
             self._is_paused = True
             self._tell(self._connection.protocol.pause_writing)
 
