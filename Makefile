@@ -47,7 +47,7 @@ lint: $(STAMPS)/dev ## check formatting, lints and the architecture's import rul
 	$(BIN)/lint-imports --no-cache
 
 .PHONY: types
-types: $(STAMPS)/dev
+types: $(STAMPS)/real
 	$(BIN)/mypy
 
 .PHONY: cargo-test
@@ -105,4 +105,9 @@ $(STAMPS)/bench: $(STAMPS)/maturin pyproject.toml $(RUST_SOURCES)
 $(STAMPS)/dev: $(STAMPS)/bench
 	@echo "installing what the tests need into .venv"
 	@$(DEVELOP) bench,uvloop,aiofastnet,dev
+	@touch $@
+
+$(STAMPS)/real: $(STAMPS)/dev
+	@echo "installing the real programs into .venv"
+	@$(DEVELOP) bench,uvloop,aiofastnet,dev,real
 	@touch $@
