@@ -25,7 +25,7 @@ DEVELOP := $(BIN)/maturin develop --release --quiet --extras
 .PHONY: help
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r target text; \
-	do printf '  make %-8s %s\n' "$$target" "$$text"; done
+	do printf '  make %-10s %s\n' "$$target" "$$text"; done
 
 .PHONY: build
 build: $(STAMPS)/bench ## build everything that the command needs, into .venv
@@ -35,7 +35,7 @@ demo: build ## build, then send small messages in every way, side by side
 	@$(BIN)/tinygram stream
 
 .PHONY: test
-test: lint types cargo-test stubtest pytest ## lint, types and every test; what CI runs
+test: lint types cargo-test stubtest pytest ## lint, types and the tests
 
 .PHONY: lint
 lint: $(STAMPS)/dev ## check formatting, lints and the architecture's import rules
@@ -62,6 +62,11 @@ stubtest: $(STAMPS)/dev
 .PHONY: pytest
 pytest: $(STAMPS)/dev
 	$(BIN)/pytest
+
+.PHONY: test-real
+test-real: $(STAMPS)/real ## run aiohttp, websockets, redis-py and coredis on the drop-in event loop
+	@scripts/check-tools real
+	$(BIN)/pytest tests/real
 
 .PHONY: format
 format: $(STAMPS)/dev ## put all code into its canonical form

@@ -17,6 +17,8 @@ PRESENT = {
     "cc": "exit 0",
     "cargo": "echo cargo 1.85.0",
     "rustc": "echo rustc 1.85.0",
+    "openssl": "exit 0",
+    "redis-server": "exit 0",
 }
 
 
@@ -40,6 +42,7 @@ def check_tools(tmp_path: Path, what: str, **replaced: str | None) -> tuple[int,
 def test_silence_when_all_tools_are_there(tmp_path: Path) -> None:
     assert check_tools(tmp_path, "build") == (0, "")
     assert check_tools(tmp_path, "lint") == (0, "")
+    assert check_tools(tmp_path, "real") == (0, "")
 
 
 @pytest.mark.parametrize(
@@ -83,6 +86,24 @@ def test_missing_linters_are_named(tmp_path: Path) -> None:
     code, words = check_tools(tmp_path, "lint", cargo='[ "$1" = fmt ]')
     assert (code, words.count("is missing")) == (1, 1)
     assert "cargo clippy is missing" in words
+
+
+@pytest.mark.parametrize(
+    ("tool", "script", "fault"),
+    [
+        ("openssl", None, "openssl, which makes certificates, is missing"),
+        ("redis-server", None, "redis-server is missing"),
+        ("redis-server", "echo no libssl; exit 127", "redis-server does not run: no libssl"),
+    ],
+)
+def test_a_missing_real_program_is_named_with_its_remedy(
+    tmp_path: Path, tool: str, script: str | None, fault: str
+) -> None:
+    code, words = check_tools(tmp_path, "real", **{tool: script})
+    assert code == 1
+    assert fault in words
+    assert f"apt-get install {tool}" in words
+    assert words.count("tinygram:") == 1
 
 
 @pytest.mark.parametrize(
