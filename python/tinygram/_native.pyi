@@ -198,6 +198,9 @@ class Histogram:
     def merge(self, other: Histogram) -> None:
         """Add all of `other`'s values."""
 
+    def subtract(self, other: Histogram) -> None:
+        """Take all of `other`'s values away; ValueError when some are not here."""
+
     def percentile_ns(self, percentile: float) -> int:
         """The value that `percentile` (0 … 100) of all values do not exceed; 0 when empty."""
 

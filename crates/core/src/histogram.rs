@@ -12,6 +12,11 @@ const MAX_TEXT_BYTES: usize = 4 << 20;
 #[error("not an HDR histogram in V2 compressed base64 form: {0}")]
 pub struct HistogramError(String);
 
+/// Why a histogram cannot be taken away from another.
+#[derive(Debug, Error)]
+#[error("the values that are to be taken away are not all here")]
+pub struct MissingValues;
+
 /// An HDR histogram of nanoseconds (<http://hdrhistogram.org>), with 3 significant digits unless
 /// it is a small one.
 #[derive(Clone, Debug)]
@@ -53,6 +58,14 @@ impl Histogram {
             self.inner
                 .saturating_record_n(step.value_iterated_to(), step.count_at_value());
         }
+    }
+
+    /// Take away all values of another histogram.
+    ///
+    /// # Errors
+    /// [`MissingValues`], when some are not here; which ones were taken away is then not said.
+    pub fn subtract(&mut self, other: &Histogram) -> Result<(), MissingValues> {
+        self.inner.subtract(&other.inner).map_err(|_| MissingValues)
     }
 
     /// How many values there are.
@@ -142,7 +155,25 @@ mod tests {
         }
     }
 
+    #[test]
+    fn values_that_are_not_there_cannot_be_taken_away() {
+        let (mut few, mut many) = (Histogram::new(), Histogram::new());
+        few.record(10_000);
+        many.record(10_000);
+        many.record(10_000);
+        assert!(few.subtract(&many).is_err());
+    }
+
     proptest! {
+        #[test]
+        fn what_is_left_when_the_first_values_are_taken_away_are_the_others(first in proptest::collection::vec(1u64..10_000_000, 0..50), others in proptest::collection::vec(1u64..10_000_000, 0..50)) {
+            let fill = |values: &[u64]| { let mut h = Histogram::small(); values.iter().for_each(|&v| h.record(v)); h };
+            let mut left = fill(&[first.clone(), others.clone()].concat());
+            left.subtract(&fill(&first)).unwrap();
+            prop_assert_eq!(left.to_base64(), fill(&others).to_base64());
+            prop_assert_eq!((left.min_ns(), left.max_ns()), (fill(&others).min_ns(), fill(&others).max_ns()));
+        }
+
         #[test]
         fn percentiles_are_within_a_thousandth_and_survive_storage(
             mut values in proptest::collection::vec(0u64..10_000_000_000, 1..200), percent in 0.0f64..100.0

@@ -13,7 +13,7 @@ mod schedule;
 
 pub use coalescer::{Coalescer, KnobError, Knobs, Next, Reason, Stats, Strategy};
 pub use generator::Generator;
-pub use histogram::{Histogram, HistogramError};
+pub use histogram::{Histogram, HistogramError, MissingValues};
 pub use matching::{MatchError, Note, match_receipts};
 pub use pool::{MessagePool, PoolError, StreamCheck, StreamError};
 pub use schedule::{Arrival, Schedule, ScheduleError};

@@ -36,6 +36,14 @@ impl Histogram {
         slf.borrow_mut().inner.merge(&values);
     }
 
+    fn subtract(slf: &Bound<'_, Self>, other: &Bound<'_, Self>) -> PyResult<()> {
+        let values = other.borrow().inner.clone();
+        slf.borrow_mut()
+            .inner
+            .subtract(&values)
+            .map_err(|error| PyValueError::new_err(error.to_string()))
+    }
+
     fn percentile_ns(&self, percentile: f64) -> PyResult<u64> {
         if !(0.0..=100.0).contains(&percentile) {
             return Err(PyValueError::new_err(format!(
