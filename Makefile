@@ -81,6 +81,11 @@ bench: build ## measure what the bench itself costs, and how fast it is
 		echo "benches/$$script.py"; $(BIN)/python benches/$$script.py || status=1; \
 	done; exit $$status
 
+.PHONY: bench-real
+bench-real: $(STAMPS)/real ## measure those programs on each loop, as it is and with the drop-in
+	@scripts/check-tools real
+	@$(BIN)/python benches/real_programs.py
+
 .PHONY: wheel
 wheel: $(STAMPS)/maturin ## build a wheel for every Python from 3.11 on, into dist/
 	$(BIN)/maturin build --release --quiet --interpreter $(BIN)/python --out dist
