@@ -87,6 +87,10 @@ class Batch:
     def held_bytes(self) -> int:
         """Bytes that are held."""
 
+    @property
+    def untold_bytes(self) -> int:
+        """Bytes that are held, and the last write did not fail."""
+
     def stats_parts(self) -> _StatsParts:
         """messages, writes, bytes, overruns, flushes by reason, holds."""
 
@@ -109,10 +113,7 @@ class Ticker:
         """The descriptor to watch: readable when `on_timer()` is to be called."""
 
     def tick(self, will_block: bool = False) -> bool:
-        """An iteration ends; `will_block`: the loop has nothing else to do.
-
-        Whether Python code was called, so that the loop may have more to do.
-        """
+        """An iteration ends (`will_block`: with a wait). Whether there may be more to do now."""
 
     def on_timer(self) -> None:
         """The timer's time has come."""
@@ -140,11 +141,7 @@ class Outbox:
         check_thread: Callable[[], object],
     ) -> Outbox: ...
     def write(self, data: ReadableBuffer, /) -> None:
-        """Send the message, or hold it; it may be changed afterwards.
-
-        Raises TypeError when it is not bytes-like, BufferError when `max_buffered_bytes` would be
-        exceeded.
-        """
+        """As `Batch.send`, but it never waits, and errors of the connection are told below."""
 
     def flush(self) -> None:
         """Write all that is held, through the transport below where the kernel does not take it."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import warnings
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self, Unpack
 
@@ -38,6 +40,16 @@ class Batch(_native.Batch):
 
     def __init__(self, sock: socket.socket, **knobs: Unpack[KnobArguments]) -> None:
         """Everything is done in `__new__`."""
+
+    def __del__(self, _warn: Callable[..., None] = warnings.warn) -> None:
+        """What was lost is said."""
+        if unsent_bytes := self.untold_bytes:
+            _warn(
+                f"{unsent_bytes} bytes held for {self._sock!r} were never sent: use `with`, or "
+                "flush()",
+                RuntimeWarning,
+                source=self,
+            )
 
     def stats(self) -> Stats:
         """What happened so far."""

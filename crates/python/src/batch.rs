@@ -29,6 +29,8 @@ pub struct Batch {
 struct State {
     coalescer: Coalescer,
     forks: u64,
+    /// Whether the last write failed, so that the program knows that something is left.
+    has_failed: bool,
     /// How many messages may come before the clock is read again.
     unchecked: u32,
     /// When the clock was last read, and how many messages had come by then.
@@ -43,6 +45,7 @@ impl Batch {
         let state = State {
             coalescer: knobs.coalescer(),
             forks: forks(),
+            has_failed: false,
             unchecked: 0,
             checked: (0, 0),
         };
@@ -82,6 +85,15 @@ impl Batch {
         let mut state = self.state.borrow(py);
         state.forget_after_fork();
         state.coalescer.pending().len()
+    }
+
+    #[getter]
+    fn untold_bytes(&self, py: Python<'_>) -> usize {
+        let has_failed = self.state.borrow(py).has_failed;
+        match has_failed {
+            true => 0,
+            false => self.held_bytes(py),
+        }
     }
 
     fn stats_parts(&self, py: Python<'_>) -> StatsParts {
@@ -135,7 +147,13 @@ impl TakesMessages for Batch {
 
 impl Batch {
     /// Write what is held and then `message`; what was not written when it fails is held.
-    fn write(&self, py: Python<'_>, mut message: &[u8], reason: Reason) -> PyResult<()> {
+    fn write(&self, py: Python<'_>, message: &[u8], reason: Reason) -> PyResult<()> {
+        let written = self.write_all(py, message, reason);
+        self.state.borrow(py).has_failed = written.is_err();
+        written
+    }
+
+    fn write_all(&self, py: Python<'_>, mut message: &[u8], reason: Reason) -> PyResult<()> {
         let give_up_ns = self
             .timeout_ns
             .map(|timeout_ns| monotonic_ns().saturating_add(timeout_ns));

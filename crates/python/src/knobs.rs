@@ -27,7 +27,8 @@ impl Knobs {
             ("coalesce", Some(hold_ns)) => Strategy::Coalesce { hold_ns },
             _ => {
                 return Err(PyValueError::new_err(format!(
-                    "unknown strategy {strategy:?} with a hold of {hold_ns:?} ns"
+                    "unknown strategy {strategy:?}: it must be tinygram.adaptive, tick, nodelay, \
+                     nagle or coalesce(hold_us)"
                 )));
             }
         };

@@ -1,5 +1,5 @@
 use crate::{gil::GilCell, outbox::Outbox};
-use pyo3::{PyTraverseError, PyVisit, prelude::*};
+use pyo3::{PyTraverseError, PyVisit, exceptions::PyException, prelude::*};
 use std::{
     mem::{replace, take},
     os::fd::{AsRawFd, RawFd},
@@ -9,7 +9,7 @@ use tinygram_net::{clock::monotonic_ns, timer::TimerFd};
 
 /// The connections of one event loop that hold something, and what ends their holds: the end of an
 /// iteration, or one timer for all of them.
-#[pyclass(frozen, module = "tinygram._native")]
+#[pyclass(frozen, weakref, module = "tinygram._native")]
 pub struct Ticker {
     /// `schedule(tick)` has `tick()` called in the next iteration of a loop that does not tell us
     /// when one ends.
@@ -67,11 +67,11 @@ impl Ticker {
             state.is_scheduled = false;
             take(&mut state.armed)
         };
-        let called_python = this.serve(py, armed, will_block)?;
+        let served = this.serve(py, armed, will_block);
         if this.is_armed(py) {
             Self::want_tick(slf)?;
         }
-        Ok(called_python)
+        served
     }
 
     /// The timer's time has come.
@@ -88,17 +88,19 @@ impl Ticker {
     }
 
     /// Write all that is held, whatever it waits for.
-    fn flush(&self, py: Python<'_>) {
+    fn flush(&self, py: Python<'_>) -> PyResult<()> {
         let mut held = take(&mut self.state.borrow(py).armed);
         held.append(&mut self.state.borrow(py).timed);
+        let mut end = Ok(());
         for outbox in &held {
             {
                 let mut state = outbox.get().state.borrow(py);
                 state.is_armed = false;
                 state.forget_after_fork();
             }
-            write_reporting(outbox.bind(py), Reason::Asked);
+            write_reporting(outbox.bind(py), Reason::Asked, &mut end);
         }
+        end
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -143,6 +145,7 @@ impl Ticker {
         let now_ns = monotonic_ns();
         let mut called_python = false;
         let mut has_timed = false;
+        let mut end = Ok(());
         for outbox in outboxes {
             let mut connection = outbox.get().state.borrow(py);
             connection.forget_after_fork();
@@ -153,7 +156,7 @@ impl Ticker {
             let waits_for_time = connection.coalescer.waits_for_time();
             drop(connection);
             if let Next::Write(reason) = next {
-                called_python |= write_reporting(outbox.bind(py), reason);
+                called_python |= write_reporting(outbox.bind(py), reason, &mut end);
             } else if holds_on && waits_for_time {
                 self.state.borrow(py).timed.push(outbox);
                 has_timed = true;
@@ -164,7 +167,7 @@ impl Ticker {
         if has_timed {
             self.set_timer(py)?;
         }
-        Ok(called_python)
+        end.map(|()| called_python)
     }
 
     fn set_timer(&self, py: Python<'_>) -> PyResult<()> {
@@ -184,11 +187,19 @@ impl Ticker {
     }
 }
 
-/// One connection's failure must not keep the others' bytes back.
-fn write_reporting(outbox: &Bound<'_, Outbox>, reason: Reason) -> bool {
-    let written = outbox.get().write_out(outbox.py(), &[], reason);
-    written.unwrap_or_else(|error| {
-        error.write_unraisable(outbox.py(), Some(outbox));
-        true
-    })
+/// One connection's failure must not keep the others' bytes back. What is no failure but ends the
+/// program (KeyboardInterrupt, SystemExit) is for `end`: the caller raises it when all are served.
+fn write_reporting(outbox: &Bound<'_, Outbox>, reason: Reason, end: &mut PyResult<()>) -> bool {
+    let py = outbox.py();
+    outbox
+        .get()
+        .write_out(py, &[], reason)
+        .unwrap_or_else(|error| {
+            if error.is_instance_of::<PyException>(py) || end.is_err() {
+                error.write_unraisable(py, Some(outbox));
+            } else {
+                *end = Err(error);
+            }
+            true
+        })
 }

@@ -7,8 +7,11 @@ asked with `call_soon` for a tick in its next iteration.
 from __future__ import annotations
 
 import asyncio
+import atexit
 import selectors
-from collections.abc import Callable
+import sys
+from collections.abc import AsyncGenerator, Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, ref
 
@@ -17,21 +20,32 @@ from tinygram import _native
 if TYPE_CHECKING:
     from tinygram.aio.connection import Settings
 
-_tickers: WeakKeyDictionary[asyncio.AbstractEventLoop, _native.Ticker] = WeakKeyDictionary()
+_Loop = asyncio.AbstractEventLoop
+# Neither keeps a loop alive: a ticker has transports, which have their loop. A ticker belongs to
+# its connections, and to its loop while there is anything to do.
+_tickers: WeakKeyDictionary[_Loop, ref[_native.Ticker]] = WeakKeyDictionary()
+_shutdowns: WeakKeyDictionary[_Loop, AsyncGenerator[None, None]] = WeakKeyDictionary()
 
 
-def ticker_of(loop: asyncio.AbstractEventLoop, settings: Settings) -> _native.Ticker:
+def ticker_of(loop: _Loop, settings: Settings) -> _native.Ticker:
     """The ticker of a loop, which watches its timer if these settings need one."""
-    ticker = _tickers.get(loop)
+    ticker = _known_ticker(loop)
     if ticker is None:
-        ticker = _tickers[loop] = _scheduling_ticker(loop)
+        ticker = _scheduling_ticker(loop)
+        _tickers[loop] = ref(ticker)
+        if loop not in _shutdowns:
+            _shutdowns[loop] = _flushing_at_shutdown(ref(loop))
     if settings.strategy.hold_us is not None and not ticker.has_timer:
         loop.add_reader(ticker.timer_fd(), ticker.on_timer)
     return ticker
 
 
-def _scheduling_ticker(loop: asyncio.AbstractEventLoop) -> _native.Ticker:
-    # The loop must not live on because its ticker does.
+def _known_ticker(loop: _Loop) -> _native.Ticker | None:
+    known = _tickers.get(loop)
+    return None if known is None else known()
+
+
+def _scheduling_ticker(loop: _Loop) -> _native.Ticker:
     weak_loop = ref(loop)
 
     def schedule(tick: Callable[[], object]) -> None:
@@ -41,9 +55,44 @@ def _scheduling_ticker(loop: asyncio.AbstractEventLoop) -> _native.Ticker:
     return _native.Ticker(schedule)
 
 
-def use_selector(loop: asyncio.AbstractEventLoop, selector: TickingSelector) -> None:
+def _flushing_at_shutdown(loop: ref[_Loop]) -> AsyncGenerator[None, None]:
+    """What writes all that is held when the loop shuts its generators down, as `asyncio.run` does.
+
+    To be called in that loop, which takes note of it.
+    """
+
+    async def wait_for_shutdown() -> AsyncGenerator[None, None]:
+        try:
+            yield
+        finally:
+            _flush(loop())
+
+    generator = wait_for_shutdown()
+    hooks = sys.get_asyncgen_hooks()
+    sys.set_asyncgen_hooks(finalizer=None)  # It would keep the loop alive.
+    try:
+        with suppress(StopIteration):
+            generator.asend(None).send(None)
+    finally:
+        sys.set_asyncgen_hooks(*hooks)
+    return generator
+
+
+def _flush(loop: _Loop | None) -> None:
+    # The connections of a closed loop may have lost their descriptors; that bytes are lost is said.
+    if loop is not None and not loop.is_closed() and (ticker := _known_ticker(loop)) is not None:
+        ticker.flush()
+
+
+@atexit.register
+def _flush_all() -> None:
+    for loop in list(_tickers):
+        _flush(loop)
+
+
+def use_selector(loop: _Loop, selector: TickingSelector) -> None:
     """Let the loop's selector tick."""
-    _tickers[loop] = selector.ticker
+    _tickers[loop] = ref(selector.ticker)
 
 
 class TickingSelector(selectors.DefaultSelector):
@@ -61,8 +110,6 @@ class TickingSelector(selectors.DefaultSelector):
         return super().select(timeout)
 
 
-def tick_last(loop: asyncio.AbstractEventLoop) -> None:
+def tick_last(loop: _Loop) -> None:
     """The loop stops: nothing is held beyond it."""
-    ticker = _tickers.get(loop)
-    if ticker is not None:
-        ticker.flush()
+    _flush(loop)

@@ -94,12 +94,16 @@ class Transport(asyncio.Transport):
     def __del__(self, _warn: Callable[..., None] = warnings.warn) -> None:
         """What was lost is said."""
         try:
-            held_bytes = self._outbox.held_bytes
+            unsent_bytes = self.get_write_buffer_size()
         except AttributeError:
             return  # It was never made.
-        if held_bytes:
+        if unsent_bytes:
+            # Not a ResourceWarning, which nobody sees: what was written is lost.
             _warn(
-                f"{held_bytes} bytes held by {self!r} were never sent", ResourceWarning, source=self
+                f"{unsent_bytes} bytes of {self!r} were never sent: close it while its event loop "
+                "runs",
+                RuntimeWarning,
+                source=self,
             )
 
     def stats(self) -> Stats:
