@@ -126,9 +126,9 @@ class Outbox:
     """What an event loop's connection holds back.
 
     `fd`: where the kernel takes bytes; None: `write_below(bytes)` takes them all, which otherwise
-    takes what the kernel did not. `on_full(was_refused)`: a message was held, or refused, because
-    the transport below is full. `check_thread()` is called when another thread than before writes:
-    it calls `adopt_thread()` or raises.
+    takes what the kernel did not. `on_full(was_refused)`: a message was held, refused or passed on,
+    for the transport below is full. `check_thread()` is called when another thread than before
+    writes: it calls `adopt_thread()` or raises.
     """
 
     def __new__(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import socket
 import threading
@@ -53,6 +54,25 @@ def test_a_timeout_keeps_the_rest_for_the_next_flush(pair: Pair) -> None:
     assert bytes(received) == sent + b"tail"
     assert out.stats().bytes == len(received)
     assert out.stats().messages == 2
+
+
+def test_both_sides_only_write(pair: Pair) -> None:
+    """go-redis #4002: each waited for the other to read. A timeout ends it, and loses nothing."""
+    outs = []
+    for sock in pair:
+        sock.settimeout(0.01)
+        outs.append(tinygram.batch(sock))
+    for out in outs:
+        with pytest.raises(TimeoutError):
+            out.send(numbered(STALLED))
+    received = [bytearray(), bytearray()]
+    while any(out.held_bytes for out in outs) or min(map(len, received)) < STALLED:
+        for out, sock, chunks in zip(outs, pair, received, strict=True):
+            with contextlib.suppress(TimeoutError):
+                out.flush()
+            if waiting_bytes(sock):
+                chunks += sock.recv(STALLED)
+    assert [bytes(chunks) for chunks in received] == [numbered(STALLED)] * 2
 
 
 def test_ctrl_c_ends_a_blocked_send_and_loses_nothing(pair: Pair) -> None:

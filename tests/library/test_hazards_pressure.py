@@ -148,6 +148,26 @@ def test_a_stalled_reader_without_a_bound(
     setup.run(program, strategy=strategy)
 
 
+def test_a_stalled_reader_of_a_connection_that_is_being_closed(setup: Setup, pair: Pair) -> None:
+    """cpython #127655: also where messages are held by the event loop's own transport alone."""
+    ours, peer = pair
+
+    async def program(connect: Connector) -> None:
+        protocol = Recorder()
+        transport = await connect.protocol(protocol, ours)
+        transport.set_write_buffer_limits(high=2 * STALLED)
+        transport.write(bytes(STALLED))
+        transport.close()
+        assert protocol.told == []
+        for _ in range(3):
+            transport.write(bytes(STALLED))
+        assert protocol.told == ["pause"]
+        assert await receive_rest(peer) == bytes(4 * STALLED)
+        await protocol.lost
+
+    setup.run(program)
+
+
 @pytest.mark.parametrize("strategy", STRATEGIES.values(), ids=str)
 def test_both_sides_only_write(setup: Setup, pair: Pair, strategy: tinygram.Strategy) -> None:
     """go-redis #4002: each waited for the other to read. A transport reads while it writes."""

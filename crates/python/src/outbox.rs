@@ -15,7 +15,7 @@ pub struct Outbox {
     pub state: GilCell<State>,
     /// The transport below: `write(bytes)`.
     write_below: Py<PyAny>,
-    /// `on_full(was_refused)`: a message was held, or refused, because the transport below is full.
+    /// `on_full(was_refused)`: a message was held, refused or passed on, for the transport below is full.
     on_full: Py<PyAny>,
     /// Raises RuntimeError unless this thread may write.
     check_thread: Py<PyAny>,
@@ -210,7 +210,8 @@ impl Outbox {
             this.check_thread.call0(py)?;
         }
         if this.state.borrow(py).is_diverted {
-            return this.write_below.call1(py, (data,)).map(drop);
+            this.write_below.call1(py, (data,))?;
+            return this.on_full.call1(py, (false,)).map(drop);
         }
         Self::take(slf, data)
     }
@@ -230,6 +231,9 @@ impl State {
 
     /// Write what the kernel takes; the rest is for the transport below.
     fn write_out(&mut self, message: &[u8], reason: Reason) -> Vec<u8> {
+        if message.is_empty() && self.coalescer.pending().is_empty() {
+            return Vec::new();
+        }
         let start_ns = monotonic_ns();
         let mut rest = message;
         if let Some(fd) = self.fd
