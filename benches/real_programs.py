@@ -63,9 +63,9 @@ class Ran:
         return self.operations / self.seconds
 
     @property
-    def cpu_us(self) -> float:
+    def cpu_s(self) -> float:
         """Of one operation."""
-        return self.cpu_seconds / self.operations * 1e6
+        return self.cpu_seconds / self.operations
 
 
 @dataclass
@@ -209,11 +209,11 @@ async def _portions(load: Load, port: int) -> Ran:
 def _print_table(rows: list[Row]) -> None:
     print(
         "| program | base loop | operations/s, base | ours ÷ base | messages/write, base → ours "
-        "| CPU µs/operation, base → ours | CPU, ours ÷ base |"
+        "| CPU per operation, ours ÷ base |"
     )
-    print("|---|---|--:|--:|--:|--:|--:|")
+    print("|---|---|--:|--:|--:|--:|")
     for row in rows:
-        cpu = figure_of([ours.cpu_us / base.cpu_us for base, ours in row.pairs])
+        cpu = figure_of([ours.cpu_s / base.cpu_s for base, ours in row.pairs])
         cells = (
             f"{row.load.what} (per {row.load.operation})",
             row.base,
@@ -222,8 +222,6 @@ def _print_table(rows: list[Row]) -> None:
             " → ".join(
                 "-" if value is None else f"{value:.2f}" for value in row.messages_per_write
             ),
-            f"{median(base.cpu_us for base, _ in row.pairs):.1f} → "
-            f"{median(ours.cpu_us for _, ours in row.pairs):.1f}",
             shown(cpu),
         )
         print(f"| {' | '.join(cells)} |")
