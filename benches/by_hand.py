@@ -43,7 +43,7 @@ def main() -> int:
 
 def _compare(stream: StreamBench, way: str, messages: int) -> bool:
     runtime, strategy = way.split("/")
-    case = flat_out_case(f"runtime={runtime},strategy={strategy}", messages)
+    case = flat_out_case(f"runtime={runtime},implementation=stdlib,strategy={strategy}", messages)
     ratio = paired_ratio(
         lambda: measured(stream.run_case(case, 0))["run_time_ns"],
         lambda: _run_by_hand(way, messages),

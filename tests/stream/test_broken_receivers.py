@@ -156,8 +156,8 @@ def test_one_death_costs_one_run_and_the_others_are_kept(command: Command) -> No
         *("--receiver-command", receivers),
     )
     assert done.code == 1
-    assert len(done.runs) == 2 * 5
+    assert len(done.runs) == 2 * 8
     check_failed(done.runs[2], "killed by SIGKILL")
-    for index in (0, 1, *range(3, 10)):
+    for index in (0, 1, *range(3, 16)):
         counters = done.counters_of(index)
         assert counters["bytes"] == counters["written_bytes"]

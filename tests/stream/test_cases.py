@@ -11,10 +11,11 @@ from tinygram.bench import runtimes
 from tinygram.bench.errors import UsageError
 from tinygram.bench.result import MessageBytes, Plan
 from tinygram.bench.rounds import ordered
+from tinygram.bench.statistics.loads import way_of
 from tinygram.bench.workloads.stream.cases import StreamOptions, plan_stream
 
 PUBLISHED = ("nagle", "nodelay", "coalesce:10us")
-NINE = [f"{name}/{strategy}" for name in ("loop", "threads", "asyncio") for strategy in PUBLISHED]
+LIBRARY = ("tick", "coalesce:10us", "adaptive")
 LIMITS = ["native/nodelay", "native/tick"]
 
 
@@ -41,15 +42,30 @@ def planned(*only: str, **changes: Any) -> Plan:
 
 
 def ways(plan: Plan) -> list[str]:
-    return [f"{case.runtime}/{case.strategy}" for case in plan.cases]
+    return [way_of(case) for case in plan.cases]
 
 
-def test_by_default_the_nine_published_ways_and_the_two_limits() -> None:
-    assert ways(planned()) == NINE + LIMITS
+def published(runtime: str) -> list[str]:
+    return [f"{runtime}/{strategy}" for strategy in PUBLISHED]
+
+
+def library(runtime: str) -> list[str]:
+    return [f"{runtime}/tinygram/{strategy}" for strategy in LIBRARY]
+
+
+LOOP = published("loop") + library("loop")
+ASYNCIO = published("asyncio") + library("asyncio")
+
+
+def test_by_default_the_nine_published_ways_the_library_and_the_two_limits() -> None:
+    assert ways(planned()) == LOOP + published("threads") + ASYNCIO + LIMITS
     by_default = [
-        f"{runtime.name}/{strategy.text}" for runtime, strategy in runtimes.default_ways()
+        (runtime.name, runtime.implementation, strategy.text)
+        for runtime, strategy in runtimes.default_ways()
     ]
-    assert ways(planned()) == by_default
+    assert by_default == [
+        (case.runtime, case.implementation, case.strategy) for case in planned().cases
+    ]
 
 
 def test_all_is_every_way_that_makes_sense() -> None:
@@ -70,19 +86,40 @@ def test_all_is_every_way_that_makes_sense() -> None:
         (["runtime=asyncio,strategy=nagle"], ["asyncio/nagle"]),
         (["runtime=asyncio", "strategy=nagle"], ["asyncio/nagle"]),
         (["strategy=nagle"], ["loop/nagle", "threads/nagle", "asyncio/nagle"]),
-        (["runtime=loop,runtime=native"], [*NINE[:3], *LIMITS]),
-        (["implementation=tinygram"], LIMITS),
+        (["runtime=loop,runtime=native"], LOOP + LIMITS),
+        (
+            ["implementation=tinygram"],
+            library("loop") + library("asyncio") + library("uvloop") + LIMITS,
+        ),
+        (["implementation=tinygram,runtime=loop"], library("loop")),
+        (["implementation=tinygram,runtime=uvloop"], library("uvloop")),
+        (["strategy=adaptive"], ["loop/tinygram/adaptive", "asyncio/tinygram/adaptive"]),
+        # Who is not named is everybody that has it.
+        (["runtime=loop,strategy=tick"], ["loop/tinygram/tick"]),
+        (
+            ["runtime=loop,strategy=coalesce:1ms"],
+            ["loop/coalesce:1ms", "loop/tinygram/coalesce:1ms"],
+        ),
         # What is named runs even where it is no default.
-        (["runtime=processes"], [f"processes/{strategy}" for strategy in PUBLISHED]),
+        (["runtime=processes"], published("processes")),
         (["strategy=cork,runtime=processes"], ["processes/cork"]),
         (["strategy=timer:5ms"], ["asyncio/timer:5ms"]),
-        (["strategy=tick"], ["asyncio/tick", "native/tick"]),
-        (["runtime=asyncio"], NINE[6:]),
-        (["runtime=uvloop"], [f"uvloop/{strategy}" for strategy in PUBLISHED]),
-        (["runtime=uvloop,strategy=tick"], ["uvloop/tick"]),
-        (["implementation=stdlib"], NINE),
-        (["implementation=aiofastnet"], ["asyncio/nodelay", "uvloop/nodelay"]),
-        (["implementation=aiofastnet,runtime=uvloop"], ["uvloop/nodelay"]),
+        (
+            ["strategy=tick"],
+            ["loop/tinygram/tick", "asyncio/tick", "asyncio/tinygram/tick", "native/tick"],
+        ),
+        (["runtime=asyncio"], ASYNCIO),
+        (["runtime=uvloop"], published("uvloop") + library("uvloop")),
+        (["runtime=uvloop,strategy=tick"], ["uvloop/tick", "uvloop/tinygram/tick"]),
+        (
+            ["implementation=stdlib"],
+            published("loop") + published("threads") + published("asyncio"),
+        ),
+        (
+            ["implementation=aiofastnet"],
+            ["asyncio/aiofastnet/nodelay", "uvloop/aiofastnet/nodelay"],
+        ),
+        (["implementation=aiofastnet,runtime=uvloop"], ["uvloop/aiofastnet/nodelay"]),
     ],
 )
 def test_only_filters(only: list[str], expected: list[str]) -> None:
@@ -91,15 +128,15 @@ def test_only_filters(only: list[str], expected: list[str]) -> None:
 
 @pytest.mark.parametrize("hold", ["1ns", "10us", "1500us", "250ms", "1s"])
 def test_a_hold_may_be_of_any_duration(hold: str) -> None:
-    plan = planned(f"strategy=coalesce:{hold},runtime=loop")
-    assert ways(plan) == [f"loop/coalesce:{hold}"]
+    plan = planned(f"strategy=coalesce:{hold},runtime=threads")
+    assert ways(plan) == [f"threads/coalesce:{hold}"]
     assert f"/coalesce:{hold}/" in plan.cases[0].case_id
 
 
 @pytest.mark.parametrize("same", ["10000ns", "0.01ms", "10us"])
 def test_one_hold_has_one_name_however_it_is_written(same: str) -> None:
-    assert ways(planned("runtime=loop", f"strategy=coalesce:{same},strategy=coalesce:10us")) == [
-        "loop/coalesce:10us"
+    assert ways(planned("runtime=threads", f"strategy=coalesce:{same},strategy=coalesce:10us")) == [
+        "threads/coalesce:10us"
     ]
 
 

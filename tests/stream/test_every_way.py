@@ -23,7 +23,7 @@ WAYS = [
     f"{runtime.name}/{runtime.implementation}/{strategy.text}"
     for runtime, strategy in runtimes.all_ways()
 ]
-GATHERING = ("coalesce", "timer", "tick")
+GATHERING = ("coalesce", "timer", "tick", "adaptive")
 
 
 @pytest.fixture(scope="module")

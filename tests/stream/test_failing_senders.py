@@ -21,11 +21,13 @@ LONGEST_S = 10.0
 IN_PROCESS = ["loop", "threads", "asyncio", "uvloop"]
 HELD_TO_THE_END = "coalesce:10s"
 STRATEGIES = ["nodelay", "coalesce:10ms", HELD_TO_THE_END]
+LIBRARY = ["loop/tinygram", "asyncio/tinygram", "uvloop/tinygram"]
 WITHOUT_A_QUEUE = [
     ("asyncio", "tick"),
     ("uvloop", "tick"),
     ("asyncio/aiofastnet", "nodelay"),
     ("uvloop/aiofastnet", "nodelay"),
+    *product(LIBRARY, ["tick", "coalesce:10ms", "adaptive"]),
 ]
 ROOT = Path(__file__).parents[2]
 
@@ -77,7 +79,7 @@ def test_a_connection_that_was_reset_is_raised(runtime: str, strategy: str, faul
     assert isinstance(failure_of(runtime, strategy, fault), OSError)
 
 
-@pytest.mark.parametrize("runtime", IN_PROCESS)
+@pytest.mark.parametrize("runtime", [*IN_PROCESS, *LIBRARY])
 def test_a_reset_that_only_the_last_batch_meets_after_the_end_is_raised(runtime: str) -> None:
     failure = failure_of(runtime, HELD_TO_THE_END, RESET_AT_THE_END)
     assert isinstance(failure, OSError)

@@ -21,9 +21,9 @@ EARLY_NS = {"timer": 1_000_000}
 """An event loop's own timer may be early: uvloop counts milliseconds from its last wake-up."""
 HOLDING = ("coalesce", "timer")
 WAYS = [
-    (runtime.name, strategy.name)
+    (f"{runtime.name}/{runtime.implementation}", strategy.name)
     for runtime, strategy in runtimes.all_ways()
-    if strategy.name in HOLDING and runtime.implementation == "stdlib"
+    if strategy.name in HOLDING
 ]
 
 
@@ -31,7 +31,8 @@ WAYS = [
 def held(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Done]:
     command = Command(tmp_path_factory.mktemp("held"))
     only = [f"strategy={name}:20ms" for name in HOLDING]
-    only += [f"runtime={name}" for name in dict.fromkeys(runtime for runtime, _ in WAYS)]
+    names = dict.fromkeys(runtime.partition("/")[0] for runtime, _ in WAYS)
+    only += [f"runtime={name}" for name in names]
     # The whole warm-up, 32 KiB, is one batch: only its hold's end lets it go.
     yield command.run(
         *("--rate", 4, "--duration", "1s", "--size", 32, "--rounds", 1, "--only", ",".join(only))
@@ -40,7 +41,7 @@ def held(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Done]:
 
 
 def run_of(done: Done, runtime: str, strategy: str) -> Any:
-    [run] = [run for run in done.runs if f"/{runtime}/stdlib/{strategy}:20ms/" in run["case_id"]]
+    [run] = [run for run in done.runs if f"/{runtime}/{strategy}:20ms/" in run["case_id"]]
     assert run["failure"] is None
     return run
 
@@ -58,7 +59,7 @@ def values_ns(histogram: Histogram) -> list[int]:
 
 def test_every_way_that_holds_was_measured(held: Done) -> None:
     assert held.code == 0
-    assert len(held.runs) == len(WAYS) == 7
+    assert len(held.runs) == len(WAYS) == 10
 
 
 @pytest.mark.parametrize(("runtime", "strategy"), WAYS)
@@ -81,6 +82,6 @@ def test_no_batch_but_the_last_leaves_before_its_hold_ends(
     run = run_of(held, runtime, strategy)
     _, *others_ns = values_ns(Histogram.from_base64(run["histograms"]["hold_ns"]))
     # The child of `processes` counts its warm-up's batches too.
-    assert len(others_ns) == 3 if runtime != "processes" else len(others_ns) > 3
+    assert len(others_ns) == 3 if runtime != "processes/stdlib" else len(others_ns) > 3
     for value_ns in others_ns:
         assert shortest_ns(strategy) <= value_ns <= HOLD_NS + LATE_NS

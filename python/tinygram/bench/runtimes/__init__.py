@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal, cast
 
+from tinygram._native import Histogram
 from tinygram.bench.source import Source
 from tinygram.bench.strategies import Strategy, parse_strategy
 
@@ -29,8 +30,24 @@ class Way:
     is_flat_out: bool
     holds_ns: array[int] = field(default_factory=lambda: array("Q"))
     """How long each batch's first message was held."""
+    library_holds: Callable[[], Histogram] = Histogram
+    """The same by the library's own count, which nobody can reset."""
     child_pids: list[int] = field(default_factory=list)
     """Processes that send in our place."""
+    _warm_up_holds: Histogram = field(default_factory=Histogram)
+
+    def on_start(self) -> None:
+        """The clock is about to start: what was held before does not count."""
+        self.holds_ns = array("Q")
+        self._warm_up_holds = self.library_holds()
+
+    def holds(self) -> Histogram:
+        """Whoever counted them."""
+        holds = self.library_holds()
+        holds.subtract(self._warm_up_holds)
+        for hold_ns in self.holds_ns:
+            holds.record(hold_ns)
+        return holds
 
 
 Send = Callable[[socket.socket, Source, Way], None]
@@ -41,8 +58,8 @@ class Runtime:
     """A runtime in one implementation, as one module sends in it.
 
     `defaults`: the strategies that run unless others are asked for. `runs_when`: whether the whole
-    entry waits until its runtime or its implementation is asked for by name. `requires`: packages
-    that it cannot do without.
+    entry waits until its runtime, its implementation or either is asked for by name. `requires`:
+    packages that it cannot do without.
     """
 
     name: str
@@ -50,7 +67,7 @@ class Runtime:
     module: str
     strategies: tuple[str, ...]
     defaults: tuple[str, ...]
-    runs_when: Literal["always", "runtime", "implementation"] = "always"
+    runs_when: Literal["always", "runtime", "implementation", "either"] = "always"
     requires: tuple[str, ...] = ()
 
     def load(self) -> Send:
@@ -74,13 +91,16 @@ _PUBLISHED = ("nagle", "nodelay", "coalesce:10us")
 _BLOCKING = (*_PUBLISHED, "cork", "more")
 _QUEUED = (*_PUBLISHED, "cork", "timer:10us")
 _BY_HAND = "stdlib.asyncio_streams"
+_LIBRARY = ("tick", "coalesce:10us", "adaptive")
 _UVLOOP = ("uvloop",)
 
 RUNTIMES = (
     Runtime("loop", "stdlib", "stdlib.loop", _BLOCKING, _PUBLISHED),
+    Runtime("loop", "tinygram", "library.loop", _LIBRARY, _LIBRARY),
     Runtime("threads", "stdlib", "stdlib.threads", _BLOCKING, _PUBLISHED),
     Runtime("asyncio", "stdlib", _BY_HAND, _QUEUED, _PUBLISHED),
     Runtime("asyncio", "stdlib", "stdlib.asyncio_tick", ("tick",), ()),
+    Runtime("asyncio", "tinygram", "library.event_loops", _LIBRARY, _LIBRARY),
     Runtime(
         *("asyncio", "aiofastnet", "aiofastnet", ("nodelay",), ("nodelay",)),
         runs_when="implementation",
@@ -88,6 +108,11 @@ RUNTIMES = (
     ),
     Runtime("uvloop", "stdlib", _BY_HAND, _QUEUED, _PUBLISHED, "runtime", _UVLOOP),
     Runtime("uvloop", "stdlib", "stdlib.asyncio_tick", ("tick",), (), "runtime", _UVLOOP),
+    Runtime(
+        *("uvloop", "tinygram", "library.event_loops", _LIBRARY, _LIBRARY),
+        runs_when="either",
+        requires=_UVLOOP,
+    ),
     Runtime(
         *("uvloop", "aiofastnet", "aiofastnet", ("nodelay",), ("nodelay",)),
         runs_when="implementation",
@@ -117,7 +142,7 @@ def all_ways() -> Iterator[tuple[Runtime, Strategy]]:
 
 
 def default_ways() -> Iterator[tuple[Runtime, Strategy]]:
-    """What runs unless told otherwise: the nine published ways and the native limits."""
+    """What runs unless told otherwise: the nine published ways, the library's and the limits."""
     for known in RUNTIMES:
         if known.runs_when == "always":
             for text in known.defaults:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from typing import cast
 
 
-def loop_factory(runtime: str) -> Callable[[], asyncio.AbstractEventLoop]:
-    """What makes the event loop of that runtime."""
+def loop_factory(runtime: str) -> type[asyncio.AbstractEventLoop]:
+    """What makes the event loop of that runtime: its class."""
     if runtime == "uvloop":
         import uvloop
 
-        return uvloop.new_event_loop
+        return cast(type[asyncio.AbstractEventLoop], uvloop.Loop)
     return asyncio.SelectorEventLoop

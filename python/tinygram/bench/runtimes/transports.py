@@ -10,7 +10,6 @@ import asyncio
 import socket
 from collections.abc import Awaitable, Callable
 
-from tinygram.bench.runtimes.event_loops import loop_factory
 from tinygram.bench.source import AsyncSource, Source
 
 
@@ -59,13 +58,13 @@ Write = Callable[[bytes], None]
 
 
 def run(
-    runtime: str,
+    make_loop: Callable[[], asyncio.AbstractEventLoop],
     sock: socket.socket,
     source: Source,
     connect: Connect,
     writing: Callable[[asyncio.WriteTransport], Write] = lambda transport: transport.write,
 ) -> None:
-    """Write everything on a new event loop; `writing` makes what is called for each message."""
+    """Write everything on a loop of its own; `writing` makes what is called for each message."""
 
     async def send() -> None:
         # Loops do it themselves where `sock.proto` says TCP, and it is 0 in most sockets.
@@ -73,15 +72,17 @@ def run(
         transport, connection = await connect(sock)
         try:
             await _write_each(AsyncSource(source), writing(transport), connection)
-        except RuntimeError:
-            if not transport.is_closing():
-                raise
-            # What uvloop says of a write to a connection that was lost, as asyncio says it.
-            raise ConnectionResetError("Connection lost") from None
+        except BaseException as failure:
+            is_lost = transport.is_closing()
+            transport.abort()
+            if is_lost and isinstance(failure, RuntimeError):
+                # What uvloop says of a write to a connection that was lost, as asyncio says it.
+                raise ConnectionResetError("Connection lost") from None
+            raise
         transport.close()
         await connection.wait_closed()
 
-    with asyncio.Runner(loop_factory=loop_factory(runtime)) as runner:
+    with asyncio.Runner(loop_factory=make_loop) as runner:
         runner.run(send())
 
 

@@ -10,13 +10,14 @@ import asyncio
 import socket
 
 from tinygram.bench.runtimes import Way, transports
+from tinygram.bench.runtimes.event_loops import loop_factory
 from tinygram.bench.runtimes.transports import Connection, Write
 from tinygram.bench.source import Source
 
 
 def run(sock: socket.socket, source: Source, way: Way) -> None:
     """Strategy `tick`."""
-    transports.run(way.runtime, sock, source, _connect, _joining)
+    transports.run(loop_factory(way.runtime), sock, source, _connect, _joining)
 
 
 async def _connect(sock: socket.socket) -> tuple[asyncio.WriteTransport, Connection]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tinygram import _native
@@ -132,11 +132,7 @@ def _ways(has_all: bool, only: Iterable[str]) -> list[tuple[runtimes.Runtime, St
         if known.name in (named["runtime"] or [known.name])
         and known.implementation in (named["implementation"] or [known.implementation])
     ]
-    asked = [
-        known
-        for known in matching
-        if has_all or known.runs_when == "always" or named[known.runs_when]
-    ]
+    asked = [known for known in matching if has_all or _is_asked(known, named)]
     ways = []
     # A strategy that nobody has by hand is asked for where it is.
     for candidates in (asked, matching):
@@ -151,6 +147,12 @@ def _ways(has_all: bool, only: Iterable[str]) -> list[tuple[runtimes.Runtime, St
         there = "; ".join(f"{name}: {', '.join(_strategies_on(name))}" for name in names)
         raise UsageError(f"no way is {wanted}: there are {there}")
     return ways
+
+
+def _is_asked(known: runtimes.Runtime, named: Mapping[str, list[str]]) -> bool:
+    if known.runs_when == "either":
+        return bool(named["runtime"] or named["implementation"])
+    return known.runs_when == "always" or bool(named[known.runs_when])
 
 
 def _strategies_on(runtime: str) -> Iterable[str]:

@@ -11,7 +11,6 @@ import os
 import socket
 import sys
 import time
-from array import array
 
 import msgspec
 
@@ -66,7 +65,7 @@ def _send(order: Order) -> Report:
         return is_written and _is_delivered(probe)
 
     def on_start() -> None:
-        way.holds_ns = array("Q")
+        way.on_start()
         marks.append(Mark.now(probe, way.child_pids, order.has_private_network))
 
     source = Source(
@@ -98,10 +97,8 @@ def _send(order: Order) -> Report:
         counters["releases"] = source.pacer.releases
         counters["last_due_ns"] = source.pacer.last_due_ns
         histograms["pacing_error_ns"] = source.pacer.errors().to_base64()
-    if way.holds_ns:
-        holds = _native.Histogram()
-        for hold_ns in way.holds_ns:
-            holds.record(hold_ns)
+    holds = way.holds()
+    if holds.count:
         histograms["hold_ns"] = holds.to_base64()
     return Report(
         local_port=probe.getsockname()[1],
