@@ -68,9 +68,9 @@ class Batch:
     def send(self, data: ReadableBuffer, /) -> None:
         """Send the message, or hold it; it may be changed afterwards.
 
-        Raises TypeError when it is not bytes-like, BufferError when it is larger than
-        `max_buffered_bytes`, TimeoutError when the timeout ends first, OSError as the kernel says
-        it. After an error the unwritten rest is still held, and `flush` tries again.
+        Raises TypeError when it is not bytes-like, BufferError when `max_buffered_bytes` leaves it
+        no room: it was not taken. TimeoutError when the timeout ends first, OSError as the kernel
+        says it: it was taken, what is unwritten is still held, and `flush` tries again.
         """
 
     def poll(self) -> None:

@@ -11,7 +11,7 @@ import threading
 import weakref
 
 import pytest
-from tests.library.setups import LONG, STRATEGIES, Connector, Recorder, Setup, receive
+from tests.library.setups import LONG, STRATEGIES, Connector, Recorder, Setup, receive, wait_for
 from tests.library.wires import waiting_bytes
 
 import tinygram
@@ -187,3 +187,34 @@ def stats_of(writer: asyncio.StreamWriter) -> tinygram.Stats:
 async def make(connect: Connector, sock: socket.socket) -> tinygram.Transport:
     transport: tinygram.Transport = await connect.protocol(Recorder(), sock)
     return transport
+
+
+def test_nothing_is_held_twice(setup: Setup, unix_pair: Pair) -> None:
+    """uvloop's `create_connection`, given a Unix socket, calls `create_unix_connection`: ours."""
+    ours, _ = unix_pair
+    accepted: list[tinygram.Transport] = []
+
+    class Accepted(Recorder):
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            assert isinstance(transport, tinygram.Transport)
+            accepted.append(transport)
+
+    async def program(connect: Connector) -> None:
+        transport = await make(connect, ours)
+        loop = asyncio.get_running_loop()
+        listening, client = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)
+        listening.bind("")  # A name of the kernel's choice.
+        server: asyncio.AbstractServer
+        if setup.is_ours:
+            server = await loop.create_server(Accepted, sock=listening)
+        else:
+            server = await tinygram.create_server(loop, Accepted, sock=listening)
+        client.connect(listening.getsockname())
+        await wait_for(lambda: bool(accepted))
+        for made in (transport, accepted[0]):
+            assert repr(made).count("tinygram") == 1
+            made.abort()
+        client.close()
+        server.close()
+
+    setup.run(program)

@@ -137,7 +137,7 @@ impl TakesMessages for Batch {
             Next::Wait | Next::Arm => Ok(()),
             Next::Write(reason) => this.write(py, message, reason),
             Next::WriteFirst => {
-                this.write(py, &[], Reason::Full)?;
+                this.make_room(py)?;
                 Self::take(slf, &data)
             }
             Next::Refuse => Err(PyBufferError::new_err(too_large(message.len()))),
@@ -146,6 +146,23 @@ impl TakesMessages for Batch {
 }
 
 impl Batch {
+    /// Write what is held, so that a message can be. A timeout is no TimeoutError, which would say
+    /// that the message was taken.
+    fn make_room(&self, py: Python<'_>) -> PyResult<()> {
+        self.write(py, &[], Reason::Full).map_err(|error| {
+            if !error.is_instance_of::<PyTimeoutError>(py) {
+                return error;
+            }
+            let held_bytes = self.held_bytes(py);
+            let refused = PyBufferError::new_err(format!(
+                "timed out while {held_bytes} bytes left no room: max_buffered_bytes would be \
+                 exceeded"
+            ));
+            refused.set_cause(py, Some(error));
+            refused
+        })
+    }
+
     /// Write what is held and then `message`; what was not written when it fails is held.
     fn write(&self, py: Python<'_>, message: &[u8], reason: Reason) -> PyResult<()> {
         let written = self.write_all(py, message, reason);

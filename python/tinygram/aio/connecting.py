@@ -21,26 +21,32 @@ class Connecting:
     def __init__(self, loop: asyncio.AbstractEventLoop, base: Any, settings: Settings) -> None:
         self.loop = loop
         self._base = base
-        self._settings = settings
+        self.settings = settings
 
     async def connect(
         self, method: str, factory: ProtocolFactory, *args: Any, **kwargs: Any
     ) -> Made:
         """Make a connection with the loop's own `method`."""
+        connect = getattr(self._base, method)
+        if isinstance(factory, _Above):
+            below: Made = await connect(factory, *args, **kwargs)
+            return below
         above: Connection
-        _, above = await getattr(self._base, method)(self._above(factory), *args, **kwargs)
+        _, above = await connect(_Above(self, factory), *args, **kwargs)
         assert above.transport is not None
         return above.transport, above.protocol
 
     async def serve(self, method: str, factory: ProtocolFactory, *args: Any, **kwargs: Any) -> Any:
         """Make a server with the loop's own `method`."""
-        return await getattr(self._base, method)(self._above(factory), *args, **kwargs)
+        if not isinstance(factory, _Above):
+            factory = _Above(self, factory)
+        return await getattr(self._base, method)(factory, *args, **kwargs)
 
     async def start_tls(self, transport: Any, protocol: Any, *args: Any, **kwargs: Any) -> Any:
         """As the loop's own: plaintext is held from now on, above the encryption."""
         if not isinstance(transport, Transport):
             return await self._base.start_tls(transport, protocol, *args, **kwargs)
-        above = connection(self.loop, protocol, self._settings)
+        above = connection(self.loop, protocol, self.settings)
         below = transport.below()
         below.set_write_buffer_limits()
         encrypted = await self._base.start_tls(below, above, *args, **kwargs)
@@ -53,5 +59,18 @@ class Connecting:
         with transport.diverted() as below:
             return int(await self._base.sendfile(below, *args, **kwargs))
 
-    def _above(self, factory: ProtocolFactory) -> ProtocolFactory:
-        return lambda: connection(self.loop, factory(), self._settings)
+
+class _Above:
+    """Makes what stands before the program's protocol.
+
+    uvloop's methods, given a Unix socket, call others of ours with it: nothing stands before it
+    twice.
+    """
+
+    def __init__(self, connecting: Connecting, factory: ProtocolFactory) -> None:
+        self._connecting = connecting
+        self._factory = factory
+
+    def __call__(self) -> Connection:
+        """One connection's."""
+        return connection(self._connecting.loop, self._factory(), self._connecting.settings)

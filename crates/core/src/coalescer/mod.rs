@@ -12,6 +12,10 @@ mod stats;
 mod strategy;
 
 #[cfg(test)]
+mod driver;
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
 mod tests;
 
 pub use stats::{Reason, Stats};

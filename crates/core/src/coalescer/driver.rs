@@ -1,0 +1,88 @@
+//! What the tests drive a coalescer with: a socket that fails as told, and a clock that stands still.
+
+use super::*;
+use std::collections::VecDeque;
+
+/// A socket that takes what it is told to take, one entry of `takes` per write; then everything.
+#[derive(Default)]
+pub struct Socket {
+    pub takes: VecDeque<Option<usize>>,
+    pub received: Vec<u8>,
+}
+
+/// The caller's side of the contract, with a clock that only the test moves.
+pub struct Driver {
+    pub coalescer: Coalescer,
+    pub socket: Socket,
+    pub now_ns: u64,
+}
+
+impl Driver {
+    pub fn new(knobs: Knobs, takes: Vec<Option<usize>>) -> Self {
+        Self {
+            coalescer: Coalescer::new(knobs).unwrap(),
+            socket: Socket {
+                takes: takes.into(),
+                received: Vec::new(),
+            },
+            now_ns: 1_000_000_000,
+        }
+    }
+
+    /// Whether the message was taken.
+    pub fn send(&mut self, message: &[u8]) -> bool {
+        let now_ns = self.now_ns;
+        match self.coalescer.on_message(message, || now_ns) {
+            Next::Wait | Next::Arm => true,
+            Next::Write(reason) => {
+                self.write(message, reason);
+                true
+            }
+            Next::WriteFirst => {
+                self.write(&[], Reason::Full);
+                self.send(message)
+            }
+            Next::Refuse => false,
+        }
+    }
+
+    /// Whatever is held is written, whether or not it is time.
+    pub fn flush(&mut self) {
+        if !self.coalescer.is_blocked() {
+            self.write(&[], Reason::Asked);
+        }
+    }
+
+    pub fn tick(&mut self, will_block: bool) {
+        if let Next::Write(reason) = self.coalescer.on_tick(self.now_ns, will_block) {
+            self.write(&[], reason);
+        }
+    }
+
+    pub fn writable(&mut self) {
+        if self.coalescer.is_blocked() && self.coalescer.on_writable() {
+            self.write(&[], Reason::Writable);
+        }
+    }
+
+    pub fn write(&mut self, mut message: &[u8], reason: Reason) {
+        loop {
+            let all = [self.coalescer.pending(), message].concat();
+            if all.is_empty() {
+                return;
+            }
+            let taken = match self.socket.takes.pop_front() {
+                Some(None) => 0,
+                Some(Some(bytes)) => bytes.min(all.len()),
+                None => all.len(),
+            };
+            self.socket.received.extend_from_slice(&all[..taken]);
+            self.coalescer
+                .on_written(taken, message, reason, self.now_ns, self.now_ns);
+            message = &[];
+            if taken == 0 {
+                return self.coalescer.on_blocked();
+            }
+        }
+    }
+}

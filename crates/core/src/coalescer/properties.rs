@@ -1,0 +1,222 @@
+//! What holds for every strategy, whatever the program, the socket and the clock do.
+
+use super::{driver::Driver, *};
+use proptest::{
+    prelude::{Just, any, prop, prop_assert, prop_assert_eq, prop_oneof, proptest},
+    strategy::Strategy as Any,
+    test_runner::TestCaseError,
+};
+
+fn strategies() -> impl Any<Value = Strategy> {
+    prop_oneof![
+        Just(Strategy::NoDelay),
+        Just(Strategy::Nagle),
+        Just(Strategy::Tick),
+        (1u64..200_000).prop_map(|hold_ns| Strategy::Coalesce { hold_ns }),
+        Just(Strategy::Adaptive),
+    ]
+}
+
+fn knobs() -> impl Any<Value = Knobs> {
+    (
+        strategies(),
+        1usize..2000,
+        prop::option::of(1u64..150_000),
+        prop::option::of(1usize..4000),
+    )
+        .prop_map(
+            |(strategy, max_bytes, max_hold_ns, max_buffered_bytes)| Knobs {
+                strategy,
+                max_bytes,
+                max_hold_ns,
+                max_buffered_bytes,
+            },
+        )
+}
+
+/// What the socket takes of each write: `None` is EAGAIN.
+fn takes() -> impl Any<Value = Vec<Option<usize>>> {
+    prop::collection::vec(prop::option::of(0usize..500), 0..300)
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Send(usize),
+    Tick(bool),
+    Writable,
+    Blocked,
+    Pass(u64),
+    PassToDeadline,
+    Flush,
+    SetMaxBytes(usize),
+    Discard,
+}
+
+fn steps() -> impl Any<Value = Vec<Step>> {
+    let step = prop_oneof![
+        12 => (0usize..300).prop_map(Step::Send),
+        2 => (0usize..3000).prop_map(Step::Send),
+        4 => any::<bool>().prop_map(Step::Tick),
+        4 => Just(Step::Writable),
+        1 => Just(Step::Blocked),
+        6 => (0u64..60_000).prop_map(Step::Pass),
+        2 => Just(Step::PassToDeadline),
+        1 => Just(Step::Flush),
+        1 => (1usize..3000).prop_map(Step::SetMaxBytes),
+        1 => Just(Step::Discard),
+    ];
+    prop::collection::vec(step, 0..200)
+}
+
+/// A message whose bytes say where in the stream they belong.
+fn message(at: usize, bytes: usize) -> Vec<u8> {
+    (0..bytes).map(|offset| (at + 7 * offset) as u8).collect()
+}
+
+/// Take one step; what was accepted and not discarded is in `sent`.
+fn take(step: Step, driver: &mut Driver, sent: &mut Vec<u8>) -> Result<u64, TestCaseError> {
+    match step {
+        Step::Send(bytes) => {
+            let message = message(sent.len(), bytes);
+            if driver.send(&message) {
+                sent.extend_from_slice(&message);
+                return Ok(1);
+            }
+            let bound = driver.coalescer.max_buffered_bytes;
+            let is_too_large = bytes > bound;
+            prop_assert!(is_too_large || driver.coalescer.is_blocked());
+            prop_assert!(driver.coalescer.pending().len() + bytes > bound);
+        }
+        Step::Tick(will_block) => driver.tick(will_block),
+        Step::Writable => driver.writable(),
+        Step::Blocked => driver.coalescer.on_blocked(),
+        Step::Pass(ns) => driver.now_ns += ns,
+        Step::PassToDeadline => {
+            let deadline_ns = driver.coalescer.deadline_ns();
+            driver.now_ns = driver.now_ns.max(deadline_ns.unwrap_or(0));
+        }
+        Step::Flush => driver.flush(),
+        Step::SetMaxBytes(bytes) => driver.coalescer.set_max_bytes(bytes),
+        Step::Discard => {
+            let discarded = driver.coalescer.discard();
+            sent.truncate(sent.len() - discarded);
+        }
+    }
+    Ok(0)
+}
+
+proptest! {
+    #[test]
+    fn what_leaves_is_the_concatenation_of_what_came(
+        knobs in knobs(),
+        takes in takes(),
+        steps in steps(),
+    ) {
+        let mut driver = Driver::new(knobs, takes);
+        let mut sent = Vec::new();
+        let mut messages = 0;
+        for step in steps {
+            messages += take(step, &mut driver, &mut sent)?;
+            let (received, coalescer) = (&driver.socket.received, &driver.coalescer);
+            prop_assert_eq!(&[received, coalescer.pending()].concat(), &sent);
+            prop_assert!(coalescer.pending().len() <= coalescer.max_buffered_bytes);
+        }
+        driver.socket.takes.clear();
+        driver.writable();
+        driver.flush();
+        prop_assert_eq!(&driver.socket.received, &sent);
+        let stats = driver.coalescer.stats();
+        prop_assert_eq!(stats.messages, messages);
+        prop_assert_eq!(stats.bytes, sent.len() as u64);
+        prop_assert_eq!(stats.writes, stats.flushes.iter().sum::<u64>());
+    }
+
+    #[test]
+    fn what_is_held_and_not_for_the_socket_s_sake_has_a_deadline_that_ends_it(
+        knobs in knobs(),
+        takes in takes(),
+        steps in steps(),
+        will_block in any::<bool>(),
+    ) {
+        let hold_ns = knobs.hold_ns().unwrap_or(0);
+        let mut driver = Driver::new(knobs, takes);
+        let mut sent = Vec::new();
+        for step in steps {
+            take(step, &mut driver, &mut sent)?;
+            let coalescer = &driver.coalescer;
+            let waits = !coalescer.pending().is_empty() && !coalescer.is_blocked();
+            prop_assert_eq!(coalescer.deadline_ns().is_some(), waits);
+            if let Some(deadline_ns) = coalescer.deadline_ns() {
+                prop_assert!(deadline_ns <= driver.now_ns + hold_ns);
+            }
+        }
+        driver.socket.takes.clear();
+        if let Some(deadline_ns) = driver.coalescer.deadline_ns() {
+            driver.now_ns = driver.now_ns.max(deadline_ns);
+            driver.tick(will_block);
+            prop_assert!(driver.coalescer.pending().is_empty());
+        }
+    }
+
+    #[test]
+    fn nothing_is_held_beyond_its_limit_when_polled_at_the_deadline(
+        strategy in strategies(),
+        max_hold_ns in prop::option::of(1u64..150_000),
+        gaps_ns in prop::collection::vec((0u64..50_000, 1usize..400), 1..200),
+    ) {
+        let knobs = Knobs { max_hold_ns, ..Knobs::new(strategy) };
+        let limit_ns = knobs.hold_ns().unwrap_or(0);
+        let mut driver = Driver::new(knobs, Vec::new());
+        for (gap_ns, bytes) in gaps_ns {
+            let next_ns = driver.now_ns + gap_ns;
+            while let Some(deadline_ns) = driver.coalescer.deadline_ns() {
+                if deadline_ns > next_ns {
+                    break;
+                }
+                driver.now_ns = driver.now_ns.max(deadline_ns);
+                driver.tick(false);
+            }
+            driver.now_ns = next_ns;
+            driver.send(&vec![1; bytes]);
+        }
+        let stats = driver.coalescer.stats();
+        prop_assert_eq!(stats.overruns, 0);
+        // The histogram keeps one digit.
+        prop_assert!(stats.holds().max_ns() <= limit_ns + limit_ns / 16);
+    }
+
+    /// The steps' time passes without a poll, and the socket may be blocked beyond a deadline.
+    #[test]
+    fn each_batch_that_leaves_after_its_deadline_is_counted(
+        knobs in knobs(),
+        steps in steps(),
+    ) {
+        let limit_ns = knobs.hold_ns();
+        let mut driver = Driver::new(knobs, Vec::new());
+        let mut sent = Vec::new();
+        let mut overruns = 0;
+        let mut holds = 0;
+        let mut since_ns = None;
+        for step in steps {
+            let is_discard = matches!(step, Step::Discard);
+            take(step, &mut driver, &mut sent)?;
+            let is_held = !driver.coalescer.pending().is_empty();
+            // Without partial writes a batch leaves whole; another may follow in the same step.
+            let has_left = driver.coalescer.stats().holds().count() > holds;
+            prop_assert!(!has_left || since_ns.is_some());
+            if let (true, Some(since_ns)) = (has_left, since_ns) {
+                holds += 1;
+                let held_ns = driver.now_ns - since_ns;
+                overruns += u64::from(limit_ns.is_some_and(|limit_ns| held_ns > limit_ns));
+            }
+            prop_assert_eq!(driver.coalescer.stats().holds().count(), holds);
+            if has_left || is_discard || !is_held {
+                since_ns = None;
+            }
+            if is_held {
+                since_ns = since_ns.or(Some(driver.now_ns));
+            }
+        }
+        prop_assert_eq!(driver.coalescer.stats().overruns, overruns);
+    }
+}
