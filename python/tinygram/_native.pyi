@@ -102,18 +102,17 @@ class Ticker:
         """`schedule(tick)` asks for `tick()` in the next iteration; None: there is one in each."""
 
     @property
-    def is_armed(self) -> bool:
-        """Whether a tick would find anything."""
-
-    @property
     def has_timer(self) -> bool:
         """Whether there is a descriptor to watch."""
 
     def timer_fd(self) -> int:
         """The descriptor to watch: readable when `on_timer()` is to be called."""
 
-    def tick(self, will_block: bool = False) -> bool:
-        """An iteration ends (`will_block`: with a wait). Whether there may be more to do now."""
+    def tick(self) -> None:
+        """An iteration ends, and the loop may have more to do."""
+
+    def select(self, epoll_fd: int, timeout_s: float | None) -> list[tuple[int, int]]:
+        """`tick`, then what is ready: (descriptor, 1 to read + 2 to write); [] after a signal."""
 
     def on_timer(self) -> None:
         """The timer's time has come."""

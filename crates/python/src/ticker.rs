@@ -1,11 +1,12 @@
 use crate::{gil::GilCell, outbox::Outbox};
 use pyo3::{PyTraverseError, PyVisit, exceptions::PyException, prelude::*};
 use std::{
+    io::ErrorKind,
     mem::{replace, take},
     os::fd::{AsRawFd, RawFd},
 };
 use tinygram_core::{Next, Reason};
-use tinygram_net::{clock::monotonic_ns, timer::TimerFd};
+use tinygram_net::{clock::monotonic_ns, epoll, timer::TimerFd};
 
 /// The connections of one event loop that hold something, and what ends their holds: the end of an
 /// iteration, or one timer for all of them.
@@ -40,11 +41,6 @@ impl Ticker {
     }
 
     #[getter]
-    fn is_armed(&self, py: Python<'_>) -> bool {
-        !self.state.borrow(py).armed.is_empty()
-    }
-
-    #[getter]
     fn has_timer(&self, py: Python<'_>) -> bool {
         self.state.borrow(py).timer.is_some()
     }
@@ -58,20 +54,43 @@ impl Ticker {
         Ok(state.timer.as_ref().expect("just made").as_raw_fd())
     }
 
-    /// An iteration ends. Whether Python code was called, so that the loop may have more to do.
-    #[pyo3(signature = (will_block=false))]
-    fn tick(slf: &Bound<'_, Self>, will_block: bool) -> PyResult<bool> {
-        let (py, this) = (slf.py(), slf.get());
-        let armed = {
-            let mut state = this.state.borrow(py);
-            state.is_scheduled = false;
-            take(&mut state.armed)
-        };
-        let served = this.serve(py, armed, will_block);
-        if this.is_armed(py) {
+    /// An iteration ends, and the loop may have more to do.
+    fn tick(slf: &Bound<'_, Self>) -> PyResult<()> {
+        slf.get().state.borrow(slf.py()).is_scheduled = false;
+        let ended = slf.get().end_iteration(slf.py(), false);
+        if slf.get().is_armed(slf.py()) {
             Self::want_tick(slf)?;
         }
-        served
+        ended.map(drop)
+    }
+
+    /// An iteration ends, and the next begins with what is ready: (descriptor, 1 for reading + 2
+    /// for writing), after `timeout_s` at the latest, `None`: whenever that is. Nothing after a
+    /// signal.
+    #[pyo3(signature = (epoll_fd, timeout_s))]
+    fn select(
+        &self,
+        py: Python<'_>,
+        epoll_fd: RawFd,
+        timeout_s: Option<f64>,
+    ) -> PyResult<Vec<(RawFd, u8)>> {
+        let mut timeout_ms = timeout_s.map_or(-1, milliseconds);
+        if self.is_armed(py) && self.end_iteration(py, timeout_ms != 0)? {
+            timeout_ms = 0;
+        }
+        let ready = if timeout_ms == 0 {
+            epoll::wait(epoll_fd, 0)
+        } else {
+            py.detach(|| epoll::wait(epoll_fd, timeout_ms))
+        };
+        match ready {
+            Ok(ready) => Ok(ready.iter().map(|one| (one.fd, events(one))).collect()),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {
+                py.check_signals()?;
+                Ok(Vec::new())
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// The timer's time has come.
@@ -140,6 +159,17 @@ impl Ticker {
         schedule.call1(slf.py(), (slf.getattr("tick")?,)).map(drop)
     }
 
+    fn is_armed(&self, py: Python<'_>) -> bool {
+        !self.state.borrow(py).armed.is_empty()
+    }
+
+    /// `will_block`: the loop has nothing else to do. Whether Python code was called, so that it
+    /// may have now.
+    fn end_iteration(&self, py: Python<'_>, will_block: bool) -> PyResult<bool> {
+        let armed = take(&mut self.state.borrow(py).armed);
+        self.serve(py, armed, will_block)
+    }
+
     /// Tick each, and keep those that hold on.
     fn serve(&self, py: Python<'_>, outboxes: Vec<Py<Outbox>>, will_block: bool) -> PyResult<bool> {
         let now_ns = monotonic_ns();
@@ -185,6 +215,16 @@ impl Ticker {
         }
         Ok(())
     }
+}
+
+/// No earlier than asked, as `selectors` has it; an iteration a week is no burden.
+fn milliseconds(timeout_s: f64) -> i32 {
+    const WEEK_MS: f64 = 7.0 * 86_400e3;
+    (timeout_s * 1e3).ceil().clamp(0.0, WEEK_MS) as i32
+}
+
+fn events(ready: &epoll::Ready) -> u8 {
+    u8::from(ready.is_readable) + 2 * u8::from(ready.is_writable)
 }
 
 /// One connection's failure must not keep the others' bytes back. What is no failure but ends the

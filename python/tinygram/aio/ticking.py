@@ -95,19 +95,41 @@ def use_selector(loop: _Loop, selector: TickingSelector) -> None:
     _tickers[loop] = ref(selector.ticker)
 
 
-class TickingSelector(selectors.DefaultSelector):
-    """Ticks before each wait for events."""
+class TickingSelector(selectors.EpollSelector):
+    """Ticks before each wait for events; that and the wait are one native call."""
 
     def __init__(self) -> None:
         super().__init__()
         self.ticker = _native.Ticker()
+        self._epoll_fd = self.fileno()
+        self._keys: dict[int, selectors.SelectorKey] = {}
 
-    def select(self, timeout: float | None = None) -> Any:
-        """As the selector it is; what a tick called may have made more to do."""
-        ticker = self.ticker
-        if ticker.is_armed and ticker.tick(timeout is None or timeout > 0):
-            timeout = 0
-        return super().select(timeout)
+    def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
+        """As the selector it is."""
+        return self._keep(super().register(fileobj, events, data))
+
+    def modify(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
+        """As the selector it is."""
+        return self._keep(super().modify(fileobj, events, data))
+
+    def _keep(self, key: selectors.SelectorKey) -> selectors.SelectorKey:
+        self._keys[key.fd] = key
+        return key
+
+    def unregister(self, fileobj: Any) -> selectors.SelectorKey:
+        """As the selector it is."""
+        key = super().unregister(fileobj)
+        del self._keys[key.fd]
+        return key
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        """As the selector it is, except that what is ready may be told in portions."""
+        ready = []
+        for fd, events in self.ticker.select(self._epoll_fd, timeout):
+            key = self._keys.get(fd)
+            if key is not None:
+                ready.append((key, events & key.events))
+        return ready
 
 
 def tick_last(loop: _Loop) -> None:
