@@ -107,22 +107,30 @@ GROUPS = (
             join=1_024_000,
             aiofastnet=160_000,
             tinygram=3_200_000,
+            tinygram_transport=3_200_000,
             tinygram_writer=3_200_000,
         ),
         (
             Row("asyncio transport ÷ queue by hand", "tinygram", "queue", 8),
             Row("asyncio transport ÷ call_soon and join by hand", "tinygram", "join", 2),
+            Row("asyncio, only its transport ours ÷ join by hand", "tinygram_transport", "join", 2),
             Row("asyncio StreamWriter ÷ queue by hand", "tinygram_writer", "queue", 5),
             Row("asyncio transport ÷ aiofastnet", "tinygram", "aiofastnet", 20),
         ),
     ),
     Group(
         _flat_out(
-            "uvloop", directly=96_000, join=1_024_000, aiofastnet=160_000, tinygram=3_200_000
+            "uvloop",
+            directly=96_000,
+            join=1_024_000,
+            aiofastnet=160_000,
+            tinygram=3_200_000,
+            tinygram_transport=3_200_000,
         ),
         (
             Row("uvloop transport ÷ uvloop directly", "tinygram", "directly", 45),
             Row("uvloop transport ÷ call_soon and join by hand", "tinygram", "join", 2),
+            Row("uvloop, only its transport ours ÷ join by hand", "tinygram_transport", "join", 2),
             Row("uvloop transport ÷ aiofastnet", "tinygram", "aiofastnet", 20),
         ),
     ),

@@ -18,8 +18,15 @@ from typing import Any, cast
 
 import tinygram
 from sides.connection import Connection
-from sides.sending import MESSAGE_BYTES, connected, messages, settle, stay_on_core, warmed_up
-from tinygram.bench.runtimes.event_loops import loop_factory
+from sides.sending import (
+    MESSAGE_BYTES,
+    connected,
+    messages,
+    new_loop,
+    settle,
+    stay_on_core,
+    warmed_up,
+)
 
 _GAP_NS = 1_000_000
 
@@ -37,8 +44,8 @@ def main() -> None:
         times_ns = _LOOP[kind](sock, way == "tinygram", what)
         sock.close()
     else:
-        with asyncio.Runner(loop_factory=loop_factory(runtime)) as runner:
-            times_ns = runner.run(_ASYNCIO[kind](sock, way == "tinygram", what))
+        with asyncio.Runner(loop_factory=lambda: new_loop(runtime, way == "tinygram")) as runner:
+            times_ns = runner.run(_ASYNCIO[kind](sock, what))
     print(*times_ns)
 
 
@@ -88,17 +95,12 @@ def _loop_ping_pong(sock: socket.socket, is_ours: bool, what: Iterable[bytes]) -
     return trips_ns
 
 
-async def _connect(
-    factory: Callable[[], Any], sock: socket.socket, is_ours: bool
-) -> tuple[Any, Any]:
-    loop = asyncio.get_running_loop()
-    if is_ours:
-        return await tinygram.create_connection(loop, factory, sock=sock)
-    return await loop.create_connection(factory, sock=sock)
+async def _connect(factory: Callable[[], Any], sock: socket.socket) -> tuple[Any, Any]:
+    return await asyncio.get_running_loop().create_connection(factory, sock=sock)
 
 
-async def _paced(sock: socket.socket, is_ours: bool, what: Iterable[bytes]) -> list[int]:
-    transport, connection = await _connect(Connection, sock, is_ours)
+async def _paced(sock: socket.socket, what: Iterable[bytes]) -> list[int]:
+    transport, connection = await _connect(Connection, sock)
     handed_over_ns = []
     due_ns = time.monotonic_ns()
     for message in what:
@@ -111,8 +113,8 @@ async def _paced(sock: socket.socket, is_ours: bool, what: Iterable[bytes]) -> l
     return handed_over_ns
 
 
-async def _saturated(sock: socket.socket, is_ours: bool, what: Iterable[bytes]) -> list[int]:
-    transport, connection = await _connect(Connection, sock, is_ours)
+async def _saturated(sock: socket.socket, what: Iterable[bytes]) -> list[int]:
+    transport, connection = await _connect(Connection, sock)
     start_ns = time.monotonic_ns()
     for message in what:
         transport.write(message)
@@ -157,8 +159,8 @@ class PingPong(asyncio.Protocol):
         self.ended.set()
 
 
-async def _ping_pong(sock: socket.socket, is_ours: bool, what: Iterable[bytes]) -> list[int]:
-    _, protocol = await _connect(lambda: PingPong(what), sock, is_ours)
+async def _ping_pong(sock: socket.socket, what: Iterable[bytes]) -> list[int]:
+    _, protocol = await _connect(lambda: PingPong(what), sock)
     protocol.send()
     await protocol.ended.wait()
     trips_ns: list[int] = protocol.trips_ns
@@ -169,7 +171,7 @@ _LOOP: dict[str, Callable[[socket.socket, bool, Iterable[bytes]], list[int]]] = 
     "paced": _loop_paced,
     "ping-pong": _loop_ping_pong,
 }
-_ASYNCIO: dict[str, Callable[[socket.socket, bool, Iterable[bytes]], Any]] = {
+_ASYNCIO: dict[str, Callable[[socket.socket, Iterable[bytes]], Any]] = {
     "paced": _paced,
     "ping-pong": _ping_pong,
     "saturated": _saturated,

@@ -12,7 +12,7 @@ import socket
 import sys
 import time
 
-from sides.sending import MESSAGE_BYTES, PER_ITERATION
+from sides.sending import MESSAGE_BYTES, PER_ITERATION, connected
 from tinygram.bench.placement import placement
 
 _CONNECTIONS = 8
@@ -25,9 +25,7 @@ def main() -> None:
     cpu = placement("apart").receiver_cpu
     assert cpu is not None
     os.sched_setaffinity(0, {cpu})
-    socks = [socket.create_connection(("127.0.0.1", port)) for _ in range(_CONNECTIONS)]
-    for sock in socks:
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    socks = [connected(port) for _ in range(_CONNECTIONS)]
     turns = requests // (PER_ITERATION * _CONNECTIONS)
     _ask(socks, _WARM_UP_TURNS)
     start_ns = time.monotonic_ns()

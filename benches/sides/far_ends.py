@@ -13,7 +13,7 @@ import ssl
 import sys
 import time
 
-from sides.sending import MESSAGE_BYTES, WARM_UP
+from sides.sending import MESSAGE_BYTES, WARM_UP, listening
 from tinygram.bench.placement import placement
 
 _READ_BYTES = 256 << 10
@@ -23,10 +23,7 @@ def main() -> None:
     cpu = placement("apart").receiver_cpu
     assert cpu is not None
     os.sched_setaffinity(0, {cpu})
-    listening = socket.create_server(("127.0.0.1", 0))
-    print("listening", listening.getsockname()[1], flush=True)
-    sock, _ = listening.accept()
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    sock, _ = listening().accept()
     match sys.argv[1:]:
         case ["echo"]:
             _echo(sock)

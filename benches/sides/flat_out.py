@@ -1,6 +1,7 @@
 """Sends flat out on an event loop: `python -m sides.flat_out LOOP WAY PORT COUNT`.
 
-LOOP is asyncio or uvloop. Prints when it started, CLOCK_MONOTONIC ns; the receiver notes the end.
+LOOP is asyncio or uvloop; the ways `tinygram` and `tinygram-writer` run on the drop-in over it.
+Prints when it started, CLOCK_MONOTONIC ns; the receiver notes the end.
 """
 
 from __future__ import annotations
@@ -16,8 +17,7 @@ import aiofastnet
 
 import tinygram
 from sides.connection import Connection
-from sides.sending import bursts, stay_on_core, warmed_up
-from tinygram.bench.runtimes.event_loops import loop_factory
+from sides.sending import bursts, new_loop, stay_on_core, warmed_up
 
 _QUEUE_MESSAGES = 200
 _HOLD_NS = 10_000
@@ -26,7 +26,7 @@ Bursts = Iterable[list[bytes]]
 
 
 def main() -> None:
-    loop, way, port, count = sys.argv[1:]
+    name, way, port, count = sys.argv[1:]
     stay_on_core()
     sock = warmed_up(int(port))
     what = bursts(int(count))
@@ -36,7 +36,7 @@ def main() -> None:
         await WAYS[way](sock, what)
         return start_ns
 
-    with asyncio.Runner(loop_factory=loop_factory(loop)) as runner:
+    with asyncio.Runner(loop_factory=lambda: new_loop(name, way in DROP_IN)) as runner:
         print(runner.run(timed()))
 
 
@@ -56,7 +56,8 @@ async def _aiofastnet(sock: socket.socket, what: Bursts) -> None:
     await _close(transport, connection)
 
 
-async def _tinygram(sock: socket.socket, what: Bursts) -> None:
+async def _tinygram_transport(sock: socket.socket, what: Bursts) -> None:
+    """On a loop that is not ours."""
     connection = Connection()
     transport, _ = await tinygram.create_connection(
         asyncio.get_running_loop(), lambda: connection, sock=sock
@@ -99,7 +100,7 @@ async def _close(transport: asyncio.WriteTransport, connection: Connection) -> N
 
 
 async def _tinygram_writer(sock: socket.socket, what: Bursts) -> None:
-    _, writer = await tinygram.open_connection(sock=sock)
+    _, writer = await asyncio.open_connection(sock=sock)
     for burst in what:
         for message in burst:
             writer.write(message)
@@ -155,9 +156,12 @@ WAYS: dict[str, Callable[[socket.socket, Bursts], Coroutine[Any, Any, None]]] = 
     "join": _join,
     "directly": _directly,
     "aiofastnet": _aiofastnet,
-    "tinygram": _tinygram,
+    "tinygram": _directly,
+    "tinygram-transport": _tinygram_transport,
     "tinygram-writer": _tinygram_writer,
 }
+
+DROP_IN = ("tinygram", "tinygram-writer")
 
 if __name__ == "__main__":
     main()

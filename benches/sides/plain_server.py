@@ -8,23 +8,22 @@ from __future__ import annotations
 import selectors
 import socket
 
-from sides.sending import stay_on_core
+from sides.sending import listening, stay_on_core
 
 _READ_BYTES = 64 << 10
 
 
 def main() -> None:
     stay_on_core()
-    listening = socket.create_server(("127.0.0.1", 0))
-    print("listening", listening.getsockname()[1], flush=True)
+    server = listening()
     waiting = selectors.EpollSelector()
-    waiting.register(listening, selectors.EVENT_READ)
+    waiting.register(server, selectors.EVENT_READ)
     while True:
         for key, _ in waiting.select():
             sock = key.fileobj
             assert isinstance(sock, socket.socket)
-            if sock is listening:
-                waiting.register(listening.accept()[0], selectors.EVENT_READ)
+            if sock is server:
+                waiting.register(server.accept()[0], selectors.EVENT_READ)
             elif requests := sock.recv(_READ_BYTES):
                 sock.sendall(requests)
             else:

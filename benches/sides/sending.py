@@ -1,14 +1,17 @@
-"""What every sending side does before its clock starts: connect, warm up, make its messages."""
+"""What the sides share: their core, their loop, their connection, their messages."""
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
 import socket
 import time
 from collections.abc import Iterator
+from importlib import import_module
 from itertools import chain, cycle, islice
 
+import tinygram
 from tinygram._native import MessagePool
 from tinygram.bench.placement import placement
 
@@ -17,6 +20,7 @@ MESSAGE_BYTES = 100
 PER_ITERATION = 64
 WARM_UP = 1024
 _SETTLE_S = 0.2
+_CONGESTION_CONTROL = b"cubic"  # BBR would pace, at a rate that it has not measured yet.
 
 
 def stay_on_core() -> None:
@@ -26,10 +30,27 @@ def stay_on_core() -> None:
     os.sched_setaffinity(0, {cpu})
 
 
+def new_loop(name: str, is_ours: bool) -> asyncio.AbstractEventLoop:
+    """Asyncio's own loop or uvloop's, as it is or as tinygram's drop-in over it."""
+    base: type[asyncio.AbstractEventLoop] = asyncio.SelectorEventLoop
+    if name == "uvloop":
+        base = import_module("uvloop").Loop
+    return tinygram.new_event_loop(base) if is_ours else base()
+
+
+def listening() -> socket.socket:
+    """A listening socket, whose port is printed; who connects to it uses the same options."""
+    sock = socket.create_server(("127.0.0.1", 0))
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, _CONGESTION_CONTROL)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    print("listening", sock.getsockname()[1], flush=True)
+    return sock
+
+
 def connected(port: int) -> socket.socket:
     """A connection without Nagle's algorithm, whoever sends on it."""
     sock = socket.create_connection(("127.0.0.1", port))
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, _CONGESTION_CONTROL)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return sock
 

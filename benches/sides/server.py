@@ -6,13 +6,10 @@ It answers each request with a reply and a write of its own; both are 100 bytes.
 from __future__ import annotations
 
 import asyncio
-import socket
 import sys
 from typing import cast
 
-import tinygram
-from sides.sending import MESSAGE_BYTES, stay_on_core
-from tinygram.bench.runtimes.event_loops import loop_factory
+from sides.sending import MESSAGE_BYTES, listening, new_loop, stay_on_core
 
 _REPLY = b"r" * MESSAGE_BYTES
 
@@ -34,20 +31,14 @@ class Answering(asyncio.Protocol):
 
 
 def main() -> None:
-    loop, way = sys.argv[1:]
+    name, way = sys.argv[1:]
     stay_on_core()
-    with asyncio.Runner(loop_factory=loop_factory(loop)) as runner:
-        runner.run(_serve(way))
+    with asyncio.Runner(loop_factory=lambda: new_loop(name, way == "tinygram")) as runner:
+        runner.run(_serve())
 
 
-async def _serve(way: str) -> None:
-    loop = asyncio.get_running_loop()
-    listening = socket.create_server(("127.0.0.1", 0))
-    if way == "tinygram":
-        server = await tinygram.create_server(loop, Answering, sock=listening)
-    else:
-        server = await loop.create_server(Answering, sock=listening)
-    print("listening", listening.getsockname()[1], flush=True)
+async def _serve() -> None:
+    server = await asyncio.get_running_loop().create_server(Answering, sock=listening())
     await server.serve_forever()
 
 

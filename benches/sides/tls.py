@@ -10,22 +10,21 @@ import ssl
 import sys
 import time
 
-import tinygram
 from sides.connection import Connection
 from sides.flat_out import Bursts
-from sides.sending import WARM_UP, bursts, settle, stay_on_core
+from sides.sending import WARM_UP, bursts, connected, new_loop, settle, stay_on_core
 
 
 def main() -> None:
     way, port, count = sys.argv[1:]
     stay_on_core()
     warm_up, what = bursts(WARM_UP, 0), bursts(int(count))
-    with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
-        print(runner.run(_send(way, int(port), warm_up, what)))
+    with asyncio.Runner(loop_factory=lambda: new_loop("asyncio", way == "tinygram")) as runner:
+        print(runner.run(_send(int(port), warm_up, what)))
 
 
-async def _send(way: str, port: int, warm_up: Bursts, what: Bursts) -> int:
-    transport, connection = await _connect(way, port)
+async def _send(port: int, warm_up: Bursts, what: Bursts) -> int:
+    transport, connection = await _connect(port)
     await _write_each(transport, connection, warm_up)
     await asyncio.sleep(0.1)
     settle()
@@ -36,18 +35,14 @@ async def _send(way: str, port: int, warm_up: Bursts, what: Bursts) -> int:
     return start_ns
 
 
-async def _connect(way: str, port: int) -> tuple[asyncio.WriteTransport, Connection]:
+async def _connect(port: int) -> tuple[asyncio.WriteTransport, Connection]:
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     loop = asyncio.get_running_loop()
-    if way == "directly":
-        return await loop.create_connection(Connection, "127.0.0.1", port, ssl=context)
-    connection = Connection()
-    transport, _ = await tinygram.create_connection(
-        loop, lambda: connection, "127.0.0.1", port, ssl=context
+    return await loop.create_connection(
+        Connection, sock=connected(port), ssl=context, server_hostname=""
     )
-    return transport, connection
 
 
 async def _write_each(
