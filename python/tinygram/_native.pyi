@@ -112,7 +112,7 @@ class Ticker:
         """An iteration ends, and the loop may have more to do."""
 
     def select(self, epoll_fd: int, timeout_s: float | None) -> list[tuple[int, int]]:
-        """`tick`, then what is ready: (descriptor, 1 to read + 2 to write); [] after a signal."""
+        """`tick`, then wait for what is ready: (descriptor, 1 to read + 2 to write)."""
 
     def on_timer(self) -> None:
         """The timer's time has come."""

@@ -92,17 +92,27 @@ def test_it_waits_for_ever_without_the_gil(selector: TickingSelector, pair: Pair
     waking.join()
 
 
-def test_a_signal_ends_the_wait_after_its_handler(selector: TickingSelector) -> None:
+def test_a_handler_runs_during_the_wait_and_ends_it_only_by_raising(
+    selector: TickingSelector,
+) -> None:
+    """PEP 475."""
     handled: list[int] = []
 
     def handle(number: int, _frame: FrameType | None) -> None:
         handled.append(number)
+        if len(handled) == 2:
+            raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGALRM, handle)
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.01)
-        assert selector.select(60) == []
+        start_s = time.monotonic()
+        assert selector.select(0.03) == []
+        assert time.monotonic() - start_s >= 0.03
         assert handled == [signal.SIGALRM]
+        signal.setitimer(signal.ITIMER_REAL, 0.01)
+        with pytest.raises(KeyboardInterrupt):
+            selector.select(60)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)

@@ -65,8 +65,7 @@ impl Ticker {
     }
 
     /// An iteration ends, and the next begins with what is ready: (descriptor, 1 for reading + 2
-    /// for writing), after `timeout_s` at the latest, `None`: whenever that is. Nothing after a
-    /// signal.
+    /// for writing), after `timeout_s` at the latest, `None`: whenever that is.
     #[pyo3(signature = (epoll_fd, timeout_s))]
     fn select(
         &self,
@@ -78,18 +77,22 @@ impl Ticker {
         if self.is_armed(py) && self.end_iteration(py, timeout_ms != 0)? {
             timeout_ms = 0;
         }
-        let ready = if timeout_ms == 0 {
-            epoll::wait(epoll_fd, 0)
-        } else {
-            py.detach(|| epoll::wait(epoll_fd, timeout_ms))
-        };
-        match ready {
-            Ok(ready) => Ok(ready.iter().map(|one| (one.fd, events(one))).collect()),
-            Err(error) if error.kind() == ErrorKind::Interrupted => {
-                py.check_signals()?;
-                Ok(Vec::new())
+        if timeout_ms == 0 {
+            return Ok(events(&epoll::wait(epoll_fd, 0)?));
+        }
+        let until_ns = u64::try_from(timeout_ms)
+            .map_or(u64::MAX, |ms| monotonic_ns().saturating_add(ms * 1_000_000));
+        loop {
+            match py.detach(|| epoll::wait(epoll_fd, timeout_ms)) {
+                Ok(ready) => return Ok(events(&ready)),
+                Err(error) if error.kind() == ErrorKind::Interrupted => py.check_signals()?,
+                Err(error) => return Err(error.into()),
             }
-            Err(error) => Err(error.into()),
+            // As PEP 475 has it: what no handler ended goes on.
+            if timeout_ms > 0 {
+                let left_ns = until_ns.saturating_sub(monotonic_ns());
+                timeout_ms = left_ns.div_ceil(1_000_000) as i32;
+            }
         }
     }
 
@@ -183,7 +186,7 @@ impl Ticker {
             let holds_on =
                 !matches!(next, Next::Write(_)) && connection.coalescer.deadline_ns().is_some();
             connection.is_armed = holds_on;
-            let waits_for_time = connection.coalescer.waits_for_time();
+            let waits_for_time = will_block || connection.coalescer.waits_for_time();
             drop(connection);
             if let Next::Write(reason) = next {
                 called_python |= write_reporting(outbox.bind(py), reason, &mut end);
@@ -223,8 +226,9 @@ fn milliseconds(timeout_s: f64) -> i32 {
     (timeout_s * 1e3).ceil().clamp(0.0, WEEK_MS) as i32
 }
 
-fn events(ready: &epoll::Ready) -> u8 {
-    u8::from(ready.is_readable) + 2 * u8::from(ready.is_writable)
+fn events(ready: &[epoll::Ready]) -> Vec<(RawFd, u8)> {
+    let told = |one: &epoll::Ready| u8::from(one.is_readable) + 2 * u8::from(one.is_writable);
+    ready.iter().map(|one| (one.fd, told(one))).collect()
 }
 
 /// One connection's failure must not keep the others' bytes back. What is no failure but ends the

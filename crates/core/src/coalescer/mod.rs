@@ -64,6 +64,8 @@ pub struct Coalescer {
     last_tick_ns: u64,
     /// Whether no message came since the last tick.
     is_quiet: bool,
+    /// Whether none had come before it either.
+    was_quiet: bool,
     /// From the end of an iteration to the next message, a moving average.
     gap_ns: u64,
     stats: Stats,
@@ -90,6 +92,7 @@ impl Coalescer {
             last_write_ns: None,
             last_tick_ns: 0,
             is_quiet: true,
+            was_quiet: true,
             gap_ns: LONGEST_GAP_NS,
             stats: Stats::default(),
         })
@@ -190,6 +193,7 @@ impl Coalescer {
     pub fn on_tick(&mut self, now_ns: u64, will_block: bool) -> Next {
         let had_messages = !self.is_quiet;
         self.is_quiet = true;
+        self.was_quiet = !had_messages;
         let previous_ns = std::mem::replace(&mut self.last_tick_ns, now_ns);
         if self.pending().is_empty() || self.is_blocked {
             return Next::Wait;
@@ -290,9 +294,11 @@ impl Coalescer {
         self.hold_ns
     }
 
-    /// Whether only a time, and not the end of an iteration, lets held messages go.
+    /// Whether [`Coalescer::on_tick`] need not be called before [`Coalescer::deadline_ns`]: only a
+    /// time lets held messages go, and they have stopped coming. While they come, each iteration's
+    /// end tells the time more cheaply than a timer, and sooner.
     pub fn waits_for_time(&self) -> bool {
-        matches!(self.strategy, Strategy::Coalesce { .. })
+        self.was_quiet && matches!(self.strategy, Strategy::Coalesce { .. })
     }
 
     /// From now on a batch this large leaves at once, in bytes.
