@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self, Unpack, cast
+from weakref import WeakKeyDictionary
 
 from tinygram import _native
 from tinygram.aio.ticking import ticker_of
@@ -36,10 +37,7 @@ class Settings:
 
 
 class Connection(asyncio.BaseProtocol):
-    """One connection: its settings, the program's protocol, and our transport once it is made.
-
-    What is received goes from the transport below to the protocol without passing through here.
-    """
+    """One connection: its settings, the program's protocol, and our transport once it is made."""
 
     transport: Transport | None
 
@@ -96,7 +94,7 @@ class Connection(asyncio.BaseProtocol):
 
 
 class _StreamConnection(Connection, asyncio.Protocol):
-    """For an `asyncio.Protocol`."""
+    """For an `asyncio.Protocol`: what is received goes to it without passing through here."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -104,7 +102,7 @@ class _StreamConnection(Connection, asyncio.Protocol):
 
 
 class _BufferedConnection(Connection, asyncio.BufferedProtocol):
-    """For an `asyncio.BufferedProtocol`."""
+    """For an `asyncio.BufferedProtocol`, likewise."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -112,10 +110,42 @@ class _BufferedConnection(Connection, asyncio.BufferedProtocol):
         self.buffer_updated = self.protocol.buffer_updated  # type: ignore
 
 
+class _CopyingConnection(Connection, asyncio.BufferedProtocol):
+    """For an `asyncio.Protocol` on asyncio's own loop.
+
+    There a read makes 256 KiB of memory and gives back what it does not fill: a mapping, a page
+    fault and two more system calls each time. One buffer for all connections of the loop costs a
+    copy of what came.
+    """
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._data_received = self.protocol.data_received  # type: ignore[attr-defined]
+        buffer = _buffers.get(self.loop)
+        if buffer is None:
+            buffer = _buffers[self.loop] = memoryview(bytearray(_READ_BYTES))
+        self._buffer = buffer
+
+    def get_buffer(self, _sizehint: int) -> memoryview:
+        """Where the transport below reads into, before anything else can happen on this loop."""
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """So much came."""
+        self._data_received(self._buffer[:nbytes].tobytes())
+
+
+_READ_BYTES = 256 << 10
+"""As asyncio reads at most."""
+_buffers: WeakKeyDictionary[asyncio.AbstractEventLoop, memoryview] = WeakKeyDictionary()
+
+
 def connection(
     loop: asyncio.AbstractEventLoop, protocol: asyncio.BaseProtocol, settings: Settings
 ) -> Connection:
-    """Stand before `protocol`, so that the loop sees a protocol of the same kind."""
-    is_buffered = isinstance(protocol, asyncio.BufferedProtocol)
-    kind = _BufferedConnection if is_buffered else _StreamConnection
-    return kind(loop, protocol, settings)
+    """Stand before `protocol`."""
+    if isinstance(protocol, asyncio.BufferedProtocol):
+        return _BufferedConnection(loop, protocol, settings)
+    if isinstance(loop, asyncio.SelectorEventLoop):
+        return _CopyingConnection(loop, protocol, settings)
+    return _StreamConnection(loop, protocol, settings)
