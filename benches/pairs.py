@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from itertools import count
 
 from tinygram.bench.result import Case, Figure, MessageBytes, Run
 from tinygram.bench.statistics.intervals import figure_of
@@ -79,30 +78,28 @@ def paired_ratio(first: Callable[[], float], second: Callable[[], float], pairs:
     return figure_of(ratios[1:])
 
 
-def side_by_side(
-    sides: Mapping[str, Callable[[], float]],
-) -> Iterator[dict[str, list[float]]]:
-    """Every side once per round, in random order; after each round the values so far, by side.
+def side_by_side(sides: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, list[float]]:
+    """Every side once per round, in random order; the values of all rounds, by side.
 
-    One round warms up. It goes on for as long as it is asked.
+    One more round warms up.
     """
     order = list(sides)
     shuffled = random.Random(SEED)
     values: dict[str, list[float]] = {name: [] for name in order}
-    for round in count():
+    for round in range(rounds + 1):
         shuffled.shuffle(order)
         for name in order:
             value = sides[name]()
             if round:
                 values[name].append(value)
-        if round:
-            yield values
+    return values
 
 
-def verdict(what: str, is_reached: bool, figures: str) -> bool:
-    """Print one line of a target and whether it was reached."""
-    print(f"{'reached' if is_reached else 'MISSED':8} {what}: {figures}", flush=True)
-    return is_reached
+def verdict(what: str, is_reached: bool | None, figures: str) -> bool:
+    """Print one line of a target; whether it was reached. None: it cannot be said."""
+    word = "cannot say" if is_reached is None else "reached" if is_reached else "MISSED"
+    print(f"{word:10} {what}: {figures}", flush=True)
+    return is_reached is True
 
 
 def shown(ratio: Figure) -> str:

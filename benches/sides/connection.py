@@ -1,8 +1,12 @@
-"""A protocol that says whether its transport has room, for sides that write without a queue."""
+"""What the sides write through on an event loop: a protocol that knows of room, and two ways."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Iterable
+
+Bursts = Iterable[list[bytes]]
+Write = Callable[[bytes], None]
 
 
 class Connection(asyncio.Protocol):
@@ -32,3 +36,30 @@ class Connection(asyncio.Protocol):
     async def wait_closed(self) -> None:
         """Until all was sent and the connection closed."""
         await self._closed.wait()
+
+
+async def write_each(write: Write, connection: Connection, bursts: Bursts) -> None:
+    """Write every message, a burst per iteration of the loop."""
+    for burst in bursts:
+        for message in burst:
+            write(message)
+        await asyncio.sleep(0)
+        if not connection.has_room:
+            await connection.wait_room()
+
+
+def joining(write_joined: Write) -> Write:
+    """By hand: the first message of an iteration schedules one write for all of them."""
+    loop = asyncio.get_running_loop()
+    batch: list[bytes] = []
+
+    def flush() -> None:
+        write_joined(b"".join(batch))
+        batch.clear()
+
+    def write(message: bytes) -> None:
+        if not batch:
+            loop.call_soon(flush)
+        batch.append(message)
+
+    return write

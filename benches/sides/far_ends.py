@@ -1,34 +1,31 @@
-"""The other end, on the receiver's core: `python -m sides.far_ends echo` or `… tls PEM COUNT`.
+"""The other end: `python -m sides.far_ends echo ENDS` or `… tls PEM COUNT`.
 
-`echo` returns what it reads, with plain blocking calls. `tls` decrypts with OpenSSL, through
+`echo` returns what it reads, with plain blocking calls; ENDS is apart, for the receiver's core, or
+same, for the sender's. `tls`, always on the receiver's core, decrypts with OpenSSL, through
 Python's `ssl`, a record per read; it counts the bytes and prints when the last came, and unlike
 tinygram's own receiver it does not compare them.
 """
 
 from __future__ import annotations
 
-import os
 import socket
 import ssl
 import sys
 import time
 
-from sides.sending import MESSAGE_BYTES, WARM_UP, listening
-from tinygram.bench.placement import placement
+from sides.sending import MESSAGE_BYTES, WARM_UP, listening, stay_on_far_core
 
 _READ_BYTES = 256 << 10
 
 
 def main() -> None:
-    cpu = placement("apart").receiver_cpu
-    assert cpu is not None
-    os.sched_setaffinity(0, {cpu})
-    sock, _ = listening().accept()
     match sys.argv[1:]:
-        case ["echo"]:
-            _echo(sock)
+        case ["echo", ends]:
+            stay_on_far_core(ends)
+            _echo(listening().accept()[0])
         case ["tls", pem, count]:
-            _read_all(sock, pem, int(count))
+            stay_on_far_core()
+            _read_all(listening().accept()[0], pem, int(count))
 
 
 def _echo(sock: socket.socket) -> None:

@@ -1,6 +1,6 @@
 """Sends flat out on an event loop: `python -m sides.flat_out LOOP WAY PORT COUNT`.
 
-LOOP is asyncio or uvloop; the ways `tinygram` and `tinygram-writer` run on the drop-in over it.
+LOOP is asyncio or uvloop; the ways of `DROP_IN` run on the drop-in over it.
 Prints when it started, CLOCK_MONOTONIC ns; the receiver notes the end.
 """
 
@@ -10,88 +10,68 @@ import asyncio
 import socket
 import sys
 import time
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import aiofastnet
 
 import tinygram
-from sides.connection import Connection
-from sides.sending import bursts, new_loop, stay_on_core, warmed_up
+from sides.connection import Bursts, Connection, joining, write_each
+from sides.sending import new_loop, stay_on_core, stream_bursts, warmed_up
 
 _QUEUE_MESSAGES = 200
 _HOLD_NS = 10_000
 _MAX_BATCH_BYTES = 64 << 10
-Bursts = Iterable[list[bytes]]
 
 
 def main() -> None:
     name, way, port, count = sys.argv[1:]
     stay_on_core()
+    bursts = stream_bursts(int(count))
     sock = warmed_up(int(port))
-    what = bursts(int(count))
 
     async def timed() -> int:
         start_ns = time.monotonic_ns()
-        await WAYS[way](sock, what)
+        await WAYS[way](sock, bursts)
         return start_ns
 
-    with asyncio.Runner(loop_factory=lambda: new_loop(name, way in DROP_IN)) as runner:
+    strategy = tinygram.tick if way == "tinygram-tick" else tinygram.adaptive
+    with asyncio.Runner(loop_factory=lambda: new_loop(name, way in DROP_IN, strategy)) as runner:
         print(runner.run(timed()))
 
 
-async def _directly(sock: socket.socket, what: Bursts) -> None:
+async def _directly(sock: socket.socket, bursts: Bursts) -> None:
     transport, connection = await asyncio.get_running_loop().create_connection(
         Connection, sock=sock
     )
-    await _write_each(transport.write, connection, what)
+    await write_each(transport.write, connection, bursts)
     await _close(transport, connection)
 
 
-async def _aiofastnet(sock: socket.socket, what: Bursts) -> None:
+async def _aiofastnet(sock: socket.socket, bursts: Bursts) -> None:
     transport, connection = await aiofastnet.create_connection(
         asyncio.get_running_loop(), Connection, sock=sock
     )
-    await _write_each(transport.write, connection, what)
+    await write_each(transport.write, connection, bursts)
     await _close(transport, connection)
 
 
-async def _tinygram_transport(sock: socket.socket, what: Bursts) -> None:
+async def _tinygram_transport(sock: socket.socket, bursts: Bursts) -> None:
     """On a loop that is not ours."""
     connection = Connection()
     transport, _ = await tinygram.create_connection(
         asyncio.get_running_loop(), lambda: connection, sock=sock
     )
-    await _write_each(transport.write, connection, what)
+    await write_each(transport.write, connection, bursts)
     await _close(transport, connection)
 
 
-async def _join(sock: socket.socket, what: Bursts) -> None:
-    """By hand: the first message of an iteration schedules one write for all of them."""
-    loop = asyncio.get_running_loop()
-    transport, connection = await loop.create_connection(Connection, sock=sock)
-    batch: list[bytes] = []
-
-    def flush() -> None:
-        transport.write(b"".join(batch))
-        batch.clear()
-
-    def write(message: bytes) -> None:
-        if not batch:
-            loop.call_soon(flush)
-        batch.append(message)
-
-    await _write_each(write, connection, what)
+async def _join(sock: socket.socket, bursts: Bursts) -> None:
+    transport, connection = await asyncio.get_running_loop().create_connection(
+        Connection, sock=sock
+    )
+    await write_each(joining(transport.write), connection, bursts)
     await _close(transport, connection)
-
-
-async def _write_each(write: Callable[[bytes], None], connection: Connection, what: Bursts) -> None:
-    for burst in what:
-        for message in burst:
-            write(message)
-        await asyncio.sleep(0)
-        if not connection.has_room:
-            await connection.wait_room()
 
 
 async def _close(transport: asyncio.WriteTransport, connection: Connection) -> None:
@@ -99,23 +79,24 @@ async def _close(transport: asyncio.WriteTransport, connection: Connection) -> N
     await connection.wait_closed()
 
 
-async def _tinygram_writer(sock: socket.socket, what: Bursts) -> None:
+async def _tinygram_writer(sock: socket.socket, bursts: Bursts) -> None:
     _, writer = await asyncio.open_connection(sock=sock)
-    for burst in what:
+    for burst in bursts:
         for message in burst:
             writer.write(message)
+        await asyncio.sleep(0)
         await writer.drain()
     writer.close()
     await writer.wait_closed()
 
 
-async def _queue(sock: socket.socket, what: Bursts) -> None:
+async def _queue(sock: socket.socket, bursts: Bursts) -> None:
     """By hand: a bounded queue, and a task that holds what it takes for 10 µs."""
     _, writer = await asyncio.open_connection(sock=sock)
     waiting: asyncio.Queue[bytes | None] = asyncio.Queue(_QUEUE_MESSAGES)
 
     async def produce() -> None:
-        for burst in what:
+        for burst in bursts:
             for message in burst:
                 await waiting.put(message)
         await waiting.put(None)
@@ -157,11 +138,12 @@ WAYS: dict[str, Callable[[socket.socket, Bursts], Coroutine[Any, Any, None]]] = 
     "directly": _directly,
     "aiofastnet": _aiofastnet,
     "tinygram": _directly,
+    "tinygram-tick": _directly,
     "tinygram-transport": _tinygram_transport,
     "tinygram-writer": _tinygram_writer,
 }
 
-DROP_IN = ("tinygram", "tinygram-writer")
+DROP_IN = ("tinygram", "tinygram-tick", "tinygram-writer")
 
 if __name__ == "__main__":
     main()

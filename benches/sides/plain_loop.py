@@ -8,31 +8,33 @@ import time
 from collections.abc import Callable, Iterable
 
 import tinygram
-from sides.sending import messages, stay_on_core, warmed_up
+from sides.sending import stay_on_core, stream_messages, warmed_up
 
-_HOLD_NS = 10_000
+_SHORT_HOLD_NS = 10_000
+_LONG_HOLD_NS = 100_000  # As long as ours may hold when it adapts.
+_CLOCK_EVERY = 16
 _MAX_BATCH_BYTES = 64 << 10
 
 
 def main() -> None:
     way, port, count = sys.argv[1:]
     stay_on_core()
+    messages = stream_messages(int(count))
     sock = warmed_up(int(port))
-    what = messages(int(count))
     start_ns = time.monotonic_ns()
-    WAYS[way](sock, what)
+    WAYS[way](sock, messages)
     sock.close()
     print(start_ns)
 
 
-def _join(sock: socket.socket, what: Iterable[bytes]) -> None:
-    """By hand: a list, sent as one after 10 µs or 64 KiB."""
+def _join_10us(sock: socket.socket, messages: Iterable[bytes]) -> None:
+    """By hand: a list, sent as one after 10 µs or 64 KiB; the clock is read for each message."""
     batch: list[bytes] = []
     batch_bytes = 0
     deadline_ns = 0
-    for message in what:
+    for message in messages:
         if not batch:
-            deadline_ns = time.monotonic_ns() + _HOLD_NS
+            deadline_ns = time.monotonic_ns() + _SHORT_HOLD_NS
         batch.append(message)
         batch_bytes += len(message)
         if batch_bytes >= _MAX_BATCH_BYTES or time.monotonic_ns() >= deadline_ns:
@@ -42,15 +44,43 @@ def _join(sock: socket.socket, what: Iterable[bytes]) -> None:
     sock.sendall(b"".join(batch))
 
 
-def _tinygram(sock: socket.socket, what: Iterable[bytes]) -> None:
+def _join_100us(sock: socket.socket, messages: Iterable[bytes]) -> None:
+    """By hand with care: as above after 100 µs, and nothing is asked but every 16 messages."""
+    monotonic_ns = time.monotonic_ns
+    batch: list[bytes] = []
+    batch_bytes = 0
+    deadline_ns = 0
+    for message in messages:
+        if not batch:
+            deadline_ns = monotonic_ns() + _LONG_HOLD_NS
+        batch.append(message)
+        batch_bytes += len(message)
+        if len(batch) % _CLOCK_EVERY:
+            continue
+        if batch_bytes >= _MAX_BATCH_BYTES or monotonic_ns() >= deadline_ns:
+            sock.sendall(b"".join(batch))
+            batch.clear()
+            batch_bytes = 0
+    sock.sendall(b"".join(batch))
+
+
+def _tinygram(sock: socket.socket, messages: Iterable[bytes]) -> None:
     with tinygram.batch(sock) as out:
-        for message in what:
+        for message in messages:
+            out.send(message)
+
+
+def _tinygram_10us(sock: socket.socket, messages: Iterable[bytes]) -> None:
+    with tinygram.batch(sock, strategy=tinygram.coalesce(10)) as out:
+        for message in messages:
             out.send(message)
 
 
 WAYS: dict[str, Callable[[socket.socket, Iterable[bytes]], None]] = {
-    "join": _join,
+    "join-10us": _join_10us,
+    "join-100us": _join_100us,
     "tinygram": _tinygram,
+    "tinygram-10us": _tinygram_10us,
 }
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """What the client of the servers can do at all: `python -m sides.plain_server`.
 
-It answers a whole read with one write, and so costs the client's other end next to nothing.
+It answers a read with one write of as many bytes, and so costs the client's other end next to
+nothing.
 """
 
 from __future__ import annotations
@@ -8,9 +9,10 @@ from __future__ import annotations
 import selectors
 import socket
 
-from sides.sending import listening, stay_on_core
+from sides.sending import REPLY, listening, stay_on_core
 
 _READ_BYTES = 64 << 10
+_REPLIES = memoryview(REPLY * (_READ_BYTES // len(REPLY) + 1))
 
 
 def main() -> None:
@@ -25,9 +27,10 @@ def main() -> None:
             if sock is server:
                 waiting.register(server.accept()[0], selectors.EVENT_READ)
             elif requests := sock.recv(_READ_BYTES):
-                sock.sendall(requests)
+                sock.sendall(_REPLIES[: len(requests)])
             else:
                 waiting.unregister(sock)
+                sock.close()
 
 
 if __name__ == "__main__":

@@ -13,10 +13,10 @@ from functools import cache
 from pathlib import Path
 from statistics import median
 
-from sides.sending import MESSAGE_BYTES, SEED, WARM_UP
+from sides.sending import CONGESTION_CONTROL, MESSAGE_BYTES, SEED, WARM_UP, schedule
 from tinygram import _native
 from tinygram.bench.placement import placement
-from tinygram.bench.workers import Worker, contents, wait_all
+from tinygram.bench.workers import RunError, Worker, contents, wait_all
 
 _BENCHES = Path(__file__).parents[1]
 _LIMIT_S = 60.0
@@ -24,23 +24,26 @@ _LIMIT_S = 60.0
 
 def flat_out_ns(side: str, count: int) -> float:
     """Nanoseconds per message, from the start to the note of the last byte."""
-    (start_ns, *_), notes = _noted(side, count)
+    start_ns, notes = _noted(side, count)
     return (_native.read_notes(notes, start_ns)[2] - start_ns) / count
 
 
 def latency_p50_ns(side: str, count: int) -> float:
-    """From each message's hand-over to the note of its last byte, the median."""
-    times_ns, notes = _noted(side, count)
+    """From when each message was due to the note of its last byte, the median."""
+    start_ns, notes = _noted(side, count)
     pool = _native.MessagePool(SEED, MESSAGE_BYTES, MESSAGE_BYTES)
-    hand_overs = list(zip(range(WARM_UP, WARM_UP + count), times_ns, strict=True))
-    return _native.match_flat_out(notes, pool, hand_overs).percentile_ns(50)
+    return _native.match_paced(notes, pool, WARM_UP, start_ns, *schedule(count)).percentile_ns(50)
 
 
 def trip_p50_ns(side: str, count: int) -> float:
-    """From a message to its echo, the median."""
-    with _worker("far_ends echo") as echo, _worker(_sending(side, echo, count)) as sender:
+    """From a message to its echo, the median; the side's last word says where the echo is made."""
+    echoing = f"far_ends echo {side.split()[-1]}"
+    with _worker(echoing) as echo, _worker(_sending(side, echo, count)) as sender:
         wait_all([echo, sender], _LIMIT_S)
-        return median(map(int, sender.output.split()))
+        trips_ns = [int(word) for word in sender.output.split()]
+    if len(trips_ns) != count:
+        raise RunError(f"{side}: {len(trips_ns)} echoes came, not {count}")
+    return median(trips_ns)
 
 
 def tls_ns(side: str, count: int) -> float:
@@ -55,7 +58,11 @@ def tls_ns(side: str, count: int) -> float:
 def request_ns(side: str, count: int) -> float:
     """Nanoseconds per request that a server answers."""
     with _worker(side) as server, _worker(_sending("client", server, count)) as client:
-        wait_all([client], _LIMIT_S)
+        is_done = client.wait_ended(_LIMIT_S)
+        if server.wait_ended(0):
+            raise RunError(server.failure or f"the server ended before its client: {side}")
+        if client.failure or not is_done:
+            raise RunError(client.failure or f"the client did not finish in {_LIMIT_S:g} s")
         return float(client.output)
 
 
@@ -63,8 +70,8 @@ def _sending(side: str, far_end: Worker, count: int) -> str:
     return f"{side} {far_end.wait_listening(_LIMIT_S)} {count}"
 
 
-def _noted(side: str, count: int) -> tuple[list[int], bytes]:
-    """What a sender printed, and the notes of tinygram's own receiver, which checks every byte."""
+def _noted(side: str, count: int) -> tuple[int, bytes]:
+    """A sender's start, and the notes of tinygram's own receiver, which checks every byte."""
     notes_fd = os.memfd_create("notes")
     options = {
         "--messages": WARM_UP + count,
@@ -72,6 +79,7 @@ def _noted(side: str, count: int) -> tuple[list[int], bytes]:
         "--max-bytes": MESSAGE_BYTES,
         "--seed": SEED,
         "--receive-buffer": 256 << 10,
+        "--congestion-control": CONGESTION_CONTROL,
         "--notes": f"/dev/fd/{notes_fd}",
         "--parent": os.getpid(),
         "--cpu": placement("apart").receiver_cpu,
@@ -84,7 +92,7 @@ def _noted(side: str, count: int) -> tuple[list[int], bytes]:
             _worker(_sending(side, receiver, count)) as sender,
         ):
             wait_all([receiver, sender], _LIMIT_S)
-            return [int(word) for word in sender.output.split()], contents(notes_fd)
+            return int(sender.output), contents(notes_fd)
     finally:
         os.close(notes_fd)
 

@@ -9,9 +9,7 @@ import asyncio
 import sys
 from typing import cast
 
-from sides.sending import MESSAGE_BYTES, listening, new_loop, stay_on_core
-
-_REPLY = b"r" * MESSAGE_BYTES
+from sides.sending import MESSAGE_BYTES, REPLY, listening, new_loop, stay_on_core
 
 
 class Answering(asyncio.Protocol):
@@ -27,7 +25,7 @@ class Answering(asyncio.Protocol):
         requests, self._incomplete_bytes = divmod(self._incomplete_bytes + len(data), MESSAGE_BYTES)
         write = self._transport.write
         for _ in range(requests):
-            write(_REPLY)
+            write(REPLY)
 
 
 def main() -> None:

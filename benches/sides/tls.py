@@ -1,6 +1,7 @@
 """Sends flat out under TLS on asyncio: `python -m sides.tls WAY PORT COUNT`; prints its start.
 
-64 messages per iteration. The first 1,024 warm the connection up; `far_ends.py` notes the end.
+WAY is directly, join (by hand) or tinygram; 64 messages per iteration. The first 1,024 warm the
+connection up; `far_ends.py` notes the end.
 """
 
 from __future__ import annotations
@@ -10,26 +11,26 @@ import ssl
 import sys
 import time
 
-from sides.connection import Connection
-from sides.flat_out import Bursts
-from sides.sending import WARM_UP, bursts, connected, new_loop, settle, stay_on_core
+from sides.connection import Bursts, Connection, joining, write_each
+from sides.sending import WARM_UP, connected, new_loop, settle, stay_on_core, stream_bursts
 
 
 def main() -> None:
     way, port, count = sys.argv[1:]
     stay_on_core()
-    warm_up, what = bursts(WARM_UP, 0), bursts(int(count))
+    warm_up, bursts = stream_bursts(WARM_UP, 0), stream_bursts(int(count))
     with asyncio.Runner(loop_factory=lambda: new_loop("asyncio", way == "tinygram")) as runner:
-        print(runner.run(_send(int(port), warm_up, what)))
+        print(runner.run(_send(way, int(port), warm_up, bursts)))
 
 
-async def _send(port: int, warm_up: Bursts, what: Bursts) -> int:
+async def _send(way: str, port: int, warm_up: Bursts, bursts: Bursts) -> int:
     transport, connection = await _connect(port)
-    await _write_each(transport, connection, warm_up)
+    write = joining(transport.write) if way == "join" else transport.write
+    await write_each(write, connection, warm_up)
     await asyncio.sleep(0.1)
     settle()
     start_ns = time.monotonic_ns()
-    await _write_each(transport, connection, what)
+    await write_each(write, connection, bursts)
     transport.close()
     await connection.wait_closed()
     return start_ns
@@ -43,17 +44,6 @@ async def _connect(port: int) -> tuple[asyncio.WriteTransport, Connection]:
     return await loop.create_connection(
         Connection, sock=connected(port), ssl=context, server_hostname=""
     )
-
-
-async def _write_each(
-    transport: asyncio.WriteTransport, connection: Connection, what: Bursts
-) -> None:
-    for burst in what:
-        for message in burst:
-            transport.write(message)
-        await asyncio.sleep(0)
-        if not connection.has_room:
-            await connection.wait_room()
 
 
 if __name__ == "__main__":
