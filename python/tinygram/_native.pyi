@@ -127,7 +127,8 @@ class Outbox:
     `fd`: where the kernel takes bytes; None: `write_below(bytes)` takes them all, which otherwise
     takes what the kernel did not. `on_full(was_refused)`: a message was held, refused or passed on,
     for the transport below is full. `check_thread()` is called when another thread than before
-    writes: it calls `adopt_thread()` or raises.
+    writes: it calls `adopt_thread()` or raises. `is_loop_closed`: None where a closed loop leaves
+    its connections' descriptors open.
     """
 
     def __new__(
@@ -138,12 +139,19 @@ class Outbox:
         write_below: Callable[[bytes], object],
         on_full: Callable[[bool], object],
         check_thread: Callable[[], object],
+        is_loop_closed: Callable[[], bool] | None,
     ) -> Outbox: ...
     def write(self, data: ReadableBuffer, /) -> None:
         """As `Batch.send`, but it never waits, and errors of the connection are told below."""
 
     def flush(self) -> None:
         """Write all that is held, through the transport below where the kernel does not take it."""
+
+    def flush_last(self) -> None:
+        """The connection ends: write what the kernel takes, unless other bytes come first."""
+
+    def release(self) -> None:
+        """The connection is gone: let go of the callbacks; later messages are ignored."""
 
     def divert(self) -> None:
         """From now on messages go straight to the transport below."""
@@ -169,6 +177,10 @@ class Outbox:
     @property
     def held_bytes(self) -> int:
         """Bytes that are held."""
+
+    @property
+    def errno(self) -> int | None:
+        """The first error that a write met."""
 
     def stats_parts(self) -> _StatsParts:
         """As `Batch.stats_parts`."""

@@ -17,8 +17,10 @@ from tinygram.strategies import KnobArguments, adaptive, native_knobs
 class Batch(_native.Batch):
     """Sends or holds messages for one connected socket; made by `batch`.
 
-    What is held leaves when `max_bytes` have gathered, when `send` or `poll` is called at or after
-    `deadline_ns`, at `flush`, and at the end of the `with` block. One thread at a time may use it.
+    What is held leaves when `max_bytes` have gathered, when `poll` is called at or after
+    `deadline_ns`, at `flush`, and at the end of the `with` block. `send` sees to it too, but where
+    messages come fast it reads the clock for some of them only: it may notice a deadline as late
+    as at the kernel's next clock tick (1 to 10 ms). One thread at a time may use it.
     """
 
     _sock: socket.socket

@@ -1,11 +1,16 @@
 //! CLOCK_MONOTONIC and exact sleeping.
 
-use libc::{CLOCK_MONOTONIC, TIMER_ABSTIME, timespec};
+use libc::{CLOCK_MONOTONIC, CLOCK_MONOTONIC_COARSE, TIMER_ABSTIME, timespec};
 use std::ptr;
 
 /// CLOCK_MONOTONIC in nanoseconds.
 pub fn monotonic_ns() -> u64 {
     read_clock(CLOCK_MONOTONIC)
+}
+
+/// The same as of the kernel's last clock tick, 1 to 10 ms ago: several times cheaper.
+pub fn coarse_monotonic_ns() -> u64 {
+    read_clock(CLOCK_MONOTONIC_COARSE)
 }
 
 fn read_clock(clock: libc::clockid_t) -> u64 {

@@ -5,21 +5,29 @@ use crate::{
     ticker::Ticker,
 };
 use pyo3::{PyTraverseError, PyVisit, exceptions::PyBufferError, prelude::*, types::PyBytes};
-use std::os::fd::RawFd;
+use std::{cell::RefMut, os::fd::RawFd, sync::Arc};
 use tinygram_core::{Coalescer, Next, Reason};
 use tinygram_net::{clock::monotonic_ns, process::thread_id, socket::send_now};
 
 /// What an event loop's connection holds back.
 #[pyclass(frozen, module = "tinygram._native")]
 pub struct Outbox {
-    pub state: GilCell<State>,
+    state: GilCell<State>,
+    /// None once the connection is gone.
+    transport: GilCell<Option<Arc<Callbacks>>>,
+    ticker: Py<Ticker>,
+}
+
+/// What the transport, which we belong to, is asked and told.
+struct Callbacks {
     /// The transport below: `write(bytes)`.
     write_below: Py<PyAny>,
     /// `on_full(was_refused)`: a message was held, refused or passed on, for the transport below is full.
     on_full: Py<PyAny>,
     /// Raises RuntimeError unless this thread may write.
     check_thread: Py<PyAny>,
-    ticker: Py<Ticker>,
+    /// Whether the event loop is closed, and may have closed the descriptor without a word.
+    is_loop_closed: Option<Py<PyAny>>,
 }
 
 pub struct State {
@@ -29,6 +37,10 @@ pub struct State {
     pub is_armed: bool,
     /// Whether messages go straight to the transport below.
     is_diverted: bool,
+    /// Whether the transport below has bytes of its own.
+    is_below_full: bool,
+    /// The first error that the kernel told us, which the transport below can no longer learn.
+    errno: Option<i32>,
     thread_id: usize,
     forks: u64,
 }
@@ -43,55 +55,90 @@ impl Outbox {
         write_below: Py<PyAny>,
         on_full: Py<PyAny>,
         check_thread: Py<PyAny>,
+        is_loop_closed: Option<Py<PyAny>>,
     ) -> Self {
         let state = State {
             coalescer: knobs.coalescer(),
             fd,
             is_armed: false,
             is_diverted: false,
+            is_below_full: false,
+            errno: None,
             thread_id: thread_id(),
             forks: forks(),
         };
-        Self {
-            state: GilCell::new(state),
+        let transport = Callbacks {
             write_below,
             on_full,
             check_thread,
+            is_loop_closed,
+        };
+        Self {
+            state: GilCell::new(state),
+            transport: GilCell::new(Some(Arc::new(transport))),
             ticker,
         }
     }
 
     /// Write all that is held, through the transport below where the kernel does not take it.
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
-        self.state.borrow(py).forget_after_fork();
         self.write_out(py, &[], Reason::Asked).map(drop)
+    }
+
+    /// The connection ends: hand the kernel what it still takes, unless other bytes come first.
+    fn flush_last(&self, py: Python<'_>) -> PyResult<()> {
+        if !self.is_loop_closed(py)? {
+            let mut state = self.state(py);
+            state.is_diverted = false;
+            state.write_now(&[], Reason::Asked);
+        }
+        Ok(())
+    }
+
+    /// The connection is gone: the transport is let go.
+    fn release(&self, py: Python<'_>) {
+        let transport = self.transport.borrow(py).take();
+        // What is dropped may call Python code.
+        drop(transport);
+    }
+
+    /// The first error that a write met, as errno.
+    #[getter]
+    fn errno(&self, py: Python<'_>) -> Option<i32> {
+        self.state(py).errno
     }
 
     /// From now on messages go straight to the transport below.
     fn divert(&self, py: Python<'_>) {
-        self.state.borrow(py).is_diverted = true;
+        self.state(py).is_diverted = true;
     }
 
     /// Hold messages again.
     fn undivert(&self, py: Python<'_>) {
-        self.state.borrow(py).is_diverted = false;
+        self.state(py).is_diverted = false;
     }
 
     /// The end: what is held is forgotten; how many bytes that was.
     fn discard(&self, py: Python<'_>) -> usize {
-        let mut state = self.state.borrow(py);
+        let mut state = self.state(py);
         state.is_diverted = true;
         state.coalescer.discard()
     }
 
     /// The transport below has bytes of its own.
     fn on_blocked(&self, py: Python<'_>) {
-        self.state.borrow(py).coalescer.on_blocked();
+        let mut state = self.state(py);
+        state.is_below_full = true;
+        state.coalescer.on_blocked();
     }
 
     /// The transport below has none any more.
     fn on_writable(&self, py: Python<'_>) -> PyResult<()> {
-        let has_more = self.state.borrow(py).coalescer.on_writable();
+        let has_more = {
+            let mut state = self.state(py);
+            state.is_below_full = false;
+            state.coalescer.on_writable()
+        };
         if has_more {
             self.write_out(py, &[], Reason::Writable)?;
         }
@@ -99,29 +146,30 @@ impl Outbox {
     }
 
     fn set_max_bytes(&self, py: Python<'_>, max_bytes: usize) {
-        self.state.borrow(py).coalescer.set_max_bytes(max_bytes);
+        self.state(py).coalescer.set_max_bytes(max_bytes);
     }
 
     /// The calling thread is the one that may write.
     fn adopt_thread(&self, py: Python<'_>) {
-        self.state.borrow(py).thread_id = thread_id();
+        self.state(py).thread_id = thread_id();
     }
 
     #[getter]
     fn held_bytes(&self, py: Python<'_>) -> usize {
-        let mut state = self.state.borrow(py);
-        state.forget_after_fork();
-        state.coalescer.pending().len()
+        self.state(py).coalescer.pending().len()
     }
 
     fn stats_parts(&self, py: Python<'_>) -> StatsParts {
-        stats_parts(self.state.borrow(py).coalescer.stats())
+        stats_parts(self.state(py).coalescer.stats())
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.write_below)?;
-        visit.call(&self.on_full)?;
-        visit.call(&self.check_thread)?;
+        if let Some(Some(transport)) = self.transport.try_borrow().as_deref() {
+            visit.call(&transport.write_below)?;
+            visit.call(&transport.on_full)?;
+            visit.call(&transport.check_thread)?;
+            visit.call(&transport.is_loop_closed)?;
+        }
         visit.call(&self.ticker)
     }
 }
@@ -135,7 +183,7 @@ impl TakesMessages for Outbox {
 
     fn take(slf: &Bound<'_, Self>, data: &Bound<'_, PyAny>) -> PyResult<()> {
         let (py, this) = (slf.py(), slf.get());
-        if this.state.borrow(py).is_unusual() {
+        if this.state(py).is_unusual() {
             return Self::take_unusual(slf, data);
         }
         let data = immutable(data)?;
@@ -149,12 +197,10 @@ impl TakesMessages for Outbox {
             .coalescer
             .on_message(message, monotonic_ns);
         match next {
-            Next::Wait if this.state.borrow(py).coalescer.is_blocked() => {
-                this.on_full.call1(py, (false,)).map(drop)
-            }
+            Next::Wait if this.state(py).coalescer.is_blocked() => this.tell_full(py, false),
             Next::Wait => Ok(()),
             Next::Arm => {
-                let was_armed = std::mem::replace(&mut this.state.borrow(py).is_armed, true);
+                let was_armed = std::mem::replace(&mut this.state(py).is_armed, true);
                 if was_armed {
                     return Ok(());
                 }
@@ -171,26 +217,79 @@ impl TakesMessages for Outbox {
 }
 
 impl Outbox {
+    /// The state, without what a parent process holds.
+    pub fn state(&self, py: Python<'_>) -> RefMut<'_, State> {
+        let mut state = self.state.borrow(py);
+        state.forget_after_fork();
+        state
+    }
+
+    fn transport(&self, py: Python<'_>) -> Option<Arc<Callbacks>> {
+        self.transport.borrow(py).clone()
+    }
+
+    fn tell_full(&self, py: Python<'_>, was_refused: bool) -> PyResult<()> {
+        match self.transport(py) {
+            Some(transport) => transport.on_full.call1(py, (was_refused,)).map(drop),
+            None => Ok(()),
+        }
+    }
+
+    fn is_loop_closed(&self, py: Python<'_>) -> PyResult<bool> {
+        match self.transport(py).as_deref().map(|it| &it.is_loop_closed) {
+            Some(Some(ask)) => ask.bind(py).call0()?.is_truthy(),
+            _ => Ok(false),
+        }
+    }
+
     /// Write what is held and then `message`. Whether the transport below, and so Python code,
     /// had to take a part.
     pub fn write_out(&self, py: Python<'_>, message: &[u8], reason: Reason) -> PyResult<bool> {
-        let below = self.state.borrow(py).write_out(message, reason);
-        if below.is_empty() {
-            return Ok(false);
+        if self.is_loop_closed(py)? {
+            // What is held stays so, and whoever drops it says so.
+            return match message {
+                [] => Ok(false),
+                _ => self.write_below(py, message).map(|()| true),
+            };
         }
-        self.write_below.call1(py, (PyBytes::new(py, &below),))?;
-        Ok(true)
+        let mut below = self.state(py).write_out(message, reason);
+        let took_part = !below.is_empty();
+        while !below.is_empty() {
+            self.write_below(py, &below)?;
+            // Whoever wrote meanwhile comes after it.
+            let mut state = self.state(py);
+            below = if !state.is_below_full && state.coalescer.on_writable() {
+                state.write_out(&[], Reason::Writable)
+            } else {
+                Vec::new()
+            };
+        }
+        Ok(took_part)
+    }
+
+    /// Until it has returned, everything is held.
+    fn write_below(&self, py: Python<'_>, bytes: &[u8]) -> PyResult<()> {
+        let Some(transport) = self.transport(py) else {
+            return Ok(());
+        };
+        self.state(py).coalescer.on_blocked();
+        let written = transport.write_below.call1(py, (PyBytes::new(py, bytes),));
+        let mut state = self.state(py);
+        if written.is_err() && !state.is_below_full {
+            state.coalescer.on_writable();
+        }
+        written.map(drop)
     }
 
     /// The error that says so; the protocol is paused until there is room.
     #[cold]
     fn refuse(&self, py: Python<'_>, message_bytes: usize) -> PyResult<PyErr> {
         let (held_bytes, is_blocked) = {
-            let coalescer = &self.state.borrow(py).coalescer;
+            let coalescer = &self.state(py).coalescer;
             (coalescer.pending().len(), coalescer.is_blocked())
         };
         if is_blocked {
-            self.on_full.call1(py, (true,))?;
+            self.tell_full(py, true)?;
         }
         Ok(PyBufferError::new_err(if held_bytes == 0 {
             too_large(message_bytes)
@@ -205,20 +304,23 @@ impl Outbox {
     #[cold]
     fn take_unusual(slf: &Bound<'_, Self>, data: &Bound<'_, PyAny>) -> PyResult<()> {
         let (py, this) = (slf.py(), slf.get());
-        this.state.borrow(py).forget_after_fork();
-        if this.state.borrow(py).thread_id != thread_id() {
-            this.check_thread.call0(py)?;
+        let data = immutable(data)?;
+        let Some(transport) = this.transport(py) else {
+            return Ok(()); // As asyncio: the protocol was told that the connection is gone.
+        };
+        if this.state(py).thread_id != thread_id() {
+            transport.check_thread.call0(py)?;
         }
-        if this.state.borrow(py).is_diverted {
-            this.write_below.call1(py, (data,))?;
-            return this.on_full.call1(py, (false,)).map(drop);
+        if this.state(py).is_diverted {
+            transport.write_below.call1(py, (data,))?;
+            return this.tell_full(py, false);
         }
-        Self::take(slf, data)
+        Self::take(slf, &data)
     }
 }
 
 impl State {
-    pub fn forget_after_fork(&mut self) {
+    fn forget_after_fork(&mut self) {
         if self.forks != forks() {
             self.forks = forks();
             self.coalescer.discard();
@@ -231,26 +333,36 @@ impl State {
 
     /// Write what the kernel takes; the rest is for the transport below.
     fn write_out(&mut self, message: &[u8], reason: Reason) -> Vec<u8> {
-        if message.is_empty() && self.coalescer.pending().is_empty() {
-            return Vec::new();
-        }
-        let start_ns = monotonic_ns();
-        let mut rest = message;
-        if let Some(fd) = self.fd
-            && !self.coalescer.is_blocked()
-            && !self.is_diverted
-            // The transport below meets the same error, and tells the protocol of it.
-            && let Ok(taken) = send_now(fd, self.coalescer.pending(), rest)
-        {
-            self.coalescer
-                .on_written(taken, rest, reason, start_ns, monotonic_ns());
-            rest = &[];
-        }
+        let rest = self.write_now(message, reason);
         let below = [self.coalescer.pending(), rest].concat();
         if !below.is_empty() {
+            let now_ns = monotonic_ns();
             self.coalescer
-                .on_written(below.len(), rest, reason, start_ns, monotonic_ns());
+                .on_written(below.len(), rest, reason, now_ns, now_ns);
         }
         below
+    }
+
+    /// Write what the kernel takes, if it is our turn. What is left of `message` is held; it is
+    /// given back where nothing was written.
+    fn write_now<'a>(&mut self, message: &'a [u8], reason: Reason) -> &'a [u8] {
+        let Some(fd) = self.fd else { return message };
+        let is_empty = message.is_empty() && self.coalescer.pending().is_empty();
+        if is_empty || self.coalescer.is_blocked() || self.is_diverted {
+            return message;
+        }
+        let start_ns = monotonic_ns();
+        match send_now(fd, self.coalescer.pending(), message) {
+            Ok(taken) => {
+                self.coalescer
+                    .on_written(taken, message, reason, start_ns, monotonic_ns());
+                &[]
+            }
+            Err(error) => {
+                // The transport below will meet an error too, and tell the protocol of it.
+                self.errno = self.errno.or(error.raw_os_error());
+                message
+            }
+        }
     }
 }

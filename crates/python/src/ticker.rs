@@ -74,10 +74,8 @@ impl Ticker {
         timeout_s: Option<f64>,
     ) -> PyResult<Vec<(RawFd, u8)>> {
         let mut timeout_ms = timeout_s.map_or(-1, milliseconds);
-        if self.is_armed(py) && self.end_iteration(py, timeout_ms != 0)? {
-            timeout_ms = 0;
-        }
-        if timeout_ms == 0 {
+        let had_calls = self.is_armed(py) && self.end_iteration(py, timeout_ms != 0)?;
+        if timeout_ms == 0 || had_calls || self.is_armed(py) {
             return Ok(events(&epoll::wait(epoll_fd, 0)?));
         }
         let until_ns = u64::try_from(timeout_ms)
@@ -85,7 +83,13 @@ impl Ticker {
         loop {
             match py.detach(|| epoll::wait(epoll_fd, timeout_ms)) {
                 Ok(ready) => return Ok(events(&ready)),
-                Err(error) if error.kind() == ErrorKind::Interrupted => py.check_signals()?,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {
+                    py.check_signals()?;
+                    if self.is_armed(py) {
+                        // A handler wrote: the iteration that sends it comes now.
+                        return Ok(Vec::new());
+                    }
+                }
                 Err(error) => return Err(error.into()),
             }
             // As PEP 475 has it: what no handler ended goes on.
@@ -106,7 +110,8 @@ impl Ticker {
             state.timer_at_ns = None;
             take(&mut state.timed)
         };
-        self.serve(py, timed, false).map(drop)
+        // Those that must wait longer wait for the timer again.
+        self.serve(py, timed, true).map(drop)
     }
 
     /// Write all that is held, whatever it waits for.
@@ -115,11 +120,7 @@ impl Ticker {
         held.append(&mut self.state.borrow(py).timed);
         let mut end = Ok(());
         for outbox in &held {
-            {
-                let mut state = outbox.get().state.borrow(py);
-                state.is_armed = false;
-                state.forget_after_fork();
-            }
+            outbox.get().state(py).is_armed = false;
             write_reporting(outbox.bind(py), Reason::Asked, &mut end);
         }
         end
@@ -180,8 +181,7 @@ impl Ticker {
         let mut has_timed = false;
         let mut end = Ok(());
         for outbox in outboxes {
-            let mut connection = outbox.get().state.borrow(py);
-            connection.forget_after_fork();
+            let mut connection = outbox.get().state(py);
             let next = connection.coalescer.on_tick(now_ns, will_block);
             let holds_on =
                 !matches!(next, Next::Write(_)) && connection.coalescer.deadline_ns().is_some();
@@ -206,7 +206,7 @@ impl Ticker {
     fn set_timer(&self, py: Python<'_>) -> PyResult<()> {
         let mut state = self.state.borrow(py);
         let deadlines = state.timed.iter().filter_map(|outbox| {
-            let connection = outbox.get().state.borrow(py);
+            let connection = outbox.get().state(py);
             connection.coalescer.deadline_ns()
         });
         if let Some(at_ns) = deadlines.min()

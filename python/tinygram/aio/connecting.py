@@ -24,29 +24,36 @@ class Connecting:
         self.settings = settings
 
     async def connect(
-        self, method: str, factory: ProtocolFactory, *args: Any, **kwargs: Any
+        self, method: str, /, protocol_factory: ProtocolFactory, *args: Any, **kwargs: Any
     ) -> Made:
         """Make a connection with the loop's own `method`."""
         connect = getattr(self._base, method)
-        if isinstance(factory, _Above):
-            below: Made = await connect(factory, *args, **kwargs)
+        if isinstance(protocol_factory, _Above):
+            below: Made = await connect(protocol_factory, *args, **kwargs)
             return below
-        above: Connection
-        _, above = await connect(_Above(self, factory), *args, **kwargs)
-        assert above.transport is not None
-        return above.transport, above.protocol
+        made: list[tuple[Transport, asyncio.BaseProtocol]] = []
+        above = _Above(self, protocol_factory, made)
+        try:
+            await connect(above, *args, **kwargs)
+        except BaseException:
+            for transport, _ in made:
+                transport.on_cancelled()
+            raise
+        return made[-1]
 
-    async def serve(self, method: str, factory: ProtocolFactory, *args: Any, **kwargs: Any) -> Any:
+    async def serve(
+        self, method: str, /, protocol_factory: ProtocolFactory, *args: Any, **kwargs: Any
+    ) -> Any:
         """Make a server with the loop's own `method`."""
-        if not isinstance(factory, _Above):
-            factory = _Above(self, factory)
-        return await getattr(self._base, method)(factory, *args, **kwargs)
+        if not isinstance(protocol_factory, _Above):
+            protocol_factory = _Above(self, protocol_factory)
+        return await getattr(self._base, method)(protocol_factory, *args, **kwargs)
 
     async def start_tls(self, transport: Any, protocol: Any, *args: Any, **kwargs: Any) -> Any:
         """As the loop's own: plaintext is held from now on, above the encryption."""
         if not isinstance(transport, Transport):
             return await self._base.start_tls(transport, protocol, *args, **kwargs)
-        above = connection(self.loop, protocol, self.settings)
+        above = connection(self.loop, protocol, transport.settings)
         below = transport.below()
         below.set_write_buffer_limits()
         encrypted = await self._base.start_tls(below, above, *args, **kwargs)
@@ -61,16 +68,24 @@ class Connecting:
 
 
 class _Above:
-    """Makes what stands before the program's protocol.
+    """Makes what stands before the program's protocol, and notes in `made` what came of it.
 
     uvloop's methods, given a Unix socket, call others of ours with it: nothing stands before it
     twice.
     """
 
-    def __init__(self, connecting: Connecting, factory: ProtocolFactory) -> None:
+    def __init__(
+        self,
+        connecting: Connecting,
+        factory: ProtocolFactory,
+        made: list[tuple[Transport, asyncio.BaseProtocol]] | None = None,
+    ) -> None:
         self._connecting = connecting
         self._factory = factory
+        self._made = made
 
     def __call__(self) -> Connection:
         """One connection's."""
-        return connection(self._connecting.loop, self._factory(), self._connecting.settings)
+        above = connection(self._connecting.loop, self._factory(), self._connecting.settings)
+        above.made = self._made
+        return above

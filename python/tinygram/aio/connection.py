@@ -36,10 +36,15 @@ class Settings:
         )
 
 
+_NOBODY = asyncio.Protocol()
+
+
 class Connection(asyncio.BaseProtocol):
     """One connection: its settings, the program's protocol, and our transport once it is made."""
 
     transport: Transport | None
+    made: list[tuple[Transport, asyncio.BaseProtocol]] | None = None
+    """Where its transport and protocol are noted, for who waits for them."""
 
     def __init__(
         self,
@@ -63,6 +68,9 @@ class Connection(asyncio.BaseProtocol):
         # uvloop's transports are what asyncio.Transport documents, and no subclass of it.
         stream = cast(asyncio.Transport, inner)
         self.transport = Transport(self.loop, stream, self, ticker_of(self.loop, self.settings))
+        if self.made is not None:
+            self.made.append((self.transport, self.protocol))
+            self.made = None
         return self.transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -71,9 +79,19 @@ class Connection(asyncio.BaseProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The transport below is gone."""
-        if self.transport is not None:
-            exc = self.transport.on_lost(exc)
-        self.protocol.connection_lost(exc)
+        transport, self.transport = self.transport, None
+        if transport is not None:
+            exc = transport.on_lost(exc)
+        try:
+            self.protocol.connection_lost(exc)
+        finally:
+            self.forget_protocol()
+            if transport is not None:
+                transport.on_forgotten()
+
+    def forget_protocol(self) -> None:
+        """Refer to the program's protocol no longer: it refers to us."""
+        self.protocol = _NOBODY
 
     def pause_writing(self) -> None:
         """The transport below has bytes that the kernel does not take."""
@@ -100,6 +118,11 @@ class _StreamConnection(Connection, asyncio.Protocol):
         super().__init__(*arguments)
         self.data_received = self.protocol.data_received  # type: ignore
 
+    def forget_protocol(self) -> None:
+        """As above."""
+        super().forget_protocol()
+        del self.data_received
+
 
 class _BufferedConnection(Connection, asyncio.BufferedProtocol):
     """For an `asyncio.BufferedProtocol`, likewise."""
@@ -108,6 +131,11 @@ class _BufferedConnection(Connection, asyncio.BufferedProtocol):
         super().__init__(*arguments)
         self.get_buffer = self.protocol.get_buffer  # type: ignore
         self.buffer_updated = self.protocol.buffer_updated  # type: ignore
+
+    def forget_protocol(self) -> None:
+        """As above."""
+        super().forget_protocol()
+        del self.get_buffer, self.buffer_updated
 
 
 class _CopyingConnection(Connection, asyncio.BufferedProtocol):
@@ -134,6 +162,11 @@ class _CopyingConnection(Connection, asyncio.BufferedProtocol):
         """So much came."""
         self._data_received(self._buffer[:nbytes].tobytes())
 
+    def forget_protocol(self) -> None:
+        """As above."""
+        super().forget_protocol()
+        self._data_received = _NOBODY.data_received
+
 
 _READ_BYTES = 256 << 10
 """As asyncio reads at most."""
@@ -146,6 +179,8 @@ def connection(
     """Stand before `protocol`."""
     if isinstance(protocol, asyncio.BufferedProtocol):
         return _BufferedConnection(loop, protocol, settings)
+    if not hasattr(protocol, "data_received"):
+        return Connection(loop, protocol, settings)
     if isinstance(loop, asyncio.SelectorEventLoop):
         return _CopyingConnection(loop, protocol, settings)
     return _StreamConnection(loop, protocol, settings)

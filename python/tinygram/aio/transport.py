@@ -8,6 +8,7 @@ the descriptor only while the transport below has none of its own, which it tell
 from __future__ import annotations
 
 import asyncio
+import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -20,7 +21,7 @@ from tinygram.stats import Stats, stats_of
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
-    from tinygram.aio.connection import Connection
+    from tinygram.aio.connection import Connection, Settings
 
 _HIGH_BYTES = 64 << 10
 
@@ -31,15 +32,18 @@ class Transport(asyncio.Transport):
     __slots__ = (
         "__weakref__",
         "_connection",
+        "_diversions",
         "_high_bytes",
         "_inner",
         "_is_aborted",
         "_is_paused",
+        "_is_tls",
         "_loop",
         "_low_bytes",
         "_max_buffered_bytes",
         "_max_bytes",
         "_outbox",
+        "_process_id",
         "write",
     )
 
@@ -65,7 +69,9 @@ class Transport(asyncio.Transport):
         self._connection = connection
         self._is_paused = False
         self._is_aborted = False
-        is_tls = inner.get_extra_info("sslcontext") is not None
+        self._diversions = 0
+        self._process_id = os.getpid()
+        self._is_tls = is_tls = inner.get_extra_info("sslcontext") is not None
         # TLS pauses where its buffer is at least this, a socket where it is more.
         inner.set_write_buffer_limits(high=int(is_tls), low=0)
         fd = None
@@ -81,6 +87,8 @@ class Transport(asyncio.Transport):
             inner.write,
             self._check_high,
             self._check_thread,
+            # uvloop's close closes descriptors, whose numbers may be other files' soon.
+            None if isinstance(loop, asyncio.SelectorEventLoop) else loop.is_closed,
         )
         self._max_bytes = connection.settings.max_bytes
         self._max_buffered_bytes = connection.settings.max_buffered_bytes
@@ -97,7 +105,8 @@ class Transport(asyncio.Transport):
             unsent_bytes = self.get_write_buffer_size()
         except AttributeError:
             return  # It was never made.
-        if unsent_bytes:
+        # A child process has the transports of its parent, which sends what they hold.
+        if unsent_bytes and self._process_id == os.getpid():
             # Not a ResourceWarning, which nobody sees: what was written is lost.
             _warn(
                 f"{unsent_bytes} bytes of {self!r} were never sent: close it while its event loop "
@@ -135,6 +144,10 @@ class Transport(asyncio.Transport):
         self._is_aborted = True
         self._outbox.discard()
         self._inner.abort()
+
+    def _force_close(self, _error: BaseException | None) -> None:
+        """Of a loop that is not ours, after a TLS handshake over this transport failed."""
+        self.abort()
 
     def is_closing(self) -> bool:
         """Whether it is closed or about to be."""
@@ -217,6 +230,11 @@ class Transport(asyncio.Transport):
                 }
             )
 
+    @property
+    def settings(self) -> Settings:
+        """The knobs that it was made with."""
+        return self._connection.settings
+
     # What the transport below tells, through the connection.
 
     def on_blocked(self) -> None:
@@ -230,16 +248,36 @@ class Transport(asyncio.Transport):
         self._check_low()
 
     def on_eof(self, is_kept_open: bool) -> None:
-        """The peer ended its stream; the transport below closes itself unless told otherwise."""
-        if not is_kept_open:
+        """The peer ended its stream; the transport below closes itself unless told otherwise.
+
+        TLS does in any case.
+        """
+        if self._is_tls or not is_kept_open:
             self._hand_over()
 
     def on_lost(self, error: Exception | None) -> Exception | None:
         """The connection is gone: why, as the protocol is to be told."""
+        errno = self._outbox.errno
+        if isinstance(error, BrokenPipeError) and errno is not None:
+            # What the kernel told us before it told the transport below.
+            error = OSError(errno, os.strerror(errno))
+        if error is None and not self._is_aborted:
+            # Somebody closed the transport below.
+            self._outbox.flush_last()
         unsent_bytes = self._outbox.discard()
         if unsent_bytes and error is None and not self._is_aborted:
             return ConnectionAbortedError(f"{unsent_bytes} bytes were never sent")
         return error
+
+    def on_forgotten(self) -> None:
+        """The protocol was told; nothing refers to it any more, and it may be freed at once."""
+        self._outbox.release()
+
+    def on_cancelled(self) -> None:
+        """Who made the connection gave it up; uvloop has closed it without a word."""
+        if not isinstance(self._loop, asyncio.SelectorEventLoop):
+            self._is_aborted = True
+            self._outbox.discard()
 
     # The rest is the transport below's.
 
@@ -251,11 +289,18 @@ class Transport(asyncio.Transport):
     @contextmanager
     def diverted(self) -> Iterator[asyncio.Transport]:
         """The event loop's own transport, which meanwhile takes all writes."""
+        self._diversions += 1
         try:
             yield self.below()
         finally:
-            if not self._inner.is_closing():
+            self._diversions -= 1
+            if not self._diversions and not self._inner.is_closing():
                 self._outbox.undivert()
+                # Another protocol than ours may have been told of the pauses meanwhile.
+                if self._inner.get_write_buffer_size():
+                    self.on_blocked()
+                else:
+                    self.on_writable()
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         """As the transport below."""
