@@ -54,7 +54,7 @@ def library(runtime: str) -> list[str]:
 
 
 LOOP = published("loop") + library("loop")
-ASYNCIO = published("asyncio") + library("asyncio")
+ASYNCIO = [*published("asyncio"), "asyncio/tick", *library("asyncio")]
 
 
 def test_by_default_the_nine_published_ways_the_library_and_the_two_limits() -> None:
@@ -109,11 +109,11 @@ def test_all_is_every_way_that_makes_sense() -> None:
             ["loop/tinygram/tick", "asyncio/tick", "asyncio/tinygram/tick", "native/tick"],
         ),
         (["runtime=asyncio"], ASYNCIO),
-        (["runtime=uvloop"], published("uvloop") + library("uvloop")),
+        (["runtime=uvloop"], [*published("uvloop"), "uvloop/tick", *library("uvloop")]),
         (["runtime=uvloop,strategy=tick"], ["uvloop/tick", "uvloop/tinygram/tick"]),
         (
             ["implementation=stdlib"],
-            published("loop") + published("threads") + published("asyncio"),
+            [*published("loop"), *published("threads"), *published("asyncio"), "asyncio/tick"],
         ),
         (
             ["implementation=aiofastnet"],

@@ -99,7 +99,7 @@ RUNTIMES = (
     Runtime("loop", "tinygram", "library.loop", _LIBRARY, _LIBRARY),
     Runtime("threads", "stdlib", "stdlib.threads", _BLOCKING, _PUBLISHED),
     Runtime("asyncio", "stdlib", _BY_HAND, _QUEUED, _PUBLISHED),
-    Runtime("asyncio", "stdlib", "stdlib.asyncio_tick", ("tick",), ()),
+    Runtime("asyncio", "stdlib", "stdlib.asyncio_tick", ("tick",), ("tick",)),
     Runtime("asyncio", "tinygram", "library.event_loops", _LIBRARY, _LIBRARY),
     Runtime(
         *("asyncio", "aiofastnet", "aiofastnet", ("nodelay",), ("nodelay",)),
@@ -107,7 +107,7 @@ RUNTIMES = (
         requires=("aiofastnet",),
     ),
     Runtime("uvloop", "stdlib", _BY_HAND, _QUEUED, _PUBLISHED, "runtime", _UVLOOP),
-    Runtime("uvloop", "stdlib", "stdlib.asyncio_tick", ("tick",), (), "runtime", _UVLOOP),
+    Runtime("uvloop", "stdlib", "stdlib.asyncio_tick", ("tick",), ("tick",), "runtime", _UVLOOP),
     Runtime(
         *("uvloop", "tinygram", "library.event_loops", _LIBRARY, _LIBRARY),
         runs_when="either",
@@ -142,7 +142,8 @@ def all_ways() -> Iterator[tuple[Runtime, Strategy]]:
 
 
 def default_ways() -> Iterator[tuple[Runtime, Strategy]]:
-    """What runs unless told otherwise: the nine published ways, the library's and the limits."""
+    """What runs unless told otherwise: the nine published ways, by hand what an event loop's program
+    would do without a queue, the library's and the limits."""
     for known in RUNTIMES:
         if known.runs_when == "always":
             for text in known.defaults:
