@@ -47,7 +47,10 @@ def test_a_timeout_keeps_the_rest_for_the_next_flush(pair: Pair) -> None:
     reader.start()
     while out.held_bytes:
         try:
-            out.send(b"tail") if out.stats().messages == 1 else out.flush()
+            if out.stats().messages == 1:
+                out.send(b"tail")
+            else:
+                out.flush()
         except TimeoutError:
             continue
     reader.join(timeout=10)

@@ -5,17 +5,20 @@ nats.go #333, tokio #2484: a program that ended right after its last write lost 
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import gc
 import socket
 import textwrap
 import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.library.setups import LONG, Connector, Recorder, Setup
-from tests.library.wires import STALLED, finish, receive_all, start_python
+from tests.library.wires import STALLED, finish, receive_all, start_python, waiting_bytes
 
-from tinygram import _native
+import tinygram
 
 Pair = tuple[socket.socket, socket.socket]
 
@@ -214,28 +217,66 @@ def test_a_fork_s_child_sends_nothing_of_its_parent_s(setup: Setup, unix_pair: P
     assert (received, process.returncode) == (b"parent's", 0), errors
 
 
+class Interrupted(socket.socket):
+    """Is full, and is interrupted when it is written to nevertheless."""
+
+    kind: type[BaseException]
+
+    def send(self, data: object, flags: int = 0) -> int:  # noqa: ARG002
+        raise self.kind
+
+    def fill(self) -> None:
+        """Leave no room in the kernel's buffer."""
+        self.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            while super().send(bytes(1 << 16)):
+                pass
+
+
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
 @pytest.mark.parametrize("ends", ["tick", "flush"])
+@pytest.mark.parametrize("name", ["opened-asyncio", "loop-asyncio"])
 def test_ctrl_c_within_a_tick_ends_the_program_and_keeps_nothing_back(
-    kind: type[BaseException], ends: str
+    kind: type[BaseException], ends: str, name: str
 ) -> None:
     """It must not be taken for a failure of one connection, nor cost the others their bytes."""
-    taken: list[bytes] = []
+    setup, strategy = Setup(name), {"tick": tinygram.tick, "flush": LONG}[ends]
+    loop = setup.new_loop(strategy=strategy)
+    told: list[dict[str, Any]] = []
+    loop.set_exception_handler(lambda _, what: told.append(what))
+    pairs = [socket.socketpair() for _ in range(3)]
+    full = Interrupted(fileno=pairs[1][0].detach())
+    full.kind = kind
+    full.fill()
+    peers = [peer for _, peer in pairs]
+    full_bytes = waiting_bytes(peers[1])
+    transports: list[tinygram.Transport] = []
 
-    def interrupted(_: bytes) -> None:
-        raise kind
+    async def write() -> None:
+        connector = setup.connector(strategy=strategy)
+        for sock in (pairs[0][0], full, pairs[2][0]):
+            transports.append(await connector.protocol(Recorder(), sock))
+        for transport in transports:
+            transport.write(b"held")
+        if ends == "flush":
+            await loop.shutdown_asyncgens()
+        await asyncio.sleep(20)
 
-    ticker = _native.Ticker()
-    knobs = _native.Knobs("tick", None, 1000)
-    outboxes = [
-        _native.Outbox(knobs, None, ticker, below, lambda _: None, lambda: None)
-        for below in (taken.append, interrupted, taken.append)
-    ]
-    for outbox in outboxes:
-        outbox.write(b"held")
-    with pytest.raises(kind):
-        getattr(ticker, ends)()
-    assert taken == [b"held", b"held"]
+    async def abort() -> None:
+        for transport in transports:
+            transport.abort()
+        await asyncio.sleep(0)
+
+    writing = loop.create_task(write())
+    with contextlib.closing(loop):
+        with pytest.raises(kind):
+            loop.run_until_complete(writing)
+        assert [waiting_bytes(peer) for peer in peers] == [4, full_bytes, 4]
+        assert not told
+        writing.cancel()
+        loop.run_until_complete(abort())
+    for peer in peers:
+        peer.close()
 
 
 BATCH_ENDS = {

@@ -64,6 +64,8 @@ async def test_a_busy_loop_does_not_keep_writes_back(channel: Channel) -> None:
             await asyncio.sleep(0)
             if peer.received:
                 break
+        else:
+            pytest.fail("nothing left while the loop was busy")
         await peer.has_received(len("one, two"))
         assert peer.received == b"one, two"
 

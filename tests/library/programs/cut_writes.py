@@ -25,9 +25,7 @@ SENT = b"".join(MESSAGES)
 
 # Each cut point: by itself; followed by a kernel that is full; and by one byte at a time.
 CUTS = [
-    [at, *rest]
-    for at in range(len(SENT) + 1)
-    for rest in ([], [0], [0, 1, 0, 0, 2], [1] * len(SENT))
+    [at, *rest] for at in range(len(SENT)) for rest in ([], [0], [0, 1, 0, 0, 2], [1] * len(SENT))
 ]
 
 
@@ -39,7 +37,7 @@ class Cutter:
 
     @contextlib.contextmanager
     def cutting(self, sock: socket.socket, takes: list[int]) -> Iterator[None]:
-        """Meanwhile each write to `sock` takes no more than `takes` says; at least one was cut."""
+        """Meanwhile writes to `sock` end short where `takes` says; at least one was cut."""
         array = (ctypes.c_long * len(takes))(*takes)
         self._library.cut_writes(sock.fileno(), array, len(takes))
         try:
