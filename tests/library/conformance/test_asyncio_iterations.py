@@ -62,7 +62,7 @@ async def test_a_busy_loop_does_not_keep_writes_back(channel: Channel) -> None:
         ours.transport.write(b"two")
         for _ in range(1_000):
             await asyncio.sleep(0)
-            if peer.received:
+            if peer.received == b"one, two":
                 break
         else:
             pytest.fail("nothing left while the loop was busy")
