@@ -256,15 +256,10 @@ impl Coalescer {
             self.is_bursty = self.stats.messages - self.messages_before > 1;
             self.messages_before = self.stats.messages;
             let held_ns = start_ns.saturating_sub(self.held_since_ns);
-            self.stats.record_hold(held_ns);
-            if self.hold_ns.is_some_and(|hold_ns| held_ns > hold_ns) {
-                self.stats.overruns += 1;
-            }
+            self.stats.record_hold(held_ns, self.hold_ns);
         }
         if written > 0 {
-            self.stats.writes += 1;
-            self.stats.bytes += written as u64;
-            self.stats.flushes[reason as usize] += 1;
+            self.stats.record_write(written, reason);
         }
         self.cut(written.min(held_bytes));
         let rest = &message[written.saturating_sub(held_bytes)..];

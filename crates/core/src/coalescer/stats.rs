@@ -74,7 +74,24 @@ impl Stats {
             .unwrap_or_else(Histogram::small)
     }
 
-    pub(super) fn record_hold(&mut self, hold_ns: u64) {
+    /// A write took `bytes`, which are some.
+    pub(super) fn record_write(&mut self, bytes: usize, reason: Reason) {
+        if cfg!(feature = "without-stats") {
+            return;
+        }
+        self.writes += 1;
+        self.bytes += bytes as u64;
+        self.flushes[reason as usize] += 1;
+    }
+
+    /// A batch left after `hold_ns`; `most_ns`: when it was due.
+    pub(super) fn record_hold(&mut self, hold_ns: u64, most_ns: Option<u64>) {
+        if cfg!(feature = "without-stats") {
+            return;
+        }
+        if most_ns.is_some_and(|most_ns| hold_ns > most_ns) {
+            self.overruns += 1;
+        }
         // Connections that never hold anything need no memory for it.
         self.holds
             .get_or_insert_with(|| Box::new(Histogram::small()))
