@@ -142,8 +142,10 @@ def all_ways() -> Iterator[tuple[Runtime, Strategy]]:
 
 
 def default_ways() -> Iterator[tuple[Runtime, Strategy]]:
-    """What runs unless told otherwise: the nine published ways, by hand what an event loop's program
-    would do without a queue, the library's and the limits."""
+    """What runs unless told otherwise.
+
+    The nine published ways, asyncio by hand without a queue, the library's own, and the limits.
+    """
     for known in RUNTIMES:
         if known.runs_when == "always":
             for text in known.defaults:
