@@ -1,7 +1,7 @@
 """Keeping statistics costs under 2 % of a write.
 
 What `stats()` needs is measured where nothing else is: the coalescer by itself, with and without
-it (crates/core/examples/stats_cost.rs), and the one reading of the clock per write that nothing
+it (crates/net/examples/stats_cost.rs), and the one reading of the clock per write that nothing
 else needs. It is set against what the sender's core spends on a write of `tinygram.batch` over
 loopback: of a message at once, and of 64 that were held.
 """
@@ -63,7 +63,7 @@ def _told(case: str, added_ns: list[float], write_ns: list[float]) -> bool:
 
 def _built(folder: str, feature: str = "") -> str:
     """The program that runs the coalescer, with this feature; the next one is built over it."""
-    command = "cargo build --release --quiet --locked --package tinygram-core --example stats_cost"
+    command = "cargo build --release --quiet --locked --package tinygram-net --example stats_cost"
     words = [*command.split(), "--target-dir", "target", "--features", feature]
     subprocess.run(words, cwd=_ROOT, check=True)
     return shutil.copy(_ROOT / "target/release/examples/stats_cost", f"{folder}/{feature}-program")
