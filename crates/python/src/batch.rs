@@ -184,16 +184,15 @@ impl Batch {
         let give_up_ns = self
             .timeout_ns
             .map(|timeout_ns| monotonic_ns().saturating_add(timeout_ns));
-        loop {
+        while !(message.is_empty() && self.state.borrow(py).coalescer.pending().is_empty()) {
             let fd = self.fileno.call0(py)?.extract(py)?;
-            let taken = self.state.borrow(py).write(fd, message, reason)?;
+            let taken_bytes = self.state.borrow(py).write(fd, message, reason)?;
             message = &[];
-            match taken {
-                None => return Ok(()),
-                Some(0) => Self::wait(py, fd, give_up_ns)?,
-                Some(_) => {}
+            if taken_bytes == 0 {
+                Self::wait(py, fd, give_up_ns)?;
             }
         }
+        Ok(())
     }
 
     fn wait(py: Python<'_>, fd: RawFd, give_up_ns: Option<u64>) -> PyResult<()> {
@@ -231,17 +230,14 @@ impl State {
         self.unchecked = (hold_ns / 16 / gap_ns.max(1)).min(MAX_UNCHECKED) as u32;
     }
 
-    /// How much the socket took; `None`: there was nothing left.
-    fn write(&mut self, fd: RawFd, message: &[u8], reason: Reason) -> io::Result<Option<usize>> {
-        if self.coalescer.pending().is_empty() && message.is_empty() {
-            return Ok(None);
-        }
+    /// How many bytes the socket took.
+    fn write(&mut self, fd: RawFd, message: &[u8], reason: Reason) -> io::Result<usize> {
         let start_ns = monotonic_ns();
         let written = send_now(fd, self.coalescer.pending(), message);
-        let taken = *written.as_ref().unwrap_or(&0);
+        let taken_bytes = *written.as_ref().unwrap_or(&0);
         self.coalescer
-            .on_written(taken, message, reason, start_ns, monotonic_ns());
-        written.map(Some)
+            .on_written(taken_bytes, message, reason, start_ns, monotonic_ns());
+        written
     }
 
     fn forget_after_fork(&mut self) {
