@@ -3,9 +3,6 @@
 The library half of tinygram; the bench half is `tinygram.bench`, run as the command `tinygram`.
 """
 
-import os
-
-from tinygram import _native
 from tinygram._native import Histogram, __version__
 from tinygram.aio.loop import new_event_loop
 from tinygram.aio.streams import (
@@ -19,12 +16,17 @@ from tinygram.aio.streams import (
     start_unix_server,
 )
 from tinygram.aio.transport import Transport
+from tinygram.errors import ConnectionFailedError, DeliveryTimeoutError
 from tinygram.plain import Batch, batch
 from tinygram.stats import Stats
-from tinygram.strategies import Strategy, adaptive, coalesce, nagle, nodelay, tick
+from tinygram.strategies import Strategy, adaptive, coalesce, combine, nagle, nodelay, tick
+from tinygram.threads import CoalescingSocket
 
 __all__ = [
     "Batch",
+    "CoalescingSocket",
+    "ConnectionFailedError",
+    "DeliveryTimeoutError",
     "Histogram",
     "Stats",
     "Strategy",
@@ -33,6 +35,7 @@ __all__ = [
     "adaptive",
     "batch",
     "coalesce",
+    "combine",
     "create_connection",
     "create_server",
     "create_unix_connection",
@@ -46,5 +49,3 @@ __all__ = [
     "start_unix_server",
     "tick",
 ]
-
-os.register_at_fork(after_in_child=_native.forget_after_fork)

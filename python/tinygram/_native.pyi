@@ -11,6 +11,7 @@ from typing_extensions import disjoint_base
 
 __all__ = [
     "Batch",
+    "CoalescingSocket",
     "Histogram",
     "Knobs",
     "MessagePool",
@@ -24,7 +25,7 @@ __all__ = [
     "create_network_namespace",
     "die_with_parent",
     "enter_network_namespace",
-    "forget_after_fork",
+    "flush_all_at_exit",
     "match_flat_out",
     "match_paced",
     "read_notes",
@@ -93,6 +94,56 @@ class Batch:
 
     def stats_parts(self) -> _StatsParts:
         """messages, writes, bytes, overruns, flushes by reason, holds."""
+
+@disjoint_base
+class CoalescingSocket:
+    """What many threads send on one connection; `tinygram.threads` says what it promises.
+
+    `failed(errno, acknowledged, unknown, unsent)` and `timed_out(unknown, unsent)` make the
+    exceptions, of numbers of bytes. OSError for a strategy that threads do not have.
+    """
+
+    def __new__(
+        cls,
+        fd: int,
+        knobs: Knobs,
+        timeout: Callable[[], float | None],
+        failed: Callable[[int, int, int, int], BaseException],
+        timed_out: Callable[[int, int], BaseException],
+    ) -> Self: ...
+    def sendall(self, data: ReadableBuffer, /) -> None:
+        """Send the message, or hold it."""
+
+    def send(self, data: ReadableBuffer, /) -> int:
+        """As `sendall`; the message's length."""
+
+    def flush(self, timeout_s: float | None = None) -> None:
+        """Wait until the kernel has all that was handed over before."""
+
+    def refuse_more(self) -> None:
+        """Take no more messages."""
+
+    def deliver(self, timeout_s: float | None = None) -> None:
+        """Wait until the peer's kernel has everything, and end our side of the connection."""
+
+    def abort(self) -> int:
+        """Take no more messages and forget those that are held; how many bytes that was."""
+
+    def end(self) -> None:
+        """`abort`, and end the connection both ways, whoever else has it."""
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes that are held."""
+
+    def stats_parts(self) -> _StatsParts:
+        """messages, writes, bytes, overruns, flushes by reason, holds."""
+
+def flush_all_at_exit() -> list[str]:
+    """Wait a second at most until no CoalescingSocket holds anything; why some still do.
+
+    From now on each send waits until the kernel has its message.
+    """
 
 @final
 class Ticker:
@@ -184,9 +235,6 @@ class Outbox:
 
     def stats_parts(self) -> _StatsParts:
         """As `Batch.stats_parts`."""
-
-def forget_after_fork() -> None:
-    """Drop what is held, in a process that was just forked: its parent writes it."""
 
 @final
 class Histogram:

@@ -31,7 +31,7 @@ class Stats:
         return self.messages / self.writes if self.writes else None
 
 
-def stats_of(native: _native.Batch | _native.Outbox) -> Stats:
+def stats_of(native: _native.Batch | _native.CoalescingSocket | _native.Outbox) -> Stats:
     """What it counted."""
     messages, writes, byte_count, overruns, flushes, holds = native.stats_parts()
     return Stats(messages, writes, byte_count, overruns, dict(flushes), holds)

@@ -29,6 +29,9 @@ nagle = Strategy("nagle")
 tick = Strategy("tick")
 """One write at the end of the event loop's iteration."""
 
+combine = Strategy("combine")
+"""Threads only: what gathers during a write leaves in the next one."""
+
 adaptive = Strategy("adaptive")
 """At once when idle, at the end of the iteration when not, later while more keeps coming."""
 
@@ -55,15 +58,23 @@ def native_knobs(
     max_bytes: int = 64 << 10,
     max_hold_us: float | None = None,
     max_buffered_bytes: int | None = None,
+    *,
+    without: Strategy = combine,
 ) -> _native.Knobs:
     """Check the knobs, and make of them what the native module takes.
 
-    Raises TypeError or ValueError, which name the knob, its value and what is allowed.
+    `without` is a strategy that the caller does not have. Raises TypeError or ValueError, which
+    name the knob, its value and what is allowed.
     """
     if not isinstance(strategy, Strategy):
         raise TypeError(
-            f"strategy is {strategy!r}: it must be tinygram.adaptive, tick, nodelay, nagle "
-            "or coalesce(hold_us)"
+            f"strategy is {strategy!r}: it must be tinygram.adaptive, tick, combine, nodelay, "
+            "nagle or coalesce(hold_us)"
+        )
+    if strategy == without:
+        raise ValueError(
+            f"strategy is {strategy}: combine is for tinygram.CoalescingSocket alone, tick for "
+            "event loops and plain loops"
         )
     if max_hold_us is not None:
         max_hold_us = _hold_us("max_hold_us", max_hold_us)

@@ -1,6 +1,10 @@
-//! What is ready on an epoll instance that somebody else made (epoll_wait(2)).
+//! What is ready (epoll(7)): on an instance of ours, or on one that somebody else made.
 
-use std::{io, os::fd::RawFd};
+use std::{
+    io,
+    os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
+    ptr,
+};
 
 /// So many are told at once; the others are told the next time.
 const MOST: usize = 128;
@@ -14,6 +18,82 @@ pub struct Ready {
     pub is_readable: bool,
     /// Writing would not block.
     pub is_writable: bool,
+}
+
+/// What a descriptor is watched for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum For {
+    /// Until it is readable.
+    Reading,
+    /// Until it is writable.
+    Writing,
+}
+
+/// An epoll instance, level-triggered.
+#[derive(Debug)]
+pub struct Epoll {
+    fd: OwnedFd,
+}
+
+impl Epoll {
+    /// An instance that watches nothing.
+    ///
+    /// # Errors
+    /// When the kernel has no descriptor to give.
+    pub fn new() -> io::Result<Self> {
+        // SAFETY: takes a number; the result is checked before it is owned.
+        let fd = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: `fd` was just created and belongs to nobody else.
+        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        Ok(Self { fd })
+    }
+
+    /// Watch a descriptor until [`Epoll::unwatch`]: closing it does not end the watch while
+    /// another descriptor stands for the same file.
+    ///
+    /// # Errors
+    /// When it is watched already, or cannot be.
+    pub fn watch(&self, fd: RawFd, what: For) -> io::Result<()> {
+        let events = match what {
+            For::Reading => libc::EPOLLIN,
+            For::Writing => libc::EPOLLOUT,
+        };
+        let mut data = [0; 8];
+        data[..4].copy_from_slice(&fd.to_ne_bytes());
+        let mut event = libc::epoll_event {
+            events: events as u32,
+            u64: u64::from_ne_bytes(data),
+        };
+        // SAFETY: the kernel reads one event.
+        match unsafe { libc::epoll_ctl(self.fd.as_raw_fd(), libc::EPOLL_CTL_ADD, fd, &mut event) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// Watch it no longer, if it is watched.
+    pub fn unwatch(&self, fd: RawFd) {
+        // SAFETY: takes numbers; no event is read.
+        unsafe {
+            libc::epoll_ctl(
+                self.fd.as_raw_fd(),
+                libc::EPOLL_CTL_DEL,
+                fd,
+                ptr::null_mut(),
+            );
+        }
+    }
+
+    /// As [`wait`].
+    ///
+    /// # Errors
+    /// `Interrupted` after a signal.
+    pub fn wait(&self, timeout_ms: i32) -> io::Result<Vec<Ready>> {
+        wait(self.fd.as_raw_fd(), timeout_ms)
+    }
 }
 
 /// Wait until something is ready, for `timeout_ms` at most, -1 for ever; 0 asks and does not wait.
@@ -54,36 +134,17 @@ mod tests {
     use super::*;
     use std::{
         io::{Read, Write},
-        os::{
-            fd::{AsRawFd, FromRawFd, OwnedFd},
-            unix::net::UnixStream,
-        },
+        os::unix::net::UnixStream,
     };
-
-    fn epoll_of(fd: RawFd, events: libc::c_int) -> OwnedFd {
-        // SAFETY: takes a number.
-        let epoll = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
-        assert!(epoll >= 0);
-        // SAFETY: `epoll` was just created and belongs to nobody else.
-        let epoll = unsafe { OwnedFd::from_raw_fd(epoll) };
-        let mut event = libc::epoll_event {
-            events: events as u32,
-            u64: fd as u64,
-        };
-        // SAFETY: the kernel reads one event.
-        let status =
-            unsafe { libc::epoll_ctl(epoll.as_raw_fd(), libc::EPOLL_CTL_ADD, fd, &mut event) };
-        assert_eq!(status, 0);
-        epoll
-    }
 
     #[test]
     fn it_tells_what_is_ready_and_for_what() {
         let (mut ours, mut theirs) = UnixStream::pair().unwrap();
         let fd = ours.as_raw_fd();
-        let reading = epoll_of(fd, libc::EPOLLIN);
-        let both = epoll_of(fd, libc::EPOLLIN | libc::EPOLLOUT);
-        let ready = |epoll: &OwnedFd| wait(epoll.as_raw_fd(), 0).unwrap();
+        let (reading, writing) = (Epoll::new().unwrap(), Epoll::new().unwrap());
+        reading.watch(fd, For::Reading).unwrap();
+        writing.watch(fd, For::Writing).unwrap();
+        assert!(writing.watch(fd, For::Writing).is_err());
         let told = |is_readable, is_writable| {
             vec![Ready {
                 fd,
@@ -91,15 +152,17 @@ mod tests {
                 is_writable,
             }]
         };
-        assert_eq!(ready(&reading), []);
-        assert_eq!(ready(&both), told(false, true));
+        assert_eq!(reading.wait(0).unwrap(), []);
+        assert_eq!(writing.wait(0).unwrap(), told(false, true));
         theirs.write_all(b"x").unwrap();
-        assert_eq!(ready(&reading), told(true, false));
-        assert_eq!(ready(&both), told(true, true));
+        assert_eq!(reading.wait(-1).unwrap(), told(true, false));
         ours.read_exact(&mut [0]).unwrap();
-        assert_eq!(wait(reading.as_raw_fd(), 1).unwrap(), []);
+        assert_eq!(reading.wait(1).unwrap(), []);
+        writing.unwatch(fd);
+        writing.unwatch(fd);
+        assert_eq!(writing.wait(0).unwrap(), []);
         drop(theirs);
-        assert_eq!(ready(&reading), told(true, true));
+        assert_eq!(reading.wait(-1).unwrap(), told(true, true));
     }
 
     #[test]

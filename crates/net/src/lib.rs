@@ -4,6 +4,7 @@
 //! allocates or prints inside a measured loop; each `unsafe` block gives its reason.
 
 pub mod clock;
+pub mod coalescing;
 pub mod epoll;
 pub mod namespace;
 pub mod pacer;

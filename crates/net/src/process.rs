@@ -1,6 +1,13 @@
 //! What a worker process says about itself.
 
-use std::{ffi::CString, io};
+use std::{
+    ffi::CString,
+    io, mem, ptr,
+    sync::{
+        Once,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 /// Be killed when the parent dies, so that a killed bench leaves no process behind.
 ///
@@ -75,4 +82,37 @@ impl Usage {
 pub fn thread_id() -> usize {
     // SAFETY: always succeeds, touches no memory of ours.
     unsafe { libc::pthread_self() as usize }
+}
+
+static FORKS: AtomicU64 = AtomicU64::new(0);
+static COUNTS_FORKS: Once = Once::new();
+
+/// How often this process's ancestors forked, counted from the first call on: what was held, or
+/// locked, before the last fork belongs to the parent.
+pub fn forks() -> u64 {
+    extern "C" fn count_fork() {
+        FORKS.fetch_add(1, Ordering::Relaxed);
+    }
+    if !COUNTS_FORKS.is_completed() {
+        COUNTS_FORKS.call_once(|| {
+            // SAFETY: `count_fork` touches one atomic, which a child may. It fails only without
+            // memory, and then a fork goes unnoticed.
+            unsafe { libc::pthread_atfork(None, None, Some(count_fork)) };
+        });
+    }
+    FORKS.load(Ordering::Relaxed)
+}
+
+/// Do something, such as starting a thread, which inherits it, with all signals blocked.
+pub fn with_signals_blocked<T>(act: impl FnOnce() -> T) -> T {
+    // SAFETY: both sets are initialized before they are read, and outlive the calls.
+    unsafe {
+        let mut all: libc::sigset_t = mem::zeroed();
+        let mut before: libc::sigset_t = mem::zeroed();
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
+        let done = act();
+        libc::pthread_sigmask(libc::SIG_SETMASK, &before, ptr::null_mut());
+        done
+    }
 }

@@ -22,6 +22,8 @@ pub struct TcpInfo {
     pub data_segments_out: u32,
     /// Bytes that the peer acknowledged.
     pub acknowledged_bytes: u64,
+    /// Whether the connection is over, or was never made.
+    pub is_closed: bool,
 }
 
 /// Read TCP_INFO.
@@ -48,7 +50,9 @@ pub fn tcp_info(fd: RawFd) -> io::Result<TcpInfo> {
     }
     let word = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("4 bytes"));
     let long = |at: usize| u64::from_ne_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
+    const TCP_CLOSE: u8 = 7;
     Ok(TcpInfo {
+        is_closed: bytes[0] == TCP_CLOSE,
         send_mss_bytes: word(16),
         rtt_us: word(68),
         congestion_window_segments: word(80),
@@ -127,6 +131,35 @@ pub fn receive_buffer_bytes(fd: RawFd) -> io::Result<u64> {
         0 => Ok(bytes as u64),
         _ => Err(io::Error::last_os_error()),
     }
+}
+
+/// The error that a socket has to tell, as errno; it tells it once.
+pub fn take_error(fd: RawFd) -> Option<i32> {
+    let mut errno: libc::c_int = 0;
+    let mut length = size_of_val(&errno) as libc::socklen_t;
+    // SAFETY: the kernel writes one int.
+    let status = unsafe {
+        libc::getsockopt(
+            fd,
+            libc::SOL_SOCKET,
+            libc::SO_ERROR,
+            ptr::from_mut(&mut errno).cast(),
+            &mut length,
+        )
+    };
+    (status == 0 && errno != 0).then_some(errno)
+}
+
+/// End our side of a connection; of one that is over already, nothing is left to end.
+pub fn end_stream(fd: RawFd) {
+    // SAFETY: takes two numbers.
+    unsafe { libc::shutdown(fd, libc::SHUT_WR) };
+}
+
+/// End both sides of a connection; what the kernel took before is still sent.
+pub fn end_both_ways(fd: RawFd) {
+    // SAFETY: takes two numbers.
+    unsafe { libc::shutdown(fd, libc::SHUT_RDWR) };
 }
 
 /// Send all of `bytes` on a blocking socket; a reset is an error, not a signal.

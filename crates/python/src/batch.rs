@@ -1,7 +1,7 @@
 use crate::{
     gil::{GilCell, TakesMessages},
     knobs::{Knobs, StatsParts, stats_parts},
-    message::{forks, immutable, too_large},
+    message::{immutable, too_large},
 };
 use pyo3::{
     PyTraverseError, PyVisit,
@@ -12,6 +12,7 @@ use std::{io, os::fd::RawFd};
 use tinygram_core::{Coalescer, Next, Reason};
 use tinygram_net::{
     clock::{coarse_monotonic_ns, monotonic_ns},
+    process::forks,
     socket::{send_now, wait_writable},
 };
 

@@ -1,7 +1,11 @@
 //! The gate's other half: state that only a thread that holds the GIL touches, and methods that
 //! cost no more than a C function of one argument.
 
-use pyo3::{ffi, prelude::*, types::PyType};
+use pyo3::{
+    ffi,
+    prelude::*,
+    types::{PyMemoryView, PyType},
+};
 use std::{
     cell::{RefCell, RefMut},
     ffi::CStr,
@@ -43,7 +47,9 @@ pub trait TakesMessages:
 
 /// Give class `T` the method `name`, as a C function of one argument (METH_O): a message that is
 /// only held costs half of what it costs through the general call protocol.
-pub fn add_message_method<T: TakesMessages>(
+///
+/// The method returns None, or the message's length.
+pub fn add_message_method<T: TakesMessages, const RETURNS_LENGTH: bool>(
     class: &Bound<'_, PyType>,
     name: &'static CStr,
     doc: &'static CStr,
@@ -51,7 +57,7 @@ pub fn add_message_method<T: TakesMessages>(
     let definition = ffi::PyMethodDef {
         ml_name: name.as_ptr(),
         ml_meth: ffi::PyMethodDefPointer {
-            PyCFunction: take_message::<T>,
+            PyCFunction: take_message::<T, RETURNS_LENGTH>,
         },
         ml_flags: ffi::METH_O,
         ml_doc: doc.as_ptr(),
@@ -69,7 +75,7 @@ pub fn add_message_method<T: TakesMessages>(
     class.setattr(name.to_string_lossy().as_ref(), method)
 }
 
-unsafe extern "C" fn take_message<T: TakesMessages>(
+unsafe extern "C" fn take_message<T: TakesMessages, const RETURNS_LENGTH: bool>(
     slf: *mut ffi::PyObject,
     data: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
@@ -83,15 +89,19 @@ unsafe extern "C" fn take_message<T: TakesMessages>(
             let message = std::slice::from_raw_parts(bytes, ffi::Py_SIZE(data) as usize);
             let this = Borrowed::from_ptr(py, slf).cast_unchecked::<T>();
             if this.get().hold(message) {
-                return ffi::Py_NewRef(ffi::Py_None());
+                return if RETURNS_LENGTH {
+                    ffi::PyLong_FromSsize_t(ffi::Py_SIZE(data))
+                } else {
+                    ffi::Py_NewRef(ffi::Py_None())
+                };
             }
         }
-        take_message_slowly::<T>(slf, data)
+        take_message_slowly::<T, RETURNS_LENGTH>(slf, data)
     }
 }
 
 #[cold]
-unsafe fn take_message_slowly<T: TakesMessages>(
+unsafe fn take_message_slowly<T: TakesMessages, const RETURNS_LENGTH: bool>(
     slf: *mut ffi::PyObject,
     data: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
@@ -103,8 +113,16 @@ unsafe fn take_message_slowly<T: TakesMessages>(
                 Borrowed::from_ptr(py, data),
             )
         };
-        match T::take(&slf, &data) {
-            Ok(()) => py.None().into_ptr(),
+        let length = || PyMemoryView::from(&data)?.getattr("nbytes");
+        let taken = T::take(&slf, &data).and_then(|()| {
+            if RETURNS_LENGTH {
+                length().map(Bound::unbind)
+            } else {
+                Ok(py.None())
+            }
+        });
+        match taken {
+            Ok(result) => result.into_ptr(),
             Err(error) => {
                 error.restore(py);
                 std::ptr::null_mut()

@@ -23,6 +23,7 @@ impl Knobs {
             ("nodelay", None) => Strategy::NoDelay,
             ("nagle", None) => Strategy::Nagle,
             ("tick", None) => Strategy::Tick,
+            ("combine", None) => Strategy::Combine,
             ("adaptive", None) => Strategy::Adaptive,
             ("coalesce", Some(hold_ns)) => Strategy::Coalesce { hold_ns },
             _ => {
@@ -46,6 +47,10 @@ impl Knobs {
 }
 
 impl Knobs {
+    pub fn inner(&self) -> tinygram_core::Knobs {
+        self.inner
+    }
+
     pub fn coalescer(&self) -> Coalescer {
         Coalescer::new(self.inner).expect("checked when they were made")
     }

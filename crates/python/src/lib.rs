@@ -4,6 +4,7 @@
 //! become Python's own types here and nowhere else.
 
 mod batch;
+mod coalescing;
 mod gil;
 mod histogram;
 mod knobs;
@@ -22,6 +23,7 @@ use pyo3::prelude::*;
 use std::ffi::CStr;
 
 const SEND_DOC: &CStr = c"send($self, data, /)\n--\n\nSend the message, or hold it.";
+const SENDALL_DOC: &CStr = c"sendall($self, data, /)\n--\n\nSend the message, or hold it.";
 const WRITE_DOC: &CStr = c"write($self, data, /)\n--\n\nSend the message, or hold it.";
 
 // What a GilCell holds is safe only where there is a GIL.
@@ -30,13 +32,13 @@ mod _native {
     #[pymodule_export]
     use super::batch::Batch;
     #[pymodule_export]
+    use super::coalescing::{CoalescingSocket, flush_all_at_exit};
+    #[pymodule_export]
     use super::histogram::Histogram;
     #[pymodule_export]
     use super::knobs::Knobs;
     #[pymodule_export]
     use super::matching::{match_flat_out, match_paced, read_notes};
-    #[pymodule_export]
-    use super::message::forget_after_fork;
     #[pymodule_export]
     use super::outbox::Outbox;
     #[pymodule_export]
@@ -59,8 +61,11 @@ mod _native {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         let py = module.py();
-        add_message_method::<Batch>(&py.get_type::<Batch>(), c"send", SEND_DOC)?;
-        add_message_method::<Outbox>(&py.get_type::<Outbox>(), c"write", WRITE_DOC)?;
+        add_message_method::<Batch, false>(&py.get_type::<Batch>(), c"send", SEND_DOC)?;
+        let threads = py.get_type::<CoalescingSocket>();
+        add_message_method::<CoalescingSocket, true>(&threads, c"send", SEND_DOC)?;
+        add_message_method::<CoalescingSocket, false>(&threads, c"sendall", SENDALL_DOC)?;
+        add_message_method::<Outbox, false>(&py.get_type::<Outbox>(), c"write", WRITE_DOC)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

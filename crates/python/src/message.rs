@@ -3,7 +3,6 @@ use pyo3::{
     prelude::*,
     types::{PyBytes, PyMemoryView},
 };
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A message as bytes that nobody can change: what is not exactly `bytes` is copied.
 pub fn immutable<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
@@ -24,16 +23,4 @@ pub fn immutable<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>>
 /// Why a message can never be taken.
 pub fn too_large(message_bytes: usize) -> String {
     format!("a message of {message_bytes} bytes is larger than max_buffered_bytes")
-}
-
-static FORKS: AtomicU64 = AtomicU64::new(0);
-
-/// How often this process's ancestors forked: what was held before the last fork is not ours.
-pub fn forks() -> u64 {
-    FORKS.load(Ordering::Relaxed)
-}
-
-#[pyfunction]
-pub fn forget_after_fork() {
-    FORKS.fetch_add(1, Ordering::Relaxed);
 }

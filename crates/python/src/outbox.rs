@@ -1,13 +1,17 @@
 use crate::{
     gil::{GilCell, TakesMessages},
     knobs::{Knobs, StatsParts, stats_parts},
-    message::{forks, immutable, too_large},
+    message::{immutable, too_large},
     ticker::Ticker,
 };
 use pyo3::{PyTraverseError, PyVisit, exceptions::PyBufferError, prelude::*, types::PyBytes};
 use std::{cell::RefMut, os::fd::RawFd, sync::Arc};
 use tinygram_core::{Coalescer, Next, Reason};
-use tinygram_net::{clock::monotonic_ns, process::thread_id, socket::send_now};
+use tinygram_net::{
+    clock::monotonic_ns,
+    process::{forks, thread_id},
+    socket::send_now,
+};
 
 /// What an event loop's connection holds back.
 #[pyclass(frozen, module = "tinygram._native")]

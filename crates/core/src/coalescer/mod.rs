@@ -8,6 +8,7 @@
 //! [`Coalescer::pending`] and then the message, and tell [`Coalescer::on_written`] how much was
 //! taken; at the end of a loop's iteration, and when a deadline has come, [`Coalescer::on_tick`].
 
+mod handover;
 mod stats;
 mod strategy;
 

@@ -12,7 +12,7 @@ pub enum Reason {
     Idle,
     /// The batch had reached `max_bytes`.
     Full,
-    /// The event loop's iteration ended.
+    /// The event loop's iteration ended, or the writing thread came round.
     Tick,
     /// The first message's hold ended.
     Deadline,

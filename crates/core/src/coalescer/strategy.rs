@@ -11,6 +11,8 @@ pub enum Strategy {
     Nagle,
     /// One write at the end of the event loop's iteration.
     Tick,
+    /// Threads: what gathers during a write leaves in the next one.
+    Combine,
     /// One write when the first message has been held for `hold_ns`.
     Coalesce {
         /// How long the first message of a batch is held, in nanoseconds.
@@ -92,7 +94,7 @@ impl Knobs {
         let own_ns = match self.strategy {
             Strategy::Coalesce { hold_ns } => Some(hold_ns),
             Strategy::Adaptive => Some(Self::ADAPTIVE_HOLD_NS),
-            Strategy::Tick | Strategy::NoDelay | Strategy::Nagle => None,
+            Strategy::Tick | Strategy::Combine | Strategy::NoDelay | Strategy::Nagle => None,
         };
         match (own_ns, self.max_hold_ns) {
             (Some(own_ns), Some(max_ns)) => Some(own_ns.min(max_ns)),

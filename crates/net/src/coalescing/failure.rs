@@ -1,0 +1,62 @@
+//! Why bytes were not sent, and how many.
+
+use std::io;
+use thiserror::Error;
+
+/// A connection that failed: what became of the bytes that were handed over.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error(
+    "the connection failed: {}; of {} bytes {acknowledged_bytes} arrived, of {unknown_bytes} it \
+     is unknown, {unsent_bytes} were never sent",
+    io::Error::from_raw_os_error(*errno),
+    acknowledged_bytes + unknown_bytes + unsent_bytes
+)]
+pub struct Failure {
+    /// What the kernel said.
+    pub errno: i32,
+    /// The peer's kernel had acknowledged them.
+    pub acknowledged_bytes: u64,
+    /// Our kernel had taken them; whether they arrived cannot be known.
+    pub unknown_bytes: u64,
+    /// They never left this process.
+    pub unsent_bytes: u64,
+}
+
+/// Why a message was not taken.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum SendError {
+    /// It would exceed `max_buffered_bytes`: nothing of it was taken.
+    #[error("{held_bytes} bytes are held for a peer that takes none: there is no room for more")]
+    NoRoom {
+        /// What is held.
+        held_bytes: usize,
+    },
+    /// The connection was closed by this side.
+    #[error("the socket is closed")]
+    Closed,
+    /// The connection failed, now or before.
+    #[error(transparent)]
+    Failed(#[from] Failure),
+    /// The writing thread could not be started.
+    #[error("the writing thread could not be started: errno {errno}")]
+    NoWriter {
+        /// What the kernel said.
+        errno: i32,
+    },
+}
+
+/// Why what was handed over has not all been delivered.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum FlushError {
+    /// The time is over.
+    #[error("timed out: {unknown_bytes} bytes are not acknowledged, {unsent_bytes} not sent")]
+    TimedOut {
+        /// Our kernel has taken them, and goes on trying.
+        unknown_bytes: u64,
+        /// They are held by this process.
+        unsent_bytes: u64,
+    },
+    /// The connection failed.
+    #[error(transparent)]
+    Failed(#[from] Failure),
+}

@@ -1,0 +1,115 @@
+//! What waits for the writing thread, and that thread's sleep.
+//!
+//! Law: whoever adds something finds the thread awake, or is told to wake it. Both sides decide
+//! under one lock, so that nothing comes between "there is nothing" and "I sleep".
+
+#[cfg(loom)]
+use loom::sync::Mutex;
+#[cfg(not(loom))]
+use std::sync::Mutex;
+
+/// A queue with one taker, who sleeps when it is empty.
+#[derive(Debug)]
+pub(super) struct Handoff<T> {
+    state: Mutex<State<T>>,
+}
+
+#[derive(Debug)]
+struct State<T> {
+    waiting: Vec<T>,
+    is_asleep: bool,
+}
+
+impl<T> Handoff<T> {
+    pub(super) fn new() -> Self {
+        let state = State {
+            waiting: Vec::new(),
+            is_asleep: false,
+        };
+        Self {
+            state: Mutex::new(state),
+        }
+    }
+
+    /// Add an item. True: the taker sleeps, and the caller must wake it.
+    #[must_use]
+    pub(super) fn add(&self, item: T) -> bool {
+        let mut state = self.state.lock().expect("nobody panics here");
+        state.waiting.push(item);
+        std::mem::replace(&mut state.is_asleep, false)
+    }
+
+    /// Move all that waits into `items`; false: nothing did, and the taker counts as asleep until
+    /// the next [`Handoff::add`], or until it calls this again.
+    #[must_use]
+    pub(super) fn take_or_sleep(&self, items: &mut Vec<T>) -> bool {
+        let mut state = self.state.lock().expect("nobody panics here");
+        items.append(&mut state.waiting);
+        state.is_asleep = items.is_empty();
+        !state.is_asleep
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_to_add_while_the_taker_sleeps_must_wake_it() {
+        let handoff = Handoff::new();
+        let mut items = Vec::new();
+        assert!(!handoff.add(1));
+        assert!(!handoff.add(2));
+        assert!(handoff.take_or_sleep(&mut items));
+        assert_eq!(items, [1, 2]);
+        items.clear();
+        assert!(!handoff.take_or_sleep(&mut items));
+        assert!(handoff.add(3));
+        assert!(!handoff.add(4));
+        assert!(handoff.take_or_sleep(&mut items));
+        assert_eq!(items, [3, 4]);
+    }
+}
+
+/// Every order of the steps of both sides: `RUSTFLAGS="--cfg loom" cargo test -p tinygram-net --lib
+/// --release models`. A lost wake-up is a deadlock here.
+#[cfg(all(test, loom))]
+mod models {
+    use super::*;
+    use loom::{
+        sync::{Arc, Notify},
+        thread,
+    };
+
+    #[test]
+    fn a_taker_that_sleeps_is_woken_for_each_item() {
+        loom::model(|| {
+            let shared = Arc::new((Handoff::new(), Notify::new()));
+            let adding: Vec<_> = (0..2)
+                .map(|item| {
+                    let shared = Arc::clone(&shared);
+                    thread::spawn(move || {
+                        let (handoff, wake) = &*shared;
+                        if handoff.add(item) {
+                            wake.notify();
+                        }
+                    })
+                })
+                .collect();
+            let (handoff, wake) = &*shared;
+            let mut items = Vec::new();
+            let mut turn = Vec::new();
+            while items.len() < 2 {
+                if !handoff.take_or_sleep(&mut turn) {
+                    wake.wait();
+                }
+                items.append(&mut turn);
+            }
+            items.sort_unstable();
+            assert_eq!(items, [0, 1]);
+            for thread in adding {
+                thread.join().unwrap();
+            }
+        });
+    }
+}

@@ -1,0 +1,148 @@
+//! What a connection holds, under its lock: no system calls, no waiting.
+
+use super::failure::{Failure, SendError};
+use tinygram_core::{Coalescer, Next, Reason};
+
+/// A buffer that a stalled peer made larger is given back when all was written.
+const KEPT_BYTES: usize = 256 << 10;
+
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) coalescer: Coalescer,
+    pub(super) duty: Duty,
+    pub(super) taken: Taken,
+    /// How many bytes the kernel took.
+    pub(super) written_bytes: u64,
+    /// All up to this byte of the stream is to leave without being held.
+    pub(super) flush_until: u64,
+    /// How many threads wait for `changed`.
+    pub(super) waiting: usize,
+    /// Whether the writing thread's list has it.
+    pub(super) is_known: bool,
+    pub(super) is_closed: bool,
+    pub(super) failure: Option<Failure>,
+}
+
+/// What the writing thread has taken out: `bytes` are left of it, from `at` on.
+#[derive(Debug, Default)]
+pub(super) struct Taken {
+    pub(super) buffer: Vec<u8>,
+    pub(super) at: usize,
+    pub(super) bytes: usize,
+    pub(super) reason: Option<Reason>,
+}
+
+/// What the writing thread owes the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Duty {
+    /// Nothing is held.
+    None,
+    /// It will look at it as soon as it can, and write.
+    Soon,
+    /// It will look at it when a hold ends.
+    Timed,
+}
+
+/// What the writing thread is to do next.
+pub(super) enum Turn {
+    /// Nothing: who hands over the next message tells it.
+    Rest,
+    /// Come again at this time, CLOCK_MONOTONIC ns.
+    At(u64),
+    /// Come again when the kernel takes bytes.
+    WhenWritable,
+    /// Come again after the other connections.
+    Again,
+}
+
+impl State {
+    pub(super) fn new(coalescer: Coalescer) -> Self {
+        Self {
+            coalescer,
+            duty: Duty::None,
+            taken: Taken::default(),
+            written_bytes: 0,
+            flush_until: 0,
+            waiting: 0,
+            is_known: false,
+            is_closed: false,
+            failure: None,
+        }
+    }
+
+    pub(super) fn check(&self) -> Result<(), SendError> {
+        match &self.failure {
+            Some(failure) => Err(failure.clone().into()),
+            None if self.is_closed => Err(SendError::Closed),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn held_bytes(&self) -> usize {
+        self.coalescer.pending().len() + self.taken.bytes
+    }
+
+    pub(super) fn is_flushing(&self) -> bool {
+        self.written_bytes < self.flush_until
+    }
+
+    /// Whether the writing thread will come for what is held, and needs not come any sooner.
+    pub(super) fn is_expected(&self, more_bytes: usize) -> bool {
+        match self.duty {
+            Duty::None => false,
+            Duty::Soon => self.coalescer.must_hold(),
+            Duty::Timed => !self.coalescer.would_fill(more_bytes),
+        }
+    }
+
+    pub(super) fn reason_to_write(&mut self, now_ns: u64) -> Option<Reason> {
+        if self.coalescer.pending().is_empty() {
+            None
+        } else if self.is_flushing() {
+            Some(Reason::Asked)
+        } else if self.coalescer.is_full() {
+            Some(Reason::Full)
+        } else if let Next::Write(reason) = self.coalescer.on_tick(now_ns, true) {
+            Some(reason)
+        } else {
+            None
+        }
+    }
+
+    pub(super) fn take(&mut self, reason: Reason, now_ns: u64) {
+        let spare = std::mem::take(&mut self.taken.buffer);
+        let buffer = self.coalescer.take(spare, now_ns);
+        self.taken = Taken {
+            bytes: buffer.len(),
+            buffer,
+            at: 0,
+            reason: Some(reason),
+        };
+    }
+
+    pub(super) fn put_back(&mut self, mut buffer: Vec<u8>, written: usize, end_ns: u64) {
+        let reason = self.taken.reason.unwrap_or(Reason::Asked);
+        // What was discarded meanwhile is nobody's any more.
+        self.taken.bytes = self.taken.bytes.saturating_sub(written);
+        self.taken.at += written;
+        self.written_bytes += written as u64;
+        let is_done = self.taken.bytes == 0;
+        self.coalescer
+            .on_taken_written(written, reason, end_ns, is_done);
+        if is_done {
+            buffer.clear();
+            if buffer.capacity() > KEPT_BYTES {
+                buffer = Vec::new();
+            }
+        }
+        self.taken.buffer = buffer;
+    }
+
+    /// Nothing is to be written now.
+    pub(super) fn rest(&mut self) -> Turn {
+        self.coalescer.on_writable();
+        let deadline_ns = self.coalescer.deadline_ns();
+        self.duty = deadline_ns.map_or(Duty::None, |_| Duty::Timed);
+        deadline_ns.map_or(Turn::Rest, Turn::At)
+    }
+}

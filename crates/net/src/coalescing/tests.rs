@@ -1,0 +1,264 @@
+use super::*;
+use crate::clock::monotonic_ns;
+use std::{
+    io::{Read, Write},
+    net::{TcpListener, TcpStream},
+    thread,
+    time::Duration,
+};
+
+const STRATEGIES: [Strategy; 5] = [
+    Strategy::NoDelay,
+    Strategy::Nagle,
+    Strategy::Combine,
+    Strategy::Coalesce { hold_ns: 100_000 },
+    Strategy::Adaptive,
+];
+
+fn pair() -> (TcpStream, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let ours = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    (ours, listener.accept().unwrap().0)
+}
+
+fn in_s(seconds: u64) -> u64 {
+    monotonic_ns() + seconds * 1_000_000_000
+}
+
+fn send_waiting(socket: &CoalescingSocket, message: &[u8]) {
+    while let Err(error) = socket.send(message) {
+        assert!(matches!(error, SendError::NoRoom { .. }), "{error}");
+        assert!(socket.wait_room(message.len(), in_s(20)));
+    }
+}
+
+/// A message says whose it is, its number and its length, and fills itself with its number.
+fn message(sender: u32, number: u32) -> Vec<u8> {
+    let length = 12 + (number * 7 + sender) % 300;
+    let mut bytes = [sender, number, length].map(u32::to_ne_bytes).concat();
+    bytes.resize(length as usize, number as u8);
+    bytes
+}
+
+/// Read messages until the end; how many came of each sender, all whole and in order.
+fn check_stream(mut peer: TcpStream, senders: usize, most_per_read: usize) -> Vec<u32> {
+    let mut next = vec![0; senders];
+    let mut bytes = Vec::new();
+    let mut piece = vec![0; most_per_read];
+    loop {
+        let count = peer.read(&mut piece).unwrap();
+        bytes.extend_from_slice(&piece[..count]);
+        let mut at = 0;
+        while let Some(head) = bytes[at..].first_chunk::<12>() {
+            let word = |i: usize| u32::from_ne_bytes(head[i..i + 4].try_into().unwrap());
+            let Some(whole) = bytes.get(at..at + word(8) as usize) else {
+                break;
+            };
+            assert_eq!(whole, message(word(0), word(4)));
+            assert_eq!(next[word(0) as usize], word(4));
+            next[word(0) as usize] += 1;
+            at += whole.len();
+        }
+        bytes.drain(..at);
+        if count == 0 {
+            assert!(bytes.is_empty());
+            return next;
+        }
+    }
+}
+
+#[test]
+fn many_threads_and_a_slow_reader_every_byte_once_and_in_order() {
+    const SENDERS: u32 = 8;
+    const MESSAGES: u32 = 5_000;
+    for strategy in STRATEGIES {
+        let (ours, peer) = pair();
+        let mut knobs = Knobs::new(strategy);
+        knobs.max_buffered_bytes = Some(20_000);
+        let socket = CoalescingSocket::new(&ours, knobs).unwrap();
+        let reading = thread::spawn(move || check_stream(peer, SENDERS as usize, 1009));
+        thread::scope(|scope| {
+            for sender in 0..SENDERS {
+                let socket = &socket;
+                scope.spawn(move || {
+                    for number in 0..MESSAGES {
+                        send_waiting(socket, &message(sender, number));
+                    }
+                });
+            }
+        });
+        socket.close(in_s(20)).unwrap();
+        let stats = socket.stats();
+        assert_eq!(stats.messages, u64::from(SENDERS * MESSAGES));
+        drop((socket, ours));
+        assert_eq!(reading.join().unwrap(), [MESSAGES; SENDERS as usize]);
+    }
+}
+
+#[test]
+fn what_is_held_leaves_when_its_hold_ends() {
+    let (ours, mut peer) = pair();
+    let knobs = Knobs::new(Strategy::Coalesce { hold_ns: 3_000_000 });
+    let socket = CoalescingSocket::new(&ours, knobs).unwrap();
+    for round in 1..=3 {
+        socket.send(b"held ").unwrap();
+        socket.send(b"back").unwrap();
+        assert_eq!(socket.held_bytes(), 9);
+        let mut bytes = [0; 9];
+        peer.read_exact(&mut bytes).unwrap();
+        assert_eq!(&bytes, b"held back");
+        assert_eq!(socket.stats().writes, round);
+        assert!(socket.stats().holds().min_ns() >= 2_700_000);
+    }
+}
+
+#[test]
+fn a_full_batch_does_not_wait_and_neither_does_a_flush() {
+    let (ours, mut peer) = pair();
+    let mut knobs = Knobs::new(Strategy::Coalesce {
+        hold_ns: 3_600_000_000_000,
+    });
+    knobs.max_bytes = 100;
+    let socket = CoalescingSocket::new(&ours, knobs).unwrap();
+    for _ in 0..4 {
+        socket.send(&[1; 25]).unwrap();
+    }
+    peer.read_exact(&mut [0; 100]).unwrap();
+    socket.send(b"rest").unwrap();
+    socket.flush(in_s(20)).unwrap();
+    peer.read_exact(&mut [0; 4]).unwrap();
+}
+
+#[test]
+fn idle_connections_write_at_once_and_hold_nothing() {
+    let (ours, mut peer) = pair();
+    let socket = CoalescingSocket::new(&ours, Knobs::new(Strategy::Adaptive)).unwrap();
+    for _ in 0..5 {
+        thread::sleep(Duration::from_millis(1));
+        socket.send(b"ping").unwrap();
+        assert_eq!(socket.held_bytes(), 0);
+        peer.read_exact(&mut [0; 4]).unwrap();
+    }
+    assert_eq!(socket.stats().writes, 5);
+}
+
+#[test]
+fn a_stalled_peer_bounds_what_is_held() {
+    for strategy in STRATEGIES {
+        let (ours, mut peer) = pair();
+        let mut knobs = Knobs::new(strategy);
+        knobs.max_buffered_bytes = Some(10_000);
+        let socket = CoalescingSocket::new(&ours, knobs).unwrap();
+        let mut sent = 0;
+        let held_bytes = loop {
+            match socket.send(&[7; 1000]) {
+                Ok(()) => sent += 1000,
+                Err(SendError::NoRoom { held_bytes }) => {
+                    if !socket.wait_room(1000, monotonic_ns() + 100_000_000) {
+                        break held_bytes;
+                    }
+                }
+                Err(error) => panic!("{error}"),
+            }
+        };
+        assert!((9_001..=10_000).contains(&held_bytes));
+        let late = socket.flush(monotonic_ns() + 1_000_000);
+        let Err(FlushError::TimedOut { unsent_bytes, .. }) = late else {
+            panic!("{late:?}");
+        };
+        assert!(unsent_bytes <= 10_000);
+        let mut received = vec![0; sent];
+        peer.read_exact(&mut received).unwrap();
+        socket.close(in_s(20)).unwrap();
+        assert_eq!(peer.read(&mut [0; 1]).unwrap(), 0);
+    }
+}
+
+#[test]
+fn a_reset_tells_what_arrived_and_what_did_not() {
+    for strategy in STRATEGIES {
+        let (ours, mut peer) = pair();
+        (&ours).write_all(b"before us").unwrap();
+        let socket = CoalescingSocket::new(&ours, Knobs::new(strategy)).unwrap();
+        send_waiting(&socket, &[1; 1000]);
+        socket.flush(in_s(20)).unwrap();
+        peer.read_exact(&mut [0; 1009]).unwrap();
+        send_waiting(&socket, &[2; 10]);
+        socket.flush(in_s(20)).unwrap();
+        drop(peer); // unread bytes: a reset
+        let failure = loop {
+            match socket.send(&[3; 100]) {
+                Ok(()) => thread::sleep(Duration::from_millis(1)),
+                Err(SendError::Failed(failure)) => break failure,
+                Err(error) => panic!("{error}"),
+            }
+        };
+        assert!([libc::ECONNRESET, libc::EPIPE].contains(&failure.errno));
+        assert!(
+            (1000..=1010).contains(&failure.acknowledged_bytes),
+            "{failure}"
+        );
+        assert!(failure.unsent_bytes >= 100);
+        assert_eq!(
+            socket.send(b"more"),
+            Err(SendError::Failed(failure.clone()))
+        );
+        assert_eq!(
+            socket.flush(in_s(1)),
+            Err(FlushError::Failed(failure.clone()))
+        );
+        assert_eq!(socket.failure(), Some(failure));
+    }
+}
+
+#[test]
+fn a_closed_socket_takes_nothing_and_has_delivered_everything() {
+    let (ours, mut peer) = pair();
+    let socket = CoalescingSocket::new(&ours, Knobs::new(Strategy::Combine)).unwrap();
+    send_waiting(&socket, &vec![5; 3 << 20]);
+    let reading = thread::spawn(move || {
+        let mut all = Vec::new();
+        peer.read_to_end(&mut all).unwrap();
+        all.len()
+    });
+    socket.close(in_s(20)).unwrap();
+    assert_eq!(socket.send(b"late"), Err(SendError::Closed));
+    assert_eq!(reading.join().unwrap(), 3 << 20);
+}
+
+#[test]
+fn close_gives_up_in_time_and_says_what_is_missing() {
+    let (ours, peer) = pair();
+    let socket = CoalescingSocket::new(&ours, Knobs::new(Strategy::Combine)).unwrap();
+    send_waiting(&socket, &vec![5; 64 << 20]);
+    let late = socket.close(monotonic_ns() + 30_000_000);
+    let Err(FlushError::TimedOut {
+        unsent_bytes,
+        unknown_bytes,
+    }) = late
+    else {
+        panic!("{late:?}");
+    };
+    assert!(unsent_bytes > 0 && unknown_bytes > 0);
+    assert_eq!(socket.held_bytes(), 0);
+    drop(peer);
+}
+
+#[test]
+fn a_socket_that_is_dropped_still_sends_what_it_held() {
+    let (ours, mut peer) = pair();
+    let knobs = Knobs::new(Strategy::Coalesce { hold_ns: 2_000_000 });
+    let socket = CoalescingSocket::new(&ours, knobs).unwrap();
+    socket.send(b"the last byte").unwrap();
+    drop((socket, ours));
+    let mut all = Vec::new();
+    peer.read_to_end(&mut all).unwrap();
+    assert_eq!(all, b"the last byte");
+}
+
+#[test]
+fn tick_is_no_strategy_of_threads() {
+    let (ours, _peer) = pair();
+    let error = CoalescingSocket::new(&ours, Knobs::new(Strategy::Tick)).unwrap_err();
+    assert!(error.to_string().contains("combine"));
+}

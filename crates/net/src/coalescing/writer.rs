@@ -1,0 +1,222 @@
+//! The thread that writes for all connections of a process: started by the first message that is
+//! held, started anew after a fork, asleep while nothing is held.
+
+use super::{connection::Connection, handoff::Handoff, state::Turn};
+use crate::{
+    clock::monotonic_ns,
+    epoll::{Epoll, For},
+    process,
+    timer::TimerFd,
+};
+use std::{
+    collections::{BTreeSet, HashMap},
+    fs::File,
+    io::{self, Read, Write},
+    mem::take,
+    os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
+    ptr,
+    sync::{
+        Arc, Mutex, Weak,
+        atomic::{AtomicPtr, Ordering},
+    },
+};
+
+/// The process's one; of an older generation in a child that has not sent yet.
+static WRITER: AtomicPtr<Writer> = AtomicPtr::new(ptr::null_mut());
+
+/// What senders see of the writing thread.
+#[derive(Debug)]
+pub(super) struct Writer {
+    generation: u64,
+    handoff: Handoff<Arc<Connection>>,
+    /// An eventfd: the thread waits for it too.
+    wake: File,
+    /// Every connection that the thread ever wrote for.
+    known: Mutex<Vec<Weak<Connection>>>,
+}
+
+impl Writer {
+    /// The process's writer, started if there is none.
+    ///
+    /// # Errors
+    /// When the kernel has no thread or no descriptors to give.
+    pub(super) fn get() -> io::Result<&'static Self> {
+        let current = WRITER.load(Ordering::Acquire);
+        // SAFETY: what WRITER points to is never freed.
+        if let Some(writer) = unsafe { current.as_ref() }
+            && writer.generation == process::forks()
+        {
+            return Ok(writer);
+        }
+        Self::start(current)
+    }
+
+    #[cold]
+    fn start(current: *mut Self) -> io::Result<&'static Self> {
+        let epoll = Epoll::new()?;
+        let wake = event_fd()?;
+        let timer = TimerFd::new()?;
+        epoll.watch(wake.as_raw_fd(), For::Reading)?;
+        epoll.watch(timer.as_raw_fd(), For::Reading)?;
+        let writer: &'static Self = Box::leak(Box::new(Self {
+            generation: process::forks(),
+            handoff: Handoff::new(),
+            wake,
+            known: Mutex::new(Vec::new()),
+        }));
+        let thread = Thread {
+            writer,
+            epoll,
+            timer,
+            due: BTreeSet::new(),
+            timed: HashMap::new(),
+            blocked: HashMap::new(),
+        };
+        // The program's own threads handle its signals.
+        process::with_signals_blocked(|| {
+            std::thread::Builder::new()
+                .name("tinygram-writer".into())
+                .spawn(move || thread.run())
+        })?;
+        let mine = ptr::from_ref(writer).cast_mut();
+        match WRITER.compare_exchange(current, mine, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => Ok(writer),
+            // Another thread was first: ours sleeps for ever.
+            // SAFETY: what WRITER points to is never freed.
+            Err(theirs) => Ok(unsafe { &*theirs }),
+        }
+    }
+
+    /// All that live of the connections that this process's writer ever wrote for.
+    pub(super) fn connections() -> Vec<Arc<Connection>> {
+        // SAFETY: what WRITER points to is never freed.
+        let writer = unsafe { WRITER.load(Ordering::Acquire).as_ref() };
+        let writer = writer.filter(|writer| writer.generation == process::forks());
+        writer.map_or_else(Vec::new, |writer| {
+            let known = writer
+                .known
+                .lock()
+                .expect("nobody panics while it is locked");
+            known.iter().filter_map(Weak::upgrade).collect()
+        })
+    }
+
+    /// Remember the connection, for as long as it lives.
+    pub(super) fn know(&self, connection: &Arc<Connection>) {
+        let mut known = self.known.lock().expect("nobody panics while it is locked");
+        if known.len() == known.capacity() {
+            known.retain(|one| one.strong_count() > 0);
+        }
+        known.push(Arc::downgrade(connection));
+    }
+
+    /// Have the thread look at the connection.
+    pub(super) fn serve(&self, connection: Arc<Connection>) -> io::Result<()> {
+        if self.handoff.add(connection) {
+            (&self.wake).write_all(&1u64.to_ne_bytes())?;
+        }
+        Ok(())
+    }
+}
+
+/// What only the thread itself has.
+struct Thread {
+    writer: &'static Writer,
+    epoll: Epoll,
+    timer: TimerFd,
+    /// When which connection's hold ends, and the connections by descriptor.
+    due: BTreeSet<(u64, RawFd)>,
+    timed: HashMap<RawFd, (u64, Arc<Connection>)>,
+    /// Connections whose peer takes nothing, by descriptor.
+    blocked: HashMap<RawFd, Arc<Connection>>,
+}
+
+impl Thread {
+    fn run(mut self) {
+        let mut turn = Vec::new();
+        loop {
+            if !self.writer.handoff.take_or_sleep(&mut turn) {
+                self.set_timer();
+                self.wait(-1, &mut turn);
+            } else if !self.blocked.is_empty() {
+                self.wait(0, &mut turn);
+            }
+            self.take_due(&mut turn);
+            for connection in take(&mut turn) {
+                self.serve(connection, &mut turn);
+            }
+        }
+    }
+
+    fn serve(&mut self, connection: Arc<Connection>, again: &mut Vec<Arc<Connection>>) {
+        let fd = connection.fd();
+        match connection.serve() {
+            Turn::Rest => self.forget(fd),
+            Turn::Again => again.push(connection),
+            Turn::At(at_ns) => {
+                self.forget(fd);
+                self.due.insert((at_ns, fd));
+                self.timed.insert(fd, (at_ns, connection));
+            }
+            Turn::WhenWritable => {
+                if self.blocked.insert(fd, connection).is_none() {
+                    self.epoll
+                        .watch(fd, For::Writing)
+                        .expect("a socket can be watched");
+                }
+            }
+        }
+    }
+
+    fn forget(&mut self, fd: RawFd) {
+        if let Some((at_ns, _)) = self.timed.remove(&fd) {
+            self.due.remove(&(at_ns, fd));
+        }
+        if self.blocked.remove(&fd).is_some() {
+            self.epoll.unwatch(fd);
+        }
+    }
+
+    fn take_due(&mut self, turn: &mut Vec<Arc<Connection>>) {
+        if self.due.is_empty() {
+            return;
+        }
+        let now_ns = monotonic_ns();
+        while let Some(&(at_ns, fd)) = self.due.first()
+            && at_ns <= now_ns
+        {
+            self.due.pop_first();
+            turn.extend(self.timed.remove(&fd).map(|(_, connection)| connection));
+        }
+    }
+
+    fn set_timer(&self) {
+        if let Some(&(at_ns, _)) = self.due.first() {
+            self.timer.set(at_ns).expect("a timer can be set");
+        }
+    }
+
+    /// Wait for senders, the timer and peers that take bytes again.
+    fn wait(&mut self, timeout_ms: i32, turn: &mut Vec<Arc<Connection>>) {
+        for ready in self.epoll.wait(timeout_ms).unwrap_or_default() {
+            if let Some(connection) = self.blocked.remove(&ready.fd) {
+                self.epoll.unwatch(ready.fd);
+                turn.push(connection);
+            } else if ready.fd == self.timer.as_raw_fd() {
+                let _ = self.timer.take();
+            } else {
+                let _ = (&self.writer.wake).read(&mut [0; 8]);
+            }
+        }
+    }
+}
+
+fn event_fd() -> io::Result<File> {
+    // SAFETY: takes two numbers; the result is checked before it is owned.
+    let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: `fd` was just created and belongs to nobody else.
+    Ok(File::from(unsafe { OwnedFd::from_raw_fd(fd) }))
+}

@@ -1,0 +1,211 @@
+use crate::{
+    gil::TakesMessages,
+    knobs::{Knobs, StatsParts, stats_parts},
+    message::immutable,
+};
+use pyo3::{
+    PyTraverseError, PyVisit,
+    exceptions::{PyBlockingIOError, PyOSError, PyTimeoutError},
+    prelude::*,
+};
+use std::{
+    os::fd::BorrowedFd,
+    sync::atomic::{AtomicBool, Ordering},
+};
+use tinygram_net::{
+    clock::monotonic_ns,
+    coalescing::{self, Failure, FlushError, SendError},
+};
+
+/// The program ends: nobody will write what a thread leaves behind, so each send does it.
+static IS_EXITING: AtomicBool = AtomicBool::new(false);
+const EXIT_S: f64 = 1.0;
+/// A wait without the GIL lasts no longer, so that signals find their handlers.
+const SLICE_NS: u64 = 50_000_000;
+
+#[pyclass(frozen, subclass, weakref, module = "tinygram._native")]
+pub struct CoalescingSocket {
+    inner: coalescing::CoalescingSocket,
+    /// `gettimeout()` of the socket: None, 0.0 or seconds.
+    timeout: Py<PyAny>,
+    /// Makes the exceptions: `failed(errno, acknowledged, unknown, unsent)` and
+    /// `timed_out(unknown, unsent)`, in bytes.
+    failed: Py<PyAny>,
+    timed_out: Py<PyAny>,
+}
+
+#[pymethods]
+impl CoalescingSocket {
+    #[new]
+    fn new(
+        fd: i32,
+        knobs: &Knobs,
+        timeout: Py<PyAny>,
+        failed: Py<PyAny>,
+        timed_out: Py<PyAny>,
+    ) -> PyResult<Self> {
+        // SAFETY: the caller's socket is open while this runs, and keeps its descriptor.
+        let fd = unsafe { BorrowedFd::borrow_raw(fd) };
+        Ok(Self {
+            inner: coalescing::CoalescingSocket::new(fd, knobs.inner())?,
+            timeout,
+            failed,
+            timed_out,
+        })
+    }
+
+    #[pyo3(signature = (timeout_s=None))]
+    fn flush(&self, py: Python<'_>, timeout_s: Option<f64>) -> PyResult<()> {
+        self.wait(py, timeout_s, |until_ns| self.inner.flush(until_ns))
+    }
+
+    fn refuse_more(&self) {
+        self.inner.refuse_more();
+    }
+
+    #[pyo3(signature = (timeout_s=None))]
+    fn deliver(&self, py: Python<'_>, timeout_s: Option<f64>) -> PyResult<()> {
+        self.wait(py, timeout_s, |until_ns| self.inner.deliver(until_ns))
+    }
+
+    fn abort(&self) -> usize {
+        self.inner.abort()
+    }
+
+    fn end(&self) {
+        self.inner.end();
+    }
+
+    #[getter]
+    fn held_bytes(&self) -> usize {
+        self.inner.held_bytes()
+    }
+
+    fn stats_parts(&self) -> StatsParts {
+        stats_parts(&self.inner.stats())
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.timeout)?;
+        visit.call(&self.failed)?;
+        visit.call(&self.timed_out)
+    }
+}
+
+impl TakesMessages for CoalescingSocket {
+    fn hold(&self, message: &[u8]) -> bool {
+        !IS_EXITING.load(Ordering::Relaxed) && self.inner.hold_with_others(message)
+    }
+
+    fn take(slf: &Bound<'_, Self>, data: &Bound<'_, PyAny>) -> PyResult<()> {
+        let (py, this) = (slf.py(), slf.get());
+        let data = immutable(data)?;
+        let message = data.as_bytes();
+        let mut give_up_ns = None;
+        loop {
+            match this.inner.send(message) {
+                Ok(()) if IS_EXITING.load(Ordering::Relaxed) => {
+                    return this.wait(py, Some(EXIT_S), |until_ns| this.inner.flush(until_ns));
+                }
+                Ok(()) => return Ok(()),
+                Err(SendError::NoRoom { held_bytes }) => {
+                    let give_up_ns = match give_up_ns {
+                        Some(at_ns) => at_ns,
+                        None => *give_up_ns.insert(this.give_up_ns(py, held_bytes)?),
+                    };
+                    this.wait_room(py, message.len(), give_up_ns)?;
+                }
+                Err(SendError::Closed) => {
+                    return Err(PyOSError::new_err((libc::EBADF, "the socket is closed")));
+                }
+                Err(SendError::Failed(failure)) => return Err(this.failed(py, &failure)),
+                Err(error @ SendError::NoWriter { errno }) => {
+                    return Err(PyOSError::new_err((errno, error.to_string())));
+                }
+            }
+        }
+    }
+}
+
+impl CoalescingSocket {
+    /// How long a send waits for room at most, by the socket's own timeout.
+    fn give_up_ns(&self, py: Python<'_>, held_bytes: usize) -> PyResult<u64> {
+        match self.timeout.call0(py)?.extract::<Option<f64>>(py)? {
+            Some(0.0) => Err(PyBlockingIOError::new_err((
+                libc::EAGAIN,
+                format!("{held_bytes} bytes are held: max_buffered_bytes leaves no room for more"),
+            ))),
+            timeout_s => Ok(deadline_ns(timeout_s)),
+        }
+    }
+
+    fn wait_room(&self, py: Python<'_>, bytes: usize, give_up_ns: u64) -> PyResult<()> {
+        let until_ns = give_up_ns.min(monotonic_ns() + SLICE_NS);
+        let has_room = py.detach(|| self.inner.wait_room(bytes, until_ns));
+        py.check_signals()?;
+        if !has_room && until_ns == give_up_ns {
+            return Err(PyTimeoutError::new_err("timed out"));
+        }
+        Ok(())
+    }
+
+    fn wait(
+        &self,
+        py: Python<'_>,
+        timeout_s: Option<f64>,
+        act: impl Fn(u64) -> Result<(), FlushError> + Sync,
+    ) -> PyResult<()> {
+        let give_up_ns = deadline_ns(timeout_s);
+        loop {
+            let until_ns = give_up_ns.min(monotonic_ns() + SLICE_NS);
+            match py.detach(|| act(until_ns)) {
+                Ok(()) => return Ok(()),
+                Err(FlushError::Failed(failure)) => return Err(self.failed(py, &failure)),
+                Err(FlushError::TimedOut {
+                    unknown_bytes,
+                    unsent_bytes,
+                }) if until_ns == give_up_ns => {
+                    return Err(raised(py, &self.timed_out, (unknown_bytes, unsent_bytes)));
+                }
+                Err(FlushError::TimedOut { .. }) => py.check_signals()?,
+            }
+        }
+    }
+
+    fn failed(&self, py: Python<'_>, failure: &Failure) -> PyErr {
+        let counts = (
+            failure.errno,
+            failure.acknowledged_bytes,
+            failure.unknown_bytes,
+            failure.unsent_bytes,
+        );
+        raised(py, &self.failed, counts)
+    }
+}
+
+fn raised<'py>(
+    py: Python<'py>,
+    exception: &Py<PyAny>,
+    arguments: impl pyo3::call::PyCallArgs<'py>,
+) -> PyErr {
+    match exception.bind(py).call1(arguments) {
+        Ok(error) => PyErr::from_value(error),
+        Err(error) => error,
+    }
+}
+
+fn deadline_ns(timeout_s: Option<f64>) -> u64 {
+    timeout_s.map_or(u64::MAX, |seconds| {
+        monotonic_ns().saturating_add((seconds.max(0.0) * 1e9) as u64)
+    })
+}
+
+/// The program ends: wait a second at most until all sockets have written what they held; what is
+/// said of those that had not.
+#[pyfunction]
+pub fn flush_all_at_exit(py: Python<'_>) -> Vec<String> {
+    IS_EXITING.store(true, Ordering::Relaxed);
+    let flushed = py.detach(|| coalescing::flush_all(deadline_ns(Some(EXIT_S))));
+    let errors = flushed.err().unwrap_or_default();
+    errors.iter().map(ToString::to_string).collect()
+}

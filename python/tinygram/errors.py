@@ -1,0 +1,39 @@
+"""What a `CoalescingSocket` raises when bytes were not delivered."""
+
+from __future__ import annotations
+
+import os
+
+
+class ConnectionFailedError(ConnectionError):
+    """The connection failed; what became of the bytes that were handed over before."""
+
+    def __init__(
+        self, errno: int, acknowledged_bytes: int, unknown_bytes: int, unsent_bytes: int
+    ) -> None:
+        """`errno` is what the kernel said."""
+        super().__init__(
+            errno,
+            f"{os.strerror(errno)}: {acknowledged_bytes} bytes were acknowledged, of "
+            f"{unknown_bytes} it is unknown whether they arrived, {unsent_bytes} were never sent",
+        )
+        self.acknowledged_bytes = acknowledged_bytes
+        """The peer's kernel has them. Of a Unix socket it is never known."""
+        self.unknown_bytes = unknown_bytes
+        """Our kernel took them."""
+        self.unsent_bytes = unsent_bytes
+        """They never left this process; the message that met the failure is among them."""
+
+
+class DeliveryTimeoutError(TimeoutError):
+    """The time was over before all that was handed over had been delivered."""
+
+    def __init__(self, unknown_bytes: int, unsent_bytes: int) -> None:
+        """How many bytes."""
+        super().__init__(
+            f"timed out: {unknown_bytes} bytes are not acknowledged, {unsent_bytes} not sent"
+        )
+        self.unknown_bytes = unknown_bytes
+        """Our kernel took them, and goes on trying."""
+        self.unsent_bytes = unsent_bytes
+        """They are, or at `close` were, held by this process."""

@@ -1,0 +1,93 @@
+"""Coalescing for many threads that send on one connection."""
+
+from __future__ import annotations
+
+import atexit
+import socket
+import sys
+from types import TracebackType
+from typing import Self, Unpack
+
+from tinygram import _native
+from tinygram.errors import ConnectionFailedError, DeliveryTimeoutError
+from tinygram.sockets import check_connected_stream, set_nodelay
+from tinygram.stats import Stats, stats_of
+from tinygram.strategies import KnobArguments, adaptive, native_knobs, tick
+
+
+class CoalescingSocket(_native.CoalescingSocket):
+    """Sends whole messages of any thread on one connected stream socket, in the order of the calls.
+
+        sock = tinygram.CoalescingSocket(socket.create_connection(address))
+        sock.send(frame)            # from any thread
+        sock.close(timeout_s=5)     # delivered, or an error that says what was not
+
+    While the connection is idle a message is written by the thread that sends it. What comes while
+    something is held is written by one native thread of the process, which needs no GIL. `send`
+    waits only while `max_buffered_bytes` (1 MiB) are held: as long as the socket's timeout says,
+    a non-blocking socket raises BlockingIOError at once. Reading is the socket's own business.
+
+    A child process (fork) drops what its parent held; the parent sends it. When the program ends,
+    what is held is sent within a second, or it is said on stderr that it was not.
+    """
+
+    _sock: socket.socket
+    _is_closed: bool
+
+    def __new__(cls, sock: socket.socket, **knobs: Unpack[KnobArguments]) -> Self:
+        """Raise TypeError or ValueError for a socket or a knob that cannot be used."""
+        native = native_knobs(**knobs, without=tick)
+        check_connected_stream(sock)
+        set_nodelay(sock, knobs.get("strategy", adaptive))
+        self = super().__new__(
+            cls, sock.fileno(), native, sock.gettimeout, ConnectionFailedError, DeliveryTimeoutError
+        )
+        self._sock = sock
+        self._is_closed = False
+        return self
+
+    def __init__(self, sock: socket.socket, **knobs: Unpack[KnobArguments]) -> None:
+        """Everything is done in `__new__`."""
+
+    def close(self, timeout_s: float | None = None) -> None:
+        """Deliver what was sent, then close the connection and the socket.
+
+        Returns when the peer's kernel has acknowledged everything. Raises DeliveryTimeoutError when
+        it has not in time, ConnectionFailedError when it never will; the socket is closed anyway.
+        """
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self.refuse_more()
+        try:
+            self.deliver(timeout_s)
+        finally:
+            self.end()
+            self._sock.close()
+
+    def fileno(self) -> int:
+        """The socket's descriptor; -1 when it is closed."""
+        return self._sock.fileno()
+
+    def stats(self) -> Stats:
+        """What happened so far."""
+        return stats_of(self)
+
+    def __enter__(self) -> Self:
+        """The end of the block closes."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """As `close`."""
+        self.close()
+
+
+@atexit.register
+def _flush_at_exit() -> None:
+    for reason in _native.flush_all_at_exit():
+        print(f"tinygram: at exit, of a CoalescingSocket: {reason}", file=sys.stderr)

@@ -1,0 +1,155 @@
+"""Many threads on one connection, and the process ends, or becomes two."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import threading
+import time
+
+import pytest
+from tests.library.wires import STALLED, finish, receive_all, receive_exactly, start_python
+
+import tinygram
+from tinygram import CoalescingSocket
+
+Pair = tuple[socket.socket, socket.socket]
+LONG = tinygram.coalesce(3_600_000_000)
+
+
+def in_child(act: object) -> None:
+    """Run it in a forked child; AssertionError unless it returned within 20 s."""
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            signal.alarm(20)
+            act()  # type: ignore[operator]
+            code = 0
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+def test_a_child_drops_what_its_parent_holds_and_the_parent_sends_it_once(pair: Pair) -> None:
+    ours, peer = pair
+    sock = CoalescingSocket(ours, strategy=LONG)
+    sock.send(b"parent's;")
+
+    def child() -> None:
+        assert sock.held_bytes == 0
+        assert sock.stats().messages == 0
+        sock.send(b"child's;")
+        sock.flush(timeout_s=10)
+
+    in_child(child)
+    assert receive_exactly(peer, 8) == b"child's;"
+    sock.close(timeout_s=20)
+    assert receive_all(peer) == b"parent's;"
+
+
+def test_a_fork_while_others_send_leaves_no_lock_locked(pair: Pair) -> None:
+    """A lock that another thread held at the fork is locked for ever in the child."""
+    ours, peer = pair
+    sock = CoalescingSocket(ours, strategy=tinygram.combine)
+    is_over = threading.Event()
+    received = bytearray()
+
+    def send() -> None:
+        while not is_over.is_set():
+            sock.send(b"0123456789")
+
+    def read() -> None:
+        received.extend(receive_all(peer))
+
+    def child() -> None:
+        assert sock.held_bytes == 0
+
+    threads = [threading.Thread(target=act, daemon=True) for act in (send, send, read)]
+    for thread in threads:
+        thread.start()
+    for _ in range(20):
+        in_child(child)
+    is_over.set()
+    for thread in threads[:2]:
+        thread.join(timeout=20)
+        assert not thread.is_alive()
+    sock.close(timeout_s=20)
+    threads[2].join(timeout=20)
+    assert received == b"0123456789" * sock.stats().messages
+
+
+HEAD = """
+import os, threading, time
+import tinygram
+LONG = tinygram.coalesce(3_600_000_000)
+"""
+
+ENDS = {
+    "returns": ("", 0),
+    "raises": ("raise KeyError('the program own')", 1),
+    "exits": ("sys.exit(3)", 3),
+    "is interrupted": ("os.kill(os.getpid(), 2); time.sleep(10)", -2),
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_what_is_held_is_sent_when_the_program_ends(unix_pair: Pair, end: str) -> None:
+    """nats.go #333, tokio #2484."""
+    ours, peer = unix_pair
+    how, code = ENDS[end]
+    script = (
+        f"{HEAD}\nout = tinygram.CoalescingSocket(sock, strategy=LONG)\nout.send(b'held')\n{how}"
+    )
+    process = start_python(script, ours)
+    finish(process)
+    assert process.returncode == code
+    assert receive_all(peer) == b"held"
+
+
+def test_what_cannot_be_sent_when_the_program_ends_is_said(unix_pair: Pair) -> None:
+    ours, peer = unix_pair
+    script = f"""{HEAD}
+out = tinygram.CoalescingSocket(sock, strategy=tinygram.combine)
+out.send(bytes({STALLED}))
+"""
+    start_s = time.monotonic()
+    process = start_python(script, ours)
+    _, err = finish(process)
+    assert time.monotonic() - start_s < 15
+    assert "CoalescingSocket" in err
+    assert "not sent" in err
+    assert len(receive_all(peer)) < STALLED
+
+
+def test_a_daemon_thread_that_sends_while_the_program_ends(unix_pair: Pair) -> None:
+    """Each message that `send` took arrives, or the thread did not get so far."""
+    ours, peer = unix_pair
+    script = f"""{HEAD}
+import atexit
+out = tinygram.CoalescingSocket(sock, strategy=LONG)
+taken = os.open(sys.argv[2], os.O_WRONLY)
+
+def send():
+    for number in range(10**9):
+        out.send(b"%09d;" % number)
+        os.write(taken, b"x")
+
+threading.Thread(target=send, daemon=True).start()
+time.sleep(0.2)
+"""
+    reading = threading.Thread(target=lambda: received.append(receive_all(peer)))
+    received: list[bytes] = []
+    with open(os.memfd_create("taken"), "rb") as taken:
+        path = f"/proc/{os.getpid()}/fd/{taken.fileno()}"
+        process = start_python(script, ours, path)
+        reading.start()
+        finish(process)
+        reading.join(timeout=20)
+        count = os.fstat(taken.fileno()).st_size
+    assert count > 0
+    messages = received[0].split(b";")
+    assert messages.pop() == b""
+    assert messages == [b"%09d" % number for number in range(len(messages))]
+    assert len(messages) >= count
