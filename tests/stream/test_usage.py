@@ -49,7 +49,7 @@ WRONG: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
     ((*RATE, "--messages", "5"), ("--messages", "--rate", "--duration")),
     ((*RATE, "--published"), ("--published", "--rate")),
     ((*RATE, "--burst", "0"), ("--burst 0", "1 … 1000000")),
-    ((*RATE, "--arrival", "uniform"), ("'uniform'", "constant, poisson")),
+    ((*RATE, "--arrival", "uniform"), ("'uniform'", "constant, poisson, onoff")),
     (("--duration", "2s"), ("--duration", "--rate 1000")),
     (("--arrival", "poisson"), ("--arrival", "--rate 1000")),
     (("--burst", "2"), ("--burst", "--rate 1000")),

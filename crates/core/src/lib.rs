@@ -8,6 +8,7 @@ mod coalescer;
 mod generator;
 mod histogram;
 mod matching;
+mod onoff;
 mod pool;
 mod schedule;
 

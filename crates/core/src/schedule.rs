@@ -1,4 +1,4 @@
-use crate::Generator;
+use crate::{Generator, onoff};
 use thiserror::Error;
 
 /// The most messages that one schedule may hold.
@@ -11,6 +11,8 @@ pub enum Arrival {
     Constant,
     /// Exponential gaps: a Poisson process.
     Poisson,
+    /// On and off in turn, some milliseconds each, at rates that differ by four and sixteen times.
+    OnOff,
 }
 
 /// Why a schedule cannot be made.
@@ -49,7 +51,7 @@ pub struct Schedule {
 
 impl Schedule {
     /// Bursts of `burst` messages at `rate_per_s` messages per second for `duration_ns`.
-    /// The first burst is due one gap after the start.
+    /// The first burst is due one gap after the start; on/off, as soon as the first phase has one.
     ///
     /// # Errors
     /// [`ScheduleError`], when there is nothing or too much to send.
@@ -76,17 +78,19 @@ impl Schedule {
         }
         let mean_gap_ns = burst as f64 * 1e9 / rate_per_s;
         let mut generator = Generator::new(seed);
-        let mut at = 0.0;
-        let due_ns = (1..=bursts)
-            .map(|count| {
-                match arrival {
-                    // From the count, not by adding: rounding errors do not add up.
-                    Arrival::Constant => at = count as f64 * mean_gap_ns,
-                    Arrival::Poisson => at -= mean_gap_ns * generator.unit_open().ln(),
-                }
-                at as u64
-            })
-            .collect();
+        let due_ns = match arrival {
+            // From the count, not by adding: rounding errors do not add up.
+            Arrival::Constant => (1..=bursts)
+                .map(|count| (count as f64 * mean_gap_ns) as u64)
+                .collect(),
+            Arrival::Poisson => (0..bursts)
+                .scan(0.0, |at, _| {
+                    *at -= mean_gap_ns * generator.unit_open().ln();
+                    Some(*at as u64)
+                })
+                .collect(),
+            Arrival::OnOff => onoff::due_ns(bursts, duration_ns, &mut generator),
+        };
         Ok(Self {
             burst,
             messages: bursts * burst,
@@ -102,6 +106,11 @@ impl Schedule {
     /// When message `index` is due, in nanoseconds after the start.
     pub fn due_ns(&self, index: u64) -> u64 {
         self.due_ns[(index / self.burst) as usize]
+    }
+
+    /// When each message is due, in order, in nanoseconds after the start.
+    pub fn all_due_ns(&self) -> impl Iterator<Item = u64> {
+        (0..self.messages).map(|index| self.due_ns(index))
     }
 
     /// How many messages are due at `elapsed_ns` after the start, given that `released` were
@@ -161,9 +170,9 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_is_due_before_its_time_and_everything_after(
-            rate in 1.0f64..1e6, burst in 1u64..70, poisson: bool, seed: u64, steps in proptest::collection::vec(0u64..5_000_000, 1..50)
+            rate in 1.0f64..1e6, burst in 1u64..70, kind in 0usize..3, seed: u64, steps in proptest::collection::vec(0u64..5_000_000, 1..50)
         ) {
-            let arrival = if poisson { Arrival::Poisson } else { Arrival::Constant };
+            let arrival = [Arrival::Constant, Arrival::Poisson, Arrival::OnOff][kind];
             let schedule = Schedule::new(rate, arrival, burst, 5_000_000_000u64.min((2e12 / rate) as u64).max((1.1e9 * burst as f64 / rate) as u64), seed).unwrap();
             let (mut released, mut now) = (0, 0);
             for step in steps {

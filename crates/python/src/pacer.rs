@@ -15,9 +15,10 @@ pub fn schedule(
     let arrival = match arrival {
         "constant" => Arrival::Constant,
         "poisson" => Arrival::Poisson,
+        "onoff" => Arrival::OnOff,
         other => {
             return Err(PyValueError::new_err(format!(
-                "unknown arrival {other:?}: constant or poisson"
+                "unknown arrival {other:?}: constant, poisson or onoff"
             )));
         }
     };

@@ -19,7 +19,7 @@ from tinygram.bench.units import parse_bytes, parse_duration_ns, parse_message_b
 from tinygram.bench.workloads.stream.cases import StreamOptions, plan_stream
 from tinygram.bench.workloads.stream.run import stream_bench
 
-_ARRIVALS = ("constant", "poisson")
+_ARRIVALS = ("constant", "poisson", "onoff")
 _DEFAULT_MESSAGES = 200_000
 _PUBLISHED_MESSAGES = 1_000_000
 _MAX_MESSAGES = 100_000_000
@@ -36,7 +36,7 @@ def stream(
     ] = None,
     size: Annotated[str, typer.Option(help="Message size, or a range, uniform.")] = "1..500",
     arrival: Annotated[
-        str | None, typer.Option(help="constant or poisson; with --rate.", show_default="constant")
+        str | None, typer.Option(help="constant, poisson or onoff; with --rate.", show_default="constant")
     ] = None,
     burst: Annotated[
         int | None, typer.Option(help="Messages due at one instant; with --rate.", show_default="1")
