@@ -9,6 +9,7 @@ mod generator;
 mod histogram;
 mod matching;
 mod onoff;
+mod optimum;
 mod pool;
 mod schedule;
 
@@ -16,5 +17,6 @@ pub use coalescer::{Coalescer, KnobError, Knobs, Next, Reason, Stats, Strategy};
 pub use generator::Generator;
 pub use histogram::{Histogram, HistogramError, MissingValues};
 pub use matching::{MatchError, Note, match_receipts};
+pub use optimum::{Optimum, offline_optimum};
 pub use pool::{MessagePool, PoolError, StreamCheck, StreamError};
 pub use schedule::{Arrival, Schedule, ScheduleError};

@@ -42,7 +42,7 @@ mod _native {
     #[pymodule_export]
     use super::outbox::Outbox;
     #[pymodule_export]
-    use super::pacer::{Pacer, scheduled_messages};
+    use super::pacer::{Pacer, offline_optimum, scheduled_messages};
     #[pymodule_export]
     use super::pool::{MessagePool, StreamCheck};
     #[pymodule_export]

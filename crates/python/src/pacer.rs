@@ -37,6 +37,20 @@ pub fn scheduled_messages(
     Ok(schedule(rate_per_s, arrival, burst, duration_ns, seed)?.messages())
 }
 
+#[pyfunction]
+pub fn offline_optimum(
+    rate_per_s: f64,
+    arrival: &str,
+    burst: u64,
+    duration_ns: u64,
+    seed: u64,
+    write_cost_ns: u64,
+) -> PyResult<(u64, u64)> {
+    let schedule = schedule(rate_per_s, arrival, burst, duration_ns, seed)?;
+    let optimum = tinygram_core::offline_optimum(schedule.all_due_ns(), write_cost_ns);
+    Ok((optimum.delay_ns, optimum.writes))
+}
+
 #[pyclass(module = "tinygram._native")]
 pub struct Pacer {
     pub inner: pacer::Pacer,
