@@ -83,9 +83,10 @@ def test_all_is_every_way_that_makes_sense() -> None:
 @pytest.mark.parametrize(
     ("only", "expected"),
     [
-        (["runtime=asyncio,strategy=nagle"], ["asyncio/nagle"]),
-        (["runtime=asyncio", "strategy=nagle"], ["asyncio/nagle"]),
-        (["strategy=nagle"], ["loop/nagle", "threads/nagle", "asyncio/nagle"]),
+        (["runtime=asyncio,strategy=nagle"], ["asyncio/nagle", "asyncio/tinygram/nagle"]),
+        (["runtime=asyncio", "strategy=nagle"], ["asyncio/nagle", "asyncio/tinygram/nagle"]),
+        (["runtime=asyncio,strategy=cork"], ["asyncio/cork"]),
+        (["strategy=cork"], ["loop/cork", "threads/cork", "asyncio/cork"]),
         (["runtime=loop,runtime=native"], LOOP + LIMITS),
         (
             ["implementation=tinygram"],
@@ -165,9 +166,9 @@ def test_another_load_is_another_case(change: dict[str, Any]) -> None:
 
 
 def test_the_schedule_says_how_many_messages_a_paced_case_sends() -> None:
-    [case] = planned("runtime=loop,strategy=nagle", rates_per_s=[2_000.0]).cases
+    [case] = planned("runtime=loop,strategy=cork", rates_per_s=[2_000.0]).cases
     assert case.parameters["messages"] == 2_000
-    [burst] = planned("runtime=loop,strategy=nagle", rates_per_s=[2_000.0], burst=20).cases
+    [burst] = planned("runtime=loop,strategy=cork", rates_per_s=[2_000.0], burst=20).cases
     assert burst.parameters["messages"] == 2_000
 
 

@@ -91,16 +91,17 @@ _PUBLISHED = ("nagle", "nodelay", "coalesce:10us")
 _BLOCKING = (*_PUBLISHED, "cork", "more")
 _QUEUED = (*_PUBLISHED, "cork", "timer:10us")
 _BY_HAND = "stdlib.asyncio_streams"
-_LIBRARY = ("tick", "coalesce:10us", "adaptive")
+_LIBRARY_DEFAULTS = ("tick", "coalesce:10us", "adaptive")
+_LIBRARY = ("nagle", "nodelay", *_LIBRARY_DEFAULTS)
 _UVLOOP = ("uvloop",)
 
 RUNTIMES = (
     Runtime("loop", "stdlib", "stdlib.loop", _BLOCKING, _PUBLISHED),
-    Runtime("loop", "tinygram", "library.loop", _LIBRARY, _LIBRARY),
+    Runtime("loop", "tinygram", "library.loop", _LIBRARY, _LIBRARY_DEFAULTS),
     Runtime("threads", "stdlib", "stdlib.threads", _BLOCKING, _PUBLISHED),
     Runtime("asyncio", "stdlib", _BY_HAND, _QUEUED, _PUBLISHED),
     Runtime("asyncio", "stdlib", "stdlib.asyncio_tick", ("tick",), ("tick",)),
-    Runtime("asyncio", "tinygram", "library.event_loops", _LIBRARY, _LIBRARY),
+    Runtime("asyncio", "tinygram", "library.event_loops", _LIBRARY, _LIBRARY_DEFAULTS),
     Runtime(
         *("asyncio", "aiofastnet", "aiofastnet", ("nodelay",), ("nodelay",)),
         runs_when="implementation",
@@ -109,7 +110,7 @@ RUNTIMES = (
     Runtime("uvloop", "stdlib", _BY_HAND, _QUEUED, _PUBLISHED, "runtime", _UVLOOP),
     Runtime("uvloop", "stdlib", "stdlib.asyncio_tick", ("tick",), ("tick",), "runtime", _UVLOOP),
     Runtime(
-        *("uvloop", "tinygram", "library.event_loops", _LIBRARY, _LIBRARY),
+        *("uvloop", "tinygram", "library.event_loops", _LIBRARY, _LIBRARY_DEFAULTS),
         runs_when="either",
         requires=_UVLOOP,
     ),

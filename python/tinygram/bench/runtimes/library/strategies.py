@@ -5,7 +5,10 @@ from __future__ import annotations
 import tinygram
 from tinygram.bench.strategies import Strategy
 
-_PLAIN = {"tick": tinygram.tick, "adaptive": tinygram.adaptive}
+_PLAIN = {
+    known.name: known
+    for known in (tinygram.nagle, tinygram.nodelay, tinygram.tick, tinygram.adaptive)
+}
 
 
 def library_strategy(strategy: Strategy) -> tinygram.Strategy:
