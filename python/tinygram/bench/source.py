@@ -46,7 +46,8 @@ class Source:
     `count`: how many are measured; `pacer` says when each is due, None: flat out.
     `has_settled`: whether all warm-up messages have arrived. `on_start`: called when the clock is
     about to start. Raises TimeoutError when the warm-up does not arrive within 10 s and the
-    strategy's hold.
+    strategy's hold. `flat_out_burst`: how many messages are handed over at one instant flat out; it
+    divides 64.
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class Source:
         has_settled: Callable[[], bool],
         on_start: Callable[[], None],
         hold_ns: int = 0,
+        flat_out_burst: int = BURST_MESSAGES,
     ) -> None:
         self.pool = pool
         self._messages = pool.messages()
@@ -74,7 +76,8 @@ class Source:
         self.holds_back = hold_ns > 0
         """Whether the strategy has deadlines of its own, which spinning would delay."""
         self.hand_overs_ns = array("Q")
-        """Flat out: when each burst of 64 was handed over."""
+        """Flat out: when every 64th message was handed over."""
+        self._flat_out_burst = flat_out_burst
 
     def next_burst(self, until_ns: int | None = None) -> Sequence[bytes] | None:
         """The next messages to send, as `Bursts.next_burst`."""
@@ -83,7 +86,7 @@ class Source:
                 return ()
             time.sleep(_SETTLE_STEP_S)
         if self.pacer is None or self.start_ns is None:
-            return self._next_burst_of_64()
+            return self._next_flat_out()
         first, last = self.pacer.wait(until_ns)
         return self.due_messages(first, last)
 
@@ -119,15 +122,16 @@ class Source:
             return None
         return self._slice(self._warm_up + first, self._warm_up + last)
 
-    def _next_burst_of_64(self) -> Sequence[bytes] | None:
+    def _next_flat_out(self) -> Sequence[bytes] | None:
         first = self._next
         if first == self.measured[1]:
             return None
         if self.start_ns is None:
             self._next = min(first + BURST_MESSAGES, self._warm_up)
         else:
-            self._next = min(first + BURST_MESSAGES, self.measured[1])
-            self.hand_overs_ns.append(time.monotonic_ns())
+            self._next = min(first + self._flat_out_burst, self.measured[1])
+            if (first - self._warm_up) % BURST_MESSAGES == 0:
+                self.hand_overs_ns.append(time.monotonic_ns())
         return self._slice(first, self._next)
 
     def _slice(self, first: int, last: int) -> Sequence[bytes]:

@@ -1,7 +1,8 @@
 """The processes of a run: started, waited for asleep, and always ended.
 
-Laws: a worker's output goes to memory, never to a pipe that could fill; the parent sleeps while
-both work; whatever happens, no worker outlives the `with` block (nor, by its own wish, the bench).
+Laws: a worker's output goes to memory, or to a channel that its parent reads, never to a pipe that
+could fill; the parent sleeps while both work; whatever happens, no worker outlives the `with` block
+(nor, by its own wish, the bench).
 """
 
 from __future__ import annotations
@@ -38,10 +39,14 @@ class Worker:
         command: Sequence[str],
         *,
         order: bytes = b"",
+        channel: int | None = None,
         environment: Mapping[str, str] | None = None,
         pass_fds: Sequence[int] = (),
     ) -> None:
-        """Start `command`; `order` is its standard input. Raises RunError."""
+        """Start `command`; `order` is its standard input. Raises RunError.
+
+        `channel`, a descriptor, is its standard input and output instead.
+        """
         self.role = role
         self._stdout = os.memfd_create(f"{role}-stdout")
         self._stderr = os.memfd_create(f"{role}-stderr")
@@ -51,8 +56,8 @@ class Worker:
             os.lseek(stdin, 0, os.SEEK_SET)
             self._process = _started(
                 command,
-                stdin=stdin,
-                stdout=self._stdout,
+                stdin=stdin if channel is None else channel,
+                stdout=self._stdout if channel is None else channel,
                 stderr=self._stderr,
                 env=environment,
                 pass_fds=pass_fds,
@@ -124,6 +129,11 @@ class Worker:
             if time.monotonic() > give_up_s:
                 raise RunError(f"the {self.role} did not print `listening PORT` in {seconds} s")
             time.sleep(_STEP_S)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it runs no more."""
+        return self._process.poll() is not None
 
     def wait_ended(self, seconds: float) -> bool:
         """Sleep until it has ended; False when `seconds` passed before."""

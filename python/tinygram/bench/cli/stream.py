@@ -36,7 +36,8 @@ def stream(
     ] = None,
     size: Annotated[str, typer.Option(help="Message size, or a range, uniform.")] = "1..500",
     arrival: Annotated[
-        str | None, typer.Option(help="constant, poisson or onoff; with --rate.", show_default="constant")
+        str | None,
+        typer.Option(help="constant, poisson or onoff; with --rate.", show_default="constant"),
     ] = None,
     burst: Annotated[
         int | None, typer.Option(help="Messages due at one instant; with --rate.", show_default="1")

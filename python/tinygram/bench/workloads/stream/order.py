@@ -1,8 +1,9 @@
-"""What passes between the bench and a sending process."""
+"""What passes between the bench and a sending process: an order a line, a report a line, JSON."""
 
 from __future__ import annotations
 
 from tinygram.bench.result import Value
+from tinygram.bench.source import BURST_MESSAGES
 
 
 class Pace(Value, frozen=True):
@@ -32,6 +33,7 @@ class Order(Value, frozen=True):
     has_private_network: bool
     parent_pid: int
     cpu: int | None
+    flat_out_burst: int = BURST_MESSAGES
 
 
 class Report(Value, frozen=True):

@@ -6,6 +6,9 @@ write a note per read to the file NOTES (pairs of little-endian u64: bytes so fa
 in ns after the read returned); print one line of JSON, an object of whole numbers (may be empty);
 exit 0 if every byte was the one that was sent (`tinygram._native.StreamCheck` tells), otherwise 1
 with the reason as the last line on stderr.
+
+With `--served` alone it takes these options from stdin, a line with a JSON list of words for each
+stream, and receives one after the other.
 """
 
 from __future__ import annotations
@@ -19,8 +22,18 @@ from tinygram import _native
 
 
 def main() -> int:
-    """Receive one stream; the exit status is 1 if it was not what was sent."""
-    options = _parser().parse_args()
+    """Receive what is asked for; the exit status is 1 if it was not what was sent."""
+    if sys.argv[1:] != ["--served"]:
+        return _receive(_parser().parse_args())
+    for line in sys.stdin:
+        status = _receive(_parser().parse_args(json.loads(line)))
+        if status:
+            return status
+    return 0
+
+
+def _receive(options: argparse.Namespace) -> int:
+    """One stream."""
     _native.die_with_parent(options.parent)
     _native.set_process_name("tg-receiver")
     if options.cpu is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Annotated
@@ -23,7 +23,7 @@ from tinygram.bench.workloads.stream.order import Order, Pace, Report
 from tinygram.bench.workloads.stream.warnings import warnings_of
 
 _LISTEN_LIMIT_S = 20.0
-_PACKAGE = "tinygram.bench.workloads.stream"
+PACKAGE = "tinygram.bench.workloads.stream"
 _Counter = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 
 
@@ -36,58 +36,57 @@ class StreamBench:
 
     def run_case(self, case: Case, round: int) -> Run:
         """Run a case once; a failure is in the run, not raised."""
-        try:
-            return self._measure(case, round)
-        except RunError as failure:
-            return Run(case.case_id, round, {}, {}, failure=str(failure))
-        except Exception as fault:  # noqa: BLE001 - it is kept in the run, and the other runs too
-            name = type(fault).__name__
-            return Run(case.case_id, round, {}, {}, failure=f"the run broke: {name}: {fault}")
+        return kept_failure(case, round, self._measure)
 
     def _measure(self, case: Case, round: int) -> Run:
         with ExitStack() as stack:
             notes_fd = os.memfd_create("notes")
             stack.callback(os.close, notes_fd)
             network = stack.enter_context(private_network())
-            timeout_s = _whole(case, "timeout_ns") / 1e9
+            timeout_s = whole(case, "timeout_ns") / 1e9
             with INTERRUPTS.held(), network.entered():
                 receiver = stack.enter_context(
                     Worker("receiver", self._receiver_command(case, notes_fd), pass_fds=[notes_fd])
                 )
             port = receiver.wait_listening(min(_LISTEN_LIMIT_S, timeout_s))
-            order = self._order(case, round, port, network)
+            order = self.order(case, round, port, network)
             with INTERRUPTS.held(), network.entered():
                 sender = stack.enter_context(
                     Worker(
                         "sender",
-                        [sys.executable, "-m", f"{_PACKAGE}.sender"],
+                        [sys.executable, "-m", f"{PACKAGE}.sender"],
                         order=msgspec.json.encode(order),
-                        environment=self._counting_environment(),
+                        environment=self.counting_environment(),
                         pass_fds=[self.counting_fd],
                     )
                 )
             wait_all([receiver, sender], timeout_s)
             report = msgspec.json.decode(sender.output, type=Report)
-            received = _received(receiver.output)
+            _, _, line = receiver.output.partition(b"\n")
+            received = received_counters(line)
             notes = contents(notes_fd)
             counters = received | report.counters
-            return _assemble(case, round, order, report, counters, notes)
+            return assembled(case, round, order, report, counters, notes)
 
     def _receiver_command(self, case: Case, notes_fd: int) -> list[str]:
-        command = [sys.executable, "-m", f"{_PACKAGE}.receiver"]
+        command = [sys.executable, "-m", f"{PACKAGE}.receiver"]
         substitute = case.parameters["receiver_command"]
         if substitute is not None:
             # It does not know that it is to die with us: `attached` sees to it.
             attached = [sys.executable, "-m", "tinygram.bench.attached", str(os.getpid())]
             command = attached + shlex.split(str(substitute))
-        messages = _whole(case, "warm_up_messages") + _whole(case, "messages")
+        return command + self.receiver_options(case, notes_fd)
+
+    def receiver_options(self, case: Case, notes_fd: int) -> list[str]:
+        """What the receiver of a run is told."""
+        messages = whole(case, "warm_up_messages") + whole(case, "messages")
         options = {
             "--messages": messages,
-            "--warm-up": _whole(case, "warm_up_messages"),
+            "--warm-up": whole(case, "warm_up_messages"),
             "--min-bytes": case.message_bytes.min,
             "--max-bytes": case.message_bytes.max,
             "--seed": self.seed,
-            "--receive-buffer": _whole(case, "receive_buffer_bytes"),
+            "--receive-buffer": whole(case, "receive_buffer_bytes"),
             "--congestion-control": str(case.parameters["congestion_control"]),
             "--notes": f"/dev/fd/{notes_fd}",
             "--parent": os.getpid(),
@@ -95,16 +94,17 @@ class StreamBench:
         cpu = placement(case.placement).receiver_cpu
         if cpu is not None:
             options["--cpu"] = cpu
-        return command + [str(word) for option in options.items() for word in option]
+        return [str(word) for option in options.items() for word in option]
 
-    def _order(self, case: Case, round: int, port: int, network: Network) -> Order:
+    def order(self, case: Case, round: int, port: int, network: Network) -> Order:
+        """What the sender of a run is told."""
         pace = None
         if case.rate_per_s is not None:
             pace = Pace(
                 rate_per_s=case.rate_per_s,
                 arrival=str(case.arrival),
                 burst=case.burst or 1,
-                duration_ns=_whole(case, "duration_ns"),
+                duration_ns=whole(case, "duration_ns"),
                 # The same arrivals for every case of a round, others in the next round.
                 seed=self.seed + round,
             )
@@ -116,19 +116,32 @@ class StreamBench:
             seed=self.seed,
             min_bytes=case.message_bytes.min,
             max_bytes=case.message_bytes.max,
-            messages=_whole(case, "messages"),
-            warm_up=_whole(case, "warm_up_messages"),
+            messages=whole(case, "messages"),
+            warm_up=whole(case, "warm_up_messages"),
             pace=pace,
             congestion_control=str(case.parameters["congestion_control"]),
             has_private_network=network.is_private,
             parent_pid=os.getpid(),
             cpu=placement(case.placement).sender_cpu,
+            flat_out_burst=int(case.parameters.get("flat_out_burst") or BURST_MESSAGES),
         )
 
-    def _counting_environment(self) -> dict[str, str]:
+    def counting_environment(self) -> dict[str, str]:
+        """The environment of a sender whose writes are counted."""
         library = f"/proc/self/fd/{self.counting_fd}"
         others = os.environ.get("LD_PRELOAD", "")
         return os.environ | {"LD_PRELOAD": f"{library} {others}".strip()}
+
+
+def kept_failure(case: Case, round: int, measure: Callable[[Case, int], Run]) -> Run:
+    """What `measure` makes, its failure put into the run."""
+    try:
+        return measure(case, round)
+    except RunError as failure:
+        return Run(case.case_id, round, {}, {}, failure=str(failure))
+    except Exception as fault:  # noqa: BLE001 - it is kept in the run, and the other runs too
+        name = type(fault).__name__
+        return Run(case.case_id, round, {}, {}, failure=f"the run broke: {name}: {fault}")
 
 
 @contextmanager
@@ -142,7 +155,7 @@ def stream_bench(seed: int) -> Iterator[StreamBench]:
         os.close(fd)
 
 
-def _assemble(
+def assembled(
     case: Case,
     round: int,
     order: Order,
@@ -204,9 +217,8 @@ def _matched(
     )
 
 
-def _received(output: bytes) -> dict[str, int]:
+def received_counters(line: bytes) -> dict[str, int]:
     """The receiver's counters: the line of JSON after `listening PORT`."""
-    _, _, line = output.partition(b"\n")
     try:
         return msgspec.json.decode(line, type=dict[str, _Counter])
     except ValueError as error:
@@ -216,7 +228,8 @@ def _received(output: bytes) -> dict[str, int]:
         ) from error
 
 
-def _whole(case: Case, name: str) -> int:
+def whole(case: Case, name: str) -> int:
+    """A parameter of the case that is a whole number."""
     value = case.parameters[name]
     assert isinstance(value, int), f"{name} of {case.case_id} is {value!r}"
     return value

@@ -1,7 +1,8 @@
 """The sending process, `tg-sender`: connects, warms up, sends in one way, and reports.
 
-It reads an `Order` as JSON from stdin and writes a `Report` as JSON to stdout (order.py). Start-up,
-the message pool, connecting and the warm-up all come before the clock starts.
+For each line of stdin, an `Order` as JSON, it writes one to stdout, a `Report` as JSON (order.py),
+until the last, or the first failure. Start-up, the message pool, connecting and the warm-up come
+before the clock starts.
 """
 
 from __future__ import annotations
@@ -25,19 +26,22 @@ _DELIVERY_LIMIT_S = 10.0
 
 
 def main() -> int:
-    """Send one stream; a failure is the last line on stderr and exit status 1."""
-    order = msgspec.json.decode(sys.stdin.buffer.read(), type=Order)
+    """Send a stream for each order; a failure is the last line on stderr and exit status 1."""
     os.environ.pop("LD_PRELOAD", None)
-    _native.die_with_parent(order.parent_pid)
-    _native.set_process_name("tg-sender")
-    if order.cpu is not None:
-        os.sched_setaffinity(0, {order.cpu})
-    try:
-        report = _send(order)
-    except (OSError, EOFError, MemoryError, ExceptionGroup) as failure:
-        print(_described(failure), file=sys.stderr)
-        return 1
-    sys.stdout.buffer.write(msgspec.json.encode(report))
+    for number, line in enumerate(sys.stdin.buffer):
+        begun_ns = time.monotonic_ns() if number else _started_ns()
+        order = msgspec.json.decode(line, type=Order)
+        _native.die_with_parent(order.parent_pid)
+        _native.set_process_name("tg-sender")
+        if order.cpu is not None:
+            os.sched_setaffinity(0, {order.cpu})
+        try:
+            report = _send(order, begun_ns)
+        except (OSError, EOFError, MemoryError, ExceptionGroup) as failure:
+            print(_described(failure), file=sys.stderr)
+            return 1
+        sys.stdout.buffer.write(msgspec.json.encode(report) + b"\n")
+        sys.stdout.buffer.flush()
     return 0
 
 
@@ -48,7 +52,7 @@ def _described(failure: Exception) -> str:
     return f"{type(failure).__name__}: {failure}"
 
 
-def _send(order: Order) -> Report:
+def _send(order: Order, begun_ns: int) -> Report:
     way = runtimes.Way(order.runtime, parse_strategy(order.strategy), order.pace is None)
     run = runtimes.runtime(order.runtime, order.implementation, way.strategy).load()
     sock, connect_ns = _connect(order)
@@ -57,11 +61,14 @@ def _send(order: Order) -> Report:
     _native.watch_writes(sock.fileno())
     pool = _native.MessagePool(order.seed, order.min_bytes, order.max_bytes)
     warm_up_bytes = pool.stream_bytes(order.warm_up)
+    counts_before = _native.write_counts()
     marks: list[Mark] = []
 
     def has_arrived() -> bool:
         counts = _native.write_counts()
-        is_written = counts is None or counts[1] >= warm_up_bytes
+        is_written = (
+            counts is None or counts_before is None or counts[1] - counts_before[1] >= warm_up_bytes
+        )
         return is_written and _is_delivered(probe)
 
     def on_start() -> None:
@@ -76,10 +83,11 @@ def _send(order: Order) -> Report:
         has_arrived,
         on_start,
         way.strategy.hold_ns or 0,
+        order.flat_out_burst,
     )
     gc.collect()
     gc.freeze()
-    startup_ns = time.monotonic_ns() - _started_ns()
+    startup_ns = time.monotonic_ns() - begun_ns
     run(sock, source, way)
     end = Mark.now(probe, way.child_pids, order.has_private_network)
     _wait_delivered(probe)
@@ -100,8 +108,10 @@ def _send(order: Order) -> Report:
     holds = way.holds()
     if holds.count:
         histograms["hold_ns"] = holds.to_base64()
+    local_port = probe.getsockname()[1]
+    probe.close()
     return Report(
-        local_port=probe.getsockname()[1],
+        local_port=local_port,
         start_ns=source.start_ns or 0,
         hand_overs_ns=list(source.hand_overs_ns),
         counters=counters,

@@ -1,0 +1,200 @@
+"""Runs of `stream` by processes that stay: many short runs would spend their time on starts.
+
+A pair of processes, in a network namespace of its own, serves one run after the other, each on a
+fresh connection to a fresh listener. What else a run is stays the same (run.py). A run that fails
+ends its pair; the next one starts another.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import socket
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+
+import msgspec
+
+from tinygram.bench.interrupts import INTERRUPTS
+from tinygram.bench.network import Network, private_network
+from tinygram.bench.result import Case, Run
+from tinygram.bench.workers import RunError, Worker, contents
+from tinygram.bench.workloads.stream import run as cold
+from tinygram.bench.workloads.stream.order import Report
+
+_GRACE_S = 1.0
+_READ_BYTES = 1 << 20
+
+
+class Servant:
+    """A worker that answers lines on a channel; ended at the `ExitStack`'s end."""
+
+    def __init__(
+        self,
+        stack: ExitStack,
+        role: str,
+        command: Sequence[str],
+        environment: dict[str, str] | None,
+        pass_fds: Sequence[int],
+    ) -> None:
+        """Start it. Raises RunError."""
+        ours, theirs = socket.socketpair()
+        stack.callback(ours.close)
+        with theirs:
+            self.worker = stack.enter_context(
+                Worker(
+                    role,
+                    command,
+                    channel=theirs.fileno(),
+                    environment=environment,
+                    pass_fds=pass_fds,
+                )
+            )
+        self._channel = ours
+        self._received = b""
+
+    def tell(self, line: bytes) -> None:
+        """Hand it a line. Raises RunError."""
+        try:
+            self._channel.sendall(line + b"\n")
+        except OSError as error:
+            self.worker.wait_ended(_GRACE_S)
+            failure = self.worker.failure or f"the {self.worker.role} takes nothing: {error}"
+            raise RunError(failure) from error
+
+    def take_line(self) -> bytes | None:
+        """The next line, if it has been said."""
+        line, newline, rest = self._received.partition(b"\n")
+        if not newline:
+            return None
+        self._received = rest
+        return line
+
+    def read(self) -> bool:
+        """Take what it has said; False when it says nothing more."""
+        try:
+            said = self._channel.recv(_READ_BYTES)
+        except ConnectionResetError:  # It ended with something unread.
+            return False
+        self._received += said
+        return bool(said)
+
+    def fileno(self) -> int:
+        """Readable when there is something to `read`."""
+        return self._channel.fileno()
+
+
+class Pair:
+    """A sending and a receiving process."""
+
+    def __init__(self, stack: ExitStack, bench: cold.StreamBench) -> None:
+        """Start both. Raises RunError."""
+        self.network: Network = stack.enter_context(private_network())
+        self.notes_fd = os.memfd_create("notes")
+        stack.callback(os.close, self.notes_fd)
+        package = cold.PACKAGE
+        with INTERRUPTS.held(), self.network.entered():
+            self.receiver = Servant(
+                *(stack, "receiver", [sys.executable, "-m", f"{package}.receiver", "--served"]),
+                *(None, [self.notes_fd]),
+            )
+            self.sender = Servant(
+                *(stack, "sender", [sys.executable, "-m", f"{package}.sender"]),
+                *(bench.counting_environment(), [bench.counting_fd]),
+            )
+
+    def wait_lines(self, servants: Sequence[Servant], give_up_s: float) -> list[bytes]:
+        """Sleep until each of `servants` has said a line. Raises RunError."""
+        lines: dict[Servant, bytes] = {}
+        while True:
+            for servant in servants:
+                if servant not in lines and (line := servant.take_line()) is not None:
+                    lines[servant] = line
+            if len(lines) == len(servants):
+                return [lines[servant] for servant in servants]
+            self._wait_readable(give_up_s)
+
+    def _wait_readable(self, give_up_s: float) -> None:
+        both = (self.receiver, self.sender)
+        poll = select.poll()
+        for servant in both:
+            poll.register(servant.fileno(), select.POLLIN)
+        ready = poll.poll(max(0.0, give_up_s - time.monotonic()) * 1000)
+        if not ready:
+            raise RunError("the receiver and the sender did not finish in time")
+        for servant in both:
+            if any(fd == servant.fileno() for fd, _ in ready) and not servant.read():
+                raise RunError(self._failure())
+
+    def _failure(self) -> str:
+        """Why one of them ended; the other may say why, too."""
+        workers = (self.receiver.worker, self.sender.worker)
+        for worker in workers:
+            worker.wait_ended(_GRACE_S)
+        failures = [worker.failure for worker in workers if worker.has_ended]
+        return "; ".join(failure for failure in failures if failure) or "a process ended early"
+
+
+class WarmBench:
+    """Runs cases as `StreamBench` does, by pairs that stay: one for each runtime."""
+
+    def __init__(self, bench: cold.StreamBench) -> None:
+        """`bench` says what a run is."""
+        self._bench = bench
+        self._pairs: dict[str, tuple[Pair, ExitStack]] = {}
+
+    def run_case(self, case: Case, round: int) -> Run:
+        """Run a case once; a failure is in the run, not raised."""
+        return cold.kept_failure(case, round, self._measure)
+
+    def close(self) -> None:
+        """End all processes: the next run starts new ones."""
+        for runtime in list(self._pairs):
+            self._end(runtime)
+
+    def _measure(self, case: Case, round: int) -> Run:
+        try:
+            return self._run(self._pair(case.runtime), case, round)
+        except BaseException:
+            self._end(case.runtime)
+            raise
+
+    def _run(self, pair: Pair, case: Case, round: int) -> Run:
+        bench = self._bench
+        give_up_s = time.monotonic() + cold.whole(case, "timeout_ns") / 1e9
+        pair.receiver.tell(msgspec.json.encode(bench.receiver_options(case, pair.notes_fd)))
+        (said,) = pair.wait_lines([pair.receiver], give_up_s)
+        port = re.fullmatch(rb"listening ([0-9]{1,5})", said)
+        if port is None:
+            raise RunError(f"the receiver printed {said[:100]!r}, not `listening PORT`")
+        order = bench.order(case, round, int(port[1]), pair.network)
+        pair.sender.tell(msgspec.json.encode(order))
+        received, reported = pair.wait_lines([pair.receiver, pair.sender], give_up_s)
+        report = msgspec.json.decode(reported, type=Report)
+        counters = cold.received_counters(received) | report.counters
+        return cold.assembled(case, round, order, report, counters, contents(pair.notes_fd))
+
+    def _pair(self, runtime: str) -> Pair:
+        if runtime not in self._pairs:
+            with ExitStack() as stack:
+                pair = Pair(stack, self._bench)
+                self._pairs[runtime] = (pair, stack.pop_all())
+        return self._pairs[runtime][0]
+
+    def _end(self, runtime: str) -> None:
+        if runtime in self._pairs:
+            self._pairs.pop(runtime)[1].close()
+
+
+@contextmanager
+def warm_bench(seed: int) -> Iterator[WarmBench]:
+    """A bench whose processes stay until the block's end, or until its `close`."""
+    with cold.stream_bench(seed) as bench:
+        warm = WarmBench(bench)
+        try:
+            yield warm
+        finally:
+            warm.close()

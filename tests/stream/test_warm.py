@@ -1,0 +1,122 @@
+"""Processes that stay give each run what fresh ones would: a connection, counts and faults."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from tests.stream.test_cases import planned
+
+from tinygram._native import Histogram
+from tinygram.bench.result import Case
+from tinygram.bench.workloads.stream.warm import WarmBench, warm_bench
+
+MESSAGES = 2_000
+
+
+@pytest.fixture
+def bench() -> Iterator[WarmBench]:
+    with warm_bench(1) as made:
+        yield made
+
+
+def case_of(way: str, **load: Any) -> Case:
+    runtime, implementation, strategy = way.split("/")
+    only = f"runtime={runtime},implementation={implementation},strategy={strategy}"
+    defaults = {"messages": MESSAGES, "timeout_ns": 10_000_000_000}
+    return planned(only, **defaults | load).cases[0]
+
+
+def workers() -> set[int]:
+    """The processes whose parent we are."""
+    found = set()
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if fields[1] == str(os.getpid()) and fields[0] != "Z":
+            found.add(int(stat.parent.name))
+    return found
+
+
+WAYS = ["loop/tinygram/adaptive", "loop/tinygram/nodelay", "loop/stdlib/nagle"]
+
+
+def test_one_pair_serves_one_run_after_the_other(bench: WarmBench) -> None:
+    before = workers()
+    bench.run_case(case_of(WAYS[0]), 0)
+    pair = workers() - before
+    assert len(pair) == 2
+    ports = set()
+    for round, way in enumerate(WAYS * 2):
+        run = bench.run_case(case_of(way), round)
+        assert run.failure is None
+        assert run.counters["messages"] == MESSAGES
+        # Only its own writes: those of earlier runs are not in it.
+        assert run.counters["written_bytes"] == run.counters["bytes"]
+        ports.add(run.counters["peer_port"])
+    assert len(ports) == len(WAYS) * 2
+    assert workers() - before == pair
+
+
+def test_each_runtime_has_a_pair_and_all_end_with_the_block() -> None:
+    before = workers()
+    with warm_bench(1) as bench:
+        for way in ("loop/tinygram/tick", "asyncio/tinygram/tick"):
+            assert bench.run_case(case_of(way), 0).failure is None
+        assert len(workers() - before) == 4
+    assert workers() == before
+
+
+def test_a_paced_run_has_the_latencies_of_its_round(bench: WarmBench) -> None:
+    case = case_of("asyncio/tinygram/adaptive", rates_per_s=[2_000.0], duration_ns=100_000_000)
+    for round in range(3):
+        run = bench.run_case(case, round)
+        assert run.failure is None
+        assert Histogram.from_base64(run.histograms["latency_ns"]).count == 200
+
+
+def test_flat_out_bursts_are_as_large_as_asked(bench: WarmBench) -> None:
+    case = case_of("loop/tinygram/tick")
+    for burst in (1, 16, 64):
+        parameters = case.parameters | {"flat_out_burst": burst}
+        asked = msgspec.structs.replace(case, parameters=parameters)
+        run = bench.run_case(asked, 0)
+        assert run.failure is None
+        assert run.counters["writes"] == ceil(MESSAGES / burst)
+
+
+def test_a_killed_process_fails_its_run_alone(bench: WarmBench) -> None:
+    before = workers()
+    case = case_of(WAYS[0])
+    assert bench.run_case(case, 0).failure is None
+    for pid in workers() - before:
+        os.kill(pid, signal.SIGKILL)
+    failure = bench.run_case(case, 1).failure
+    assert failure is not None
+    assert "was killed by SIGKILL" in failure
+    assert bench.run_case(case, 2).failure is None
+
+
+def test_a_run_that_takes_too_long_fails_and_ends_its_pair(bench: WarmBench) -> None:
+    before = workers()
+    case = case_of(WAYS[0], rates_per_s=[1_000.0], duration_ns=5_000_000_000)
+    late = msgspec.structs.replace(case, parameters=case.parameters | {"timeout_ns": 300_000_000})
+    failure = bench.run_case(late, 0).failure
+    assert failure is not None
+    assert "in time" in failure
+    assert workers() == before
+
+
+def test_what_a_sender_cannot_do_is_named(bench: WarmBench) -> None:
+    case = msgspec.structs.replace(case_of(WAYS[0]), strategy="cork")
+    failure = bench.run_case(case, 0).failure
+    assert failure is not None
+    assert failure.startswith("the sender failed with status 1")
