@@ -11,6 +11,7 @@ import asyncio
 import time
 from array import array
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Protocol
 
 from tinygram._native import MessagePool, Pacer
@@ -39,6 +40,17 @@ class AwaitableBursts(Protocol):
         """As `Bursts.next_burst`."""
 
 
+@lru_cache(maxsize=2)
+def message_pool(seed: int, min_bytes: int, max_bytes: int) -> MessagePool:
+    """The pool of those messages, made once for all runs of a process."""
+    return MessagePool(seed, min_bytes, max_bytes)
+
+
+@lru_cache(maxsize=2)
+def _messages_of(pool: MessagePool) -> list[bytes]:
+    return pool.messages()
+
+
 class Source:
     """The messages of one run.
 
@@ -62,7 +74,7 @@ class Source:
         flat_out_burst: int = BURST_MESSAGES,
     ) -> None:
         self.pool = pool
-        self._messages = pool.messages()
+        self._messages = _messages_of(pool)
         self.measured = (warm_up, warm_up + count)
         """The first measured message of the stream, and one past the last."""
         self._warm_up = warm_up

@@ -19,6 +19,7 @@ import os
 import sys
 
 from tinygram import _native
+from tinygram.bench.source import message_pool
 
 
 def main() -> int:
@@ -38,7 +39,7 @@ def _receive(options: argparse.Namespace) -> int:
     _native.set_process_name("tg-receiver")
     if options.cpu is not None:
         os.sched_setaffinity(0, {options.cpu})
-    pool = _native.MessagePool(options.seed, options.min_bytes, options.max_bytes)
+    pool = message_pool(options.seed, options.min_bytes, options.max_bytes)
     check = _native.StreamCheck(pool, options.messages)
     receiver = _native.Receiver(options.congestion_control)
     print(f"listening {receiver.port}", flush=True)

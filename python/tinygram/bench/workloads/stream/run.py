@@ -17,7 +17,7 @@ from tinygram.bench.interrupts import INTERRUPTS
 from tinygram.bench.network import Network, private_network
 from tinygram.bench.placement import placement
 from tinygram.bench.result import Case, Run
-from tinygram.bench.source import BURST_MESSAGES
+from tinygram.bench.source import BURST_MESSAGES, message_pool
 from tinygram.bench.workers import RunError, Worker, contents, wait_all
 from tinygram.bench.workloads.stream.order import Order, Pace, Report
 from tinygram.bench.workloads.stream.warnings import warnings_of
@@ -164,7 +164,7 @@ def assembled(
     notes: bytes,
 ) -> Run:
     """Check that every byte is accounted for, match messages to notes, and add up."""
-    pool = _native.MessagePool(order.seed, order.min_bytes, order.max_bytes)
+    pool = message_pool(order.seed, order.min_bytes, order.max_bytes)
     warm_up_bytes = pool.stream_bytes(order.warm_up)
     stream_bytes = pool.stream_bytes(order.warm_up + order.messages)
     try:

@@ -18,7 +18,7 @@ import msgspec
 from tinygram import _native
 from tinygram.bench import runtimes
 from tinygram.bench.probes.usage import Mark, segments_since
-from tinygram.bench.source import Source
+from tinygram.bench.source import Source, message_pool
 from tinygram.bench.strategies import parse_strategy
 from tinygram.bench.workloads.stream.order import Order, Pace, Report
 
@@ -59,7 +59,7 @@ def _send(order: Order, begun_ns: int) -> Report:
     # A second descriptor, because a runtime may close its own before we have looked.
     probe = sock.dup()
     _native.watch_writes(sock.fileno())
-    pool = _native.MessagePool(order.seed, order.min_bytes, order.max_bytes)
+    pool = message_pool(order.seed, order.min_bytes, order.max_bytes)
     warm_up_bytes = pool.stream_bytes(order.warm_up)
     counts_before = _native.write_counts()
     marks: list[Mark] = []
