@@ -86,6 +86,18 @@ bench-real: $(STAMPS)/real ## measure those programs on each loop, as it is and 
 	@scripts/check-tools real
 	@$(BIN)/python benches/real_programs.py
 
+# Which seeds and sizes: tuning, and confirm, which is measured once.
+SET ?= tuning
+CLAIM := PYTHONPATH=benches $(BIN)/python -m claim --set $(SET)
+
+.PHONY: claim
+claim: build ## test the claim of docs/claim.md, in 45 minutes; SET=confirm: on other seeds and sizes
+	@$(CLAIM) --page results/claim.md
+
+.PHONY: claim-quick
+claim-quick: build ## the same for a part of the cells, in 5 minutes
+	@$(CLAIM) --grid quick --page results/claim-quick.md
+
 .PHONY: wheel
 wheel: $(STAMPS)/maturin ## build a wheel for every Python from 3.11 on, into dist/
 	$(BIN)/maturin build --release --quiet --interpreter $(BIN)/python --out dist

@@ -1,0 +1,124 @@
+"""`python -m claim`: measure the claim, or write its page again from a result that is there."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+import time
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from claim import report
+from claim.code import code
+from claim.grid import GRIDS, RUNTIMES, SETS
+from claim.judge import LOOKS
+from claim.measure import Measuring
+from claim.progress import Progress
+from claim.result import SCHEMA_VERSION, ClaimResult, judge, load, save
+from tinygram.bench.interrupts import INTERRUPTS
+from tinygram.bench.network import private_network
+from tinygram.bench.placement import default_placement
+from tinygram.bench.probes.environment import environment
+from tinygram.bench.workloads.stream.run import stream_bench
+from tinygram.bench.workloads.stream.warm import warm_bench
+
+_MINUTES = {"full": 44.0, "quick": 4.7}
+
+
+def main() -> int:
+    """Exit status 0 when the claim holds, 1 when it does not, 130 after Ctrl-C."""
+    asked = _parser().parse_args()
+    if asked.report:
+        result = load(asked.report)
+        if asked.judge_again:
+            judged = judge(result.cells, result.runs, result.set.seed)
+            result = msgspec.structs.replace(result, judged=judged)
+    else:
+        with INTERRUPTS.handled():
+            result = _measured(asked)
+            with INTERRUPTS.held():
+                path = asked.out or _default_path(result)
+                save(result, path)
+        print(f"Saved: {path}")
+    print(report.opening(result))
+    if asked.page:
+        picture = asked.page.with_suffix(".svg")
+        asked.page.write_text(report.page(result, _why(asked.page), picture.name))
+        picture.write_text(report.heat_map(result))
+        print(f"Written: {asked.page} and {picture}")
+    if result.ending == "interrupted":
+        return 130
+    return 0 if report.holds(result) else 1
+
+
+def _measured(asked: argparse.Namespace) -> ClaimResult:
+    sizes = SETS[asked.set]
+    runtimes = asked.runtime or RUNTIMES
+    cells = [cell for cell in GRIDS[asked.grid](sizes) if cell.runtime in runtimes]
+    cells = [cell for cell in cells if asked.only in cell.name]
+    if not cells:
+        raise SystemExit(f"no cell has {asked.only!r} in its name")
+    begun_s = time.monotonic()
+    started = datetime.now(UTC)
+    give_up_s = begun_s + 60 * (asked.minutes or _MINUTES[asked.grid])
+    progress = Progress(give_up_s)
+    with ExitStack() as stack:
+        found_code = code()
+        with private_network() as network, network.entered():
+            found = environment("cubic")
+        warm = stack.enter_context(warm_bench(sizes.seed))
+        cold = stack.enter_context(stream_bench(sizes.seed)) if asked.grid == "full" else None
+        measuring = Measuring(
+            cells, default_placement(), sizes.seed, warm, cold, give_up_s, progress, asked.rounds
+        )
+        ending = measuring.measure()
+        progress.end()
+    runs = tuple(measuring.runs)
+    return ClaimResult(
+        schema_version=SCHEMA_VERSION,
+        grid=asked.grid,
+        set=sizes,
+        cells=tuple(cells),
+        code=found_code,
+        environment=found,
+        command=(shlex.join(sys.argv[1:]),),
+        started_utc=f"{started:%Y-%m-%d %H:%M:%S}",
+        seconds=round(time.monotonic() - begun_s, 1),
+        ending=ending,
+        judged=judge(cells, runs, sizes.seed),
+        runs=runs,
+    )
+
+
+def _default_path(result: ClaimResult) -> Path:
+    stamp = result.started_utc.translate(str.maketrans("", "", "-: "))
+    return Path("results") / f"{stamp}-claim-{result.grid}-{result.set.name}.json"
+
+
+def _why(page: Path) -> str:
+    """What was written by hand about the lost cells, beside the page: `claim-why.md`."""
+    by_hand = page.with_name(f"{page.stem}-why.md")
+    return by_hand.read_text() if by_hand.exists() else ""
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m claim", description=__doc__)
+    parser.add_argument("--set", choices=SETS, default="tuning", help="seeds and sizes")
+    parser.add_argument("--grid", choices=GRIDS, default="full", help="which cells")
+    parser.add_argument("--minutes", type=float, help="it ends then at the latest")
+    parser.add_argument("--rounds", type=int, default=LOOKS[-1], help="of a cell at most")
+    parser.add_argument("--runtime", action="append", choices=RUNTIMES, help="only these")
+    parser.add_argument("--only", default="", help="cells that have this text in their name")
+    parser.add_argument("--out", type=Path, help="the result file")
+    parser.add_argument("--page", type=Path, help="write this page, and its picture beside it")
+    parser.add_argument("--report", type=Path, help="measure nothing: read this result file")
+    parser.add_argument("--judge-again", action="store_true", help="judge its runs anew")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,137 @@
+"""The heat map: cells × strategies, coloured by regret; an SVG for light and dark pages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from xml.sax.saxutils import escape
+
+from claim.goals import SHOWN, figures_in
+from claim.grid import Cell
+from claim.regret import Regret
+from claim.result import ClaimResult
+from claim.samples import FigureName, figures_of
+from claim.tables import runtimes_of
+
+_SIDE = 13
+_LEFT = 150
+_GAP = 22
+_HEAD = 64
+_CLASSES: Sequence[tuple[float, str, str]] = (
+    (0.05, "#2c7bb6", "up to 5 %"),
+    (0.10, "#83bcd8", "10 %"),
+    (0.25, "#f4e9a6", "25 %"),
+    (1.0, "#fdae61", "2 ×"),
+    (9.0, "#e0603a", "10 ×"),
+    (float("inf"), "#8f1218", "more"),
+)
+"""Regret up to, colour, label: blue to red, which most colour-blind people tell apart."""
+_STYLE = (
+    "text{font:10px sans-serif;fill:#333}.h{font-weight:bold;font-size:12px}"
+    ".o{font-weight:bold}.n{fill:none;stroke:#999;stroke-width:.5}"
+    "@media(prefers-color-scheme:dark){text{fill:#ddd}}"
+)
+
+
+def colour_of(regret: float) -> str:
+    """The colour of a regret; gains have that of the smallest ones."""
+    return next(colour for most, colour, _ in _CLASSES if regret <= most)
+
+
+def heat_map(result: ClaimResult) -> str:
+    """The whole picture: for each figure a block of rows for each runtime, a row for a strategy."""
+    parts: list[str] = []
+    y, width = _legend(parts), _LEFT
+    for figure in figures_in(result):
+        parts.append(_text(0, y + 14, f"Regret of {SHOWN[figure]}", "h"))
+        loads = _loads_of(result, figure)
+        width = max(width, _LEFT + _SIDE * len(loads) + 40)
+        y = _columns(parts, loads, y + 20)
+        for runtime in runtimes_of(result):
+            y = _block(parts, result, figure, runtime, loads, y) + 6
+        y += _GAP
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {y}" width="{width}" '
+        f'height="{y}" role="img" aria-label="Regret of each strategy in each cell">'
+        f"<style>{_STYLE}</style>{''.join(parts)}</svg>\n"
+    )
+
+
+def _legend(parts: list[str]) -> int:
+    x = 0
+    parts.append(_text(0, 12, "Costs more than the best fixed strategy of the cell by:"))
+    for _, colour, label in _CLASSES:
+        parts.append(f'<rect x="{x}" y="18" width="{_SIDE}" height="{_SIDE}" fill="{colour}"/>')
+        parts.append(_text(x + _SIDE + 4, 28, label))
+        x += 80
+    parts.append(_text(x, 28, "frame: cannot keep up"))
+    return 44
+
+
+Load = tuple[str, int]
+"""What a column stands for: the load and the message size."""
+
+
+def _load_of(cell: Cell) -> Load:
+    return cell.load, cell.message_bytes
+
+
+def _loads_of(result: ClaimResult, figure: FigureName) -> list[Load]:
+    there = (cell for cell in result.cells if figure in figures_of(cell))
+    return list(dict.fromkeys(map(_load_of, there)))
+
+
+def _columns(parts: list[str], loads: Sequence[Load], y: int) -> int:
+    """The columns' names, upright; where the next row begins."""
+    longest = max(len(load) for load, _ in loads)
+    height = max(_HEAD, 6 * longest + 30)
+    for at, (load, size) in enumerate(loads):
+        x = _LEFT + at * _SIDE + _SIDE - 3
+        label = escape(f"{load}, {size} B")
+        parts.append(
+            f'<text transform="translate({x},{y + height - 4}) rotate(-90)">{label}</text>'
+        )
+    return y + height
+
+
+def _block(
+    parts: list[str],
+    result: ClaimResult,
+    figure: FigureName,
+    runtime: str,
+    loads: Sequence[Load],
+    y: int,
+) -> int:
+    numbers = {
+        _load_of(cell): number
+        for number, cell in enumerate(result.cells)
+        if cell.runtime == runtime and figure in figures_of(cell)
+    }
+    if not numbers:
+        return y
+    regrets = {
+        (each.cell, each.strategy): each for each in result.judged.regrets if each.figure == figure
+    }
+    strategies = result.cells[next(iter(numbers.values()))].strategies
+    parts.append(_text(0, y + 10, runtime, "o"))
+    for row, strategy in enumerate(strategies):
+        top = y + row * _SIDE
+        parts.append(_text(60, top + 10, strategy, "o" if strategy == strategies[-1] else ""))
+        for at, load in enumerate(loads):
+            found = regrets.get((numbers.get(load, -1), strategy))
+            parts.append(_square(_LEFT + at * _SIDE, top, strategy, load, found))
+    return y + len(strategies) * _SIDE
+
+
+def _square(x: int, y: int, strategy: str, load: Load, regret: Regret | None) -> str:
+    side = _SIDE - 1
+    place = f'x="{x}" y="{y}" width="{side}" height="{side}"'
+    if regret is None:
+        return f'<rect class="n" {place}/>'
+    frame = ' stroke="#000" stroke-width="1.5"' if regret.is_overloaded else ""
+    title = escape(f"{strategy}, {load[0]}, {load[1]} B: {100 * regret.regret:+.0f} %")
+    return f'<rect {place} fill="{colour_of(regret.regret)}"{frame}><title>{title}</title></rect>'
+
+
+def _text(x: int, y: int, text: str, kind: str = "") -> str:
+    style = f' class="{kind}"' if kind else ""
+    return f'<text x="{x}" y="{y}"{style}>{escape(text)}</text>'

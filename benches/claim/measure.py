@@ -1,0 +1,140 @@
+"""Runs the grid: rounds of all cells, a look, more rounds of what is undecided, while time lasts.
+
+Laws: strategies of a cell run one after the other, in an order drawn anew each round, over the same
+arrivals; processes live for one round, so that where their memory lies is chance, too; what was
+measured is kept when it is interrupted.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from claim.grid import FLAT_OUT_NS, MOST_FLAT_OUT_MESSAGES, PILOT_MESSAGES, Cell
+from claim.judge import LOOKS, verdicts_of
+from claim.plan import (
+    Turn,
+    cold_turns_of,
+    rounds_of_look,
+    run_seconds,
+    shuffled,
+    strategies_left,
+    turns_of,
+)
+from claim.progress import Progress
+from claim.result import Ending
+from claim.runs import Measured
+from claim.samples import Samples
+from tinygram.bench.result import Run
+from tinygram.bench.workloads.stream.run import StreamBench
+from tinygram.bench.workloads.stream.warm import WarmBench
+
+_BURST_MESSAGES = 64
+
+
+@dataclass
+class Measuring:
+    """The measurement as it goes on; `runs` is what there is so far."""
+
+    cells: Sequence[Cell]
+    placement: str
+    seed: int
+    warm: WarmBench
+    cold: StreamBench | None
+    give_up_s: float
+    progress: Progress
+    most_rounds: int = LOOKS[-1]
+    runs: list[Measured] = field(default_factory=list)
+    _flat_out_messages: dict[tuple[int, str], int] = field(default_factory=dict)
+    _taken_s: dict[int, list[float]] = field(default_factory=dict)
+
+    def measure(self) -> Ending:
+        """Run until all is decided or has had all its rounds, the time is over, or Ctrl-C."""
+        try:
+            strategies = {at: list(cell.strategies) for at, cell in enumerate(self.cells)}
+            self._pilot(strategies)
+            for look, rounds in enumerate(LOOKS):
+                if look:
+                    strategies = self._left(rounds - LOOKS[look - 1])
+                if not strategies:
+                    break
+                for round in rounds_of_look(look):
+                    if round > self.most_rounds:
+                        return "all rounds"
+                    if not self._round(round, strategies, is_first_look=look == 0):
+                        return "out of time"
+        except KeyboardInterrupt:
+            return "interrupted"
+        return "all rounds"
+
+    def _pilot(self, strategies: Mapping[int, Sequence[str]]) -> None:
+        """Flat out: find how many messages last about as long as a run is to last."""
+        for number, cell in enumerate(self.cells):
+            if cell.rate_per_s is not None:
+                continue
+            for strategy in strategies[number]:
+                run = self._run(Turn(number, strategy, "warm"), 0, PILOT_MESSAGES)
+                run_time_ns = run.counters.get("run_time_ns") or FLAT_OUT_NS
+                messages = PILOT_MESSAGES * FLAT_OUT_NS // run_time_ns
+                whole = messages // _BURST_MESSAGES * _BURST_MESSAGES
+                self._flat_out_messages[number, strategy] = min(
+                    max(whole, PILOT_MESSAGES // 4), MOST_FLAT_OUT_MESSAGES
+                )
+
+    def _left(self, rounds: int) -> dict[int, list[str]]:
+        """What is undecided, as much as there is time for; by lot where it is not all."""
+        samples = Samples.of(self.runs)
+        verdicts = verdicts_of(self.cells, samples)
+        left = strategies_left(self.cells, samples, verdicts)
+        numbers = sorted(left)
+        random.Random(f"{self.seed}/{rounds}").shuffle(numbers)
+        seconds_left = self.give_up_s - time.monotonic()
+        chosen = {}
+        for number in numbers:
+            turns = turns_of(number, self.cells[number], left[number])
+            seconds = rounds * len(turns) * self._seconds_of(number)
+            if seconds <= seconds_left:
+                seconds_left -= seconds
+                chosen[number] = left[number]
+        return chosen
+
+    def _round(
+        self, round: int, strategies: Mapping[int, Sequence[str]], *, is_first_look: bool
+    ) -> bool:
+        """One pass over the cells; False when the time was over before its end."""
+        turns = [turns_of(at, self.cells[at], names) for at, names in strategies.items()]
+        if is_first_look and self.cold is not None:
+            turns = [of + cold_turns_of(of[0].cell, self.cells[of[0].cell]) for of in turns]
+        self.warm.close()
+        self._warm_up(strategies)
+        count = sum(map(len, turns))
+        for done, turn in enumerate(shuffled(turns, f"{self.seed}/{round}")):
+            if time.monotonic() > self.give_up_s:
+                return False
+            self.progress.show(round, done, count, self.cells[turn.cell].name)
+            begun_s = time.monotonic()
+            messages = self._flat_out_messages.get((turn.cell, turn.strategy), PILOT_MESSAGES)
+            run = self._run(turn, round, messages)
+            self.runs.append(Measured.of(run, turn.cell, turn.strategy, turn.variant))
+            if run.failure is not None:
+                self.progress.tell(f"failed: {run.case_id}: {run.failure}")
+            if turn.variant != "cold":
+                self._taken_s.setdefault(turn.cell, []).append(time.monotonic() - begun_s)
+        return True
+
+    def _warm_up(self, strategies: Mapping[int, Sequence[str]]) -> None:
+        """A run of each runtime that counts for nothing: the first one of a process starts it."""
+        one_of = {self.cells[number].runtime: number for number in strategies}
+        for number in one_of.values():
+            self._run(Turn(number, strategies[number][0], "warm"), 0, PILOT_MESSAGES)
+
+    def _run(self, turn: Turn, round: int, messages: int) -> Run:
+        case = self.cells[turn.cell].case(turn.strategy, self.placement, messages)
+        bench = self.cold if turn.variant == "cold" and self.cold else self.warm
+        return bench.run_case(case, round)
+
+    def _seconds_of(self, number: int) -> float:
+        taken = self._taken_s.get(number)
+        return sum(taken) / len(taken) if taken else run_seconds(self.cells[number])
