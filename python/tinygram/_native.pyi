@@ -446,7 +446,10 @@ def count_writes_library() -> bytes:
     """The shared library that counts a process's writes when it is preloaded."""
 
 def watch_writes(fd: int) -> bool:
-    """Count the writes to `fd` from now on; False where the library is not preloaded."""
+    """Count the writes to the socket `fd` from now on; False where the library is not preloaded.
+
+    All descriptors that this process has of the socket now are watched. OSError.
+    """
 
 def write_counts() -> tuple[int, int, int] | None:
     """(writes, bytes, calls that found the buffer full) so far; None where not preloaded."""

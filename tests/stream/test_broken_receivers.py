@@ -22,7 +22,8 @@ NODELAY_EVERYWHERE = (
 )
 SENDER_LOST_IT = (
     "the sender failed with status 1: "
-    "(ConnectionResetError|BrokenPipeError|OSError: .*Transport endpoint is not connected"
+    "(ConnectionResetError|ConnectionFailedError|BrokenPipeError"
+    "|OSError: .*Transport endpoint is not connected"
     # As uvloop says it.
     "|RuntimeError: .* the handler is closed)"
 )

@@ -15,7 +15,9 @@ from tinygram.bench.cli import stream as stream_module
 
 RATE = ("--rate", "10")
 UNITS = "(ns, us, ms, s, min, h)"
-STRATEGIES = "nagle, nodelay, cork, more, tick, adaptive, coalesce:DURATION, timer:DURATION"
+STRATEGIES = (
+    "nagle, nodelay, cork, more, tick, combine, adaptive, coalesce:DURATION, timer:DURATION"
+)
 RUNTIMES = "asyncio, loop, native, processes, threads, uvloop"
 
 WRONG: list[tuple[tuple[str, ...], tuple[str, ...]]] = [

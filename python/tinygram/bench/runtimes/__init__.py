@@ -34,6 +34,8 @@ class Way:
     """The same by the library's own count, which nobody can reset."""
     child_pids: list[int] = field(default_factory=list)
     """Processes that send in our place."""
+    watch_writes: Callable[[], object] = lambda: None
+    """To be called by who has made another descriptor of the socket to write to."""
     _warm_up_holds: Histogram = field(default_factory=Histogram)
 
     def on_start(self) -> None:
@@ -92,12 +94,14 @@ _BLOCKING = (*_PUBLISHED, "cork", "more")
 _QUEUED = (*_PUBLISHED, "cork", "timer:10us")
 _BY_HAND = "stdlib.asyncio_streams"
 _LIBRARY = ("tick", "coalesce:10us", "adaptive")
+_SHARED = ("nodelay", "combine", "coalesce:10us", "adaptive")
 _UVLOOP = ("uvloop",)
 
 RUNTIMES = (
     Runtime("loop", "stdlib", "stdlib.loop", _BLOCKING, _PUBLISHED),
     Runtime("loop", "tinygram", "library.loop", _LIBRARY, _LIBRARY),
     Runtime("threads", "stdlib", "stdlib.threads", _BLOCKING, _PUBLISHED),
+    Runtime("threads", "tinygram", "library.threads", _SHARED, _SHARED[1:]),
     Runtime("asyncio", "stdlib", _BY_HAND, _QUEUED, _PUBLISHED),
     Runtime("asyncio", "stdlib", "stdlib.asyncio_tick", ("tick",), ("tick",)),
     Runtime("asyncio", "tinygram", "library.event_loops", _LIBRARY, _LIBRARY),

@@ -5,7 +5,13 @@ from __future__ import annotations
 import tinygram
 from tinygram.bench.strategies import Strategy
 
-_PLAIN = {"tick": tinygram.tick, "adaptive": tinygram.adaptive}
+_PLAIN = {
+    "nagle": tinygram.nagle,
+    "nodelay": tinygram.nodelay,
+    "tick": tinygram.tick,
+    "combine": tinygram.combine,
+    "adaptive": tinygram.adaptive,
+}
 
 
 def library_strategy(strategy: Strategy) -> tinygram.Strategy:

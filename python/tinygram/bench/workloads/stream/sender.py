@@ -49,12 +49,18 @@ def _described(failure: Exception) -> str:
 
 
 def _send(order: Order) -> Report:
-    way = runtimes.Way(order.runtime, parse_strategy(order.strategy), order.pace is None)
-    run = runtimes.runtime(order.runtime, order.implementation, way.strategy).load()
+    strategy = parse_strategy(order.strategy)
+    run = runtimes.runtime(order.runtime, order.implementation, strategy).load()
     sock, connect_ns = _connect(order)
     # A second descriptor, because a runtime may close its own before we have looked.
     probe = sock.dup()
-    _native.watch_writes(sock.fileno())
+    way = runtimes.Way(
+        order.runtime,
+        strategy,
+        order.pace is None,
+        watch_writes=lambda: _native.watch_writes(probe.fileno()),
+    )
+    way.watch_writes()
     pool = _native.MessagePool(order.seed, order.min_bytes, order.max_bytes)
     warm_up_bytes = pool.stream_bytes(order.warm_up)
     marks: list[Mark] = []
