@@ -10,10 +10,13 @@ from __future__ import annotations
 import asyncio
 import time
 from array import array
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 from tinygram._native import MessagePool, Pacer
+
+if TYPE_CHECKING:
+    from tinygram.bench.producers import Share
 
 BURST_MESSAGES = 64
 """The most messages that are handed over at one instant flat out, or taken from a queue at once."""
@@ -58,6 +61,7 @@ class Source:
         has_settled: Callable[[], bool],
         on_start: Callable[[], None],
         hold_ns: int = 0,
+        shares: Sequence[Share] = (),
     ) -> None:
         self.pool = pool
         self._messages = pool.messages()
@@ -71,6 +75,8 @@ class Source:
         self._settle_by_ns: int | None = None
         self.start_ns: int | None = None
         self.pacer = pacer
+        self.shares = shares
+        """Whose the measured messages are, where several producers send them."""
         self.holds_back = hold_ns > 0
         """Whether the strategy has deadlines of its own, which spinning would delay."""
         self.hand_overs_ns = array("Q")
@@ -94,6 +100,15 @@ class Source:
             time.sleep(_SETTLE_STEP_S)
         return self.pacer
 
+    def warm_up(self) -> Iterator[bytes]:
+        """The messages that go ahead, for a sender that sends them by itself."""
+        return (self._messages[index % len(self._messages)] for index in range(self._warm_up))
+
+    def pacers(self) -> list[Pacer]:
+        """All who say when messages are due; none flat out."""
+        pacers = (self.pacer, *(share.pacer for share in self.shares))
+        return [pacer for pacer in pacers if pacer is not None]
+
     def start_when_settled(self) -> bool:
         """Start the clock once the whole warm-up has arrived; False while it has not."""
         if self.start_ns is not None or self._next < self._warm_up:
@@ -109,8 +124,8 @@ class Source:
             return False
         self._on_start()
         self.start_ns = time.monotonic_ns()
-        if self.pacer is not None:
-            self.pacer.start(self.start_ns)
+        for pacer in self.pacers():
+            pacer.start(self.start_ns)
         return True
 
     def due_messages(self, first: int, last: int) -> Sequence[bytes] | None:

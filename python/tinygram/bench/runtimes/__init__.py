@@ -60,8 +60,10 @@ class Runtime:
     """A runtime in one implementation, as one module sends in it.
 
     `defaults`: the strategies that run unless others are asked for. `runs_when`: whether the whole
-    entry waits until its runtime, its implementation or either is asked for by name. `requires`:
-    packages that it cannot do without.
+    entry waits until its runtime, its implementation or either is asked for by name, or there are
+    several producers. `requires`:
+    packages that it cannot do without. `has_producers`: whether several threads can hand messages
+    over.
     """
 
     name: str
@@ -69,8 +71,9 @@ class Runtime:
     module: str
     strategies: tuple[str, ...]
     defaults: tuple[str, ...]
-    runs_when: Literal["always", "runtime", "implementation", "either"] = "always"
+    runs_when: Literal["always", "runtime", "implementation", "either", "several"] = "always"
     requires: tuple[str, ...] = ()
+    has_producers: bool = False
 
     def load(self) -> Send:
         """Import what sends: `run(sock, source, way)` returns when every byte was handed over."""
@@ -100,8 +103,13 @@ _UVLOOP = ("uvloop",)
 RUNTIMES = (
     Runtime("loop", "stdlib", "stdlib.loop", _BLOCKING, _PUBLISHED),
     Runtime("loop", "tinygram", "library.loop", _LIBRARY, _LIBRARY),
-    Runtime("threads", "stdlib", "stdlib.threads", _BLOCKING, _PUBLISHED),
-    Runtime("threads", "tinygram", "library.threads", _SHARED, _SHARED[1:]),
+    Runtime("threads", "stdlib", "stdlib.threads", _BLOCKING, _PUBLISHED, has_producers=True),
+    Runtime(
+        *("threads", "stdlib-lock", "stdlib.threads_lock", ("nodelay", "nagle"), ("nodelay",)),
+        runs_when="several",
+        has_producers=True,
+    ),
+    Runtime(*("threads", "tinygram", "library.threads", _SHARED, _SHARED[1:]), has_producers=True),
     Runtime("asyncio", "stdlib", _BY_HAND, _QUEUED, _PUBLISHED),
     Runtime("asyncio", "stdlib", "stdlib.asyncio_tick", ("tick",), ("tick",)),
     Runtime("asyncio", "tinygram", "library.event_loops", _LIBRARY, _LIBRARY),
