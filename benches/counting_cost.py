@@ -47,7 +47,9 @@ def main() -> int:
         write_ns = min(
             figure_of([_write_ns(measured(stream.run_case(case, 0))) for _ in range(7)]).median
             for case in (
-                flat_out_case(f"runtime={runtime},strategy=nodelay", _MESSAGES)
+                flat_out_case(
+                    f"runtime={runtime},implementation=stdlib,strategy=nodelay", _MESSAGES
+                )
                 for runtime in ("native", "loop")
             )
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import TypeVar
 
 from tinygram.bench.result import Case, Figure, MessageBytes, Run
 from tinygram.bench.statistics.intervals import figure_of
@@ -12,6 +13,7 @@ from tinygram.bench.workloads.stream.cases import StreamOptions, plan_stream
 from tinygram.bench.workloads.stream.run import StreamBench, stream_bench
 
 SEED = 1
+T = TypeVar("T")
 
 
 def flat_out_case(
@@ -78,14 +80,14 @@ def paired_ratio(first: Callable[[], float], second: Callable[[], float], pairs:
     return figure_of(ratios[1:])
 
 
-def side_by_side(sides: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, list[float]]:
+def side_by_side(sides: Mapping[str, Callable[[], T]], rounds: int) -> dict[str, list[T]]:
     """Every side once per round, in random order; the values of all rounds, by side.
 
     One more round warms up.
     """
     order = list(sides)
     shuffled = random.Random(SEED)
-    values: dict[str, list[float]] = {name: [] for name in order}
+    values: dict[str, list[T]] = {name: [] for name in order}
     for round in range(rounds + 1):
         shuffled.shuffle(order)
         for name in order:

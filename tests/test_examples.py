@@ -26,6 +26,9 @@ PRINTED = {
         f"adaptive: 100 messages in {ANY}\n"
         "coalesce:1e+06us: 100 messages in 2 writes (2 full)\n"
     ),
+    "threads": (
+        "16000 messages of 8 threads arrived, each thread's in order\nnot delivered: 18 bytes\n"
+    ),
     "streams": "you said HELLO\nyou said GOODBYE\n",
 }
 

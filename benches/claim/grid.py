@@ -89,6 +89,7 @@ class Cell(Value, frozen=True):
             "receiver_command": None,
             "congestion_control": "cubic",
             "timeout_ns": _TIMEOUT_NS,
+            "busy_thread": False,
         }
         if self.rate_per_s is None:
             parameters["flat_out_burst"] = self.burst

@@ -273,8 +273,12 @@ class Histogram:
 class MessagePool:
     """The seeded messages of every stream, repeated without end (crates/core, pool.rs)."""
 
-    def __new__(cls, seed: int, min_bytes: int, max_bytes: int) -> MessagePool:
-        """ValueError unless 1 ≤ min_bytes ≤ max_bytes ≤ 1 GiB."""
+    def __new__(cls, seed: int, min_bytes: int, max_bytes: int, producers: int = 1) -> MessagePool:
+        """With several producers message i is that of i modulo them, and its first byte says so.
+
+        ValueError unless 1 ≤ min_bytes ≤ max_bytes ≤ 1 GiB and 1 ≤ producers ≤ 256, and there is a
+        message for each.
+        """
 
     def messages(self) -> list[bytes]:
         """The pool's messages, in the stream's order."""
@@ -282,6 +286,8 @@ class MessagePool:
     def stream_bytes(self, count: int) -> int:
         """The bytes of the stream's first `count` messages."""
 
+    @property
+    def producers(self) -> int: ...
     @property
     def message_count(self) -> int: ...
 
@@ -296,8 +302,15 @@ class StreamCheck:
     def finish(self) -> None:
         """The stream has ended; ValueError unless every byte arrived."""
 
-def match_flat_out(notes: bytes, pool: MessagePool, hand_overs: list[tuple[int, int]]) -> Histogram:
+def match_flat_out(
+    notes: bytes,
+    pool: MessagePool,
+    hand_overs: list[tuple[int, int]],
+    turns: bytes | None = None,
+) -> Histogram:
     """Match sampled messages, (index in the stream, hand-over ns), to a receiver's notes.
+
+    `turns`: whose each message was, as they came, where the pool has several producers.
 
     Returns the histogram of hand-over to receipt. ValueError: notes that are cut off or go
     backwards, a message that no note reaches, or one received before it was handed over.
@@ -313,8 +326,11 @@ def match_paced(
     burst: int,
     duration_ns: int,
     seed: int,
+    turns: bytes | None = None,
 ) -> Histogram:
     """Match every message of a schedule to a receiver's notes, from its intended send time.
+
+    `turns` as for `match_flat_out`: what it does not tell of is not in the histogram.
 
     Returns the histogram of intended time to receipt. ValueError as for `match_flat_out`, and
     for a schedule that cannot be made.
@@ -359,8 +375,12 @@ class Pacer:
         burst: int,
         duration_ns: int,
         seed: int,
+        share: tuple[int, int] | None = None,
     ) -> Pacer:
-        """Make the schedule; ValueError when it cannot be made."""
+        """Make the schedule, or of it only messages first, first + step, … (`share`).
+
+        One that has a share does not spin: others need the core. ValueError when it cannot be made.
+        """
 
     def start(self, start_ns: int) -> None:
         """Let the schedule start at this time."""
@@ -425,6 +445,9 @@ class Receiver:
         RuntimeError at a second call.
         """
 
+    def turns(self) -> bytes:
+        """Whose each message was, as they came; empty for a stream of one producer."""
+
     def notes(self) -> bytes:
         """A note for each read: pairs of little-endian u64 (bytes so far, ns)."""
 
@@ -460,7 +483,10 @@ def count_writes_library() -> bytes:
     """The shared library that counts a process's writes when it is preloaded."""
 
 def watch_writes(fd: int) -> bool:
-    """Count the writes to `fd` from now on; False where the library is not preloaded."""
+    """Count the writes to the socket `fd` from now on; False where the library is not preloaded.
+
+    All descriptors that this process has of the socket now are watched. OSError.
+    """
 
 def write_counts() -> tuple[int, int, int] | None:
     """(writes, bytes, calls that found the buffer full) so far; None where not preloaded."""

@@ -14,8 +14,9 @@ from tinygram.bench.rounds import ordered
 from tinygram.bench.statistics.loads import way_of
 from tinygram.bench.workloads.stream.cases import StreamOptions, plan_stream
 
+RUNTIMES = ("loop", "threads", "asyncio", "uvloop")
 PUBLISHED = ("nagle", "nodelay", "coalesce:10us")
-LIBRARY = ("tick", "coalesce:10us", "adaptive")
+LIBRARY = ("coalesce:10us", "adaptive")
 LIMITS = ["native/nodelay", "native/tick"]
 
 
@@ -50,15 +51,17 @@ def published(runtime: str) -> list[str]:
 
 
 def library(runtime: str) -> list[str]:
-    return [f"{runtime}/tinygram/{strategy}" for strategy in LIBRARY]
+    own = "combine" if runtime == "threads" else "tick"
+    return [f"{runtime}/tinygram/{strategy}" for strategy in (own, *LIBRARY)]
 
 
 LOOP = published("loop") + library("loop")
+THREADS = published("threads") + library("threads")
 ASYNCIO = [*published("asyncio"), "asyncio/tick", *library("asyncio")]
 
 
 def test_by_default_the_nine_published_ways_the_library_and_the_two_limits() -> None:
-    assert ways(planned()) == LOOP + published("threads") + ASYNCIO + LIMITS
+    assert ways(planned()) == LOOP + THREADS + ASYNCIO + LIMITS
     by_default = [
         (runtime.name, runtime.implementation, strategy.text)
         for runtime, strategy in runtimes.default_ways()
@@ -90,11 +93,14 @@ def test_all_is_every_way_that_makes_sense() -> None:
         (["runtime=loop,runtime=native"], LOOP + LIMITS),
         (
             ["implementation=tinygram"],
-            library("loop") + library("asyncio") + library("uvloop") + LIMITS,
+            [way for runtime in RUNTIMES for way in library(runtime)] + LIMITS,
         ),
         (["implementation=tinygram,runtime=loop"], library("loop")),
         (["implementation=tinygram,runtime=uvloop"], library("uvloop")),
-        (["strategy=adaptive"], ["loop/tinygram/adaptive", "asyncio/tinygram/adaptive"]),
+        (
+            ["strategy=adaptive"],
+            [f"{runtime}/tinygram/adaptive" for runtime in ("loop", "threads", "asyncio")],
+        ),
         # Who is not named is everybody that has it.
         (["runtime=loop,strategy=tick"], ["loop/tinygram/tick"]),
         (
@@ -129,16 +135,16 @@ def test_only_filters(only: list[str], expected: list[str]) -> None:
 
 @pytest.mark.parametrize("hold", ["1ns", "10us", "1500us", "250ms", "1s"])
 def test_a_hold_may_be_of_any_duration(hold: str) -> None:
-    plan = planned(f"strategy=coalesce:{hold},runtime=threads")
-    assert ways(plan) == [f"threads/coalesce:{hold}"]
+    plan = planned(f"strategy=coalesce:{hold},runtime=processes")
+    assert ways(plan) == [f"processes/coalesce:{hold}"]
     assert f"/coalesce:{hold}/" in plan.cases[0].case_id
 
 
 @pytest.mark.parametrize("same", ["10000ns", "0.01ms", "10us"])
 def test_one_hold_has_one_name_however_it_is_written(same: str) -> None:
-    assert ways(planned("runtime=threads", f"strategy=coalesce:{same},strategy=coalesce:10us")) == [
-        "threads/coalesce:10us"
-    ]
+    assert ways(
+        planned("runtime=processes", f"strategy=coalesce:{same},strategy=coalesce:10us")
+    ) == ["processes/coalesce:10us"]
 
 
 def test_every_way_runs_at_every_rate_under_a_name_of_its_own() -> None:

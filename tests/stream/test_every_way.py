@@ -23,7 +23,7 @@ WAYS = [
     f"{runtime.name}/{runtime.implementation}/{strategy.text}"
     for runtime, strategy in runtimes.all_ways()
 ]
-GATHERING = ("coalesce", "timer", "tick", "adaptive")
+GATHERING = ("combine", "coalesce", "timer", "tick", "adaptive")
 
 
 @pytest.fixture(scope="module")

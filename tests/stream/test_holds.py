@@ -60,7 +60,7 @@ def values_ns(histogram: Histogram) -> list[int]:
 
 def test_every_way_that_holds_was_measured(held: Done) -> None:
     assert held.code == 0
-    assert len(held.runs) == len(WAYS) == 10
+    assert len(held.runs) == len(WAYS) == 11
 
 
 @pytest.mark.parametrize(("runtime", "strategy"), WAYS)

@@ -19,7 +19,7 @@ from tinygram.bench.cli import stream as stream_module
 from tinygram.bench.cli.exit_codes import ExitCode
 from tinygram.bench.result import Case, Result, Run
 
-WAY = ("--only", "runtime=loop,strategy=nodelay")
+WAY = ("--only", "runtime=loop,implementation=stdlib,strategy=nodelay")
 RUN_OF_1_S = ("--rate", 1_000, "--duration", "1s")
 LONG_RUN = ("--rate", 1_000, "--duration", "60s")
 KILL_LIMIT_S = 5.0

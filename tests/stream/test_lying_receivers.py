@@ -17,7 +17,7 @@ LIARS = ("faulty_receiver", "relay")
 
 def stream(command: Command, receiver: str, *options: object) -> Done:
     return command.run(
-        *("--only", "strategy=nodelay", "--only", "runtime=loop"),
+        *("--only", "strategy=nodelay", "--only", "runtime=loop,implementation=stdlib"),
         *("--receiver-command", receiver),
         *options,
     )

@@ -83,7 +83,9 @@ def namespaces_of(pids: list[int] | dict[int, str]) -> set[int]:
 
 
 def test_a_run_has_a_network_of_its_own_that_goes_with_it(command: Command) -> None:
-    process = command.start("--only", "runtime=loop,strategy=nodelay", "--rounds", 1, *RUN)
+    process = command.start(
+        "--only", "runtime=loop,implementation=stdlib,strategy=nodelay", "--rounds", 1, *RUN
+    )
     sender = command.wait_process("tg-sender")
     receiver = command.wait_process("tg-receiver")
     both = namespaces_of([sender]) | namespaces_of([receiver])

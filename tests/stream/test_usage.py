@@ -15,13 +15,15 @@ from tinygram.bench.cli import stream as stream_module
 
 RATE = ("--rate", "10")
 UNITS = "(ns, us, ms, s, min, h)"
-STRATEGIES = "nagle, nodelay, cork, more, tick, adaptive, coalesce:DURATION, timer:DURATION"
+STRATEGIES = (
+    "nagle, nodelay, cork, more, tick, combine, adaptive, coalesce:DURATION, timer:DURATION"
+)
 RUNTIMES = "asyncio, loop, native, processes, threads, uvloop"
 
 WRONG: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
     (("--only", "strategy=nagel"), ("'nagel'", STRATEGIES)),
     (("--only", "runtime=twisted"), ("'twisted'", RUNTIMES)),
-    (("--only", "implementation=rust"), ("'rust'", "aiofastnet, stdlib, tinygram")),
+    (("--only", "implementation=rust"), ("'rust'", "aiofastnet, stdlib, stdlib-lock, tinygram")),
     (("--only", "colour=blue"), ("'colour=blue'", "runtime, implementation, strategy")),
     (("--only", "runtime"), ("'runtime'", "KEY=VALUE", "--only runtime=asyncio,strategy=nagle")),
     (("--only", ""), ("''", "KEY=VALUE")),
@@ -130,7 +132,7 @@ def without_uvloop(command: Command, *arguments: object) -> Done:
 def test_without_uvloop_its_row_says_so_and_the_others_run(command: Command) -> None:
     done = without_uvloop(
         command,
-        *("--only", "runtime=uvloop,runtime=loop", "--only", "strategy=nodelay"),
+        *("--only", "runtime=uvloop,runtime=loop,implementation=stdlib,strategy=nodelay"),
         *("--rounds", 1, "--messages", 1_000),
     )
     assert done.code == 0
@@ -145,7 +147,14 @@ def test_without_uvloop_its_row_says_so_and_the_others_run(command: Command) -> 
 
 def test_without_uvloop_all_is_all_the_others(command: Command) -> None:
     done = without_uvloop(
-        command, "--all", "--only", "strategy=nagle", "--rounds", 1, "--messages", 200
+        command,
+        "--all",
+        "--only",
+        "implementation=stdlib,strategy=nagle",
+        "--rounds",
+        1,
+        "--messages",
+        200,
     )
     assert done.code == 0
     assert {each["case"]["runtime"] for each in done.result["plan"]["unavailable"]} == {"uvloop"}

@@ -93,6 +93,14 @@ def test_flat_out_bursts_are_as_large_as_asked(bench: WarmBench) -> None:
         assert run.counters["writes"] == ceil(MESSAGES / burst)
 
 
+def test_several_producers_then_one_tell_their_own_turns_alone(bench: WarmBench) -> None:
+    for producers in (3, 1, 2):
+        case = case_of("threads/tinygram/adaptive", producers=[producers], rates_per_s=[5_000.0])
+        run = bench.run_case(case, 0)
+        assert run.failure is None
+        assert Histogram.from_base64(run.histograms["latency_ns"]).count == 5_000
+
+
 def test_a_killed_process_fails_its_run_alone(bench: WarmBench) -> None:
     before = workers()
     case = case_of(WAYS[0])

@@ -7,6 +7,7 @@
 mod coalescer;
 mod generator;
 mod histogram;
+mod interleaving;
 mod matching;
 mod onoff;
 mod optimum;
@@ -16,7 +17,8 @@ mod schedule;
 pub use coalescer::{Coalescer, KnobError, Knobs, Next, Reason, Stats, Strategy};
 pub use generator::Generator;
 pub use histogram::{Histogram, HistogramError, MissingValues};
+pub use interleaving::arrivals;
 pub use matching::{MatchError, Note, match_receipts};
 pub use optimum::{Optimum, offline_optimum};
-pub use pool::{MessagePool, PoolError, StreamCheck, StreamError};
+pub use pool::{MAX_PRODUCERS, MessagePool, PoolError, StreamCheck, StreamError};
 pub use schedule::{Arrival, Schedule, ScheduleError};

@@ -1,8 +1,10 @@
-use crate::Generator;
+use crate::{Generator, interleaving::Interleaving};
 use thiserror::Error;
 
 /// The largest message, in bytes (1 GiB).
 pub const MAX_MESSAGE_BYTES: u64 = 1 << 30;
+/// The most producers that one stream may have.
+pub const MAX_PRODUCERS: u64 = 256;
 const POOL_MESSAGES: u64 = 16_384;
 const POOL_BYTES: u64 = 64 << 20;
 
@@ -17,6 +19,14 @@ pub enum PoolError {
         /// The largest size asked for, in bytes.
         max: u64,
     },
+    /// A first byte cannot tell so many producers, or the pool has no message for each.
+    #[error("{producers} producers are not within 1..{most} for these message sizes")]
+    Producers {
+        /// How many were asked for.
+        producers: u64,
+        /// How many there may be.
+        most: u64,
+    },
 }
 
 /// The messages of every stream: seeded sizes and seeded bytes, repeated without end.
@@ -28,6 +38,7 @@ pub struct MessagePool {
     bytes: Vec<u8>,
     /// Where each message ends in `bytes`.
     ends: Vec<u64>,
+    producers: u64,
 }
 
 impl MessagePool {
@@ -49,7 +60,41 @@ impl MessagePool {
         }
         let mut bytes = vec![0; total as usize];
         generator.fill(&mut bytes);
-        Ok(Self { bytes, ends })
+        Ok(Self {
+            bytes,
+            ends,
+            producers: 1,
+        })
+    }
+
+    /// The same messages as those of several producers: message `index` is that of producer
+    /// `index` modulo their number, and its first byte says so, unless there is only one.
+    ///
+    /// # Errors
+    /// [`PoolError::Producers`], when there are more than 256 or than messages.
+    pub fn shared_by(mut self, producers: u64) -> Result<Self, PoolError> {
+        let most = self.message_count().min(MAX_PRODUCERS);
+        if !(1..=most).contains(&producers) {
+            return Err(PoolError::Producers { producers, most });
+        }
+        self.producers = producers;
+        if producers == 1 {
+            return Ok(self);
+        }
+        // So that a message is the same producer's at each turn of the pool.
+        let count = self.message_count() / producers * producers;
+        self.ends.truncate(count as usize);
+        self.bytes.truncate(self.ends[count as usize - 1] as usize);
+        let starts = [0].into_iter().chain(self.ends.iter().copied());
+        for (index, start) in (0..count).zip(starts) {
+            self.bytes[start as usize] = (index % producers) as u8;
+        }
+        Ok(self)
+    }
+
+    /// How many producers have these messages to send.
+    pub fn producers(&self) -> u64 {
+        self.producers
     }
 
     /// How many different messages there are.
@@ -111,13 +156,17 @@ pub struct StreamCheck {
     received: u64,
     /// `received` modulo the pool's bytes, kept apart: a division per read is saved.
     position: usize,
+    /// Where several producers write to the stream.
+    interleaving: Option<Interleaving>,
 }
 
 impl StreamCheck {
     /// Expect the stream's first `messages` messages and then its end.
     pub fn new(pool: MessagePool, messages: u64) -> Self {
         let expected = pool.stream_bytes(messages);
+        let producers = pool.producers();
         Self {
+            interleaving: (producers > 1).then(|| Interleaving::new(producers, messages)),
             pool,
             expected,
             received: 0,
@@ -151,6 +200,11 @@ impl StreamCheck {
                 expected: self.expected,
             });
         }
+        if let Some(interleaving) = &mut self.interleaving {
+            interleaving.push(&self.pool, chunk, self.received)?;
+            self.received += chunk.len() as u64;
+            return Ok(());
+        }
         let mut rest = chunk;
         while !rest.is_empty() {
             let turn = &self.pool.bytes[self.position..];
@@ -165,6 +219,12 @@ impl StreamCheck {
             rest = later;
         }
         Ok(())
+    }
+
+    /// Whose each message was, in the order in which they came; empty for a stream of one
+    /// producer.
+    pub fn turns(&self) -> &[u8] {
+        self.interleaving.as_ref().map_or(&[], Interleaving::turns)
     }
 
     /// Count the next bytes without comparing them: only for measuring what comparing costs.

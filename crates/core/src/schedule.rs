@@ -98,6 +98,23 @@ impl Schedule {
         })
     }
 
+    /// One producer's part of the schedule: messages `first`, `first + step`, … as one of its own.
+    ///
+    /// # Panics
+    /// When `step` is 0.
+    #[must_use]
+    pub fn share(&self, first: u64, step: u64) -> Self {
+        let due_ns: Vec<u64> = (first..self.messages)
+            .step_by(step as usize)
+            .map(|index| self.due_ns(index))
+            .collect();
+        Self {
+            burst: 1,
+            messages: due_ns.len() as u64,
+            due_ns,
+        }
+    }
+
     /// How many messages the schedule holds: rate × duration, in whole bursts.
     pub fn messages(&self) -> u64 {
         self.messages

@@ -1,9 +1,9 @@
-/* Counts the writes of one descriptor, in code that is not ours, without disturbing it.
+/* Counts the writes of one socket, in code that is not ours, without disturbing it.
  *
  * Preloaded (LD_PRELOAD) into the sender's process: it stands in front of the C library's send,
  * sendto, sendmsg, write and writev, and counts the calls that hand bytes of the watched
- * descriptor to the kernel. The counts lie in shared memory, so that a forked child that owns the
- * socket is counted too. A call costs one comparison more, and a counted one two additions.
+ * descriptors to the kernel. The counts lie in shared memory, so that a forked child that owns the
+ * socket is counted too. A call costs one look into a table more, and a counted one two additions.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -16,14 +16,16 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#define WATCHED_WORDS 16
+
 struct counts {
-    atomic_int_fast64_t fd; /* -1: none is watched */
+    atomic_uint_fast64_t watched[WATCHED_WORDS]; /* a bit for each descriptor */
     atomic_uint_fast64_t writes;
     atomic_uint_fast64_t bytes;
     atomic_uint_fast64_t would_block;
 };
 
-static struct counts nothing = {.fd = -1};
+static struct counts nothing;
 static struct counts *counts = &nothing;
 
 static ssize_t (*real_send)(int, const void *, size_t, int);
@@ -44,10 +46,8 @@ __attribute__((constructor)) static void find_real_calls(void)
     real_writev = (ssize_t(*)(int, const struct iovec *, int))dlsym(RTLD_NEXT, "writev");
     void *shared = mmap(NULL, sizeof *counts, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
                         -1, 0);
-    if (shared != MAP_FAILED) {
+    if (shared != MAP_FAILED)
         counts = shared;
-        atomic_store(&counts->fd, -1);
-    }
     real_send = (ssize_t(*)(int, const void *, size_t, int))dlsym(RTLD_NEXT, "send");
 }
 
@@ -57,9 +57,17 @@ void *tinygram_write_counts(void)
     return counts == &nothing ? NULL : counts;
 }
 
+static int is_watched(int fd)
+{
+    if ((unsigned)fd >= 64 * WATCHED_WORDS)
+        return 0;
+    uint64_t word = atomic_load_explicit(&counts->watched[fd / 64], memory_order_relaxed);
+    return word >> fd % 64 & 1;
+}
+
 static ssize_t count(int fd, ssize_t result)
 {
-    if (fd == atomic_load_explicit(&counts->fd, memory_order_relaxed)) {
+    if (is_watched(fd)) {
         if (result > 0) {
             atomic_fetch_add_explicit(&counts->writes, 1, memory_order_relaxed);
             atomic_fetch_add_explicit(&counts->bytes, (uint64_t)result, memory_order_relaxed);

@@ -48,6 +48,7 @@ pub struct Pacer {
     asked_ns: u64,
     spin_cpu_ns: u64,
     margin: Margin,
+    spins: bool,
     timer: Option<TimerFd>,
     armed_ns: Option<u64>,
 }
@@ -64,8 +65,19 @@ impl Pacer {
             asked_ns: 0,
             spin_cpu_ns: 0,
             margin: Margin { ns: 50_000 },
+            spins: true,
             timer: None,
             armed_ns: None,
+        }
+    }
+
+    /// The same without spinning: for one of several senders, whose spinning would take the core
+    /// from the others.
+    #[must_use]
+    pub fn without_spinning(self) -> Self {
+        Self {
+            spins: false,
+            ..self
         }
     }
 
@@ -100,7 +112,7 @@ impl Pacer {
         // `until_ns` is the sender's own affair: it gets an ordinary sleep, as it would by itself.
         let is_ours = wake_ns == due_ns;
         set_exact_timers(is_ours);
-        if is_ours && wake_ns > now_ns + 2 * self.margin.ns {
+        if is_ours && self.spins && wake_ns > now_ns + 2 * self.margin.ns {
             let early_ns = wake_ns - self.margin.ns;
             sleep_until_ns(early_ns);
             self.margin.learn(monotonic_ns().saturating_sub(early_ns));

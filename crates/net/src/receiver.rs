@@ -38,6 +38,8 @@ pub struct Reception {
     pub usage: Usage,
     /// What the kernel kept for received bytes at most, at the end.
     pub buffer_bytes: u64,
+    /// Whose each message was, where the stream has several producers.
+    pub turns: Vec<u8>,
     /// The sender's port.
     pub peer_port: u16,
 }
@@ -113,6 +115,7 @@ impl Receiver {
             usage: Usage::of_thread().since(before),
             buffer_bytes: socket::receive_buffer_bytes(stream.as_raw_fd())
                 .map_err(failed(check.received_bytes()))?,
+            turns: check.turns().to_vec(),
             peer_port: peer.port(),
         })
     }

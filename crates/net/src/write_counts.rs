@@ -1,23 +1,26 @@
 //! Reads the counts of the preloaded library (`count_writes.c`).
 
 use std::{
-    os::fd::RawFd,
-    sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed},
+    fs, io,
+    os::{fd::RawFd, linux::fs::MetadataExt},
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
 };
 
 /// The shared library to preload into a sender's process.
 pub const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libtinygram_count_writes.so"));
 
+const WATCHED_WORDS: usize = 16;
+
 /// `struct counts` of the library.
 #[repr(C)]
 struct Shared {
-    fd: AtomicI64,
+    watched: [AtomicU64; WATCHED_WORDS],
     writes: AtomicU64,
     bytes: AtomicU64,
     would_block: AtomicU64,
 }
 
-/// What was written to the watched descriptor so far.
+/// What was written to the watched socket so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriteCounts {
     /// System calls that handed bytes to the kernel.
@@ -42,13 +45,44 @@ fn shared() -> Option<&'static Shared> {
     }
 }
 
-/// Count the writes to `fd` from now on; false where the library is not preloaded.
-pub fn watch(fd: RawFd) -> bool {
+/// Count the writes to the socket `fd` from now on, through any descriptor that this process has
+/// of it now; false where the library is not preloaded.
+///
+/// # Errors
+/// When `fd` is no open descriptor, or one is beyond those that can be watched.
+pub fn watch(fd: RawFd) -> io::Result<bool> {
     let Some(shared) = shared() else {
-        return false;
+        return Ok(false);
     };
-    shared.fd.store(fd.into(), Relaxed);
-    true
+    let mut watched = [0u64; WATCHED_WORDS];
+    for same in descriptors_of(fd)? {
+        let word = watched.get_mut(same / 64).ok_or_else(|| {
+            let limit = 64 * WATCHED_WORDS;
+            io::Error::other(format!("descriptor {same} cannot be watched: {limit} can"))
+        })?;
+        *word |= 1 << (same % 64);
+    }
+    for (shared, word) in shared.watched.iter().zip(watched) {
+        shared.store(word, Relaxed);
+    }
+    Ok(true)
+}
+
+/// All descriptors of this process that are of the same file as `fd`.
+fn descriptors_of(fd: RawFd) -> io::Result<Vec<usize>> {
+    let identity = |name: &str| {
+        fs::metadata(format!("/proc/self/fd/{name}")).map(|file| (file.st_dev(), file.st_ino()))
+    };
+    let wanted = identity(&fd.to_string())?;
+    let mut same = Vec::new();
+    for entry in fs::read_dir("/proc/self/fd")? {
+        let name = entry?.file_name().into_string().unwrap_or_default();
+        // One that was closed since it was listed is nobody's.
+        if identity(&name).is_ok_and(|found| found == wanted) {
+            same.extend(name.parse::<usize>());
+        }
+    }
+    Ok(same)
 }
 
 /// The counts so far; `None` where the library is not preloaded.

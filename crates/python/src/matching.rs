@@ -1,6 +1,7 @@
 use crate::{histogram::Histogram, pacer::schedule, pool::MessagePool};
 use pyo3::{exceptions::PyValueError, prelude::*};
-use tinygram_core::{MatchError, Note, match_receipts};
+use std::collections::HashMap;
+use tinygram_core::{MatchError, Note, arrivals, match_receipts};
 
 /// Match messages to stored notes: the histogram of release to receipt.
 fn match_all(
@@ -18,23 +19,33 @@ fn match_all(
 }
 
 #[pyfunction]
+#[pyo3(signature = (notes, pool, hand_overs, turns=None))]
 pub fn match_flat_out(
     py: Python<'_>,
     notes: &[u8],
     pool: &MessagePool,
     hand_overs: Vec<(u64, u64)>,
+    turns: Option<&[u8]>,
 ) -> PyResult<Histogram> {
-    let messages = hand_overs
-        .into_iter()
-        .map(|(index, at_ns)| (index, pool.inner.stream_bytes(index + 1), at_ns));
+    let pool = &pool.inner;
+    let Some(turns) = turns else {
+        let messages = hand_overs
+            .into_iter()
+            .map(|(index, at_ns)| (index, pool.stream_bytes(index + 1), at_ns));
+        return match_all(py, notes, messages);
+    };
+    let handed_over: HashMap<u64, u64> = hand_overs.into_iter().collect();
+    let messages = arrivals(pool, turns)
+        .filter_map(|(index, end)| Some((index, end, *handed_over.get(&index)?)));
     match_all(py, notes, messages)
 }
 
 #[pyfunction]
 #[expect(
     clippy::too_many_arguments,
-    reason = "the schedule's five and the stream's four"
+    reason = "the schedule's five and the stream's five"
 )]
+#[pyo3(signature = (notes, pool, first_message, start_ns, rate_per_s, arrival, burst, duration_ns, seed, turns=None))]
 pub fn match_paced(
     py: Python<'_>,
     notes: &[u8],
@@ -46,11 +57,22 @@ pub fn match_paced(
     burst: u64,
     duration_ns: u64,
     seed: u64,
+    turns: Option<&[u8]>,
 ) -> PyResult<Histogram> {
     let schedule = schedule(rate_per_s, arrival, burst, duration_ns, seed)?;
+    let pool = &pool.inner;
+    if let Some(turns) = turns {
+        let messages = arrivals(pool, turns).filter_map(|(index, end)| {
+            // Who wrote them may have made it up.
+            let position = index.checked_sub(first_message)?;
+            let is_due = position < schedule.messages();
+            is_due.then(|| (index, end, start_ns + schedule.due_ns(position)))
+        });
+        return match_all(py, notes, messages);
+    }
     let messages = (0..schedule.messages()).map(|position| {
         let index = first_message + position;
-        let end = pool.inner.stream_bytes(index + 1);
+        let end = pool.stream_bytes(index + 1);
         (index, end, start_ns + schedule.due_ns(position))
     });
     match_all(py, notes, messages)

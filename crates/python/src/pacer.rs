@@ -1,6 +1,6 @@
 use crate::histogram::Histogram;
 use pyo3::{exceptions::PyValueError, prelude::*};
-use std::ops::Range;
+use std::{num::NonZeroU64, ops::Range};
 use tinygram_core::{Arrival, Schedule};
 use tinygram_net::pacer;
 
@@ -59,17 +59,23 @@ pub struct Pacer {
 #[pymethods]
 impl Pacer {
     #[new]
+    #[pyo3(signature = (rate_per_s, arrival, burst, duration_ns, seed, share=None))]
     fn new(
         rate_per_s: f64,
         arrival: &str,
         burst: u64,
         duration_ns: u64,
         seed: u64,
+        share: Option<(u64, NonZeroU64)>,
     ) -> PyResult<Self> {
-        let schedule = schedule(rate_per_s, arrival, burst, duration_ns, seed)?;
-        Ok(Self {
-            inner: pacer::Pacer::new(schedule),
-        })
+        let whole = schedule(rate_per_s, arrival, burst, duration_ns, seed)?;
+        let inner = match share {
+            None => pacer::Pacer::new(whole),
+            Some((first, step)) => {
+                pacer::Pacer::new(whole.share(first, step.get())).without_spinning()
+            }
+        };
+        Ok(Self { inner })
     }
 
     fn start(&mut self, start_ns: u64) {

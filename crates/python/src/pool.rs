@@ -12,10 +12,19 @@ pub struct MessagePool {
 #[pymethods]
 impl MessagePool {
     #[new]
-    fn new(py: Python<'_>, seed: u64, min_bytes: u64, max_bytes: u64) -> PyResult<Self> {
-        py.detach(|| tinygram_core::MessagePool::generate(seed, min_bytes, max_bytes))
-            .map(|inner| Self { inner })
-            .map_err(value_error)
+    #[pyo3(signature = (seed, min_bytes, max_bytes, producers=1))]
+    fn new(
+        py: Python<'_>,
+        seed: u64,
+        min_bytes: u64,
+        max_bytes: u64,
+        producers: u64,
+    ) -> PyResult<Self> {
+        py.detach(|| {
+            tinygram_core::MessagePool::generate(seed, min_bytes, max_bytes)?.shared_by(producers)
+        })
+        .map(|inner| Self { inner })
+        .map_err(value_error)
     }
 
     fn messages<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
@@ -26,6 +35,11 @@ impl MessagePool {
 
     fn stream_bytes(&self, count: u64) -> u64 {
         self.inner.stream_bytes(count)
+    }
+
+    #[getter]
+    fn producers(&self) -> u64 {
+        self.inner.producers()
     }
 
     #[getter]

@@ -33,8 +33,8 @@ pub fn count_writes_library(py: Python<'_>) -> Bound<'_, PyBytes> {
 }
 
 #[pyfunction]
-pub fn watch_writes(fd: RawFd) -> bool {
-    counts::watch(fd)
+pub fn watch_writes(fd: RawFd) -> PyResult<bool> {
+    Ok(counts::watch(fd)?)
 }
 
 #[pyfunction]

@@ -65,6 +65,11 @@ impl Receiver {
         Ok(counters)
     }
 
+    fn turns<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        let turns = self.reception.as_ref().map_or(&[][..], |r| &r.turns);
+        PyBytes::new(py, turns)
+    }
+
     fn notes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let notes = self.reception.as_ref().map_or(&[][..], |r| &r.notes);
         PyBytes::new_with(py, notes.len() * 16, |stored| {

@@ -13,7 +13,7 @@ import msgspec
 
 SCHEMA_VERSION = 1
 
-Parameter = int | float | str | None
+Parameter = bool | int | float | str | None
 
 
 class Value(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -10,11 +10,14 @@ from __future__ import annotations
 import asyncio
 import time
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from tinygram._native import MessagePool, Pacer
+
+if TYPE_CHECKING:
+    from tinygram.bench.producers import Share
 
 BURST_MESSAGES = 64
 """The most messages that are handed over at one instant flat out, or taken from a queue at once."""
@@ -41,9 +44,9 @@ class AwaitableBursts(Protocol):
 
 
 @lru_cache(maxsize=2)
-def message_pool(seed: int, min_bytes: int, max_bytes: int) -> MessagePool:
+def message_pool(seed: int, min_bytes: int, max_bytes: int, producers: int = 1) -> MessagePool:
     """The pool of those messages, made once for all runs of a process."""
-    return MessagePool(seed, min_bytes, max_bytes)
+    return MessagePool(seed, min_bytes, max_bytes, producers)
 
 
 @lru_cache(maxsize=2)
@@ -71,6 +74,7 @@ class Source:
         has_settled: Callable[[], bool],
         on_start: Callable[[], None],
         hold_ns: int = 0,
+        shares: Sequence[Share] = (),
         flat_out_burst: int = BURST_MESSAGES,
     ) -> None:
         self.pool = pool
@@ -85,6 +89,8 @@ class Source:
         self._settle_by_ns: int | None = None
         self.start_ns: int | None = None
         self.pacer = pacer
+        self.shares = shares
+        """Whose the measured messages are, where several producers send them."""
         self.holds_back = hold_ns > 0
         """Whether the strategy has deadlines of its own, which spinning would delay."""
         self.hand_overs_ns = array("Q")
@@ -109,6 +115,15 @@ class Source:
             time.sleep(_SETTLE_STEP_S)
         return self.pacer
 
+    def warm_up(self) -> Iterator[bytes]:
+        """The messages that go ahead, for a sender that sends them by itself."""
+        return (self._messages[index % len(self._messages)] for index in range(self._warm_up))
+
+    def pacers(self) -> list[Pacer]:
+        """All who say when messages are due; none flat out."""
+        pacers = (self.pacer, *(share.pacer for share in self.shares))
+        return [pacer for pacer in pacers if pacer is not None]
+
     def start_when_settled(self) -> bool:
         """Start the clock once the whole warm-up has arrived; False while it has not."""
         if self.start_ns is not None or self._next < self._warm_up:
@@ -124,8 +139,8 @@ class Source:
             return False
         self._on_start()
         self.start_ns = time.monotonic_ns()
-        if self.pacer is not None:
-            self.pacer.start(self.start_ns)
+        for pacer in self.pacers():
+            pacer.start(self.start_ns)
         return True
 
     def due_messages(self, first: int, last: int) -> Sequence[bytes] | None:

@@ -16,6 +16,7 @@ PLAIN = {
     "cork": "TCP_CORK around each burst; flat out, from the first message to the last of all",
     "more": "MSG_MORE on all but a burst's last message",
     "tick": "one write for everything that one wake-up brought; by others than hand up to 64 KiB",
+    "combine": "one write for everything that came during the write before, up to 64 KiB",
     "adaptive": "tinygram's own: at once when idle, else gathered for a moment, up to 64 KiB",
 }
 HOLDING = {

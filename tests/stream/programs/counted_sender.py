@@ -6,18 +6,22 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import sys
 import time
+from contextlib import suppress
+from typing import Any
 from unittest import mock
 
 from tinygram import _native
+from tinygram.bench.probes.usage import Mark
 from tinygram.bench.workloads.stream import sender
 from tinygram.bench.workloads.stream.order import Order
 
 
 def main() -> int:
-    """As the sender's; the last line on stderr is a JSON object: `fd`, `connected_ns`, `counts`."""
+    """As the sender's; the last line on stderr is JSON: `fds`, `connected_ns`, `counts`."""
     connect = sender._connect
     send_buffer_bytes = int(sys.argv[1])
     told: dict[str, object] = {}
@@ -26,13 +30,32 @@ def main() -> int:
         sock, connect_ns = connect(order)
         if send_buffer_bytes:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer_bytes)
-        told.update(fd=sock.fileno(), connected_ns=time.monotonic_ns())
+        told.update(connected_ns=time.monotonic_ns())
         return sock, connect_ns
 
-    with mock.patch.object(sender, "_connect", connected):
+    def marked(probe: socket.socket, *arguments: Any) -> Mark:
+        # Once the warm-up is sent all descriptors of the connection are there.
+        told.setdefault("fds", descriptors_of(probe))
+        return Mark.now(probe, *arguments)
+
+    with (
+        mock.patch.object(sender, "_connect", connected),
+        mock.patch.object(sender, "Mark", mock.Mock(now=marked)),
+    ):
         status = sender.main()
     print(json.dumps(told | {"counts": _native.write_counts()}), file=sys.stderr)
     return status
+
+
+def descriptors_of(sock: socket.socket) -> list[int]:
+    """Every descriptor of this process that is of this connection."""
+    own = os.fstat(sock.fileno())
+    found = []
+    for name in os.listdir("/proc/self/fd"):
+        with suppress(OSError):
+            if os.path.samestat(os.fstat(int(name)), own):
+                found.append(int(name))
+    return found
 
 
 if __name__ == "__main__":

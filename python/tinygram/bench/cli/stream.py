@@ -15,6 +15,7 @@ from tinygram.bench.cli.measuring import measure
 from tinygram.bench.errors import UsageError
 from tinygram.bench.network import check_congestion_control
 from tinygram.bench.placement import default_placement, placement
+from tinygram.bench.producers import MAX_PRODUCERS
 from tinygram.bench.units import parse_bytes, parse_duration_ns, parse_message_bytes, parse_rate
 from tinygram.bench.workloads.stream.cases import StreamOptions, plan_stream
 from tinygram.bench.workloads.stream.run import stream_bench
@@ -42,6 +43,13 @@ def stream(
     burst: Annotated[
         int | None, typer.Option(help="Messages due at one instant; with --rate.", show_default="1")
     ] = None,
+    producers: Annotated[
+        list[int] | None,
+        typer.Option(help="Threads that hand messages over, repeatable.", show_default="1"),
+    ] = None,
+    busy_thread: Annotated[
+        bool, typer.Option("--busy-thread", help="A Python thread that computes, beside.")
+    ] = False,
     duration: Annotated[
         str | None, typer.Option(help="Of a run; with --rate.", show_default="2s")
     ] = None,
@@ -99,6 +107,8 @@ def stream(
         rates_per_s=rates_per_s,
         arrival=arrival or "constant",
         burst=_between("--burst", 1 if burst is None else burst, 1, 1_000_000),
+        producers=[_between("--producers", count, 1, MAX_PRODUCERS) for count in producers or [1]],
+        has_busy_thread=busy_thread,
         duration_ns=duration_ns,
         receive_buffer_bytes=_between(
             "--receive-buffer", parse_bytes(receive_buffer), 1, _MAX_RECEIVE_BUFFER_BYTES

@@ -42,8 +42,9 @@ def pace(load: Load) -> str:
 
 
 def _title(load: Load) -> str:
-    """All aspects, but for a single producer or connection, which goes without saying."""
+    """All aspects, but for those that go without saying."""
     unsaid = {name for name in ("producers", "connections") if getattr(load, name) == 1}
+    unsaid |= set() if load.busy_thread else {"busy_thread"}
     aspects = (describe(load) for name, describe in _ASPECTS.items() if name not in unsaid)
     return f"{load.workload} {', '.join((pace(load), *aspects))}"
 
@@ -62,6 +63,7 @@ _ASPECTS: dict[str, Callable[[Load], str]] = {
     "producers": lambda load: _count(load.producers, "producer"),
     "connections": lambda load: _count(load.connections, "connection"),
     "placement": lambda load: f"placement {load.placement}",
+    "busy_thread": lambda load: "a busy thread beside" if load.busy_thread else "no busy thread",
 }
 
 

@@ -19,6 +19,7 @@ from tinygram.bench.statistics.loads import Load, is_base
 BASE = "loop/nodelay"
 OWN_BASE = "nodelay of its runtime"
 QUEUEING_TITLE = "Queue length, not latency: hand-over to receipt, flat out (µs)"
+FROM_CALL_TITLE = "From the call of send, however late it came: hand-over to receipt (µs)"
 Verdicts = dict[tuple[str, str], Verdict]
 
 
@@ -26,13 +27,17 @@ def tables_of(result: Result, load: Load, rows: Sequence[CaseRow]) -> tuple[Tabl
     """The load's tables, a row per case."""
     if load.is_flat_out:
         return _throughput(result, rows), _table(QUEUEING_TITLE, QUEUEING, rows)
+    if load.producers > 1:
+        return _paced(result, load, rows), _table(FROM_CALL_TITLE, QUEUEING, rows)
     return (_paced(result, load, rows),)
 
 
 def shown_figures(load: Load) -> tuple[str, ...]:
     """The figures that the load's tables show."""
-    shown = (*THROUGHPUT, *QUEUEING) if load.is_flat_out else PACED
-    return tuple(each.figure for each in shown)
+    columns = [*THROUGHPUT] if load.is_flat_out else [*PACED]
+    if load.is_flat_out or load.producers > 1:
+        columns += QUEUEING
+    return tuple(each.figure for each in columns)
 
 
 def _table(

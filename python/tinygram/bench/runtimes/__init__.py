@@ -34,6 +34,8 @@ class Way:
     """The same by the library's own count, which nobody can reset."""
     child_pids: list[int] = field(default_factory=list)
     """Processes that send in our place."""
+    watch_writes: Callable[[], object] = lambda: None
+    """To be called by who has made another descriptor of the socket to write to."""
     _warm_up_holds: Histogram = field(default_factory=Histogram)
 
     def on_start(self) -> None:
@@ -58,8 +60,10 @@ class Runtime:
     """A runtime in one implementation, as one module sends in it.
 
     `defaults`: the strategies that run unless others are asked for. `runs_when`: whether the whole
-    entry waits until its runtime, its implementation or either is asked for by name. `requires`:
-    packages that it cannot do without.
+    entry waits until its runtime, its implementation or either is asked for by name, or there are
+    several producers. `requires`:
+    packages that it cannot do without. `has_producers`: whether several threads can hand messages
+    over.
     """
 
     name: str
@@ -67,8 +71,9 @@ class Runtime:
     module: str
     strategies: tuple[str, ...]
     defaults: tuple[str, ...]
-    runs_when: Literal["always", "runtime", "implementation", "either"] = "always"
+    runs_when: Literal["always", "runtime", "implementation", "either", "several"] = "always"
     requires: tuple[str, ...] = ()
+    has_producers: bool = False
 
     def load(self) -> Send:
         """Import what sends: `run(sock, source, way)` returns when every byte was handed over."""
@@ -93,12 +98,23 @@ _QUEUED = (*_PUBLISHED, "cork", "timer:10us")
 _BY_HAND = "stdlib.asyncio_streams"
 _LIBRARY_DEFAULTS = ("tick", "coalesce:10us", "adaptive")
 _LIBRARY = ("nagle", "nodelay", *_LIBRARY_DEFAULTS)
+_SHARED_DEFAULTS = ("combine", "coalesce:10us", "adaptive")
+_SHARED = ("nagle", "nodelay", *_SHARED_DEFAULTS)
 _UVLOOP = ("uvloop",)
 
 RUNTIMES = (
     Runtime("loop", "stdlib", "stdlib.loop", _BLOCKING, _PUBLISHED),
     Runtime("loop", "tinygram", "library.loop", _LIBRARY, _LIBRARY_DEFAULTS),
-    Runtime("threads", "stdlib", "stdlib.threads", _BLOCKING, _PUBLISHED),
+    Runtime("threads", "stdlib", "stdlib.threads", _BLOCKING, _PUBLISHED, has_producers=True),
+    Runtime(
+        *("threads", "stdlib-lock", "stdlib.threads_lock", ("nodelay", "nagle"), ("nodelay",)),
+        runs_when="several",
+        has_producers=True,
+    ),
+    Runtime(
+        *("threads", "tinygram", "library.threads", _SHARED, _SHARED_DEFAULTS),
+        has_producers=True,
+    ),
     Runtime("asyncio", "stdlib", _BY_HAND, _QUEUED, _PUBLISHED),
     Runtime("asyncio", "stdlib", "stdlib.asyncio_tick", ("tick",), ("tick",)),
     Runtime("asyncio", "tinygram", "library.event_loops", _LIBRARY, _LIBRARY_DEFAULTS),

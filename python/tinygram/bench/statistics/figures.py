@@ -86,10 +86,13 @@ def is_higher_better(figure: str) -> bool:
 
 
 def _is_meaningful(histogram: str, case: Case) -> bool:
-    """Queueing is what a flat-out sender makes; latency and pacing exist only when paced."""
-    if histogram == "hold":
-        return True
-    return case.is_flat_out == (histogram == "queueing")
+    """Latency and pacing exist only when paced; queueing is what a flat-out sender makes.
+
+    Of several paced producers queueing is the time from the call: a thread may be late to call.
+    """
+    if histogram == "queueing":
+        return case.is_flat_out or case.producers > 1
+    return histogram == "hold" or not case.is_flat_out
 
 
 def _histogram(run: Run, name: str) -> Histogram | None:

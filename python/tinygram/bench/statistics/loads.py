@@ -23,11 +23,14 @@ class Load:
     producers: int
     connections: int
     placement: str
+    busy_thread: bool
 
     @classmethod
     def of(cls, case: Case) -> Load:
         """The load that `case` is put under."""
-        return cls(**{name: getattr(case, name) for name in cls.__dataclass_fields__})
+        named = cls.__dataclass_fields__.keys() - {"busy_thread"}
+        busy_thread = bool(case.parameters.get("busy_thread"))
+        return cls(**{name: getattr(case, name) for name in named}, busy_thread=busy_thread)
 
     @property
     def is_flat_out(self) -> bool:

@@ -6,8 +6,11 @@ import tinygram
 from tinygram.bench.strategies import Strategy
 
 _PLAIN = {
-    known.name: known
-    for known in (tinygram.nagle, tinygram.nodelay, tinygram.tick, tinygram.adaptive)
+    "nagle": tinygram.nagle,
+    "nodelay": tinygram.nodelay,
+    "tick": tinygram.tick,
+    "combine": tinygram.combine,
+    "adaptive": tinygram.adaptive,
 }
 
 

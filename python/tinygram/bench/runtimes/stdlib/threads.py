@@ -6,6 +6,7 @@ import queue
 import socket
 import threading
 
+from tinygram.bench.producers import produce
 from tinygram.bench.runtimes import Way
 from tinygram.bench.runtimes.stdlib.blocking import STRATEGIES
 from tinygram.bench.runtimes.stdlib.queued import END, QUEUE_MESSAGES, QueuedBursts
@@ -31,9 +32,7 @@ def run(sock: socket.socket, source: Source, way: Way) -> None:
     thread = threading.Thread(target=send, name="sending", daemon=True)
     thread.start()
     try:
-        while not failures and (burst := source.next_burst()) is not None:
-            for message in burst:
-                messages.put(message)
+        produce(source, messages.put, lambda: bool(failures))
     except BaseException:
         # The thread may be waiting for a receiver that does not read.
         sock.shutdown(socket.SHUT_RDWR)

@@ -36,6 +36,8 @@ class StreamOptions:
     seed: int
     has_all: bool
     only: Sequence[str]
+    producers: Sequence[int] = (1,)
+    has_busy_thread: bool = False
 
 
 def plan_stream(options: StreamOptions) -> Plan:
@@ -44,13 +46,14 @@ def plan_stream(options: StreamOptions) -> Plan:
     unavailable: list[Unavailable] = []
     rates: Sequence[float | None] = list(dict.fromkeys(options.rates_per_s)) or [None]
     for rate_per_s in rates:
-        for runtime, strategy in _ways(options.has_all, options.only):
-            case = _case(options, runtime, strategy, rate_per_s)
-            reason = runtime.missing()
-            if reason is None:
-                cases.append(case)
-            else:
-                unavailable.append(Unavailable(case, reason))
+        for producers in dict.fromkeys(options.producers):
+            for runtime, strategy in _ways(options.has_all, options.only, producers):
+                case = _case(options, runtime, strategy, rate_per_s, producers)
+                reason = runtime.missing()
+                if reason is None:
+                    cases.append(case)
+                else:
+                    unavailable.append(Unavailable(case, reason))
     if not cases:
         raise UsageError(f"nothing to run: {unavailable[0].reason}")
     names = [case.case_id for case in cases]
@@ -70,6 +73,7 @@ def _case(
     runtime: runtimes.Runtime,
     strategy: Strategy,
     rate_per_s: float | None,
+    producers: int,
 ) -> Case:
     size = options.message_bytes
     parameters: dict[str, Parameter] = {
@@ -80,12 +84,17 @@ def _case(
         "receiver_command": options.receiver_command,
         "congestion_control": options.congestion_control,
         "timeout_ns": options.timeout_ns,
+        "busy_thread": options.has_busy_thread,
     }
     load = "flat-out"
     if rate_per_s is not None:
         parameters["messages"] = _scheduled_messages(options, rate_per_s)
         parameters["duration_ns"] = options.duration_ns
         load = f"{_shown(rate_per_s)}-per-s-{options.arrival}-burst-{options.burst}"
+    if producers > 1:
+        load += f"/{producers}-producers"
+    if options.has_busy_thread:
+        load += "/busy-thread"
     sizes = f"{size.min}B" if size.min == size.max else f"{size.min}..{size.max}B"
     return Case(
         case_id=f"stream/{runtime.name}/{runtime.implementation}/{strategy.text}/{options.link}"
@@ -99,7 +108,7 @@ def _case(
         rate_per_s=rate_per_s,
         arrival=None if rate_per_s is None else options.arrival,
         burst=None if rate_per_s is None else options.burst,
-        producers=1,
+        producers=producers,
         connections=1,
         placement=options.placement,
         parameters=parameters,
@@ -122,17 +131,23 @@ def _scheduled_messages(options: StreamOptions, rate_per_s: float) -> int:
         ) from error
 
 
-def _ways(has_all: bool, only: Iterable[str]) -> list[tuple[runtimes.Runtime, Strategy]]:
-    """What `--all` and `--only` leave: what is named runs even where it is no default."""
+def _ways(
+    has_all: bool, only: Iterable[str], producers: int
+) -> list[tuple[runtimes.Runtime, Strategy]]:
+    """What `--all` and `--only` leave: what is named runs even where it is no default.
+
+    With several producers only where threads hand messages over.
+    """
     named = _parse_only(only)
     strategies = list(dict.fromkeys(parse_strategy(text) for text in named["strategy"]))
     matching = [
         known
         for known in runtimes.RUNTIMES
-        if known.name in (named["runtime"] or [known.name])
+        if (known.has_producers or producers == 1)
+        and known.name in (named["runtime"] or [known.name])
         and known.implementation in (named["implementation"] or [known.implementation])
     ]
-    asked = [known for known in matching if has_all or _is_asked(known, named)]
+    asked = [known for known in matching if has_all or _is_asked(known, named, producers)]
     ways = []
     # A strategy that nobody has by hand is asked for where it is.
     for candidates in (asked, matching):
@@ -143,13 +158,21 @@ def _ways(has_all: bool, only: Iterable[str]) -> list[tuple[runtimes.Runtime, St
             break
     if not ways:
         wanted = ", ".join(f"{key}={value}" for key, values in named.items() for value in values)
+        if producers > 1:
+            several = dict.fromkeys(r.name for r in runtimes.RUNTIMES if r.has_producers)
+            raise UsageError(
+                f"no way is {wanted} with --producers {producers}: several producers are for "
+                f"runtime={', '.join(several)}"
+            )
         names = dict.fromkeys(known.name for known in runtimes.RUNTIMES)
         there = "; ".join(f"{name}: {', '.join(_strategies_on(name))}" for name in names)
         raise UsageError(f"no way is {wanted}: there are {there}")
     return ways
 
 
-def _is_asked(known: runtimes.Runtime, named: Mapping[str, list[str]]) -> bool:
+def _is_asked(known: runtimes.Runtime, named: Mapping[str, list[str]], producers: int) -> bool:
+    if known.runs_when == "several":
+        return producers > 1 or bool(named["implementation"])
     if known.runs_when == "either":
         return bool(named["runtime"] or named["implementation"])
     return known.runs_when == "always" or bool(named[known.runs_when])

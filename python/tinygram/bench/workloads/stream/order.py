@@ -33,6 +33,8 @@ class Order(Value, frozen=True):
     has_private_network: bool
     parent_pid: int
     cpu: int | None
+    producers: int = 1
+    has_busy_thread: bool = False
     flat_out_burst: int = BURST_MESSAGES
 
 

@@ -28,6 +28,14 @@ _Counter = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 
 
 @dataclass(frozen=True)
+class Heard:
+    """What the receiver left: a note for each read; whose turn each message was, with several."""
+
+    notes: bytes
+    turns: bytes
+
+
+@dataclass(frozen=True)
 class StreamBench:
     """Runs cases of `stream`. `counting_fd` holds the library that counts writes."""
 
@@ -40,13 +48,18 @@ class StreamBench:
 
     def _measure(self, case: Case, round: int) -> Run:
         with ExitStack() as stack:
-            notes_fd = os.memfd_create("notes")
+            notes_fd, turns_fd = os.memfd_create("notes"), os.memfd_create("turns")
             stack.callback(os.close, notes_fd)
+            stack.callback(os.close, turns_fd)
             network = stack.enter_context(private_network())
             timeout_s = whole(case, "timeout_ns") / 1e9
             with INTERRUPTS.held(), network.entered():
                 receiver = stack.enter_context(
-                    Worker("receiver", self._receiver_command(case, notes_fd), pass_fds=[notes_fd])
+                    Worker(
+                        "receiver",
+                        self._receiver_command(case, notes_fd, turns_fd),
+                        pass_fds=[notes_fd, turns_fd],
+                    )
                 )
             port = receiver.wait_listening(min(_LISTEN_LIMIT_S, timeout_s))
             order = self.order(case, round, port, network)
@@ -63,21 +76,20 @@ class StreamBench:
             wait_all([receiver, sender], timeout_s)
             report = msgspec.json.decode(sender.output, type=Report)
             _, _, line = receiver.output.partition(b"\n")
-            received = received_counters(line)
-            notes = contents(notes_fd)
-            counters = received | report.counters
-            return assembled(case, round, order, report, counters, notes)
+            heard = Heard(contents(notes_fd), contents(turns_fd))
+            counters = received_counters(line) | report.counters
+            return assembled(case, round, order, report, counters, heard)
 
-    def _receiver_command(self, case: Case, notes_fd: int) -> list[str]:
+    def _receiver_command(self, case: Case, notes_fd: int, turns_fd: int) -> list[str]:
         command = [sys.executable, "-m", f"{PACKAGE}.receiver"]
         substitute = case.parameters["receiver_command"]
         if substitute is not None:
             # It does not know that it is to die with us: `attached` sees to it.
             attached = [sys.executable, "-m", "tinygram.bench.attached", str(os.getpid())]
             command = attached + shlex.split(str(substitute))
-        return command + self.receiver_options(case, notes_fd)
+        return command + self.receiver_options(case, notes_fd, turns_fd)
 
-    def receiver_options(self, case: Case, notes_fd: int) -> list[str]:
+    def receiver_options(self, case: Case, notes_fd: int, turns_fd: int) -> list[str]:
         """What the receiver of a run is told."""
         messages = whole(case, "warm_up_messages") + whole(case, "messages")
         options = {
@@ -91,6 +103,8 @@ class StreamBench:
             "--notes": f"/dev/fd/{notes_fd}",
             "--parent": os.getpid(),
         }
+        if case.producers > 1:
+            options |= {"--producers": case.producers, "--turns": f"/dev/fd/{turns_fd}"}
         cpu = placement(case.placement).receiver_cpu
         if cpu is not None:
             options["--cpu"] = cpu
@@ -119,6 +133,8 @@ class StreamBench:
             messages=whole(case, "messages"),
             warm_up=whole(case, "warm_up_messages"),
             pace=pace,
+            producers=case.producers,
+            has_busy_thread=bool(case.parameters["busy_thread"]),
             congestion_control=str(case.parameters["congestion_control"]),
             has_private_network=network.is_private,
             parent_pid=os.getpid(),
@@ -161,14 +177,14 @@ def assembled(
     order: Order,
     report: Report,
     counters: dict[str, int | None],
-    notes: bytes,
+    heard: Heard,
 ) -> Run:
     """Check that every byte is accounted for, match messages to notes, and add up."""
-    pool = message_pool(order.seed, order.min_bytes, order.max_bytes)
+    pool = message_pool(order.seed, order.min_bytes, order.max_bytes, order.producers)
     warm_up_bytes = pool.stream_bytes(order.warm_up)
     stream_bytes = pool.stream_bytes(order.warm_up + order.messages)
     try:
-        reads, noted_bytes, last_ns = _native.read_notes(notes, report.start_ns)
+        reads, noted_bytes, last_ns = _native.read_notes(heard.notes, report.start_ns)
         if noted_bytes != stream_bytes:
             raise RunError(f"the receiver noted {noted_bytes} of the {stream_bytes} bytes")
         written_bytes = counters["written_bytes"]
@@ -181,40 +197,63 @@ def assembled(
             counters["peer_port"] != report.local_port
         ):
             raise RunError("another program's connection reached the receiver")
-        histogram = _matched(order, report, pool, notes)
+        matched = _matched(order, report, pool, heard)
     except ValueError as error:
         raise RunError(f"notes and messages do not match: {error}") from error
-    name = "queueing_ns" if order.pace is None else "latency_ns"
     counters |= {
         "messages": order.messages,
         "bytes": stream_bytes - warm_up_bytes,
         "run_time_ns": last_ns - report.start_ns,
         "reads": reads,
     }
-    histograms = report.histograms | {name: histogram.to_base64()}
+    histograms = report.histograms | {
+        name: histogram.to_base64() for name, histogram in matched.items()
+    }
     warnings = warnings_of(case, counters, has_private_network=order.has_private_network)
     return Run(case.case_id, round, counters, histograms, warnings)
 
 
 def _matched(
-    order: Order, report: Report, pool: _native.MessagePool, notes: bytes
-) -> _native.Histogram:
+    order: Order, report: Report, pool: _native.MessagePool, heard: Heard
+) -> dict[str, _native.Histogram]:
+    """Latency from the intended time, where there is one, and queueing from the hand-over."""
     pace = order.pace
-    if pace is None:
-        indices = range(order.warm_up, order.warm_up + order.messages, BURST_MESSAGES)
-        hand_overs = list(zip(indices, report.hand_overs_ns, strict=True))
-        return _native.match_flat_out(notes, pool, hand_overs)
-    return _native.match_paced(
-        notes,
-        pool,
-        order.warm_up,
-        report.start_ns,
-        pace.rate_per_s,
-        pace.arrival,
-        pace.burst,
-        pace.duration_ns,
-        pace.seed,
-    )
+    turns = None if order.producers == 1 else heard.turns
+    histograms = {}
+    if pace is None or order.producers > 1:
+        hand_overs = list(zip(_handed_over(order), report.hand_overs_ns, strict=True))
+        queueing = _native.match_flat_out(heard.notes, pool, hand_overs, turns)
+        _check_count(queueing, len(hand_overs))
+        histograms["queueing_ns"] = queueing
+    if pace is not None:
+        latency = _native.match_paced(
+            heard.notes,
+            pool,
+            order.warm_up,
+            report.start_ns,
+            pace.rate_per_s,
+            pace.arrival,
+            pace.burst,
+            pace.duration_ns,
+            pace.seed,
+            turns,
+        )
+        _check_count(latency, order.messages)
+        histograms["latency_ns"] = latency
+    return histograms
+
+
+def _handed_over(order: Order) -> list[int]:
+    """The messages whose hand-over the sender notes, producer by producer."""
+    last = order.warm_up + order.messages
+    step = order.producers * (BURST_MESSAGES if order.pace is None else 1)
+    firsts = range(order.warm_up, order.warm_up + order.producers)
+    return [index for first in firsts for index in range(first, last, step)]
+
+
+def _check_count(histogram: _native.Histogram, messages: int) -> None:
+    if histogram.count != messages:
+        raise RunError(f"the receiver tells the turns of {histogram.count} of {messages} messages")
 
 
 def received_counters(line: bytes) -> dict[str, int]:

@@ -18,8 +18,10 @@ import msgspec
 from tinygram import _native
 from tinygram.bench import runtimes
 from tinygram.bench.probes.usage import Mark, segments_since
+from tinygram.bench.producers import Share
 from tinygram.bench.source import Source, message_pool
 from tinygram.bench.strategies import parse_strategy
+from tinygram.bench.workloads.stream.busy_thread import BusyThread
 from tinygram.bench.workloads.stream.order import Order, Pace, Report
 
 _DELIVERY_LIMIT_S = 10.0
@@ -53,13 +55,20 @@ def _described(failure: Exception) -> str:
 
 
 def _send(order: Order, begun_ns: int) -> Report:
-    way = runtimes.Way(order.runtime, parse_strategy(order.strategy), order.pace is None)
-    run = runtimes.runtime(order.runtime, order.implementation, way.strategy).load()
+    strategy = parse_strategy(order.strategy)
+    run = runtimes.runtime(order.runtime, order.implementation, strategy).load()
     sock, connect_ns = _connect(order)
     # A second descriptor, because a runtime may close its own before we have looked.
     probe = sock.dup()
-    _native.watch_writes(sock.fileno())
-    pool = message_pool(order.seed, order.min_bytes, order.max_bytes)
+    way = runtimes.Way(
+        order.runtime,
+        strategy,
+        order.pace is None,
+        watch_writes=lambda: _native.watch_writes(probe.fileno()),
+    )
+    way.watch_writes()
+    pool = message_pool(order.seed, order.min_bytes, order.max_bytes, order.producers)
+    busy = BusyThread() if order.has_busy_thread else None
     warm_up_bytes = pool.stream_bytes(order.warm_up)
     counts_before = _native.write_counts()
     marks: list[Mark] = []
@@ -74,37 +83,49 @@ def _send(order: Order, begun_ns: int) -> Report:
     def on_start() -> None:
         way.on_start()
         marks.append(Mark.now(probe, way.child_pids, order.has_private_network))
+        # After the mark, and ended before the other: all its CPU time lies between.
+        if busy is not None:
+            busy.start()
 
     source = Source(
         pool,
         order.warm_up,
         order.messages,
-        _pacer(order.pace),
+        None if order.producers > 1 else _pacer(order.pace),
         has_arrived,
         on_start,
         way.strategy.hold_ns or 0,
+        _shares(order, pool),
         order.flat_out_burst,
     )
     gc.collect()
     gc.freeze()
     startup_ns = time.monotonic_ns() - begun_ns
     run(sock, source, way)
+    busy_cpu_ns = 0 if busy is None else busy.stop()
     end = Mark.now(probe, way.child_pids, order.has_private_network)
     _wait_delivered(probe)
     counters = end.since(marks[0]) | segments_since(marks[0], probe)
     counters |= {
         "connect_ns": connect_ns,
         "startup_ns": startup_ns,
+        "busy_thread_cpu_ns": busy_cpu_ns,
         "send_buffer_bytes": probe.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF),
     }
     probe.shutdown(socket.SHUT_WR)
+    used_cpu_ns = (counters["cpu_ns"] or 0) - busy_cpu_ns
     histograms = {}
-    if source.pacer is not None:
-        counters["cpu_ns"] = (counters["cpu_ns"] or 0) - source.pacer.spin_cpu_ns
-        counters["pacer_spin_cpu_ns"] = source.pacer.spin_cpu_ns
-        counters["releases"] = source.pacer.releases
-        counters["last_due_ns"] = source.pacer.last_due_ns
-        histograms["pacing_error_ns"] = source.pacer.errors().to_base64()
+    if pacers := source.pacers():
+        spin_cpu_ns = sum(pacer.spin_cpu_ns for pacer in pacers)
+        used_cpu_ns -= spin_cpu_ns
+        counters["pacer_spin_cpu_ns"] = spin_cpu_ns
+        counters["releases"] = sum(pacer.releases for pacer in pacers)
+        counters["last_due_ns"] = max(pacer.last_due_ns for pacer in pacers)
+        errors = pacers[0].errors()
+        for pacer in pacers[1:]:
+            errors.merge(pacer.errors())
+        histograms["pacing_error_ns"] = errors.to_base64()
+    counters["cpu_ns"] = used_cpu_ns
     holds = way.holds()
     if holds.count:
         histograms["hold_ns"] = holds.to_base64()
@@ -113,7 +134,10 @@ def _send(order: Order, begun_ns: int) -> Report:
     return Report(
         local_port=local_port,
         start_ns=source.start_ns or 0,
-        hand_overs_ns=list(source.hand_overs_ns),
+        hand_overs_ns=[
+            *source.hand_overs_ns,
+            *(at_ns for share in source.shares for at_ns in share.hand_overs_ns),
+        ],
         counters=counters,
         histograms=histograms,
     )
@@ -136,10 +160,24 @@ def _started_ns() -> int:
     return since_boot_ns - suspended_ns
 
 
-def _pacer(pace: Pace | None) -> _native.Pacer | None:
+def _pacer(pace: Pace | None, share: tuple[int, int] | None = None) -> _native.Pacer | None:
     if pace is None:
         return None
-    return _native.Pacer(pace.rate_per_s, pace.arrival, pace.burst, pace.duration_ns, pace.seed)
+    return _native.Pacer(
+        pace.rate_per_s, pace.arrival, pace.burst, pace.duration_ns, pace.seed, share
+    )
+
+
+def _shares(order: Order, pool: _native.MessagePool) -> list[Share]:
+    """Each producer's messages; none where there is only one."""
+    if order.producers == 1:
+        return []
+    messages = pool.messages()
+    end, step = order.warm_up + order.messages, order.producers
+    return [
+        Share(messages, order.warm_up + offset, step, end, _pacer(order.pace, (offset, step)))
+        for offset in range(min(order.producers, order.messages))
+    ]
 
 
 def _wait_delivered(probe: socket.socket) -> None:

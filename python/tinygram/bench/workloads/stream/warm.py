@@ -93,13 +93,14 @@ class Pair:
     def __init__(self, stack: ExitStack, bench: cold.StreamBench) -> None:
         """Start both. Raises RunError."""
         self.network: Network = stack.enter_context(private_network())
-        self.notes_fd = os.memfd_create("notes")
+        self.notes_fd, self.turns_fd = os.memfd_create("notes"), os.memfd_create("turns")
         stack.callback(os.close, self.notes_fd)
+        stack.callback(os.close, self.turns_fd)
         package = cold.PACKAGE
         with INTERRUPTS.held(), self.network.entered():
             self.receiver = Servant(
                 *(stack, "receiver", [sys.executable, "-m", f"{package}.receiver", "--served"]),
-                *(None, [self.notes_fd]),
+                *(None, [self.notes_fd, self.turns_fd]),
             )
             self.sender = Servant(
                 *(stack, "sender", [sys.executable, "-m", f"{package}.sender"]),
@@ -165,7 +166,8 @@ class WarmBench:
     def _run(self, pair: Pair, case: Case, round: int) -> Run:
         bench = self._bench
         give_up_s = time.monotonic() + cold.whole(case, "timeout_ns") / 1e9
-        pair.receiver.tell(msgspec.json.encode(bench.receiver_options(case, pair.notes_fd)))
+        options = bench.receiver_options(case, pair.notes_fd, pair.turns_fd)
+        pair.receiver.tell(msgspec.json.encode(options))
         (said,) = pair.wait_lines([pair.receiver], give_up_s)
         port = re.fullmatch(rb"listening ([0-9]{1,5})", said)
         if port is None:
@@ -175,7 +177,8 @@ class WarmBench:
         received, reported = pair.wait_lines([pair.receiver, pair.sender], give_up_s)
         report = msgspec.json.decode(reported, type=Report)
         counters = cold.received_counters(received) | report.counters
-        return cold.assembled(case, round, order, report, counters, contents(pair.notes_fd))
+        heard = cold.Heard(contents(pair.notes_fd), contents(pair.turns_fd))
+        return cold.assembled(case, round, order, report, counters, heard)
 
     def _pair(self, runtime: str) -> Pair:
         if runtime not in self._pairs:
