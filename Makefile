@@ -25,7 +25,7 @@ DEVELOP := $(BIN)/maturin develop --release --quiet --extras
 .PHONY: help
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r target text; \
-	do printf '  make %-10s %s\n' "$$target" "$$text"; done
+	do printf '  make %-11s %s\n' "$$target" "$$text"; done
 
 .PHONY: build
 build: $(STAMPS)/bench ## build everything that the command needs, into .venv
@@ -86,17 +86,18 @@ bench-real: $(STAMPS)/real ## measure those programs on each loop, as it is and 
 	@scripts/check-tools real
 	@$(BIN)/python benches/real_programs.py
 
-# Which seeds and sizes: tuning, and confirm, which is measured once.
+# Which seeds and sizes: tuning, and confirm, which is measured once. Where the page goes.
 SET ?= tuning
-CLAIM := PYTHONPATH=benches $(BIN)/python -m claim --set $(SET)
+PAGE ?= results/claim-$(SET).md
+CLAIM = PYTHONPATH=benches $(BIN)/python -m claim --set $(SET) --page $(PAGE)
 
 .PHONY: claim
-claim: build ## test the claim of docs/claim.md, in 45 minutes; SET=confirm: on other seeds and sizes
-	@$(CLAIM) --page results/claim.md
+claim: build ## test the claim of docs/claim.md in 45 minutes (SET=confirm: other seeds and sizes)
+	@$(CLAIM)
 
 .PHONY: claim-quick
 claim-quick: build ## the same for a part of the cells, in 5 minutes
-	@$(CLAIM) --grid quick --page results/claim-quick.md
+	@$(CLAIM) --grid quick
 
 .PHONY: wheel
 wheel: $(STAMPS)/maturin ## build a wheel for every Python from 3.11 on, into dist/

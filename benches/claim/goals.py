@@ -44,6 +44,13 @@ class Goal:
     is_met: bool
 
 
+def percent(share: float) -> str:
+    """`5 %`, `0.4 %`."""
+    number = 100 * share
+    is_whole = abs(number) >= 10 or number == round(number)
+    return f"{number:,.0f} %" if is_whole else f"{number:.1f} %"
+
+
 def count_of(verdicts: Iterable[Verdict]) -> Count:
     """Count verdicts."""
     verdicts = list(verdicts)
@@ -82,18 +89,18 @@ def goals_of(result: ClaimResult) -> list[Goal]:
     unknown = count.undecided + missing
     goals = [
         Goal(
-            f"no comparison lost by more than {LARGE_LOSS:.0%}",
+            f"no comparison lost by more than {percent(LARGE_LOSS)}",
             f"{count.large} of {whole}",
             count.all > 0 and count.large == 0,
         ),
         Goal(
-            f"at most {MOST_LOST:.0%} lost",
-            f"{count.lost} of {whole} ({count.lost / whole:.1%})",
+            f"at most {percent(MOST_LOST)} lost",
+            f"{count.lost} of {whole} ({percent(count.lost / whole)})",
             count.all > 0 and count.lost <= MOST_LOST * whole,
         ),
         Goal(
-            f"at most {MOST_UNDECIDED:.0%} undecided",
-            f"{unknown} of {whole} ({unknown / whole:.1%})",
+            f"at most {percent(MOST_UNDECIDED)} undecided",
+            f"{unknown} of {whole} ({percent(unknown / whole)})",
             count.all > 0 and unknown <= MOST_UNDECIDED * whole,
         ),
     ]
@@ -127,7 +134,7 @@ def _overall_goal(result: ClaimResult) -> Goal | None:
 def _asked_regret(what: str, ours: float, single: str, regret: float) -> Goal:
     return Goal(
         f"worst regret, {what}: at most a tenth of the best single fixed strategy's",
-        f"{ours:.0%} against {regret:.0%} of {single}",
+        f"{percent(ours)} against {percent(regret)} of {single}",
         ours <= MOST_REGRET * regret,
     )
 

@@ -55,7 +55,8 @@ class Floor(Value, frozen=True):
 class Verdict(Value, frozen=True):
     """How `adaptive` compares in one figure of one cell.
 
-    `ratio`: its cost ÷ that of `best`, in the even rounds. `is_large`: lost by more than 10 %.
+    `ratio`: its cost ÷ that of `best`, in the even rounds; `rounds`: how many, odd and even, have
+    both. `is_large`: lost by more than 10 %.
     `is_blurred`: the pacer's own error is over a quarter of the latency. `overloaded`: which of the
     two cannot keep up. `net_ratio`: the ratio of latencies without the pacer's error.
     """
@@ -79,10 +80,27 @@ def margin_of(floor: float) -> float:
     return min(max(SMALLEST_MARGIN, floor), LARGEST_MARGIN)
 
 
-def look_error(rounds: int) -> float:
-    """The error that the last look at a cell of so many rounds may have."""
-    taken = sum(1 for look in LOOKS if rounds >= look)
-    return LOOK_ERRORS[max(0, taken - 1)]
+def compared(
+    ours: Mapping[int, float],
+    theirs: Mapping[int, float],
+    *,
+    all_rounds: bool = False,
+    rivals: int = 1,
+) -> Figure | None:
+    """ours ÷ theirs over the even rounds, or over all; None where no round has both.
+
+    Rounds after the last look that was reached are left out: they were not planned to be looked
+    at. The interval's error is that look's, divided by `rivals`.
+    """
+    ratios = paired_ratios(ours, theirs)
+    reached = [look for look in LOOKS if look <= max(ratios, default=0)]
+    last = reached[-1] if reached else LOOKS[0]
+    used = [
+        ratio
+        for round, ratio in ratios.items()
+        if round <= last and (all_rounds or not is_odd(round))
+    ]
+    return ratio_of(used, LOOK_ERRORS[LOOKS.index(last)] / rivals) if used else None
 
 
 def outcome_of(ratio: Figure, margin: float) -> Outcome:
@@ -113,9 +131,8 @@ def floors_of(cells: Sequence[Cell], samples: Samples) -> tuple[Floor, ...]:
             for strategy in TWICE:
                 once = samples.costs(number, strategy, figure)
                 again = samples.costs(number, strategy, figure, "again")
-                ratios = paired_ratios(once, again)
-                if ratios:
-                    ratio = ratio_of(ratios, look_error(2 * len(ratios)))
+                ratio = compared(once, again)
+                if ratio is not None:
                     found.setdefault((figure, cell.rate_per_s), []).append(ratio)
     return tuple(_floor(figure, rate, ratios) for (figure, rate), ratios in found.items())
 
@@ -130,18 +147,19 @@ def _floor(figure: FigureName, rate_per_s: float | None, ratios: Sequence[Figure
     return Floor(figure, rate_per_s, floor, exp(apart[-1]) - 1, len(apart), outcomes)
 
 
-def margins_of(floors: Iterable[Floor]) -> Mapping[tuple[FigureName, float | None], float]:
-    """Figure and rate → margin."""
-    return {(floor.figure, floor.rate_per_s): floor.margin for floor in floors}
+def margin_in(floors: Iterable[Floor], figure: FigureName, rate_per_s: float | None) -> float:
+    """The margin at a rate; where nothing ran twice there, the figure's largest."""
+    margins = {floor.rate_per_s: floor.margin for floor in floors if floor.figure == figure}
+    return margins.get(rate_per_s, max(margins.values(), default=SMALLEST_MARGIN))
 
 
 def verdicts_of(cells: Sequence[Cell], samples: Samples) -> tuple[Verdict, ...]:
     """Every figure of every cell that has been measured."""
-    margins = margins_of(floors_of(cells, samples))
+    floors = floors_of(cells, samples)
     verdicts = []
     for number, cell in enumerate(cells):
         for figure in figures_of(cell):
-            margin = margins.get((figure, cell.rate_per_s), SMALLEST_MARGIN)
+            margin = margin_in(floors, figure, cell.rate_per_s)
             verdict = _verdict(samples, number, cell, figure, margin)
             if verdict is not None:
                 verdicts.append(verdict)
@@ -160,19 +178,17 @@ def _verdict(
     ours = samples.costs(number, OURS, figure)
     if best is None:
         return None
-    ratios = paired_ratios(ours, samples.costs(number, best, figure))
-    if not ratios:
+    theirs = samples.costs(number, best, figure)
+    ratio = compared(ours, theirs)
+    if ratio is None:
         return None
-    rounds = 2 * len(ratios)
-    error = look_error(rounds)
-    ratio = ratio_of(ratios, error)
     outcome = outcome_of(ratio, margin)
     return Verdict(
         cell=number,
         figure=figure,
         best=best,
         ratio=ratio,
-        rounds=rounds,
+        rounds=len(paired_ratios(ours, theirs)),
         margin=margin,
         outcome=outcome,
         is_large=outcome == "lost" and ratio.low > 1 + LARGE_LOSS,
@@ -180,7 +196,7 @@ def _verdict(
         overloaded=tuple(
             name for name in (OURS, best) if is_overloaded(samples, number, cell, name)
         ),
-        net_ratio=_net_ratio(samples, number, best, figure, error),
+        net_ratio=_net_ratio(samples, number, best, figure),
         against_all=_against_all(samples, number, cell, figure, margin),
     )
 
@@ -197,12 +213,12 @@ def _against_all(
     ours = samples.costs(number, OURS, figure)
     outcomes = set()
     for rival in rivals:
-        ratios = paired_ratios(ours, samples.costs(number, rival, figure), odd=None)
-        if not ratios:
+        theirs = samples.costs(number, rival, figure)
+        ratio = compared(ours, theirs, all_rounds=True)
+        strict_ratio = compared(ours, theirs, all_rounds=True, rivals=len(rivals))
+        if ratio is None or strict_ratio is None:
             continue
-        error = look_error(len(ratios))
-        plain = outcome_of(ratio_of(ratios, error), margin)
-        strict = outcome_of(ratio_of(ratios, error / len(rivals)), margin)
+        plain, strict = outcome_of(ratio, margin), outcome_of(strict_ratio, margin)
         outcomes.add("undecided" if plain == "lost" != strict else plain)
     if "lost" in outcomes:
         return "lost"
@@ -241,9 +257,7 @@ def _pacing_and_latency(run: Measured, figure: FigureName) -> tuple[int | None, 
     return run.pacing_p99_ns, run.p99_ns
 
 
-def _net_ratio(
-    samples: Samples, number: int, best: str, figure: FigureName, error: float
-) -> Figure | None:
+def _net_ratio(samples: Samples, number: int, best: str, figure: FigureName) -> Figure | None:
     """The ratio of p50 without the pacer's p50, which would draw every ratio towards 1."""
     if figure != "p50":
         return None
@@ -257,5 +271,4 @@ def _net_ratio(
             and run.p50_ns > run.pacing_p50_ns
         }
 
-    ratios = paired_ratios(net(OURS), net(best))
-    return ratio_of(ratios, error) if ratios else None
+    return compared(net(OURS), net(best))

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from claim.grid import OURS, Cell, single
-from claim.judge import best_fixed, is_overloaded, look_error
-from claim.samples import FIGURES, FigureName, Samples, figures_of, paired_ratios
-from claim.signed_rank import ratio_of
+from claim.judge import best_fixed, compared, is_overloaded
+from claim.samples import FIGURES, FigureName, Samples, figures_of
 from tinygram.bench.result import Value
 
 
@@ -55,10 +54,9 @@ def regrets_of(cells: Sequence[Cell], samples: Samples) -> tuple[Regret, ...]:
             of_best = samples.costs(number, best, figure)
             for strategy in cell.strategies:
                 costs = samples.costs(number, strategy, figure)
-                ratios = paired_ratios(costs, of_best)
-                if not ratios:
+                ratio = compared(costs, of_best)
+                if ratio is None:
                     continue
-                ratio = ratio_of(ratios, look_error(2 * len(ratios)))
                 regrets.append(
                     Regret(
                         cell=number,

@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from claim import tables
-from claim.goals import SHOWN, count_of, figures_in, goals_of, holds, lost_first, unmeasured
+from claim.goals import (
+    SHOWN,
+    count_of,
+    figures_in,
+    goals_of,
+    holds,
+    lost_first,
+    percent,
+    unmeasured,
+)
 from claim.grid import FLAT_OUT_NS
 from claim.heatmap import heat_map
 from claim.judge import FLOOR_QUANTILE, LARGEST_MARGIN, LOOK_ERRORS, LOOKS, SMALLEST_MARGIN
@@ -26,8 +35,9 @@ def opening(result: ClaimResult) -> str:
     missed = [goal for goal in goals_of(result) if not goal.is_met]
     missing = unmeasured(result)
     parts = []
-    if result.ending != "all rounds" or missing:
-        why = f"ended early ({result.ending})" if result.ending != "all rounds" else "is not whole"
+    is_early = result.ending in ("out of time", "interrupted")
+    if is_early or missing:
+        why = f"ended early ({result.ending})" if is_early else "is not whole"
         parts.append(f"The measurement {why}: {missing} comparisons were not made.")
     if missed:
         parts.append(
@@ -105,11 +115,12 @@ def _lost(result: ClaimResult, by_hand: str) -> str:
     lost = lost_first(result.judged.verdicts)
     if not lost:
         return "## What is lost\n\nNothing.\n"
-    free = sum(1 for verdict in lost if not paid_elsewhere(result, verdict))
+    paced = [verdict for verdict in lost if verdict.figure != "throughput"]
+    free = sum(1 for verdict in paced if not paid_elsewhere(result, verdict))
     return (
         f"## What is lost, and why\n\n{_reasons(result)}\n"
-        f"In {len(lost) - free} of {len(lost)} the winner is worse elsewhere in the same cell, by\n"
-        f"more than the margin; in {free} it wins for nothing.\n\n"
+        f"In {len(paced) - free} of {len(paced)} paced ones the winner is worse elsewhere in the\n"
+        f"same cell, by more than the margin; in {free} it wins for nothing.\n\n"
         f"{by_hand}\n{tables.lost(result)}"
     )
 
@@ -156,9 +167,9 @@ def _noise(result: ClaimResult) -> str:
     text = (
         "## What chance does\n\n"
         "`adaptive` and `nodelay` run twice in a part of the cells, and are compared with\n"
-        f"themselves by the same rule. The margin is {SMALLEST_MARGIN:.0%}, or what\n"
-        f"{FLOOR_QUANTILE:.0%} of these comparisons stay within, if that is more, and never above\n"
-        f"{LARGEST_MARGIN:.0%}.\n\n"
+        f"themselves by the same rule. The margin is {percent(SMALLEST_MARGIN)}, or what\n"
+        f"{percent(FLOOR_QUANTILE)} of these comparisons stay within, if that is more, and never\n"
+        f"above {percent(LARGEST_MARGIN)}.\n\n"
         f"{tables.floors(result)}"
     )
     if result.judged.warmth:
@@ -193,9 +204,9 @@ def _method(result: ClaimResult) -> str:
   wholly beyond, else *undecided*. Each figure is judged by itself, against its own best strategy.
 - **More rounds where undecided**: looks after {looks} rounds of a cell, no others. The intervals'
   errors at the looks are {errors}: together 5 %, half of it on either
-  side (Bonferroni), so looking again adds none. A verdict uses all rounds of its cell. Rivals that
-  cost {HOPELESS:g} times the best in the odd rounds are not run again. Where time does not suffice
-  for all, cells are drawn by lot.
+  side (Bonferroni), so looking again adds none. A verdict uses all rounds up to the last look.
+  Rivals that cost {HOPELESS:g} times the best in the odd rounds are not run again. Where time does
+  not suffice for all, cells are drawn by lot.
 - **CPU** is the sender's, user and system, without what the pacer spins.
 - **Cannot keep up**: the last message arrives later than 5 % of the run's duration and 2 ms.
 """

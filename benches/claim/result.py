@@ -22,7 +22,8 @@ from tinygram.bench.result import Figure, Value
 
 SCHEMA_VERSION = 1
 
-Ending = Literal["all rounds", "out of time", "interrupted"]
+Ending = Literal["all rounds", "time used", "out of time", "interrupted"]
+"""`time used`: in the rounds that follow the first look; `out of time`: before it."""
 
 
 class Warmth(Value, frozen=True):
@@ -92,9 +93,10 @@ def _warmth_of(samples: Samples) -> tuple[Warmth, ...]:
             name: FigureName = figure
             warm = samples.costs(number, strategy, name)
             cold = samples.costs(number, strategy, name, "cold")
-            ratios = paired_ratios(warm, cold, odd=None)
+            ratios = paired_ratios(warm, cold)
             if ratios:
-                found.append(Warmth(number, strategy, name, ratio_of(ratios, 0.05)))
+                ratio = ratio_of(list(ratios.values()), 0.05)
+                found.append(Warmth(number, strategy, name, ratio))
     return tuple(found)
 
 

@@ -77,12 +77,6 @@ def is_odd(round: int) -> bool:
     return round % 2 == 1
 
 
-def paired_ratios(
-    ours: Mapping[int, float], theirs: Mapping[int, float], *, odd: bool | None = False
-) -> list[float]:
-    """ours ÷ theirs of the even rounds that have both, of the odd ones, or of all (None)."""
-    return [
-        ours[round] / theirs[round]
-        for round in ours
-        if round in theirs and (odd is None or is_odd(round) == odd)
-    ]
+def paired_ratios(ours: Mapping[int, float], theirs: Mapping[int, float]) -> dict[int, float]:
+    """Round → ours ÷ theirs, of the rounds that have both."""
+    return {round: ours[round] / theirs[round] for round in ours if round in theirs}

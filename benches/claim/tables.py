@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from claim.goals import SHOWN, count_of, figures_in, goals_of, lost_first, of_figure
+from claim.goals import SHOWN, count_of, figures_in, goals_of, lost_first, of_figure, percent
 from claim.grid import OURS, RUNTIMES, Cell, single
 from claim.judge import SMALLEST_MARGIN, Verdict, outcome_of
 from claim.reasons import Profile, facts_of, kind_of, paid_elsewhere
@@ -79,7 +79,7 @@ def worst(result: ClaimResult) -> str:
             if each is None:
                 cells.append("–")
             else:
-                cells.append(f"{_percent(each.regret)}, shown {_percent(max(0.0, each.shown))}")
+                cells.append(f"{percent(each.regret)}, shown {percent(max(0.0, each.shown))}")
         rows.append(cells)
     return table(("strategy", *(SHOWN[figure] for figure in figures)), rows)
 
@@ -87,7 +87,7 @@ def worst(result: ClaimResult) -> str:
 def worst_places(result: ClaimResult) -> str:
     """Where the worst regrets of ours are."""
     rows = [
-        (SHOWN[each.figure], _percent(each.regret), result.cells[each.cell].name)
+        (SHOWN[each.figure], percent(each.regret), result.cells[each.cell].name)
         for each in result.judged.worst
         if each.strategy == OURS
     ]
@@ -159,8 +159,8 @@ def floors(result: ClaimResult) -> str:
     for each in result.judged.floors:
         rate = "flat out" if each.rate_per_s is None else f"{each.rate_per_s / 1_000:g}k/s"
         outcomes = " / ".join(str(each.outcomes[name]) for name in ("held", "lost", "undecided"))
-        row = (SHOWN[each.figure], rate, str(each.count), _percent(each.floor))
-        rows.append((*row, _percent(each.largest), _percent(each.margin), outcomes))
+        row = (SHOWN[each.figure], rate, str(each.count), percent(each.floor))
+        rows.append((*row, percent(each.largest), percent(each.margin), outcomes))
     header = ("figure", "rate", "comparisons", "nine of ten within", "largest", "margin")
     return table((*header, "held / lost / undecided"), rows, left=2)
 
@@ -228,10 +228,6 @@ def _compared(verdict: Verdict | None, cost_ns: float | None) -> str:
     marks += "†" if verdict.overloaded else ""
     cost = cost_text(verdict.figure, cost_ns)
     return f"{cost}; {ratio_text(verdict.ratio)} {verdict.best}: {_SIGN[verdict.outcome]}{marks}"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:,.0f} %" if abs(share) >= 0.1 else f"{100 * share:.1f} %"
 
 
 def _times(value: float | None) -> str:

@@ -9,14 +9,15 @@ from claim.judge import (
     LOOK_ERRORS,
     LOOKS,
     best_fixed,
+    compared,
     floors_of,
-    look_error,
     outcome_of,
     undecided_cells,
     verdicts_of,
 )
 from claim.runs import Measured
 from claim.samples import Samples
+from claim.signed_rank import NO_BOUND, ratio_of
 from tests.claim.worlds import EQUAL, FLAT_OUT, LOOP, even_noise, heavy_noise, runs_of
 
 from tinygram.bench.result import Figure
@@ -107,10 +108,22 @@ def test_an_interval_is_within_the_margin_beyond_it_or_neither(
     assert outcome_of(Figure(1.0, low, high), 0.05) == outcome
 
 
-def test_each_look_has_its_error() -> None:
-    assert [look_error(rounds) for rounds in LOOKS] == list(LOOK_ERRORS)
-    assert look_error(LOOKS[0] + 2) == LOOK_ERRORS[0]
-    assert look_error(2) == LOOK_ERRORS[0]
+def test_what_comes_after_the_last_look_is_not_looked_at() -> None:
+    """Else there would be a look after every round, and errors without end."""
+    ones = dict.fromkeys(range(1, LOOKS[-1] + 1), 1.0)
+    ratios = {round: 1 + round / 100 for round in ones}
+    for look, error in zip(LOOKS, LOOK_ERRORS, strict=True):
+        even = [ratios[round] for round in range(2, look + 1, 2)]
+        for more in range(5):
+            so_far = {round: ratios[round] for round in ones if round <= look + more}
+            assert compared(so_far, ones) == ratio_of(even, error)
+
+
+def test_before_the_first_look_there_is_no_interval() -> None:
+    ones = dict.fromkeys(range(1, LOOKS[0]), 1.0)
+    ratio = compared(ones, ones)
+    assert ratio is not None
+    assert ratio.high == NO_BOUND
 
 
 def test_the_margin_follows_the_noise_and_no_further_than_its_limit() -> None:

@@ -42,14 +42,8 @@ def test_a_side_stays_on_its_core(
     if pin == "apart" and len(ALLOWED) < 2:
         pytest.skip("two cores are needed")
     process = command.start(
-        *(
-            "--only",
-            f"runtime={runtime},implementation=stdlib,strategy=nodelay",
-            "--rounds",
-            1,
-            "--pin",
-            pin,
-        ),
+        *("--only", f"runtime={runtime},implementation=stdlib,strategy=nodelay"),
+        *("--rounds", 1, "--pin", pin),
         *("--rate", 1_000, "--duration", "600ms"),
     )
     roles: dict[str, list[int]] = {}
@@ -79,14 +73,8 @@ def test_a_side_stays_on_its_core(
 
 def test_unpinned_a_side_may_go_where_the_bench_may(command: Command) -> None:
     process = command.start(
-        *(
-            "--only",
-            "runtime=loop,implementation=stdlib,strategy=nodelay",
-            "--rounds",
-            1,
-            "--pin",
-            "none",
-        ),
+        *("--only", "runtime=loop,implementation=stdlib,strategy=nodelay"),
+        *("--rounds", 1, "--pin", "none"),
         *("--rate", 1_000, "--duration", "600ms"),
     )
     sender = command.wait_process("tg-sender")

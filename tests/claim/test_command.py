@@ -1,0 +1,73 @@
+"""`python -m claim` from its command line to its page, and Ctrl-C in its midst."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from claim.result import load
+from tests.stream.command import wait_until
+
+ROOT = Path(__file__).parents[2]
+CELL = ("--grid", "quick", "--runtime", "loop", "--only", "flat out × 64")
+LONGEST_S = 60.0
+
+
+def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    files = ("--out", str(folder / "claim.json"), "--page", str(folder / "claim.md"))
+    return subprocess.Popen(
+        [sys.executable, "-m", "claim", *arguments, *files],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "benches")},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def children(pid: int) -> list[str]:
+    found = Path(f"/proc/{pid}/task/{pid}/children")
+    return found.read_text().split() if found.exists() else []
+
+
+def test_it_measures_saves_and_writes_the_page(tmp_path: Path) -> None:
+    process = start(tmp_path, *CELL, "--rounds", "2")
+    said, errors = process.communicate(timeout=LONGEST_S)
+    assert process.returncode == 1, errors
+    assert "The claim does not hold" in said
+    result = load(tmp_path / "claim.json")
+    assert result.ending == "all rounds"
+    assert result.failures == []
+    assert {(run.strategy, run.round) for run in result.runs} == {
+        (strategy, round) for strategy in result.cells[0].strategies for round in (1, 2)
+    }
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "claim.json",
+        "claim.md",
+        "claim.svg",
+    ]
+    page = (tmp_path / "claim.md").read_text()
+    assert result.code.sources_sha256 in page
+    again = start(tmp_path, "--report", str(tmp_path / "claim.json"), "--judge-again")
+    again.communicate(timeout=LONGEST_S)
+    assert (tmp_path / "claim.md").read_text() == page
+
+
+def test_ctrl_c_keeps_what_was_measured_and_leaves_no_process(tmp_path: Path) -> None:
+    process = start(tmp_path, *CELL)
+    assert process.stderr is not None
+    assert "round 1" in process.stderr.readline()
+    wait_until(lambda: len(children(process.pid)) == 2, LONGEST_S, "a pair is there")
+    pair = children(process.pid)
+    process.send_signal(signal.SIGINT)
+    said, _ = process.communicate(timeout=LONGEST_S)
+    assert process.returncode == 130
+    assert "The measurement ended early (interrupted)" in said
+    assert not any(Path(f"/proc/{pid}").exists() for pid in pair)
+    result = load(tmp_path / "claim.json")
+    assert result.ending == "interrupted"
+    assert result.failures == []
