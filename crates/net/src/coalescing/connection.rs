@@ -238,11 +238,12 @@ impl Connection {
     /// Wait until the peer's kernel has acknowledged all that ours took; where no one
     /// acknowledges (Unix sockets), ours having it is enough.
     pub(super) fn wait_acknowledged(&self, until_ns: u64) -> Result<(), FlushError> {
+        let Some(before) = self.acknowledged_before else {
+            return Ok(());
+        };
         let written_bytes = self.lock().written_bytes;
         let mut look_ns = FIRST_LOOK_NS;
-        while let Some(before) = self.acknowledged_before
-            && let Ok(info) = socket::tcp_info(self.fd())
-        {
+        while let Ok(info) = socket::tcp_info(self.fd()) {
             let acknowledged_bytes = info.acknowledged_bytes.saturating_sub(before);
             let unknown_bytes = written_bytes.saturating_sub(acknowledged_bytes);
             if unknown_bytes == 0 {
@@ -298,9 +299,9 @@ impl Connection {
         state.coalescer.discard();
         state.taken.bytes = 0;
         drop(state);
-        if is_expected && let Ok(writer) = Writer::get() {
+        if is_expected {
             // So that it forgets the connection, which it may never hear of again.
-            let _ = writer.serve(Arc::clone(self));
+            let _ = Writer::get().and_then(|writer| writer.serve(Arc::clone(self)));
         }
         bytes
     }
