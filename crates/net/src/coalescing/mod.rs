@@ -21,7 +21,6 @@ use connection::Connection;
 use std::{
     io::{self, ErrorKind},
     os::fd::{AsFd, AsRawFd, OwnedFd, RawFd},
-    ptr,
     sync::{
         Arc,
         atomic::{AtomicPtr, Ordering},
@@ -150,43 +149,44 @@ impl CoalescingSocket {
     }
 
     fn connection(&self) -> &Connection {
-        // SAFETY: it was made by `Arc::into_raw` and is released only when `self` is dropped; what
-        // a child process replaces is never released.
-        let connection = unsafe { &*self.connection.load(Ordering::Acquire) };
-        if connection.is_of_parent() {
-            return self.replace(connection);
-        }
-        connection
+        // SAFETY: what `raw` gives lives as long as `self`.
+        unsafe { &*self.raw() }
     }
 
     fn shared(&self) -> Arc<Connection> {
-        let connection: *const Connection = self.connection();
-        // SAFETY: as in `connection`; the count goes up, so that ours stays.
+        let connection = self.raw();
+        // SAFETY: it was made by `Arc::into_raw`; the count goes up, so that ours stays.
         unsafe {
             Arc::increment_strong_count(connection);
             Arc::from_raw(connection)
         }
     }
 
+    /// As `Arc::into_raw` made it, not by way of a reference, which may not reach the counts.
+    /// It is released only when `self` is dropped; what a child process replaces never is.
+    fn raw(&self) -> *mut Connection {
+        let current = self.connection.load(Ordering::Acquire);
+        // SAFETY: as said above, it lives.
+        if unsafe { (*current).is_of_parent() } {
+            return self.replace(current);
+        }
+        current
+    }
+
     /// This process is a child: nothing that the parent held is ours.
     #[cold]
-    fn replace(&self, of_parent: &Connection) -> &Connection {
-        let old = ptr::from_ref(of_parent).cast_mut();
+    fn replace(&self, old: *mut Connection) -> *mut Connection {
         let new = connection_of(&self.fd, self.knobs).expect("its knobs were checked");
         match self
             .connection
             .compare_exchange(old, new, Ordering::AcqRel, Ordering::Acquire)
         {
-            // SAFETY: as in `connection`.
-            Ok(_) => unsafe { &*new },
+            Ok(_) => new,
             // Another thread was first.
             Err(theirs) => {
-                // SAFETY: `new` was made by `Arc::into_raw`, and nobody else has it; `theirs` as
-                // in `connection`.
-                unsafe {
-                    drop(Arc::from_raw(new));
-                    &*theirs
-                }
+                // SAFETY: `new` was made by `Arc::into_raw`, and nobody else has it.
+                drop(unsafe { Arc::from_raw(new) });
+                theirs
             }
         }
     }
