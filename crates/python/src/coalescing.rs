@@ -168,6 +168,9 @@ impl CoalescingSocket {
                     return Err(raised(py, &self.timed_out, (unknown_bytes, unsent_bytes)));
                 }
                 Err(FlushError::TimedOut { .. }) => py.check_signals()?,
+                Err(error @ FlushError::Aborted { .. }) => {
+                    return Err(PyOSError::new_err((libc::ECANCELED, error.to_string())));
+                }
             }
         }
     }

@@ -213,7 +213,9 @@ impl Connection {
         // Half empty, so that not every message waits anew.
         let enough =
             (self.max_buffered_bytes / 2).min(self.max_buffered_bytes.saturating_sub(bytes));
-        self.wait(until_ns, |state| state.held_bytes() <= enough)
+        self.wait(until_ns, |state| {
+            state.held_bytes() <= enough || state.is_closed
+        })
     }
 
     /// Have all that was handed over leave, and wait for it.
@@ -221,16 +223,21 @@ impl Connection {
         let mut state = self.lock();
         let target = state.written_bytes + state.held_bytes() as u64;
         state.flush_until = state.flush_until.max(target);
+        let discarded_before = state.discarded_bytes;
         // Without a writer nobody will write: the wait ends with the time.
         let _ = self.tell_writer(state);
-        let is_done = self.wait(until_ns, |state| state.written_bytes >= target);
+        let is_over = self.wait(until_ns, |state| {
+            state.written_bytes >= target || state.discarded_bytes > discarded_before
+        });
         let state = self.lock();
+        let unsent_bytes = target.saturating_sub(state.written_bytes);
         match &state.failure {
             Some(failure) => Err(failure.clone().into()),
-            None if is_done => Ok(()),
+            None if unsent_bytes == 0 => Ok(()),
+            None if is_over => Err(FlushError::Aborted { unsent_bytes }),
             None => Err(FlushError::TimedOut {
                 unknown_bytes: socket::send_queue_bytes(self.fd()).unwrap_or_default(),
-                unsent_bytes: target - state.written_bytes,
+                unsent_bytes,
             }),
         }
     }
@@ -298,12 +305,19 @@ impl Connection {
         let is_expected = state.duty != Duty::None;
         state.coalescer.discard();
         state.taken.bytes = 0;
+        state.discarded_bytes += bytes as u64;
         drop(state);
+        self.changed.notify_all();
         if is_expected {
             // So that it forgets the connection, which it may never hear of again.
             let _ = Writer::get().and_then(|writer| writer.serve(Arc::clone(self)));
         }
         bytes
+    }
+
+    #[cfg(all(test, not(loom)))]
+    pub(super) fn waiting(&self) -> usize {
+        self.lock().waiting
     }
 
     pub(super) fn held_bytes(&self) -> usize {

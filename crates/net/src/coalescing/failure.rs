@@ -56,6 +56,12 @@ pub enum FlushError {
         /// They are held by this process.
         unsent_bytes: u64,
     },
+    /// Another thread gave up what this one waits for: by `abort`, `end`, or a `close` in vain.
+    #[error("given up by this side: {unsent_bytes} bytes were never sent")]
+    Aborted {
+        /// They never left this process.
+        unsent_bytes: u64,
+    },
     /// The connection failed.
     #[error(transparent)]
     Failed(#[from] Failure),

@@ -265,3 +265,33 @@ fn tick_is_no_strategy_of_threads() {
     let error = CoalescingSocket::new(&ours, Knobs::new(Strategy::Tick)).unwrap_err();
     assert!(error.to_string().contains("combine"));
 }
+
+/// A peer that takes nothing any more, and as much held as may be.
+fn stalled() -> (CoalescingSocket, TcpStream) {
+    let (ours, peer) = pair();
+    let mut knobs = Knobs::new(Strategy::Combine);
+    knobs.max_buffered_bytes = Some(1_000_000);
+    let socket = CoalescingSocket::new(&ours, knobs).unwrap();
+    send_waiting(&socket, &vec![0; 64 << 20]);
+    (socket, peer)
+}
+
+#[test]
+fn who_waits_for_room_or_for_the_kernel_learns_of_an_abort() {
+    let (socket, _peer) = stalled();
+    thread::scope(|scope| {
+        let flushing = scope.spawn(|| socket.flush(in_s(20)));
+        let waiting = scope.spawn(|| socket.wait_room(1, in_s(20)));
+        while socket.connection().waiting() < 2 {
+            thread::yield_now();
+        }
+        let aborted_bytes = socket.abort() as u64;
+        assert!(waiting.join().unwrap());
+        let Err(FlushError::Aborted { unsent_bytes }) = flushing.join().unwrap() else {
+            panic!("the flush does not tell of the abort");
+        };
+        assert!((1..=aborted_bytes).contains(&unsent_bytes));
+    });
+    assert_eq!(socket.send(b"late"), Err(SendError::Closed));
+    assert_eq!(socket.flush(in_s(20)), Ok(()));
+}
