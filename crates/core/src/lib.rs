@@ -4,18 +4,14 @@
 
 #![forbid(unsafe_code)]
 
+pub mod bench;
 mod coalescer;
 mod generator;
 mod histogram;
-mod interleaving;
-mod matching;
-mod pool;
 mod schedule;
 
 pub use coalescer::{Coalescer, KnobError, Knobs, Next, Reason, Stats, Strategy};
-pub use generator::Generator;
 pub use histogram::{Histogram, HistogramError, MissingValues};
-pub use interleaving::arrivals;
-pub use matching::{MatchError, Note, match_receipts};
-pub use pool::{MAX_PRODUCERS, MessagePool, PoolError, StreamCheck, StreamError};
-pub use schedule::{Arrival, Schedule, ScheduleError};
+pub use schedule::{Arrival, MAX_MESSAGES, Schedule, ScheduleError};
+
+use generator::Generator;

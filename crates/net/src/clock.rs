@@ -48,7 +48,7 @@ pub fn set_exact_timers(is_exact: bool) {
 }
 
 /// CPU time of the calling thread, in nanoseconds.
-pub(crate) fn thread_cpu_ns() -> u64 {
+pub fn thread_cpu_ns() -> u64 {
     read_clock(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 

@@ -12,10 +12,7 @@ use std::{
     os::fd::BorrowedFd,
     sync::atomic::{AtomicBool, Ordering},
 };
-use tinygram_net::{
-    clock::monotonic_ns,
-    coalescing::{self, Failure, FlushError, SendError},
-};
+use tinygram_net::{Failure, FlushError, SendError, clock::monotonic_ns};
 
 /// The program ends: nobody will write what a thread leaves behind, so each send does it.
 static IS_EXITING: AtomicBool = AtomicBool::new(false);
@@ -25,7 +22,7 @@ const SLICE_NS: u64 = 50_000_000;
 
 #[pyclass(frozen, subclass, weakref, module = "tinygram._native")]
 pub struct CoalescingSocket {
-    inner: coalescing::CoalescingSocket,
+    inner: tinygram_net::CoalescingSocket,
     /// `gettimeout()` of the socket: None, 0.0 or seconds.
     timeout: Py<PyAny>,
     /// Makes the exceptions: `failed(errno, acknowledged, unknown, unsent)` and
@@ -47,7 +44,7 @@ impl CoalescingSocket {
         // SAFETY: the caller's socket is open while this runs, and keeps its descriptor.
         let fd = unsafe { BorrowedFd::borrow_raw(fd) };
         Ok(Self {
-            inner: coalescing::CoalescingSocket::new(fd, knobs.inner())?,
+            inner: tinygram_net::CoalescingSocket::new(fd, knobs.inner())?,
             timeout,
             failed,
             timed_out,
@@ -208,7 +205,7 @@ fn deadline_ns(timeout_s: Option<f64>) -> u64 {
 #[pyfunction]
 pub fn flush_all_at_exit(py: Python<'_>) -> Vec<String> {
     IS_EXITING.store(true, Ordering::Relaxed);
-    let flushed = py.detach(|| coalescing::flush_all(deadline_ns(Some(EXIT_S))));
+    let flushed = py.detach(|| tinygram_net::flush_all(deadline_ns(Some(EXIT_S))));
     let errors = flushed.err().unwrap_or_default();
     errors.iter().map(ToString::to_string).collect()
 }
