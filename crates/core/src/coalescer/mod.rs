@@ -29,8 +29,10 @@ const SOON_NS: u64 = 5_000;
 /// No single gap counts for more, so that a pause is soon forgotten.
 const LONGEST_GAP_NS: u64 = 1_000_000;
 
-/// What to do next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What to do next. It is exhaustive on purpose: a caller that did nothing at an answer that it does
+/// not know would lose bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[must_use = "bytes wait until this is done"]
 pub enum Next {
     /// Nothing: the bytes are held, and what releases them is on its way.
     Wait,

@@ -215,10 +215,9 @@ fn connection_of(fd: &Arc<OwnedFd>, knobs: Knobs) -> Result<*mut Connection, Kno
     let max_buffered_bytes = knobs
         .max_buffered_bytes
         .unwrap_or(CoalescingSocket::MAX_BUFFERED_BYTES);
-    let coalescer = Coalescer::new(Knobs {
-        max_buffered_bytes: None,
-        ..knobs
-    })?;
+    let mut rule = knobs.checked()?;
+    rule.max_buffered_bytes = None; // It counts what the writing thread has taken, too.
+    let coalescer = Coalescer::new(rule)?;
     let connection = Connection::new(Arc::clone(fd), coalescer, max_buffered_bytes);
     Ok(Arc::into_raw(Arc::new(connection)).cast_mut())
 }

@@ -11,7 +11,9 @@ const STRATEGIES: [Strategy; 5] = [
     Strategy::NoDelay,
     Strategy::Nagle,
     Strategy::Combine,
-    Strategy::Coalesce { hold_ns: 100_000 },
+    Strategy::Coalesce {
+        hold: Duration::from_micros(100),
+    },
     Strategy::Adaptive,
 ];
 
@@ -98,7 +100,9 @@ fn many_threads_and_a_slow_reader_every_byte_once_and_in_order() {
 #[test]
 fn what_is_held_leaves_when_its_hold_ends() {
     let (ours, mut peer) = pair();
-    let knobs = Knobs::new(Strategy::Coalesce { hold_ns: 3_000_000 });
+    let knobs = Knobs::new(Strategy::Coalesce {
+        hold: Duration::from_millis(3),
+    });
     let socket = CoalescingSocket::new(&ours, knobs).unwrap();
     for round in 1..=3 {
         socket.send(b"held ").unwrap();
@@ -119,7 +123,7 @@ fn what_is_held_leaves_when_its_hold_ends() {
 fn a_full_batch_does_not_wait_and_neither_does_a_flush() {
     let (ours, mut peer) = pair();
     let mut knobs = Knobs::new(Strategy::Coalesce {
-        hold_ns: 3_600_000_000_000,
+        hold: Duration::from_secs(3600),
     });
     knobs.max_bytes = 100;
     let socket = CoalescingSocket::new(&ours, knobs).unwrap();
@@ -250,7 +254,9 @@ fn close_gives_up_in_time_and_says_what_is_missing() {
 #[test]
 fn a_socket_that_is_dropped_still_sends_what_it_held() {
     let (ours, mut peer) = pair();
-    let knobs = Knobs::new(Strategy::Coalesce { hold_ns: 2_000_000 });
+    let knobs = Knobs::new(Strategy::Coalesce {
+        hold: Duration::from_millis(2),
+    });
     let socket = CoalescingSocket::new(&ours, knobs).unwrap();
     socket.send(b"the last byte").unwrap();
     drop((socket, ours));
