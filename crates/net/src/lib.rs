@@ -1,7 +1,12 @@
-//! Linux I/O of tinygram: many threads on one connection, and what the bench is made of.
+#![doc = include_str!("../README.md")]
 //!
-//! Laws: plain blocking code, no async runtime; time is CLOCK_MONOTONIC in nanoseconds; nothing
-//! allocates or prints inside a measured loop; each `unsafe` block gives its reason.
+//! Laws: plain blocking code, no async runtime; time is CLOCK_MONOTONIC; nothing allocates without
+//! bound or prints while messages are sent; each `unsafe` block gives its reason.
+
+#![warn(missing_debug_implementations)]
+
+#[cfg(not(target_os = "linux"))]
+compile_error!("tinygram-net is for Linux; tinygram-core, which does no I/O, is for all systems");
 
 #[cfg(feature = "bench")]
 pub mod bench;
