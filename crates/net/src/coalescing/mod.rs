@@ -280,9 +280,11 @@ fn connection_of(fd: &Arc<OwnedFd>, knobs: Knobs) -> Result<*mut Connection, Kno
 }
 
 // An AtomicPtr may be shared whatever it points to: so what it points to is asked.
-const _: () = is_shared::<Connection>();
-const _: () = is_shared::<CoalescingSocket>();
-const fn is_shared<T: Send + Sync>() {}
+const _: () = {
+    const fn is_shared<T: Send + Sync>() {}
+    is_shared::<Connection>();
+    is_shared::<CoalescingSocket>();
+};
 
 impl AsFd for CoalescingSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
