@@ -32,7 +32,7 @@ impl Failure {
     }
 }
 
-/// Why a message was not taken.
+/// Why a message was not taken, or not sent.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SendError {
@@ -42,13 +42,15 @@ pub enum SendError {
         /// What is held, in bytes.
         held_bytes: usize,
     },
-    /// The connection was closed by this side.
+    /// The connection was closed by this side: nothing of the message was taken.
     #[error("the socket is closed")]
     Closed,
-    /// The connection failed, now or before.
+    /// The connection failed, now or before. Of a message that was handed over just then, what
+    /// was not sent counts as unsent.
     #[error(transparent)]
     Failed(#[from] Failure),
-    /// The writing thread could not be started.
+    /// The writing thread could not be started. The message was taken and is held: do not send it
+    /// again. It leaves once a later `send` or `flush` starts the thread.
     #[error("the writing thread could not be started: {}", io::Error::from_raw_os_error(*errno))]
     NoWriter {
         /// What the kernel said (errno(3)).

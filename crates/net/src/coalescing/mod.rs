@@ -104,9 +104,9 @@ impl CoalescingSocket {
     /// be held is taken while nothing is.
     ///
     /// # Errors
-    /// [`SendError`]: nothing of the message was taken, unless the connection failed, and then
-    /// [`Failure`] counts it. After [`SendError::NoRoom`] call [`CoalescingSocket::wait_room`] and
-    /// try again, or [`CoalescingSocket::send_timeout`], which does so.
+    /// [`SendError`], which says whether the message was taken. After [`SendError::NoRoom`] call
+    /// [`CoalescingSocket::wait_room`] and try again, or [`CoalescingSocket::send_timeout`], which
+    /// does so.
     pub fn send(&self, message: &[u8]) -> Result<(), SendError> {
         self.shared().send(message)
     }
