@@ -35,7 +35,7 @@ demo: build ## build, then send small messages in every way, side by side
 	@$(BIN)/tinygram stream
 
 .PHONY: test
-test: lint types cargo-test stubtest pytest ## lint, types and the tests
+test: lint types doc cargo-test stubtest pytest ## lint, types, documentation and the tests
 
 .PHONY: lint
 lint: $(STAMPS)/dev ## check formatting, lints and the architecture's import rules
@@ -44,11 +44,17 @@ lint: $(STAMPS)/dev ## check formatting, lints and the architecture's import rul
 	$(BIN)/ruff format --check
 	$(CARGO) fmt --check
 	$(CARGO) clippy --quiet --workspace --all-targets --locked -- -D warnings
+	@# As Rust programs have the crates: without the bench.
+	$(CARGO) clippy --quiet -p tinygram-core -p tinygram-net --all-targets --locked -- -D warnings
 	$(BIN)/lint-imports --no-cache
 
 .PHONY: types
 types: $(STAMPS)/real
 	$(BIN)/mypy
+
+.PHONY: doc
+doc: $(STAMPS)/dev ## build the Rust crates' documentation, into target/doc
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --no-deps --workspace --locked
 
 .PHONY: cargo-test
 cargo-test: $(STAMPS)/dev

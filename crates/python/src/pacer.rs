@@ -2,7 +2,7 @@ use crate::histogram::Histogram;
 use pyo3::{exceptions::PyValueError, prelude::*};
 use std::{num::NonZeroU64, ops::Range};
 use tinygram_core::{Arrival, Schedule};
-use tinygram_net::pacer;
+use tinygram_net::bench::pacer;
 
 /// The schedule that both the pacer and the matching are made from.
 pub fn schedule(

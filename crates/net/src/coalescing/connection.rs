@@ -213,7 +213,9 @@ impl Connection {
         // Half empty, so that not every message waits anew.
         let enough =
             (self.max_buffered_bytes / 2).min(self.max_buffered_bytes.saturating_sub(bytes));
-        self.wait(until_ns, |state| state.held_bytes() <= enough)
+        self.wait(until_ns, |state| {
+            state.held_bytes() <= enough || state.is_closed
+        })
     }
 
     /// Have all that was handed over leave, and wait for it.
@@ -221,16 +223,21 @@ impl Connection {
         let mut state = self.lock();
         let target = state.written_bytes + state.held_bytes() as u64;
         state.flush_until = state.flush_until.max(target);
+        let discarded_before = state.discarded_bytes;
         // Without a writer nobody will write: the wait ends with the time.
         let _ = self.tell_writer(state);
-        let is_done = self.wait(until_ns, |state| state.written_bytes >= target);
+        let is_over = self.wait(until_ns, |state| {
+            state.written_bytes >= target || state.discarded_bytes > discarded_before
+        });
         let state = self.lock();
+        let unsent_bytes = target.saturating_sub(state.written_bytes);
         match &state.failure {
             Some(failure) => Err(failure.clone().into()),
-            None if is_done => Ok(()),
+            None if unsent_bytes == 0 => Ok(()),
+            None if is_over => Err(FlushError::Aborted { unsent_bytes }),
             None => Err(FlushError::TimedOut {
                 unknown_bytes: socket::send_queue_bytes(self.fd()).unwrap_or_default(),
-                unsent_bytes: target - state.written_bytes,
+                unsent_bytes,
             }),
         }
     }
@@ -238,11 +245,12 @@ impl Connection {
     /// Wait until the peer's kernel has acknowledged all that ours took; where no one
     /// acknowledges (Unix sockets), ours having it is enough.
     pub(super) fn wait_acknowledged(&self, until_ns: u64) -> Result<(), FlushError> {
+        let Some(before) = self.acknowledged_before else {
+            return Ok(());
+        };
         let written_bytes = self.lock().written_bytes;
         let mut look_ns = FIRST_LOOK_NS;
-        while let Some(before) = self.acknowledged_before
-            && let Ok(info) = socket::tcp_info(self.fd())
-        {
+        while let Ok(info) = socket::tcp_info(self.fd()) {
             let acknowledged_bytes = info.acknowledged_bytes.saturating_sub(before);
             let unknown_bytes = written_bytes.saturating_sub(acknowledged_bytes);
             if unknown_bytes == 0 {
@@ -297,12 +305,19 @@ impl Connection {
         let is_expected = state.duty != Duty::None;
         state.coalescer.discard();
         state.taken.bytes = 0;
+        state.discarded_bytes += bytes as u64;
         drop(state);
-        if is_expected && let Ok(writer) = Writer::get() {
+        self.changed.notify_all();
+        if is_expected {
             // So that it forgets the connection, which it may never hear of again.
-            let _ = writer.serve(Arc::clone(self));
+            let _ = Writer::get().and_then(|writer| writer.serve(Arc::clone(self)));
         }
         bytes
+    }
+
+    #[cfg(all(test, not(loom)))]
+    pub(super) fn waiting(&self) -> usize {
+        self.lock().waiting
     }
 
     pub(super) fn held_bytes(&self) -> usize {

@@ -15,6 +15,8 @@ pub(super) struct State {
     pub(super) written_bytes: u64,
     /// All up to this byte of the stream is to leave without being held.
     pub(super) flush_until: u64,
+    /// How many bytes were held and given up.
+    pub(super) discarded_bytes: u64,
     /// How many threads wait for `changed`.
     pub(super) waiting: usize,
     /// Whether the writing thread's list has it.
@@ -63,6 +65,7 @@ impl State {
             taken: Taken::default(),
             written_bytes: 0,
             flush_until: 0,
+            discarded_bytes: 0,
             waiting: 0,
             is_known: false,
             is_closed: false,

@@ -43,12 +43,10 @@ impl Writer {
     pub(super) fn get() -> io::Result<&'static Self> {
         let current = WRITER.load(Ordering::Acquire);
         // SAFETY: what WRITER points to is never freed.
-        if let Some(writer) = unsafe { current.as_ref() }
-            && writer.generation == process::forks()
-        {
-            return Ok(writer);
+        match unsafe { current.as_ref() } {
+            Some(writer) if writer.generation == process::forks() => Ok(writer),
+            _ => Self::start(current),
         }
-        Self::start(current)
     }
 
     #[cold]
@@ -182,9 +180,10 @@ impl Thread {
             return;
         }
         let now_ns = monotonic_ns();
-        while let Some(&(at_ns, fd)) = self.due.first()
-            && at_ns <= now_ns
-        {
+        while let Some(&(at_ns, fd)) = self.due.first() {
+            if at_ns > now_ns {
+                break;
+            }
             self.due.pop_first();
             turn.extend(self.timed.remove(&fd).map(|(_, connection)| connection));
         }
