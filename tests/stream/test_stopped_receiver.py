@@ -74,7 +74,7 @@ def sleep_until(at_s: float) -> None:
 
 def test_every_default_way_was_measured(stopped: Stopped) -> None:
     assert stopped.done.code == 0
-    assert len(stopped.done.runs) == len(DEFAULT_WAYS) == 18
+    assert len(stopped.done.runs) == len(DEFAULT_WAYS) == 21
 
 
 @pytest.mark.parametrize("way", DEFAULT_WAYS)

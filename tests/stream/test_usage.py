@@ -23,7 +23,7 @@ RUNTIMES = "asyncio, loop, native, processes, threads, uvloop"
 WRONG: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
     (("--only", "strategy=nagel"), ("'nagel'", STRATEGIES)),
     (("--only", "runtime=twisted"), ("'twisted'", RUNTIMES)),
-    (("--only", "implementation=rust"), ("'rust'", "aiofastnet, stdlib, tinygram")),
+    (("--only", "implementation=rust"), ("'rust'", "aiofastnet, stdlib, stdlib-lock, tinygram")),
     (("--only", "colour=blue"), ("'colour=blue'", "runtime, implementation, strategy")),
     (("--only", "runtime"), ("'runtime'", "KEY=VALUE", "--only runtime=asyncio,strategy=nagle")),
     (("--only", ""), ("''", "KEY=VALUE")),
@@ -151,7 +151,7 @@ def test_without_uvloop_all_is_all_the_others(command: Command) -> None:
     )
     assert done.code == 0
     assert {each["case"]["runtime"] for each in done.result["plan"]["unavailable"]} == {"uvloop"}
-    assert len(done.runs) == len(done.result["plan"]["cases"]) == 4
+    assert len(done.runs) == len(done.result["plan"]["cases"]) == 5
     assert all(run["failure"] is None for run in done.runs)
 
 
