@@ -31,6 +31,8 @@ const LONGEST_LOOK_NS: u64 = 5_000_000;
 pub(super) struct Connection {
     fd: Arc<OwnedFd>,
     generation: u64,
+    /// Whether it is the parent's too: then only the parent ends it.
+    is_inherited: bool,
     max_buffered_bytes: usize,
     /// What the peer will have acknowledged before the first of our bytes.
     acknowledged_before: Option<u64>,
@@ -40,7 +42,12 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    pub(super) fn new(fd: Arc<OwnedFd>, coalescer: Coalescer, max_buffered_bytes: usize) -> Self {
+    pub(super) fn new(
+        fd: Arc<OwnedFd>,
+        is_inherited: bool,
+        coalescer: Coalescer,
+        max_buffered_bytes: usize,
+    ) -> Self {
         let number = fd.as_raw_fd();
         let acknowledged_before = socket::tcp_info(number).ok().map(|info| {
             info.acknowledged_bytes + socket::send_queue_bytes(number).unwrap_or_default()
@@ -48,6 +55,7 @@ impl Connection {
         Self {
             fd,
             generation: process::forks(),
+            is_inherited,
             max_buffered_bytes,
             acknowledged_before,
             state: Mutex::new(State::new(coalescer)),
@@ -232,6 +240,20 @@ impl Connection {
                 unknown_bytes: socket::send_queue_bytes(self.fd()).unwrap_or_default(),
                 unsent_bytes: target - state.written_bytes,
             }),
+        }
+    }
+
+    /// End our side of the stream, if it is ours alone.
+    pub(super) fn end_stream(&self) {
+        if !self.is_inherited {
+            socket::end_stream(self.fd());
+        }
+    }
+
+    /// End the connection both ways, if it is ours alone.
+    pub(super) fn end_both_ways(&self) {
+        if !self.is_inherited {
+            socket::end_both_ways(self.fd());
         }
     }
 

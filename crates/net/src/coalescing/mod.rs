@@ -16,7 +16,6 @@ mod tests;
 
 pub use failure::{Failure, FlushError, SendError};
 
-use crate::socket;
 use connection::Connection;
 use std::{
     io::{self, ErrorKind},
@@ -56,7 +55,7 @@ impl CoalescingSocket {
             return Err(io::Error::new(ErrorKind::InvalidInput, NO_TICK));
         }
         let fd = Arc::new(socket.as_fd().try_clone_to_owned()?);
-        let connection = connection_of(&fd, knobs)
+        let connection = connection_of(&fd, false, knobs)
             .map_err(|error| io::Error::new(ErrorKind::InvalidInput, error))?;
         Ok(Self {
             fd,
@@ -117,7 +116,7 @@ impl CoalescingSocket {
     pub fn deliver(&self, until_ns: u64) -> Result<(), FlushError> {
         let connection = self.shared();
         connection.flush(until_ns)?;
-        socket::end_stream(connection.fd());
+        connection.end_stream();
         connection.wait_acknowledged(until_ns)
     }
 
@@ -128,10 +127,10 @@ impl CoalescingSocket {
     }
 
     /// [`CoalescingSocket::abort`], and end the connection both ways, whoever else has it; what the
-    /// kernel took is still sent.
+    /// kernel took is still sent. In a child process it goes on: it is the parent's.
     pub fn end(&self) {
         self.abort();
-        socket::end_both_ways(self.as_raw_fd());
+        self.connection().end_both_ways();
     }
 
     /// What is held, in bytes.
@@ -172,7 +171,7 @@ impl CoalescingSocket {
     #[cold]
     fn replace(&self, of_parent: &Connection) -> &Connection {
         let old = ptr::from_ref(of_parent).cast_mut();
-        let new = connection_of(&self.fd, self.knobs).expect("its knobs were checked");
+        let new = connection_of(&self.fd, true, self.knobs).expect("its knobs were checked");
         match self
             .connection
             .compare_exchange(old, new, Ordering::AcqRel, Ordering::Acquire)
@@ -211,7 +210,11 @@ pub fn flush_all(until_ns: u64) -> Result<(), Vec<FlushError>> {
 }
 
 /// A connection that nobody has yet.
-fn connection_of(fd: &Arc<OwnedFd>, knobs: Knobs) -> Result<*mut Connection, KnobError> {
+fn connection_of(
+    fd: &Arc<OwnedFd>,
+    is_inherited: bool,
+    knobs: Knobs,
+) -> Result<*mut Connection, KnobError> {
     let max_buffered_bytes = knobs
         .max_buffered_bytes
         .unwrap_or(CoalescingSocket::MAX_BUFFERED_BYTES);
@@ -219,7 +222,7 @@ fn connection_of(fd: &Arc<OwnedFd>, knobs: Knobs) -> Result<*mut Connection, Kno
         max_buffered_bytes: None,
         ..knobs
     })?;
-    let connection = Connection::new(Arc::clone(fd), coalescer, max_buffered_bytes);
+    let connection = Connection::new(Arc::clone(fd), is_inherited, coalescer, max_buffered_bytes);
     Ok(Arc::into_raw(Arc::new(connection)).cast_mut())
 }
 
