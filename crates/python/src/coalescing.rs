@@ -56,7 +56,7 @@ impl CoalescingSocket {
 
     #[pyo3(signature = (timeout_s=None))]
     fn flush(&self, py: Python<'_>, timeout_s: Option<f64>) -> PyResult<()> {
-        self.wait(py, timeout_s, |until_ns| self.inner.flush(until_ns))
+        self.flush_handed_over(py, timeout_s)
     }
 
     fn refuse_more(&self) {
@@ -105,7 +105,7 @@ impl TakesMessages for CoalescingSocket {
         loop {
             match this.inner.send(message) {
                 Ok(()) if IS_EXITING.load(Ordering::Relaxed) => {
-                    return this.wait(py, Some(EXIT_S), |until_ns| this.inner.flush(until_ns));
+                    return this.flush_handed_over(py, Some(EXIT_S));
                 }
                 Ok(()) => return Ok(()),
                 Err(SendError::NoRoom { held_bytes }) => {
@@ -147,6 +147,14 @@ impl CoalescingSocket {
             return Err(PyTimeoutError::new_err("timed out"));
         }
         Ok(())
+    }
+
+    /// What comes while this waits is not waited for.
+    fn flush_handed_over(&self, py: Python<'_>, timeout_s: Option<f64>) -> PyResult<()> {
+        let bytes = self.inner.handed_over_bytes();
+        self.wait(py, timeout_s, |until_ns| {
+            self.inner.flush_first(bytes, until_ns)
+        })
     }
 
     fn wait(

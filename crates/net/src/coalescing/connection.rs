@@ -221,13 +221,20 @@ impl Connection {
         // Half empty, so that not every message waits anew.
         let enough =
             (self.max_buffered_bytes / 2).min(self.max_buffered_bytes.saturating_sub(bytes));
-        self.wait(until_ns, |state| state.held_bytes() <= enough)
+        self.wait(until_ns, |state| {
+            state.held_bytes() <= enough || state.is_closed
+        })
     }
 
-    /// Have all that was handed over leave, and wait for it.
-    pub(super) fn flush(self: &Arc<Self>, until_ns: u64) -> Result<(), FlushError> {
+    /// How many bytes were handed over and can still leave, or did.
+    pub(super) fn handed_over_bytes(&self) -> u64 {
+        self.lock().handed_over_bytes()
+    }
+
+    /// Have the first `target` bytes of all that was handed over leave, and wait for it.
+    pub(super) fn flush(self: &Arc<Self>, target: u64, until_ns: u64) -> Result<(), FlushError> {
         let mut state = self.lock();
-        let target = state.written_bytes + state.held_bytes() as u64;
+        let target = target.min(state.handed_over_bytes());
         state.flush_until = state.flush_until.max(target);
         // Without a writer nobody will write: the wait ends with the time.
         let _ = self.tell_writer(state);
@@ -238,7 +245,7 @@ impl Connection {
             None if is_done => Ok(()),
             None => Err(FlushError::TimedOut {
                 unknown_bytes: socket::send_queue_bytes(self.fd()).unwrap_or_default(),
-                unsent_bytes: target - state.written_bytes,
+                unsent_bytes: target.saturating_sub(state.written_bytes),
             }),
         }
     }

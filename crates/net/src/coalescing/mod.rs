@@ -88,7 +88,21 @@ impl CoalescingSocket {
     /// # Errors
     /// When the connection failed, or `until_ns` came first: what is held stays so.
     pub fn flush(&self, until_ns: u64) -> Result<(), FlushError> {
-        self.shared().flush(until_ns)
+        self.flush_first(self.handed_over_bytes(), until_ns)
+    }
+
+    /// How many bytes were handed over so far, in all.
+    pub fn handed_over_bytes(&self) -> u64 {
+        self.connection().handed_over_bytes()
+    }
+
+    /// As [`CoalescingSocket::flush`], for the first `bytes` of all that was handed over: whoever
+    /// waits in slices, while others go on sending, waits for the same bytes in each.
+    ///
+    /// # Errors
+    /// As [`CoalescingSocket::flush`].
+    pub fn flush_first(&self, bytes: u64, until_ns: u64) -> Result<(), FlushError> {
+        self.shared().flush(bytes, until_ns)
     }
 
     /// Take no more messages, and wait until the peer's kernel has all that was handed over; then
@@ -115,7 +129,7 @@ impl CoalescingSocket {
     /// As [`CoalescingSocket::close`], but what is held stays so.
     pub fn deliver(&self, until_ns: u64) -> Result<(), FlushError> {
         let connection = self.shared();
-        connection.flush(until_ns)?;
+        connection.flush(u64::MAX, until_ns)?;
         connection.end_stream();
         connection.wait_acknowledged(until_ns)
     }
@@ -200,7 +214,7 @@ pub fn flush_all(until_ns: u64) -> Result<(), Vec<FlushError>> {
     let errors: Vec<_> = Writer::connections()
         .iter()
         .filter(|connection| connection.held_bytes() > 0)
-        .filter_map(|connection| connection.flush(until_ns).err())
+        .filter_map(|connection| connection.flush(u64::MAX, until_ns).err())
         .collect();
     if errors.is_empty() {
         Ok(())

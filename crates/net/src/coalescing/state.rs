@@ -82,6 +82,10 @@ impl State {
         self.coalescer.pending().len() + self.taken.bytes
     }
 
+    pub(super) fn handed_over_bytes(&self) -> u64 {
+        self.written_bytes + self.held_bytes() as u64
+    }
+
     pub(super) fn is_flushing(&self) -> bool {
         self.written_bytes < self.flush_until
     }
