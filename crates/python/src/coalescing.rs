@@ -119,9 +119,6 @@ impl TakesMessages for CoalescingSocket {
                     return Err(PyOSError::new_err((libc::EBADF, "the socket is closed")));
                 }
                 Err(SendError::Failed(failure)) => return Err(this.failed(py, &failure)),
-                Err(error @ SendError::NoWriter { errno }) => {
-                    return Err(PyOSError::new_err((errno, error.to_string())));
-                }
             }
         }
     }

@@ -136,7 +136,7 @@ impl Connection {
         if !must_hurry {
             return Ok(());
         }
-        let before = std::mem::replace(&mut state.duty, Duty::Soon);
+        state.duty = Duty::Soon;
         let was_known = std::mem::replace(&mut state.is_known, true);
         drop(state);
         let told = Writer::get().and_then(|writer| {
@@ -145,22 +145,32 @@ impl Connection {
             }
             writer.serve(Arc::clone(self))
         });
-        told.map_err(|error| {
-            self.lock().duty = before;
-            let errno = error.raw_os_error().unwrap_or(libc::EAGAIN);
-            SendError::NoWriter { errno }
-        })
+        // Others rely on the thread by now: what is held, by whomever, would never leave.
+        told.map_err(|error| self.give_up(&error).into())
     }
 
-    /// The connection failed with `unsent_bytes` besides those that are held.
+    /// Nobody can write what is held: who is concerned is told by the next call.
+    pub(super) fn give_up(&self, error: &io::Error) -> Failure {
+        let mut state = self.lock();
+        state.is_untold = state.failure.is_none();
+        self.fail(&mut state, error, 0)
+    }
+
+    /// The connection failed with `unsent_bytes` besides those that are held. The first failure
+    /// stays.
     fn fail(&self, state: &mut State, error: &io::Error, unsent_bytes: usize) -> Failure {
+        if let Some(failure) = &state.failure {
+            return failure.clone();
+        }
         let written_bytes = state.written_bytes;
         let acknowledged_bytes = self.acknowledged_bytes().min(written_bytes);
+        // The kernel may take them right now.
+        let under_way_bytes = state.taken.under_way_bytes();
         let failure = Failure {
             errno: error.raw_os_error().unwrap_or(libc::EIO),
             acknowledged_bytes,
-            unknown_bytes: written_bytes - acknowledged_bytes,
-            unsent_bytes: (state.held_bytes() + unsent_bytes) as u64,
+            unknown_bytes: written_bytes - acknowledged_bytes + under_way_bytes as u64,
+            unsent_bytes: (state.held_bytes() - under_way_bytes + unsent_bytes) as u64,
         };
         state.failure = Some(failure.clone());
         state.coalescer.discard();
@@ -190,10 +200,12 @@ impl Connection {
         }
         let buffer = std::mem::take(&mut state.taken.buffer);
         let at = state.taken.at;
+        state.taken.is_under_way = true;
         drop(state);
         let written = socket::send_now(self.fd(), &buffer[at..], &[]);
         let end_ns = monotonic_ns();
         let mut state = self.lock();
+        state.taken.is_under_way = false;
         match written {
             Ok(bytes) => {
                 state.put_back(buffer, bytes, end_ns);
@@ -209,13 +221,14 @@ impl Connection {
                 }
             }
             Err(error) => {
-                self.fail(&mut state, &error, 0);
+                drop(state);
+                self.give_up(&error);
                 Turn::Rest
             }
         }
     }
 
-    /// Wait until there is room for a message of `bytes`, or the connection is over; false when
+    /// Wait until there is room for a message of `bytes`, or there never will be; false when
     /// `until_ns` came first.
     pub(super) fn wait_room(&self, bytes: usize, until_ns: u64) -> bool {
         // Half empty, so that not every message waits anew.
@@ -239,9 +252,9 @@ impl Connection {
         // Without a writer nobody will write: the wait ends with the time.
         let _ = self.tell_writer(state);
         let is_done = self.wait(until_ns, |state| state.written_bytes >= target);
-        let state = self.lock();
-        match &state.failure {
-            Some(failure) => Err(failure.clone().into()),
+        let mut state = self.lock();
+        match state.tell_failure() {
+            Some(failure) => Err(failure.into()),
             None if is_done => Ok(()),
             None => Err(FlushError::TimedOut {
                 unknown_bytes: socket::send_queue_bytes(self.fd()).unwrap_or_default(),
@@ -319,19 +332,27 @@ impl Connection {
         self.changed.notify_all();
     }
 
-    /// Forget what is held; how many bytes that was.
+    /// Forget what is held, which is a failure to whoever waits for it; how many bytes that was.
     pub(super) fn discard(self: &Arc<Self>) -> usize {
         let mut state = self.lock();
         let bytes = state.held_bytes();
         let is_expected = state.duty != Duty::None;
-        state.coalescer.discard();
-        state.taken.bytes = 0;
+        if bytes > 0 {
+            let by_this_side = io::Error::from_raw_os_error(libc::ECONNABORTED);
+            self.fail(&mut state, &by_this_side, 0);
+        }
         drop(state);
         if is_expected && let Ok(writer) = Writer::get() {
             // So that it forgets the connection, which it may never hear of again.
             let _ = writer.serve(Arc::clone(self));
         }
         bytes
+    }
+
+    /// Whether there is something to do, or to say, before the program ends.
+    pub(super) fn has_loose_ends(&self) -> bool {
+        let state = self.lock();
+        state.held_bytes() > 0 || state.is_untold
     }
 
     pub(super) fn held_bytes(&self) -> usize {
@@ -344,5 +365,20 @@ impl Connection {
 
     pub(super) fn stats(&self) -> Stats {
         self.lock().coalescer.stats().clone()
+    }
+}
+
+impl Drop for Connection {
+    /// Nobody has it any more who could be told.
+    fn drop(&mut self) {
+        let state = self
+            .state
+            .get_mut()
+            .expect("nobody panics while it is locked");
+        if state.is_untold
+            && let Some(writer) = Writer::current()
+        {
+            writer.keep_untold(state.failure.take());
+        }
     }
 }

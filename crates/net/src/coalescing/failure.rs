@@ -12,11 +12,11 @@ use thiserror::Error;
     acknowledged_bytes + unknown_bytes + unsent_bytes
 )]
 pub struct Failure {
-    /// What the kernel said.
+    /// What the kernel said; ECONNABORTED: this side gave up what was held.
     pub errno: i32,
     /// The peer's kernel had acknowledged them.
     pub acknowledged_bytes: u64,
-    /// Our kernel had taken them; whether they arrived cannot be known.
+    /// Our kernel had taken them, or was about to; whether they arrived cannot be known.
     pub unknown_bytes: u64,
     /// They never left this process.
     pub unsent_bytes: u64,
@@ -37,12 +37,6 @@ pub enum SendError {
     /// The connection failed, now or before.
     #[error(transparent)]
     Failed(#[from] Failure),
-    /// The writing thread could not be started.
-    #[error("the writing thread could not be started: errno {errno}")]
-    NoWriter {
-        /// What the kernel said.
-        errno: i32,
-    },
 }
 
 /// Why what was handed over has not all been delivered.

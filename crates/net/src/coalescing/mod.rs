@@ -209,13 +209,19 @@ impl CoalescingSocket {
 /// included: what is to be done before the process ends.
 ///
 /// # Errors
-/// Of each connection that failed just now, or had not written all by `until_ns`, why.
+/// Of each connection that had not written all by `until_ns`, or failed and nobody was told, why.
 pub fn flush_all(until_ns: u64) -> Result<(), Vec<FlushError>> {
-    let errors: Vec<_> = Writer::connections()
+    let Some(writer) = Writer::current() else {
+        return Ok(());
+    };
+    let living = writer.connections();
+    let mut errors: Vec<_> = living
         .iter()
-        .filter(|connection| connection.held_bytes() > 0)
+        .filter(|connection| connection.has_loose_ends())
         .filter_map(|connection| connection.flush(u64::MAX, until_ns).err())
         .collect();
+    drop(living);
+    errors.extend(writer.take_untold().into_iter().map(FlushError::from));
     if errors.is_empty() {
         Ok(())
     } else {
