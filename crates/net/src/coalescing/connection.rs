@@ -5,17 +5,17 @@
 
 use super::{
     failure::{Failure, FlushError, SendError},
+    ground::{Condvar, Mutex, MutexGuard, Writer, forks, send_now},
     state::{Duty, State, Taken, Turn},
-    writer::Writer,
 };
 use crate::{
     clock::{monotonic_ns, sleep_until_ns},
-    process, socket,
+    socket,
 };
 use std::{
     io,
     os::fd::{AsRawFd, OwnedFd, RawFd},
-    sync::{Arc, Condvar, Mutex, MutexGuard},
+    sync::Arc,
     time::Duration,
 };
 use tinygram_core::{Coalescer, Next, Reason, Stats};
@@ -54,7 +54,7 @@ impl Connection {
         });
         Self {
             fd,
-            generation: process::forks(),
+            generation: forks(),
             is_inherited,
             max_buffered_bytes,
             acknowledged_before,
@@ -69,7 +69,7 @@ impl Connection {
 
     /// Whether the process has forked since: then other threads' locks are locked for ever.
     pub(super) fn is_of_parent(&self) -> bool {
-        self.generation != process::forks()
+        self.generation != forks()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -113,7 +113,7 @@ impl Connection {
     ) -> Result<(), Failure> {
         let start_ns = monotonic_ns();
         let first = &message[..message.len().min(INLINE_BYTES)];
-        match socket::send_now(self.fd(), first, &[]) {
+        match send_now(self.fd(), first, &[]) {
             Ok(written) => {
                 let end_ns = monotonic_ns();
                 state.written_bytes += written as u64;
@@ -202,7 +202,7 @@ impl Connection {
         let at = state.taken.at;
         state.taken.is_under_way = true;
         drop(state);
-        let written = socket::send_now(self.fd(), &buffer[at..], &[]);
+        let written = send_now(self.fd(), &buffer[at..], &[]);
         let end_ns = monotonic_ns();
         let mut state = self.lock();
         state.taken.is_under_way = false;
@@ -353,6 +353,14 @@ impl Connection {
     pub(super) fn has_loose_ends(&self) -> bool {
         let state = self.lock();
         state.held_bytes() > 0 || state.is_untold
+    }
+
+    /// As a fork leaves it to the child, when a thread of the parent had the lock.
+    #[cfg(all(test, loom))]
+    pub(super) fn lock_for_ever(&self, message: &[u8]) {
+        let mut state = self.lock();
+        state.coalescer.hold(message, monotonic_ns);
+        std::mem::forget(state);
     }
 
     pub(super) fn held_bytes(&self) -> usize {

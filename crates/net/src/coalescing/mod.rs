@@ -7,27 +7,29 @@
 
 mod connection;
 mod failure;
+#[cfg_attr(all(test, loom), path = "modelled_ground.rs")]
+mod ground;
 mod handoff;
 mod state;
+#[cfg(not(all(test, loom)))]
 mod writer;
 
+#[cfg(all(test, loom))]
+mod models;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
 pub use failure::{Failure, FlushError, SendError};
 
 use connection::Connection;
+use ground::{AtomicPtr, Writer};
 use std::{
     io::{self, ErrorKind},
     os::fd::{AsFd, AsRawFd, OwnedFd, RawFd},
     ptr,
-    sync::{
-        Arc,
-        atomic::{AtomicPtr, Ordering},
-    },
+    sync::{Arc, atomic::Ordering},
 };
 use tinygram_core::{Coalescer, KnobError, Knobs, Stats, Strategy};
-use writer::Writer;
 
 const NO_TICK: &str = "the strategy tick is for event loops: threads have combine";
 
@@ -255,7 +257,7 @@ impl AsRawFd for CoalescingSocket {
 impl Drop for CoalescingSocket {
     /// What is held is still written; the connection stays open until then.
     fn drop(&mut self) {
-        let connection = *self.connection.get_mut();
+        let connection = self.connection.load(Ordering::Acquire);
         // SAFETY: it was made by `Arc::into_raw`, and this is the only release. A parent's is left
         // alone: its writing thread is not here to use it.
         unsafe {
