@@ -134,6 +134,21 @@ def test_who_waits_is_told_when_another_thread_gives_up_what_is_held(pair: Pair)
     assert [error.errno for error in errors.values()] == [errno.EBADF]
 
 
+def test_close_waits_until_the_peer_has_it(tcp: Pair) -> None:
+    """Our kernel has taken everything; that says nothing of the peer's."""
+    ours, peer = tcp
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 400_000)
+    peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    sock = CoalescingSocket(ours, strategy=tinygram.combine)
+    sock.send(bytes(200_000))
+    sock.flush(timeout_s=20)
+    with pytest.raises(DeliveryTimeoutError) as late:
+        sock.close(timeout_s=0.2)
+    assert late.value.unsent_bytes == 0
+    assert 0 < late.value.unknown_bytes < 200_000
+    assert receive_all(peer) == bytes(200_000)
+
+
 def test_without_a_writing_thread_nothing_is_promised(unix_pair: Pair) -> None:
     """A message whose send raised is not sent later: the caller may send it elsewhere."""
     ours, peer = unix_pair

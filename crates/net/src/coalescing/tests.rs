@@ -265,3 +265,22 @@ fn tick_is_no_strategy_of_threads() {
     let error = CoalescingSocket::new(&ours, Knobs::new(Strategy::Tick)).unwrap_err();
     assert!(error.to_string().contains("combine"));
 }
+
+#[test]
+fn a_close_ends_the_wait_for_room() {
+    let (ours, _peer) = pair();
+    let mut knobs = Knobs::new(Strategy::Combine);
+    knobs.max_buffered_bytes = Some(1000);
+    let socket = CoalescingSocket::new(&ours, knobs).unwrap();
+    socket.send(&vec![1; 64 << 20]).unwrap();
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| socket.wait_room(10, in_s(60)));
+        thread::sleep(Duration::from_millis(20));
+        let start_ns = monotonic_ns();
+        socket.refuse_more();
+        assert!(waiting.join().unwrap());
+        assert!(monotonic_ns() - start_ns < 30_000_000_000);
+    });
+    assert_eq!(socket.send(b"late"), Err(SendError::Closed));
+    assert!(socket.abort() > 0);
+}
