@@ -62,6 +62,10 @@ models: $(STAMPS)/dev ## run every order of the threads that send on one connect
 	CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
 	$(CARGO) test --quiet --release --locked --package tinygram-net --lib models
 
+.PHONY: sanitize
+sanitize: ## run the native threads' tests with ThreadSanitizer; needs Rust's nightly toolchain
+	scripts/sanitize
+
 # The native module's stub says what the module has, argument by argument.
 .PHONY: stubtest
 stubtest: $(STAMPS)/dev
