@@ -35,7 +35,7 @@ demo: build ## build, then send small messages in every way, side by side
 	@$(BIN)/tinygram stream
 
 .PHONY: test
-test: lint types doc cargo-test stubtest pytest ## lint, types, documentation and the tests
+test: lint types doc cargo-test models stubtest pytest ## lint, types, documentation and the tests
 
 .PHONY: lint
 lint: $(STAMPS)/dev ## check formatting, lints and the architecture's import rules
@@ -59,6 +59,18 @@ doc: $(STAMPS)/dev ## build the Rust crates' documentation, into target/doc
 .PHONY: cargo-test
 cargo-test: $(STAMPS)/dev
 	$(CARGO) test --quiet --workspace --locked
+
+# In a directory of its own, for the flag is every crate's; optimized, for loom runs each of thousands
+# of orders, but not for long.
+.PHONY: models
+models: $(STAMPS)/dev ## run every order of the threads that send on one connection, with loom
+	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom CARGO_PROFILE_RELEASE_LTO=off \
+	CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
+	$(CARGO) test --quiet --release --locked --package tinygram-net --lib models
+
+.PHONY: sanitize
+sanitize: ## run the native threads' tests with ThreadSanitizer; needs Rust's nightly toolchain
+	scripts/sanitize
 
 # The native module's stub says what the module has, argument by argument.
 .PHONY: stubtest

@@ -54,7 +54,7 @@ impl CoalescingSocket {
 
     #[pyo3(signature = (timeout_s=None))]
     fn flush(&self, py: Python<'_>, timeout_s: Option<f64>) -> PyResult<()> {
-        self.wait(py, timeout_s, |timeout| self.inner.flush(timeout))
+        self.flush_handed_over(py, timeout_s)
     }
 
     fn refuse_more(&self) {
@@ -103,7 +103,7 @@ impl TakesMessages for CoalescingSocket {
         loop {
             match this.inner.send(message) {
                 Ok(()) if IS_EXITING.load(Ordering::Relaxed) => {
-                    return this.wait(py, Some(EXIT_S), |timeout| this.inner.flush(timeout));
+                    return this.flush_handed_over(py, Some(EXIT_S));
                 }
                 Ok(()) => return Ok(()),
                 Err(SendError::NoRoom { held_bytes }) => {
@@ -117,9 +117,6 @@ impl TakesMessages for CoalescingSocket {
                     return Err(PyOSError::new_err((libc::EBADF, "the socket is closed")));
                 }
                 Err(SendError::Failed(failure)) => return Err(this.failed(py, &failure)),
-                Err(error @ SendError::NoWriter { errno }) => {
-                    return Err(PyOSError::new_err((errno, error.to_string())));
-                }
                 Err(error) => return Err(PyOSError::new_err(error.to_string())),
             }
         }
@@ -148,6 +145,14 @@ impl CoalescingSocket {
         Ok(())
     }
 
+    /// What comes while this waits is not waited for.
+    fn flush_handed_over(&self, py: Python<'_>, timeout_s: Option<f64>) -> PyResult<()> {
+        let bytes = self.inner.handed_over_bytes();
+        self.wait(py, timeout_s, |timeout| {
+            self.inner.flush_first(bytes, timeout)
+        })
+    }
+
     fn wait(
         &self,
         py: Python<'_>,
@@ -167,9 +172,7 @@ impl CoalescingSocket {
                     return Err(raised(py, &self.timed_out, (unknown_bytes, unsent_bytes)));
                 }
                 Err(FlushError::TimedOut { .. }) => py.check_signals()?,
-                Err(error) => {
-                    return Err(PyOSError::new_err((libc::ECANCELED, error.to_string())));
-                }
+                Err(error) => return Err(PyOSError::new_err(error.to_string())),
             }
         }
     }

@@ -15,11 +15,11 @@ use thiserror::Error;
 )]
 #[non_exhaustive]
 pub struct Failure {
-    /// What the kernel said (errno(3)).
+    /// What the kernel said (errno(3)); ECONNABORTED: this side gave up what was held.
     pub errno: i32,
     /// The peer's kernel had acknowledged them.
     pub acknowledged_bytes: u64,
-    /// Our kernel had taken them; whether they arrived cannot be known.
+    /// Our kernel had taken them, or was about to; whether they arrived cannot be known.
     pub unknown_bytes: u64,
     /// They never left this process.
     pub unsent_bytes: u64,
@@ -49,13 +49,6 @@ pub enum SendError {
     /// was not sent counts as unsent.
     #[error(transparent)]
     Failed(#[from] Failure),
-    /// The writing thread could not be started. The message was taken and is held: do not send it
-    /// again. It leaves once a later `send` or `flush` starts the thread.
-    #[error("the writing thread could not be started: {}", io::Error::from_raw_os_error(*errno))]
-    NoWriter {
-        /// What the kernel said (errno(3)).
-        errno: i32,
-    },
 }
 
 /// Why what was handed over has not all been delivered.
@@ -68,12 +61,6 @@ pub enum FlushError {
         /// Our kernel has taken them, and goes on trying.
         unknown_bytes: u64,
         /// They are held by this process.
-        unsent_bytes: u64,
-    },
-    /// Another thread gave up what this one waits for: by `abort`, `end`, or a `close` in vain.
-    #[error("given up by this side: {unsent_bytes} bytes were never sent")]
-    Aborted {
-        /// They never left this process.
         unsent_bytes: u64,
     },
     /// The connection failed.

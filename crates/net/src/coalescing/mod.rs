@@ -7,28 +7,30 @@
 
 mod connection;
 mod failure;
+#[cfg_attr(all(test, loom), path = "modelled_ground.rs")]
+mod ground;
 mod handoff;
 mod state;
+#[cfg(not(all(test, loom)))]
 mod writer;
 
+#[cfg(all(test, loom))]
+mod models;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
 pub use failure::{Failure, FlushError, SendError};
 
-use crate::{clock::after_ns, socket};
+use crate::clock::after_ns;
 use connection::Connection;
+use ground::{AtomicPtr, Writer};
 use std::{
     io::{self, ErrorKind},
     os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd},
-    sync::{
-        Arc,
-        atomic::{AtomicPtr, Ordering},
-    },
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 use tinygram_core::{Coalescer, KnobError, Knobs, Stats, Strategy};
-use writer::Writer;
 
 const NO_TICK: &str = "the strategy tick is for event loops: threads have combine";
 
@@ -83,7 +85,7 @@ impl CoalescingSocket {
             return Err(io::Error::new(ErrorKind::InvalidInput, NO_TICK));
         }
         let fd = Arc::new(socket.as_fd().try_clone_to_owned()?);
-        let connection = connection_of(&fd, knobs)
+        let connection = connection_of(&fd, false, knobs)
             .map_err(|error| io::Error::new(ErrorKind::InvalidInput, error))?;
         Ok(Self {
             fd,
@@ -142,7 +144,21 @@ impl CoalescingSocket {
     /// [`FlushError`]; after [`FlushError::TimedOut`] what is held stays so, and is written when
     /// the peer takes it.
     pub fn flush(&self, timeout: Duration) -> Result<(), FlushError> {
-        self.shared().flush(after_ns(timeout))
+        self.flush_first(self.handed_over_bytes(), timeout)
+    }
+
+    /// How many bytes were handed over so far, in all.
+    pub fn handed_over_bytes(&self) -> u64 {
+        self.connection().handed_over_bytes()
+    }
+
+    /// As [`CoalescingSocket::flush`], for the first `bytes` of all that was handed over: whoever
+    /// waits in slices, while others go on sending, waits for the same bytes in each.
+    ///
+    /// # Errors
+    /// As [`CoalescingSocket::flush`].
+    pub fn flush_first(&self, bytes: u64, timeout: Duration) -> Result<(), FlushError> {
+        self.shared().flush(bytes, after_ns(timeout))
     }
 
     /// Take no more messages, and wait until the peer's kernel has acknowledged all that was handed
@@ -171,8 +187,8 @@ impl CoalescingSocket {
     pub fn deliver(&self, timeout: Duration) -> Result<(), FlushError> {
         let until_ns = after_ns(timeout);
         let connection = self.shared();
-        connection.flush(until_ns)?;
-        socket::end_stream(connection.fd());
+        connection.flush(u64::MAX, until_ns)?;
+        connection.end_stream();
         connection.wait_acknowledged(until_ns)
     }
 
@@ -183,10 +199,10 @@ impl CoalescingSocket {
     }
 
     /// [`CoalescingSocket::abort`], and end the connection both ways, whoever else has it; what the
-    /// kernel took is still sent.
+    /// kernel took is still sent. In a child process it goes on: it is the parent's.
     pub fn end(&self) {
         self.abort();
-        socket::end_both_ways(self.as_raw_fd());
+        self.connection().end_both_ways();
     }
 
     /// What is held, in bytes: what was handed over and the kernel has not taken.
@@ -232,7 +248,7 @@ impl CoalescingSocket {
     /// This process is a child: nothing that the parent held is ours.
     #[cold]
     fn replace(&self, old: *mut Connection) -> *mut Connection {
-        let new = connection_of(&self.fd, self.knobs).expect("its knobs were checked");
+        let new = connection_of(&self.fd, true, self.knobs).expect("its knobs were checked");
         match self
             .connection
             .compare_exchange(old, new, Ordering::AcqRel, Ordering::Acquire)
@@ -252,14 +268,20 @@ impl CoalescingSocket {
 /// included: what is to be done before the process ends.
 ///
 /// # Errors
-/// Of each connection that failed just now, or had not written all in time, why.
+/// Of each connection that had not written all in time, or failed and nobody was told, why.
 pub fn flush_all(timeout: Duration) -> Result<(), Vec<FlushError>> {
     let until_ns = after_ns(timeout);
-    let errors: Vec<_> = Writer::connections()
+    let Some(writer) = Writer::current() else {
+        return Ok(());
+    };
+    let living = writer.connections();
+    let mut errors: Vec<_> = living
         .iter()
-        .filter(|connection| connection.held_bytes() > 0)
-        .filter_map(|connection| connection.flush(until_ns).err())
+        .filter(|connection| connection.has_loose_ends())
+        .filter_map(|connection| connection.flush(u64::MAX, until_ns).err())
         .collect();
+    drop(living);
+    errors.extend(writer.take_untold().into_iter().map(FlushError::from));
     if errors.is_empty() {
         Ok(())
     } else {
@@ -268,14 +290,18 @@ pub fn flush_all(timeout: Duration) -> Result<(), Vec<FlushError>> {
 }
 
 /// A connection that nobody has yet.
-fn connection_of(fd: &Arc<OwnedFd>, knobs: Knobs) -> Result<*mut Connection, KnobError> {
+fn connection_of(
+    fd: &Arc<OwnedFd>,
+    is_inherited: bool,
+    knobs: Knobs,
+) -> Result<*mut Connection, KnobError> {
     let max_buffered_bytes = knobs
         .max_buffered_bytes
         .unwrap_or(CoalescingSocket::MAX_BUFFERED_BYTES);
     let mut rule = knobs.checked()?;
     rule.max_buffered_bytes = None; // It counts what the writing thread has taken, too.
     let coalescer = Coalescer::new(rule)?;
-    let connection = Connection::new(Arc::clone(fd), coalescer, max_buffered_bytes);
+    let connection = Connection::new(Arc::clone(fd), is_inherited, coalescer, max_buffered_bytes);
     Ok(Arc::into_raw(Arc::new(connection)).cast_mut())
 }
 
@@ -302,7 +328,7 @@ impl Drop for CoalescingSocket {
     /// What is held is still written, if the process lives: see [`flush_all`]. The connection stays
     /// open until then.
     fn drop(&mut self) {
-        let connection = *self.connection.get_mut();
+        let connection = self.connection.load(Ordering::Acquire);
         // SAFETY: it was made by `Arc::into_raw`, and this is the only release. A parent's is left
         // alone: its writing thread is not here to use it.
         unsafe {

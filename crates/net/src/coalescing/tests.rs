@@ -313,11 +313,26 @@ fn who_waits_for_room_or_for_the_kernel_learns_of_an_abort() {
         }
         let aborted_bytes = socket.abort() as u64;
         assert!(waiting.join().unwrap());
-        let Err(FlushError::Aborted { unsent_bytes }) = flushing.join().unwrap() else {
+        let Err(FlushError::Failed(failure)) = flushing.join().unwrap() else {
             panic!("the flush does not tell of the abort");
         };
-        assert!((1..=aborted_bytes).contains(&unsent_bytes));
+        assert_eq!(failure.errno, libc::ECONNABORTED);
+        assert!((1..=aborted_bytes).contains(&failure.unsent_bytes));
+    });
+    assert!(matches!(socket.send(b"late"), Err(SendError::Failed(_))));
+}
+
+#[test]
+fn a_close_ends_the_wait_for_room() {
+    let (socket, _peer) = stalled();
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| socket.wait_room(1, LONG));
+        while socket.connection().waiting() < 1 {
+            thread::yield_now();
+        }
+        socket.refuse_more();
+        assert!(waiting.join().unwrap());
     });
     assert_eq!(socket.send(b"late"), Err(SendError::Closed));
-    assert_eq!(socket.flush(LONG), Ok(()));
+    assert!(socket.abort() > 0);
 }
