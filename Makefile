@@ -35,7 +35,7 @@ demo: build ## build, then send small messages in every way, side by side
 	@$(BIN)/tinygram stream
 
 .PHONY: test
-test: lint types cargo-test stubtest pytest ## lint, types and the tests
+test: lint types doc cargo-test models stubtest pytest ## lint, types, documentation and the tests
 
 .PHONY: lint
 lint: $(STAMPS)/dev ## check formatting, lints and the architecture's import rules
@@ -44,15 +44,33 @@ lint: $(STAMPS)/dev ## check formatting, lints and the architecture's import rul
 	$(BIN)/ruff format --check
 	$(CARGO) fmt --check
 	$(CARGO) clippy --quiet --workspace --all-targets --locked -- -D warnings
+	@# As Rust programs have the crates: without the bench.
+	$(CARGO) clippy --quiet -p tinygram-core -p tinygram-net --all-targets --locked -- -D warnings
 	$(BIN)/lint-imports --no-cache
 
 .PHONY: types
 types: $(STAMPS)/real
 	$(BIN)/mypy
 
+.PHONY: doc
+doc: $(STAMPS)/dev ## build the Rust crates' documentation, into target/doc
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --no-deps --workspace --locked
+
 .PHONY: cargo-test
 cargo-test: $(STAMPS)/dev
 	$(CARGO) test --quiet --workspace --locked
+
+# In a directory of its own, for the flag is every crate's; optimized, for loom runs each of thousands
+# of orders, but not for long.
+.PHONY: models
+models: $(STAMPS)/dev ## run every order of the threads that send on one connection, with loom
+	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom CARGO_PROFILE_RELEASE_LTO=off \
+	CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
+	$(CARGO) test --quiet --release --locked --package tinygram-net --lib models
+
+.PHONY: sanitize
+sanitize: ## run the native threads' tests with ThreadSanitizer; needs Rust's nightly toolchain
+	scripts/sanitize
 
 # The native module's stub says what the module has, argument by argument.
 .PHONY: stubtest

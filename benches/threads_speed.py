@@ -20,9 +20,9 @@ from pairs import SEED, bench, shown, side_by_side, verdict
 
 from tinygram._native import Histogram, MessagePool, Pacer
 from tinygram.bench.placement import placement
-from tinygram.bench.producers import Share, produce
+from tinygram.bench.producers import produce
 from tinygram.bench.result import Figure, MessageBytes
-from tinygram.bench.source import Source
+from tinygram.bench.source import Share, Source
 from tinygram.bench.statistics.intervals import figure_of
 from tinygram.bench.workers import Worker, wait_all
 from tinygram.bench.workloads.stream.busy_thread import BusyThread

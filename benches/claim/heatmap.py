@@ -16,6 +16,7 @@ _SIDE = 13
 _LEFT = 150
 _GAP = 22
 _HEAD = 64
+_LEGEND_WIDTH = 620
 _CLASSES: Sequence[tuple[float, str, str]] = (
     (0.05, "#2c7bb6", "up to 5 %"),
     (0.10, "#83bcd8", "10 %"),
@@ -40,7 +41,7 @@ def colour_of(regret: float) -> str:
 def heat_map(result: ClaimResult) -> str:
     """The whole picture: for each figure a block of rows for each runtime, a row for a strategy."""
     parts: list[str] = []
-    y, width = _legend(parts), _LEFT
+    y, width = _legend(parts), _LEGEND_WIDTH
     for figure in figures_in(result):
         parts.append(_text(0, y + 14, f"Regret of {SHOWN[figure]}", "h"))
         loads = _loads_of(result, figure)

@@ -1,12 +1,16 @@
-//! Builds the small library that counts writes, so that it can be embedded.
+//! Builds the small library that counts writes, so that the bench can embed it.
 
-use std::{env, path::PathBuf};
-
-const SOURCE: &str = "src/count_writes.c";
+const SOURCE: &str = "src/bench/count_writes.c";
 
 fn main() {
     println!("cargo::rerun-if-changed={SOURCE}");
-    let library = PathBuf::from(env::var("OUT_DIR").expect("cargo sets OUT_DIR"))
+    #[cfg(feature = "bench")]
+    build_library();
+}
+
+#[cfg(feature = "bench")]
+fn build_library() {
+    let library = std::path::PathBuf::from(std::env::var("OUT_DIR").expect("cargo sets OUT_DIR"))
         .join("libtinygram_count_writes.so");
     let mut build = cc::Build::new();
     build.opt_level(2).warnings_into_errors(true);

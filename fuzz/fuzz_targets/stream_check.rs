@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use std::sync::LazyLock;
-use tinygram_core::{MessagePool, StreamCheck};
+use tinygram_core::bench::{MessagePool, StreamCheck};
 
 const MESSAGES: u64 = 20;
 

@@ -28,6 +28,7 @@ __all__ = [
     "flush_all_at_exit",
     "match_flat_out",
     "match_paced",
+    "offline_optimum",
     "read_notes",
     "scheduled_messages",
     "send_flat_out",

@@ -6,10 +6,16 @@ import os
 import signal
 import socket
 import threading
-import time
 
 import pytest
-from tests.library.wires import STALLED, finish, receive_all, receive_exactly, start_python
+from tests.library.wires import (
+    STALLED,
+    finish,
+    receive_all,
+    receive_exactly,
+    start_python,
+    wait_until,
+)
 
 import tinygram
 from tinygram import CoalescingSocket
@@ -47,6 +53,60 @@ def test_a_child_drops_what_its_parent_holds_and_the_parent_sends_it_once(pair: 
     assert receive_exactly(peer, 8) == b"child's;"
     sock.close(timeout_s=20)
     assert receive_all(peer) == b"parent's;"
+
+
+def test_a_child_that_closes_leaves_the_parent_its_connection(pair: Pair) -> None:
+    """Leaving a `with` block in a child is enough to close."""
+    ours, peer = pair
+    sock = CoalescingSocket(ours, strategy=LONG)
+    sock.send(b"parent's;")
+
+    def child() -> None:
+        with sock:
+            sock.send(b"child's;")
+        assert ours.fileno() == -1
+
+    in_child(child)
+    assert receive_exactly(peer, 8) == b"child's;"
+    assert sock.held_bytes == 9
+    sock.close(timeout_s=20)
+    assert receive_all(peer) == b"parent's;"
+
+
+def test_a_fork_while_a_batch_is_half_written(pair: Pair) -> None:
+    """The child sees nothing of the batch, and the peer gets each byte of it once."""
+    ours, peer = pair
+    sock = CoalescingSocket(ours, strategy=tinygram.combine)
+    data = b"".join(b"%07d;" % number for number in range(STALLED // 8))
+    sock.send(data)
+    wait_until(lambda: 0 < sock.held_bytes < STALLED, "it was not cut")
+
+    def child() -> None:
+        assert sock.held_bytes == 0
+        sock.flush(timeout_s=10)
+        sock.close(timeout_s=10)
+
+    in_child(child)
+    received: list[bytes] = []
+    reading = threading.Thread(target=lambda: received.append(receive_all(peer)))
+    reading.start()
+    sock.close(timeout_s=20)
+    reading.join(timeout=20)
+    assert received == [data]
+
+
+def test_a_child_that_ends_as_programs_do_says_and_sends_nothing(unix_pair: Pair) -> None:
+    ours, peer = unix_pair
+    script = f"""{HEAD}
+out = tinygram.CoalescingSocket(sock, strategy=LONG)
+out.send(b"once")
+pid = os.fork()
+if pid:
+    print("child", os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+"""
+    out, err = finish(start_python(script, ours))
+    assert (out, err) == ("child 0\n", "")
+    assert receive_all(peer) == b"once"
 
 
 def test_a_fork_while_others_send_leaves_no_lock_locked(pair: Pair) -> None:
@@ -108,27 +168,65 @@ def test_what_is_held_is_sent_when_the_program_ends(unix_pair: Pair, end: str) -
     assert receive_all(peer) == b"held"
 
 
+TELLS_ITS_END = """
+import atexit, sys, time
+starts = []
+# The other way round than they are registered: this one comes last.
+atexit.register(lambda: print("waited", time.monotonic() - starts[0], file=sys.stderr))
+import tinygram
+atexit.register(lambda: starts.append(time.monotonic()))
+"""
+
+
+def assert_ended_in_a_second(err: str) -> None:
+    """A second, and what a busy machine adds."""
+    waited_s = [float(line.split()[1]) for line in err.splitlines() if line.startswith("waited")]
+    assert len(waited_s) == 1, err
+    assert 0.9 < waited_s[0] < 5
+
+
 def test_what_cannot_be_sent_when_the_program_ends_is_said(unix_pair: Pair) -> None:
     ours, peer = unix_pair
     script = f"""{HEAD}
 out = tinygram.CoalescingSocket(sock, strategy=tinygram.combine)
 out.send(bytes({STALLED}))
 """
-    start_s = time.monotonic()
-    process = start_python(script, ours)
-    _, err = finish(process)
-    assert time.monotonic() - start_s < 15
+    _, err = finish(start_python(TELLS_ITS_END + script, ours))
+    assert_ended_in_a_second(err)
     assert "CoalescingSocket" in err
     assert "not sent" in err
     assert len(receive_all(peer)) < STALLED
 
 
-def test_a_daemon_thread_that_sends_while_the_program_ends(unix_pair: Pair) -> None:
+def test_daemon_threads_that_wait_for_room_when_the_program_ends(unix_pair: Pair) -> None:
+    """They hold it up no longer than what they sent before does."""
+    ours, peer = unix_pair
+    script = f"""{HEAD}
+out = tinygram.CoalescingSocket(sock, strategy=tinygram.combine, max_buffered_bytes=50_000)
+
+def send():
+    while True:
+        out.send(bytes(1000))
+
+for _ in range(4):
+    threading.Thread(target=send, daemon=True).start()
+while out.held_bytes < 49_000:
+    time.sleep(0.01)
+time.sleep(0.1)
+"""
+    _, err = finish(start_python(TELLS_ITS_END + script, ours))
+    assert_ended_in_a_second(err)
+    assert "not sent" in err
+    assert len(receive_all(peer)) > 0
+
+
+@pytest.mark.parametrize("strategy", ["LONG", "tinygram.combine", "tinygram.adaptive"])
+def test_a_daemon_thread_that_sends_while_the_program_ends(unix_pair: Pair, strategy: str) -> None:
     """Each message that `send` took arrives, or the thread did not get so far."""
     ours, peer = unix_pair
     script = f"""{HEAD}
 import atexit
-out = tinygram.CoalescingSocket(sock, strategy=LONG)
+out = tinygram.CoalescingSocket(sock, strategy={strategy})
 taken = os.open(sys.argv[2], os.O_WRONLY)
 
 def send():

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tests.stream.command import Command, Done
 
 from tinygram._native import Histogram, MessagePool, Pacer, StreamCheck
-from tinygram.bench.producers import Share, produce
-from tinygram.bench.source import Source
+from tinygram.bench.producers import produce
+from tinygram.bench.source import Share, Source
 
 WAYS = [
     "threads/stdlib/nagle",

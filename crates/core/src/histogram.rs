@@ -8,18 +8,18 @@ const MAX_NS: u64 = 3_600_000_000_000;
 const MAX_TEXT_BYTES: usize = 4 << 20;
 
 /// Why a text is no histogram.
-#[derive(Debug, Error)]
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("not an HDR histogram in V2 compressed base64 form: {0}")]
 pub struct HistogramError(String);
 
 /// Why a histogram cannot be taken away from another.
-#[derive(Debug, Error)]
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error("the values that are to be taken away are not all here")]
 pub struct MissingValues;
 
 /// An HDR histogram of nanoseconds (<http://hdrhistogram.org>), with 3 significant digits unless
 /// it is a small one.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Histogram {
     inner: hdrhistogram::Histogram<u64>,
 }

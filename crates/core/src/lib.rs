@@ -1,24 +1,29 @@
-//! When to send, and what tinygram measures with, without I/O.
+#![doc = include_str!("../README.md")]
+//!
+//! # The caller's side
+//!
+//! Call [`Coalescer::on_message`] for each message and [`Coalescer::on_tick`] at the end of each
+//! iteration in which there were any, and do what the answer says: [`Next`]. On [`Next::Write`] write
+//! [`Coalescer::pending`] and then the message just handed over, and tell [`Coalescer::on_written`]
+//! how much was taken, also when it was nothing; until all was taken, write again. When the socket
+//! would block, call [`Coalescer::on_blocked`], and [`Coalescer::on_writable`] when it no longer
+//! would. A loop that is about to wait does so until [`Coalescer::deadline_ns`] at most, and then
+//! calls [`Coalescer::on_tick`]. At the end write what is pending, because of [`Reason::Asked`].
 //!
 //! Laws: time and bytes are arguments; everything is deterministic; no socket, clock or thread.
 
 #![forbid(unsafe_code)]
+#![warn(missing_debug_implementations)]
 
+pub mod bench;
 mod coalescer;
 mod generator;
 mod histogram;
-mod interleaving;
-mod matching;
 mod onoff;
-mod optimum;
-mod pool;
 mod schedule;
 
 pub use coalescer::{Coalescer, KnobError, Knobs, Next, Reason, Stats, Strategy};
-pub use generator::Generator;
 pub use histogram::{Histogram, HistogramError, MissingValues};
-pub use interleaving::arrivals;
-pub use matching::{MatchError, Note, match_receipts};
-pub use optimum::{Optimum, offline_optimum};
-pub use pool::{MAX_PRODUCERS, MessagePool, PoolError, StreamCheck, StreamError};
-pub use schedule::{Arrival, Schedule, ScheduleError};
+pub use schedule::{Arrival, MAX_MESSAGES, Schedule, ScheduleError};
+
+use generator::Generator;

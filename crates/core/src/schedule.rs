@@ -121,6 +121,9 @@ impl Schedule {
     }
 
     /// When message `index` is due, in nanoseconds after the start.
+    ///
+    /// # Panics
+    /// When the schedule has no such message.
     pub fn due_ns(&self, index: u64) -> u64 {
         self.due_ns[(index / self.burst) as usize]
     }

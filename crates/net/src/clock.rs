@@ -1,7 +1,7 @@
 //! CLOCK_MONOTONIC and exact sleeping.
 
 use libc::{CLOCK_MONOTONIC, CLOCK_MONOTONIC_COARSE, TIMER_ABSTIME, timespec};
-use std::ptr;
+use std::{ptr, time::Duration};
 
 /// CLOCK_MONOTONIC in nanoseconds.
 pub fn monotonic_ns() -> u64 {
@@ -11,6 +11,12 @@ pub fn monotonic_ns() -> u64 {
 /// The same as of the kernel's last clock tick, 1 to 10 ms ago: several times cheaper.
 pub fn coarse_monotonic_ns() -> u64 {
     read_clock(CLOCK_MONOTONIC_COARSE)
+}
+
+/// When `timeout` from now is over; the end of all times for one that is too long to say.
+pub fn after_ns(timeout: Duration) -> u64 {
+    let timeout_ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
+    monotonic_ns().saturating_add(timeout_ns)
 }
 
 fn read_clock(clock: libc::clockid_t) -> u64 {
@@ -48,7 +54,7 @@ pub fn set_exact_timers(is_exact: bool) {
 }
 
 /// CPU time of the calling thread, in nanoseconds.
-pub(crate) fn thread_cpu_ns() -> u64 {
+pub fn thread_cpu_ns() -> u64 {
     read_clock(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 

@@ -1,16 +1,28 @@
-//! Linux I/O of tinygram: what receives, sends, paces and counts.
+#![doc = include_str!("../README.md")]
 //!
-//! Laws: plain blocking code, no async runtime; time is CLOCK_MONOTONIC in nanoseconds; nothing
-//! allocates or prints inside a measured loop; each `unsafe` block gives its reason.
+//! Laws: plain blocking code, no async runtime; time is CLOCK_MONOTONIC; nothing allocates without
+//! bound or prints while messages are sent; each `unsafe` block gives its reason.
 
+#![warn(missing_debug_implementations)]
+
+#[cfg(not(target_os = "linux"))]
+compile_error!("tinygram-net is for Linux; tinygram-core, which does no I/O, is for all systems");
+
+#[cfg(feature = "bench")]
+pub mod bench;
+mod coalescing;
+
+// What this project's Python module shares with the above. Hidden, for it may change in any version.
+#[doc(hidden)]
 pub mod clock;
-pub mod coalescing;
+#[doc(hidden)]
 pub mod epoll;
-pub mod namespace;
-pub mod pacer;
+#[doc(hidden)]
 pub mod process;
-pub mod receiver;
-pub mod sender;
+#[doc(hidden)]
 pub mod socket;
+#[doc(hidden)]
 pub mod timer;
-pub mod write_counts;
+
+pub use coalescing::{CoalescingSocket, Failure, FlushError, SendError, flush_all};
+pub use tinygram_core::{Histogram, KnobError, Knobs, Reason, Stats, Strategy};

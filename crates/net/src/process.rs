@@ -1,82 +1,12 @@
-//! What a worker process says about itself.
+//! Forks, threads and signals of this process.
 
 use std::{
-    ffi::CString,
-    io, mem, ptr,
+    mem, ptr,
     sync::{
         Once,
         atomic::{AtomicU64, Ordering},
     },
 };
-
-/// Be killed when the parent dies, so that a killed bench leaves no process behind.
-///
-/// # Errors
-/// When `parent_pid` is no longer the parent (it died before this call), or the kernel refuses.
-pub fn die_with_parent(parent_pid: u32) -> io::Result<()> {
-    // SAFETY: PR_SET_PDEATHSIG takes one number and touches no memory of ours.
-    if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    if std::os::unix::process::parent_id() != parent_pid {
-        return Err(io::Error::other(format!(
-            "process {parent_pid} is not the parent any more"
-        )));
-    }
-    Ok(())
-}
-
-/// Name this process, as `ps` and `pgrep` show it; the kernel keeps 15 bytes.
-///
-/// # Errors
-/// When `name` holds a zero byte.
-pub fn set_name(name: &str) -> io::Result<()> {
-    let name = CString::new(name)?;
-    // SAFETY: PR_SET_NAME reads a zero-terminated string.
-    unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) };
-    Ok(())
-}
-
-/// What the kernel charged this thread or process for.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Usage {
-    /// CPU time, user and system, in nanoseconds.
-    pub cpu_ns: u64,
-    /// How often it waited.
-    pub voluntary_context_switches: u64,
-    /// How often it was made to wait.
-    pub involuntary_context_switches: u64,
-}
-
-impl Usage {
-    /// The usage of the calling thread so far.
-    pub fn of_thread() -> Self {
-        // SAFETY: an all-zero rusage is valid, and getrusage fills it.
-        let usage = unsafe {
-            let mut usage: libc::rusage = std::mem::zeroed();
-            libc::getrusage(libc::RUSAGE_THREAD, &mut usage);
-            usage
-        };
-        let ns =
-            |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1_000;
-        Self {
-            cpu_ns: ns(usage.ru_utime) + ns(usage.ru_stime),
-            voluntary_context_switches: usage.ru_nvcsw as u64,
-            involuntary_context_switches: usage.ru_nivcsw as u64,
-        }
-    }
-
-    /// What was used since `earlier`.
-    pub fn since(self, earlier: Self) -> Self {
-        Self {
-            cpu_ns: self.cpu_ns - earlier.cpu_ns,
-            voluntary_context_switches: self.voluntary_context_switches
-                - earlier.voluntary_context_switches,
-            involuntary_context_switches: self.involuntary_context_switches
-                - earlier.involuntary_context_switches,
-        }
-    }
-}
 
 /// What tells this thread from the process's other living threads.
 pub fn thread_id() -> usize {

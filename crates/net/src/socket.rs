@@ -77,62 +77,6 @@ pub fn send_queue_bytes(fd: RawFd) -> io::Result<u64> {
     }
 }
 
-/// Make `backlog` connections wait at most in the accept queue of a listening socket.
-///
-/// # Errors
-/// When `fd` is no listening socket.
-pub fn set_backlog(fd: RawFd, backlog: i32) -> io::Result<()> {
-    // SAFETY: takes two numbers.
-    match unsafe { libc::listen(fd, backlog) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
-/// Pin the congestion control of a socket; connections that a listening socket accepts have its.
-///
-/// # Errors
-/// When the kernel does not have it, or does not give it to this process.
-pub fn set_congestion_control(fd: RawFd, name: &str) -> io::Result<()> {
-    // SAFETY: the kernel reads `name.len()` bytes.
-    let status = unsafe {
-        libc::setsockopt(
-            fd,
-            libc::IPPROTO_TCP,
-            libc::TCP_CONGESTION,
-            name.as_ptr().cast(),
-            name.len() as libc::socklen_t,
-        )
-    };
-    match status {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
-/// What the kernel keeps for received bytes at most (SO_RCVBUF), in bytes.
-///
-/// # Errors
-/// When `fd` is no socket.
-pub fn receive_buffer_bytes(fd: RawFd) -> io::Result<u64> {
-    let mut bytes: libc::c_int = 0;
-    let mut length = size_of_val(&bytes) as libc::socklen_t;
-    // SAFETY: the kernel writes one int.
-    let status = unsafe {
-        libc::getsockopt(
-            fd,
-            libc::SOL_SOCKET,
-            libc::SO_RCVBUF,
-            ptr::from_mut(&mut bytes).cast(),
-            &mut length,
-        )
-    };
-    match status {
-        0 => Ok(bytes as u64),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
 /// The error that a socket has to tell, as errno; it tells it once.
 pub fn take_error(fd: RawFd) -> Option<i32> {
     let mut errno: libc::c_int = 0;
@@ -160,27 +104,6 @@ pub fn end_stream(fd: RawFd) {
 pub fn end_both_ways(fd: RawFd) {
     // SAFETY: takes two numbers.
     unsafe { libc::shutdown(fd, libc::SHUT_RDWR) };
-}
-
-/// Send all of `bytes` on a blocking socket; a reset is an error, not a signal.
-///
-/// # Errors
-/// What the kernel says of the connection.
-pub fn send_all(fd: RawFd, bytes: &[u8]) -> io::Result<()> {
-    let mut rest = bytes;
-    while !rest.is_empty() {
-        // SAFETY: `rest` is valid for reading.
-        let sent = unsafe { libc::send(fd, rest.as_ptr().cast(), rest.len(), libc::MSG_NOSIGNAL) };
-        if sent < 0 {
-            let error = io::Error::last_os_error();
-            if error.kind() != io::ErrorKind::Interrupted {
-                return Err(error);
-            }
-        } else {
-            rest = &rest[sent as usize..];
-        }
-    }
-    Ok(())
 }
 
 /// Hand `head` and then `tail` to the kernel in one write, without waiting; how many bytes it took,
@@ -255,7 +178,7 @@ mod tests {
         sender.set_nodelay(true).unwrap();
         let (mut receiver, _) = listener.accept().unwrap();
         for _ in 0..3 {
-            send_all(sender.as_raw_fd(), b"hello").unwrap();
+            send_now(sender.as_raw_fd(), b"hello", b"").unwrap();
             receiver.read_exact(&mut [0; 5]).unwrap();
         }
         while send_queue_bytes(sender.as_raw_fd()).unwrap() > 0 {
@@ -299,9 +222,5 @@ mod tests {
         assert!(send_now(-1, b"x", b"").is_err());
         assert!(tcp_info(-1).is_err());
         assert!(send_queue_bytes(-1).is_err());
-        assert!(set_backlog(-1, 1).is_err());
-        assert!(set_congestion_control(-1, "cubic").is_err());
-        assert!(receive_buffer_bytes(-1).is_err());
-        assert!(send_all(-1, b"x").is_err());
     }
 }

@@ -11,11 +11,9 @@ use pyo3::{
 use std::{
     os::fd::BorrowedFd,
     sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
 };
-use tinygram_net::{
-    clock::monotonic_ns,
-    coalescing::{self, Failure, FlushError, SendError},
-};
+use tinygram_net::{Failure, FlushError, SendError, clock::monotonic_ns};
 
 /// The program ends: nobody will write what a thread leaves behind, so each send does it.
 static IS_EXITING: AtomicBool = AtomicBool::new(false);
@@ -25,7 +23,7 @@ const SLICE_NS: u64 = 50_000_000;
 
 #[pyclass(frozen, subclass, weakref, module = "tinygram._native")]
 pub struct CoalescingSocket {
-    inner: coalescing::CoalescingSocket,
+    inner: tinygram_net::CoalescingSocket,
     /// `gettimeout()` of the socket: None, 0.0 or seconds.
     timeout: Py<PyAny>,
     /// Makes the exceptions: `failed(errno, acknowledged, unknown, unsent)` and
@@ -47,7 +45,7 @@ impl CoalescingSocket {
         // SAFETY: the caller's socket is open while this runs, and keeps its descriptor.
         let fd = unsafe { BorrowedFd::borrow_raw(fd) };
         Ok(Self {
-            inner: coalescing::CoalescingSocket::new(fd, knobs.inner())?,
+            inner: tinygram_net::CoalescingSocket::new(fd, knobs.inner())?,
             timeout,
             failed,
             timed_out,
@@ -56,7 +54,7 @@ impl CoalescingSocket {
 
     #[pyo3(signature = (timeout_s=None))]
     fn flush(&self, py: Python<'_>, timeout_s: Option<f64>) -> PyResult<()> {
-        self.wait(py, timeout_s, |until_ns| self.inner.flush(until_ns))
+        self.flush_handed_over(py, timeout_s)
     }
 
     fn refuse_more(&self) {
@@ -65,7 +63,7 @@ impl CoalescingSocket {
 
     #[pyo3(signature = (timeout_s=None))]
     fn deliver(&self, py: Python<'_>, timeout_s: Option<f64>) -> PyResult<()> {
-        self.wait(py, timeout_s, |until_ns| self.inner.deliver(until_ns))
+        self.wait(py, timeout_s, |timeout| self.inner.deliver(timeout))
     }
 
     fn abort(&self) -> usize {
@@ -105,7 +103,7 @@ impl TakesMessages for CoalescingSocket {
         loop {
             match this.inner.send(message) {
                 Ok(()) if IS_EXITING.load(Ordering::Relaxed) => {
-                    return this.wait(py, Some(EXIT_S), |until_ns| this.inner.flush(until_ns));
+                    return this.flush_handed_over(py, Some(EXIT_S));
                 }
                 Ok(()) => return Ok(()),
                 Err(SendError::NoRoom { held_bytes }) => {
@@ -119,9 +117,7 @@ impl TakesMessages for CoalescingSocket {
                     return Err(PyOSError::new_err((libc::EBADF, "the socket is closed")));
                 }
                 Err(SendError::Failed(failure)) => return Err(this.failed(py, &failure)),
-                Err(error @ SendError::NoWriter { errno }) => {
-                    return Err(PyOSError::new_err((errno, error.to_string())));
-                }
+                Err(error) => return Err(PyOSError::new_err(error.to_string())),
             }
         }
     }
@@ -140,34 +136,43 @@ impl CoalescingSocket {
     }
 
     fn wait_room(&self, py: Python<'_>, bytes: usize, give_up_ns: u64) -> PyResult<()> {
-        let until_ns = give_up_ns.min(monotonic_ns() + SLICE_NS);
-        let has_room = py.detach(|| self.inner.wait_room(bytes, until_ns));
+        let (slice, is_last) = next_slice(give_up_ns);
+        let has_room = py.detach(|| self.inner.wait_room(bytes, slice));
         py.check_signals()?;
-        if !has_room && until_ns == give_up_ns {
+        if !has_room && is_last {
             return Err(PyTimeoutError::new_err("timed out"));
         }
         Ok(())
+    }
+
+    /// What comes while this waits is not waited for.
+    fn flush_handed_over(&self, py: Python<'_>, timeout_s: Option<f64>) -> PyResult<()> {
+        let bytes = self.inner.handed_over_bytes();
+        self.wait(py, timeout_s, |timeout| {
+            self.inner.flush_first(bytes, timeout)
+        })
     }
 
     fn wait(
         &self,
         py: Python<'_>,
         timeout_s: Option<f64>,
-        act: impl Fn(u64) -> Result<(), FlushError> + Sync,
+        act: impl Fn(Duration) -> Result<(), FlushError> + Sync,
     ) -> PyResult<()> {
         let give_up_ns = deadline_ns(timeout_s);
         loop {
-            let until_ns = give_up_ns.min(monotonic_ns() + SLICE_NS);
-            match py.detach(|| act(until_ns)) {
+            let (slice, is_last) = next_slice(give_up_ns);
+            match py.detach(|| act(slice)) {
                 Ok(()) => return Ok(()),
                 Err(FlushError::Failed(failure)) => return Err(self.failed(py, &failure)),
                 Err(FlushError::TimedOut {
                     unknown_bytes,
                     unsent_bytes,
-                }) if until_ns == give_up_ns => {
+                }) if is_last => {
                     return Err(raised(py, &self.timed_out, (unknown_bytes, unsent_bytes)));
                 }
                 Err(FlushError::TimedOut { .. }) => py.check_signals()?,
+                Err(error) => return Err(PyOSError::new_err(error.to_string())),
             }
         }
     }
@@ -200,12 +205,21 @@ fn deadline_ns(timeout_s: Option<f64>) -> u64 {
     })
 }
 
+/// How long to wait at once, and whether that is all the time there is.
+fn next_slice(give_up_ns: u64) -> (Duration, bool) {
+    let left_ns = give_up_ns.saturating_sub(monotonic_ns());
+    (
+        Duration::from_nanos(left_ns.min(SLICE_NS)),
+        left_ns <= SLICE_NS,
+    )
+}
+
 /// The program ends: wait a second at most until all sockets have written what they held; what is
 /// said of those that had not.
 #[pyfunction]
 pub fn flush_all_at_exit(py: Python<'_>) -> Vec<String> {
     IS_EXITING.store(true, Ordering::Relaxed);
-    let flushed = py.detach(|| coalescing::flush_all(deadline_ns(Some(EXIT_S))));
+    let flushed = py.detach(|| tinygram_net::flush_all(Duration::from_secs_f64(EXIT_S)));
     let errors = flushed.err().unwrap_or_default();
     errors.iter().map(ToString::to_string).collect()
 }

@@ -1,4 +1,5 @@
 use pyo3::{exceptions::PyValueError, prelude::*};
+use std::time::Duration;
 use tinygram_core::{Coalescer, Reason, Stats, Strategy};
 
 use crate::histogram::Histogram;
@@ -25,7 +26,9 @@ impl Knobs {
             ("tick", None) => Strategy::Tick,
             ("combine", None) => Strategy::Combine,
             ("adaptive", None) => Strategy::Adaptive,
-            ("coalesce", Some(hold_ns)) => Strategy::Coalesce { hold_ns },
+            ("coalesce", Some(hold_ns)) => Strategy::Coalesce {
+                hold: Duration::from_nanos(hold_ns),
+            },
             _ => {
                 return Err(PyValueError::new_err(format!(
                     "unknown strategy {strategy:?}: it must be tinygram.adaptive, tick, nodelay, \
@@ -33,12 +36,10 @@ impl Knobs {
                 )));
             }
         };
-        let knobs = tinygram_core::Knobs {
-            strategy,
-            max_bytes,
-            max_hold_ns,
-            max_buffered_bytes,
-        };
+        let mut knobs = tinygram_core::Knobs::new(strategy);
+        knobs.max_bytes = max_bytes;
+        knobs.max_hold = max_hold_ns.map(Duration::from_nanos);
+        knobs.max_buffered_bytes = max_buffered_bytes;
         match knobs.checked() {
             Ok(inner) => Ok(Self { inner }),
             Err(error) => Err(PyValueError::new_err(error.to_string())),
@@ -60,13 +61,13 @@ impl Knobs {
 pub type StatsParts = (u64, u64, u64, u64, Vec<(&'static str, u64)>, Histogram);
 
 pub fn stats_parts(stats: &Stats) -> StatsParts {
-    let flushes = Reason::ALL.iter().map(|reason| reason.name());
+    let flushes = Reason::ALL.iter();
     (
         stats.messages,
         stats.writes,
         stats.bytes,
         stats.overruns,
-        flushes.zip(stats.flushes).collect(),
+        flushes.map(|it| (it.name(), stats.flushes(*it))).collect(),
         Histogram {
             inner: stats.holds(),
         },

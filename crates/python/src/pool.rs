@@ -6,7 +6,7 @@ fn value_error(error: impl ToString) -> PyErr {
 
 #[pyclass(module = "tinygram._native", frozen)]
 pub struct MessagePool {
-    pub inner: tinygram_core::MessagePool,
+    pub inner: tinygram_core::bench::MessagePool,
 }
 
 #[pymethods]
@@ -21,7 +21,8 @@ impl MessagePool {
         producers: u64,
     ) -> PyResult<Self> {
         py.detach(|| {
-            tinygram_core::MessagePool::generate(seed, min_bytes, max_bytes)?.shared_by(producers)
+            tinygram_core::bench::MessagePool::generate(seed, min_bytes, max_bytes)?
+                .shared_by(producers)
         })
         .map(|inner| Self { inner })
         .map_err(value_error)
@@ -50,7 +51,7 @@ impl MessagePool {
 
 #[pyclass(module = "tinygram._native")]
 pub struct StreamCheck {
-    pub inner: tinygram_core::StreamCheck,
+    pub inner: tinygram_core::bench::StreamCheck,
 }
 
 #[pymethods]
@@ -58,7 +59,7 @@ impl StreamCheck {
     #[new]
     fn new(pool: &MessagePool, messages: u64) -> Self {
         Self {
-            inner: tinygram_core::StreamCheck::new(pool.inner.clone(), messages),
+            inner: tinygram_core::bench::StreamCheck::new(pool.inner.clone(), messages),
         }
     }
 

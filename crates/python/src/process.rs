@@ -1,6 +1,9 @@
 use pyo3::{prelude::*, types::PyBytes};
 use std::os::fd::{BorrowedFd, IntoRawFd, RawFd};
-use tinygram_net::{namespace, process, socket, write_counts as counts};
+use tinygram_net::{
+    bench::{namespace, process, write_counts as counts},
+    socket,
+};
 
 #[pyfunction]
 pub fn die_with_parent(parent_pid: u32) -> PyResult<()> {

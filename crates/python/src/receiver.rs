@@ -4,7 +4,7 @@ use pyo3::{
     prelude::*,
     types::PyBytes,
 };
-use tinygram_net::receiver;
+use tinygram_net::bench::receiver;
 
 #[pyclass(module = "tinygram._native")]
 pub struct Receiver {

@@ -209,10 +209,9 @@ impl Ticker {
             let connection = outbox.get().state(py);
             connection.coalescer.deadline_ns()
         });
-        if let Some(at_ns) = deadlines.min()
-            && state.timer_at_ns.is_none_or(|set_ns| at_ns < set_ns)
-            && let Some(timer) = &state.timer
-        {
+        let is_sooner = |at_ns: &u64| state.timer_at_ns.is_none_or(|set_ns| *at_ns < set_ns);
+        let sooner_ns = deadlines.min().filter(is_sooner);
+        if let (Some(at_ns), Some(timer)) = (sooner_ns, &state.timer) {
             timer.set(at_ns)?;
             state.timer_at_ns = Some(at_ns);
         }

@@ -12,12 +12,9 @@ import time
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from tinygram._native import MessagePool, Pacer
-
-if TYPE_CHECKING:
-    from tinygram.bench.producers import Share
 
 BURST_MESSAGES = 64
 """The most messages that are handed over at one instant flat out, or taken from a queue at once."""
@@ -52,6 +49,45 @@ def message_pool(seed: int, min_bytes: int, max_bytes: int, producers: int = 1) 
 @lru_cache(maxsize=2)
 def _messages_of(pool: MessagePool) -> list[bytes]:
     return pool.messages()
+
+
+class Share:
+    """The messages of one producer: `first`, `first` + `step`, … below `end`."""
+
+    def __init__(
+        self, messages: Sequence[bytes], first: int, step: int, end: int, pacer: Pacer | None
+    ) -> None:
+        """`messages`: the pool's. `pacer` has the times of these alone; None: flat out."""
+        self._messages = messages[first % step :: step]
+        self._next = first // step
+        self._end = self._next + len(range(first, end, step))
+        self.pacer = pacer
+        self.hand_overs_ns = array("Q")
+        """When messages were handed over: paced each, flat out the first of each 64."""
+
+    def send(self, send: Callable[[bytes], object], is_over: Callable[[], bool]) -> None:
+        """Call `send` with each message, flat out or when it is due, until `is_over`."""
+        note = self.hand_overs_ns.append
+        while (burst := self._next_burst()) and not is_over():
+            if self.pacer is None:
+                note(time.monotonic_ns())
+                for message in burst:
+                    send(message)
+            else:
+                for message in burst:
+                    note(time.monotonic_ns())
+                    send(message)
+
+    def _next_burst(self) -> Sequence[bytes]:
+        if self.pacer is None:
+            count = min(BURST_MESSAGES, self._end - self._next)
+        else:
+            due, past = self.pacer.wait()
+            count = past - due
+        first = self._next
+        self._next += count
+        messages = self._messages
+        return [messages[index % len(messages)] for index in range(first, self._next)]
 
 
 class Source:

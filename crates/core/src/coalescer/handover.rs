@@ -2,6 +2,7 @@
 
 use super::{Coalescer, Reason};
 
+/// For a caller that writes elsewhere, on another thread: it takes what is held, and tells later.
 impl Coalescer {
     /// Whether a message can only be held: others are, or are being written elsewhere.
     #[inline]

@@ -4,9 +4,7 @@
 //! copied only when it is held. Nothing here waits: an answer says what to do now, and
 //! [`Coalescer::deadline_ns`] when to ask again. Bytes never wait for the peer's acknowledgement.
 //!
-//! The caller's side: [`Coalescer::on_message`] for each message; on [`Next::Write`] write
-//! [`Coalescer::pending`] and then the message, and tell [`Coalescer::on_written`] how much was
-//! taken; at the end of a loop's iteration, and when a deadline has come, [`Coalescer::on_tick`].
+//! The caller's side is in the crate's documentation.
 
 mod handover;
 mod stats;
@@ -29,22 +27,30 @@ const SOON_NS: u64 = 5_000;
 /// No single gap counts for more, so that a pause is soon forgotten.
 const LONGEST_GAP_NS: u64 = 1_000_000;
 
-/// What to do next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What to do next. It is exhaustive on purpose: a caller that did nothing at an answer that it does
+/// not know would lose bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[must_use = "bytes wait until this is done"]
 pub enum Next {
     /// Nothing: the bytes are held, and what releases them is on its way.
     Wait,
-    /// The first bytes of a batch are held: call [`Coalescer::on_tick`] when the iteration ends.
+    /// The first bytes of a batch are held: call [`Coalescer::on_tick`] when the iteration ends, and
+    /// have the loop wait no longer than until [`Coalescer::deadline_ns`].
     Arm,
-    /// Write what is pending, and the message that was just handed over.
+    /// Write what is pending, and after it the message that was just handed over, if there is one;
+    /// then call [`Coalescer::on_written`].
     Write(Reason),
-    /// Write what is pending, then hand the message over again: it was not taken.
+    /// Write what is pending, because of [`Reason::Full`], then hand the message over again: it was
+    /// not taken.
     WriteFirst,
-    /// `max_buffered_bytes` would be exceeded: nothing of the message was taken.
+    /// [`Knobs::max_buffered_bytes`] would be exceeded: nothing of the message was taken. Wait until
+    /// the socket is writable, and try again.
     Refuse,
 }
 
 /// Holds messages of one connection, and says when they leave.
+///
+/// Times are nanoseconds of one clock that does not go back, from any start that the caller likes.
 #[derive(Debug)]
 pub struct Coalescer {
     strategy: Strategy,
@@ -99,7 +105,8 @@ impl Coalescer {
         })
     }
 
-    /// A message is handed over. It is held, unless the answer is to write or to refuse it.
+    /// A message is handed over. It is held, unless the answer is to write or to refuse it. `clock`
+    /// is read for the first message of a batch and after a tick only.
     pub fn on_message(&mut self, message: &[u8], clock: impl FnOnce() -> u64) -> Next {
         if self.hold_with_others(message) {
             return Next::Wait;
@@ -117,8 +124,9 @@ impl Coalescer {
     }
 
     /// Hold the message if others are held and nothing else is to do: the short way of
-    /// [`Coalescer::on_message`]. Whether it was held.
+    /// [`Coalescer::on_message`], which is to be called when it was not held.
     #[inline]
+    #[must_use]
     pub fn hold_with_others(&mut self, message: &[u8]) -> bool {
         let held_bytes = self.pending().len();
         let total_bytes = held_bytes + message.len();
@@ -190,7 +198,8 @@ impl Coalescer {
         }
     }
 
-    /// An iteration of the loop ends, or a deadline has come; `will_block`: nothing else is to do.
+    /// An iteration of the loop ends, or a deadline has come; `will_block`: nothing else is to do,
+    /// and the loop is about to wait. It answers [`Next::Write`] or [`Next::Wait`].
     pub fn on_tick(&mut self, now_ns: u64, will_block: bool) -> Next {
         let had_messages = !self.is_quiet;
         self.is_quiet = true;
@@ -225,7 +234,8 @@ impl Coalescer {
         &self.buffer[self.written..]
     }
 
-    /// By when [`Coalescer::on_tick`] must be called again; `None`: nothing waits for a time.
+    /// By when [`Coalescer::on_tick`] must be called again, in nanoseconds of the caller's clock;
+    /// `None`: nothing waits for a time.
     ///
     /// For [`Strategy::Tick`] without a `max_hold_ns` the time is now: there is no later iteration
     /// that a caller could know of.
@@ -236,8 +246,13 @@ impl Coalescer {
         Some(self.held_since_ns.saturating_add(self.hold_ns.unwrap_or(0)))
     }
 
-    /// The socket took the first `written` bytes of what is pending and then of `message`; the
-    /// rest is held. `start_ns`, `end_ns`: when the write began and ended.
+    /// The socket took the first `written` bytes of what is pending and then of `message`, which is
+    /// empty where none was written with it; the rest is held. `reason` is that of the answer, or
+    /// the caller's: [`Reason::Asked`], [`Reason::Writable`]. `start_ns`, `end_ns`: when the write
+    /// began and ended.
+    ///
+    /// # Panics
+    /// When it took more than there was.
     pub fn on_written(
         &mut self,
         written: usize,
@@ -307,7 +322,8 @@ impl Coalescer {
         self.is_blocked = true;
     }
 
-    /// The socket takes bytes again: whether there are any to write.
+    /// The socket takes bytes again: whether there are any to write, because of
+    /// [`Reason::Writable`].
     pub fn on_writable(&mut self) -> bool {
         self.is_blocked = false;
         !self.pending().is_empty()
@@ -318,7 +334,8 @@ impl Coalescer {
         self.is_blocked
     }
 
-    /// Forget what is held, which nobody will write; how many bytes it was.
+    /// Forget what is held, which nobody will write: after an error, for example. How many bytes it
+    /// was.
     pub fn discard(&mut self) -> usize {
         let bytes = self.pending().len();
         self.buffer = Vec::new();

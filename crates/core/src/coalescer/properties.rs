@@ -6,29 +6,34 @@ use proptest::{
     strategy::Strategy as Any,
     test_runner::TestCaseError,
 };
+use std::{ops::Range, time::Duration};
 
 fn strategies() -> impl Any<Value = Strategy> {
     prop_oneof![
         Just(Strategy::NoDelay),
         Just(Strategy::Nagle),
         Just(Strategy::Tick),
-        (1u64..200_000).prop_map(|hold_ns| Strategy::Coalesce { hold_ns }),
+        holds(1..200_000).prop_map(|hold| Strategy::Coalesce { hold }),
         Just(Strategy::Adaptive),
     ]
+}
+
+fn holds(ns: Range<u64>) -> impl Any<Value = Duration> {
+    ns.prop_map(Duration::from_nanos)
 }
 
 fn knobs() -> impl Any<Value = Knobs> {
     (
         strategies(),
         1usize..2000,
-        prop::option::of(1u64..150_000),
+        prop::option::of(holds(1..150_000)),
         prop::option::of(1usize..4000),
     )
         .prop_map(
-            |(strategy, max_bytes, max_hold_ns, max_buffered_bytes)| Knobs {
+            |(strategy, max_bytes, max_hold, max_buffered_bytes)| Knobs {
                 strategy,
                 max_bytes,
-                max_hold_ns,
+                max_hold,
                 max_buffered_bytes,
             },
         )
@@ -128,7 +133,8 @@ proptest! {
         let stats = driver.coalescer.stats();
         prop_assert_eq!(stats.messages, messages);
         prop_assert_eq!(stats.bytes, sent.len() as u64);
-        prop_assert_eq!(stats.writes, stats.flushes.iter().sum::<u64>());
+        let flushes = Reason::ALL.iter().map(|reason| stats.flushes(*reason));
+        prop_assert_eq!(stats.writes, flushes.sum::<u64>());
     }
 
     #[test]
@@ -161,10 +167,10 @@ proptest! {
     #[test]
     fn nothing_is_held_beyond_its_limit_when_polled_at_the_deadline(
         strategy in strategies(),
-        max_hold_ns in prop::option::of(1u64..150_000),
+        max_hold in prop::option::of(holds(1..150_000)),
         gaps_ns in prop::collection::vec((0u64..50_000, 1usize..400), 1..200),
     ) {
-        let knobs = Knobs { max_hold_ns, ..Knobs::new(strategy) };
+        let knobs = Knobs { max_hold, ..Knobs::new(strategy) };
         let limit_ns = knobs.hold_ns().unwrap_or(0);
         let mut driver = Driver::new(knobs, Vec::new());
         for (gap_ns, bytes) in gaps_ns {

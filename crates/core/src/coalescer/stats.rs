@@ -1,10 +1,12 @@
 //! What a coalescer counts.
 
 use crate::Histogram;
+use std::fmt;
 
 /// Why a write happened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(usize)]
+#[non_exhaustive]
 pub enum Reason {
     /// The strategy holds nothing: a write per message.
     EachMessage,
@@ -23,8 +25,8 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// All reasons, in the order of [`Stats::flushes`].
-    pub const ALL: [Reason; 7] = [
+    /// All reasons.
+    pub const ALL: &'static [Reason] = &[
         Reason::EachMessage,
         Reason::Idle,
         Reason::Full,
@@ -48,8 +50,14 @@ impl Reason {
     }
 }
 
+impl fmt::Display for Reason {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(self.name())
+    }
+}
+
 /// What a coalescer did so far.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stats {
     /// Messages handed over.
     pub messages: u64,
@@ -60,13 +68,18 @@ pub struct Stats {
     /// Batches that left after their deadline.
     pub overruns: u64,
     /// Writes by reason, in the order of [`Reason::ALL`].
-    pub flushes: [u64; Reason::ALL.len()],
+    flushes: [u64; Reason::ALL.len()],
     /// How long the first message of each batch was held; none yet: nothing was held.
     holds: Option<Box<Histogram>>,
 }
 
 impl Stats {
-    /// How long the first message of each held batch was held.
+    /// How many writes happened for this reason; over all reasons they add up to `writes`.
+    pub fn flushes(&self, reason: Reason) -> u64 {
+        self.flushes[reason as usize]
+    }
+
+    /// How long the first message of each held batch was held; with one significant digit.
     pub fn holds(&self) -> Histogram {
         self.holds
             .as_deref()

@@ -1,36 +1,43 @@
 //! The strategies as values, and the knobs that bound them.
 
+use std::time::Duration;
 use thiserror::Error;
 
-/// When held bytes leave.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// When held bytes leave. Whatever the strategy, a batch of [`Knobs::max_bytes`] leaves at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Strategy {
-    /// A write per message, TCP_NODELAY on.
+    /// A write per message, TCP_NODELAY on (RFC 1122 §4.2.3.4: it must be possible).
     NoDelay,
-    /// A write per message, TCP_NODELAY off: the kernel gathers (RFC 896).
+    /// A write per message, TCP_NODELAY off: the kernel gathers while anything that it sent is not
+    /// acknowledged (RFC 896).
     Nagle,
-    /// One write at the end of the event loop's iteration.
+    /// One write at the end of the event loop's iteration; not for threads.
     Tick,
-    /// Threads: what gathers during a write leaves in the next one.
+    /// Threads: what gathers during a write leaves in the next one. In an event loop as `Tick`.
     Combine,
-    /// One write when the first message has been held for `hold_ns`.
+    /// One write when the first message has been held for so long.
     Coalesce {
-        /// How long the first message of a batch is held, in nanoseconds.
-        hold_ns: u64,
+        /// How long the first message of a batch is held; above zero.
+        hold: Duration,
     },
-    /// At once when idle, at the end of the iteration when not, and later while more keeps coming.
+    /// At once when idle, at the end of the iteration when not, and later while more keeps coming,
+    /// but no later than [`Knobs::ADAPTIVE_HOLD`]. It needs no tuning.
+    #[default]
     Adaptive,
 }
 
 impl Strategy {
-    /// Whether TCP_NODELAY is to be on.
+    /// Whether TCP_NODELAY is to be on: for all but `Nagle`, so that a batch that was sent does not
+    /// wait once more in the kernel.
     pub fn wants_nodelay(self) -> bool {
         self != Strategy::Nagle
     }
 }
 
 /// A knob outside its range.
-#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum KnobError {
     /// A batch of no bytes never fills.
     #[error("max_bytes is 0: it must be at least 1")]
@@ -44,30 +51,42 @@ pub enum KnobError {
 }
 
 /// What bounds a coalescer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+///
+/// ```
+/// use std::time::Duration;
+/// use tinygram_core::{Knobs, Strategy};
+///
+/// let mut knobs = Knobs::new(Strategy::Tick);
+/// knobs.max_hold = Some(Duration::from_micros(200));
+/// knobs.max_buffered_bytes = Some(1 << 20);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Knobs {
     /// When bytes leave.
     pub strategy: Strategy,
     /// A batch this large leaves at once, in bytes.
     pub max_bytes: usize,
-    /// No message is held longer, in nanoseconds; `None`: as the strategy says.
-    pub max_hold_ns: Option<u64>,
-    /// What is held at most for a peer that takes nothing, in bytes; `None`: no limit.
+    /// No message is held longer, as far as the caller keeps the deadlines; above zero. `None`: as
+    /// the strategy says.
+    pub max_hold: Option<Duration>,
+    /// What is held at most for a peer that takes nothing, in bytes; `None`: no limit of the
+    /// coalescer's own.
     pub max_buffered_bytes: Option<usize>,
 }
 
 impl Knobs {
     /// 64 KiB: beyond it, larger batches gained nothing measurable.
     pub const MAX_BYTES: usize = 64 << 10;
-    /// How long `Adaptive` holds at most while more keeps coming, in nanoseconds.
-    pub const ADAPTIVE_HOLD_NS: u64 = 100_000;
+    /// How long `Adaptive` holds at most while more keeps coming.
+    pub const ADAPTIVE_HOLD: Duration = Duration::from_micros(100);
 
     /// The knobs of a strategy, the others at their defaults.
     pub fn new(strategy: Strategy) -> Self {
         Self {
             strategy,
             max_bytes: Self::MAX_BYTES,
-            max_hold_ns: None,
+            max_hold: None,
             max_buffered_bytes: None,
         }
     }
@@ -83,22 +102,29 @@ impl Knobs {
         if self.max_buffered_bytes == Some(0) {
             return Err(KnobError::MaxBufferedBytes);
         }
-        if self.max_hold_ns == Some(0) || self.strategy == (Strategy::Coalesce { hold_ns: 0 }) {
-            return Err(KnobError::Hold);
+        match (self.strategy, self.max_hold) {
+            (Strategy::Coalesce { hold }, _) if hold.is_zero() => Err(KnobError::Hold),
+            (_, Some(hold)) if hold.is_zero() => Err(KnobError::Hold),
+            _ => Ok(self),
         }
-        Ok(self)
     }
 
     /// How long a message is held at most, in nanoseconds; `None`: an iteration of its loop.
     pub(super) fn hold_ns(&self) -> Option<u64> {
-        let own_ns = match self.strategy {
-            Strategy::Coalesce { hold_ns } => Some(hold_ns),
-            Strategy::Adaptive => Some(Self::ADAPTIVE_HOLD_NS),
+        let own = match self.strategy {
+            Strategy::Coalesce { hold } => Some(hold),
+            Strategy::Adaptive => Some(Self::ADAPTIVE_HOLD),
             Strategy::Tick | Strategy::Combine | Strategy::NoDelay | Strategy::Nagle => None,
         };
-        match (own_ns, self.max_hold_ns) {
-            (Some(own_ns), Some(max_ns)) => Some(own_ns.min(max_ns)),
-            (own_ns, max_ns) => own_ns.or(max_ns),
-        }
+        let shortest = own.into_iter().chain(self.max_hold).min();
+        // A hold of 584 years and more is as good as that.
+        shortest.map(|hold| u64::try_from(hold.as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+impl Default for Knobs {
+    /// The knobs of the strategy by default, [`Strategy::Adaptive`].
+    fn default() -> Self {
+        Self::new(Strategy::default())
     }
 }

@@ -1,6 +1,9 @@
 use super::{driver::Driver, *};
+use std::time::Duration;
 
-const COALESCE_10_US: Strategy = Strategy::Coalesce { hold_ns: 10_000 };
+const COALESCE_10_US: Strategy = Strategy::Coalesce {
+    hold: Duration::from_micros(10),
+};
 
 fn coalescer(strategy: Strategy) -> Coalescer {
     Coalescer::new(Knobs::new(strategy)).unwrap()
@@ -25,8 +28,8 @@ fn adaptive_writes_the_first_message_through_and_gathers_what_follows() {
     assert_eq!(driver.socket.received, b"abc");
     let stats = driver.coalescer.stats();
     assert_eq!((stats.messages, stats.writes), (3, 2));
-    assert_eq!(stats.flushes[Reason::Idle as usize], 1);
-    assert_eq!(stats.flushes[Reason::Tick as usize], 1);
+    assert_eq!(stats.flushes(Reason::Idle), 1);
+    assert_eq!(stats.flushes(Reason::Tick), 1);
 }
 
 #[test]
@@ -43,9 +46,8 @@ fn adaptive_expects_what_came_last_a_burst_or_a_single_message() {
         writes.push(driver.coalescer.stats().writes - before);
     }
     assert_eq!(writes, [1, 1, 2, 1, 1, 1, 1, 1]);
-    let flushes = driver.coalescer.stats().flushes;
     // The first single message after the bursts was held to the end of its iteration.
-    assert_eq!(flushes[Reason::Idle as usize], 4);
+    assert_eq!(driver.coalescer.stats().flushes(Reason::Idle), 4);
 }
 
 #[test]
@@ -58,7 +60,7 @@ fn adaptive_holds_on_while_more_keeps_coming_and_no_longer() {
     }
     let busy = driver.coalescer.stats().clone();
     assert!(busy.writes < 40, "{busy:?}");
-    assert!(busy.flushes[Reason::Deadline as usize] == 0, "{busy:?}");
+    assert!(busy.flushes(Reason::Deadline) == 0, "{busy:?}");
     assert_eq!(busy.overruns, 0);
     // The next iteration brings nothing.
     driver.send(b"z");
@@ -94,8 +96,8 @@ fn a_hold_ends_when_its_time_does_though_nothing_follows() {
 #[test]
 fn a_late_flush_is_counted_as_an_overrun() {
     let mut it = coalescer(COALESCE_10_US);
-    it.on_message(b"a", || 1_000);
-    it.on_tick(11_001, false);
+    assert_eq!(it.on_message(b"a", || 1_000), Next::Arm);
+    assert_eq!(it.on_tick(11_001, false), Next::Write(Reason::Deadline));
     it.on_written(1, &[], Reason::Deadline, 11_001, 12_000);
     assert_eq!(it.stats().overruns, 1);
 }
@@ -142,7 +144,7 @@ fn what_a_stalled_peer_made_us_gather_is_given_back() {
 #[test]
 fn what_is_discarded_is_gone_and_said() {
     let mut it = coalescer(Strategy::Tick);
-    it.on_message(b"abc", || 0);
+    assert_eq!(it.on_message(b"abc", || 0), Next::Arm);
     assert_eq!(it.discard(), 3);
     assert!(it.pending().is_empty());
     assert_eq!(it.deadline_ns(), None);
@@ -161,7 +163,7 @@ fn knobs_outside_their_ranges_are_named() {
         ),
         (
             Knobs {
-                max_hold_ns: Some(0),
+                max_hold: Some(Duration::ZERO),
                 ..tick
             },
             KnobError::Hold,
@@ -174,7 +176,9 @@ fn knobs_outside_their_ranges_are_named() {
             KnobError::MaxBufferedBytes,
         ),
         (
-            Knobs::new(Strategy::Coalesce { hold_ns: 0 }),
+            Knobs::new(Strategy::Coalesce {
+                hold: Duration::ZERO,
+            }),
             KnobError::Hold,
         ),
     ] {

@@ -5,17 +5,17 @@
 
 use super::{
     failure::{Failure, FlushError, SendError},
+    ground::{Condvar, Mutex, MutexGuard, Writer, forks, send_now},
     state::{Duty, State, Taken, Turn},
-    writer::Writer,
 };
 use crate::{
     clock::{monotonic_ns, sleep_until_ns},
-    process, socket,
+    socket,
 };
 use std::{
     io,
     os::fd::{AsRawFd, OwnedFd, RawFd},
-    sync::{Arc, Condvar, Mutex, MutexGuard},
+    sync::Arc,
     time::Duration,
 };
 use tinygram_core::{Coalescer, Next, Reason, Stats};
@@ -31,6 +31,8 @@ const LONGEST_LOOK_NS: u64 = 5_000_000;
 pub(super) struct Connection {
     fd: Arc<OwnedFd>,
     generation: u64,
+    /// Whether it is the parent's too: then only the parent ends it.
+    is_inherited: bool,
     max_buffered_bytes: usize,
     /// What the peer will have acknowledged before the first of our bytes.
     acknowledged_before: Option<u64>,
@@ -40,14 +42,20 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    pub(super) fn new(fd: Arc<OwnedFd>, coalescer: Coalescer, max_buffered_bytes: usize) -> Self {
+    pub(super) fn new(
+        fd: Arc<OwnedFd>,
+        is_inherited: bool,
+        coalescer: Coalescer,
+        max_buffered_bytes: usize,
+    ) -> Self {
         let number = fd.as_raw_fd();
         let acknowledged_before = socket::tcp_info(number).ok().map(|info| {
             info.acknowledged_bytes + socket::send_queue_bytes(number).unwrap_or_default()
         });
         Self {
             fd,
-            generation: process::forks(),
+            generation: forks(),
+            is_inherited,
             max_buffered_bytes,
             acknowledged_before,
             state: Mutex::new(State::new(coalescer)),
@@ -61,7 +69,7 @@ impl Connection {
 
     /// Whether the process has forked since: then other threads' locks are locked for ever.
     pub(super) fn is_of_parent(&self) -> bool {
-        self.generation != process::forks()
+        self.generation != forks()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -105,7 +113,7 @@ impl Connection {
     ) -> Result<(), Failure> {
         let start_ns = monotonic_ns();
         let first = &message[..message.len().min(INLINE_BYTES)];
-        match socket::send_now(self.fd(), first, &[]) {
+        match send_now(self.fd(), first, &[]) {
             Ok(written) => {
                 let end_ns = monotonic_ns();
                 state.written_bytes += written as u64;
@@ -128,7 +136,7 @@ impl Connection {
         if !must_hurry {
             return Ok(());
         }
-        let before = std::mem::replace(&mut state.duty, Duty::Soon);
+        state.duty = Duty::Soon;
         let was_known = std::mem::replace(&mut state.is_known, true);
         drop(state);
         let told = Writer::get().and_then(|writer| {
@@ -137,22 +145,32 @@ impl Connection {
             }
             writer.serve(Arc::clone(self))
         });
-        told.map_err(|error| {
-            self.lock().duty = before;
-            let errno = error.raw_os_error().unwrap_or(libc::EAGAIN);
-            SendError::NoWriter { errno }
-        })
+        // Others rely on the thread by now: what is held, by whomever, would never leave.
+        told.map_err(|error| self.give_up(&error).into())
     }
 
-    /// The connection failed with `unsent_bytes` besides those that are held.
+    /// Nobody can write what is held: who is concerned is told by the next call.
+    pub(super) fn give_up(&self, error: &io::Error) -> Failure {
+        let mut state = self.lock();
+        state.is_untold = state.failure.is_none();
+        self.fail(&mut state, error, 0)
+    }
+
+    /// The connection failed with `unsent_bytes` besides those that are held. The first failure
+    /// stays.
     fn fail(&self, state: &mut State, error: &io::Error, unsent_bytes: usize) -> Failure {
+        if let Some(failure) = &state.failure {
+            return failure.clone();
+        }
         let written_bytes = state.written_bytes;
         let acknowledged_bytes = self.acknowledged_bytes().min(written_bytes);
+        // The kernel may take them right now.
+        let under_way_bytes = state.taken.under_way_bytes();
         let failure = Failure {
             errno: error.raw_os_error().unwrap_or(libc::EIO),
             acknowledged_bytes,
-            unknown_bytes: written_bytes - acknowledged_bytes,
-            unsent_bytes: (state.held_bytes() + unsent_bytes) as u64,
+            unknown_bytes: written_bytes - acknowledged_bytes + under_way_bytes as u64,
+            unsent_bytes: (state.held_bytes() - under_way_bytes + unsent_bytes) as u64,
         };
         state.failure = Some(failure.clone());
         state.coalescer.discard();
@@ -182,10 +200,12 @@ impl Connection {
         }
         let buffer = std::mem::take(&mut state.taken.buffer);
         let at = state.taken.at;
+        state.taken.is_under_way = true;
         drop(state);
-        let written = socket::send_now(self.fd(), &buffer[at..], &[]);
+        let written = send_now(self.fd(), &buffer[at..], &[]);
         let end_ns = monotonic_ns();
         let mut state = self.lock();
+        state.taken.is_under_way = false;
         match written {
             Ok(bytes) => {
                 state.put_back(buffer, bytes, end_ns);
@@ -201,48 +221,71 @@ impl Connection {
                 }
             }
             Err(error) => {
-                self.fail(&mut state, &error, 0);
+                drop(state);
+                self.give_up(&error);
                 Turn::Rest
             }
         }
     }
 
-    /// Wait until there is room for a message of `bytes`, or the connection is over; false when
+    /// Wait until there is room for a message of `bytes`, or there never will be; false when
     /// `until_ns` came first.
     pub(super) fn wait_room(&self, bytes: usize, until_ns: u64) -> bool {
         // Half empty, so that not every message waits anew.
         let enough =
             (self.max_buffered_bytes / 2).min(self.max_buffered_bytes.saturating_sub(bytes));
-        self.wait(until_ns, |state| state.held_bytes() <= enough)
+        self.wait(until_ns, |state| {
+            state.held_bytes() <= enough || state.is_closed
+        })
     }
 
-    /// Have all that was handed over leave, and wait for it.
-    pub(super) fn flush(self: &Arc<Self>, until_ns: u64) -> Result<(), FlushError> {
+    /// How many bytes were handed over and can still leave, or did.
+    pub(super) fn handed_over_bytes(&self) -> u64 {
+        self.lock().handed_over_bytes()
+    }
+
+    /// Have the first `target` bytes of all that was handed over leave, and wait for it.
+    pub(super) fn flush(self: &Arc<Self>, target: u64, until_ns: u64) -> Result<(), FlushError> {
         let mut state = self.lock();
-        let target = state.written_bytes + state.held_bytes() as u64;
+        let target = target.min(state.handed_over_bytes());
         state.flush_until = state.flush_until.max(target);
         // Without a writer nobody will write: the wait ends with the time.
         let _ = self.tell_writer(state);
         let is_done = self.wait(until_ns, |state| state.written_bytes >= target);
-        let state = self.lock();
-        match &state.failure {
-            Some(failure) => Err(failure.clone().into()),
+        let mut state = self.lock();
+        match state.tell_failure() {
+            Some(failure) => Err(failure.into()),
             None if is_done => Ok(()),
             None => Err(FlushError::TimedOut {
                 unknown_bytes: socket::send_queue_bytes(self.fd()).unwrap_or_default(),
-                unsent_bytes: target - state.written_bytes,
+                unsent_bytes: target.saturating_sub(state.written_bytes),
             }),
+        }
+    }
+
+    /// End our side of the stream, if it is ours alone.
+    pub(super) fn end_stream(&self) {
+        if !self.is_inherited {
+            socket::end_stream(self.fd());
+        }
+    }
+
+    /// End the connection both ways, if it is ours alone.
+    pub(super) fn end_both_ways(&self) {
+        if !self.is_inherited {
+            socket::end_both_ways(self.fd());
         }
     }
 
     /// Wait until the peer's kernel has acknowledged all that ours took; where no one
     /// acknowledges (Unix sockets), ours having it is enough.
     pub(super) fn wait_acknowledged(&self, until_ns: u64) -> Result<(), FlushError> {
+        let Some(before) = self.acknowledged_before else {
+            return Ok(());
+        };
         let written_bytes = self.lock().written_bytes;
         let mut look_ns = FIRST_LOOK_NS;
-        while let Some(before) = self.acknowledged_before
-            && let Ok(info) = socket::tcp_info(self.fd())
-        {
+        while let Ok(info) = socket::tcp_info(self.fd()) {
             let acknowledged_bytes = info.acknowledged_bytes.saturating_sub(before);
             let unknown_bytes = written_bytes.saturating_sub(acknowledged_bytes);
             if unknown_bytes == 0 {
@@ -290,19 +333,40 @@ impl Connection {
         self.changed.notify_all();
     }
 
-    /// Forget what is held; how many bytes that was.
+    /// Forget what is held, which is a failure to whoever waits for it; how many bytes that was.
     pub(super) fn discard(self: &Arc<Self>) -> usize {
         let mut state = self.lock();
         let bytes = state.held_bytes();
         let is_expected = state.duty != Duty::None;
-        state.coalescer.discard();
-        state.taken.bytes = 0;
+        if bytes > 0 {
+            let by_this_side = io::Error::from_raw_os_error(libc::ECONNABORTED);
+            self.fail(&mut state, &by_this_side, 0);
+        }
         drop(state);
-        if is_expected && let Ok(writer) = Writer::get() {
+        if is_expected {
             // So that it forgets the connection, which it may never hear of again.
-            let _ = writer.serve(Arc::clone(self));
+            let _ = Writer::get().and_then(|writer| writer.serve(Arc::clone(self)));
         }
         bytes
+    }
+
+    #[cfg(all(test, not(loom)))]
+    pub(super) fn waiting(&self) -> usize {
+        self.lock().waiting
+    }
+
+    /// Whether there is something to do, or to say, before the program ends.
+    pub(super) fn has_loose_ends(&self) -> bool {
+        let state = self.lock();
+        state.held_bytes() > 0 || state.is_untold
+    }
+
+    /// As a fork leaves it to the child, when a thread of the parent had the lock.
+    #[cfg(all(test, loom))]
+    pub(super) fn lock_for_ever(&self, message: &[u8]) {
+        let mut state = self.lock();
+        state.coalescer.hold(message, monotonic_ns);
+        std::mem::forget(state);
     }
 
     pub(super) fn held_bytes(&self) -> usize {
@@ -315,5 +379,21 @@ impl Connection {
 
     pub(super) fn stats(&self) -> Stats {
         self.lock().coalescer.stats().clone()
+    }
+}
+
+impl Drop for Connection {
+    /// Nobody has it any more who could be told.
+    fn drop(&mut self) {
+        let state = self
+            .state
+            .get_mut()
+            .expect("nobody panics while it is locked");
+        if !state.is_untold {
+            return;
+        }
+        if let Some(writer) = Writer::current() {
+            writer.keep_untold(state.failure.take());
+        }
     }
 }

@@ -3,7 +3,9 @@
 use std::io;
 use thiserror::Error;
 
-/// A connection that failed: what became of the bytes that were handed over.
+/// A connection that failed: what became of the bytes that were handed over. Every later call
+/// tells the same. The bytes are counted in the order in which they were sent: first those that
+/// arrived, then those of which it is unknown, then those that never left.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error(
     "the connection failed: {}; of {} bytes {acknowledged_bytes} arrived, of {unknown_bytes} it \
@@ -11,42 +13,47 @@ use thiserror::Error;
     io::Error::from_raw_os_error(*errno),
     acknowledged_bytes + unknown_bytes + unsent_bytes
 )]
+#[non_exhaustive]
 pub struct Failure {
-    /// What the kernel said.
+    /// What the kernel said (errno(3)); ECONNABORTED: this side gave up what was held.
     pub errno: i32,
     /// The peer's kernel had acknowledged them.
     pub acknowledged_bytes: u64,
-    /// Our kernel had taken them; whether they arrived cannot be known.
+    /// Our kernel had taken them, or was about to; whether they arrived cannot be known.
     pub unknown_bytes: u64,
     /// They never left this process.
     pub unsent_bytes: u64,
 }
 
-/// Why a message was not taken.
+impl Failure {
+    /// What the kernel said, as the standard library sorts it.
+    pub fn kind(&self) -> io::ErrorKind {
+        io::Error::from_raw_os_error(self.errno).kind()
+    }
+}
+
+/// Why a message was not taken, or not sent.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum SendError {
     /// It would exceed `max_buffered_bytes`: nothing of it was taken.
     #[error("{held_bytes} bytes are held for a peer that takes none: there is no room for more")]
     NoRoom {
-        /// What is held.
+        /// What is held, in bytes.
         held_bytes: usize,
     },
-    /// The connection was closed by this side.
+    /// The connection was closed by this side: nothing of the message was taken.
     #[error("the socket is closed")]
     Closed,
-    /// The connection failed, now or before.
+    /// The connection failed, now or before. Of a message that was handed over just then, what
+    /// was not sent counts as unsent.
     #[error(transparent)]
     Failed(#[from] Failure),
-    /// The writing thread could not be started.
-    #[error("the writing thread could not be started: errno {errno}")]
-    NoWriter {
-        /// What the kernel said.
-        errno: i32,
-    },
 }
 
 /// Why what was handed over has not all been delivered.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FlushError {
     /// The time is over.
     #[error("timed out: {unknown_bytes} bytes are not acknowledged, {unsent_bytes} not sent")]

@@ -3,10 +3,7 @@
 //! Law: whoever adds something finds the thread awake, or is told to wake it. Both sides decide
 //! under one lock, so that nothing comes between "there is nothing" and "I sleep".
 
-#[cfg(loom)]
-use loom::sync::Mutex;
-#[cfg(not(loom))]
-use std::sync::Mutex;
+use super::ground::Mutex;
 
 /// A queue with one taker, who sleeps when it is empty.
 #[derive(Debug)]
@@ -68,48 +65,5 @@ mod tests {
         assert!(!handoff.add(4));
         assert!(handoff.take_or_sleep(&mut items));
         assert_eq!(items, [3, 4]);
-    }
-}
-
-/// Every order of the steps of both sides: `RUSTFLAGS="--cfg loom" cargo test -p tinygram-net --lib
-/// --release models`. A lost wake-up is a deadlock here.
-#[cfg(all(test, loom))]
-mod models {
-    use super::*;
-    use loom::{
-        sync::{Arc, Notify},
-        thread,
-    };
-
-    #[test]
-    fn a_taker_that_sleeps_is_woken_for_each_item() {
-        loom::model(|| {
-            let shared = Arc::new((Handoff::new(), Notify::new()));
-            let adding: Vec<_> = (0..2)
-                .map(|item| {
-                    let shared = Arc::clone(&shared);
-                    thread::spawn(move || {
-                        let (handoff, wake) = &*shared;
-                        if handoff.add(item) {
-                            wake.notify();
-                        }
-                    })
-                })
-                .collect();
-            let (handoff, wake) = &*shared;
-            let mut items = Vec::new();
-            let mut turn = Vec::new();
-            while items.len() < 2 {
-                if !handoff.take_or_sleep(&mut turn) {
-                    wake.wait();
-                }
-                items.append(&mut turn);
-            }
-            items.sort_unstable();
-            assert_eq!(items, [0, 1]);
-            for thread in adding {
-                thread.join().unwrap();
-            }
-        });
     }
 }

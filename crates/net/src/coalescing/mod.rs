@@ -7,32 +7,58 @@
 
 mod connection;
 mod failure;
+#[cfg_attr(all(test, loom), path = "modelled_ground.rs")]
+mod ground;
 mod handoff;
 mod state;
+#[cfg(not(all(test, loom)))]
 mod writer;
 
+#[cfg(all(test, loom))]
+mod models;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
 pub use failure::{Failure, FlushError, SendError};
 
-use crate::socket;
+use crate::clock::after_ns;
 use connection::Connection;
+use ground::{AtomicPtr, Writer};
 use std::{
     io::{self, ErrorKind},
-    os::fd::{AsFd, AsRawFd, OwnedFd, RawFd},
-    ptr,
-    sync::{
-        Arc,
-        atomic::{AtomicPtr, Ordering},
-    },
+    os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd},
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
 };
 use tinygram_core::{Coalescer, KnobError, Knobs, Stats, Strategy};
-use writer::Writer;
 
 const NO_TICK: &str = "the strategy tick is for event loops: threads have combine";
 
 /// Sends messages of many threads on one connected stream socket.
+///
+/// All methods take `&self`: share it by reference or in an `Arc`. A timeout of [`Duration::MAX`]
+/// never ends. In a child process (fork) nothing that the parent held is there: the parent sends it.
+///
+/// ```
+/// # use std::{io::Read, net::{TcpListener, TcpStream}, time::Duration};
+/// # use tinygram_net::{CoalescingSocket, Knobs};
+/// # let listener = TcpListener::bind("127.0.0.1:0")?;
+/// # let address = listener.local_addr()?;
+/// let stream = TcpStream::connect(address)?;
+/// stream.set_nodelay(true)?;
+/// let socket = CoalescingSocket::new(&stream, Knobs::default())?;
+/// std::thread::scope(|scope| {
+///     for name in ["one ", "two ", "six "] {
+///         let socket = &socket;
+///         scope.spawn(move || socket.send_timeout(name.as_bytes(), Duration::from_secs(5)));
+///     }
+/// });
+/// socket.close(Duration::from_secs(5))?;
+/// # let mut all = String::new();
+/// # listener.accept()?.0.read_to_string(&mut all)?;
+/// # assert_eq!(all.len(), 12);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct CoalescingSocket {
     fd: Arc<OwnedFd>,
@@ -43,20 +69,23 @@ pub struct CoalescingSocket {
 }
 
 impl CoalescingSocket {
-    /// What is held at most by default, in bytes.
+    /// What is held at most, in bytes, where [`Knobs::max_buffered_bytes`] is `None`.
     pub const MAX_BUFFERED_BYTES: usize = 1 << 20;
 
-    /// Send on `socket`, a connected stream socket, through a descriptor of our own: who closes
-    /// `socket` does not take it from us. The socket's modes are not changed.
+    /// Send on `socket`, a connected stream socket (TCP or Unix), through a descriptor of our own:
+    /// who closes `socket` does not take it from us. Nobody else may write to it from now on;
+    /// reading is the caller's business. It may be blocking or not, and is left so; TCP_NODELAY is
+    /// the caller's to set, as [`Strategy::wants_nodelay`] has it.
     ///
     /// # Errors
-    /// When the knobs are outside their range, or there is no descriptor to be had.
+    /// [`ErrorKind::InvalidInput`] when a knob is outside its range (a [`KnobError`]) or the strategy
+    /// is [`Strategy::Tick`]; what the kernel says when it has no descriptor to give.
     pub fn new(socket: impl AsFd, knobs: Knobs) -> io::Result<Self> {
         if knobs.strategy == Strategy::Tick {
             return Err(io::Error::new(ErrorKind::InvalidInput, NO_TICK));
         }
         let fd = Arc::new(socket.as_fd().try_clone_to_owned()?);
-        let connection = connection_of(&fd, knobs)
+        let connection = connection_of(&fd, false, knobs)
             .map_err(|error| io::Error::new(ErrorKind::InvalidInput, error))?;
         Ok(Self {
             fd,
@@ -66,45 +95,86 @@ impl CoalescingSocket {
     }
 
     /// Take a message, if it is held like those before it and nothing else is to do.
+    #[doc(hidden)] // A short way of `send` for the Python module, which has an error for each rest.
     #[inline]
+    #[must_use]
     pub fn hold_with_others(&self, message: &[u8]) -> bool {
         self.connection().hold_with_others(message)
     }
 
-    /// Take a message: written now or later, whole. Never waits.
+    /// Take a message: written now or later, whole. Never waits. A message larger than all that may
+    /// be held is taken while nothing is.
     ///
     /// # Errors
-    /// `NoRoom`: nothing of it was taken; call [`CoalescingSocket::wait_room`] and try again.
+    /// [`SendError`], which says whether the message was taken. After [`SendError::NoRoom`] call
+    /// [`CoalescingSocket::wait_room`] and try again, or [`CoalescingSocket::send_timeout`], which
+    /// does so.
     pub fn send(&self, message: &[u8]) -> Result<(), SendError> {
         self.shared().send(message)
     }
 
-    /// Wait until there is room for a message of `bytes`, or until `until_ns`; false then.
-    pub fn wait_room(&self, bytes: usize, until_ns: u64) -> bool {
-        self.connection().wait_room(bytes, until_ns)
+    /// [`CoalescingSocket::send`], which waits for room while the peer takes nothing.
+    ///
+    /// # Errors
+    /// As `send`; [`SendError::NoRoom`] when there was none in time.
+    pub fn send_timeout(&self, message: &[u8], timeout: Duration) -> Result<(), SendError> {
+        let connection = self.shared();
+        let mut sent = connection.send(message);
+        if matches!(sent, Err(SendError::NoRoom { .. })) {
+            let until_ns = after_ns(timeout);
+            while matches!(sent, Err(SendError::NoRoom { .. }))
+                && connection.wait_room(message.len(), until_ns)
+            {
+                sent = connection.send(message);
+            }
+        }
+        sent
+    }
+
+    /// Wait until there is room for a message of `bytes`, or until none is needed any more, for the
+    /// next `send` fails; false: the time was over first. Another thread may take the room.
+    #[must_use]
+    pub fn wait_room(&self, bytes: usize, timeout: Duration) -> bool {
+        self.connection().wait_room(bytes, after_ns(timeout))
     }
 
     /// Wait until the kernel has taken all that was handed over before this call.
     ///
     /// # Errors
-    /// When the connection failed, or `until_ns` came first: what is held stays so.
-    pub fn flush(&self, until_ns: u64) -> Result<(), FlushError> {
-        self.shared().flush(until_ns)
+    /// [`FlushError`]; after [`FlushError::TimedOut`] what is held stays so, and is written when
+    /// the peer takes it.
+    pub fn flush(&self, timeout: Duration) -> Result<(), FlushError> {
+        self.flush_first(self.handed_over_bytes(), timeout)
     }
 
-    /// Take no more messages, and wait until the peer's kernel has all that was handed over; then
-    /// the connection ends both ways.
+    /// How many bytes were handed over so far, in all.
+    pub fn handed_over_bytes(&self) -> u64 {
+        self.connection().handed_over_bytes()
+    }
+
+    /// As [`CoalescingSocket::flush`], for the first `bytes` of all that was handed over: whoever
+    /// waits in slices, while others go on sending, waits for the same bytes in each.
     ///
     /// # Errors
-    /// When the connection failed, or `until_ns` came first: what was not sent by then never is.
-    pub fn close(&self, until_ns: u64) -> Result<(), FlushError> {
+    /// As [`CoalescingSocket::flush`].
+    pub fn flush_first(&self, bytes: u64, timeout: Duration) -> Result<(), FlushError> {
+        self.shared().flush(bytes, after_ns(timeout))
+    }
+
+    /// Take no more messages, and wait until the peer's kernel has acknowledged all that was handed
+    /// over; then the connection ends both ways. Where nobody acknowledges (Unix sockets), the
+    /// kernel's having it is enough. That the peer's program has read it, only the peer can say.
+    ///
+    /// # Errors
+    /// [`FlushError`]: what was not sent by then never is.
+    pub fn close(&self, timeout: Duration) -> Result<(), FlushError> {
         self.refuse_more();
-        let delivered = self.deliver(until_ns);
+        let delivered = self.deliver(timeout);
         self.end();
         delivered
     }
 
-    /// Take no more messages.
+    /// Take no more messages: from now on `send` fails. What is held is still written.
     pub fn refuse_more(&self) {
         self.connection().close();
     }
@@ -114,10 +184,11 @@ impl CoalescingSocket {
     ///
     /// # Errors
     /// As [`CoalescingSocket::close`], but what is held stays so.
-    pub fn deliver(&self, until_ns: u64) -> Result<(), FlushError> {
+    pub fn deliver(&self, timeout: Duration) -> Result<(), FlushError> {
+        let until_ns = after_ns(timeout);
         let connection = self.shared();
-        connection.flush(until_ns)?;
-        socket::end_stream(connection.fd());
+        connection.flush(u64::MAX, until_ns)?;
+        connection.end_stream();
         connection.wait_acknowledged(until_ns)
     }
 
@@ -128,13 +199,13 @@ impl CoalescingSocket {
     }
 
     /// [`CoalescingSocket::abort`], and end the connection both ways, whoever else has it; what the
-    /// kernel took is still sent.
+    /// kernel took is still sent. In a child process it goes on: it is the parent's.
     pub fn end(&self) {
         self.abort();
-        socket::end_both_ways(self.as_raw_fd());
+        self.connection().end_both_ways();
     }
 
-    /// What is held, in bytes.
+    /// What is held, in bytes: what was handed over and the kernel has not taken.
     pub fn held_bytes(&self) -> usize {
         self.connection().held_bytes()
     }
@@ -150,43 +221,44 @@ impl CoalescingSocket {
     }
 
     fn connection(&self) -> &Connection {
-        // SAFETY: it was made by `Arc::into_raw` and is released only when `self` is dropped; what
-        // a child process replaces is never released.
-        let connection = unsafe { &*self.connection.load(Ordering::Acquire) };
-        if connection.is_of_parent() {
-            return self.replace(connection);
-        }
-        connection
+        // SAFETY: what `raw` gives lives as long as `self`.
+        unsafe { &*self.raw() }
     }
 
     fn shared(&self) -> Arc<Connection> {
-        let connection: *const Connection = self.connection();
-        // SAFETY: as in `connection`; the count goes up, so that ours stays.
+        let connection = self.raw();
+        // SAFETY: it was made by `Arc::into_raw`; the count goes up, so that ours stays.
         unsafe {
             Arc::increment_strong_count(connection);
             Arc::from_raw(connection)
         }
     }
 
+    /// As `Arc::into_raw` made it, not by way of a reference, which may not reach the counts.
+    /// It is released only when `self` is dropped; what a child process replaces never is.
+    fn raw(&self) -> *mut Connection {
+        let current = self.connection.load(Ordering::Acquire);
+        // SAFETY: as said above, it lives.
+        if unsafe { (*current).is_of_parent() } {
+            return self.replace(current);
+        }
+        current
+    }
+
     /// This process is a child: nothing that the parent held is ours.
     #[cold]
-    fn replace(&self, of_parent: &Connection) -> &Connection {
-        let old = ptr::from_ref(of_parent).cast_mut();
-        let new = connection_of(&self.fd, self.knobs).expect("its knobs were checked");
+    fn replace(&self, old: *mut Connection) -> *mut Connection {
+        let new = connection_of(&self.fd, true, self.knobs).expect("its knobs were checked");
         match self
             .connection
             .compare_exchange(old, new, Ordering::AcqRel, Ordering::Acquire)
         {
-            // SAFETY: as in `connection`.
-            Ok(_) => unsafe { &*new },
+            Ok(_) => new,
             // Another thread was first.
             Err(theirs) => {
-                // SAFETY: `new` was made by `Arc::into_raw`, and nobody else has it; `theirs` as
-                // in `connection`.
-                unsafe {
-                    drop(Arc::from_raw(new));
-                    &*theirs
-                }
+                // SAFETY: `new` was made by `Arc::into_raw`, and nobody else has it.
+                drop(unsafe { Arc::from_raw(new) });
+                theirs
             }
         }
     }
@@ -196,13 +268,20 @@ impl CoalescingSocket {
 /// included: what is to be done before the process ends.
 ///
 /// # Errors
-/// Of each connection that failed just now, or had not written all by `until_ns`, why.
-pub fn flush_all(until_ns: u64) -> Result<(), Vec<FlushError>> {
-    let errors: Vec<_> = Writer::connections()
+/// Of each connection that had not written all in time, or failed and nobody was told, why.
+pub fn flush_all(timeout: Duration) -> Result<(), Vec<FlushError>> {
+    let until_ns = after_ns(timeout);
+    let Some(writer) = Writer::current() else {
+        return Ok(());
+    };
+    let living = writer.connections();
+    let mut errors: Vec<_> = living
         .iter()
-        .filter(|connection| connection.held_bytes() > 0)
-        .filter_map(|connection| connection.flush(until_ns).err())
+        .filter(|connection| connection.has_loose_ends())
+        .filter_map(|connection| connection.flush(u64::MAX, until_ns).err())
         .collect();
+    drop(living);
+    errors.extend(writer.take_untold().into_iter().map(FlushError::from));
     if errors.is_empty() {
         Ok(())
     } else {
@@ -211,16 +290,32 @@ pub fn flush_all(until_ns: u64) -> Result<(), Vec<FlushError>> {
 }
 
 /// A connection that nobody has yet.
-fn connection_of(fd: &Arc<OwnedFd>, knobs: Knobs) -> Result<*mut Connection, KnobError> {
+fn connection_of(
+    fd: &Arc<OwnedFd>,
+    is_inherited: bool,
+    knobs: Knobs,
+) -> Result<*mut Connection, KnobError> {
     let max_buffered_bytes = knobs
         .max_buffered_bytes
         .unwrap_or(CoalescingSocket::MAX_BUFFERED_BYTES);
-    let coalescer = Coalescer::new(Knobs {
-        max_buffered_bytes: None,
-        ..knobs
-    })?;
-    let connection = Connection::new(Arc::clone(fd), coalescer, max_buffered_bytes);
+    let mut rule = knobs.checked()?;
+    rule.max_buffered_bytes = None; // It counts what the writing thread has taken, too.
+    let coalescer = Coalescer::new(rule)?;
+    let connection = Connection::new(Arc::clone(fd), is_inherited, coalescer, max_buffered_bytes);
     Ok(Arc::into_raw(Arc::new(connection)).cast_mut())
+}
+
+// An AtomicPtr may be shared whatever it points to: so what it points to is asked.
+const _: () = {
+    const fn is_shared<T: Send + Sync>() {}
+    is_shared::<Connection>();
+    is_shared::<CoalescingSocket>();
+};
+
+impl AsFd for CoalescingSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
 }
 
 impl AsRawFd for CoalescingSocket {
@@ -230,9 +325,10 @@ impl AsRawFd for CoalescingSocket {
 }
 
 impl Drop for CoalescingSocket {
-    /// What is held is still written; the connection stays open until then.
+    /// What is held is still written, if the process lives: see [`flush_all`]. The connection stays
+    /// open until then.
     fn drop(&mut self) {
-        let connection = *self.connection.get_mut();
+        let connection = self.connection.load(Ordering::Acquire);
         // SAFETY: it was made by `Arc::into_raw`, and this is the only release. A parent's is left
         // alone: its writing thread is not here to use it.
         unsafe {

@@ -21,6 +21,8 @@ pub(super) struct State {
     pub(super) is_known: bool,
     pub(super) is_closed: bool,
     pub(super) failure: Option<Failure>,
+    /// Whether the failure met the writing thread, and no caller has heard of it.
+    pub(super) is_untold: bool,
 }
 
 /// What the writing thread has taken out: `bytes` are left of it, from `at` on.
@@ -30,6 +32,14 @@ pub(super) struct Taken {
     pub(super) at: usize,
     pub(super) bytes: usize,
     pub(super) reason: Option<Reason>,
+    /// Whether the thread is handing `bytes` to the kernel, without the lock.
+    pub(super) is_under_way: bool,
+}
+
+impl Taken {
+    pub(super) fn under_way_bytes(&self) -> usize {
+        if self.is_under_way { self.bytes } else { 0 }
+    }
 }
 
 /// What the writing thread owes the connection.
@@ -67,12 +77,19 @@ impl State {
             is_known: false,
             is_closed: false,
             failure: None,
+            is_untold: false,
         }
     }
 
-    pub(super) fn check(&self) -> Result<(), SendError> {
-        match &self.failure {
-            Some(failure) => Err(failure.clone().into()),
+    /// The failure, for a caller that raises it.
+    pub(super) fn tell_failure(&mut self) -> Option<Failure> {
+        self.is_untold = false;
+        self.failure.clone()
+    }
+
+    pub(super) fn check(&mut self) -> Result<(), SendError> {
+        match self.tell_failure() {
+            Some(failure) => Err(failure.into()),
             None if self.is_closed => Err(SendError::Closed),
             None => Ok(()),
         }
@@ -80,6 +97,10 @@ impl State {
 
     pub(super) fn held_bytes(&self) -> usize {
         self.coalescer.pending().len() + self.taken.bytes
+    }
+
+    pub(super) fn handed_over_bytes(&self) -> u64 {
+        self.written_bytes + self.held_bytes() as u64
     }
 
     pub(super) fn is_flushing(&self) -> bool {
@@ -117,6 +138,7 @@ impl State {
             buffer,
             at: 0,
             reason: Some(reason),
+            is_under_way: false,
         };
     }
 

@@ -1,5 +1,4 @@
 use super::*;
-use crate::clock::monotonic_ns;
 use std::{
     io::{Read, Write},
     net::{TcpListener, TcpStream},
@@ -11,7 +10,9 @@ const STRATEGIES: [Strategy; 5] = [
     Strategy::NoDelay,
     Strategy::Nagle,
     Strategy::Combine,
-    Strategy::Coalesce { hold_ns: 100_000 },
+    Strategy::Coalesce {
+        hold: Duration::from_micros(100),
+    },
     Strategy::Adaptive,
 ];
 
@@ -21,15 +22,11 @@ fn pair() -> (TcpStream, TcpStream) {
     (ours, listener.accept().unwrap().0)
 }
 
-fn in_s(seconds: u64) -> u64 {
-    monotonic_ns() + seconds * 1_000_000_000
-}
+/// Longer than anything here takes.
+const LONG: Duration = Duration::from_secs(20);
 
 fn send_waiting(socket: &CoalescingSocket, message: &[u8]) {
-    while let Err(error) = socket.send(message) {
-        assert!(matches!(error, SendError::NoRoom { .. }), "{error}");
-        assert!(socket.wait_room(message.len(), in_s(20)));
-    }
+    socket.send_timeout(message, LONG).unwrap();
 }
 
 /// A message says whose it is, its number and its length, and fills itself with its number.
@@ -87,7 +84,7 @@ fn many_threads_and_a_slow_reader_every_byte_once_and_in_order() {
                 });
             }
         });
-        socket.close(in_s(20)).unwrap();
+        socket.close(LONG).unwrap();
         let stats = socket.stats();
         assert_eq!(stats.messages, u64::from(SENDERS * MESSAGES));
         drop((socket, ours));
@@ -98,7 +95,9 @@ fn many_threads_and_a_slow_reader_every_byte_once_and_in_order() {
 #[test]
 fn what_is_held_leaves_when_its_hold_ends() {
     let (ours, mut peer) = pair();
-    let knobs = Knobs::new(Strategy::Coalesce { hold_ns: 3_000_000 });
+    let knobs = Knobs::new(Strategy::Coalesce {
+        hold: Duration::from_millis(3),
+    });
     let socket = CoalescingSocket::new(&ours, knobs).unwrap();
     for round in 1..=3 {
         socket.send(b"held ").unwrap();
@@ -119,7 +118,7 @@ fn what_is_held_leaves_when_its_hold_ends() {
 fn a_full_batch_does_not_wait_and_neither_does_a_flush() {
     let (ours, mut peer) = pair();
     let mut knobs = Knobs::new(Strategy::Coalesce {
-        hold_ns: 3_600_000_000_000,
+        hold: Duration::from_secs(3600),
     });
     knobs.max_bytes = 100;
     let socket = CoalescingSocket::new(&ours, knobs).unwrap();
@@ -128,7 +127,7 @@ fn a_full_batch_does_not_wait_and_neither_does_a_flush() {
     }
     peer.read_exact(&mut [0; 100]).unwrap();
     socket.send(b"rest").unwrap();
-    socket.flush(in_s(20)).unwrap();
+    socket.flush(LONG).unwrap();
     peer.read_exact(&mut [0; 4]).unwrap();
 }
 
@@ -157,7 +156,7 @@ fn a_stalled_peer_bounds_what_is_held() {
             match socket.send(&[7; 1000]) {
                 Ok(()) => sent += 1000,
                 Err(SendError::NoRoom { held_bytes }) => {
-                    if !socket.wait_room(1000, monotonic_ns() + 100_000_000) {
+                    if !socket.wait_room(1000, Duration::from_millis(100)) {
                         break held_bytes;
                     }
                 }
@@ -165,14 +164,14 @@ fn a_stalled_peer_bounds_what_is_held() {
             }
         };
         assert!((9_001..=10_000).contains(&held_bytes));
-        let late = socket.flush(monotonic_ns() + 1_000_000);
+        let late = socket.flush(Duration::from_millis(1));
         let Err(FlushError::TimedOut { unsent_bytes, .. }) = late else {
             panic!("{late:?}");
         };
         assert!(unsent_bytes <= 10_000);
         let mut received = vec![0; sent];
         peer.read_exact(&mut received).unwrap();
-        socket.close(in_s(20)).unwrap();
+        socket.close(LONG).unwrap();
         assert_eq!(peer.read(&mut [0; 1]).unwrap(), 0);
     }
 }
@@ -184,10 +183,10 @@ fn a_reset_tells_what_arrived_and_what_did_not() {
         (&ours).write_all(b"before us").unwrap();
         let socket = CoalescingSocket::new(&ours, Knobs::new(strategy)).unwrap();
         send_waiting(&socket, &[1; 1000]);
-        socket.flush(in_s(20)).unwrap();
+        socket.flush(LONG).unwrap();
         peer.read_exact(&mut [0; 1009]).unwrap();
         send_waiting(&socket, &[2; 10]);
-        socket.flush(in_s(20)).unwrap();
+        socket.flush(LONG).unwrap();
         drop(peer); // unread bytes: a reset
         let failure = loop {
             match socket.send(&[3; 100]) {
@@ -196,7 +195,7 @@ fn a_reset_tells_what_arrived_and_what_did_not() {
                 Err(error) => panic!("{error}"),
             }
         };
-        assert!([libc::ECONNRESET, libc::EPIPE].contains(&failure.errno));
+        assert!([ErrorKind::ConnectionReset, ErrorKind::BrokenPipe].contains(&failure.kind()));
         assert!(
             (1000..=1010).contains(&failure.acknowledged_bytes),
             "{failure}"
@@ -206,10 +205,7 @@ fn a_reset_tells_what_arrived_and_what_did_not() {
             socket.send(b"more"),
             Err(SendError::Failed(failure.clone()))
         );
-        assert_eq!(
-            socket.flush(in_s(1)),
-            Err(FlushError::Failed(failure.clone()))
-        );
+        assert_eq!(socket.flush(LONG), Err(FlushError::Failed(failure.clone())));
         assert_eq!(socket.failure(), Some(failure));
     }
 }
@@ -224,7 +220,7 @@ fn a_closed_socket_takes_nothing_and_has_delivered_everything() {
         peer.read_to_end(&mut all).unwrap();
         all.len()
     });
-    socket.close(in_s(20)).unwrap();
+    socket.close(LONG).unwrap();
     assert_eq!(socket.send(b"late"), Err(SendError::Closed));
     assert_eq!(reading.join().unwrap(), 3 << 20);
 }
@@ -234,7 +230,7 @@ fn close_gives_up_in_time_and_says_what_is_missing() {
     let (ours, peer) = pair();
     let socket = CoalescingSocket::new(&ours, Knobs::new(Strategy::Combine)).unwrap();
     send_waiting(&socket, &vec![5; 64 << 20]);
-    let late = socket.close(monotonic_ns() + 30_000_000);
+    let late = socket.close(Duration::from_millis(30));
     let Err(FlushError::TimedOut {
         unsent_bytes,
         unknown_bytes,
@@ -250,7 +246,9 @@ fn close_gives_up_in_time_and_says_what_is_missing() {
 #[test]
 fn a_socket_that_is_dropped_still_sends_what_it_held() {
     let (ours, mut peer) = pair();
-    let knobs = Knobs::new(Strategy::Coalesce { hold_ns: 2_000_000 });
+    let knobs = Knobs::new(Strategy::Coalesce {
+        hold: Duration::from_millis(2),
+    });
     let socket = CoalescingSocket::new(&ours, knobs).unwrap();
     socket.send(b"the last byte").unwrap();
     drop((socket, ours));
@@ -260,8 +258,81 @@ fn a_socket_that_is_dropped_still_sends_what_it_held() {
 }
 
 #[test]
+fn a_wait_without_end_ends_when_there_is_room() {
+    let (socket, mut peer) = stalled();
+    let reading = thread::spawn(move || {
+        let mut all = Vec::new();
+        peer.read_to_end(&mut all).unwrap();
+        all.len()
+    });
+    let last = socket.send_timeout(&[0; 1000], Duration::from_millis(0));
+    assert!(matches!(last, Err(SendError::NoRoom { .. })) || last.is_ok());
+    socket.send_timeout(&[0; 1000], Duration::MAX).unwrap();
+    socket.close(Duration::MAX).unwrap();
+    assert!(reading.join().unwrap() >= (64 << 20) + 1000);
+}
+
+#[test]
+fn knobs_outside_their_ranges_are_refused() {
+    let (ours, _peer) = pair();
+    let mut knobs = Knobs::default();
+    knobs.max_buffered_bytes = Some(0);
+    let error = CoalescingSocket::new(&ours, knobs).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    assert_eq!(
+        error.downcast::<KnobError>().unwrap(),
+        KnobError::MaxBufferedBytes
+    );
+}
+
+#[test]
 fn tick_is_no_strategy_of_threads() {
     let (ours, _peer) = pair();
     let error = CoalescingSocket::new(&ours, Knobs::new(Strategy::Tick)).unwrap_err();
     assert!(error.to_string().contains("combine"));
+}
+
+/// A peer that takes nothing any more, and as much held as may be.
+fn stalled() -> (CoalescingSocket, TcpStream) {
+    let (ours, peer) = pair();
+    let mut knobs = Knobs::new(Strategy::Combine);
+    knobs.max_buffered_bytes = Some(1_000_000);
+    let socket = CoalescingSocket::new(&ours, knobs).unwrap();
+    send_waiting(&socket, &vec![0; 64 << 20]);
+    (socket, peer)
+}
+
+#[test]
+fn who_waits_for_room_or_for_the_kernel_learns_of_an_abort() {
+    let (socket, _peer) = stalled();
+    thread::scope(|scope| {
+        let flushing = scope.spawn(|| socket.flush(LONG));
+        let waiting = scope.spawn(|| socket.wait_room(1, LONG));
+        while socket.connection().waiting() < 2 {
+            thread::yield_now();
+        }
+        let aborted_bytes = socket.abort() as u64;
+        assert!(waiting.join().unwrap());
+        let Err(FlushError::Failed(failure)) = flushing.join().unwrap() else {
+            panic!("the flush does not tell of the abort");
+        };
+        assert_eq!(failure.errno, libc::ECONNABORTED);
+        assert!((1..=aborted_bytes).contains(&failure.unsent_bytes));
+    });
+    assert!(matches!(socket.send(b"late"), Err(SendError::Failed(_))));
+}
+
+#[test]
+fn a_close_ends_the_wait_for_room() {
+    let (socket, _peer) = stalled();
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| socket.wait_room(1, LONG));
+        while socket.connection().waiting() < 1 {
+            thread::yield_now();
+        }
+        socket.refuse_more();
+        assert!(waiting.join().unwrap());
+    });
+    assert_eq!(socket.send(b"late"), Err(SendError::Closed));
+    assert!(socket.abort() > 0);
 }

@@ -1,7 +1,7 @@
 //! The thread that writes for all connections of a process: started by the first message that is
 //! held, started anew after a fork, asleep while nothing is held.
 
-use super::{connection::Connection, handoff::Handoff, state::Turn};
+use super::{connection::Connection, failure::Failure, handoff::Handoff, state::Turn};
 use crate::{
     clock::monotonic_ns,
     epoll::{Epoll, For},
@@ -21,6 +21,8 @@ use std::{
     },
 };
 
+const MOST_UNTOLD: usize = 100;
+
 /// The process's one; of an older generation in a child that has not sent yet.
 static WRITER: AtomicPtr<Writer> = AtomicPtr::new(ptr::null_mut());
 
@@ -33,6 +35,8 @@ pub(super) struct Writer {
     wake: File,
     /// Every connection that the thread ever wrote for.
     known: Mutex<Vec<Weak<Connection>>>,
+    /// The failures of connections that nobody had any more: they are told at the end.
+    untold: Mutex<Vec<Failure>>,
 }
 
 impl Writer {
@@ -41,14 +45,22 @@ impl Writer {
     /// # Errors
     /// When the kernel has no thread or no descriptors to give.
     pub(super) fn get() -> io::Result<&'static Self> {
-        let current = WRITER.load(Ordering::Acquire);
-        // SAFETY: what WRITER points to is never freed.
-        if let Some(writer) = unsafe { current.as_ref() }
-            && writer.generation == process::forks()
-        {
-            return Ok(writer);
+        let writer = WRITER.load(Ordering::Acquire);
+        match Self::of_this_process(writer) {
+            Some(writer) => Ok(writer),
+            None => Self::start(writer),
         }
-        Self::start(current)
+    }
+
+    /// The process's writer, if it has one.
+    pub(super) fn current() -> Option<&'static Self> {
+        Self::of_this_process(WRITER.load(Ordering::Acquire))
+    }
+
+    fn of_this_process(writer: *mut Self) -> Option<&'static Self> {
+        // SAFETY: what WRITER points to, or pointed to, is never freed.
+        let writer = unsafe { writer.as_ref() };
+        writer.filter(|writer| writer.generation == process::forks())
     }
 
     #[cold]
@@ -63,6 +75,7 @@ impl Writer {
             handoff: Handoff::new(),
             wake,
             known: Mutex::new(Vec::new()),
+            untold: Mutex::new(Vec::new()),
         }));
         let thread = Thread {
             writer,
@@ -87,18 +100,30 @@ impl Writer {
         }
     }
 
-    /// All that live of the connections that this process's writer ever wrote for.
-    pub(super) fn connections() -> Vec<Arc<Connection>> {
-        // SAFETY: what WRITER points to is never freed.
-        let writer = unsafe { WRITER.load(Ordering::Acquire).as_ref() };
-        let writer = writer.filter(|writer| writer.generation == process::forks());
-        writer.map_or_else(Vec::new, |writer| {
-            let known = writer
-                .known
+    /// All that live of the connections that it ever wrote for.
+    pub(super) fn connections(&self) -> Vec<Arc<Connection>> {
+        let known = self.known.lock().expect("nobody panics while it is locked");
+        known.iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// Keep what nobody was told, of a few connections: it is to be read by a person.
+    pub(super) fn keep_untold(&self, failure: Option<Failure>) {
+        let mut untold = self
+            .untold
+            .lock()
+            .expect("nobody panics while it is locked");
+        if untold.len() < MOST_UNTOLD {
+            untold.extend(failure);
+        }
+    }
+
+    pub(super) fn take_untold(&self) -> Vec<Failure> {
+        take(
+            &mut *self
+                .untold
                 .lock()
-                .expect("nobody panics while it is locked");
-            known.iter().filter_map(Weak::upgrade).collect()
-        })
+                .expect("nobody panics while it is locked"),
+        )
     }
 
     /// Remember the connection, for as long as it lives.
@@ -159,11 +184,14 @@ impl Thread {
                 self.timed.insert(fd, (at_ns, connection));
             }
             Turn::WhenWritable => {
-                if self.blocked.insert(fd, connection).is_none() {
-                    self.epoll
-                        .watch(fd, For::Writing)
-                        .expect("a socket can be watched");
+                if !self.blocked.contains_key(&fd) {
+                    if let Err(error) = self.epoll.watch(fd, For::Writing) {
+                        // No memory, or too many watches: one connection's end, not the thread's.
+                        connection.give_up(&error);
+                        return;
+                    }
                 }
+                self.blocked.insert(fd, connection);
             }
         }
     }
@@ -182,9 +210,10 @@ impl Thread {
             return;
         }
         let now_ns = monotonic_ns();
-        while let Some(&(at_ns, fd)) = self.due.first()
-            && at_ns <= now_ns
-        {
+        while let Some(&(at_ns, fd)) = self.due.first() {
+            if at_ns > now_ns {
+                break;
+            }
             self.due.pop_first();
             turn.extend(self.timed.remove(&fd).map(|(_, connection)| connection));
         }

@@ -18,8 +18,7 @@ import msgspec
 from tinygram import _native
 from tinygram.bench import runtimes
 from tinygram.bench.probes.usage import Mark, segments_since
-from tinygram.bench.producers import Share
-from tinygram.bench.source import Source, message_pool
+from tinygram.bench.source import Share, Source, message_pool
 from tinygram.bench.strategies import parse_strategy
 from tinygram.bench.workloads.stream.busy_thread import BusyThread
 from tinygram.bench.workloads.stream.order import Order, Pace, Report

@@ -1,4 +1,5 @@
-use crate::{Generator, interleaving::Interleaving};
+use super::interleaving::Interleaving;
+use crate::Generator;
 use thiserror::Error;
 
 /// The largest message, in bytes (1 GiB).

@@ -1,13 +1,14 @@
 //! The far end of a stream: reads, notes the time, and only then looks at the bytes.
 
-use crate::{clock::monotonic_ns, process::Usage, socket};
+use super::{process::Usage, socket};
+use crate::clock::monotonic_ns;
 use std::{
     io::{self, Read},
     net::{Ipv4Addr, TcpListener, TcpStream},
     os::fd::AsRawFd,
 };
 use thiserror::Error;
-use tinygram_core::{Note, StreamCheck, StreamError};
+use tinygram_core::bench::{Note, StreamCheck, StreamError};
 
 const BACKLOG: i32 = 4096;
 /// Notes kept ready in memory; a stream of more reads grows them while it runs.
@@ -142,7 +143,7 @@ fn ready_notes(count: u64) -> Vec<Note> {
 mod tests {
     use super::*;
     use std::{io::Write, thread};
-    use tinygram_core::MessagePool;
+    use tinygram_core::bench::MessagePool;
 
     fn receive(
         send: impl FnOnce(&mut TcpStream, &MessagePool) + Send,

@@ -1,8 +1,9 @@
 //! The native sender: how fast this machine can send at all.
 
-use crate::{clock::monotonic_ns, pacer::Pacer, socket::send_all};
+use super::{pacer::Pacer, socket::send_all};
+use crate::clock::monotonic_ns;
 use std::{io, ops::Range, os::fd::RawFd};
-use tinygram_core::MessagePool;
+use tinygram_core::bench::MessagePool;
 
 /// Flat out, the hand-over of every 64th message is noted.
 pub const HAND_OVER_EVERY: u64 = 64;
@@ -87,9 +88,9 @@ impl<'a> Sender<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::receiver::Receiver;
+    use crate::bench::receiver::Receiver;
     use std::{net::TcpStream, os::fd::AsRawFd, thread};
-    use tinygram_core::{Arrival, Schedule, StreamCheck};
+    use tinygram_core::{Arrival, Schedule, bench::StreamCheck};
 
     fn round_trip(max_bytes: Option<usize>, is_paced: bool) -> usize {
         let pool = MessagePool::generate(5, 1, 300).unwrap();

@@ -1,4 +1,4 @@
-use crate::{MessagePool, StreamError};
+use super::{MessagePool, StreamError};
 
 /// Follows a stream that several producers write to, message by message: whose each one is, is
 /// told by its first byte (see [`MessagePool::shared_by`]), and each producer's are in order.
@@ -92,7 +92,7 @@ pub fn arrivals<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::StreamCheck;
+    use crate::bench::StreamCheck;
     use proptest::prelude::*;
 
     const PRODUCERS: u64 = 4;

@@ -1,0 +1,125 @@
+"""Many threads on one connection: however many messages, in bounded memory."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+
+import pytest
+from tests.library.wires import finish, start_python, tcp_pair
+
+from tinygram import CoalescingSocket
+
+THREADS = 32
+MESSAGES = 1_000_000 // THREADS
+MESSAGE = struct.Struct("<BIQ")
+"""Whose it is, its number, and a value that no other message has; 13 bytes, a prime."""
+
+READER = f"""
+import struct, time
+message = struct.Struct("<BIQ")
+next_number = [0] * {THREADS}
+kept = b""
+received = 0
+pauses = 0
+while chunk := sock.recv(20_000):
+    received += len(chunk)
+    if received > pauses * 500_000:
+        pauses += 1
+        time.sleep(0.01)
+    chunk = kept + chunk
+    end = len(chunk) // message.size * message.size
+    kept = chunk[end:]
+    for sender, number, value in message.iter_unpack(chunk[:end]):
+        assert number == next_number[sender], (sender, number, next_number[sender])
+        assert value == (sender << 32 | number) * 0x9E3779B97F4A7C15 & (2**64 - 1), (sender, number)
+        next_number[sender] += 1
+assert kept == b"", kept
+print(received, pauses, *set(next_number))
+"""
+
+
+def test_a_million_messages_of_32_threads_through_a_reader_that_pauses() -> None:
+    ours, peer = tcp_pair()
+    for option, end in ((socket.SO_SNDBUF, ours), (socket.SO_RCVBUF, peer)):
+        end.setsockopt(socket.SOL_SOCKET, option, 64 << 10)
+    reading = start_python(READER, peer)
+    cut_writes = 0
+    with ours, CoalescingSocket(ours, max_buffered_bytes=512 << 10) as sock:
+
+        def send(sender: int) -> None:
+            for number in range(MESSAGES):
+                value = (sender << 32 | number) * 0x9E3779B97F4A7C15 & (2**64 - 1)
+                sock.send(MESSAGE.pack(sender, number, value))
+
+        threads = [threading.Thread(target=send, args=(n,), daemon=True) for n in range(THREADS)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            while thread.is_alive():
+                thread.join(timeout=0.01)
+                # Written up to the middle of a message: the kernel took a part of a write.
+                cut_writes += sock.stats().bytes % MESSAGE.size != 0
+        sock.close(timeout_s=60)
+    out, err = finish(reading)
+    total = THREADS * MESSAGES * MESSAGE.size
+    assert out.split() == [str(total), str(-(-total // 500_000)), str(MESSAGES)], err
+    assert cut_writes > 0
+
+
+STALLED_SENDERS = """
+import errno, re, threading, time
+import tinygram
+from pathlib import Path
+
+BOUND = 4 << 20
+
+def resident_bytes():
+    return int(re.search(r"VmRSS:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) << 10
+
+def send():
+    global refused
+    for number in range(20_000):
+        try:
+            out.send(b"%10d" % number * 100)
+        except BlockingIOError as error:
+            assert error.errno == errno.EAGAIN
+            refused += 1
+
+sock.setblocking({blocks})
+refused = 0
+out = tinygram.CoalescingSocket(
+    sock, strategy=tinygram.{strategy}, max_buffered_bytes=BOUND
+)
+threads = [threading.Thread(target=send, daemon=True) for _ in range(16)]
+before = resident_bytes()
+for thread in threads:
+    thread.start()
+peak = 0
+give_up_s = time.monotonic() + (2 if {blocks} else 60)
+while time.monotonic() < give_up_s and any(thread.is_alive() for thread in threads):
+    peak = max(peak, resident_bytes())
+    assert out.held_bytes <= BOUND
+    time.sleep(0.01)
+print(peak - before, refused, sum(thread.is_alive() for thread in threads), out.stats().messages)
+"""
+
+
+@pytest.mark.parametrize("strategy", ["adaptive", "combine", "coalesce(200)"])
+@pytest.mark.parametrize("blocks", [True, False])
+def test_a_peer_that_never_reads_costs_what_was_agreed_and_no_more(
+    tcp: tuple[socket.socket, socket.socket], strategy: str, blocks: bool
+) -> None:
+    """cpython #127655. 16 threads hand over 320 MB to a bound of 4 MiB."""
+    ours, peer = tcp
+    ours.settimeout(None)
+    script = STALLED_SENDERS.format(strategy=strategy, blocks=blocks)
+    out, err = finish(start_python(script, ours))
+    assert out, err
+    grown_bytes, refused, waiting, messages = map(int, out.split())
+    # What is held, twice: a growing buffer has a copy of itself. Besides, 16 threads' stacks.
+    assert grown_bytes < 2 * (4 << 20) + (8 << 20)
+    assert (refused > 0, waiting) == ((False, 16) if blocks else (True, 0))
+    assert messages < 20_000
+    peer.close()
