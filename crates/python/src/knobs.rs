@@ -55,6 +55,11 @@ impl Knobs {
     pub fn coalescer(&self) -> Coalescer {
         Coalescer::new(self.inner).expect("checked when they were made")
     }
+
+    /// For a loop that says when it is about to wait.
+    pub fn coalescer_of_resting_loop(&self) -> Coalescer {
+        Coalescer::of_resting_loop(self.inner).expect("checked when they were made")
+    }
 }
 
 /// messages, writes, bytes, overruns, flushes by reason, holds.

@@ -62,7 +62,11 @@ impl Outbox {
         is_loop_closed: Option<Py<PyAny>>,
     ) -> Self {
         let state = State {
-            coalescer: knobs.coalescer(),
+            coalescer: if ticker.get().tells_rests() {
+                knobs.coalescer_of_resting_loop()
+            } else {
+                knobs.coalescer()
+            },
             fd,
             is_armed: false,
             is_diverted: false,

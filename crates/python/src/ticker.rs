@@ -153,6 +153,11 @@ impl Ticker {
         Self::want_tick(slf)
     }
 
+    /// Whether it knows when the loop is about to wait.
+    pub fn tells_rests(&self) -> bool {
+        self.schedule.is_none()
+    }
+
     fn want_tick(slf: &Bound<'_, Self>) -> PyResult<()> {
         let Some(schedule) = &slf.get().schedule else {
             return Ok(());

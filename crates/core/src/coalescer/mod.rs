@@ -6,6 +6,7 @@
 //!
 //! The caller's side is in the crate's documentation.
 
+mod adaptive;
 mod handover;
 mod stats;
 mod strategy;
@@ -17,15 +18,12 @@ mod properties;
 #[cfg(test)]
 mod tests;
 
+use adaptive::LONGEST_GAP_NS;
 pub use stats::{Reason, Stats};
 pub use strategy::{KnobError, Knobs, Strategy};
 
 /// After this time without a write a message leaves at once: about five times a write's cost.
 const IDLE_NS: u64 = 20_000;
-/// More comes soon if it came within this time after the last iterations: about a write's cost.
-const SOON_NS: u64 = 5_000;
-/// No single gap counts for more, so that a pause is soon forgotten.
-const LONGEST_GAP_NS: u64 = 1_000_000;
 
 /// What to do next. It is exhaustive on purpose: a caller that did nothing at an answer that it does
 /// not know would lose bytes.
@@ -75,6 +73,10 @@ pub struct Coalescer {
     was_quiet: bool,
     /// From the end of an iteration to the next message, a moving average.
     gap_ns: u64,
+    /// Whether the caller says when its loop is about to wait.
+    is_told_of_rests: bool,
+    /// Since when the loop has had something to do, as far as we know.
+    busy_since_ns: u64,
     stats: Stats,
 }
 
@@ -87,7 +89,7 @@ impl Coalescer {
         let knobs = knobs.checked()?;
         Ok(Self {
             strategy: knobs.strategy,
-            hold_ns: knobs.hold_ns(),
+            hold_ns: knobs.hold_ns(Knobs::ADAPTIVE_HOLD),
             max_bytes: knobs.max_bytes,
             max_buffered_bytes: knobs.max_buffered_bytes.unwrap_or(usize::MAX),
             buffer: Vec::new(),
@@ -101,6 +103,8 @@ impl Coalescer {
             is_quiet: true,
             was_quiet: true,
             gap_ns: LONGEST_GAP_NS,
+            is_told_of_rests: false,
+            busy_since_ns: 0,
             stats: Stats::default(),
         })
     }
@@ -181,14 +185,6 @@ impl Coalescer {
             .is_none_or(|last_ns| now_ns.saturating_sub(last_ns) >= IDLE_NS)
     }
 
-    fn note_gap(&mut self, now_ns: u64) {
-        if self.is_quiet {
-            self.is_quiet = false;
-            let gap_ns = now_ns.saturating_sub(self.last_tick_ns).min(LONGEST_GAP_NS);
-            self.gap_ns = (3 * self.gap_ns + gap_ns) / 4;
-        }
-    }
-
     #[cold]
     fn make_room(&self, held_bytes: usize) -> Next {
         if self.is_blocked || held_bytes == 0 {
@@ -205,6 +201,9 @@ impl Coalescer {
         self.is_quiet = true;
         self.was_quiet = !had_messages;
         let previous_ns = std::mem::replace(&mut self.last_tick_ns, now_ns);
+        if will_block {
+            self.busy_since_ns = now_ns;
+        }
         if self.pending().is_empty() || self.is_blocked {
             return Next::Wait;
         }
@@ -214,11 +213,8 @@ impl Coalescer {
             (Strategy::Coalesce { .. }, _) => Next::Wait,
             (Strategy::Adaptive, Some(hold_ns)) => {
                 let iteration_ns = now_ns.saturating_sub(previous_ns.max(self.held_since_ns));
-                let more_is_near = !will_block
-                    && had_messages
-                    && self.gap_ns <= SOON_NS
-                    && held_ns + iteration_ns < hold_ns;
-                if more_is_near {
+                let may_wait = had_messages && !will_block;
+                if may_wait && self.more_is_near(now_ns, hold_ns, iteration_ns) {
                     Next::Wait
                 } else {
                     Next::Write(Reason::Tick)

@@ -73,6 +73,14 @@ fn steps() -> impl Any<Value = Vec<Step>> {
     prop::collection::vec(step, 0..200)
 }
 
+fn driver_of(knobs: Knobs, tells_rests: bool, takes: Vec<Option<usize>>) -> Driver {
+    let mut driver = Driver::new(knobs, takes);
+    if tells_rests {
+        driver.coalescer = Coalescer::of_resting_loop(knobs).unwrap();
+    }
+    driver
+}
+
 /// A message whose bytes say where in the stream they belong.
 fn message(at: usize, bytes: usize) -> Vec<u8> {
     (0..bytes).map(|offset| (at + 7 * offset) as u8).collect()
@@ -116,8 +124,9 @@ proptest! {
         knobs in knobs(),
         takes in takes(),
         steps in steps(),
+        tells_rests in any::<bool>(),
     ) {
-        let mut driver = Driver::new(knobs, takes);
+        let mut driver = driver_of(knobs, tells_rests, takes);
         let mut sent = Vec::new();
         let mut messages = 0;
         for step in steps {
@@ -143,9 +152,10 @@ proptest! {
         takes in takes(),
         steps in steps(),
         will_block in any::<bool>(),
+        tells_rests in any::<bool>(),
     ) {
-        let hold_ns = knobs.hold_ns().unwrap_or(0);
-        let mut driver = Driver::new(knobs, takes);
+        let mut driver = driver_of(knobs, tells_rests, takes);
+        let hold_ns = driver.coalescer.hold_ns().unwrap_or(0);
         let mut sent = Vec::new();
         for step in steps {
             take(step, &mut driver, &mut sent)?;
@@ -169,10 +179,11 @@ proptest! {
         strategy in strategies(),
         max_hold in prop::option::of(holds(1..150_000)),
         gaps_ns in prop::collection::vec((0u64..50_000, 1usize..400), 1..200),
+        tells_rests in any::<bool>(),
     ) {
         let knobs = Knobs { max_hold, ..Knobs::new(strategy) };
-        let limit_ns = knobs.hold_ns().unwrap_or(0);
-        let mut driver = Driver::new(knobs, Vec::new());
+        let mut driver = driver_of(knobs, tells_rests, Vec::new());
+        let limit_ns = driver.coalescer.hold_ns().unwrap_or(0);
         for (gap_ns, bytes) in gaps_ns {
             let next_ns = driver.now_ns + gap_ns;
             while let Some(deadline_ns) = driver.coalescer.deadline_ns() {
@@ -196,9 +207,10 @@ proptest! {
     fn each_batch_that_leaves_after_its_deadline_is_counted(
         knobs in knobs(),
         steps in steps(),
+        tells_rests in any::<bool>(),
     ) {
-        let limit_ns = knobs.hold_ns();
-        let mut driver = Driver::new(knobs, Vec::new());
+        let mut driver = driver_of(knobs, tells_rests, Vec::new());
+        let limit_ns = driver.coalescer.hold_ns();
         let mut sent = Vec::new();
         let mut overruns = 0;
         let mut holds = 0;

@@ -80,6 +80,8 @@ impl Knobs {
     pub const MAX_BYTES: usize = 64 << 10;
     /// How long `Adaptive` holds at most while more keeps coming.
     pub const ADAPTIVE_HOLD: Duration = Duration::from_micros(100);
+    /// The same in an event loop that has had something to do for four times as long.
+    pub const BUSY_HOLD: Duration = Duration::from_millis(1);
 
     /// The knobs of a strategy, the others at their defaults.
     pub fn new(strategy: Strategy) -> Self {
@@ -110,10 +112,10 @@ impl Knobs {
     }
 
     /// How long a message is held at most, in nanoseconds; `None`: an iteration of its loop.
-    pub(super) fn hold_ns(&self) -> Option<u64> {
+    pub(super) fn hold_ns(&self, adaptive: Duration) -> Option<u64> {
         let own = match self.strategy {
             Strategy::Coalesce { hold } => Some(hold),
-            Strategy::Adaptive => Some(Self::ADAPTIVE_HOLD),
+            Strategy::Adaptive => Some(adaptive),
             Strategy::Tick | Strategy::Combine | Strategy::NoDelay | Strategy::Nagle => None,
         };
         let shortest = own.into_iter().chain(self.max_hold).min();

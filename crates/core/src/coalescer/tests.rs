@@ -71,6 +71,52 @@ fn adaptive_holds_on_while_more_keeps_coming_and_no_longer() {
     assert!(driver.coalescer.pending().is_empty());
 }
 
+/// A busy loop whose iterations take 10 µs, with a message in each; the largest hold of the last.
+fn busiest_hold_ns(driver: &mut Driver, iterations: usize) -> u64 {
+    let mut longest_ns = 0;
+    for _ in 0..iterations {
+        driver.send(&[0; 100]);
+        driver.now_ns += 10_000;
+        driver.tick(false);
+        if !driver.coalescer.pending().is_empty() {
+            let held_ns = driver.now_ns - driver.coalescer.held_since_ns;
+            longest_ns = longest_ns.max(held_ns);
+        }
+    }
+    longest_ns
+}
+
+#[test]
+fn adaptive_holds_for_a_quarter_of_the_time_that_the_loop_was_busy_and_up_to_a_millisecond() {
+    let knobs = Knobs::new(Strategy::Adaptive);
+    let mut driver = Driver::new(knobs, Vec::new());
+    driver.coalescer = Coalescer::of_resting_loop(knobs).unwrap();
+    driver.send(b"a");
+    driver.tick(true);
+    // 400 µs.
+    let early_ns = busiest_hold_ns(&mut driver, 40);
+    assert!((40_000..=100_000).contains(&early_ns), "{early_ns}");
+    let late_ns = busiest_hold_ns(&mut driver, 4_000);
+    assert!((900_000..=1_000_000).contains(&late_ns), "{late_ns}");
+    // It rests: nothing stays, and it counts as busy from now on.
+    driver.send(b"z");
+    driver.tick(true);
+    assert!(driver.coalescer.pending().is_empty());
+    let again_ns = busiest_hold_ns(&mut driver, 40);
+    assert!(again_ns <= 100_000, "{again_ns}");
+    assert_eq!(driver.coalescer.stats().overruns, 0);
+}
+
+#[test]
+fn a_max_hold_bounds_what_a_busy_loop_holds() {
+    let mut knobs = Knobs::new(Strategy::Adaptive);
+    knobs.max_hold = Some(Duration::from_micros(200));
+    let mut driver = Driver::new(knobs, Vec::new());
+    driver.coalescer = Coalescer::of_resting_loop(knobs).unwrap();
+    let longest_ns = busiest_hold_ns(&mut driver, 4_000);
+    assert!((150_000..=200_000).contains(&longest_ns), "{longest_ns}");
+}
+
 #[test]
 fn adaptive_never_holds_across_an_iteration_that_would_last_beyond_its_limit() {
     let mut driver = Driver::new(Knobs::new(Strategy::Adaptive), Vec::new());
