@@ -25,7 +25,7 @@ DEVELOP := $(BIN)/maturin develop --release --quiet --extras
 .PHONY: help
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r target text; \
-	do printf '  make %-11s %s\n' "$$target" "$$text"; done
+	do printf '  make %-13s %s\n' "$$target" "$$text"; done
 
 .PHONY: build
 build: $(STAMPS)/bench ## build everything that the command needs, into .venv
@@ -71,6 +71,10 @@ models: $(STAMPS)/dev ## run every order of the threads that send on one connect
 .PHONY: sanitize
 sanitize: ## run the native threads' tests with ThreadSanitizer; needs Rust's nightly toolchain
 	scripts/sanitize
+
+.PHONY: free-threaded
+free-threaded: ## build the library for a Python without a GIL, and run the tests of threads there
+	scripts/free-threaded
 
 # The native module's stub says what the module has, argument by argument.
 .PHONY: stubtest

@@ -11,7 +11,7 @@ class ConnectionFailedError(ConnectionError):
     def __init__(
         self, errno: int, acknowledged_bytes: int, unknown_bytes: int, unsent_bytes: int
     ) -> None:
-        """`errno` is what the kernel said."""
+        """`errno` is what the kernel said; ECONNABORTED: `close` gave up what was held."""
         super().__init__(
             errno,
             f"{os.strerror(errno)}: {acknowledged_bytes} bytes were acknowledged, of "
@@ -20,7 +20,7 @@ class ConnectionFailedError(ConnectionError):
         self.acknowledged_bytes = acknowledged_bytes
         """The peer's kernel has them. Of a Unix socket it is never known."""
         self.unknown_bytes = unknown_bytes
-        """Our kernel took them."""
+        """Our kernel took them, or was about to."""
         self.unsent_bytes = unsent_bytes
         """They never left this process; the message that met the failure is among them."""
 

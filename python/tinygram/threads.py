@@ -27,8 +27,9 @@ class CoalescingSocket(_native.CoalescingSocket):
     waits only while `max_buffered_bytes` (1 MiB) are held: as long as the socket's timeout says,
     a non-blocking socket raises BlockingIOError at once. Reading is the socket's own business.
 
-    A child process (fork) drops what its parent held; the parent sends it. When the program ends,
-    what is held is sent within a second, or it is said on stderr that it was not.
+    A child process (fork) drops what its parent held; the parent sends it. `close` in a child closes
+    the child's socket, and the parent's connection goes on. When the program ends, what is held
+    is sent within a second, or it is said on stderr that it was not.
     """
 
     _sock: socket.socket

@@ -104,7 +104,9 @@ pid = os.fork()
 if pid:
     print("child", os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 """
-    out, err = finish(start_python(script, ours))
+    # Since 3.12 Python warns of any fork of a process with threads.
+    options = ("-W", "ignore::DeprecationWarning")
+    out, err = finish(start_python(script, ours, options=options))
     assert (out, err) == ("child 0\n", "")
     assert receive_all(peer) == b"once"
 
@@ -224,8 +226,11 @@ time.sleep(0.1)
 def test_a_daemon_thread_that_sends_while_the_program_ends(unix_pair: Pair, strategy: str) -> None:
     """Each message that `send` took arrives, or the thread did not get so far."""
     ours, peer = unix_pair
-    script = f"""{HEAD}
-import atexit
+    script = f"""
+import atexit, time
+# Comes after what tinygram does at exit: the thread has time to send more.
+atexit.register(time.sleep, 0.2)
+{HEAD}
 out = tinygram.CoalescingSocket(sock, strategy={strategy})
 taken = os.open(sys.argv[2], os.O_WRONLY)
 

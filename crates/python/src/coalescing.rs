@@ -16,6 +16,9 @@ use std::{
 use tinygram_net::{Failure, FlushError, SendError, clock::monotonic_ns};
 
 /// The program ends: nobody will write what a thread leaves behind, so each send does it.
+///
+/// The connection's lock orders it: who holds a message before the end looks at the connection is
+/// seen, and who does so later sees this.
 static IS_EXITING: AtomicBool = AtomicBool::new(false);
 const EXIT_S: f64 = 1.0;
 /// A wait without the GIL lasts no longer, so that signals find their handlers.
@@ -92,7 +95,16 @@ impl CoalescingSocket {
 
 impl TakesMessages for CoalescingSocket {
     fn hold(&self, message: &[u8]) -> bool {
-        !IS_EXITING.load(Ordering::Relaxed) && self.inner.hold_with_others(message)
+        let is_held = !IS_EXITING.load(Ordering::Relaxed) && self.inner.hold_with_others(message);
+        // Without a GIL the end may have begun in between, and have overlooked the message.
+        #[cfg(Py_GIL_DISABLED)]
+        if is_held && IS_EXITING.load(Ordering::Relaxed) {
+            Python::attach(|py| {
+                let flushed = self.flush_handed_over(py, Some(EXIT_S));
+                flushed.unwrap_or_else(|error| error.write_unraisable(py, None));
+            });
+        }
+        is_held
     }
 
     fn take(slf: &Bound<'_, Self>, data: &Bound<'_, PyAny>) -> PyResult<()> {

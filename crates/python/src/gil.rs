@@ -6,34 +6,66 @@ use pyo3::{
     prelude::*,
     types::{PyMemoryView, PyType},
 };
-use std::{
-    cell::{RefCell, RefMut},
-    ffi::CStr,
-};
+use std::ffi::CStr;
 
-/// What a class with a hot method keeps its state in.
+/// What a class with a hot method keeps its state in: the GIL guards it.
 ///
 /// Law: nobody calls Python code, or releases the GIL, while it is borrowed.
-pub struct GilCell<T>(RefCell<T>);
+#[cfg(not(Py_GIL_DISABLED))]
+mod cell {
+    use pyo3::Python;
+    use std::cell::{RefCell, RefMut};
 
-// SAFETY: the module declares that it needs the GIL, and each method runs with the GIL held, so
-// that no two threads are in the cell at a time.
-unsafe impl<T: Send> Sync for GilCell<T> {}
+    pub struct GilCell<T>(RefCell<T>);
+    pub type Borrowed<'a, T> = RefMut<'a, T>;
 
-impl<T> GilCell<T> {
-    pub fn new(value: T) -> Self {
-        Self(RefCell::new(value))
-    }
+    // SAFETY: this is built for interpreters with a GIL only, and each method runs with the GIL
+    // held, so that no two threads are in the cell at a time.
+    unsafe impl<T: Send> Sync for GilCell<T> {}
 
-    pub fn borrow(&self, _: Python<'_>) -> RefMut<'_, T> {
-        self.0.borrow_mut()
-    }
+    impl<T> GilCell<T> {
+        pub fn new(value: T) -> Self {
+            Self(RefCell::new(value))
+        }
 
-    /// `None` while it is borrowed: another thread's call is in between.
-    pub fn try_borrow(&self) -> Option<RefMut<'_, T>> {
-        self.0.try_borrow_mut().ok()
+        pub fn borrow(&self, _: Python<'_>) -> Borrowed<'_, T> {
+            self.0.borrow_mut()
+        }
+
+        /// `None` while it is borrowed: another thread's call is in between.
+        pub fn try_borrow(&self) -> Option<Borrowed<'_, T>> {
+            self.0.try_borrow_mut().ok()
+        }
     }
 }
+
+/// The same where there is no GIL: a lock. By the law above it is held for short, and no thread
+/// that has it waits for another.
+#[cfg(Py_GIL_DISABLED)]
+mod cell {
+    use pyo3::Python;
+    use std::sync::{Mutex, MutexGuard, PoisonError};
+
+    pub struct GilCell<T>(Mutex<T>);
+    pub type Borrowed<'a, T> = MutexGuard<'a, T>;
+
+    impl<T> GilCell<T> {
+        pub fn new(value: T) -> Self {
+            Self(Mutex::new(value))
+        }
+
+        pub fn borrow(&self, _: Python<'_>) -> Borrowed<'_, T> {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        }
+
+        /// `None` while it is borrowed: another thread has it.
+        pub fn try_borrow(&self) -> Option<Borrowed<'_, T>> {
+            self.0.try_lock().ok()
+        }
+    }
+}
+
+pub use cell::{Borrowed as BorrowedCell, GilCell};
 
 /// A class with a method that takes one message, thousands of times a millisecond.
 pub trait TakesMessages:

@@ -26,8 +26,8 @@ const SEND_DOC: &CStr = c"send($self, data, /)\n--\n\nSend the message, or hold 
 const SENDALL_DOC: &CStr = c"sendall($self, data, /)\n--\n\nSend the message, or hold it.";
 const WRITE_DOC: &CStr = c"write($self, data, /)\n--\n\nSend the message, or hold it.";
 
-// What a GilCell holds is safe only where there is a GIL.
-#[pymodule(gil_used = true)]
+// Decision 0011 says why it needs no GIL.
+#[pymodule(gil_used = false)]
 mod _native {
     #[pymodule_export]
     use super::batch::Batch;

@@ -1,11 +1,11 @@
 use crate::{
-    gil::{GilCell, TakesMessages},
+    gil::{BorrowedCell, GilCell, TakesMessages},
     knobs::{Knobs, StatsParts, stats_parts},
     message::{immutable, too_large},
     ticker::Ticker,
 };
 use pyo3::{PyTraverseError, PyVisit, exceptions::PyBufferError, prelude::*, types::PyBytes};
-use std::{cell::RefMut, os::fd::RawFd, sync::Arc};
+use std::{os::fd::RawFd, sync::Arc};
 use tinygram_core::{Coalescer, Next, Reason};
 use tinygram_net::{
     clock::monotonic_ns,
@@ -226,7 +226,7 @@ impl TakesMessages for Outbox {
 
 impl Outbox {
     /// The state, without what a parent process holds.
-    pub fn state(&self, py: Python<'_>) -> RefMut<'_, State> {
+    pub fn state(&self, py: Python<'_>) -> BorrowedCell<'_, State> {
         let mut state = self.state.borrow(py);
         state.forget_after_fork();
         state
