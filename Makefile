@@ -108,7 +108,7 @@ bench-real: $(STAMPS)/real ## measure those programs on each loop, as it is and 
 	@scripts/check-tools real
 	@$(BIN)/python benches/real_programs.py
 
-# Which seeds and sizes: tuning, and confirm, which is measured once. Where the page goes.
+# SET: seeds and sizes (tuning, or confirm, which is measured once). PAGE: where the page goes.
 SET ?= tuning
 PAGE ?= results/claim-$(SET).md
 CLAIM = PYTHONPATH=benches $(BIN)/python -m claim --set $(SET) --page $(PAGE)
