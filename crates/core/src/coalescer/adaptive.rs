@@ -27,14 +27,16 @@ impl Coalescer {
         Ok(coalescer)
     }
 
-    /// The first message since a tick: how long after it?
+    /// The first message since a tick, or since one that was written at once: how long after it?
     pub(super) fn note_gap(&mut self, now_ns: u64) {
-        if self.is_quiet {
+        let last_ns = self.last_tick_ns.max(self.last_write_ns.unwrap_or(0));
+        let is_pause = now_ns.saturating_sub(last_ns) > PAUSE_NS;
+        if is_pause {
+            self.busy_since_ns = now_ns;
+        }
+        if self.is_quiet || is_pause {
             self.is_quiet = false;
             let gap_ns = now_ns.saturating_sub(self.last_tick_ns);
-            if gap_ns > PAUSE_NS {
-                self.busy_since_ns = now_ns;
-            }
             self.gap_ns = (3 * self.gap_ns + gap_ns.min(LONGEST_GAP_NS)) / 4;
         }
     }

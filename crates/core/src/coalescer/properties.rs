@@ -13,6 +13,7 @@ fn strategies() -> impl Any<Value = Strategy> {
         Just(Strategy::NoDelay),
         Just(Strategy::Nagle),
         Just(Strategy::Tick),
+        Just(Strategy::Combine),
         holds(1..200_000).prop_map(|hold| Strategy::Coalesce { hold }),
         Just(Strategy::Adaptive),
     ]

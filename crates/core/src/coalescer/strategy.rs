@@ -22,7 +22,8 @@ pub enum Strategy {
         hold: Duration,
     },
     /// At once when idle, at the end of the iteration when not, and later while more keeps coming,
-    /// but no later than [`Knobs::ADAPTIVE_HOLD`]. It needs no tuning.
+    /// but no later than [`Knobs::ADAPTIVE_HOLD`], or [`Knobs::BUSY_HOLD`] where the loop says when
+    /// it waits. It needs no tuning.
     #[default]
     Adaptive,
 }
