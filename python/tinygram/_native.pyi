@@ -113,25 +113,29 @@ class CoalescingSocket:
         timed_out: Callable[[int, int], BaseException],
     ) -> Self: ...
     def sendall(self, data: ReadableBuffer, /) -> None:
-        """Send the message, or hold it."""
+        """Take the message, whole: written now, or held.
+
+        Waits while `max_buffered_bytes` are held: TimeoutError or BlockingIOError as the socket's
+        timeout says. ConnectionFailedError; OSError (EBADF) when it is closed.
+        """
 
     def send(self, data: ReadableBuffer, /) -> int:
-        """As `sendall`; the message's length."""
+        """As `sendall`; the message's length, in bytes."""
 
     def flush(self, timeout_s: float | None = None) -> None:
-        """Wait until the kernel has all that was handed over before."""
+        """Wait until the kernel has all that was handed over before.
 
-    def refuse_more(self) -> None:
-        """Take no more messages."""
+        DeliveryTimeoutError when it has not in time, ConnectionFailedError when it never will.
+        """
 
-    def deliver(self, timeout_s: float | None = None) -> None:
-        """Wait until the peer's kernel has everything, and end our side of the connection."""
+    def close(self, timeout_s: float | None = None) -> None:
+        """Take no more messages, wait until the peer's kernel has all, and end the connection.
+
+        Errors as of `flush`; the connection is ended anyway, both ways.
+        """
 
     def abort(self) -> int:
         """Take no more messages and forget those that are held; how many bytes that was."""
-
-    def end(self) -> None:
-        """`abort`, and end the connection both ways, whoever else has it."""
 
     @property
     def held_bytes(self) -> int:

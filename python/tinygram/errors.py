@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Self
 
 
 class ConnectionFailedError(ConnectionError):
@@ -24,6 +25,11 @@ class ConnectionFailedError(ConnectionError):
         self.unsent_bytes = unsent_bytes
         """They never left this process; the message that met the failure is among them."""
 
+    def __reduce__(self) -> tuple[type[Self], tuple[int, int, int, int]]:
+        """So that it can be copied, and come from another process."""
+        counts = (self.acknowledged_bytes, self.unknown_bytes, self.unsent_bytes)
+        return type(self), (self.errno or 0, *counts)
+
 
 class DeliveryTimeoutError(TimeoutError):
     """The time was over before all that was handed over had been delivered."""
@@ -37,3 +43,7 @@ class DeliveryTimeoutError(TimeoutError):
         """Our kernel took them, and goes on trying."""
         self.unsent_bytes = unsent_bytes
         """They are, or at `close` were, held by this process."""
+
+    def __reduce__(self) -> tuple[type[Self], tuple[int, int]]:
+        """So that it can be copied, and come from another process."""
+        return type(self), (self.unknown_bytes, self.unsent_bytes)

@@ -49,8 +49,11 @@ class KnobArguments(TypedDict, total=False):
 
     strategy: Strategy
     max_bytes: int
+    """A batch this large leaves at once; 64 KiB unless told otherwise."""
     max_hold_us: float | None
+    """No message is held longer, in microseconds; None: as the strategy says."""
     max_buffered_bytes: int | None
+    """What is held at most for a peer that takes nothing; None: no limit, of threads 1 MiB."""
 
 
 def native_knobs(

@@ -5,7 +5,9 @@ from __future__ import annotations
 import atexit
 import socket
 import sys
-from types import TracebackType
+from collections.abc import Callable
+from functools import cache
+from types import ModuleType, TracebackType
 from typing import Self, Unpack
 
 from tinygram import _native
@@ -27,9 +29,9 @@ class CoalescingSocket(_native.CoalescingSocket):
     waits only while `max_buffered_bytes` (1 MiB) are held: as long as the socket's timeout says,
     a non-blocking socket raises BlockingIOError at once. Reading is the socket's own business.
 
-    A child process (fork) drops what its parent held; the parent sends it. `close` in a child closes
-    the child's socket, and the parent's connection goes on. When the program ends, what is held
-    is sent within a second, or it is said on stderr that it was not.
+    A child process (fork) drops what its parent held; the parent sends it. `close` in a child
+    closes the child's socket, and the parent's connection goes on. When the program ends, what is
+    held is sent within a second, or it is said on stderr that it was not.
     """
 
     _sock: socket.socket
@@ -45,6 +47,7 @@ class CoalescingSocket(_native.CoalescingSocket):
         )
         self._sock = sock
         self._is_closed = False
+        _flush_at_end_of_children()
         return self
 
     def __init__(self, sock: socket.socket, **knobs: Unpack[KnobArguments]) -> None:
@@ -58,12 +61,11 @@ class CoalescingSocket(_native.CoalescingSocket):
         """
         if self._is_closed:
             return
-        self._is_closed = True
-        self.refuse_more()
         try:
-            self.deliver(timeout_s)
+            # Whoever else closes meanwhile waits for the same.
+            super().close(timeout_s)
         finally:
-            self.end()
+            self._is_closed = True
             self._sock.close()
 
     def fileno(self) -> int:
@@ -92,3 +94,22 @@ class CoalescingSocket(_native.CoalescingSocket):
 def _flush_at_exit() -> None:
     for reason in _native.flush_all_at_exit():
         print(f"tinygram: at exit, of a CoalescingSocket: {reason}", file=sys.stderr)
+
+
+def _flush_at_end_of_children() -> None:
+    """Children of multiprocessing end without atexit, and have finalizers of their own instead."""
+    util = sys.modules.get("multiprocessing.util")
+    if util is not None:
+        _have_finalizers(util)
+
+
+@cache
+def _have_finalizers(util: ModuleType) -> None:
+    # A child clears the finalizers that it inherits, and then calls what is registered.
+    util.register_after_fork(_flush_at_exit, _flush_when_child_ends)
+    if sys.modules["multiprocessing.process"].parent_process() is not None:
+        _flush_when_child_ends(_flush_at_exit)
+
+
+def _flush_when_child_ends(flush: Callable[[], None]) -> None:
+    sys.modules["multiprocessing.util"].Finalize(None, flush, exitpriority=0)

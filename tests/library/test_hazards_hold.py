@@ -218,3 +218,30 @@ def test_nothing_is_held_twice(setup: Setup, unix_pair: Pair) -> None:
         server.close()
 
     setup.run(program)
+
+
+def test_only_a_loop_that_says_when_it_waits_holds_for_longer_than_100_us(
+    setup: Setup, tcp: Pair
+) -> None:
+    """It never waits here; and it is told of that on our selector alone, not on uvloop's loop."""
+    ours, _peer = tcp
+    tells_rests = setup.name == "loop-asyncio"
+
+    async def program(connect: Connector) -> None:
+        _, writer = await connect.streams(ours)
+        transport = writer.transport
+        assert isinstance(transport, tinygram.Transport)
+        # Few enough to fit between the two ends, whose peer reads nothing.
+        for _ in range(20):
+            for _ in range(1000):
+                writer.write(b"x")
+                await asyncio.sleep(0)
+            holds = transport.stats().holds
+            if tells_rests and holds.max_ns > 300_000:
+                break
+        else:
+            assert not tells_rests
+            assert 0 < holds.percentile_ns(50) < 150_000
+        transport.abort()
+
+    setup.run(program)

@@ -68,7 +68,7 @@ def test_a_million_messages_of_32_threads_and_a_reader_that_pauses() -> None:
             thread.join(timeout=60)
             assert not thread.is_alive()
         sock.close(timeout_s=60)
-    out, err = finish(reading)
+    out, err = finish(reading, 0)
     assert out.split() == [str(MESSAGES)], err
     assert sock.stats().messages == THREADS * MESSAGES
     assert cut_writes > 0
@@ -121,7 +121,7 @@ def test_a_peer_that_never_reads_costs_what_was_agreed_and_no_more(
     ours, peer = tcp
     ours.settimeout(None)
     script = STALLED_SENDERS.format(strategy=strategy, blocks=blocks)
-    out, err = finish(start_python(script, ours))
+    out, err = finish(start_python(script, ours), 0)
     assert out, err
     grown_bytes, refused, waiting, messages = map(int, out.split())
     # What is held, twice: a growing buffer has a copy of itself. Besides, 16 threads' stacks.

@@ -106,7 +106,7 @@ if pid:
 """
     # Since 3.12 Python warns of any fork of a process with threads.
     options = ("-W", "ignore::DeprecationWarning")
-    out, err = finish(start_python(script, ours, options=options))
+    out, err = finish(start_python(script, ours, options=options), 0)
     assert (out, err) == ("child 0\n", "")
     assert receive_all(peer) == b"once"
 
@@ -160,13 +160,11 @@ ENDS = {
 def test_what_is_held_is_sent_when_the_program_ends(unix_pair: Pair, end: str) -> None:
     """nats.go #333, tokio #2484."""
     ours, peer = unix_pair
-    how, code = ENDS[end]
+    how, status = ENDS[end]
     script = (
         f"{HEAD}\nout = tinygram.CoalescingSocket(sock, strategy=LONG)\nout.send(b'held')\n{how}"
     )
-    process = start_python(script, ours)
-    finish(process)
-    assert process.returncode == code
+    finish(start_python(script, ours), status)
     assert receive_all(peer) == b"held"
 
 
@@ -178,6 +176,66 @@ atexit.register(lambda: print("waited", time.monotonic() - starts[0], file=sys.s
 import tinygram
 atexit.register(lambda: starts.append(time.monotonic()))
 """
+
+
+def test_a_child_that_closes_gives_its_descriptor_back(pair: Pair) -> None:
+    """The peer learns of the end when the parent has closed, though the child lives on."""
+    ours, peer = pair
+    sock = CoalescingSocket(ours)
+    sock.send(b"parent's;")
+    is_closed, tell = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        signal.alarm(60)
+        sock.close()
+        del sock
+        os.write(tell, b".")
+        signal.pause()
+        os._exit(1)
+    try:
+        assert os.read(is_closed, 1) == b"."
+        # Without shutdown(2), which would end the connection whoever else has it.
+        del sock
+        ours.close()
+        assert receive_all(peer) == b"parent's;"
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        os.close(is_closed)
+        os.close(tell)
+
+
+def test_one_stalled_peer_does_not_use_up_the_last_second_of_others(unix_pair: Pair) -> None:
+    ours, peer = unix_pair
+    script = f"""{HEAD}
+other, its_peer = socket.socketpair()
+stalled = tinygram.CoalescingSocket(other)
+stalled.send(bytes({STALLED}))
+out = tinygram.CoalescingSocket(sock, strategy=LONG)
+out.send(b"delivered")
+"""
+    _, err = finish(start_python(script, ours), 0)
+    assert receive_all(peer) == b"delivered"
+    assert err.count("not sent") == 1
+
+
+def test_a_child_of_multiprocessing_delivers_when_it_ends(unix_pair: Pair) -> None:
+    """It ends without atexit."""
+    ours, peer = unix_pair
+    script = f"""
+import multiprocessing
+{HEAD}
+def child():
+    out = tinygram.CoalescingSocket(sock, strategy=LONG)
+    out.send(b"delivered")
+
+process = multiprocessing.get_context("fork").Process(target=child)
+process.start()
+process.join()
+assert process.exitcode == 0
+"""
+    finish(start_python(script, ours), 0)
+    assert receive_all(peer) == b"delivered"
 
 
 def assert_ended_in_a_second(err: str) -> None:
@@ -193,7 +251,7 @@ def test_what_cannot_be_sent_when_the_program_ends_is_said(unix_pair: Pair) -> N
 out = tinygram.CoalescingSocket(sock, strategy=tinygram.combine)
 out.send(bytes({STALLED}))
 """
-    _, err = finish(start_python(TELLS_ITS_END + script, ours))
+    _, err = finish(start_python(TELLS_ITS_END + script, ours), 0)
     assert_ended_in_a_second(err)
     assert "CoalescingSocket" in err
     assert "not sent" in err
@@ -216,7 +274,7 @@ while out.held_bytes < 49_000:
     time.sleep(0.01)
 time.sleep(0.1)
 """
-    _, err = finish(start_python(TELLS_ITS_END + script, ours))
+    _, err = finish(start_python(TELLS_ITS_END + script, ours), 0)
     assert_ended_in_a_second(err)
     assert "not sent" in err
     assert len(receive_all(peer)) > 0
@@ -248,7 +306,7 @@ time.sleep(0.2)
         path = f"/proc/{os.getpid()}/fd/{taken.fileno()}"
         process = start_python(script, ours, path)
         reading.start()
-        finish(process)
+        finish(process, 0)
         reading.join(timeout=20)
         count = os.fstat(taken.fileno()).st_size
     assert count > 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import array
 import errno
 import fcntl
+import pickle
 import socket
 import termios
 import threading
@@ -40,6 +41,59 @@ def wait_until_nothing_moves(sock: CoalescingSocket) -> None:
         before = sock.held_bytes
         time.sleep(0.5)
     assert 0 < before < STALLED
+
+
+def test_an_abort_ends_the_wait_for_the_peer_s_acknowledgement(tcp: Pair) -> None:
+    ours, peer = tcp
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
+    peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    sock = CoalescingSocket(ours)
+    failures: list[ConnectionFailedError] = []
+
+    def close() -> None:
+        try:
+            sock.close()
+        except ConnectionFailedError as failure:
+            failures.append(failure)
+
+    # Our kernel has it all, and the peer's has no room.
+    while not kernel_has_unsent(ours):
+        sock.send(bytes(1000))
+    sock.flush(timeout_s=10)
+    closing = threading.Thread(target=close)
+    closing.start()
+    wait_until(lambda: is_closed_for_more(sock), "the close does not begin")
+    sock.abort()
+    closing.join(20)
+    assert not closing.is_alive()
+    assert failures[0].errno == errno.ECONNABORTED
+    assert failures[0].unknown_bytes > 0
+
+
+def kernel_has_unsent(sock: socket.socket) -> bool:
+    """More than a peer that reads nothing takes."""
+    queued = array.array("i", [0])
+    fcntl.ioctl(sock, termios.TIOCOUTQ, queued)
+    return queued[0] > 100_000
+
+
+def is_closed_for_more(sock: CoalescingSocket) -> bool:
+    """Whether a close has begun."""
+    try:
+        sock.send(b"x")
+    except OSError as error:
+        return error.errno == errno.EBADF
+    return False
+
+
+@pytest.mark.parametrize(
+    "error", [ConnectionFailedError(errno.EPIPE, 1, 2, 3), DeliveryTimeoutError(4, 5)]
+)
+def test_the_errors_can_come_from_another_process(error: Exception) -> None:
+    copied = pickle.loads(pickle.dumps(error))
+    assert type(copied) is type(error)
+    assert str(copied) == str(error)
+    assert vars(copied) == vars(error)
 
 
 def test_a_reset_in_mid_batch_accounts_for_every_byte(tcp: Pair) -> None:
@@ -177,7 +231,7 @@ for _ in range(2):
         print(failure.errno, failure.unsent_bytes, out.held_bytes)
     resource.setrlimit(resource.RLIMIT_NOFILE, before)
 """
-    out, err = finish(start_python(script, ours))
+    out, err = finish(start_python(script, ours), 0)
     assert out.splitlines() == [f"{errno.EMFILE} 9 0"] * 2, err
     assert receive_all(peer) == b""
 
@@ -195,6 +249,6 @@ out.send(b"held, then lost")
 {then}
 time.sleep(1)
 """
-    _, err = finish(start_python(script, ours))
+    _, err = finish(start_python(script, ours), 0)
     assert "Broken pipe" in err
     assert "15 were never sent" in err

@@ -91,11 +91,12 @@ def start_python(
         )
 
 
-def finish(process: subprocess.Popen[str]) -> tuple[str, str]:
-    """What it printed, on both streams; it is killed after 20 s."""
+def finish(process: subprocess.Popen[str], status: int | None = None) -> tuple[str, str]:
+    """What it printed, on both streams; killed after 20 s; it must end with `status`, if told."""
     try:
         out, err = process.communicate(timeout=20)
     finally:
         process.kill()
         process.wait()
+    assert status is None or process.returncode == status, err
     return out, err

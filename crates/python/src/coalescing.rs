@@ -13,7 +13,10 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
-use tinygram_net::{Failure, FlushError, SendError, clock::monotonic_ns};
+use tinygram_net::{
+    Failure, FlushError, SendError,
+    clock::{after_ns, monotonic_ns},
+};
 
 /// The program ends: nobody will write what a thread leaves behind, so each send does it.
 ///
@@ -60,21 +63,16 @@ impl CoalescingSocket {
         self.flush_handed_over(py, timeout_s)
     }
 
-    fn refuse_more(&self) {
-        self.inner.refuse_more();
-    }
-
     #[pyo3(signature = (timeout_s=None))]
-    fn deliver(&self, py: Python<'_>, timeout_s: Option<f64>) -> PyResult<()> {
-        self.wait(py, timeout_s, |timeout| self.inner.deliver(timeout))
+    fn close(&self, py: Python<'_>, timeout_s: Option<f64>) -> PyResult<()> {
+        self.inner.refuse_more();
+        let delivered = self.wait(py, timeout_s, |timeout| self.inner.deliver(timeout));
+        self.inner.end();
+        delivered
     }
 
     fn abort(&self) -> usize {
         self.inner.abort()
-    }
-
-    fn end(&self) {
-        self.inner.end();
     }
 
     #[getter]
@@ -143,7 +141,7 @@ impl CoalescingSocket {
                 libc::EAGAIN,
                 format!("{held_bytes} bytes are held: max_buffered_bytes leaves no room for more"),
             ))),
-            timeout_s => Ok(deadline_ns(timeout_s)),
+            timeout_s => Ok(give_up_ns(timeout_s)),
         }
     }
 
@@ -171,7 +169,7 @@ impl CoalescingSocket {
         timeout_s: Option<f64>,
         act: impl Fn(Duration) -> Result<(), FlushError> + Sync,
     ) -> PyResult<()> {
-        let give_up_ns = deadline_ns(timeout_s);
+        let give_up_ns = give_up_ns(timeout_s);
         loop {
             let (slice, is_last) = next_slice(give_up_ns);
             match py.detach(|| act(slice)) {
@@ -211,9 +209,10 @@ fn raised<'py>(
     }
 }
 
-fn deadline_ns(timeout_s: Option<f64>) -> u64 {
+/// When a wait for so long is over; `None`: never.
+fn give_up_ns(timeout_s: Option<f64>) -> u64 {
     timeout_s.map_or(u64::MAX, |seconds| {
-        monotonic_ns().saturating_add((seconds.max(0.0) * 1e9) as u64)
+        after_ns(Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX))
     })
 }
 

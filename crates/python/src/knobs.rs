@@ -31,8 +31,8 @@ impl Knobs {
             },
             _ => {
                 return Err(PyValueError::new_err(format!(
-                    "unknown strategy {strategy:?}: it must be tinygram.adaptive, tick, nodelay, \
-                     nagle or coalesce(hold_us)"
+                    "unknown strategy {strategy:?}: it must be tinygram.adaptive, tick, combine, \
+                     nodelay, nagle or coalesce(hold_us)"
                 )));
             }
         };

@@ -23,7 +23,11 @@ use pyo3::prelude::*;
 use std::ffi::CStr;
 
 const SEND_DOC: &CStr = c"send($self, data, /)\n--\n\nSend the message, or hold it.";
-const SENDALL_DOC: &CStr = c"sendall($self, data, /)\n--\n\nSend the message, or hold it.";
+const SHARED_SEND_DOC: &CStr = c"send($self, data, /)\n--\n\n\
+    Take the message, whole: written now, or held. Returns its length in bytes.\n\n\
+    Waits while max_buffered_bytes are held: TimeoutError or BlockingIOError as the socket's timeout\n\
+    says. Raises ConnectionFailedError, and OSError (EBADF) when it is closed.";
+const SENDALL_DOC: &CStr = c"sendall($self, data, /)\n--\n\nAs send; returns None.";
 const WRITE_DOC: &CStr = c"write($self, data, /)\n--\n\nSend the message, or hold it.";
 
 // Decision 0011 says why it needs no GIL.
@@ -63,7 +67,7 @@ mod _native {
         let py = module.py();
         add_message_method::<Batch, false>(&py.get_type::<Batch>(), c"send", SEND_DOC)?;
         let threads = py.get_type::<CoalescingSocket>();
-        add_message_method::<CoalescingSocket, true>(&threads, c"send", SEND_DOC)?;
+        add_message_method::<CoalescingSocket, true>(&threads, c"send", SHARED_SEND_DOC)?;
         add_message_method::<CoalescingSocket, false>(&threads, c"sendall", SENDALL_DOC)?;
         add_message_method::<Outbox, false>(&py.get_type::<Outbox>(), c"write", WRITE_DOC)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))

@@ -4,41 +4,34 @@
 //! whatever is held belongs to the writing thread, until it has written all of it.
 
 use super::{
-    failure::{Failure, FlushError, SendError},
+    failure::{Failure, SendError},
     ground::{Condvar, Mutex, MutexGuard, Writer, forks, send_now},
     state::{Duty, State, Taken, Turn},
+    waits::acknowledged_before,
 };
-use crate::{
-    clock::{monotonic_ns, sleep_until_ns},
-    socket,
-};
+use crate::{clock::monotonic_ns, socket};
 use std::{
     io,
     os::fd::{AsRawFd, OwnedFd, RawFd},
     sync::Arc,
-    time::Duration,
 };
 use tinygram_core::{Coalescer, Next, Reason, Stats};
 
 /// A sender that writes itself hands over no more than this in one write, in bytes: with Python's
 /// lock held, other threads wait for it.
 const INLINE_BYTES: usize = 64 << 10;
-/// From a look at the peer's acknowledgements to the next, longer and longer.
-const FIRST_LOOK_NS: u64 = 20_000;
-const LONGEST_LOOK_NS: u64 = 5_000_000;
-
 #[derive(Debug)]
 pub(super) struct Connection {
     fd: Arc<OwnedFd>,
     generation: u64,
     /// Whether it is the parent's too: then only the parent ends it.
     is_inherited: bool,
-    max_buffered_bytes: usize,
+    pub(super) max_buffered_bytes: usize,
     /// What the peer will have acknowledged before the first of our bytes.
-    acknowledged_before: Option<u64>,
+    pub(super) acknowledged_before: Option<u64>,
     state: Mutex<State>,
     /// Something was written, or never will be.
-    changed: Condvar,
+    pub(super) changed: Condvar,
 }
 
 impl Connection {
@@ -48,16 +41,12 @@ impl Connection {
         coalescer: Coalescer,
         max_buffered_bytes: usize,
     ) -> Self {
-        let number = fd.as_raw_fd();
-        let acknowledged_before = socket::tcp_info(number).ok().map(|info| {
-            info.acknowledged_bytes + socket::send_queue_bytes(number).unwrap_or_default()
-        });
         Self {
+            acknowledged_before: acknowledged_before(fd.as_raw_fd()),
             fd,
             generation: forks(),
             is_inherited,
             max_buffered_bytes,
-            acknowledged_before,
             state: Mutex::new(State::new(coalescer)),
             changed: Condvar::new(),
         }
@@ -67,12 +56,17 @@ impl Connection {
         self.fd.as_raw_fd()
     }
 
+    /// As `Arc::as_ptr` of the descriptor that it has a count of.
+    pub(super) fn shared_fd(&self) -> *const OwnedFd {
+        Arc::as_ptr(&self.fd)
+    }
+
     /// Whether the process has forked since: then other threads' locks are locked for ever.
     pub(super) fn is_of_parent(&self) -> bool {
         self.generation != forks()
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().expect("nobody panics while it is locked")
     }
 
@@ -127,7 +121,10 @@ impl Connection {
     }
 
     /// Have the writing thread look at what is held, unless it will.
-    fn tell_writer(self: &Arc<Self>, mut state: MutexGuard<'_, State>) -> Result<(), SendError> {
+    pub(super) fn tell_writer(
+        self: &Arc<Self>,
+        mut state: MutexGuard<'_, State>,
+    ) -> Result<(), SendError> {
         let must_hurry = match state.duty {
             Duty::None => state.held_bytes() > 0,
             Duty::Timed => state.coalescer.is_full() || state.is_flushing(),
@@ -136,15 +133,20 @@ impl Connection {
         if !must_hurry {
             return Ok(());
         }
-        state.duty = Duty::Soon;
-        let was_known = std::mem::replace(&mut state.is_known, true);
-        drop(state);
-        let told = Writer::get().and_then(|writer| {
-            if !was_known {
-                writer.know(self);
+        let writer = match Writer::get() {
+            Ok(writer) => writer,
+            Err(error) => {
+                drop(state);
+                return Err(self.give_up(&error).into());
             }
-            writer.serve(Arc::clone(self))
-        });
+        };
+        state.duty = Duty::Soon;
+        // Before anybody may hold a message and return: who ends the program looks for it.
+        if !std::mem::replace(&mut state.is_known, true) {
+            writer.know(self);
+        }
+        drop(state);
+        let told = writer.serve(Arc::clone(self));
         // Others rely on the thread by now: what is held, by whomever, would never leave.
         told.map_err(|error| self.give_up(&error).into())
     }
@@ -158,7 +160,12 @@ impl Connection {
 
     /// The connection failed with `unsent_bytes` besides those that are held. The first failure
     /// stays.
-    fn fail(&self, state: &mut State, error: &io::Error, unsent_bytes: usize) -> Failure {
+    pub(super) fn fail(
+        &self,
+        state: &mut State,
+        error: &io::Error,
+        unsent_bytes: usize,
+    ) -> Failure {
         if let Some(failure) = &state.failure {
             return failure.clone();
         }
@@ -178,14 +185,6 @@ impl Connection {
         state.duty = Duty::None;
         self.changed.notify_all();
         failure
-    }
-
-    /// Of our bytes; where the socket does not tell, none.
-    fn acknowledged_bytes(&self) -> u64 {
-        match (self.acknowledged_before, socket::tcp_info(self.fd())) {
-            (Some(before), Ok(info)) => info.acknowledged_bytes.saturating_sub(before),
-            _ => 0,
-        }
     }
 
     /// The writing thread's turn: write what is due, once.
@@ -228,41 +227,6 @@ impl Connection {
         }
     }
 
-    /// Wait until there is room for a message of `bytes`, or there never will be; false when
-    /// `until_ns` came first.
-    pub(super) fn wait_room(&self, bytes: usize, until_ns: u64) -> bool {
-        // Half empty, so that not every message waits anew.
-        let enough =
-            (self.max_buffered_bytes / 2).min(self.max_buffered_bytes.saturating_sub(bytes));
-        self.wait(until_ns, |state| {
-            state.held_bytes() <= enough || state.is_closed
-        })
-    }
-
-    /// How many bytes were handed over and can still leave, or did.
-    pub(super) fn handed_over_bytes(&self) -> u64 {
-        self.lock().handed_over_bytes()
-    }
-
-    /// Have the first `target` bytes of all that was handed over leave, and wait for it.
-    pub(super) fn flush(self: &Arc<Self>, target: u64, until_ns: u64) -> Result<(), FlushError> {
-        let mut state = self.lock();
-        let target = target.min(state.handed_over_bytes());
-        state.flush_until = state.flush_until.max(target);
-        // Without a writer nobody will write: the wait ends with the time.
-        let _ = self.tell_writer(state);
-        let is_done = self.wait(until_ns, |state| state.written_bytes >= target);
-        let mut state = self.lock();
-        match state.tell_failure() {
-            Some(failure) => Err(failure.into()),
-            None if is_done => Ok(()),
-            None => Err(FlushError::TimedOut {
-                unknown_bytes: socket::send_queue_bytes(self.fd()).unwrap_or_default(),
-                unsent_bytes: target.saturating_sub(state.written_bytes),
-            }),
-        }
-    }
-
     /// End our side of the stream, if it is ours alone.
     pub(super) fn end_stream(&self) {
         if !self.is_inherited {
@@ -277,56 +241,6 @@ impl Connection {
         }
     }
 
-    /// Wait until the peer's kernel has acknowledged all that ours took; where no one
-    /// acknowledges (Unix sockets), ours having it is enough.
-    pub(super) fn wait_acknowledged(&self, until_ns: u64) -> Result<(), FlushError> {
-        let Some(before) = self.acknowledged_before else {
-            return Ok(());
-        };
-        let written_bytes = self.lock().written_bytes;
-        let mut look_ns = FIRST_LOOK_NS;
-        while let Ok(info) = socket::tcp_info(self.fd()) {
-            let acknowledged_bytes = info.acknowledged_bytes.saturating_sub(before);
-            let unknown_bytes = written_bytes.saturating_sub(acknowledged_bytes);
-            if unknown_bytes == 0 {
-                break;
-            }
-            if info.is_closed {
-                let errno = socket::take_error(self.fd()).unwrap_or(libc::ECONNRESET);
-                let error = io::Error::from_raw_os_error(errno);
-                return Err(self.fail(&mut self.lock(), &error, 0).into());
-            }
-            let now_ns = monotonic_ns();
-            if now_ns >= until_ns {
-                return Err(FlushError::TimedOut {
-                    unknown_bytes,
-                    unsent_bytes: 0,
-                });
-            }
-            sleep_until_ns(until_ns.min(now_ns + look_ns));
-            look_ns = (2 * look_ns).min(LONGEST_LOOK_NS);
-        }
-        Ok(())
-    }
-
-    /// Wait until `is_so` or the connection failed; false when `until_ns` came first.
-    fn wait(&self, until_ns: u64, is_so: impl Fn(&State) -> bool) -> bool {
-        let mut state = self.lock();
-        while !is_so(&state) && state.failure.is_none() {
-            let left_ns = until_ns.saturating_sub(monotonic_ns());
-            if left_ns == 0 {
-                return false;
-            }
-            state.waiting += 1;
-            let woken = self
-                .changed
-                .wait_timeout(state, Duration::from_nanos(left_ns));
-            state = woken.expect("nobody panics while it is locked").0;
-            state.waiting -= 1;
-        }
-        true
-    }
-
     /// Take no more messages.
     pub(super) fn close(&self) {
         self.lock().is_closed = true;
@@ -338,6 +252,7 @@ impl Connection {
         let mut state = self.lock();
         let bytes = state.held_bytes();
         let is_expected = state.duty != Duty::None;
+        state.is_given_up = true;
         if bytes > 0 {
             let by_this_side = io::Error::from_raw_os_error(libc::ECONNABORTED);
             self.fail(&mut state, &by_this_side, 0);

@@ -11,6 +11,7 @@ mod failure;
 mod ground;
 mod handoff;
 mod state;
+mod waits;
 #[cfg(not(all(test, loom)))]
 mod writer;
 
@@ -253,7 +254,11 @@ impl CoalescingSocket {
             .connection
             .compare_exchange(old, new, Ordering::AcqRel, Ordering::Acquire)
         {
-            Ok(_) => new,
+            Ok(_) => {
+                // SAFETY: `old` lives for ever, and was just replaced, once, by us.
+                unsafe { leave_to_parent(old) };
+                new
+            }
             // Another thread was first.
             Err(theirs) => {
                 // SAFETY: `new` was made by `Arc::into_raw`, and nobody else has it.
@@ -274,10 +279,14 @@ pub fn flush_all(timeout: Duration) -> Result<(), Vec<FlushError>> {
     let Some(writer) = Writer::current() else {
         return Ok(());
     };
-    let living = writer.connections();
+    let mut living = writer.connections();
+    living.retain(|connection| connection.has_loose_ends());
+    // All at once: one peer that takes nothing is not to use up the others' time.
+    for connection in &living {
+        connection.hurry(u64::MAX);
+    }
     let mut errors: Vec<_> = living
         .iter()
-        .filter(|connection| connection.has_loose_ends())
         .filter_map(|connection| connection.flush(u64::MAX, until_ns).err())
         .collect();
     drop(living);
@@ -287,6 +296,17 @@ pub fn flush_all(timeout: Duration) -> Result<(), Vec<FlushError>> {
     } else {
         Err(errors)
     }
+}
+
+/// Of a parent's connection give back the descriptor alone, so that the peer sees the end when all
+/// others have closed theirs. Its locks may be locked for ever, and stay where they are.
+///
+/// # Safety
+/// `connection` was made by `connection_of` in a parent process, and nobody calls this twice for it.
+unsafe fn leave_to_parent(connection: *const Connection) {
+    // SAFETY: in a child only its generation is still read: the count that it has of the descriptor
+    // is ours to give back.
+    unsafe { Arc::decrement_strong_count((*connection).shared_fd()) }
 }
 
 /// A connection that nobody has yet.
@@ -329,10 +349,11 @@ impl Drop for CoalescingSocket {
     /// open until then.
     fn drop(&mut self) {
         let connection = self.connection.load(Ordering::Acquire);
-        // SAFETY: it was made by `Arc::into_raw`, and this is the only release. A parent's is left
-        // alone: its writing thread is not here to use it.
+        // SAFETY: it was made by `Arc::into_raw`, and this is the only release.
         unsafe {
-            if !(*connection).is_of_parent() {
+            if (*connection).is_of_parent() {
+                leave_to_parent(connection);
+            } else {
                 drop(Arc::from_raw(connection));
             }
         }

@@ -20,6 +20,8 @@ pub(super) struct State {
     /// Whether the writing thread's list has it.
     pub(super) is_known: bool,
     pub(super) is_closed: bool,
+    /// Whether this side has given up what is not delivered.
+    pub(super) is_given_up: bool,
     pub(super) failure: Option<Failure>,
     /// Whether the failure met the writing thread, and no caller has heard of it.
     pub(super) is_untold: bool,
@@ -76,6 +78,7 @@ impl State {
             waiting: 0,
             is_known: false,
             is_closed: false,
+            is_given_up: false,
             failure: None,
             is_untold: false,
         }

@@ -86,12 +86,17 @@ impl Writer {
             blocked: HashMap::new(),
         };
         // The program's own threads handle its signals.
-        process::with_signals_blocked(|| {
+        let started = process::with_signals_blocked(|| {
             std::thread::Builder::new()
                 .name("tinygram-writer".into())
                 .spawn(move || thread.run())
-        })?;
+        });
         let mine = ptr::from_ref(writer).cast_mut();
+        if let Err(error) = started {
+            // SAFETY: it was leaked above, and its thread is dropped: nobody else has it.
+            drop(unsafe { Box::from_raw(mine) });
+            return Err(error);
+        }
         match WRITER.compare_exchange(current, mine, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => Ok(writer),
             // Another thread was first: ours sleeps for ever.
