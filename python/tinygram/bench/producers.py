@@ -13,6 +13,8 @@ from tinygram.bench.source import Share, Source
 
 MAX_PRODUCERS = 256
 """As many as the first byte of a message can tell."""
+MAX_POOL_BYTES = 64 << 20
+"""Each producer must have a message among those that all streams are made of."""
 
 Send = Callable[[bytes], object]
 

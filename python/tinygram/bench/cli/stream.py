@@ -15,7 +15,7 @@ from tinygram.bench.cli.measuring import measure
 from tinygram.bench.errors import UsageError
 from tinygram.bench.network import check_congestion_control
 from tinygram.bench.placement import default_placement, placement
-from tinygram.bench.producers import MAX_PRODUCERS
+from tinygram.bench.producers import MAX_POOL_BYTES, MAX_PRODUCERS
 from tinygram.bench.units import parse_bytes, parse_duration_ns, parse_message_bytes, parse_rate
 from tinygram.bench.workloads.stream.cases import StreamOptions, plan_stream
 from tinygram.bench.workloads.stream.run import stream_bench
@@ -123,6 +123,11 @@ def stream(
         has_all=every,
         only=only or [],
     )
+    if max(options.producers) * options.message_bytes.max > MAX_POOL_BYTES:
+        raise UsageError(
+            f"--producers {max(options.producers)} with messages of {size}: together they may have "
+            "64 MiB, so name fewer or smaller ones"
+        )
     path = json or store.default_path("stream", datetime.now(UTC))
     store.check_writable(path)
     plan = plan_stream(options)
