@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import random
+import shlex
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TypeVar
 
+from tinygram.bench.probes.environment import environment
 from tinygram.bench.result import Case, Figure, MessageBytes, Run
 from tinygram.bench.statistics.intervals import figure_of
 from tinygram.bench.workloads.stream.cases import StreamOptions, plan_stream
@@ -95,6 +99,15 @@ def side_by_side(sides: Mapping[str, Callable[[], T]], rounds: int) -> dict[str,
             if round:
                 values[name].append(value)
     return values
+
+
+def show_environment(congestion_control: str) -> None:
+    """Print on what this is measured, and the command."""
+    facts = environment(congestion_control)
+    print(f"Linux {facts['kernel']}, {facts['cpu_model']}, {facts['cores']} cores")
+    versions = f"uvloop {facts['uvloop']}, aiofastnet {importlib.metadata.version('aiofastnet')}"
+    print(f"{facts['python']}, {versions}; congestion control {facts['congestion_control']}")
+    print(shlex.join(sys.orig_argv), flush=True)
 
 
 def verdict(what: str, is_reached: bool | None, figures: str) -> bool:

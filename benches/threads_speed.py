@@ -4,8 +4,9 @@ Every figure is a run of the bench's own, with all its checks (`tinygram stream 
 cases of a group run once per round, in random order; a ratio comes from two runs of one round;
 shown are the median over the rounds and its interval. What producers can do at all is shown by
 the same threads, whose `send` does nothing. Messages are of 100 bytes, over loopback, the sender
-on one core and the receiver on another. `--only TEXT` leaves the rows that have the text. The exit
-status is 0 when every row is reached.
+on one core and the receiver on another, or both on any. A paced row tells what rate each side came
+to, and what its runs warn of: who cannot keep up sends less, and its calls are served the better.
+`--only TEXT` leaves the rows that have the text. The exit status is 0 when every row is reached.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 
-from pairs import SEED, bench, shown, side_by_side, verdict
+from pairs import SEED, bench, show_environment, shown, side_by_side, verdict
 
 from tinygram._native import Histogram, MessagePool, Pacer
 from tinygram.bench.placement import placement
@@ -50,10 +53,18 @@ class Load:
     messages: int = 0
     rate_per_s: float | None = None
     has_busy_thread: bool = False
+    placement: str = "apart"
 
 
-Side = Callable[[], dict[str, float]]
-"""Figures of one run, name → value; of times in µs."""
+@dataclass(frozen=True)
+class Measured:
+    """One run: figures by name, times in µs, and the codes of its warnings."""
+
+    figures: Mapping[str, float]
+    warnings: Collection[str] = ()
+
+
+Side = Callable[[], Measured]
 
 
 @dataclass(frozen=True)
@@ -78,12 +89,13 @@ class Row:
 
 def main() -> int:
     if sys.argv[1:2] == ["--no-op"]:
-        return _no_op()
+        return _no_op(sys.argv[2])
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="rows that have this text")
     parser.add_argument("--rounds", type=int, default=_ROUNDS, help="of the N times rows")
     parser.add_argument("--calm-rounds", type=int, default=_CALM_ROUNDS, help="of the other rows")
     asked = parser.parse_args()
+    show_environment("cubic")
     with bench() as stream:
         outcomes = [
             is_reached
@@ -101,20 +113,7 @@ def _groups(stream: StreamBench) -> list[tuple[dict[str, Side], list[Row], bool]
     groups: list[tuple[dict[str, Side], list[Row], bool]] = []
     for producers, asked in ((8, 90), (1, 50), (32, 50)):
         groups.append(_flat_out(stream, producers, asked))
-    busy = Load(_BUSY_PRODUCERS, rate_per_s=_BUSY_RATE_PER_S, has_busy_thread=True)
-    sides = _sides(stream, busy, lock=_LOCK)
-    sides["no-op"] = _run_no_op
-    text = "8 threads × 2,000/s beside a busy thread"
-    rows = []
-    for ours in _OURS:
-        rows += [
-            Row(f"{text}: p99 from the call, {ours} ÷ lock", ours, "lock", "queueing_p99_us", 0.01),
-            Row(
-                f"{text}: p99 from the intended time, {ours} ÷ no-op",
-                *(ours, "no-op", "latency_p99_us", 1.2),
-            ),
-        ]
-    groups.append((sides, rows, False))
+    groups += [_busy(stream, placement) for placement in ("apart", "none")]
     calm = Load(1, rate_per_s=_CALM_RATE_PER_S)
     rows = [
         Row(
@@ -125,6 +124,24 @@ def _groups(stream: StreamBench) -> list[tuple[dict[str, Side], list[Row], bool]
     ]
     groups.append((_sides(stream, calm, lock=_LOCK), rows, True))
     return groups
+
+
+def _busy(stream: StreamBench, placement: str) -> tuple[dict[str, Side], list[Row], bool]:
+    load = Load(_BUSY_PRODUCERS, 0, _BUSY_RATE_PER_S, has_busy_thread=True, placement=placement)
+    sides = _sides(stream, load, lock=_LOCK)
+    sides["no-op"] = partial(_run_no_op, placement)
+    cores = {"apart": "sender on one core", "none": "on any core"}[placement]
+    text = f"8 threads × 2,000/s beside a busy thread, {cores}"
+    rows = []
+    for ours in _OURS:
+        rows += [
+            Row(f"{text}: p99 from the call, {ours} ÷ lock", ours, "lock", "queueing_p99_us", 0.01),
+            Row(
+                f"{text}: p99 from the intended time, {ours} ÷ no-op",
+                *(ours, "no-op", "latency_p99_us", 1.2),
+            ),
+        ]
+    return sides, rows, False
 
 
 def _flat_out(
@@ -163,7 +180,7 @@ def _side(stream: StreamBench, load: Load, only: str, runtime: str = "threads") 
         receiver_command=None,
         congestion_control="cubic",
         link="loopback",
-        placement="apart",
+        placement=load.placement,
         timeout_ns=120_000_000_000,
         rounds=1,
         seed=SEED,
@@ -175,7 +192,7 @@ def _side(stream: StreamBench, load: Load, only: str, runtime: str = "threads") 
     (case,) = plan_stream(options).cases
     rounds = iter(range(1_000_000))
 
-    def run() -> dict[str, float]:
+    def run() -> Measured:
         done = stream.run_case(case, next(rounds))
         if done.failure is not None:
             raise SystemExit(f"{done.case_id} failed: {done.failure}")
@@ -186,21 +203,25 @@ def _side(stream: StreamBench, load: Load, only: str, runtime: str = "threads") 
                 histogram = Histogram.from_base64(done.histograms[f"{name}_ns"])
                 figures[f"{name}_p50_us"] = histogram.percentile_ns(50) / 1_000
                 figures[f"{name}_p99_us"] = histogram.percentile_ns(99) / 1_000
-        return figures
+        return Measured(figures, [warning.code for warning in done.warnings])
 
     return run
 
 
-def _run_no_op() -> dict[str, float]:
-    with Worker("producers", [sys.executable, __file__, "--no-op"]) as worker:
+def _run_no_op(placed: str) -> Measured:
+    with Worker("producers", [sys.executable, __file__, "--no-op", placed]) as worker:
         wait_all([worker], 60)
-        p50_us, p99_us = map(float, worker.output.split())
-    return {"latency_p50_us": p50_us, "latency_p99_us": p99_us}
+        p50_us, p99_us, rate_per_s = map(float, worker.output.split())
+    return Measured(
+        {"latency_p50_us": p50_us, "latency_p99_us": p99_us, "throughput_per_s": rate_per_s}
+    )
 
 
-def _no_op() -> int:
-    """Print p50 and p99 (µs) of intended time to the call, of threads that send nothing."""
-    cpu = placement("apart").sender_cpu
+def _no_op(placed: str) -> int:
+    """Print p50 and p99 (µs) of intended time to the call, of threads that send nothing, and the
+    calls per second.
+    """
+    cpu = placement(placed).sender_cpu
     if cpu is not None:
         os.sched_setaffinity(0, {cpu})
     schedule = (_BUSY_RATE_PER_S, "constant", 1, _DURATION_NS, SEED)
@@ -221,7 +242,9 @@ def _no_op() -> int:
             index = 1 + first + turn * _BUSY_PRODUCERS
             due_ns = (source.start_ns or 0) + int(index * 1e9 / _BUSY_RATE_PER_S)
             latencies.record(max(0, at_ns - due_ns))
-    print(latencies.percentile_ns(50) / 1_000, latencies.percentile_ns(99) / 1_000)
+    last_ns = max(share.hand_overs_ns[-1] for share in shares)
+    rate_per_s = count / (last_ns - (source.start_ns or 0)) * 1e9
+    print(latencies.percentile_ns(50) / 1_000, latencies.percentile_ns(99) / 1_000, rate_per_s)
     return 0
 
 
@@ -232,14 +255,25 @@ def _compare(sides: dict[str, Side], rows: list[Row], rounds: int) -> list[bool]
     return [_told(row, values) for row in rows]
 
 
-def _told(row: Row, values: dict[str, list[dict[str, float]]]) -> bool:
-    ours, base = ([run[row.figure] for run in values[name]] for name in (row.ours, row.base))
+def _told(row: Row, values: dict[str, list[Measured]]) -> bool:
+    sides = [values[name] for name in (row.ours, row.base)]
+    ours, base = ([run.figures[row.figure] for run in side] for side in sides)
     ratio = figure_of([a / b for a, b in zip(ours, base, strict=True)])
     word = "at least" if row.figure.endswith("_per_s") else "at most"
     medians = " and ".join(f"{figure_of(side).median:,.4g}" for side in (ours, base))
     is_reached = row.is_reached(ratio) if len(ours) >= _FEWEST_ROUNDS else None
     figures = f"{shown(ratio)}, asked {word} {row.asked:g}; {medians}, {len(ours)} rounds"
+    if not row.figure.endswith("_per_s"):
+        figures += f"; {_paced(row.ours, sides[0])}, {_paced(row.base, sides[1])}"
     return verdict(row.text, is_reached, figures)
+
+
+def _paced(name: str, side: list[Measured]) -> str:
+    """What rate a side came to, and in how many of its runs something is warned of."""
+    rate_per_s = figure_of([run.figures["throughput_per_s"] for run in side]).median
+    codes = Counter(code for run in side for code in set(run.warnings))
+    warned = "".join(f", {code} in {count} of {len(side)} runs" for code, count in codes.items())
+    return f"{name} at {rate_per_s:,.0f}/s{warned}"
 
 
 if __name__ == "__main__":
