@@ -123,16 +123,10 @@ class CoalescingSocket:
         """As `sendall`; the message's length, in bytes."""
 
     def flush(self, timeout_s: float | None = None) -> None:
-        """Wait until the kernel has all that was handed over before.
-
-        DeliveryTimeoutError when it has not in time, ConnectionFailedError when it never will.
-        """
+        """Wait until the kernel has all. DeliveryTimeoutError, ConnectionFailedError."""
 
     def close(self, timeout_s: float | None = None) -> None:
-        """Take no more messages, wait until the peer's kernel has all, and end the connection.
-
-        Errors as of `flush`; the connection is ended anyway, both ways.
-        """
+        """Take no more, wait until the peer's kernel has all (errors as of `flush`), and end it."""
 
     def abort(self) -> int:
         """Take no more messages and forget those that are held; how many bytes that was."""
