@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.stream.test_cases import planned
+from tests.stream.plans import planned
 
 from tinygram._native import Histogram
 from tinygram.bench.result import Case
