@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -70,7 +71,10 @@ def assembled(
 def _matched(
     order: Order, report: Report, pool: _native.MessagePool, heard: Heard
 ) -> dict[str, _native.Histogram]:
-    """Latency from the intended time, where there is one, and queueing from the hand-over."""
+    """Latency from the intended time, where there is one, and queueing from the hand-over.
+
+    Where the pacer sleeps also the latency without what it was late with each message.
+    """
     pace = order.pace
     turns = None if order.producers == 1 else heard.turns
     histograms = {}
@@ -80,20 +84,25 @@ def _matched(
         _check_count(queueing, len(hand_overs))
         histograms["queueing_ns"] = queueing
     if pace is not None:
-        latency = _native.match_paced(
-            heard.notes,
-            pool,
-            order.warm_up,
-            report.start_ns,
-            pace.rate_per_s,
-            pace.arrival,
-            pace.burst,
-            pace.duration_ns,
-            pace.seed,
-            turns,
-        )
-        _check_count(latency, order.messages)
-        histograms["latency_ns"] = latency
+        late_ns: dict[str, Sequence[int] | None] = {"latency_ns": None}
+        if pace.sleeps:
+            late_ns["net_latency_ns"] = report.late_ns
+        for name, off_ns in late_ns.items():
+            latency = _native.match_paced(
+                heard.notes,
+                pool,
+                order.warm_up,
+                report.start_ns,
+                pace.rate_per_s,
+                pace.arrival,
+                pace.burst,
+                pace.duration_ns,
+                pace.seed,
+                turns,
+                off_ns,
+            )
+            _check_count(latency, order.messages)
+            histograms[name] = latency
     return histograms
 
 

@@ -111,6 +111,7 @@ class StreamBench:
                 duration_ns=whole(case, "duration_ns"),
                 # The same arrivals for every case of a round, others in the next round.
                 seed=self.seed + round,
+                sleeps=bool(case.parameters.get("pacer_sleeps")),
             )
         return Order(
             port=port,
@@ -130,6 +131,7 @@ class StreamBench:
             parent_pid=os.getpid(),
             cpu=placement(case.placement).sender_cpu,
             flat_out_burst=int(case.parameters.get("flat_out_burst") or BURST_MESSAGES),
+            withholds=bool(case.parameters.get("withholds")),
         )
 
     def counting_environment(self) -> dict[str, str]:
