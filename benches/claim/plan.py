@@ -90,4 +90,4 @@ def strategies_left(
 
 def run_seconds(cell: Cell) -> float:
     """About what a run takes, before any has run."""
-    return 0.08 if cell.rate_per_s is None else 0.02 + cell.duration_ns / 1e9
+    return 0.06 if cell.rate_per_s is None else 0.02 + cell.duration_ns / 1e9

@@ -32,7 +32,7 @@ _MARGINS = (
 
 def opening(result: ClaimResult) -> str:
     """The answer in a few sentences: what was measured, both readings, and the margins."""
-    return "\n".join([_answer(result), *_readings(result), _narrow(result)])
+    return "\n".join([_answer(result), "", *_readings(result), _narrow(result)])
 
 
 def _answer(result: ClaimResult) -> str:
