@@ -41,7 +41,8 @@ def method(result: ClaimResult) -> str:
 - **CPU** is the sending process's, user and system: the pacer's wake-ups, the event loop and the
   program's calls are in it, which every strategy pays, and draw ratios towards 1. *Above the floor*
   takes off what the same load takes when all messages leave with the last one, in the first
-  {FLOOR_ROUNDS} rounds.
+  {FLOOR_ROUNDS} rounds. A sender that does less sleeps and wakes more often, so at high rates that
+  may be as much as the whole, or more: there is no such ratio then.
 - **Rounds**: in each, the cells in random order and their strategies in random order within, over
   the same arrivals; the next round has others. Processes live for one round. Every byte is
   compared, and writes are counted.
