@@ -108,10 +108,11 @@ bench-real: $(STAMPS)/real ## measure those programs on each loop, as it is and 
 	@scripts/check-tools real
 	@$(BIN)/python benches/real_programs.py
 
-# SET: seeds and sizes (tuning, or confirm, which is measured once). PAGE: where the page goes.
+# SET: seeds and sizes (tuning, or confirm, which is measured once; AGAIN=1: once more). PAGE: where
+# the page goes.
 SET ?= tuning
 PAGE ?= results/claim-$(SET).md
-CLAIM = PYTHONPATH=benches $(BIN)/python -m claim --set $(SET) --page $(PAGE)
+CLAIM = PYTHONPATH=benches $(BIN)/python -m claim --set $(SET) --page $(PAGE) $(if $(AGAIN),--again)
 
 .PHONY: claim
 claim: build ## test the claim of docs/claim.md in 45 minutes (SET=confirm: other seeds and sizes)

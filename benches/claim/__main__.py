@@ -14,11 +14,11 @@ import msgspec
 
 from claim import report
 from claim.code import code
+from claim.compare import LOOKS
 from claim.grid import GRIDS, RUNTIMES, SETS
-from claim.judge import LOOKS
 from claim.measure import Measuring
 from claim.progress import Progress
-from claim.result import SCHEMA_VERSION, ClaimResult, judge, load, save
+from claim.result import SCHEMA_VERSION, ClaimResult, earlier_of, judge, load, save
 from tinygram.bench.interrupts import INTERRUPTS
 from tinygram.bench.network import private_network
 from tinygram.bench.placement import default_placement
@@ -27,10 +27,13 @@ from tinygram.bench.workloads.stream.run import stream_bench
 from tinygram.bench.workloads.stream.warm import warm_bench
 
 _MINUTES = {"full": 44.0, "quick": 4.7}
+_RESULTS = Path("results")
+_ONCE = "confirm"
+"""The set that is not looked at before the code is as it will be."""
 
 
 def main() -> int:
-    """Exit status 0 when the claim holds, 1 when it does not, 130 after Ctrl-C."""
+    """Exit status 0 when the claim holds, over the whole grid; else 1, and 130 after Ctrl-C."""
     asked = _parser().parse_args()
     if asked.report:
         result = load(asked.report)
@@ -62,6 +65,13 @@ def _measured(asked: argparse.Namespace) -> ClaimResult:
     cells = [cell for cell in cells if asked.only in cell.name]
     if not cells:
         raise SystemExit(f"no cell has {asked.only!r} in its name")
+    folder = asked.out.parent if asked.out else _RESULTS
+    earlier = earlier_of(_ONCE, folder) if sizes.name == _ONCE else ()
+    if earlier and not asked.again:
+        raise SystemExit(
+            f"set {_ONCE!r} was measured before, and counts once ({'; '.join(earlier)}): --again "
+            "measures it again, and the page tells of both"
+        )
     begun_s = time.monotonic()
     started = datetime.now(UTC)
     give_up_s = begun_s + 60 * (asked.minutes or _MINUTES[asked.grid])
@@ -89,6 +99,7 @@ def _measured(asked: argparse.Namespace) -> ClaimResult:
         started_utc=f"{started:%Y-%m-%d %H:%M:%S}",
         seconds=round(time.monotonic() - begun_s, 1),
         ending=ending,
+        earlier=earlier,
         judged=judge(cells, runs, sizes.seed),
         runs=runs,
     )
@@ -96,7 +107,7 @@ def _measured(asked: argparse.Namespace) -> ClaimResult:
 
 def _default_path(result: ClaimResult) -> Path:
     stamp = result.started_utc.translate(str.maketrans("", "", "-: "))
-    return Path("results") / f"{stamp}-claim-{result.grid}-{result.set.name}.json"
+    return _RESULTS / f"{stamp}-claim-{result.grid}-{result.set.name}.json"
 
 
 def _why(page: Path) -> str:
@@ -113,6 +124,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--rounds", type=int, default=LOOKS[-1], help="of a cell at most")
     parser.add_argument("--runtime", action="append", choices=RUNTIMES, help="only these")
     parser.add_argument("--only", default="", help="cells that have this text in their name")
+    parser.add_argument("--again", action="store_true", help=f"measure {_ONCE!r} once more")
     parser.add_argument("--out", type=Path, help="the result file")
     parser.add_argument("--page", type=Path, help="write this page, and its picture beside it")
     parser.add_argument("--report", type=Path, help="measure nothing: read this result file")

@@ -5,25 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
+import msgspec
+
 from tinygram._native import scheduled_messages
-from tinygram.bench.result import Case, MessageBytes, Parameter, Value
-from tinygram.bench.runtimes import MAX_BATCH_BYTES
-from tinygram.bench.workloads.stream.cases import WARM_UP_MESSAGES
+from tinygram.bench.result import Case, MessageBytes, Value
+from tinygram.bench.workloads.stream.cases import StreamOptions, plan_stream
 
 OURS = "adaptive"
 RUNTIMES = ("loop", "asyncio", "uvloop", "threads")
-GATHERING = {"threads": "combine"}
-"""What one write gathers: an iteration of a loop (`tick`), or what came during a write."""
 RATES_PER_S = (1_000.0, 10_000.0, 50_000.0, 200_000.0)
 BURSTS = (1, 4, 16, 64)
 ARRIVALS = ("constant", "poisson", "onoff")
-FLAT_OUT_NS = 40_000_000
-"""About how long a run lasts flat out; the number of messages comes from a run before the first
-round."""
+PRODUCERS = 8
+"""So many threads hand messages over in some cells of `threads`; elsewhere one."""
+FLAT_OUT_NS = 80_000_000
+"""About how long the slowest strategy's run lasts flat out; all send as many messages as it, a
+number that comes from runs before the first round."""
 PILOT_MESSAGES = 8_192
 MOST_FLAT_OUT_MESSAGES = 400_000
 
-_DURATION_MS = {1_000.0: 300, 10_000.0: 100, 50_000.0: 50, 200_000.0: 30}
+_DURATION_MS = {1_000.0: 300, 10_000.0: 50, 50_000.0: 30, 200_000.0: 25}
+"""Short, so that there are many rounds: two runs of one strategy differ by more here than the parts
+of one."""
 _FEWEST_BURSTS = 8
 _TIMEOUT_NS = 20_000_000_000
 _RECEIVE_BUFFER_BYTES = 256 << 10
@@ -45,13 +48,17 @@ SETS = {
 
 
 class Cell(Value, frozen=True):
-    """One load on one runtime: what the strategies compete in. Flat out without a rate."""
+    """One load on one runtime: what the strategies compete in. Flat out without a rate.
+
+    `burst`: of each producer flat out, where there are several.
+    """
 
     runtime: str
     rate_per_s: float | None
     arrival: str | None
     burst: int
     message_bytes: int
+    producers: int = 1
 
     @property
     def load(self) -> str:
@@ -60,7 +67,7 @@ class Cell(Value, frozen=True):
             text = f"flat out × {self.burst}"
         else:
             text = f"{self.rate_per_s / 1_000:g}k/s {self.arrival} × {self.burst}"
-        return text
+        return text if self.producers == 1 else f"{text}, {self.producers} producers"
 
     @property
     def name(self) -> str:
@@ -79,38 +86,42 @@ class Cell(Value, frozen=True):
         """The fixed ones, then ours."""
         return (*fixed_strategies(self.runtime), OURS)
 
-    def case(self, strategy: str, placement: str, messages: int = PILOT_MESSAGES) -> Case:
-        """The bench's case; `messages` counts flat out only."""
-        parameters: dict[str, Parameter] = {
-            "messages": messages,
-            "warm_up_messages": WARM_UP_MESSAGES,
-            "max_batch_bytes": MAX_BATCH_BYTES,
-            "receive_buffer_bytes": _RECEIVE_BUFFER_BYTES,
-            "receiver_command": None,
-            "congestion_control": "cubic",
-            "timeout_ns": _TIMEOUT_NS,
-            "busy_thread": False,
-        }
-        if self.rate_per_s is None:
-            parameters["flat_out_burst"] = self.burst
-        else:
-            parameters["duration_ns"] = self.duration_ns
-            parameters["messages"] = self.scheduled_messages()
-        return Case(
-            case_id=f"{self.name}: {strategy}",
-            workload="stream",
-            runtime=self.runtime,
-            implementation="tinygram",
-            strategy=strategy,
-            link="loopback",
+    def case(
+        self,
+        strategy: str,
+        placement: str,
+        messages: int = PILOT_MESSAGES,
+        *,
+        withholds: bool = False,
+    ) -> Case:
+        """The bench's case; `messages` counts flat out only. `withholds`: see `Order`."""
+        is_paced = self.rate_per_s is not None
+        options = StreamOptions(
+            messages=messages,
             message_bytes=MessageBytes(self.message_bytes, self.message_bytes),
-            rate_per_s=self.rate_per_s,
-            arrival=self.arrival,
-            burst=None if self.rate_per_s is None else self.burst,
-            producers=1,
-            connections=1,
+            rates_per_s=() if self.rate_per_s is None else (self.rate_per_s,),
+            arrival=self.arrival or "constant",
+            burst=self.burst,
+            duration_ns=self.duration_ns if is_paced else 0,
+            receive_buffer_bytes=_RECEIVE_BUFFER_BYTES,
+            receiver_command=None,
+            congestion_control="cubic",
+            link="loopback",
             placement=placement,
-            parameters=parameters,
+            timeout_ns=_TIMEOUT_NS,
+            rounds=1,
+            seed=0,
+            has_all=False,
+            only=(f"runtime={self.runtime},implementation=tinygram,strategy={strategy}",),
+            producers=(self.producers,),
+        )
+        (case,) = plan_stream(options).cases
+        parameters = {"pacer_sleeps": True, "withholds": withholds}
+        return msgspec.structs.replace(
+            case,
+            case_id=f"{self.name}: {strategy}",
+            parameters=case.parameters
+            | (parameters if is_paced else {"flat_out_burst": self.burst}),
         )
 
     def scheduled_messages(self) -> int:
@@ -120,13 +131,18 @@ class Cell(Value, frozen=True):
         return scheduled_messages(self.rate_per_s, self.arrival, self.burst, self.duration_ns, 0)
 
 
+def gathering(runtime: str) -> str:
+    """What one write gathers: an iteration of a loop, or what came during a write."""
+    return "combine" if runtime == "threads" else "tick"
+
+
 def fixed_strategies(runtime: str) -> tuple[str, ...]:
     """The rivals: the library's own fixed strategies on that runtime."""
-    gathering = GATHERING.get(runtime, "tick")
-    return ("nodelay", "nagle", gathering, "coalesce:10us", "coalesce:100us", "coalesce:1ms")
+    holding = ("coalesce:10us", "coalesce:100us", "coalesce:1ms")
+    return ("nodelay", "nagle", gathering(runtime), *holding)
 
 
-def single(strategy: str) -> str:
+def name_on_all_runtimes(strategy: str) -> str:
     """One name over all runtimes: `combine` is what threads have for `tick`."""
     return "tick or combine" if strategy in ("tick", "combine") else strategy
 
@@ -137,7 +153,15 @@ def full_grid(sizes: Set) -> list[Cell]:
     At 1,000 per second a run takes many times as long as elsewhere, and whatever comes is alone, so
     there are fewer cells.
     """
-    return [cell for runtime in RUNTIMES for cell in _full_of(runtime, sizes)]
+    cells = [cell for runtime in RUNTIMES for cell in _full_of(runtime, sizes)]
+    return cells + [
+        Cell("threads", rate, arrival, burst, sizes.small_bytes, PRODUCERS)
+        for rate, arrival, burst in (
+            (RATES_PER_S[1], "poisson", 1),
+            (RATES_PER_S[2], "poisson", 16),
+            (None, None, BURSTS[-1]),
+        )
+    ]
 
 
 def _full_of(runtime: str, sizes: Set) -> Iterator[Cell]:
@@ -154,7 +178,7 @@ def _full_of(runtime: str, sizes: Set) -> Iterator[Cell]:
 
 
 def quick_grid(sizes: Set) -> list[Cell]:
-    """What `make claim-quick` measures: some of the same cells."""
+    """What `make claim-quick` measures: some of the same cells, the long runs on two runtimes."""
     loads: tuple[tuple[float | None, str | None, int], ...] = (
         (1_000.0, "constant", 1),
         (10_000.0, "poisson", 1),
@@ -163,25 +187,35 @@ def quick_grid(sizes: Set) -> list[Cell]:
         (None, None, 1),
         (None, None, 64),
     )
-    return [Cell(runtime, *load, sizes.small_bytes) for runtime in RUNTIMES for load in loads]
+    return [
+        Cell(runtime, *load, sizes.small_bytes)
+        for runtime in RUNTIMES
+        for load in loads
+        if load[0] != RATES_PER_S[0] or runtime in ("loop", "threads")
+    ]
 
 
 GRIDS = {"full": full_grid, "quick": quick_grid}
 
 
+TWICE = "nodelay"
+"""The strategy that is compared with itself, to show what chance alone does."""
+
+
 def is_run_twice(cell: Cell) -> bool:
-    """Whether some strategies run twice here, to show what chance alone does."""
-    return cell.arrival in (None, "poisson") and cell.burst in (1, 16)
+    """Whether `TWICE` runs twice here."""
+    return cell.arrival in (None, "poisson") and cell.burst in (1, 16) and cell.producers == 1
 
 
-TWICE = (OURS, "nodelay")
-"""The strategies that are compared with themselves."""
+def has_floor(cell: Cell) -> bool:
+    """Whether it is measured here what the load takes without sending in time."""
+    return cell.rate_per_s is not None and cell.producers == 1
 
 
 def is_run_cold(cell: Cell) -> bool:
-    """Whether fresh processes run it, too, to show that warm ones give the same figures."""
-    is_alone = cell.arrival == "poisson" and cell.burst == 1
-    return is_alone and cell.rate_per_s in RATES_PER_S[1:3] and cell.runtime in RUNTIMES[:2]
+    """Whether fresh processes run it, too, to show that warm ones give the same answer."""
+    is_alone = cell.arrival == "poisson" and cell.burst == 1 and cell.producers == 1
+    return is_alone and cell.rate_per_s == RATES_PER_S[1]
 
 
 COLD = (OURS, "nodelay")

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from xml.sax.saxutils import escape
 
-from claim.goals import SHOWN, figures_in
 from claim.grid import Cell
 from claim.regret import Regret
-from claim.result import ClaimResult
+from claim.result import ClaimResult, figures_in, runtimes_of
 from claim.samples import FigureName, figures_of
-from claim.tables import runtimes_of
+from claim.wording import SHOWN
 
 _SIDE = 13
 _LEFT = 150
@@ -42,13 +41,14 @@ def heat_map(result: ClaimResult) -> str:
     """The whole picture: for each figure a block of rows for each runtime, a row for a strategy."""
     parts: list[str] = []
     y, width = _legend(parts), _LEGEND_WIDTH
-    for figure in figures_in(result):
+    figures: list[FigureName] = ["sum", *figures_in(result)]
+    for figure in figures:
         parts.append(_text(0, y + 14, f"Regret of {SHOWN[figure]}", "h"))
-        loads = _loads_of(result, figure)
-        width = max(width, _LEFT + _SIDE * len(loads) + 40)
-        y = _columns(parts, loads, y + 20)
+        columns = _columns_of(result, figure)
+        width = max(width, _LEFT + _SIDE * len(columns) + 40)
+        y = _names(parts, columns, y + 20)
         for runtime in runtimes_of(result):
-            y = _block(parts, result, figure, runtime, loads, y) + 6
+            y = _block(parts, result, figure, runtime, columns, y) + 6
         y += _GAP
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {y}" width="{width}" '
@@ -68,24 +68,28 @@ def _legend(parts: list[str]) -> int:
     return 44
 
 
-Load = tuple[str, int]
-"""What a column stands for: the load and the message size."""
+Column = tuple[str, int]
+"""The load and the message size."""
 
 
-def _load_of(cell: Cell) -> Load:
+def _column_of(cell: Cell) -> Column:
     return cell.load, cell.message_bytes
 
 
-def _loads_of(result: ClaimResult, figure: FigureName) -> list[Load]:
-    there = (cell for cell in result.cells if figure in figures_of(cell))
-    return list(dict.fromkeys(map(_load_of, there)))
+def _has(cell: Cell, figure: FigureName) -> bool:
+    return figure == "sum" or figure in figures_of(cell)
 
 
-def _columns(parts: list[str], loads: Sequence[Load], y: int) -> int:
+def _columns_of(result: ClaimResult, figure: FigureName) -> list[Column]:
+    there = (cell for cell in result.cells if _has(cell, figure))
+    return list(dict.fromkeys(map(_column_of, there)))
+
+
+def _names(parts: list[str], columns: Sequence[Column], y: int) -> int:
     """The columns' names, upright; where the next row begins."""
-    longest = max(len(load) for load, _ in loads)
+    longest = max(len(load) for load, _ in columns)
     height = max(_HEAD, 6 * longest + 30)
-    for at, (load, size) in enumerate(loads):
+    for at, (load, size) in enumerate(columns):
         x = _LEFT + at * _SIDE + _SIDE - 3
         label = escape(f"{load}, {size} B")
         parts.append(
@@ -99,13 +103,13 @@ def _block(
     result: ClaimResult,
     figure: FigureName,
     runtime: str,
-    loads: Sequence[Load],
+    columns: Sequence[Column],
     y: int,
 ) -> int:
     numbers = {
-        _load_of(cell): number
+        _column_of(cell): number
         for number, cell in enumerate(result.cells)
-        if cell.runtime == runtime and figure in figures_of(cell)
+        if cell.runtime == runtime and _has(cell, figure)
     }
     if not numbers:
         return y
@@ -117,19 +121,19 @@ def _block(
     for row, strategy in enumerate(strategies):
         top = y + row * _SIDE
         parts.append(_text(60, top + 10, strategy, "o" if strategy == strategies[-1] else ""))
-        for at, load in enumerate(loads):
-            found = regrets.get((numbers.get(load, -1), strategy))
-            parts.append(_square(_LEFT + at * _SIDE, top, strategy, load, found))
+        for at, column in enumerate(columns):
+            found = regrets.get((numbers.get(column, -1), strategy))
+            parts.append(_square(_LEFT + at * _SIDE, top, strategy, column, found))
     return y + len(strategies) * _SIDE
 
 
-def _square(x: int, y: int, strategy: str, load: Load, regret: Regret | None) -> str:
+def _square(x: int, y: int, strategy: str, column: Column, regret: Regret | None) -> str:
     side = _SIDE - 1
     place = f'x="{x}" y="{y}" width="{side}" height="{side}"'
     if regret is None:
         return f'<rect class="n" {place}/>'
     frame = ' stroke="#000" stroke-width="1.5"' if regret.is_overloaded else ""
-    title = escape(f"{strategy}, {load[0]}, {load[1]} B: {100 * regret.regret:+.0f} %")
+    title = escape(f"{strategy}, {column[0]}, {column[1]} B: {100 * regret.regret:+.0f} %")
     return f'<rect {place} fill="{colour_of(regret.regret)}"{frame}><title>{title}</title></rect>'
 
 

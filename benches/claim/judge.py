@@ -1,274 +1,219 @@
-"""Held, lost or undecided: `adaptive` beside the fixed strategy that odd rounds say is the best.
+"""Held, lost or undecided: a strategy beside the fixed ones that a reading names.
 
-Odd rounds pick, even rounds compare, so that luck in picking is none in comparing. Every figure is
-judged by itself, and its best strategy is another one.
+Odd rounds pick, even rounds compare. A figure is lost when it is lost to the rival that the odd
+rounds say is the hardest, and held when it is held against each rival: that is an
+intersection-union test, whose error needs no correction.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from math import ceil, exp, log
 from statistics import median
-from typing import Literal
 
-from claim.grid import OURS, TWICE, Cell, fixed_strategies, is_run_twice
-from claim.runs import Measured
-from claim.samples import FigureName, Samples, figures_of, is_odd, paired_ratios
-from claim.signed_rank import ratio_of
+from claim.compare import LOOKS, Outcome, compared, looked_at, outcome_of
+from claim.doubts import STILL_LOST, Doubt, doubt_of, is_blurred
+from claim.grid import OURS, Cell, gathering
+from claim.margins import LARGE_LOSS, SMALLEST_MARGIN, floors_of, margin_in
+from claim.picks import Reading, rivals_of
+from claim.samples import COSTS, GROSS_COSTS, Cost, FigureName, Samples, figures_of
 from tinygram.bench.result import Figure, Value
-
-LOOKS = (12, 18, 24)
-"""After so many rounds of a cell it is looked at; where it is undecided, more follow."""
-LOOK_ERRORS = (0.0313, 0.0118, 0.0069)
-"""How often an interval may miss at each look: together 5 % (Bonferroni), 2.5 % on either side."""
-SMALLEST_MARGIN = 0.05
-LARGEST_MARGIN = 0.20
-"""Where chance does more than this, nothing is held by it."""
-LARGE_LOSS = 0.10
-FLOOR_QUANTILE = 0.9
-MOST_PACING_ERROR = 0.25
-MOST_BEHIND = 0.05
-LEAST_BEHIND_NS = 2_000_000
-
-Outcome = Literal["held", "lost", "undecided"]
-
-
-class Floor(Value, frozen=True):
-    """How far apart two measurements of one strategy come out: nine of ten are nearer.
-
-    `rate_per_s` null: flat out. `largest` is the farthest of `count` comparisons.
-    """
-
-    figure: FigureName
-    rate_per_s: float | None
-    floor: float
-    largest: float
-    count: int
-    outcomes: dict[Outcome, int]
-
-    @property
-    def margin(self) -> float:
-        """What counts as not worse: 0.05 is 5 %."""
-        return margin_of(self.floor)
 
 
 class Verdict(Value, frozen=True):
-    """How `adaptive` compares in one figure of one cell.
+    """How a strategy compares in one figure of one cell.
 
-    `ratio`: its cost ÷ that of `best`, in the even rounds; `rounds`: how many, odd and even, have
-    both. `is_large`: lost by more than 10 %.
-    `is_blurred`: the pacer's own error is over a quarter of the latency. `overloaded`: which of the
-    two cannot keep up. `net_ratio`: the ratio of latencies without the pacer's error.
+    `rivals`: all that it must be held against; `rival`: the hardest of them, `ratio`: the cost ÷
+    that one's in the even rounds, and `rounds`: how many, odd and even, have both. `narrow`: the
+    outcome with the smallest margin. `gross`: the outcome with what the pacer was late left in,
+    undecided where that is over a quarter of the latency. `above_floor`: the ratio of CPU without
+    what the load itself takes. `is_large`: worse, and by more than LARGE_LOSS by the estimate;
+    `is_shown_large`: by the whole interval.
     """
 
     cell: int
     figure: FigureName
-    best: str
+    rivals: tuple[str, ...]
+    rival: str
     ratio: Figure
     rounds: int
     margin: float
     outcome: Outcome
+    narrow: Outcome
+    gross: Outcome
+    doubt: Doubt | None
     is_large: bool
-    is_blurred: bool
-    overloaded: tuple[str, ...]
-    net_ratio: Figure | None
-    against_all: Outcome
+    is_shown_large: bool
+    above_floor: Figure | None
 
 
-def margin_of(floor: float) -> float:
-    """The margin where the noise floor is so high."""
-    return min(max(SMALLEST_MARGIN, floor), LARGEST_MARGIN)
+def verdicts_of(cells: Sequence[Cell], samples: Samples, reading: Reading) -> tuple[Verdict, ...]:
+    """Ours in every figure of every cell that has been measured."""
+    return judged_of(cells, samples, reading, dict.fromkeys(range(len(cells)), OURS))
 
 
-def compared(
-    ours: Mapping[int, float],
-    theirs: Mapping[int, float],
-    *,
-    all_rounds: bool = False,
-    rivals: int = 1,
-) -> Figure | None:
-    """ours ÷ theirs over the even rounds, or over all; None where no round has both.
-
-    Rounds after the last look that was reached are left out: they were not planned to be looked
-    at. The interval's error is that look's, divided by `rivals`.
-    """
-    ratios = paired_ratios(ours, theirs)
-    reached = [look for look in LOOKS if look <= max(ratios, default=0)]
-    last = reached[-1] if reached else LOOKS[0]
-    used = [
-        ratio
-        for round, ratio in ratios.items()
-        if round <= last and (all_rounds or not is_odd(round))
-    ]
-    return ratio_of(used, LOOK_ERRORS[LOOKS.index(last)] / rivals) if used else None
-
-
-def outcome_of(ratio: Figure, margin: float) -> Outcome:
-    """Held when the whole interval is within the margin, or better; lost when it is beyond."""
-    if ratio.high <= 1 + margin:
-        return "held"
-    return "lost" if ratio.low > 1 + margin else "undecided"
-
-
-def best_fixed(samples: Samples, number: int, cell: Cell, figure: FigureName) -> str | None:
-    """What has the lowest median in the odd rounds; None where none has any."""
-    medians = {}
-    for strategy in fixed_strategies(cell.runtime):
-        costs = samples.costs(number, strategy, figure)
-        odd = [cost for round, cost in costs.items() if is_odd(round)]
-        if odd:
-            medians[strategy] = median(odd)
-    return min(medians, key=medians.__getitem__) if medians else None
-
-
-def floors_of(cells: Sequence[Cell], samples: Samples) -> tuple[Floor, ...]:
-    """The noise floor of each figure at each rate, from strategies that ran twice."""
-    found: dict[tuple[FigureName, float | None], list[Figure]] = {}
-    for number, cell in enumerate(cells):
-        if not is_run_twice(cell):
-            continue
-        for figure in figures_of(cell):
-            for strategy in TWICE:
-                once = samples.costs(number, strategy, figure)
-                again = samples.costs(number, strategy, figure, "again")
-                ratio = compared(once, again)
-                if ratio is not None:
-                    found.setdefault((figure, cell.rate_per_s), []).append(ratio)
-    return tuple(_floor(figure, rate, ratios) for (figure, rate), ratios in found.items())
-
-
-def _floor(figure: FigureName, rate_per_s: float | None, ratios: Sequence[Figure]) -> Floor:
-    apart = sorted(abs(log(ratio.median)) for ratio in ratios)
-    floor = exp(apart[ceil(FLOOR_QUANTILE * len(apart)) - 1]) - 1
-    margin = margin_of(floor)
-    outcomes: dict[Outcome, int] = {"held": 0, "lost": 0, "undecided": 0}
-    for ratio in ratios:
-        outcomes[outcome_of(ratio, margin)] += 1
-    return Floor(figure, rate_per_s, floor, exp(apart[-1]) - 1, len(apart), outcomes)
-
-
-def margin_in(floors: Iterable[Floor], figure: FigureName, rate_per_s: float | None) -> float:
-    """The margin at a rate; where nothing ran twice there, the figure's largest."""
-    margins = {floor.rate_per_s: floor.margin for floor in floors if floor.figure == figure}
-    return margins.get(rate_per_s, max(margins.values(), default=SMALLEST_MARGIN))
-
-
-def verdicts_of(cells: Sequence[Cell], samples: Samples) -> tuple[Verdict, ...]:
-    """Every figure of every cell that has been measured."""
+def judged_of(
+    cells: Sequence[Cell], samples: Samples, reading: Reading, strategies: Mapping[int, str]
+) -> tuple[Verdict, ...]:
+    """The same for any strategy in each cell; a strategy holds against itself."""
     floors = floors_of(cells, samples)
     verdicts = []
-    for number, cell in enumerate(cells):
+    for number, ours in strategies.items():
+        cell = cells[number]
         for figure in figures_of(cell):
-            margin = margin_in(floors, figure, cell.rate_per_s)
-            verdict = _verdict(samples, number, cell, figure, margin)
+            rivals = rivals_of(reading, samples, number, cell, figure)
+            margin = margin_in(floors, figure, cell.runtime)
+            verdict = _verdict(samples, number, cell, figure, ours, rivals, margin)
             if verdict is not None:
                 verdicts.append(verdict)
     return tuple(verdicts)
 
 
-def undecided_cells(verdicts: Iterable[Verdict]) -> set[int]:
-    """The cells that another look may decide, by number."""
-    return {verdict.cell for verdict in verdicts if verdict.outcome == "undecided"}
-
-
 def _verdict(
-    samples: Samples, number: int, cell: Cell, figure: FigureName, margin: float
+    samples: Samples,
+    number: int,
+    cell: Cell,
+    figure: FigureName,
+    ours: str,
+    rivals: Sequence[str],
+    margin: float,
 ) -> Verdict | None:
-    best = best_fixed(samples, number, cell, figure)
-    ours = samples.costs(number, OURS, figure)
-    if best is None:
+    cost = COSTS[figure]
+    medians = samples.odd_medians(number, rivals, cost)
+    costs = {name: samples.costs(number, name, cost) for name in (ours, *medians)}
+    ratios = {}
+    doubts: dict[str, Doubt | None] = {}
+    for name in medians:
+        ratio = compared(costs[ours], costs[name])
+        if ratio is None:
+            continue
+        ratios[name] = ratio
+        used = looked_at(costs[ours], costs[name], "even")
+        doubts[name] = doubt_of(samples, number, cell, figure, ours, name, used)
+    if not ratios:
         return None
-    theirs = samples.costs(number, best, figure)
-    ratio = compared(ours, theirs)
-    if ratio is None:
-        return None
-    outcome = outcome_of(ratio, margin)
+    rival = min(ratios, key=medians.__getitem__)
+    ratio, is_known = ratios[rival], doubts[rival] in STILL_LOST
     return Verdict(
         cell=number,
         figure=figure,
-        best=best,
+        rivals=tuple(ratios),
+        rival=rival,
         ratio=ratio,
-        rounds=len(paired_ratios(ours, theirs)),
+        rounds=len(costs[ours].keys() & costs[rival].keys()),
         margin=margin,
-        outcome=outcome,
-        is_large=outcome == "lost" and ratio.low > 1 + LARGE_LOSS,
-        is_blurred=any(is_blurred(samples, number, name, figure) for name in (OURS, best)),
-        overloaded=tuple(
-            name for name in (OURS, best) if is_overloaded(samples, number, cell, name)
-        ),
-        net_ratio=_net_ratio(samples, number, best, figure),
-        against_all=_against_all(samples, number, cell, figure, margin),
+        outcome=_outcome(ratios, rival, doubts, margin),
+        narrow=_outcome(ratios, rival, doubts, SMALLEST_MARGIN),
+        gross=_gross(samples, number, figure, ours, rival, doubts, margin),
+        doubt=doubts[rival],
+        is_large=is_known and ratio.low > 1 and ratio.median > 1 + LARGE_LOSS,
+        is_shown_large=is_known and ratio.low > 1 + LARGE_LOSS,
+        above_floor=_above_floor(samples, number, cell, ours, rival) if figure == "cpu" else None,
     )
 
 
-def _against_all(
-    samples: Samples, number: int, cell: Cell, figure: FigureName, margin: float
+def _outcome(
+    ratios: Mapping[str, Figure], rival: str, doubts: Mapping[str, Doubt | None], margin: float
 ) -> Outcome:
-    """The same against every rival at once, from all rounds: nothing is picked.
+    if doubts[rival] in STILL_LOST and outcome_of(ratios[rival], margin) == "lost":
+        return "lost"
+    is_held = all(
+        doubts[name] is None and outcome_of(ratio, margin) == "held"
+        for name, ratio in ratios.items()
+    )
+    return "held" if is_held else "undecided"
 
-    Held when it is against each (an intersection-union test needs no correction); lost when it is
-    to one of them, each interval's error being divided by their number.
+
+def _gross(
+    samples: Samples,
+    number: int,
+    figure: FigureName,
+    ours: str,
+    rival: str,
+    doubts: Mapping[str, Doubt | None],
+    margin: float,
+) -> Outcome:
+    cost: Cost = GROSS_COSTS[figure]
+    of_ours = samples.costs(number, ours, cost)
+    ratios = {}
+    for name in doubts:
+        ratio = compared(of_ours, samples.costs(number, name, cost))
+        if ratio is None or is_blurred(samples, number, name, figure):
+            return "undecided"
+        ratios[name] = ratio
+    if is_blurred(samples, number, ours, figure):
+        return "undecided"
+    return _outcome(ratios, rival, doubts, margin)
+
+
+def _above_floor(samples: Samples, number: int, cell: Cell, ours: str, rival: str) -> Figure | None:
+    """The ratio of CPU above the median of what the load itself takes.
+
+    None where that was not measured, or is not less than what a strategy took.
     """
-    rivals = fixed_strategies(cell.runtime)
-    ours = samples.costs(number, OURS, figure)
-    outcomes = set()
-    for rival in rivals:
-        theirs = samples.costs(number, rival, figure)
-        ratio = compared(ours, theirs, all_rounds=True)
-        strict_ratio = compared(ours, theirs, all_rounds=True, rivals=len(rivals))
-        if ratio is None or strict_ratio is None:
-            continue
-        plain, strict = outcome_of(ratio, margin), outcome_of(strict_ratio, margin)
-        outcomes.add("undecided" if plain == "lost" != strict else plain)
+    cost = COSTS["cpu"]
+    floors = samples.costs(number, gathering(cell.runtime), cost, "floor").values()
+    if not floors:
+        return None
+    floor_ns = median(floors)
+    above, beside = (
+        {round: value - floor_ns for round, value in samples.costs(number, name, cost).items()}
+        for name in (ours, rival)
+    )
+    is_below = min(*above.values(), *beside.values()) <= 0
+    return None if is_below else compared(above, beside)
+
+
+class Count(Value, frozen=True):
+    """Of how many cells or figures: held, lost, undecided; lost by much; shown to be."""
+
+    held: int
+    lost: int
+    undecided: int
+    large: int
+    shown_large: int
+
+    @property
+    def all(self) -> int:
+        """Of so many."""
+        return self.held + self.lost + self.undecided
+
+
+def count_cells(cells: Sequence[Cell], verdicts: Iterable[Verdict]) -> Count:
+    """Cells: see `cell_outcome`. What is not measured is undecided."""
+    by_cell: dict[int, list[Verdict]] = {number: [] for number in range(len(cells))}
+    for verdict in verdicts:
+        by_cell[verdict.cell].append(verdict)
+    outcomes = [cell_outcome(cells[number], found) for number, found in by_cell.items()]
+    return Count(
+        held=outcomes.count("held"),
+        lost=outcomes.count("lost"),
+        undecided=outcomes.count("undecided"),
+        large=sum(any(verdict.is_large for verdict in found) for found in by_cell.values()),
+        shown_large=sum(any(each.is_shown_large for each in found) for found in by_cell.values()),
+    )
+
+
+def cell_outcome(cell: Cell, verdicts: Sequence[Verdict]) -> Outcome:
+    """A cell is lost if one of its figures is, held if all are, else undecided."""
+    outcomes = [verdict.outcome for verdict in verdicts]
     if "lost" in outcomes:
         return "lost"
-    return "held" if outcomes == {"held"} else "undecided"
+    is_held = outcomes.count("held") == len(figures_of(cell))
+    return "held" if is_held else "undecided"
 
 
-def is_overloaded(samples: Samples, number: int, cell: Cell, strategy: str) -> bool:
-    """Whether the strategy cannot keep up with the cell's rate: it ends ever later.
-
-    What it means to hold the last message counts as late, too: at most 1 ms here.
-    """
-    if cell.rate_per_s is None:
-        return False
-    behind_ns = samples.median(number, strategy, lambda run: run.behind_ns)
-    return behind_ns is not None and behind_ns > max(
-        LEAST_BEHIND_NS, MOST_BEHIND * cell.duration_ns
+def count_figures(verdicts: Sequence[Verdict]) -> Count:
+    """Figures, each by itself."""
+    outcomes = [verdict.outcome for verdict in verdicts]
+    return Count(
+        held=outcomes.count("held"),
+        lost=outcomes.count("lost"),
+        undecided=outcomes.count("undecided"),
+        large=sum(verdict.is_large for verdict in verdicts),
+        shown_large=sum(verdict.is_shown_large for verdict in verdicts),
     )
 
 
-def is_blurred(samples: Samples, number: int, strategy: str, figure: FigureName) -> bool:
-    """Whether the pacer's own error is over a quarter of the latency: it is in both of a ratio."""
-    if figure not in ("p50", "p99"):
-        return False
-
-    def share(run: Measured) -> float | None:
-        pacing, latency = _pacing_and_latency(run, figure)
-        return None if pacing is None or not latency else pacing / latency
-
-    found = samples.median(number, strategy, share)
-    return found is not None and found > MOST_PACING_ERROR
-
-
-def _pacing_and_latency(run: Measured, figure: FigureName) -> tuple[int | None, int | None]:
-    if figure == "p50":
-        return run.pacing_p50_ns, run.p50_ns
-    return run.pacing_p99_ns, run.p99_ns
-
-
-def _net_ratio(samples: Samples, number: int, best: str, figure: FigureName) -> Figure | None:
-    """The ratio of p50 without the pacer's p50, which would draw every ratio towards 1."""
-    if figure != "p50":
-        return None
-
-    def net(strategy: str) -> dict[int, float]:
-        return {
-            run.round: run.p50_ns - run.pacing_p50_ns
-            for run in samples.of_strategy(number, strategy)
-            if run.p50_ns is not None
-            and run.pacing_p50_ns is not None
-            and run.p50_ns > run.pacing_p50_ns
-        }
-
-    return compared(net(OURS), net(best))
+def may_be_decided(verdict: Verdict) -> bool:
+    """Whether more rounds may change an undecided verdict."""
+    return verdict.outcome == "undecided" and verdict.doubt is None and verdict.rounds < LOOKS[-1]

@@ -12,16 +12,18 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from claim.compare import LOOKS
 from claim.grid import FLAT_OUT_NS, MOST_FLAT_OUT_MESSAGES, PILOT_MESSAGES, Cell
-from claim.judge import LOOKS, verdicts_of
+from claim.judge import verdicts_of
+from claim.picks import BESIDE, DECIDING
 from claim.plan import (
-    Turn,
-    cold_turns_of,
+    PlannedRun,
+    first_runs_of_cell,
     rounds_of_look,
     run_seconds,
+    runs_of_cell,
     shuffled,
     strategies_left,
-    turns_of,
 )
 from claim.progress import Progress
 from claim.result import Ending
@@ -49,7 +51,7 @@ class Measuring:
     progress: Progress
     most_rounds: int = LOOKS[-1]
     runs: list[Measured] = field(default_factory=list)
-    _flat_out_messages: dict[tuple[int, str], int] = field(default_factory=dict)
+    _flat_out_messages: dict[int, int] = field(default_factory=dict)
     _taken_s: dict[int, list[float]] = field(default_factory=dict)
 
     def measure(self) -> Ending:
@@ -72,31 +74,35 @@ class Measuring:
         return "all rounds"
 
     def _pilot(self, strategies: Mapping[int, Sequence[str]]) -> None:
-        """Flat out: find how many messages last about as long as a run is to last."""
+        """Flat out: find how many messages the slowest strategy sends in the time of a run."""
         for number, cell in enumerate(self.cells):
             if cell.rate_per_s is not None:
                 continue
+            slowest_ns = 1
             for strategy in strategies[number]:
-                run = self._run(Turn(number, strategy, "warm"), 0, PILOT_MESSAGES)
-                run_time_ns = run.counters.get("run_time_ns") or FLAT_OUT_NS
-                messages = PILOT_MESSAGES * FLAT_OUT_NS // run_time_ns
-                whole = messages // _BURST_MESSAGES * _BURST_MESSAGES
-                self._flat_out_messages[number, strategy] = min(
-                    max(whole, PILOT_MESSAGES // 4), MOST_FLAT_OUT_MESSAGES
-                )
+                run = self._run(PlannedRun(number, strategy, "warm"), 0, PILOT_MESSAGES)
+                slowest_ns = max(slowest_ns, run.counters.get("run_time_ns") or 0)
+            messages = PILOT_MESSAGES * FLAT_OUT_NS // slowest_ns
+            whole = messages // _BURST_MESSAGES * _BURST_MESSAGES
+            fewest = PILOT_MESSAGES // 4
+            self._flat_out_messages[number] = min(max(whole, fewest), MOST_FLAT_OUT_MESSAGES)
 
     def _left(self, rounds: int) -> dict[int, list[str]]:
         """What is undecided, as much as there is time for; by lot where it is not all."""
         samples = Samples.of(self.runs)
-        verdicts = verdicts_of(self.cells, samples)
+        verdicts = [
+            verdict
+            for reading in (DECIDING, BESIDE)
+            for verdict in verdicts_of(self.cells, samples, reading)
+        ]
         left = strategies_left(self.cells, samples, verdicts)
         numbers = sorted(left)
         random.Random(f"{self.seed}/{rounds}").shuffle(numbers)
         seconds_left = self.give_up_s - time.monotonic()
         chosen = {}
         for number in numbers:
-            turns = turns_of(number, self.cells[number], left[number])
-            seconds = _SAFETY * rounds * len(turns) * self._seconds_of(number)
+            runs = runs_of_cell(number, self.cells[number], left[number])
+            seconds = _SAFETY * rounds * len(runs) * self._seconds_of(number)
             if seconds <= seconds_left:
                 seconds_left -= seconds
                 chosen[number] = left[number]
@@ -106,35 +112,43 @@ class Measuring:
         self, round: int, strategies: Mapping[int, Sequence[str]], *, is_first_look: bool
     ) -> bool:
         """One pass over the cells; False when the time was over before its end."""
-        turns = [turns_of(at, self.cells[at], names) for at, names in strategies.items()]
-        if is_first_look and self.cold is not None:
-            turns = [of + cold_turns_of(of[0].cell, self.cells[of[0].cell]) for of in turns]
+        planned = [
+            runs_of_cell(at, self.cells[at], names)
+            + (first_runs_of_cell(at, self.cells[at], round) if is_first_look else [])
+            for at, names in strategies.items()
+        ]
         self.warm.close()
         self._warm_up(strategies)
-        count = sum(map(len, turns))
-        for done, turn in enumerate(shuffled(turns, f"{self.seed}/{round}")):
+        count = sum(map(len, planned))
+        for done, planned_run in enumerate(shuffled(planned, f"{self.seed}/{round}")):
             if time.monotonic() > self.give_up_s:
                 return False
-            self.progress.show(round, done, count, self.cells[turn.cell].name)
+            if planned_run.variant == "cold" and self.cold is None:
+                continue
+            self.progress.show(round, done, count, self.cells[planned_run.cell].name)
             begun_s = time.monotonic()
-            messages = self._flat_out_messages.get((turn.cell, turn.strategy), PILOT_MESSAGES)
-            run = self._run(turn, round, messages)
-            self.runs.append(Measured.of(run, turn.cell, turn.strategy, turn.variant))
+            messages = self._flat_out_messages.get(planned_run.cell, PILOT_MESSAGES)
+            run = self._run(planned_run, round, messages)
+            self.runs.append(
+                Measured.of(run, planned_run.cell, planned_run.strategy, planned_run.variant)
+            )
             if run.failure is not None:
                 self.progress.tell(f"failed: {run.case_id}: {run.failure}")
-            if turn.variant != "cold":
-                self._taken_s.setdefault(turn.cell, []).append(time.monotonic() - begun_s)
+            if planned_run.variant != "cold":
+                self._taken_s.setdefault(planned_run.cell, []).append(time.monotonic() - begun_s)
         return True
 
     def _warm_up(self, strategies: Mapping[int, Sequence[str]]) -> None:
         """A run of each runtime that counts for nothing: the first one of a process starts it."""
         one_of = {self.cells[number].runtime: number for number in strategies}
         for number in one_of.values():
-            self._run(Turn(number, strategies[number][0], "warm"), 0, PILOT_MESSAGES)
+            self._run(PlannedRun(number, strategies[number][0], "warm"), 0, PILOT_MESSAGES)
 
-    def _run(self, turn: Turn, round: int, messages: int) -> Run:
-        case = self.cells[turn.cell].case(turn.strategy, self.placement, messages)
-        bench = self.cold if turn.variant == "cold" and self.cold else self.warm
+    def _run(self, planned: PlannedRun, round: int, messages: int) -> Run:
+        case = self.cells[planned.cell].case(
+            planned.strategy, self.placement, messages, withholds=planned.variant == "floor"
+        )
+        bench = self.cold if planned.variant == "cold" and self.cold else self.warm
         return bench.run_case(case, round)
 
     def _seconds_of(self, number: int) -> float:

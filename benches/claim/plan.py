@@ -7,22 +7,34 @@ they can be finished. Which cells get them, where not all can, is drawn by lot.
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from statistics import median
 
-from claim.grid import COLD, OURS, TWICE, Cell, fixed_strategies, is_run_cold, is_run_twice
-from claim.judge import LOOKS, Verdict
+from claim.compare import LOOKS
+from claim.grid import (
+    COLD,
+    OURS,
+    TWICE,
+    Cell,
+    fixed_strategies,
+    gathering,
+    has_floor,
+    is_run_cold,
+    is_run_twice,
+)
+from claim.judge import Verdict, may_be_decided
 from claim.runs import Variant
-from claim.samples import Samples, is_odd
+from claim.samples import COSTS, Samples
 
 HOPELESS = 1.5
 """A rival that costs so many times the best in the odd rounds, in each figure that is undecided, is
 not run again: it would not be picked."""
+FLOOR_ROUNDS = 4
+"""In so many rounds it is measured what a load itself takes."""
 
 
 @dataclass(frozen=True)
-class Turn:
+class PlannedRun:
     """One run that is to be made."""
 
     cell: int
@@ -30,23 +42,26 @@ class Turn:
     variant: Variant
 
 
-def turns_of(number: int, cell: Cell, strategies: Collection[str]) -> list[Turn]:
-    """All runs of a cell in a round, those that repeat a strategy among them."""
-    turns = [Turn(number, strategy, "warm") for strategy in strategies]
-    if is_run_twice(cell):
-        turns += [Turn(number, strategy, "again") for strategy in TWICE if strategy in strategies]
-    return turns
+def runs_of_cell(number: int, cell: Cell, strategies: Collection[str]) -> list[PlannedRun]:
+    """All runs of a cell in a round, that which repeats a strategy among them."""
+    runs = [PlannedRun(number, strategy, "warm") for strategy in strategies]
+    if is_run_twice(cell) and TWICE in strategies:
+        runs.append(PlannedRun(number, TWICE, "again"))
+    return runs
 
 
-def cold_turns_of(number: int, cell: Cell) -> list[Turn]:
-    """What fresh processes run, too, in the rounds that all cells have."""
-    return [Turn(number, strategy, "cold") for strategy in COLD] if is_run_cold(cell) else []
+def first_runs_of_cell(number: int, cell: Cell, round: int) -> list[PlannedRun]:
+    """What is run, too, in the rounds that all cells have: by fresh processes, and the floor."""
+    runs = [PlannedRun(number, strategy, "cold") for strategy in COLD] if is_run_cold(cell) else []
+    if has_floor(cell) and round <= FLOOR_ROUNDS:
+        runs.append(PlannedRun(number, gathering(cell.runtime), "floor"))
+    return runs
 
 
-def shuffled(turns: Sequence[Sequence[Turn]], seed: str) -> Iterator[Turn]:
-    """The turns of one round: cells in random order, the runs of a cell one after the other."""
+def shuffled(runs: Sequence[Sequence[PlannedRun]], seed: str) -> Iterator[PlannedRun]:
+    """The runs of one round: cells in random order, the runs of a cell one after the other."""
     lot = random.Random(seed)
-    cells = [list(of_cell) for of_cell in turns]
+    cells = [list(of_cell) for of_cell in runs]
     lot.shuffle(cells)
     for of_cell in cells:
         lot.shuffle(of_cell)
@@ -59,34 +74,20 @@ def rounds_of_look(look: int) -> range:
 
 
 def strategies_left(
-    cells: Sequence[Cell], samples: Samples, verdicts: Sequence[Verdict]
+    cells: Sequence[Cell], samples: Samples, verdicts: Iterable[Verdict]
 ) -> dict[int, list[str]]:
-    """Undecided cell → ours, and the rivals that may still be picked there."""
+    """Cell that more rounds may decide → ours, and the rivals that may be picked there."""
     left: dict[int, list[str]] = {}
-    for verdict in verdicts:
-        if verdict.outcome != "undecided":
-            continue
-        cell = cells[verdict.cell]
-        medians = {}
-        for strategy in fixed_strategies(cell.runtime):
-            costs = samples.costs(verdict.cell, strategy, verdict.figure)
-            odd = [cost for round, cost in costs.items() if is_odd(round)]
-            if odd:
-                medians[strategy] = median(odd)
+    for verdict in filter(may_be_decided, verdicts):
+        fixed = fixed_strategies(cells[verdict.cell].runtime)
+        medians = samples.odd_medians(verdict.cell, fixed, COSTS[verdict.figure])
         near = HOPELESS * min(medians.values())
         found = left.setdefault(verdict.cell, [OURS])
-        found += [name for name in medians if medians[name] <= near and name not in found]
+        needed = [name for name in medians if medians[name] <= near or name in verdict.rivals]
+        found += [name for name in needed if name not in found]
     return left
 
 
 def run_seconds(cell: Cell) -> float:
     """About what a run takes, before any has run."""
     return 0.06 if cell.rate_per_s is None else 0.02 + cell.duration_ns / 1e9
-
-
-def planned_seconds(cells: Sequence[Cell]) -> float:
-    """About what one round of all cells takes."""
-    return sum(
-        len(turns_of(number, cell, cell.strategies)) * run_seconds(cell)
-        for number, cell in enumerate(cells)
-    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from math import ceil
 from typing import TextIO
 
 _ERASE_LINE = "\r\x1b[2K"
@@ -26,7 +27,7 @@ class Progress:
         if not self._is_terminal and now_s - self._last_s < _LINE_EVERY_S:
             return
         self._last_s = now_s
-        minutes, seconds = divmod(max(0, round_up(self._give_up_s - now_s)), 60)
+        minutes, seconds = divmod(max(0, ceil(self._give_up_s - now_s)), 60)
         left = f"at most {minutes} min {seconds} s left"
         line = f"round {round} · run {done + 1}/{count} · {left} · {cell}"
         self._write(_ERASE_LINE + line[:100] if self._is_terminal else line + "\n")
@@ -43,8 +44,3 @@ class Progress:
     def _write(self, text: str) -> None:
         self._stream.write(text)
         self._stream.flush()
-
-
-def round_up(seconds: float) -> int:
-    """Whole seconds."""
-    return int(-(-seconds // 1))

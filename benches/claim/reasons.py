@@ -6,94 +6,85 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from claim.compare import compared
 from claim.grid import OURS
 from claim.judge import Verdict
 from claim.result import ClaimResult
-from claim.samples import FigureName, Samples, figures_of
+from claim.samples import COSTS, FigureName, Samples, figures_of
+from tinygram.bench.result import Figure
+
+_MORE = 1.2
+"""Writes differ when one strategy makes so many times as many."""
 
 
 @dataclass(frozen=True)
 class Profile:
-    """Medians of a strategy in a cell; times in ns, None where not known."""
+    """Medians of a strategy in a cell; None where not known."""
 
     writes_per_message: float | None
     hold_ns: float | None
-    p50_ns: float | None
-    p99_ns: float | None
-    cpu_ns: float | None
 
     @staticmethod
     def of(samples: Samples, cell: int, strategy: str) -> Profile:
         """What the runs say."""
-
-        def middle(figure: FigureName) -> float | None:
-            costs = sorted(samples.costs(cell, strategy, figure).values())
-            return costs[len(costs) // 2] if costs else None
-
         return Profile(
             samples.median(
                 cell, strategy, lambda r: None if r.writes is None else r.writes / r.messages
             ),
             samples.median(cell, strategy, lambda run: run.hold_mean_ns),
-            middle("p50"),
-            middle("p99"),
-            middle("cpu"),
         )
 
 
-def paid_elsewhere(result: ClaimResult, verdict: Verdict) -> list[tuple[FigureName, float]]:
+def paid_elsewhere(
+    result: ClaimResult, samples: Samples, verdict: Verdict
+) -> list[tuple[FigureName, Figure]]:
     """The other figures of the cell in which the winner is worse, and its cost ÷ ours.
 
-    Worse: by more than the verdict's margin, by the medians. Empty: it wins for nothing.
+    Worse: the whole interval is beyond the verdict's margin. Empty: it wins for nothing that these
+    runs show.
     """
-    cost = {
-        (regret.figure, regret.strategy): regret.cost_ns
-        for regret in result.judged.regrets
-        if regret.cell == verdict.cell
-    }
-    paid: list[tuple[FigureName, float]] = []
+    paid: list[tuple[FigureName, Figure]] = []
     for figure in figures_of(result.cells[verdict.cell]):
-        if figure == verdict.figure:
-            continue
-        theirs, ours = cost.get((figure, verdict.best)), cost.get((figure, OURS))
-        if theirs is not None and ours and theirs / ours > 1 + verdict.margin:
-            paid.append((figure, theirs / ours))
+        theirs, ours = (
+            samples.costs(verdict.cell, name, COSTS[figure]) for name in (verdict.rival, OURS)
+        )
+        ratio = compared(theirs, ours)
+        if figure != verdict.figure and ratio is not None and ratio.low > 1 + verdict.margin:
+            paid.append((figure, ratio))
     return paid
 
 
-def kind_of(verdict: Verdict, ours: Profile, theirs: Profile) -> str:
+def reason_of(verdict: Verdict, ours: Profile, theirs: Profile) -> str:
     """One of a few reasons, by rule, from the medians."""
-    name = verdict.best
-    if OURS in verdict.overloaded:
+    if verdict.doubt == "cannot keep up":
         return "adaptive cannot keep up with the rate"
     writes, less = ours.writes_per_message, theirs.writes_per_message
+    has_more = writes is not None and less is not None and writes > _MORE * less
     if verdict.figure in ("cpu", "throughput"):
-        if writes is not None and less is not None and writes > 1.2 * less:
-            how = "holds longer" if name.startswith("coalesce") else "gathers more"
+        if has_more:
+            how = "holds longer" if verdict.rival.startswith("coalesce") else "gathers more"
             return f"the winner {how} and makes fewer writes"
-        if writes is not None and less is not None and writes < less / 1.2:
+        if writes is not None and less is not None and writes < less / _MORE:
             return "adaptive makes fewer writes, and its decisions cost more than they save"
         return "as many writes: adaptive's decisions cost more"
     if ours.hold_ns and (theirs.hold_ns or 0) < ours.hold_ns:
         return "adaptive holds longer"
-    if writes is not None and less is not None and writes > 1.2 * less:
-        return "more writes keep the sender busy"
-    return "as many writes and no longer hold"
+    return "more writes keep the sender busy" if has_more else "as many writes and no longer hold"
 
 
-def kinds_of(result: ClaimResult, verdicts: Sequence[Verdict]) -> Counter[tuple[str, str]]:
+def reasons_of(samples: Samples, verdicts: Sequence[Verdict]) -> Counter[tuple[FigureName, str]]:
     """(figure, reason) → how many of the lost comparisons."""
-    samples = Samples.of(result.runs)
-    counts: Counter[tuple[str, str]] = Counter()
-    for verdict in verdicts:
-        counts[verdict.figure, _kind(samples, verdict)] += 1
-    return counts
-
-
-def _kind(samples: Samples, verdict: Verdict) -> str:
-    ours = Profile.of(samples, verdict.cell, OURS)
-    theirs = Profile.of(samples, verdict.cell, verdict.best)
-    return kind_of(verdict, ours, theirs)
+    return Counter(
+        (
+            verdict.figure,
+            reason_of(
+                verdict,
+                Profile.of(samples, verdict.cell, OURS),
+                Profile.of(samples, verdict.cell, verdict.rival),
+            ),
+        )
+        for verdict in verdicts
+    )
 
 
 def facts_of(ours: Profile, theirs: Profile) -> str:

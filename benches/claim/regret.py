@@ -1,23 +1,32 @@
 """Regret: how much more a strategy costs in a cell than the best fixed one, for every strategy.
 
 The best is picked in the odd rounds and the regret estimated in the even ones, so a regret may be
-below 0: of the best one that is chance, of `adaptive` it may be a gain.
+below 0: of the best one that is chance, of `adaptive` it may be a gain. The regret of delay + CPU
+is against the one strategy that is picked for the cell, those of single figures against the best in
+that figure.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from statistics import median
 
-from claim.grid import OURS, Cell, single
-from claim.judge import best_fixed, compared, is_overloaded
-from claim.samples import FIGURES, FigureName, Samples, figures_of
+from claim.compare import compared
+from claim.doubts import is_overloaded
+from claim.grid import OURS, RUNTIMES, Cell, name_on_all_runtimes
+from claim.picks import best_fixed
+from claim.samples import COSTS, FIGURES, FigureName, Samples, figures_of
 from tinygram.bench.result import Value
+
+ALL_FIGURES: tuple[FigureName, ...] = ("sum", *FIGURES)
 
 
 class Regret(Value, frozen=True):
     """Of one strategy in one figure of one cell: 0.2 is a fifth more than the best fixed one.
 
-    `low`: the interval's lower end. `cost_ns`: the median over all rounds.
+    `low`: the interval's lower end. `cost_ns`: the median over all rounds. `has_kept_up`: whether
+    the best fixed one kept up with the rate and, unless it is ours, the strategy did: else its
+    regret grows with the length of the run.
     """
 
     cell: int
@@ -27,82 +36,94 @@ class Regret(Value, frozen=True):
     low: float
     cost_ns: float
     is_overloaded: bool
+    has_kept_up: bool
 
 
 class Worst(Value, frozen=True):
-    """A strategy's largest regret over all cells, and where it is.
+    """A strategy's largest regret over all cells of a runtime (null: of all), and where it is.
 
-    `shown`: the largest lower end of an interval, which chance does not explain.
+    `regret` leaves out what cannot keep up, which `with_overloaded` has; null where nothing is
+    left. `shown`: the largest lower end of an interval, which chance does not explain.
     """
 
     strategy: str
     figure: FigureName
-    regret: float
-    cell: int
-    shown: float
-    shown_cell: int
+    runtime: str | None
+    regret: float | None
+    cell: int | None
+    shown: float | None
+    with_overloaded: float
 
 
 def regrets_of(cells: Sequence[Cell], samples: Samples) -> tuple[Regret, ...]:
     """Every strategy in every figure of every cell that was measured."""
-    regrets = []
+    found = []
     for number, cell in enumerate(cells):
-        for figure in figures_of(cell):
-            best = best_fixed(samples, number, cell, figure)
+        late = {name for name in cell.strategies if is_overloaded(samples, number, cell, name)}
+        figures: tuple[FigureName, ...] = ("sum", *figures_of(cell))
+        for figure in figures:
+            best = best_fixed(samples, number, cell, COSTS[figure])
             if best is None:
                 continue
-            of_best = samples.costs(number, best, figure)
+            of_best = samples.costs(number, best, COSTS[figure])
             for strategy in cell.strategies:
-                costs = samples.costs(number, strategy, figure)
+                costs = samples.costs(number, strategy, COSTS[figure])
                 ratio = compared(costs, of_best)
                 if ratio is None:
                     continue
-                regrets.append(
+                found.append(
                     Regret(
                         cell=number,
                         figure=figure,
                         strategy=strategy,
                         regret=ratio.median - 1,
                         low=ratio.low - 1,
-                        cost_ns=sorted(costs.values())[len(costs) // 2],
-                        is_overloaded=is_overloaded(samples, number, cell, strategy),
+                        cost_ns=median(costs.values()),
+                        is_overloaded=strategy in late,
+                        has_kept_up=best not in late and (strategy == OURS or strategy not in late),
                     )
                 )
-    return tuple(regrets)
+    return tuple(found)
 
 
-def worst_of(regrets: Iterable[Regret]) -> tuple[Worst, ...]:
+def worst_of(cells: Sequence[Cell], regrets: Iterable[Regret]) -> tuple[Worst, ...]:
     """The largest regret of each strategy in each figure, fixed ones under one name everywhere."""
-    by_name: dict[tuple[str, FigureName], list[Regret]] = {}
+    by_name: dict[tuple[FigureName, str | None, str], list[Regret]] = {}
     for regret in regrets:
-        by_name.setdefault((single(regret.strategy), regret.figure), []).append(regret)
-    return tuple(
-        _worst(strategy, figure, same)
-        for figure in FIGURES
-        for (strategy, own), same in sorted(by_name.items())
-        if own == figure
+        name = name_on_all_runtimes(regret.strategy)
+        for runtime in (None, cells[regret.cell].runtime):
+            by_name.setdefault((regret.figure, runtime, name), []).append(regret)
+    order = {name: at for at, name in enumerate((None, *RUNTIMES))}
+    keys = sorted(by_name, key=lambda key: (ALL_FIGURES.index(key[0]), order[key[1]], key[2]))
+    return tuple(_worst(*key, by_name[key]) for key in keys)
+
+
+def _worst(
+    figure: FigureName, runtime: str | None, strategy: str, regrets: Sequence[Regret]
+) -> Worst:
+    kept_up = [each for each in regrets if each.has_kept_up]
+    worst = max(kept_up, key=lambda each: each.regret, default=None)
+    return Worst(
+        strategy=strategy,
+        figure=figure,
+        runtime=runtime,
+        regret=worst.regret if worst else None,
+        cell=worst.cell if worst else None,
+        shown=max((each.low for each in kept_up), default=None),
+        with_overloaded=max(each.regret for each in regrets),
     )
 
 
-def _worst(strategy: str, figure: FigureName, regrets: Sequence[Regret]) -> Worst:
-    worst = max(regrets, key=lambda regret: regret.regret)
-    shown = max(regrets, key=lambda regret: regret.low)
-    return Worst(strategy, figure, worst.regret, worst.cell, shown.low, shown.cell)
-
-
-def best_single(worst: Iterable[Worst], figure: FigureName) -> Worst | None:
-    """The fixed strategy whose worst regret in that figure is the least."""
-    fixed = [each for each in worst if each.figure == figure and each.strategy != OURS]
-    return min(fixed, key=lambda each: each.regret) if fixed else None
-
-
-def best_overall(worst: Iterable[Worst]) -> tuple[str, float] | None:
-    """The fixed strategy whose worst regret over all figures is the least, and that regret."""
+def worst_in(worst: Iterable[Worst], figures: Sequence[FigureName]) -> dict[str, float]:
+    """Strategy → its largest regret over all cells in these figures, of what kept up."""
     largest: dict[str, float] = {}
     for each in worst:
-        if each.strategy != OURS:
+        if each.runtime is None and each.figure in figures and each.regret is not None:
             largest[each.strategy] = max(largest.get(each.strategy, each.regret), each.regret)
-    if not largest:
-        return None
-    name = min(largest, key=largest.__getitem__)
-    return name, largest[name]
+    return largest
+
+
+def best_single(largest: dict[str, float]) -> str | None:
+    """The fixed strategy whose worst regret is the least."""
+    fixed = {name: regret for name, regret in largest.items() if name != OURS}
+    return min(fixed, key=fixed.__getitem__, default=None)

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
+
 from claim import tables
-from claim.goals import (
-    SHOWN,
-    count_of,
-    figures_in,
-    goals_of,
-    holds,
-    lost_first,
-    percent,
-    unmeasured,
-)
-from claim.grid import FLAT_OUT_NS
+from claim.calibration import THE_PICK
+from claim.goals import count_of, goals_of, holds, lost_first
+from claim.grid import ARRIVALS, BURSTS, OURS, PRODUCERS, RATES_PER_S
 from claim.heatmap import heat_map
-from claim.judge import FLOOR_QUANTILE, LARGEST_MARGIN, LOOK_ERRORS, LOOKS, SMALLEST_MARGIN
-from claim.plan import HOPELESS
-from claim.reasons import kinds_of, paid_elsewhere
-from claim.regret import best_overall
-from claim.result import ClaimResult
+from claim.margins import FLOOR_QUANTILE, LARGE_LOSS, LARGEST_MARGIN, SMALLEST_MARGIN
+from claim.method import method
+from claim.picks import BESIDE, DECIDING, READINGS, Reading
+from claim.reasons import paid_elsewhere, reasons_of
+from claim.result import ClaimResult, figures_in, is_whole, measured_cells, runtimes_of, whole_grid
+from claim.samples import Samples
+from claim.wording import SHOWN, percent
 from claim.yardstick import WRITE_COST_NS
 
 CLAIM = (
@@ -27,34 +24,71 @@ CLAIM = (
     "in latency and in CPU at the rate, and its worst regret over all cells is far below every\n"
     "single fixed strategy's.*"
 )
+_MARGINS = (
+    f"The margin is {percent(SMALLEST_MARGIN)}, or what chance does on the runtime where that is "
+    f"more, {percent(LARGEST_MARGIN)} at most"
+)
 
 
 def opening(result: ClaimResult) -> str:
-    """The answer in a few sentences."""
-    count = count_of(result.judged.verdicts)
-    missed = [goal for goal in goals_of(result) if not goal.is_met]
-    missing = unmeasured(result)
-    parts = []
-    is_early = result.ending in ("out of time", "interrupted")
-    if is_early or missing:
-        why = f"ended early ({result.ending})" if is_early else "is not whole"
-        parts.append(f"The measurement {why}: {missing} comparisons were not made.")
-    if missed:
-        parts.append(
-            f"The claim does not hold: {len(missed)} of {len(goals_of(result))} goals missed."
+    """The answer in a few sentences: what was measured, both readings, and the margins."""
+    return "\n".join([_answer(result), "", *_readings(result), _narrow(result)])
+
+
+def _answer(result: ClaimResult) -> str:
+    whole = len(whole_grid(result))
+    if not is_whole(result):
+        early = result.ending in ("out of time", "interrupted")
+        why = f", and the measurement ended early ({result.ending})" if early else ""
+        return (
+            f"This shows nothing of the claim: {measured_cells(result)} of the {whole} cells were "
+            f"measured (grid *{result.grid}*){why}."
         )
-    else:
-        parts.append("The claim holds: every goal is met.")
-    parts.append(
-        f"Of {count.all} comparisons with the best fixed strategy of a cell, `adaptive` held "
-        f"{count.held}, lost {count.lost} ({count.large} by more than 10 %) and {count.undecided} "
-        "are undecided."
+    word = "holds" if holds(result) else "does not hold"
+    return f"**The claim {word}**, over all {whole} cells: set *{result.set.name}*."
+
+
+def _readings(result: ClaimResult) -> Iterator[str]:
+    meaning = {
+        DECIDING: "the one with the least delay + CPU time, which decides",
+        BESIDE: "an ideal that no strategy has to reach alone",
+    }
+    for reading, explained in meaning.items():
+        count, goals = count_of(result, reading), goals_of(result, reading)
+        met = sum(goal.is_met for goal in goals)
+        yield (
+            f"- Beside *{READINGS[reading]}* ({explained}): {met} of {len(goals)} goals met. Of "
+            f"{count.all} cells `adaptive` held {count.held}, lost {count.lost}, and "
+            f"{count.undecided} are undecided; in {count.large} it is worse by more than "
+            f"{percent(LARGE_LOSS)} by the estimate, in {count.shown_large} by the whole interval."
+            f"{_others(result, reading)}"
+        )
+
+
+def _others(result: ClaimResult, reading: Reading) -> str:
+    """How hard that is: what the fixed strategy that loses the fewest cells loses."""
+    fixed = [
+        each
+        for each in result.judged.calibrations
+        if each.reading == reading and each.strategy not in (OURS, THE_PICK)
+    ]
+    if not fixed:
+        return ""
+    best = min(fixed, key=lambda each: (each.count.lost, -each.count.held))
+    return (
+        f" The fixed strategy that loses the fewest, {best.strategy}, holds {best.count.held} and "
+        f"loses {best.count.lost}."
     )
-    if result.grid == "quick":
-        parts.append(
-            "This is the quick grid, which proves nothing of the cells that it leaves out."
-        )
-    return " ".join(parts)
+
+
+def _narrow(result: ClaimResult) -> str:
+    texts = []
+    for reading in (DECIDING, BESIDE):
+        outcomes = Counter(verdict.narrow for verdict in result.judged.verdicts[reading])
+        each = (f"{outcomes[name]} {name}" for name in ("held", "lost", "undecided"))
+        texts.append(f"{', '.join(each)} ({READINGS[reading]})")
+    narrow = percent(SMALLEST_MARGIN)
+    return f"- {_MARGINS}. With {narrow} everywhere, figure by figure: {'; '.join(texts)}."
 
 
 def page(result: ClaimResult, by_hand: str = "", picture: str = "claim.svg") -> str:
@@ -62,78 +96,119 @@ def page(result: ClaimResult, by_hand: str = "", picture: str = "claim.svg") -> 
     sections = [
         f"# The claim: no worse than the best fixed strategy, without tuning\n\n{CLAIM}\n",
         f"{opening(result)}\n",
-        tables.goals(result),
-        _counts(result),
+        _goals(result, DECIDING, "These decide."),
+        _goals(result, BESIDE, "The same goals, harder; they do not decide."),
+        _not_shown(result),
+        _how_hard(result),
         _worst(result),
         f"## Every strategy in every cell\n\n![Regret of each strategy in each cell]({picture})\n",
         _lost(result, by_hand),
+        _counts(result),
         _yardsticks(result),
         _cells(result),
         _noise(result),
-        _method(result),
+        method(result),
+        _warnings(result),
         _where(result),
     ]
     return "\n".join(section for section in sections if section)
 
 
-def _counts(result: ClaimResult) -> str:
-    blurred = sum(verdict.is_blurred for verdict in result.judged.verdicts)
-    net = [v for v in result.judged.verdicts if v.is_blurred and v.net_ratio is not None]
-    beyond = sum(1 for v in net if v.net_ratio is not None and v.net_ratio.low > 1 + v.margin)
-    text = (
-        "## Held, lost, undecided\n\n"
-        f"{tables.counts(result)}\n"
-        "Beside the verdicts: what they would be with a margin of 5 % everywhere, and against all\n"
-        "six rivals at once over all rounds, where nothing is picked (held / lost / undecided).\n"
+def _goals(result: ClaimResult, reading: Reading, role: str) -> str:
+    return f"## Goals, beside {READINGS[reading]}\n\n{role}\n\n{tables.goals(result, reading)}"
+
+
+def _not_shown(result: ClaimResult) -> str:
+    cells = whole_grid(result)
+    slow = [cell for cell in cells if cell.rate_per_s == RATES_PER_S[0]]
+    loads = {(cell.arrival, cell.burst) for cell in slow}
+    large = sum(cell.message_bytes == result.set.large_bytes for cell in cells)
+    several = [cell for cell in cells if cell.producers > 1]
+    usual = len(ARRIVALS) * len(BURSTS)
+    return f"""## What this does not show
+
+- Loopback alone: no wire, no loss, no round-trip time above some ten microseconds.
+- `threads` means one thread that hands messages over, but for {len(several)} cells with
+  {PRODUCERS} of them.
+- At {RATES_PER_S[0]:,.0f} a second there are {len(loads)} of the {usual} loads of the other rates.
+- {large} of the {len(cells)} cells have {result.set.large_bytes} B, all others have
+  {result.set.small_bytes} B.
+- One connection, one direction, short runs, one machine.
+"""
+
+
+def _how_hard(result: ClaimResult) -> str:
+    weights = tables.weights(result)
+    return (
+        "## How hard this is\n\n"
+        "Each fixed strategy judged by the same rules, and the pick of each cell, which nobody "
+        "knows\nbeforehand. Cells held / lost / undecided /\n"
+        f"worse by more than {percent(LARGE_LOSS)} by the estimate (by the whole interval).\n\n"
+        f"{tables.calibration(result)}\n"
+        "What is best hangs on what CPU time is worth. In the paced cells, `adaptive`'s mean\n"
+        "delay + weight × CPU time of a message ÷ that of the fixed strategy that is best at\n"
+        "that weight; a weight of 0 is delay alone, ∞ CPU alone. Held and lost with a margin of "
+        f"{percent(SMALLEST_MARGIN)}.\n\n{weights}"
     )
-    if blurred:
-        text += (
-            f"\nIn {blurred} comparisons of latency, marked °, the pacer's own error is over a\n"
-            "quarter of the latency: it is in both strategies, and draws their ratio towards 1.\n"
-            f"With the pacer's median error taken off, {beyond} of the {len(net)} medians among\n"
-            "them would be lost.\n"
-        )
-    return text
 
 
 def _worst(result: ClaimResult) -> str:
-    overall = best_overall(result.judged.worst)
-    single = (
-        f" The single fixed strategy whose worst is the least: {overall[0]}." if overall else ""
-    )
     return (
         "## The worst regret of each strategy\n\n"
         "How much more than the best fixed strategy of a cell it costs, at the most over all\n"
-        "cells; *shown* is the largest lower end of an interval: more than chance explains. The\n"
-        "maximum of many noisy ratios is too large, most of all where the true ones are\n"
-        f"small.{single}\n\n"
-        f"{tables.worst(result)}\n{tables.worst_places(result)}"
+        "cells: in delay + CPU more than the cell's one strategy, in a figure more than the best\n"
+        "in it. What cannot keep up with the rate is left out, and in the brackets: its regret\n"
+        "grows with the length of the run. The maximum of many noisy ratios is too large, most of\n"
+        "all where the true ones are small; *shown* is the largest lower end of an interval.\n\n"
+        f"{tables.worst(result)}\n{tables.worst_places(result)}\n"
+        "Delay + CPU, runtime by runtime:\n\n"
+        f"{tables.worst_by_runtime(result)}"
     )
 
 
 def _lost(result: ClaimResult, by_hand: str) -> str:
-    lost = lost_first(result.judged.verdicts)
-    if not lost:
-        return "## What is lost\n\nNothing.\n"
-    paced = [verdict for verdict in lost if verdict.figure != "throughput"]
-    free = sum(1 for verdict in paced if not paid_elsewhere(result, verdict))
-    return (
-        f"## What is lost, and why\n\n{_reasons(result)}\n"
-        f"In {len(paced) - free} of {len(paced)} paced ones the winner is worse elsewhere in the\n"
-        f"same cell, by more than the margin; in {free} it wins for nothing.\n\n"
-        f"{by_hand}\n{tables.lost(result)}"
+    parts = [f"## What is lost, and why\n\n{by_hand}".rstrip() + "\n"]
+    samples = Samples.of(result.runs)
+    for reading in (DECIDING, BESIDE):
+        lost = lost_first(result.judged.verdicts[reading])
+        title = f"### Beside {READINGS[reading]}\n"
+        if not lost:
+            parts.append(f"{title}\nNothing.\n")
+            continue
+        counts = reasons_of(samples, lost)
+        reasons = [
+            f"- {SHOWN[figure]}, {count} ×: {reason}"
+            for figure in figures_in(result)
+            for (name, reason), count in counts.most_common()
+            if name == figure
+        ]
+        paced = [verdict for verdict in lost if verdict.figure != "throughput"]
+        free = sum(1 for verdict in paced if not paid_elsewhere(result, samples, verdict))
+        parts.append(
+            "\n".join([title, *reasons, ""])
+            + f"\nIn {len(paced) - free} of {len(paced)} paced ones the winner is shown to be worse"
+            " elsewhere in the\nsame cell, its whole interval beyond the margin; in "
+            f"{free} it is not.\n\n{tables.lost(result, reading)}"
+        )
+    return "\n".join(parts)
+
+
+def _counts(result: ClaimResult) -> str:
+    text = (
+        "## Held, lost, undecided\n\n"
+        "Cells, by what is taken for the best fixed strategy. What is worse by more than\n"
+        f"{percent(LARGE_LOSS)} is so by the estimate, in brackets by the whole interval.\n\n"
+        f"{tables.readings(result)}"
     )
-
-
-def _reasons(result: ClaimResult) -> str:
-    counts = kinds_of(result, lost_first(result.judged.verdicts))
-    lines = [
-        f"- {SHOWN[figure]}, {count} times: {why}"
-        for figure in figures_in(result)
-        for (name, why), count in counts.most_common()
-        if name == figure
-    ]
-    return "\n".join(lines) + "\n"
+    for reading in (DECIDING, BESIDE):
+        doubts = tables.doubts(result, reading)
+        text += (
+            f"\nFigures, beside {READINGS[reading]}; in the last two columns held / lost / "
+            f"undecided by other rules:\n\n{tables.figure_counts(result, reading)}"
+        )
+        if doubts:
+            text += f"\nNo verdict, or none but *lost*, whatever the interval says: {doubts}.\n"
+    return text
 
 
 def _yardsticks(result: ClaimResult) -> str:
@@ -143,22 +218,25 @@ def _yardsticks(result: ClaimResult) -> str:
     shown = f"; by these runs a write costs {cost / 1_000:.1f} µs of CPU" if cost else ""
     return (
         "## Beside the offline optimum\n\n"
-        "Holds and writes together, as multiples of the least that a plan can cost which knows\n"
+        "Delay and writes together, as multiples of the least that a plan can cost which knows\n"
         "all arrivals beforehand and whose writes take no time (Dooly, Goldman and Scott, JACM\n"
         f"2001). λ = {WRITE_COST_NS / 1_000:g} µs: so much delay of one message counts as one\n"
-        f"write{shown}. The hold of a batch's first message is counted for all of its messages.\n"
-        "What waits because the sender is busy is not in it, nor what the kernel holds (`nagle`).\n"
-        f"Geometric means over the cells.\n\n{tables.yardstick(result)}"
+        f"write{shown}. The delay is what the strategy holds, that of a batch's first message\n"
+        "counted for all of its messages: without what waits because the sender is busy, and what\n"
+        "the kernel holds (`nagle`), so it may be too good. *Received*: from due to received, the\n"
+        "way through the kernel included, which the optimum has not. Geometric means over the\n"
+        f"cells in which a strategy keeps up.\n\n{tables.yardstick(result)}"
     )
 
 
 def _cells(result: ClaimResult) -> str:
     parts = [
-        "## Every cell\n\nWhat `adaptive` costs, its ratio to the best fixed strategy with the "
-        "interval, that strategy, and the verdict. Above 1 is worse. ° the pacer's error is over a "
-        "quarter of the latency; † a strategy cannot keep up with the rate.\n"
+        "## Every cell\n\nThe outcome of the cell in both readings; then each figure of "
+        f"`adaptive`, and its ratio to {READINGS[BESIDE]} with the interval. Above 1 is worse. "
+        "*Above the floor*: the ratio of CPU time without what the load itself takes, whatever is "
+        "sent when. The last column is of all even rounds together.\n"
     ]
-    for runtime in tables.runtimes_of(result):
+    for runtime in runtimes_of(result):
         parts.append(f"### {runtime}\n\n{tables.cells_of(result, runtime)}")
     return "\n".join(parts)
 
@@ -166,56 +244,35 @@ def _cells(result: ClaimResult) -> str:
 def _noise(result: ClaimResult) -> str:
     text = (
         "## What chance does\n\n"
-        "`adaptive` and `nodelay` run twice in a part of the cells, and are compared with\n"
-        f"themselves by the same rule. The margin is {percent(SMALLEST_MARGIN)}, or what\n"
-        f"{percent(FLOOR_QUANTILE)} of these comparisons stay within, if that is more, and never\n"
-        f"above {percent(LARGEST_MARGIN)}.\n\n"
-        f"{tables.floors(result)}"
+        "`nodelay` runs twice in a part of the cells, and is compared with itself by the same\n"
+        f"rule. The margin is {percent(SMALLEST_MARGIN)}, or what {percent(FLOOR_QUANTILE)} of a\n"
+        f"runtime's comparisons stay within, if that is more, and never above "
+        f"{percent(LARGEST_MARGIN)}.\n\n{tables.floors(result)}"
     )
     if result.judged.warmth:
         text += (
-            "\nProcesses that stay, and serve one run after the other, against fresh ones for each "
-            f"run:\n\n{tables.warmth(result)}"
+            "\n`adaptive` ÷ `nodelay` by processes that stay, and serve one run after the other, "
+            f"and by fresh ones:\n\n{tables.warmth(result)}"
         )
     return text
 
 
-def _method(result: ClaimResult) -> str:
-    errors = ", ".join(f"{100 * error:.2g} %" for error in LOOK_ERRORS)
-    looks = ", ".join(map(str, LOOKS))
-    durations = sorted({cell.duration_ns // 1_000_000 for cell in result.cells if cell.rate_per_s})
-    fewest = min((cell.scheduled_messages() for cell in result.cells if cell.rate_per_s), default=0)
-    lasting = f"{durations[0]} to {durations[-1]} ms" if durations else "no time"
-    return f"""## Method
-
-- **Rivals**: the library's own `nodelay`, `nagle`, `tick` (threads: `combine`) and `coalesce` of
-  10, 100 and 1,000 µs; one implementation, so that rules are compared and nothing else.
-- **Cells**: {len(result.cells)}, all listed above. Paced runs last {lasting},
-  flat out about {FLAT_OUT_NS // 1_000_000} ms. A run has {fewest:,} messages or more, so the p99
-  of a round leaves at least {fewest // 100} latencies above it, of few bursts where they are large.
-  What is compared is the middle of such rounds, which no single bad round moves.
-- **Rounds**: in each, the cells in random order and their strategies in random order within, over
-  the same arrivals; the next round has others. Processes live for one round. Every byte is
-  compared, and writes are counted.
-- **Fair test**: the odd rounds pick the best fixed strategy of a figure by its median, the even
-  ones compare. The ratio is formed round by round; its middle and its interval are those of
-  Wilcoxon's signed ranks (Hodges and Lehmann), exact for so few rounds, where a bootstrap is not.
-- **Verdicts**: *held* when the whole interval is within the margin or better, *lost* when it is
-  wholly beyond, else *undecided*. Each figure is judged by itself, against its own best strategy.
-- **More rounds where undecided**: looks after {looks} rounds of a cell, no others. The intervals'
-  errors at the looks are {errors}: together 5 %, half of it on either
-  side (Bonferroni), so looking again adds none. A verdict uses all rounds up to the last look.
-  Rivals that cost {HOPELESS:g} times the best in the odd rounds are not run again. Where time does
-  not suffice for all, cells are drawn by lot.
-- **CPU** is the sender's, user and system, without what the pacer spins.
-- **Cannot keep up**: the last message arrives later than 5 % of the run's duration and 2 ms.
-"""
+def _warnings(result: ClaimResult) -> str:
+    codes = Counter(code for run in result.runs for code in run.warnings)
+    lines = [f"- `{code}`: {count:,} runs" for code, count in codes.most_common()]
+    lines += [
+        f"- failed: {result.cells[run.cell].name}, {run.strategy}, round {run.round}: {run.failure}"
+        for run in result.failures
+    ]
+    if not lines:
+        return ""
+    return "\n".join([f"## Warnings and failures\n\nOf {len(result.runs):,} runs:\n", *lines, ""])
 
 
 def _where(result: ClaimResult) -> str:
     facts, code, sizes = result.environment, result.code, result.set
     changed = ", with changes" if code.is_changed else ""
-    return f"""## Where
+    text = f"""## Where
 
 {facts.get("cpu_model")}, {facts.get("cores")} cores, Linux {facts.get("kernel")},
 {facts.get("python")}, uvloop {facts.get("uvloop")}, loopback, cubic, sender and receiver on a core
@@ -224,6 +281,14 @@ each. Set *{sizes.name}*: seed {sizes.seed}, {sizes.small_bytes} and {sizes.larg
 {len(result.runs):,} runs, {len(result.failures)} failed ({result.ending}). Code
 {code.commit}{changed}, sources {code.sources_sha256}.
 """
+    if result.judged.judged_by != code.judge_sha256:
+        text += (
+            f"\nJudged by other code than was there when it was measured: {result.judged.judged_by}"
+            f" for {code.judge_sha256}.\n"
+        )
+    if result.earlier:
+        text += f"\nSet *{sizes.name}* was measured before: {'; '.join(result.earlier)}.\n"
+    return text
 
 
 __all__ = ["heat_map", "holds", "opening", "page"]

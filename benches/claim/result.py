@@ -2,53 +2,52 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
-from claim.code import Code
-from claim.grid import Cell, Set
-from claim.judge import Floor, Verdict, floors_of, verdicts_of
+from claim.calibration import Calibration, calibrations_of
+from claim.code import Code, judge_sha256
+from claim.grid import GRIDS, RUNTIMES, Cell, Set
+from claim.judge import Verdict, verdicts_of
+from claim.margins import Floor, floors_of
+from claim.picks import BESIDE, READINGS, Reading
 from claim.regret import Regret, Worst, regrets_of, worst_of
 from claim.runs import Measured
-from claim.samples import FigureName, Samples, paired_ratios
-from claim.signed_rank import ratio_of
+from claim.samples import FIGURES, FigureName, Samples, figures_of
+from claim.tails import Tail, tails_of
+from claim.warmth import Warmth, warmth_of
+from claim.weights import Weighed, weighed_of
 from claim.yardstick import Yardstick, write_cost_ns, yardsticks_of
-from tinygram.bench.result import Figure, Value
+from tinygram.bench.result import Value
+from tinygram.bench.store import replace
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 Ending = Literal["all rounds", "time used", "out of time", "interrupted"]
 """`time used`: in the rounds that follow the first look; `out of time`: before it."""
 
 
-class Warmth(Value, frozen=True):
-    """A figure of a strategy run by processes that stay ÷ by fresh ones, over all rounds."""
-
-    cell: int
-    strategy: str
-    figure: FigureName
-    ratio: Figure
-
-
 class Judged(Value, frozen=True):
-    """All that the runs say."""
+    """All that the runs say. `judged_by`: the hash of the code that did (`Code.judge_sha256`)."""
 
+    judged_by: str
     floors: tuple[Floor, ...]
-    verdicts: tuple[Verdict, ...]
+    verdicts: dict[Reading, tuple[Verdict, ...]]
+    calibrations: tuple[Calibration, ...]
+    weighed: tuple[Weighed, ...]
     regrets: tuple[Regret, ...]
     worst: tuple[Worst, ...]
+    tails: tuple[Tail, ...]
     yardsticks: tuple[Yardstick, ...]
     warmth: tuple[Warmth, ...]
     write_cost_ns: float | None
 
 
 class ClaimResult(Value, frozen=True):
-    """The whole file. `seconds`: how long it took."""
+    """The whole file. `seconds`: how long it took. `earlier`: results of the same set before it."""
 
     schema_version: int
     grid: str
@@ -60,6 +59,7 @@ class ClaimResult(Value, frozen=True):
     started_utc: str
     seconds: float
     ending: Ending
+    earlier: tuple[str, ...]
     judged: Judged
     runs: tuple[Measured, ...]
 
@@ -72,49 +72,85 @@ class ClaimResult(Value, frozen=True):
 def judge(cells: Sequence[Cell], runs: Sequence[Measured], seed: int) -> Judged:
     """Everything that is derived from the runs; `seed` is the set's."""
     samples = Samples.of(runs)
+    verdicts = {reading: verdicts_of(cells, samples, reading) for reading in READINGS}
     regrets = regrets_of(cells, samples)
     return Judged(
+        judged_by=judge_sha256(),
         floors=floors_of(cells, samples),
-        verdicts=verdicts_of(cells, samples),
+        verdicts=verdicts,
+        calibrations=calibrations_of(cells, samples),
+        weighed=weighed_of(cells, samples),
         regrets=regrets,
-        worst=worst_of(regrets),
+        worst=worst_of(cells, regrets),
+        tails=tails_of(samples, verdicts[BESIDE]),
         yardsticks=yardsticks_of(cells, samples, seed),
-        warmth=_warmth_of(samples),
+        warmth=warmth_of(samples),
         write_cost_ns=write_cost_ns(cells, samples),
     )
 
 
-def _warmth_of(samples: Samples) -> tuple[Warmth, ...]:
-    found = []
-    for number, strategy, variant in samples.runs:
-        if variant != "cold":
-            continue
-        for figure in ("p50", "p99", "cpu"):
-            name: FigureName = figure
-            warm = samples.costs(number, strategy, name)
-            cold = samples.costs(number, strategy, name, "cold")
-            ratios = paired_ratios(warm, cold)
-            if ratios:
-                ratio = ratio_of(list(ratios.values()), 0.05)
-                found.append(Warmth(number, strategy, name, ratio))
-    return tuple(found)
+def measured_cells(result: ClaimResult) -> int:
+    """How many cells have a verdict on each of their figures."""
+    there = {(verdict.cell, verdict.figure) for verdict in result.judged.verdicts[BESIDE]}
+    return sum(
+        all((number, figure) in there for figure in figures_of(cell))
+        for number, cell in enumerate(result.cells)
+    )
+
+
+def whole_grid(result: ClaimResult) -> list[Cell]:
+    """The cells that the claim is about, whatever part of them was measured."""
+    return GRIDS["full"](result.set)
+
+
+def is_whole(result: ClaimResult) -> bool:
+    """Whether the whole grid was measured, as far as the first look at least."""
+    is_late = result.ending in ("all rounds", "time used")
+    is_full = set(result.cells) == set(whole_grid(result))
+    return is_late and is_full and measured_cells(result) == len(result.cells)
+
+
+def figures_in(result: ClaimResult) -> list[FigureName]:
+    """The figures that the grid has, in the order of the tables."""
+    there = {figure for cell in result.cells for figure in figures_of(cell)}
+    return [figure for figure in FIGURES if figure in there]
+
+
+def runtimes_of(result: ClaimResult) -> list[str]:
+    """Those that were measured, in the usual order."""
+    there = {cell.runtime for cell in result.cells}
+    return [runtime for runtime in RUNTIMES if runtime in there]
 
 
 def save(result: ClaimResult, path: Path) -> None:
     """Write it whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}-{secrets.token_hex(4)}.tmp")
-    try:
-        with open(temporary, "xb") as file:
-            file.write(msgspec.json.encode(result) + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    replace(path, msgspec.json.encode(result) + b"\n")
 
 
 def load(path: Path) -> ClaimResult:
     """Read a result file; msgspec.DecodeError when it is none."""
     return msgspec.json.decode(path.read_bytes(), type=ClaimResult)
+
+
+class _Header(msgspec.Struct):
+    """What tells one result from another."""
+
+    grid: str
+    set: Set
+    started_utc: str
+    code: Code
+
+
+def earlier_of(set_name: str, folder: Path) -> tuple[str, ...]:
+    """The results of a set that lie in a folder, in words, the oldest first."""
+    found = []
+    for path in folder.glob("*.json"):
+        try:
+            header = msgspec.json.decode(path.read_bytes(), type=_Header)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            continue  # Another kind of result, or one of another version.
+        if header.set.name == set_name:
+            sources = header.code.sources_sha256[:12]
+            found.append(f"{header.started_utc} UTC, grid {header.grid}, sources {sources}")
+    return tuple(sorted(found))

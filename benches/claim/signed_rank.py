@@ -23,7 +23,8 @@ NO_BOUND = 1e12
 def ratio_of(ratios: Sequence[float], error: float) -> Figure:
     """The middle of `ratios`, above 0, and an interval that misses it with `error` at most.
 
-    From so few ratios that no interval has so small an error, it is from 0 to `NO_BOUND`.
+    From so few ratios that no interval has so small an error, and with an error of 0, it is from 0
+    to `NO_BOUND`.
     ValueError without any ratio.
     """
     if not ratios:

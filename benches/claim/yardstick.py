@@ -4,10 +4,12 @@
 here (2.8 to 5 µs were measured, and the result says what its own runs show), so with λ = 4 µs a
 microsecond of CPU is worth one of delay.
 
-What a message costs: how long the strategy holds the first message of its batch, counted for every
-message of the batch (so a bit too much), plus λ × writes per message. What waits because the sender
-is busy is not in it, nor what the kernel holds: `nagle` has no figure. The optimum knows all
-arrivals, and its writes take no time: it is a bound, which nobody reaches.
+A strategy's delay is put in twice. *Held*: how long it holds the first message of its batch,
+counted for every message of the batch (so a bit too much). What waits because the sender is busy is
+not in it, nor what the kernel holds: `nagle` has no figure. The optimum counts from the scheduled
+times, so beside it a sender that falls behind looks better than it is: strategies that cannot keep
+up are left out. *Received*: from due to received, all of it, the way through the kernel included,
+which the optimum has not. The optimum knows all arrivals, and its writes take no time.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ from math import exp, log
 from statistics import mean, median
 from typing import NamedTuple
 
-from claim.grid import Cell
+from claim.doubts import is_overloaded
+from claim.grid import Cell, gathering, name_on_all_runtimes
 from claim.runs import Measured
 from claim.samples import Samples
 from tinygram import _native
@@ -29,12 +32,16 @@ WRITE_COST_NS = 4_000
 
 
 class Yardstick(Value, frozen=True):
-    """Mean costs per message in a cell, in ns: the optimum's, and each strategy's as multiples."""
+    """Mean costs per message in a cell, in ns: the optimum's, and each strategy's as multiples.
+
+    `held` and `received` say which delay is in it.
+    """
 
     cell: int
     optimum_ns: float
     optimum_writes: float
-    times: dict[str, float]
+    held: dict[str, float]
+    received: dict[str, float]
 
 
 def yardsticks_of(cells: Sequence[Cell], samples: Samples, seed: int) -> tuple[Yardstick, ...]:
@@ -43,31 +50,35 @@ def yardsticks_of(cells: Sequence[Cell], samples: Samples, seed: int) -> tuple[Y
     for number, cell in enumerate(cells):
         if cell.rate_per_s is None:
             continue
-        times = {}
-        rounds: set[int] = set()
-        for strategy in (name for name in cell.strategies if name != "nagle"):
-            runs = samples.of_strategy(number, strategy)
-            found_costs = [_cost_ns(run) for run in runs]
-            costs = [cost for cost in found_costs if cost is not None]
-            if costs:
-                rounds |= {run.round for run in runs}
-                times[strategy] = median(costs)
-        if not times:
+        able = [name for name in cell.strategies if not is_overloaded(samples, number, cell, name)]
+        held, received = (
+            {name: ns for name in able if (ns := samples.median(number, name, cost)) is not None}
+            for cost in (_held_ns, _received_ns)
+        )
+        held.pop("nagle", None)
+        rounds = {run.round for name in able for run in samples.of_strategy(number, name)}
+        if not received:
             continue
         least = [_optimum(cell, seed + round) for round in sorted(rounds)]
         optimum_ns = mean(cost_ns for cost_ns, _ in least)
-        writes = mean(writes for _, writes in least)
-        multiples = {name: cost / optimum_ns for name, cost in times.items()}
-        found.append(Yardstick(number, optimum_ns, writes, multiples))
+        found.append(
+            Yardstick(
+                cell=number,
+                optimum_ns=optimum_ns,
+                optimum_writes=mean(writes for _, writes in least),
+                held={name: cost / optimum_ns for name, cost in held.items()},
+                received={name: cost / optimum_ns for name, cost in received.items()},
+            )
+        )
     return tuple(found)
 
 
-def middle_of(yardsticks: Sequence[Yardstick], names: Mapping[str, str]) -> dict[str, float]:
-    """The geometric mean over the cells of each strategy's multiple; `names` joins strategies."""
+def middle_of(times: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """The geometric mean over the cells of each strategy's multiple, under one name everywhere."""
     logs: dict[str, list[float]] = {}
-    for yardstick in yardsticks:
-        for strategy, times in yardstick.times.items():
-            logs.setdefault(names.get(strategy, strategy), []).append(log(times))
+    for of_cell in times:
+        for strategy, multiple in of_cell.items():
+            logs.setdefault(name_on_all_runtimes(strategy), []).append(log(multiple))
     return {strategy: exp(mean(values)) for strategy, values in logs.items()}
 
 
@@ -81,19 +92,25 @@ def write_cost_ns(cells: Sequence[Cell], samples: Samples) -> float | None:
         if cell.rate_per_s is not None or cell.burst == 1:
             continue
         each = _used(samples, number, "nodelay")
-        few = _used(samples, number, cell.strategies[2])
+        few = _used(samples, number, gathering(cell.runtime))
         if each and few and each.writes > few.writes:
             costs.append((each.cpu_ns - few.cpu_ns) / (each.writes - few.writes))
     return median(costs) if costs else None
 
 
-def _cost_ns(run: Measured) -> float | None:
+def _held_ns(run: Measured) -> float | None:
     if run.writes is None:
         return None
     # A write without a hold has one message, which came while nothing was held.
     held_messages = max(0, run.messages - max(0, run.writes - run.holds))
     hold_ns = (run.hold_mean_ns or 0.0) * held_messages
     return (hold_ns + WRITE_COST_NS * run.writes) / run.messages
+
+
+def _received_ns(run: Measured) -> float | None:
+    if run.writes is None or run.delay_mean_ns is None:
+        return None
+    return run.delay_mean_ns + WRITE_COST_NS * run.writes / run.messages
 
 
 class _Used(NamedTuple):

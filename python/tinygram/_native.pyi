@@ -3,7 +3,7 @@
 Times are CLOCK_MONOTONIC in nanoseconds. Calls that may block or run long release the GIL.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Self, TypeAlias, final
 
 from _typeshed import ReadableBuffer
@@ -326,13 +326,12 @@ def match_paced(
     duration_ns: int,
     seed: int,
     turns: bytes | None = None,
+    late_ns: Sequence[int] | None = None,
 ) -> Histogram:
     """Match every message of a schedule to a receiver's notes, from its intended send time.
 
-    `turns` as for `match_flat_out`: what it does not tell of is not in the histogram.
-
-    Returns the histogram of intended time to receipt. ValueError as for `match_flat_out`, and
-    for a schedule that cannot be made.
+    `turns`, what it does not tell of, and ValueError as for `match_flat_out`, and for a schedule
+    that cannot be made. Returns the histogram of intended time (+ `late_ns` of each) to receipt.
     """
 
 def read_notes(notes: bytes, since_ns: int) -> tuple[int, int, int]:
@@ -375,10 +374,11 @@ class Pacer:
         duration_ns: int,
         seed: int,
         share: tuple[int, int] | None = None,
+        sleeps: bool = False,
     ) -> Pacer:
         """Make the schedule, or of it only messages first, first + step, … (`share`).
 
-        One that has a share does not spin: others need the core. ValueError when it cannot be made.
+        With a share or `sleeps` it does not spin; with `sleeps` there is `late_ns`. ValueError.
         """
 
     def start(self, start_ns: int) -> None:
@@ -404,8 +404,9 @@ class Pacer:
         """The timer is readable: release what is due."""
 
     def errors(self) -> Histogram:
-        """Due (or asked for, if that was later) to released, one value for each message."""
+        """Due (or asked for, if that was later) to released: of each; `late_ns`: in their order."""
 
+    def late_ns(self) -> list[int]: ...
     @property
     def is_finished(self) -> bool: ...
     @property

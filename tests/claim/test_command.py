@@ -38,7 +38,7 @@ def test_it_measures_saves_and_writes_the_page(tmp_path: Path) -> None:
     process = start(tmp_path, *CELL, "--rounds", "2")
     said, errors = process.communicate(timeout=LONGEST_S)
     assert process.returncode == 1, errors
-    assert "The claim does not hold" in said
+    assert "This shows nothing of the claim: 1 of the" in said
     result = load(tmp_path / "claim.json")
     assert result.ending == "all rounds"
     assert result.failures == []
@@ -66,8 +66,22 @@ def test_ctrl_c_keeps_what_was_measured_and_leaves_no_process(tmp_path: Path) ->
     process.send_signal(signal.SIGINT)
     said, _ = process.communicate(timeout=LONGEST_S)
     assert process.returncode == 130
-    assert "The measurement ended early (interrupted)" in said
+    assert "the measurement ended early (interrupted)" in said
     assert not any(Path(f"/proc/{pid}").exists() for pid in pair)
     result = load(tmp_path / "claim.json")
     assert result.ending == "interrupted"
     assert result.failures == []
+
+
+def test_the_set_to_confirm_with_is_measured_once(tmp_path: Path) -> None:
+    confirm = (*CELL, "--set", "confirm", "--rounds", "1")
+    first = start(tmp_path, *confirm)
+    _, errors = first.communicate(timeout=LONGEST_S)
+    assert first.returncode == 1, errors
+    second = start(tmp_path, *confirm)
+    _, errors = second.communicate(timeout=LONGEST_S)
+    assert "was measured before, and counts once" in errors
+    third = start(tmp_path, *confirm, "--again")
+    third.communicate(timeout=LONGEST_S)
+    (earlier,) = load(tmp_path / "claim.json").earlier
+    assert f"Set *confirm* was measured before: {earlier}" in (tmp_path / "claim.md").read_text()

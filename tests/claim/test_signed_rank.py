@@ -7,7 +7,7 @@ from itertools import product
 from math import exp, isclose
 
 import pytest
-from claim.judge import LOOK_ERRORS, LOOKS
+from claim.compare import LOOK_ERRORS, LOOKS
 from claim.signed_rank import NO_BOUND, interval_rank, ratio_of
 from hypothesis import given
 from hypothesis import strategies as st

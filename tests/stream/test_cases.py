@@ -6,40 +6,18 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.stream.plans import planned
 
 from tinygram.bench import runtimes
 from tinygram.bench.errors import UsageError
 from tinygram.bench.result import MessageBytes, Plan
 from tinygram.bench.rounds import ordered
 from tinygram.bench.statistics.loads import way_of
-from tinygram.bench.workloads.stream.cases import StreamOptions, plan_stream
 
 RUNTIMES = ("loop", "threads", "asyncio", "uvloop")
 PUBLISHED = ("nagle", "nodelay", "coalesce:10us")
 LIBRARY = ("coalesce:10us", "adaptive")
 LIMITS = ["native/nodelay", "native/tick"]
-
-
-def planned(*only: str, **changes: Any) -> Plan:
-    options: dict[str, Any] = {
-        "messages": 1_000,
-        "message_bytes": MessageBytes(1, 500),
-        "rates_per_s": [],
-        "arrival": "constant",
-        "burst": 1,
-        "duration_ns": 1_000_000_000,
-        "receive_buffer_bytes": 1 << 18,
-        "receiver_command": None,
-        "congestion_control": "cubic",
-        "link": "loopback",
-        "placement": "none",
-        "timeout_ns": 1_000_000_000,
-        "rounds": 3,
-        "seed": 1,
-        "has_all": False,
-        "only": only,
-    }
-    return plan_stream(StreamOptions(**(options | changes)))
 
 
 def ways(plan: Plan) -> list[str]:

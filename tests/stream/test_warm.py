@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.stream.test_cases import planned
+from tests.stream.plans import planned
 
 from tinygram._native import Histogram
 from tinygram.bench.result import Case
@@ -91,6 +91,49 @@ def test_flat_out_bursts_are_as_large_as_asked(bench: WarmBench) -> None:
         run = bench.run_case(asked, 0)
         assert run.failure is None
         assert run.counters["writes"] == ceil(MESSAGES / burst)
+
+
+@pytest.mark.parametrize("runtime", ["loop", "asyncio", "threads"])
+def test_a_pacer_that_sleeps_spins_nowhere_and_what_it_was_late_is_taken_off(
+    bench: WarmBench, runtime: str
+) -> None:
+    way = f"{runtime}/tinygram/nodelay"
+    case = case_of(way, rates_per_s=[1_000.0], duration_ns=200_000_000)
+    asked = msgspec.structs.replace(case, parameters=case.parameters | {"pacer_sleeps": True})
+    run = bench.run_case(asked, 0)
+    assert run.failure is None
+    assert run.counters["pacer_spin_cpu_ns"] == 0
+    whole, net, late = (
+        Histogram.from_base64(run.histograms[name])
+        for name in ("latency_ns", "net_latency_ns", "pacing_error_ns")
+    )
+    assert whole.count == net.count == late.count == 200
+    # Three significant digits.
+    assert whole.mean_ns - late.mean_ns == pytest.approx(net.mean_ns, rel=0.01, abs=1_000)
+
+
+def test_producers_that_sleep_are_netted_each_with_its_own(bench: WarmBench) -> None:
+    case = case_of("threads/tinygram/adaptive", producers=[4], rates_per_s=[2_000.0])
+    asked = msgspec.structs.replace(case, parameters=case.parameters | {"pacer_sleeps": True})
+    run = bench.run_case(asked, 0)
+    assert run.failure is None
+    whole, net, late = (
+        Histogram.from_base64(run.histograms[name])
+        for name in ("latency_ns", "net_latency_ns", "pacing_error_ns")
+    )
+    assert whole.mean_ns - late.mean_ns == pytest.approx(net.mean_ns, rel=0.01, abs=1_000)
+
+
+@pytest.mark.parametrize("way", ["loop/tinygram/tick", "asyncio/tinygram/tick"])
+def test_what_is_withheld_leaves_with_the_last_message(bench: WarmBench, way: str) -> None:
+    case = case_of(way, rates_per_s=[2_000.0], duration_ns=200_000_000)
+    asked = msgspec.structs.replace(case, parameters=case.parameters | {"withholds": True})
+    run = bench.run_case(asked, 0)
+    assert run.failure is None
+    assert run.counters["messages"] == 400
+    assert (run.counters["writes"] or 0) < 10
+    # The wakes are those of the load, all the same.
+    assert (run.counters["releases"] or 0) > 200
 
 
 def test_several_producers_then_one_tell_their_own_turns_alone(bench: WarmBench) -> None:

@@ -43,9 +43,9 @@ pub fn match_flat_out(
 #[pyfunction]
 #[expect(
     clippy::too_many_arguments,
-    reason = "the schedule's five and the stream's five"
+    reason = "the schedule's five and the stream's six"
 )]
-#[pyo3(signature = (notes, pool, first_message, start_ns, rate_per_s, arrival, burst, duration_ns, seed, turns=None))]
+#[pyo3(signature = (notes, pool, first_message, start_ns, rate_per_s, arrival, burst, duration_ns, seed, turns=None, late_ns=None))]
 pub fn match_paced(
     py: Python<'_>,
     notes: &[u8],
@@ -58,22 +58,38 @@ pub fn match_paced(
     duration_ns: u64,
     seed: u64,
     turns: Option<&[u8]>,
+    late_ns: Option<Vec<u32>>,
 ) -> PyResult<Histogram> {
     let schedule = schedule(rate_per_s, arrival, burst, duration_ns, seed)?;
+    let count = schedule.messages();
+    if late_ns
+        .as_ref()
+        .is_some_and(|late_ns| late_ns.len() as u64 != count)
+    {
+        return Err(PyValueError::new_err(format!(
+            "not {count} notes of how late a message was"
+        )));
+    }
+    let since_ns = |position: u64| {
+        let late_ns = late_ns
+            .as_ref()
+            .map_or(0, |late_ns| late_ns[position as usize]);
+        start_ns + schedule.due_ns(position) + u64::from(late_ns)
+    };
     let pool = &pool.inner;
     if let Some(turns) = turns {
         let messages = arrivals(pool, turns).filter_map(|(index, end)| {
             // Who wrote them may have made it up.
             let position = index.checked_sub(first_message)?;
-            let is_due = position < schedule.messages();
-            is_due.then(|| (index, end, start_ns + schedule.due_ns(position)))
+            let is_due = position < count;
+            is_due.then(|| (index, end, since_ns(position)))
         });
         return match_all(py, notes, messages);
     }
-    let messages = (0..schedule.messages()).map(|position| {
+    let messages = (0..count).map(|position| {
         let index = first_message + position;
         let end = pool.stream_bytes(index + 1);
-        (index, end, start_ns + schedule.due_ns(position))
+        (index, end, since_ns(position))
     });
     match_all(py, notes, messages)
 }

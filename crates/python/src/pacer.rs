@@ -59,7 +59,7 @@ pub struct Pacer {
 #[pymethods]
 impl Pacer {
     #[new]
-    #[pyo3(signature = (rate_per_s, arrival, burst, duration_ns, seed, share=None))]
+    #[pyo3(signature = (rate_per_s, arrival, burst, duration_ns, seed, share=None, sleeps=false))]
     fn new(
         rate_per_s: f64,
         arrival: &str,
@@ -67,6 +67,7 @@ impl Pacer {
         duration_ns: u64,
         seed: u64,
         share: Option<(u64, NonZeroU64)>,
+        sleeps: bool,
     ) -> PyResult<Self> {
         let whole = schedule(rate_per_s, arrival, burst, duration_ns, seed)?;
         let inner = match share {
@@ -74,6 +75,11 @@ impl Pacer {
             Some((first, step)) => {
                 pacer::Pacer::new(whole.share(first, step.get())).without_spinning()
             }
+        };
+        let inner = if sleeps {
+            inner.without_spinning().with_notes()
+        } else {
+            inner
         };
         Ok(Self { inner })
     }
@@ -107,6 +113,10 @@ impl Pacer {
         Histogram {
             inner: self.inner.errors().clone(),
         }
+    }
+
+    fn late_ns(&self) -> Vec<u32> {
+        self.inner.late_ns().to_vec()
     }
 
     #[getter]

@@ -98,7 +98,7 @@ class Source:
     `has_settled`: whether all warm-up messages have arrived. `on_start`: called when the clock is
     about to start. Raises TimeoutError when the warm-up does not arrive within 10 s and the
     strategy's hold. `flat_out_burst`: how many messages are handed over at one instant flat out; it
-    divides 64.
+    divides 64. `withholds`: paced messages are all handed over with the last one.
     """
 
     def __init__(
@@ -112,6 +112,7 @@ class Source:
         hold_ns: int = 0,
         shares: Sequence[Share] = (),
         flat_out_burst: int = BURST_MESSAGES,
+        withholds: bool = False,
     ) -> None:
         self.pool = pool
         self._messages = _messages_of(pool)
@@ -132,6 +133,7 @@ class Source:
         self.hand_overs_ns = array("Q")
         """Flat out: when every 64th message was handed over."""
         self._flat_out_burst = flat_out_burst
+        self._withholds = withholds
 
     def next_burst(self, until_ns: int | None = None) -> Sequence[bytes] | None:
         """The next messages to send, as `Bursts.next_burst`."""
@@ -180,9 +182,12 @@ class Source:
         return True
 
     def due_messages(self, first: int, last: int) -> Sequence[bytes] | None:
-        """Messages `first` … `last` − 1 of the schedule; None when they were the last."""
-        if first == last and self.pacer is not None and self.pacer.is_finished:
+        """Messages `first` … `last` − 1 of the schedule; None when there are no more."""
+        is_finished = self.pacer is not None and self.pacer.is_finished
+        if first == last and is_finished:
             return None
+        if self._withholds:
+            first = 0 if is_finished else last
         return self._slice(self._warm_up + first, self._warm_up + last)
 
     def _next_flat_out(self) -> Sequence[bytes] | None:

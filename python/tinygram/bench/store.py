@@ -58,7 +58,7 @@ def save(result: Result, path: Path) -> None:
     try:
         if path.parent == RESULTS_DIRECTORY:
             path.parent.mkdir(exist_ok=True)
-        _replace(path.resolve(), document)
+        replace(path.resolve(), document)
     except OSError as error:
         raise _unwritable(path, error) from error
 
@@ -95,7 +95,8 @@ class _Header(msgspec.Struct):
     schema_version: int
 
 
-def _replace(path: Path, document: bytes) -> None:
+def replace(path: Path, document: bytes) -> None:
+    """Write a file whole or not at all: beside its place, synced, then renamed. Raises OSError."""
     temporary = path.with_name(f".tinygram-{secrets.token_hex(8)}.tmp")
     try:
         with open(temporary, "xb") as file:

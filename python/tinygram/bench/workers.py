@@ -119,11 +119,7 @@ class Worker:
         while True:
             first, newline, _ = os.pread(self._stdout, _SHOWN_BYTES, 0).partition(b"\n")
             if newline or len(first) == _SHOWN_BYTES:
-                port = re.fullmatch(_LISTENING, first)
-                if port and int(port[1]) < 1 << 16:
-                    return int(port[1])
-                shown = first[:100].decode(errors="replace")
-                raise RunError(f"the {self.role} printed {shown!r}, not `listening PORT`")
+                return port_of(self.role, first)
             if self._process.poll() is not None:
                 raise RunError(self.failure or f"the {self.role} ended before it listened")
             if time.monotonic() > give_up_s:
@@ -146,6 +142,15 @@ class Worker:
     def fileno(self) -> int:
         """Readable when the process has ended (pidfd_open(2))."""
         return self._pidfd
+
+
+def port_of(role: str, line: bytes) -> int:
+    """The port that a worker says it listens on: `listening PORT`. Raises RunError."""
+    port = re.fullmatch(_LISTENING, line)
+    if port is None or int(port[1]) >= 1 << 16:
+        shown = line[:100].decode(errors="replace")
+        raise RunError(f"the {role} printed {shown!r}, not `listening PORT`")
+    return int(port[1])
 
 
 def wait_all(workers: Sequence[Worker], seconds: float, grace_s: float = 2.0) -> None:

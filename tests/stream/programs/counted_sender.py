@@ -36,11 +36,11 @@ def main() -> int:
     def marked(probe: socket.socket, *arguments: Any) -> Mark:
         # Once the warm-up is sent all descriptors of the connection are there.
         told.setdefault("fds", descriptors_of(probe))
-        return Mark.now(probe, *arguments)
+        return Mark.at_start(probe, *arguments)
 
     with (
         mock.patch.object(sender, "_connect", connected),
-        mock.patch.object(sender, "Mark", mock.Mock(now=marked)),
+        mock.patch.object(sender, "Mark", mock.Mock(at_start=marked, at_end=Mark.at_end)),
     ):
         status = sender.main()
     print(json.dumps(told | {"counts": _native.write_counts()}), file=sys.stderr)

@@ -44,6 +44,8 @@ pub struct Pacer {
     released: u64,
     releases: u64,
     errors: Histogram,
+    /// The same message by message, where it is asked for.
+    late_ns: Option<Vec<u32>>,
     /// When the sender asked for what is due next: what is late before that is not our error.
     asked_ns: u64,
     spin_cpu_ns: u64,
@@ -62,6 +64,7 @@ impl Pacer {
             released: 0,
             releases: 0,
             errors: Histogram::new(),
+            late_ns: None,
             asked_ns: 0,
             spin_cpu_ns: 0,
             margin: Margin { ns: 50_000 },
@@ -77,6 +80,18 @@ impl Pacer {
     pub fn without_spinning(self) -> Self {
         Self {
             spins: false,
+            ..self
+        }
+    }
+
+    /// The same with a note of how late each message was released: see [`Pacer::late_ns`].
+    #[must_use]
+    pub fn with_notes(self) -> Self {
+        // Not zero, so that the pages are touched now.
+        let mut late_ns = vec![1; self.schedule.messages() as usize];
+        late_ns.clear();
+        Self {
+            late_ns: Some(late_ns),
             ..self
         }
     }
@@ -149,7 +164,7 @@ impl Pacer {
             return Ok(false);
         };
         self.asked_ns = monotonic_ns();
-        let is_early = spins && due_ns > self.asked_ns + 2 * self.margin.ns;
+        let is_early = spins && self.spins && due_ns > self.asked_ns + 2 * self.margin.ns;
         let wake_ns = if is_early {
             due_ns - self.margin.ns
         } else {
@@ -193,7 +208,11 @@ impl Pacer {
         }
         for index in first..self.released {
             let late_since_ns = self.due_at_ns(index).max(self.asked_ns);
-            self.errors.record(now_ns - late_since_ns);
+            let error_ns = now_ns - late_since_ns;
+            self.errors.record(error_ns);
+            if let Some(late_ns) = &mut self.late_ns {
+                late_ns.push(u32::try_from(error_ns).unwrap_or(u32::MAX));
+            }
         }
         first..self.released
     }
@@ -215,6 +234,12 @@ impl Pacer {
     /// for each message.
     pub fn errors(&self) -> &Histogram {
         &self.errors
+    }
+
+    /// The errors in the order of the messages, at most 4 s each; empty unless
+    /// [`Pacer::with_notes`].
+    pub fn late_ns(&self) -> &[u32] {
+        self.late_ns.as_deref().unwrap_or_default()
     }
 
     /// CPU time spent spinning: the bench's own, not the sender's.
@@ -250,6 +275,35 @@ mod tests {
         assert_eq!(next, 400);
         assert_eq!(pacer.errors().count(), 400);
         assert!(pacer.wait(None).is_empty());
+    }
+
+    #[test]
+    fn a_pacer_that_sleeps_spins_nowhere_and_notes_how_late_each_message_was() {
+        let mut pacer = pacer(2_000.0, 20).without_spinning().with_notes();
+        let fd = pacer.timer_fd().unwrap();
+        while pacer
+            .next_due_ns()
+            .is_some_and(|due| due < pacer.due_at_ns(10))
+        {
+            pacer.wait(None);
+        }
+        while pacer.arm(true).unwrap() {
+            let mut poll = libc::pollfd {
+                fd,
+                events: libc::POLLIN,
+                revents: 0,
+            };
+            // SAFETY: one valid pollfd.
+            assert_eq!(unsafe { libc::poll(&mut poll, 1, 5_000) }, 1);
+            pacer.on_timer().unwrap();
+        }
+        assert_eq!(pacer.spin_cpu_ns(), 0);
+        assert_eq!(pacer.late_ns().len(), 20);
+        let mut same = Histogram::new();
+        for late_ns in pacer.late_ns() {
+            same.record(u64::from(*late_ns));
+        }
+        assert_eq!(same.max_ns(), pacer.errors().max_ns());
     }
 
     #[test]

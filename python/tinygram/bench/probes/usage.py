@@ -24,31 +24,22 @@ class Mark:
     kernel: dict[str, int] | None
 
     @staticmethod
-    def now(probe: socket.socket, child_pids: Sequence[int], has_private_network: bool) -> Mark:
+    def at_start(
+        probe: socket.socket, child_pids: Sequence[int], has_private_network: bool
+    ) -> Mark:
         """What this process and its children used until now; `probe` is the connection.
 
-        The kernel's counters are null where others' traffic is in them.
+        CPU time is taken last: what the mark itself takes is before the start. The kernel's
+        counters are null where others' traffic is in them.
         """
-        own = resource.getrusage(resource.RUSAGE_SELF)
-        ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-        cpu_s = own.ru_utime + own.ru_stime + ended.ru_utime + ended.ru_stime
-        voluntary = own.ru_nvcsw + ended.ru_nvcsw
-        involuntary = own.ru_nivcsw + ended.ru_nivcsw
-        cpu_ns = round(cpu_s * 1e9)
-        for pid in child_pids:
-            living = _living_child(pid)
-            if living is not None:
-                cpu_ns += living[0]
-                voluntary += living[1]
-                involuntary += living[2]
-        return Mark(
-            cpu_ns,
-            voluntary,
-            involuntary,
-            _native.write_counts(),
-            dict(_native.tcp_info(probe.fileno())),
-            kernel_counters() if has_private_network else None,
-        )
+        counted = _counted(probe, has_private_network)
+        return Mark(*_used(child_pids), *counted)
+
+    @staticmethod
+    def at_end(probe: socket.socket, child_pids: Sequence[int], has_private_network: bool) -> Mark:
+        """The same, CPU time first: what the mark itself takes is after the end."""
+        used = _used(child_pids)
+        return Mark(*used, *_counted(probe, has_private_network))
 
     def since(self, earlier: Mark) -> dict[str, int | None]:
         """Named counters of what was used between two marks; null: not counted here."""
@@ -67,6 +58,28 @@ class Mark:
             differences = (b - a for a, b in zip(earlier.writes, self.writes, strict=True))
             counters |= zip(names, differences, strict=True)
         return counters
+
+
+def _used(child_pids: Sequence[int]) -> tuple[int, int, int]:
+    """CPU ns, voluntary and involuntary context switches of this process and its children."""
+    own = resource.getrusage(resource.RUSAGE_SELF)
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu_s = own.ru_utime + own.ru_stime + ended.ru_utime + ended.ru_stime
+    used = [(round(cpu_s * 1e9), own.ru_nvcsw + ended.ru_nvcsw, own.ru_nivcsw + ended.ru_nivcsw)]
+    used += [living for pid in child_pids if (living := _living_child(pid)) is not None]
+    cpu_ns, voluntary, involuntary = map(sum, zip(*used, strict=True))
+    return cpu_ns, voluntary, involuntary
+
+
+def _counted(
+    probe: socket.socket, has_private_network: bool
+) -> tuple[tuple[int, int, int] | None, dict[str, int], dict[str, int] | None]:
+    """Writes, the connection's counters and the kernel's."""
+    return (
+        _native.write_counts(),
+        dict(_native.tcp_info(probe.fileno())),
+        kernel_counters() if has_private_network else None,
+    )
 
 
 def _living_child(pid: int) -> tuple[int, int, int] | None:

@@ -7,17 +7,25 @@ from tinygram.bench.source import BURST_MESSAGES
 
 
 class Pace(Value, frozen=True):
-    """A schedule's parameters; both sides make the same schedule from them."""
+    """A schedule's parameters; both sides make the same schedule from them.
+
+    `sleeps`: its pacer does not spin, and how late it was with each message is in the report.
+    """
 
     rate_per_s: float
     arrival: str
     burst: int
     duration_ns: int
     seed: int
+    sleeps: bool = False
 
 
 class Order(Value, frozen=True):
-    """What a sending process is told."""
+    """What a sending process is told.
+
+    `withholds`: nothing is handed over when it is due, but all messages with the last one. The CPU
+    time of such a run is what the load itself takes, without what sending in time adds.
+    """
 
     port: int
     runtime: str
@@ -36,13 +44,18 @@ class Order(Value, frozen=True):
     producers: int = 1
     has_busy_thread: bool = False
     flat_out_burst: int = BURST_MESSAGES
+    withholds: bool = False
 
 
 class Report(Value, frozen=True):
-    """What a sending process found: raw counters, times and histograms."""
+    """What a sending process found: raw counters, times and histograms.
+
+    `late_ns`: how late the pacer was with each message, where it sleeps.
+    """
 
     local_port: int
     start_ns: int
     hand_overs_ns: list[int]
     counters: dict[str, int | None]
     histograms: dict[str, str]
+    late_ns: tuple[int, ...] = ()

@@ -8,7 +8,7 @@ for each message as it comes, its producer's number, which is its first byte; pr
 JSON, an object of whole numbers (may be empty); exit 0 if every byte was the one that was sent
 (`tinygram._native.StreamCheck` tells), otherwise 1 with the reason as the last line on stderr.
 
-With `--served` alone it takes these options from stdin, a line with a JSON list of words for each
+With `--warm` alone it takes these options from stdin, a line with a JSON list of words for each
 stream, and receives one after the other.
 """
 
@@ -25,7 +25,7 @@ from tinygram.bench.source import message_pool
 
 def main() -> int:
     """Receive what is asked for; the exit status is 1 if it was not what was sent."""
-    if sys.argv[1:] != ["--served"]:
+    if sys.argv[1:] != ["--warm"]:
         return _receive(_parser().parse_args())
     for line in sys.stdin:
         status = _receive(_parser().parse_args(json.loads(line)))

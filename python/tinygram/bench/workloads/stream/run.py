@@ -1,4 +1,4 @@
-"""One run of `stream`: a receiver and a sender, their reports, and what they add up to."""
+"""One run of `stream`: a receiver and a sender, what they are told, and how they end."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Annotated
 
 import msgspec
 
@@ -17,22 +16,13 @@ from tinygram.bench.interrupts import INTERRUPTS
 from tinygram.bench.network import Network, private_network
 from tinygram.bench.placement import placement
 from tinygram.bench.result import Case, Run
-from tinygram.bench.source import BURST_MESSAGES, message_pool
+from tinygram.bench.source import BURST_MESSAGES
 from tinygram.bench.workers import RunError, Worker, contents, wait_all
 from tinygram.bench.workloads.stream.order import Order, Pace, Report
-from tinygram.bench.workloads.stream.warnings import warnings_of
+from tinygram.bench.workloads.stream.outcome import Heard, assembled, received_counters
 
 _LISTEN_LIMIT_S = 20.0
 PACKAGE = "tinygram.bench.workloads.stream"
-_Counter = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
-
-
-@dataclass(frozen=True)
-class Heard:
-    """What the receiver left: a note for each read; whose turn each message was, with several."""
-
-    notes: bytes
-    turns: bytes
 
 
 @dataclass(frozen=True)
@@ -121,6 +111,7 @@ class StreamBench:
                 duration_ns=whole(case, "duration_ns"),
                 # The same arrivals for every case of a round, others in the next round.
                 seed=self.seed + round,
+                sleeps=bool(case.parameters.get("pacer_sleeps")),
             )
         return Order(
             port=port,
@@ -140,6 +131,7 @@ class StreamBench:
             parent_pid=os.getpid(),
             cpu=placement(case.placement).sender_cpu,
             flat_out_burst=int(case.parameters.get("flat_out_burst") or BURST_MESSAGES),
+            withholds=bool(case.parameters.get("withholds")),
         )
 
     def counting_environment(self) -> dict[str, str]:
@@ -169,102 +161,6 @@ def stream_bench(seed: int) -> Iterator[StreamBench]:
         yield StreamBench(seed, fd)
     finally:
         os.close(fd)
-
-
-def assembled(
-    case: Case,
-    round: int,
-    order: Order,
-    report: Report,
-    counters: dict[str, int | None],
-    heard: Heard,
-) -> Run:
-    """Check that every byte is accounted for, match messages to notes, and add up."""
-    pool = message_pool(order.seed, order.min_bytes, order.max_bytes, order.producers)
-    warm_up_bytes = pool.stream_bytes(order.warm_up)
-    stream_bytes = pool.stream_bytes(order.warm_up + order.messages)
-    try:
-        reads, noted_bytes, last_ns = _native.read_notes(heard.notes, report.start_ns)
-        if noted_bytes != stream_bytes:
-            raise RunError(f"the receiver noted {noted_bytes} of the {stream_bytes} bytes")
-        written_bytes = counters["written_bytes"]
-        if written_bytes is not None and written_bytes != stream_bytes - warm_up_bytes:
-            raise RunError(
-                f"the counted writes hold {written_bytes} bytes, the measured stream "
-                f"{stream_bytes - warm_up_bytes}"
-            )
-        if case.parameters["receiver_command"] is None and (
-            counters["peer_port"] != report.local_port
-        ):
-            raise RunError("another program's connection reached the receiver")
-        matched = _matched(order, report, pool, heard)
-    except ValueError as error:
-        raise RunError(f"notes and messages do not match: {error}") from error
-    counters |= {
-        "messages": order.messages,
-        "bytes": stream_bytes - warm_up_bytes,
-        "run_time_ns": last_ns - report.start_ns,
-        "reads": reads,
-    }
-    histograms = report.histograms | {
-        name: histogram.to_base64() for name, histogram in matched.items()
-    }
-    warnings = warnings_of(case, counters, has_private_network=order.has_private_network)
-    return Run(case.case_id, round, counters, histograms, warnings)
-
-
-def _matched(
-    order: Order, report: Report, pool: _native.MessagePool, heard: Heard
-) -> dict[str, _native.Histogram]:
-    """Latency from the intended time, where there is one, and queueing from the hand-over."""
-    pace = order.pace
-    turns = None if order.producers == 1 else heard.turns
-    histograms = {}
-    if pace is None or order.producers > 1:
-        hand_overs = list(zip(_handed_over(order), report.hand_overs_ns, strict=True))
-        queueing = _native.match_flat_out(heard.notes, pool, hand_overs, turns)
-        _check_count(queueing, len(hand_overs))
-        histograms["queueing_ns"] = queueing
-    if pace is not None:
-        latency = _native.match_paced(
-            heard.notes,
-            pool,
-            order.warm_up,
-            report.start_ns,
-            pace.rate_per_s,
-            pace.arrival,
-            pace.burst,
-            pace.duration_ns,
-            pace.seed,
-            turns,
-        )
-        _check_count(latency, order.messages)
-        histograms["latency_ns"] = latency
-    return histograms
-
-
-def _handed_over(order: Order) -> list[int]:
-    """The messages whose hand-over the sender notes, producer by producer."""
-    last = order.warm_up + order.messages
-    step = order.producers * (BURST_MESSAGES if order.pace is None else 1)
-    firsts = range(order.warm_up, order.warm_up + order.producers)
-    return [index for first in firsts for index in range(first, last, step)]
-
-
-def _check_count(histogram: _native.Histogram, messages: int) -> None:
-    if histogram.count != messages:
-        raise RunError(f"the receiver tells the turns of {histogram.count} of {messages} messages")
-
-
-def received_counters(line: bytes) -> dict[str, int]:
-    """The receiver's counters: the line of JSON after `listening PORT`."""
-    try:
-        return msgspec.json.decode(line, type=dict[str, _Counter])
-    except ValueError as error:
-        shown = line[:100].decode(errors="replace")
-        raise RunError(
-            f"the receiver's report {shown!r} is no JSON object of whole numbers: {error}"
-        ) from error
 
 
 def whole(case: Case, name: str) -> int:

@@ -81,7 +81,7 @@ def _send(order: Order, begun_ns: int) -> Report:
 
     def on_start() -> None:
         way.on_start()
-        marks.append(Mark.now(probe, way.child_pids, order.has_private_network))
+        marks.append(Mark.at_start(probe, way.child_pids, order.has_private_network))
         # After the mark, and ended before the other: all its CPU time lies between.
         if busy is not None:
             busy.start()
@@ -96,13 +96,14 @@ def _send(order: Order, begun_ns: int) -> Report:
         way.strategy.hold_ns or 0,
         _shares(order, pool),
         order.flat_out_burst,
+        order.withholds,
     )
     gc.collect()
     gc.freeze()
     startup_ns = time.monotonic_ns() - begun_ns
     run(sock, source, way)
     busy_cpu_ns = 0 if busy is None else busy.stop()
-    end = Mark.now(probe, way.child_pids, order.has_private_network)
+    end = Mark.at_end(probe, way.child_pids, order.has_private_network)
     _wait_delivered(probe)
     counters = end.since(marks[0]) | segments_since(marks[0], probe)
     counters |= {
@@ -139,6 +140,7 @@ def _send(order: Order, begun_ns: int) -> Report:
         ],
         counters=counters,
         histograms=histograms,
+        late_ns=_late_ns(source),
     )
 
 
@@ -163,8 +165,18 @@ def _pacer(pace: Pace | None, share: tuple[int, int] | None = None) -> _native.P
     if pace is None:
         return None
     return _native.Pacer(
-        pace.rate_per_s, pace.arrival, pace.burst, pace.duration_ns, pace.seed, share
+        pace.rate_per_s, pace.arrival, pace.burst, pace.duration_ns, pace.seed, share, pace.sleeps
     )
+
+
+def _late_ns(source: Source) -> tuple[int, ...]:
+    """How late each message was released, in the order of the schedule; empty unless noted."""
+    of_each = [pacer.late_ns() for pacer in source.pacers()]
+    late_ns = [0] * sum(map(len, of_each))
+    if late_ns:
+        for first, of_one in enumerate(of_each):
+            late_ns[first :: len(of_each)] = of_one
+    return tuple(late_ns)
 
 
 def _shares(order: Order, pool: _native.MessagePool) -> list[Share]:

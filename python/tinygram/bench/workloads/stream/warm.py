@@ -8,7 +8,6 @@ ends its pair; the next one starts another.
 from __future__ import annotations
 
 import os
-import re
 import select
 import socket
 import sys
@@ -21,15 +20,22 @@ import msgspec
 from tinygram.bench.interrupts import INTERRUPTS
 from tinygram.bench.network import Network, private_network
 from tinygram.bench.result import Case, Run
-from tinygram.bench.workers import RunError, Worker, contents
-from tinygram.bench.workloads.stream import run as cold
+from tinygram.bench.workers import RunError, Worker, contents, port_of
 from tinygram.bench.workloads.stream.order import Report
+from tinygram.bench.workloads.stream.outcome import Heard, assembled, received_counters
+from tinygram.bench.workloads.stream.run import (
+    PACKAGE,
+    StreamBench,
+    kept_failure,
+    stream_bench,
+    whole,
+)
 
 _GRACE_S = 1.0
 _READ_BYTES = 1 << 20
 
 
-class Servant:
+class WarmWorker:
     """A worker that answers lines on a channel; ended at the `ExitStack`'s end."""
 
     def __init__(
@@ -90,44 +96,43 @@ class Servant:
 class Pair:
     """A sending and a receiving process."""
 
-    def __init__(self, stack: ExitStack, bench: cold.StreamBench) -> None:
+    def __init__(self, stack: ExitStack, bench: StreamBench) -> None:
         """Start both. Raises RunError."""
         self.network: Network = stack.enter_context(private_network())
         self.notes_fd, self.turns_fd = os.memfd_create("notes"), os.memfd_create("turns")
         stack.callback(os.close, self.notes_fd)
         stack.callback(os.close, self.turns_fd)
-        package = cold.PACKAGE
         with INTERRUPTS.held(), self.network.entered():
-            self.receiver = Servant(
-                *(stack, "receiver", [sys.executable, "-m", f"{package}.receiver", "--served"]),
+            self.receiver = WarmWorker(
+                *(stack, "receiver", [sys.executable, "-m", f"{PACKAGE}.receiver", "--warm"]),
                 *(None, [self.notes_fd, self.turns_fd]),
             )
-            self.sender = Servant(
-                *(stack, "sender", [sys.executable, "-m", f"{package}.sender"]),
+            self.sender = WarmWorker(
+                *(stack, "sender", [sys.executable, "-m", f"{PACKAGE}.sender"]),
                 *(bench.counting_environment(), [bench.counting_fd]),
             )
 
-    def wait_lines(self, servants: Sequence[Servant], give_up_s: float) -> list[bytes]:
-        """Sleep until each of `servants` has said a line. Raises RunError."""
-        lines: dict[Servant, bytes] = {}
+    def wait_lines(self, workers: Sequence[WarmWorker], give_up_s: float) -> list[bytes]:
+        """Sleep until each of `workers` has said a line. Raises RunError."""
+        lines: dict[WarmWorker, bytes] = {}
         while True:
-            for servant in servants:
-                if servant not in lines and (line := servant.take_line()) is not None:
-                    lines[servant] = line
-            if len(lines) == len(servants):
-                return [lines[servant] for servant in servants]
+            for worker in workers:
+                if worker not in lines and (line := worker.take_line()) is not None:
+                    lines[worker] = line
+            if len(lines) == len(workers):
+                return [lines[worker] for worker in workers]
             self._wait_readable(give_up_s)
 
     def _wait_readable(self, give_up_s: float) -> None:
         both = (self.receiver, self.sender)
         poll = select.poll()
-        for servant in both:
-            poll.register(servant.fileno(), select.POLLIN)
+        for worker in both:
+            poll.register(worker.fileno(), select.POLLIN)
         ready = poll.poll(max(0.0, give_up_s - time.monotonic()) * 1000)
         if not ready:
             raise RunError("the receiver and the sender did not finish in time")
-        for servant in both:
-            if any(fd == servant.fileno() for fd, _ in ready) and not servant.read():
+        for worker in both:
+            if any(fd == worker.fileno() for fd, _ in ready) and not worker.read():
                 raise RunError(self._failure())
 
     def _failure(self) -> str:
@@ -142,14 +147,14 @@ class Pair:
 class WarmBench:
     """Runs cases as `StreamBench` does, by pairs that stay: one for each runtime."""
 
-    def __init__(self, bench: cold.StreamBench) -> None:
+    def __init__(self, bench: StreamBench) -> None:
         """`bench` says what a run is."""
         self._bench = bench
         self._pairs: dict[str, tuple[Pair, ExitStack]] = {}
 
     def run_case(self, case: Case, round: int) -> Run:
         """Run a case once; a failure is in the run, not raised."""
-        return cold.kept_failure(case, round, self._measure)
+        return kept_failure(case, round, self._measure)
 
     def close(self) -> None:
         """End all processes: the next run starts new ones."""
@@ -165,20 +170,17 @@ class WarmBench:
 
     def _run(self, pair: Pair, case: Case, round: int) -> Run:
         bench = self._bench
-        give_up_s = time.monotonic() + cold.whole(case, "timeout_ns") / 1e9
+        give_up_s = time.monotonic() + whole(case, "timeout_ns") / 1e9
         options = bench.receiver_options(case, pair.notes_fd, pair.turns_fd)
         pair.receiver.tell(msgspec.json.encode(options))
         (said,) = pair.wait_lines([pair.receiver], give_up_s)
-        port = re.fullmatch(rb"listening ([0-9]{1,5})", said)
-        if port is None:
-            raise RunError(f"the receiver printed {said[:100]!r}, not `listening PORT`")
-        order = bench.order(case, round, int(port[1]), pair.network)
+        order = bench.order(case, round, port_of("receiver", said), pair.network)
         pair.sender.tell(msgspec.json.encode(order))
         received, reported = pair.wait_lines([pair.receiver, pair.sender], give_up_s)
         report = msgspec.json.decode(reported, type=Report)
-        counters = cold.received_counters(received) | report.counters
-        heard = cold.Heard(contents(pair.notes_fd), contents(pair.turns_fd))
-        return cold.assembled(case, round, order, report, counters, heard)
+        counters = received_counters(received) | report.counters
+        heard = Heard(contents(pair.notes_fd), contents(pair.turns_fd))
+        return assembled(case, round, order, report, counters, heard)
 
     def _pair(self, runtime: str) -> Pair:
         if runtime not in self._pairs:
@@ -195,7 +197,7 @@ class WarmBench:
 @contextmanager
 def warm_bench(seed: int) -> Iterator[WarmBench]:
     """A bench whose processes stay until the block's end, or until its `close`."""
-    with cold.stream_bench(seed) as bench:
+    with stream_bench(seed) as bench:
         warm = WarmBench(bench)
         try:
             yield warm

@@ -1,0 +1,73 @@
+"""Why a comparison gets no verdict, whatever its interval says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from claim.grid import Cell
+from claim.runs import Measured
+from claim.samples import LATENCIES, FigureName, Samples
+from tinygram.bench.statistics.modes import find_modes
+from tinygram.bench.statistics.warnings import MAX_PACING_ERROR_SHARE
+
+MOST_BEHIND = 0.05
+"""Of a run's duration."""
+LEAST_BEHIND_NS = 2_000_000
+
+Doubt = Literal["failed", "cannot keep up", "overloaded", "two modes"]
+"""`failed`: a run of ours. `cannot keep up`: ours alone; `overloaded`: the rival, or both."""
+STILL_LOST: tuple[Doubt | None, ...] = (None, "failed", "cannot keep up")
+"""Ours may lose all the same."""
+
+
+def doubt_of(
+    samples: Samples,
+    number: int,
+    cell: Cell,
+    figure: FigureName,
+    ours: str,
+    rival: str,
+    ratios: Sequence[float],
+) -> Doubt | None:
+    """Why no verdict can be given; None where one can.
+
+    Modes are looked for in the `ratios`, round by round, which are what is compared: what moves
+    both strategies of a round, as its arrivals do, is not in them.
+    """
+    if samples.has_failed(number, ours):
+        return "failed"
+    if figure in LATENCIES:
+        if is_overloaded(samples, number, cell, rival):
+            return "overloaded"
+        if is_overloaded(samples, number, cell, ours):
+            return "cannot keep up"
+    return "two modes" if find_modes(ratios) else None
+
+
+def is_overloaded(samples: Samples, number: int, cell: Cell, strategy: str) -> bool:
+    """Whether the strategy cannot keep up with the cell's rate: it ends ever later.
+
+    What it means to hold the last message counts as late, too: at most 1 ms here.
+    """
+    if cell.rate_per_s is None:
+        return False
+    behind_ns = samples.median(number, strategy, lambda run: run.behind_ns)
+    return behind_ns is not None and behind_ns > max(
+        LEAST_BEHIND_NS, MOST_BEHIND * cell.duration_ns
+    )
+
+
+def is_blurred(samples: Samples, number: int, strategy: str, figure: FigureName) -> bool:
+    """Whether what the pacer was late is over a quarter of a latency that has it in it."""
+    if figure not in LATENCIES:
+        return False
+
+    def share(run: Measured) -> float | None:
+        pacing, latency = run.pacing_p50_ns, run.gross_p50_ns
+        if figure == "p99":
+            pacing, latency = run.pacing_p99_ns, run.gross_p99_ns
+        return None if pacing is None or not latency else pacing / latency
+
+    found = samples.median(number, strategy, share)
+    return found is not None and found > MAX_PACING_ERROR_SHARE
