@@ -22,6 +22,7 @@ from functools import partial
 from pairs import SEED, bench, show_environment, shown, side_by_side, verdict
 
 from tinygram._native import Histogram, MessagePool, Pacer
+from tinygram.bench.awake import cores_awake
 from tinygram.bench.placement import placement
 from tinygram.bench.producers import produce
 from tinygram.bench.result import Figure, MessageBytes
@@ -277,4 +278,5 @@ def _paced(name: str, side: list[Measured]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with cores_awake():
+        sys.exit(main())

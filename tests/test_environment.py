@@ -36,6 +36,8 @@ def root(tmp_path: Path) -> Path:
         (tmp_path / name).write_text(text)
     config = b"CONFIG_HZ_250=y\nCONFIG_HZ=250\n"
     (tmp_path / "proc/config.gz").write_bytes(gzip.compress(config))
+    (tmp_path / "dev").mkdir()
+    (tmp_path / "dev/cpu_dma_latency").write_bytes(bytes(4))
     return tmp_path
 
 
@@ -48,6 +50,7 @@ def test_facts_are_read_from_the_kernel(root: Path) -> None:
         "load_average_1_5_15_min": [0.5, 0.25, 0.1],
         "loopback_mtu_bytes": 65536,
         "cpu_governor": "performance",
+        "cpu_latency_limit_us": 0,
         "clocksource": "tsc",
         "kernel_hz": 250,
         "allowed_cores": sorted(os.sched_getaffinity(0)),

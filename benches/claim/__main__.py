@@ -19,6 +19,7 @@ from claim.grid import GRIDS, RUNTIMES, SETS
 from claim.measure import Measuring
 from claim.progress import Progress
 from claim.result import SCHEMA_VERSION, ClaimResult, earlier_of, judge, load, save
+from tinygram.bench.awake import cores_awake
 from tinygram.bench.interrupts import INTERRUPTS
 from tinygram.bench.network import private_network
 from tinygram.bench.placement import default_placement
@@ -78,6 +79,7 @@ def _measured(asked: argparse.Namespace) -> ClaimResult:
     progress = Progress(give_up_s)
     with ExitStack() as stack:
         found_code = code()
+        stack.enter_context(cores_awake())
         with private_network() as network, network.entered():
             found = environment("cubic")
         warm = stack.enter_context(warm_bench(sizes.seed))

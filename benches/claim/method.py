@@ -43,6 +43,9 @@ def method(result: ClaimResult) -> str:
   takes off what the same load takes when all messages leave with the last one, in the first
   {FLOOR_ROUNDS} rounds. A sender that does less sleeps and wakes more often, so at high rates that
   may be as much as the whole, or more: there is no such ratio then.
+- **Cores** are kept awake where that is permitted (/dev/cpu_dma_latency; *Where* says so): one that
+  sleeps takes 5 to 200 µs to wake up here, as its host pleases, which every strategy's latency then
+  has in it. With sleeping cores p50 of `nodelay` beside itself differed by 14 to 136 %.
 - **Rounds**: in each, the cells in random order and their strategies in random order within, over
   the same arrivals; the next round has others. Processes live for one round. Every byte is
   compared, and writes are counted.

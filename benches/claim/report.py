@@ -272,14 +272,16 @@ def _warnings(result: ClaimResult) -> str:
 def _where(result: ClaimResult) -> str:
     facts, code, sizes = result.environment, result.code, result.set
     changed = ", with changes" if code.is_changed else ""
+    is_awake = facts.get("cpu_latency_limit_us") == 0
+    cores = "that polls while idle" if is_awake else "that sleeps while idle"
     text = f"""## Where
 
 {facts.get("cpu_model")}, {facts.get("cores")} cores, Linux {facts.get("kernel")},
 {facts.get("python")}, uvloop {facts.get("uvloop")}, loopback, cubic, sender and receiver on a core
-each. Set *{sizes.name}*: seed {sizes.seed}, {sizes.small_bytes} and {sizes.large_bytes} B. Grid
-*{result.grid}*, begun {result.started_utc} UTC, {result.seconds / 60:.0f} minutes,
-{len(result.runs):,} runs, {len(result.failures)} failed ({result.ending}). Code
-{code.commit}{changed}, sources {code.sources_sha256}.
+each {cores}. Set *{sizes.name}*: seed {sizes.seed}, {sizes.small_bytes} and
+{sizes.large_bytes} B. Grid *{result.grid}*, begun {result.started_utc} UTC,
+{result.seconds / 60:.0f} minutes, {len(result.runs):,} runs, {len(result.failures)} failed
+({result.ending}). Code {code.commit}{changed}, sources {code.sources_sha256}.
 """
     if result.judged.judged_by != code.judge_sha256:
         text += (

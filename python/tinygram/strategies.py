@@ -49,7 +49,7 @@ class KnobArguments(TypedDict, total=False):
 
     strategy: Strategy
     max_bytes: int
-    """A batch this large leaves at once; 64 KiB unless told otherwise."""
+    """A batch this large leaves at once; 64 KiB unless told otherwise, of threads 256 KiB."""
     max_hold_us: float | None
     """No message is held longer, in microseconds; None: as the strategy says."""
     max_buffered_bytes: int | None

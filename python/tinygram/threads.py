@@ -16,6 +16,9 @@ from tinygram.sockets import check_connected_stream, set_nodelay
 from tinygram.stats import Stats, stats_of
 from tinygram.strategies import KnobArguments, adaptive, native_knobs, tick
 
+_DEFAULTS: KnobArguments = {"max_bytes": 256 << 10}
+"""A batch costs a change to the writing thread and back, besides the write: larger ones pay."""
+
 
 class CoalescingSocket(_native.CoalescingSocket):
     """Sends whole messages of any thread on one connected stream socket, in the order of the calls.
@@ -39,7 +42,7 @@ class CoalescingSocket(_native.CoalescingSocket):
 
     def __new__(cls, sock: socket.socket, **knobs: Unpack[KnobArguments]) -> Self:
         """Raise TypeError or ValueError for a socket or a knob that cannot be used."""
-        native = native_knobs(**knobs, without=tick)
+        native = native_knobs(**(_DEFAULTS | knobs), without=tick)
         check_connected_stream(sock)
         set_nodelay(sock, knobs.get("strategy", adaptive))
         self = super().__new__(

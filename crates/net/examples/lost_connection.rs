@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let stream = TcpStream::connect(server.local_addr()?)?;
     let mut peer = server.accept()?.0;
     stream.set_nodelay(true)?;
-    let mut knobs = Knobs::new(Strategy::Coalesce {
+    let mut knobs = Knobs::of_threads(Strategy::Coalesce {
         hold: Duration::from_millis(1),
     });
     knobs.max_buffered_bytes = Some(10_000);

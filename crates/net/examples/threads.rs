@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let strategy = Strategy::Adaptive;
     stream.set_nodelay(strategy.wants_nodelay())?;
-    let socket = CoalescingSocket::new(&stream, Knobs::new(strategy))?;
+    let socket = CoalescingSocket::new(&stream, Knobs::of_threads(strategy))?;
     thread::scope(|scope| {
         let sending: Vec<_> = (0..SENDERS)
             .map(|sender| {

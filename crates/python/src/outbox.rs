@@ -65,7 +65,7 @@ impl Outbox {
             coalescer: if ticker.get().tells_rests() {
                 knobs.coalescer_of_resting_loop()
             } else {
-                knobs.coalescer()
+                knobs.coalescer_of_foreign_loop()
             },
             fd,
             is_armed: false,

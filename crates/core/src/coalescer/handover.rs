@@ -1,9 +1,30 @@
 //! For a caller that writes elsewhere, on another thread: it takes what is held, and tells later.
 
-use super::{Coalescer, Reason};
+use super::{Coalescer, KnobError, Knobs, Reason};
 
 /// For a caller that writes elsewhere, on another thread: it takes what is held, and tells later.
 impl Coalescer {
+    /// A coalescer of threads: the caller says when `Adaptive` holds, up to [`Knobs::THREADS_HOLD`].
+    ///
+    /// # Errors
+    /// Which knob is outside its range.
+    pub fn of_threads(knobs: Knobs) -> Result<Self, KnobError> {
+        let mut coalescer = Self::new(knobs)?;
+        coalescer.hold_ns = knobs.hold_ns(Knobs::THREADS_HOLD);
+        Ok(coalescer)
+    }
+
+    /// Count a message that the caller writes at once, whatever the strategy, while nothing is held;
+    /// [`Coalescer::on_written`] is to follow.
+    pub fn pass(&mut self) {
+        self.stats.messages += 1;
+    }
+
+    /// When the first of what is held came.
+    pub fn held_since_ns(&self) -> Option<u64> {
+        (!self.pending().is_empty()).then_some(self.held_since_ns)
+    }
+
     /// Whether a message can only be held: others are, or are being written elsewhere.
     #[inline]
     pub fn must_hold(&self) -> bool {

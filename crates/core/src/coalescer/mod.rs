@@ -18,7 +18,7 @@ mod properties;
 #[cfg(test)]
 mod tests;
 
-use adaptive::LONGEST_GAP_NS;
+use adaptive::{LONGEST_GAP_NS, Loop};
 pub use stats::{Reason, Stats};
 pub use strategy::{KnobError, Knobs, Strategy};
 
@@ -73,8 +73,7 @@ pub struct Coalescer {
     was_quiet: bool,
     /// From the end of an iteration to the next message, a moving average.
     gap_ns: u64,
-    /// Whether the caller says when its loop is about to wait.
-    is_told_of_rests: bool,
+    of_loop: Loop,
     /// Since when the loop has had something to do, as far as we know.
     busy_since_ns: u64,
     stats: Stats,
@@ -103,7 +102,7 @@ impl Coalescer {
             is_quiet: true,
             was_quiet: true,
             gap_ns: LONGEST_GAP_NS,
-            is_told_of_rests: false,
+            of_loop: Loop::Plain,
             busy_since_ns: 0,
             stats: Stats::default(),
         })
@@ -294,6 +293,11 @@ impl Coalescer {
             self.buffer.drain(..self.written);
             self.written = 0;
         }
+    }
+
+    /// Its rule.
+    pub fn strategy(&self) -> Strategy {
+        self.strategy
     }
 
     /// How long a message is held at most, in nanoseconds; `None`: no time ends its hold.

@@ -74,11 +74,13 @@ fn steps() -> impl Any<Value = Vec<Step>> {
     prop::collection::vec(step, 0..200)
 }
 
-fn driver_of(knobs: Knobs, tells_rests: bool, takes: Vec<Option<usize>>) -> Driver {
+fn loops() -> impl Any<Value = Loop> {
+    prop_oneof![Just(Loop::Plain), Just(Loop::Resting), Just(Loop::Foreign)]
+}
+
+fn driver_of(knobs: Knobs, of_loop: Loop, takes: Vec<Option<usize>>) -> Driver {
     let mut driver = Driver::new(knobs, takes);
-    if tells_rests {
-        driver.coalescer = Coalescer::of_resting_loop(knobs).unwrap();
-    }
+    driver.coalescer.of_loop = of_loop;
     driver
 }
 
@@ -125,9 +127,9 @@ proptest! {
         knobs in knobs(),
         takes in takes(),
         steps in steps(),
-        tells_rests in any::<bool>(),
+        of_loop in loops(),
     ) {
-        let mut driver = driver_of(knobs, tells_rests, takes);
+        let mut driver = driver_of(knobs, of_loop, takes);
         let mut sent = Vec::new();
         let mut messages = 0;
         for step in steps {
@@ -153,9 +155,9 @@ proptest! {
         takes in takes(),
         steps in steps(),
         will_block in any::<bool>(),
-        tells_rests in any::<bool>(),
+        of_loop in loops(),
     ) {
-        let mut driver = driver_of(knobs, tells_rests, takes);
+        let mut driver = driver_of(knobs, of_loop, takes);
         let hold_ns = driver.coalescer.hold_ns().unwrap_or(0);
         let mut sent = Vec::new();
         for step in steps {
@@ -180,10 +182,10 @@ proptest! {
         strategy in strategies(),
         max_hold in prop::option::of(holds(1..150_000)),
         gaps_ns in prop::collection::vec((0u64..50_000, 1usize..400), 1..200),
-        tells_rests in any::<bool>(),
+        of_loop in loops(),
     ) {
         let knobs = Knobs { max_hold, ..Knobs::new(strategy) };
-        let mut driver = driver_of(knobs, tells_rests, Vec::new());
+        let mut driver = driver_of(knobs, of_loop, Vec::new());
         let limit_ns = driver.coalescer.hold_ns().unwrap_or(0);
         for (gap_ns, bytes) in gaps_ns {
             let next_ns = driver.now_ns + gap_ns;
@@ -208,9 +210,9 @@ proptest! {
     fn each_batch_that_leaves_after_its_deadline_is_counted(
         knobs in knobs(),
         steps in steps(),
-        tells_rests in any::<bool>(),
+        of_loop in loops(),
     ) {
-        let mut driver = driver_of(knobs, tells_rests, Vec::new());
+        let mut driver = driver_of(knobs, of_loop, Vec::new());
         let limit_ns = driver.coalescer.hold_ns();
         let mut sent = Vec::new();
         let mut overruns = 0;

@@ -22,8 +22,8 @@ pub enum Strategy {
         hold: Duration,
     },
     /// At once when idle, at the end of the iteration when not, and later while more keeps coming,
-    /// but no later than [`Knobs::ADAPTIVE_HOLD`], or [`Knobs::BUSY_HOLD`] where the loop says when
-    /// it waits. It needs no tuning.
+    /// but no later than [`Knobs::ADAPTIVE_HOLD`], in threads [`Knobs::THREADS_HOLD`]. It needs no
+    /// tuning.
     #[default]
     Adaptive,
 }
@@ -80,17 +80,27 @@ impl Knobs {
     /// 64 KiB: beyond it, larger batches gained nothing measurable.
     pub const MAX_BYTES: usize = 64 << 10;
     /// How long `Adaptive` holds at most while more keeps coming.
-    pub const ADAPTIVE_HOLD: Duration = Duration::from_micros(100);
-    /// The same in an event loop that has had something to do for four times as long.
-    pub const BUSY_HOLD: Duration = Duration::from_millis(1);
+    pub const ADAPTIVE_HOLD: Duration = Duration::from_micros(300);
+    /// The same for threads, where a batch costs a change to the writing thread and back, too.
+    pub const THREADS_HOLD: Duration = Duration::from_millis(1);
+    /// As `MAX_BYTES`, for threads.
+    pub const THREADS_MAX_BYTES: usize = 256 << 10;
 
-    /// The knobs of a strategy, the others at their defaults.
+    /// The knobs of a strategy in an event loop or a plain one, the others at their defaults.
     pub fn new(strategy: Strategy) -> Self {
         Self {
             strategy,
             max_bytes: Self::MAX_BYTES,
             max_hold: None,
             max_buffered_bytes: None,
+        }
+    }
+
+    /// The knobs of a strategy for threads, the others at their defaults.
+    pub fn of_threads(strategy: Strategy) -> Self {
+        Self {
+            max_bytes: Self::THREADS_MAX_BYTES,
+            ..Self::new(strategy)
         }
     }
 

@@ -1,7 +1,7 @@
 //! One connection that many threads send on: what it holds, and whose turn it is to write.
 //!
-//! Law: one writer at a time. A sender writes itself, under the lock, only while nothing is held;
-//! whatever is held belongs to the writing thread, until it has written all of it.
+//! Law: one writer at a time. A sender writes itself under the lock, and only while the writing
+//! thread has taken nothing; what that has taken belongs to it until it has written all of it.
 
 use super::{
     failure::{Failure, SendError},
@@ -19,7 +19,7 @@ use tinygram_core::{Coalescer, Next, Reason, Stats};
 
 /// A sender that writes itself hands over no more than this in one write, in bytes: with Python's
 /// lock held, other threads wait for it.
-const INLINE_BYTES: usize = 64 << 10;
+const INLINE_BYTES: usize = 256 << 10;
 #[derive(Debug)]
 pub(super) struct Connection {
     fd: Arc<OwnedFd>,
@@ -75,9 +75,10 @@ impl Connection {
         let mut state = self.lock();
         let is_plain = state.is_expected(message.len())
             && state.held_bytes() + message.len() <= self.max_buffered_bytes
-            && !state.is_closed;
+            && !state.is_closed
+            && !state.is_to_look();
         if is_plain {
-            state.coalescer.hold(message, monotonic_ns);
+            state.hold(message, monotonic_ns);
         }
         is_plain
     }
@@ -91,14 +92,32 @@ impl Connection {
             return Err(SendError::NoRoom { held_bytes });
         }
         if state.coalescer.must_hold() {
-            state.coalescer.hold(message, monotonic_ns);
-        } else if let Next::Write(reason) = state.coalescer.on_message(message, monotonic_ns) {
+            state.hold(message, monotonic_ns);
+            self.write_overdue(&mut state)?;
+        } else if let Next::Write(reason) = state.on_message(message, monotonic_ns) {
             self.write_inline(&mut state, message, reason)?;
         }
         self.tell_writer(state)
     }
 
-    /// What the kernel does not take now is held.
+    /// What is held, if the writing thread has not come for it in time.
+    fn write_overdue(&self, state: &mut State) -> Result<(), Failure> {
+        if !state.is_to_look() {
+            return Ok(());
+        }
+        let now_ns = monotonic_ns();
+        if !state.is_overdue(now_ns) {
+            return Ok(());
+        }
+        state.on_batch(now_ns);
+        self.write_inline(state, &[], Reason::Deadline)?;
+        if state.waiting > 0 {
+            self.changed.notify_all();
+        }
+        Ok(())
+    }
+
+    /// What is held and then the message; what the kernel does not take now is held.
     fn write_inline(
         &self,
         state: &mut State,
@@ -106,14 +125,17 @@ impl Connection {
         reason: Reason,
     ) -> Result<(), Failure> {
         let start_ns = monotonic_ns();
-        let first = &message[..message.len().min(INLINE_BYTES)];
-        match send_now(self.fd(), first, &[]) {
+        let held = state.coalescer.pending();
+        let held = &held[..held.len().min(INLINE_BYTES)];
+        let first = &message[..message.len().min(INLINE_BYTES - held.len())];
+        match send_now(self.fd(), held, first) {
             Ok(written) => {
                 let end_ns = monotonic_ns();
                 state.written_bytes += written as u64;
                 state
                     .coalescer
                     .on_written(written, message, reason, start_ns, end_ns);
+                state.on_written(end_ns);
                 Ok(())
             }
             Err(error) => Err(self.fail(state, &error, message.len())),
@@ -193,7 +215,7 @@ impl Connection {
         if state.taken.bytes == 0 {
             let now_ns = monotonic_ns();
             let Some(reason) = state.reason_to_write(now_ns) else {
-                return state.rest();
+                return state.rest(now_ns);
             };
             state.take(reason, now_ns);
         }
@@ -213,10 +235,8 @@ impl Connection {
                 }
                 if state.taken.bytes > 0 {
                     Turn::WhenWritable
-                } else if state.held_bytes() > 0 {
-                    Turn::Again
                 } else {
-                    state.rest()
+                    state.next_turn(end_ns)
                 }
             }
             Err(error) => {

@@ -10,6 +10,7 @@ mod failure;
 #[cfg_attr(all(test, loom), path = "modelled_ground.rs")]
 mod ground;
 mod handoff;
+mod pace;
 mod state;
 mod waits;
 #[cfg(not(all(test, loom)))]
@@ -42,12 +43,12 @@ const NO_TICK: &str = "the strategy tick is for event loops: threads have combin
 ///
 /// ```
 /// # use std::{io::Read, net::{TcpListener, TcpStream}, time::Duration};
-/// # use tinygram_net::{CoalescingSocket, Knobs};
+/// # use tinygram_net::{CoalescingSocket, Knobs, Strategy};
 /// # let listener = TcpListener::bind("127.0.0.1:0")?;
 /// # let address = listener.local_addr()?;
 /// let stream = TcpStream::connect(address)?;
 /// stream.set_nodelay(true)?;
-/// let socket = CoalescingSocket::new(&stream, Knobs::default())?;
+/// let socket = CoalescingSocket::new(&stream, Knobs::of_threads(Strategy::Adaptive))?;
 /// std::thread::scope(|scope| {
 ///     for name in ["one ", "two ", "six "] {
 ///         let socket = &socket;
@@ -320,7 +321,7 @@ fn connection_of(
         .unwrap_or(CoalescingSocket::MAX_BUFFERED_BYTES);
     let mut rule = knobs.checked()?;
     rule.max_buffered_bytes = None; // It counts what the writing thread has taken, too.
-    let coalescer = Coalescer::new(rule)?;
+    let coalescer = Coalescer::of_threads(rule)?;
     let connection = Connection::new(Arc::clone(fd), is_inherited, coalescer, max_buffered_bytes);
     Ok(Arc::into_raw(Arc::new(connection)).cast_mut())
 }

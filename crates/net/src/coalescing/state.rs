@@ -1,7 +1,10 @@
 //! What a connection holds, under its lock: no system calls, no waiting.
 
-use super::failure::{Failure, SendError};
-use tinygram_core::{Coalescer, Next, Reason};
+use super::{
+    failure::{Failure, SendError},
+    pace::Pace,
+};
+use tinygram_core::{Coalescer, Next, Reason, Strategy};
 
 /// A buffer that a stalled peer made larger is given back when all was written.
 const KEPT_BYTES: usize = 256 << 10;
@@ -9,6 +12,8 @@ const KEPT_BYTES: usize = 256 << 10;
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) coalescer: Coalescer,
+    /// Of `adaptive` alone.
+    pub(super) pace: Option<Pace>,
     pub(super) duty: Duty,
     pub(super) taken: Taken,
     /// How many bytes the kernel took.
@@ -70,6 +75,8 @@ pub(super) enum Turn {
 impl State {
     pub(super) fn new(coalescer: Coalescer) -> Self {
         Self {
+            pace: (coalescer.strategy() == Strategy::Adaptive)
+                .then(|| Pace::new(coalescer.hold_ns().unwrap_or(u64::MAX))),
             coalescer,
             duty: Duty::None,
             taken: Taken::default(),
@@ -119,13 +126,67 @@ impl State {
         }
     }
 
+    /// Hold the message; `clock` is read for the first of a batch only.
+    pub(super) fn hold(&mut self, message: &[u8], clock: impl FnOnce() -> u64) {
+        if let Some(pace) = self.pace.as_mut() {
+            if self.coalescer.pending().is_empty() {
+                pace.on_first_held(self.coalescer.stats().messages);
+            }
+        }
+        self.coalescer.hold(message, clock);
+    }
+
+    /// Whether the sender of a message that can only be held is to ask if what is held is overdue.
+    pub(super) fn is_to_look(&self) -> bool {
+        let messages = self.coalescer.stats().messages;
+        let pace = self.pace.as_ref();
+        pace.is_some_and(|pace| pace.is_to_look(messages))
+    }
+
+    /// Whether what is held has waited for the writing thread for so long that a sender is to write
+    /// it.
+    pub(super) fn is_overdue(&mut self, now_ns: u64) -> bool {
+        let messages = self.coalescer.stats().messages;
+        let held_since_ns = self.coalescer.held_since_ns();
+        match (self.pace.as_mut(), held_since_ns) {
+            (Some(pace), Some(since_ns)) => {
+                pace.is_overdue(messages, since_ns, now_ns) && self.taken.bytes == 0
+            }
+            _ => false,
+        }
+    }
+
+    /// What a message leads to whose sender is the first since all was written.
+    pub(super) fn on_message(&mut self, message: &[u8], clock: impl FnOnce() -> u64) -> Next {
+        let Some(pace) = self.pace.as_mut() else {
+            return self.coalescer.on_message(message, clock);
+        };
+        let now_ns = clock();
+        let messages = self.coalescer.stats().messages;
+        let is_large = self.coalescer.would_fill(message.len());
+        if pace.is_written_by_sender(messages, now_ns) || is_large {
+            self.coalescer.pass();
+            let reason = if is_large { Reason::Full } else { Reason::Idle };
+            return Next::Write(reason);
+        }
+        self.hold(message, || now_ns);
+        Next::Arm
+    }
+
+    /// The writing thread has come: why it is to write what is held, if it is.
     pub(super) fn reason_to_write(&mut self, now_ns: u64) -> Option<Reason> {
-        if self.coalescer.pending().is_empty() {
+        let messages = self.coalescer.stats().messages;
+        let held_since_ns = self.coalescer.held_since_ns();
+        let pace = self.pace.as_mut();
+        let is_due = pace.is_none_or(|pace| pace.on_turn(messages, held_since_ns, now_ns));
+        if held_since_ns.is_none() {
             None
         } else if self.is_flushing() {
             Some(Reason::Asked)
         } else if self.coalescer.is_full() {
             Some(Reason::Full)
+        } else if !is_due {
+            None
         } else if let Next::Write(reason) = self.coalescer.on_tick(now_ns, true) {
             Some(reason)
         } else {
@@ -134,6 +195,7 @@ impl State {
     }
 
     pub(super) fn take(&mut self, reason: Reason, now_ns: u64) {
+        self.on_batch(now_ns);
         let spare = std::mem::take(&mut self.taken.buffer);
         let buffer = self.coalescer.take(spare, now_ns);
         self.taken = Taken {
@@ -145,6 +207,31 @@ impl State {
         };
     }
 
+    /// What is held is about to be written.
+    pub(super) fn on_batch(&mut self, now_ns: u64) {
+        let messages = self.coalescer.stats().messages;
+        let held_since_ns = self.coalescer.held_since_ns();
+        if let (Some(pace), Some(since_ns)) = (self.pace.as_mut(), held_since_ns) {
+            pace.on_batch(messages, since_ns, now_ns);
+        }
+    }
+
+    pub(super) fn on_written(&mut self, end_ns: u64) {
+        if let Some(pace) = self.pace.as_mut() {
+            pace.on_written(end_ns);
+        }
+    }
+
+    /// The writing thread has written all that it took.
+    pub(super) fn next_turn(&mut self, now_ns: u64) -> Turn {
+        let is_stream = self.pace.as_ref().is_some_and(|pace| pace.is_stream());
+        if self.held_bytes() == 0 || (is_stream && !self.is_flushing()) {
+            self.rest(now_ns)
+        } else {
+            Turn::Again
+        }
+    }
+
     pub(super) fn put_back(&mut self, mut buffer: Vec<u8>, written: usize, end_ns: u64) {
         let reason = self.taken.reason.unwrap_or(Reason::Asked);
         // What was discarded meanwhile is nobody's any more.
@@ -152,6 +239,7 @@ impl State {
         self.taken.at += written;
         self.written_bytes += written as u64;
         let is_done = self.taken.bytes == 0;
+        self.on_written(end_ns);
         self.coalescer
             .on_taken_written(written, reason, end_ns, is_done);
         if is_done {
@@ -164,9 +252,13 @@ impl State {
     }
 
     /// Nothing is to be written now.
-    pub(super) fn rest(&mut self) -> Turn {
+    pub(super) fn rest(&mut self, now_ns: u64) -> Turn {
         self.coalescer.on_writable();
-        let deadline_ns = self.coalescer.deadline_ns();
+        let pace = self.pace.as_ref();
+        let deadline_ns = match pace {
+            Some(pace) => pace.next_turn_ns(now_ns),
+            None => self.coalescer.deadline_ns(),
+        };
         self.duty = deadline_ns.map_or(Duty::None, |_| Duty::Timed);
         deadline_ns.map_or(Turn::Rest, Turn::At)
     }

@@ -49,6 +49,7 @@ _READERS: dict[str, Reader] = {
     "architecture": lambda _: platform.machine(),
     "clocksource": lambda root: _text(root, _CLOCKSOURCE),
     "cpu_model": lambda root: _cpuinfo(root, "model name"),
+    "cpu_latency_limit_us": lambda root: _cpu_latency_limit_us(root),
     "cpu_governor": lambda root: _text(root, _GOVERNOR),
     "is_virtual_machine": lambda root: "hypervisor" in _cpuinfo(root, "flags").split(),
     "cores": lambda _: os.cpu_count(),
@@ -110,6 +111,12 @@ def _kernel_hz(root: Path) -> int:
             if line.startswith("CONFIG_HZ="):
                 return int(line.partition("=")[2])
     raise LookupError("CONFIG_HZ")
+
+
+def _cpu_latency_limit_us(root: Path) -> int:
+    """What idle cores may take to wake up at most; 0: they poll (`tinygram.bench.awake`)."""
+    with (root / "dev/cpu_dma_latency").open("rb", buffering=0) as device:
+        return int.from_bytes(device.read(4), "little", signed=True)
 
 
 def _load_average(root: Path) -> list[float]:
