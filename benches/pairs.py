@@ -104,7 +104,8 @@ def side_by_side(sides: Mapping[str, Callable[[], T]], rounds: int) -> dict[str,
 def show_environment(congestion_control: str) -> None:
     """Print on what this is measured, and the command."""
     facts = environment(congestion_control)
-    cores = "kept awake" if facts["cpu_latency_limit_us"] == 0 else "that sleep while idle"
+    is_awake = facts["cpu_latency_limit_us"] == 0
+    cores = "kept awake" if is_awake else "that may sleep while idle"
     print(f"Linux {facts['kernel']}, {facts['cpu_model']}, {facts['cores']} cores {cores}")
     versions = f"uvloop {facts['uvloop']}, aiofastnet {importlib.metadata.version('aiofastnet')}"
     print(f"{facts['python']}, {versions}; congestion control {facts['congestion_control']}")

@@ -17,8 +17,8 @@ LEAST_BEHIND_NS = 2_000_000
 
 Doubt = Literal["failed", "cannot keep up", "overloaded", "two modes"]
 """`failed`: a run of ours. `cannot keep up`: ours alone; `overloaded`: the rival, or both."""
-STILL_LOST: tuple[Doubt | None, ...] = (None, "failed", "cannot keep up")
-"""Ours may lose all the same."""
+STILL_LOST: tuple[Doubt | None, ...] = (None, "failed", "cannot keep up", "two modes")
+"""Ours may lose all the same: where all of the interval is beyond the margin, both modes are."""
 
 
 def doubt_of(

@@ -24,8 +24,9 @@ def method(result: ClaimResult) -> str:
     )
     return f"""## Method
 
-- **Rivals**: the library's own {", ".join(f"`{name}`" for name in rivals)}; one implementation, so
-  that rules are compared and nothing else.
+- **Rivals**: the library's own {", ".join(f"`{name}`" for name in rivals)}; one implementation. On
+  `threads` the rule of `{OURS}` includes who writes (decision 0010): the fixed ones leave what is
+  held to the writing thread, as they do for users.
 - **Cells**: {len(result.cells)}, all listed above. Paced runs last {lasting}. Flat out all
   strategies of a cell send the same number of messages, for which the slowest takes about
   {FLAT_OUT_NS // 1_000_000} ms.
@@ -43,9 +44,9 @@ def method(result: ClaimResult) -> str:
   takes off what the same load takes when all messages leave with the last one, in the first
   {FLOOR_ROUNDS} rounds. A sender that does less sleeps and wakes more often, so at high rates that
   may be as much as the whole, or more: there is no such ratio then.
-- **Cores** are kept awake where that is permitted (/dev/cpu_dma_latency; *Where* says so): one that
-  sleeps takes 5 to 200 µs to wake up here, as its host pleases, which every strategy's latency then
-  has in it. With sleeping cores p50 of `nodelay` beside itself differed by 14 to 136 %.
+- **Cores** are kept awake where that is permitted (*Where* says so): a CPU latency limit of 0 µs,
+  by /dev/cpu_dma_latency. One that sleeps takes as long to wake up as its host pleases, and to
+  wake one costs the sender CPU time, under every strategy (decision 0012).
 - **Rounds**: in each, the cells in random order and their strategies in random order within, over
   the same arrivals; the next round has others. Processes live for one round. Every byte is
   compared, and writes are counted.
@@ -61,8 +62,8 @@ def method(result: ClaimResult) -> str:
   when it is wholly beyond, else *undecided*. A cell is lost if a figure is, held if all are. *By
   more than {percent(LARGE_LOSS)}*: the estimate, of what is shown to be worse at all.
 - **No verdict** where a latency is that of a strategy that cannot keep up (if only `{OURS}` cannot,
-  it may lose), and where the ratios of the rounds have two modes. Where a run of `{OURS}` failed,
-  nothing is held.
+  it may lose), and *lost* alone where the ratios of the rounds have two modes. Where a run of
+  `{OURS}` failed, nothing is held.
 - **More rounds where undecided**: looks after {looks} rounds of a cell, no others. The intervals'
   errors at the looks are {errors}: together {percent(sum(LOOK_ERRORS))}, half of it on either
   side (Bonferroni), so looking again adds none. A verdict uses all rounds up to the last look.

@@ -63,6 +63,7 @@ def near_best(samples: Samples, number: int, cell: Cell, cost: Cost) -> tuple[st
     near = [best]
     for name in fixed_strategies(cell.runtime):
         ratio = compared(samples.costs(number, name, cost), of_best, "odd")
-        if name != best and ratio is not None and ratio.low <= 1:
+        is_able = not is_overloaded(samples, number, cell, name)
+        if name != best and is_able and ratio is not None and ratio.low <= 1:
             near.append(name)
     return tuple(near)

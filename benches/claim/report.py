@@ -134,7 +134,19 @@ def _not_shown(result: ClaimResult) -> str:
 - {large} of the {len(cells)} cells have {result.set.large_bytes} B, all others have
   {result.set.small_bytes} B.
 - One connection, one direction, short runs, one machine.
+- {_cores(result)}
 """
+
+
+def _cores(result: ClaimResult) -> str:
+    if result.environment.get("cpu_latency_limit_us") == 0:
+        return (
+            "Cores that sleep while idle, as most do: here they were kept awake. Where they sleep, "
+            "waking them adds to every strategy's latency and CPU time."
+        )
+    return (
+        "Cores that are kept awake: here idle ones might sleep, and waking them is measured, too."
+    )
 
 
 def _how_hard(result: ClaimResult) -> str:
@@ -273,7 +285,7 @@ def _where(result: ClaimResult) -> str:
     facts, code, sizes = result.environment, result.code, result.set
     changed = ", with changes" if code.is_changed else ""
     is_awake = facts.get("cpu_latency_limit_us") == 0
-    cores = "that polls while idle" if is_awake else "that sleeps while idle"
+    cores = "kept awake (CPU latency limit 0 µs)" if is_awake else "that may sleep while idle"
     text = f"""## Where
 
 {facts.get("cpu_model")}, {facts.get("cores")} cores, Linux {facts.get("kernel")},

@@ -27,8 +27,9 @@ class CoalescingSocket(_native.CoalescingSocket):
         sock.send(frame)            # from any thread
         sock.close(timeout_s=5)     # delivered, or an error that says what was not
 
-    While the connection is idle a message is written by the thread that sends it. What comes while
-    something is held is written by one native thread of the process, which needs no GIL. `send`
+    While the connection is idle a few messages are written by the thread that sends them. What
+    gathers is written by one native thread of the process, which needs no GIL, or by the next
+    thread that sends, where that is late. `send`
     waits only while `max_buffered_bytes` (1 MiB) are held: as long as the socket's timeout says,
     a non-blocking socket raises BlockingIOError at once. Reading is the socket's own business.
 

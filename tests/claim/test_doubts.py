@@ -38,7 +38,7 @@ def test_a_strategy_that_cannot_keep_up_is_not_picked_where_one_can() -> None:
     assert by_figure(late(runs_of([LOOP], costs), "nagle"))["cpu"].rival != "nagle"
 
 
-def test_two_modes_of_the_ratios_give_no_verdict() -> None:
+def test_two_modes_of_the_ratios_are_never_held() -> None:
     runs = [
         changed(run, p50_ns=(run.p50_ns or 0) * (4 if run.round % 4 else 1))
         if run.strategy == OURS
@@ -49,6 +49,17 @@ def test_two_modes_of_the_ratios_give_no_verdict() -> None:
     assert (found["p50"].outcome, found["p50"].doubt) == ("undecided", "two modes")
     assert not found["p50"].is_large
     assert found["p99"].outcome == "held"
+
+
+def test_two_modes_that_are_both_worse_are_lost() -> None:
+    runs = [
+        changed(run, p50_ns=(run.p50_ns or 0) * (8 if run.round % 4 else 2))
+        if run.strategy == OURS
+        else run
+        for run in runs_of([LOOP])
+    ]
+    p50 = by_figure(runs)["p50"]
+    assert (p50.outcome, p50.doubt, p50.is_large) == ("lost", "two modes", True)
 
 
 def test_modes_that_both_have_in_the_same_rounds_are_not_in_the_ratio() -> None:

@@ -10,7 +10,7 @@
 //! would block, call [`Coalescer::on_blocked`], and [`Coalescer::on_writable`] when it no longer
 //! would. A loop that is about to wait does so until [`Coalescer::deadline_ns`] at most, and then
 //! calls [`Coalescer::on_tick`]. One that always says when it is about to wait may be told so:
-//! [`Coalescer::of_resting_loop`]. At the end write what is pending, because of [`Reason::Asked`].
+//! [`Coalescer::of_resting_loop`]; one that never does is [`Coalescer::of_foreign_loop`]'s. At the end write what is pending, because of [`Reason::Asked`].
 //!
 //! Laws: time and bytes are arguments; everything is deterministic; no socket, clock or thread.
 

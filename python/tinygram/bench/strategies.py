@@ -1,6 +1,7 @@
 """The names of the strategies: the rules that decide when bytes leave.
 
-To add one: a line here, and a file for each kind of runtime that can follow the rule.
+A batch is 64 KiB, of tinygram's threads 256 KiB. To add one: a line here, and a file for each kind
+of runtime that can follow the rule.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ PLAIN = {
     "nodelay": "TCP_NODELAY on, a write per message",
     "cork": "TCP_CORK around each burst; flat out, from the first message to the last of all",
     "more": "MSG_MORE on all but a burst's last message",
-    "tick": "one write for everything that one wake-up brought; by others than hand up to 64 KiB",
-    "combine": "one write for everything that came during the write before, up to 64 KiB",
-    "adaptive": "tinygram's own: at once when idle, else gathered for a moment, up to 64 KiB",
+    "tick": "one write for everything that one wake-up brought; by others than hand up to a batch",
+    "combine": "one write for everything that came during the write before, up to a batch",
+    "adaptive": "tinygram's own: at once when idle, else gathered for a moment, up to a batch",
 }
 HOLDING = {
-    "coalesce": "TCP_NODELAY on, hold until that time has passed or 64 KiB have gathered",
+    "coalesce": "TCP_NODELAY on, hold until that time has passed or a batch has gathered",
     "timer": "the same with one event-loop timer per batch",
 }
 

@@ -7,9 +7,9 @@
 //! The caller's side is in the crate's documentation.
 
 mod adaptive;
-mod handover;
 mod stats;
 mod strategy;
+mod threads;
 
 #[cfg(test)]
 mod driver;

@@ -6,7 +6,7 @@
 use super::{
     failure::{Failure, SendError},
     ground::{Condvar, Mutex, MutexGuard, Writer, forks, send_now},
-    state::{Duty, State, Taken, Turn},
+    state::{Duty, NextVisit, State, Taken},
     waits::acknowledged_before,
 };
 use crate::{clock::monotonic_ns, socket};
@@ -89,6 +89,9 @@ impl Connection {
         state.check()?;
         let held_bytes = state.held_bytes();
         if held_bytes > 0 && held_bytes + message.len() > self.max_buffered_bytes {
+            // Nobody is to wait for a time when there is no room left.
+            state.flush_until = state.handed_over_bytes();
+            self.tell_writer(state)?;
             return Err(SendError::NoRoom { held_bytes });
         }
         if state.coalescer.must_hold() {
@@ -168,7 +171,7 @@ impl Connection {
             writer.know(self);
         }
         drop(state);
-        let told = writer.serve(Arc::clone(self));
+        let told = writer.notify(Arc::clone(self));
         // Others rely on the thread by now: what is held, by whomever, would never leave.
         told.map_err(|error| self.give_up(&error).into())
     }
@@ -210,7 +213,7 @@ impl Connection {
     }
 
     /// The writing thread's turn: write what is due, once.
-    pub(super) fn serve(&self) -> Turn {
+    pub(super) fn write_due(&self) -> NextVisit {
         let mut state = self.lock();
         if state.taken.bytes == 0 {
             let now_ns = monotonic_ns();
@@ -234,15 +237,15 @@ impl Connection {
                     self.changed.notify_all();
                 }
                 if state.taken.bytes > 0 {
-                    Turn::WhenWritable
+                    NextVisit::WhenWritable
                 } else {
-                    state.next_turn(end_ns)
+                    state.after_write(end_ns)
                 }
             }
             Err(error) => {
                 drop(state);
                 self.give_up(&error);
-                Turn::Rest
+                NextVisit::Rest
             }
         }
     }
@@ -280,7 +283,7 @@ impl Connection {
         drop(state);
         if is_expected {
             // So that it forgets the connection, which it may never hear of again.
-            let _ = Writer::get().and_then(|writer| writer.serve(Arc::clone(self)));
+            let _ = Writer::get().and_then(|writer| writer.notify(Arc::clone(self)));
         }
         bytes
     }

@@ -1,16 +1,16 @@
-//! One connection, many threads: messages are written at once while the connection is idle, and
-//! otherwise gathered and written by one thread of the process.
+//! One connection, many threads: a few messages are written by who sends them while the connection
+//! is idle, and what gathers by one thread of the process, or by who sends next where it is late.
 //!
 //! Laws: `send` never waits for the peer, [`CoalescingSocket::wait_room`] does; bytes leave in the
 //! order in which `send` took them, each once; what was taken is delivered, or a [`Failure`] says
 //! what was not. The writing thread calls nobody's code and takes no lock but a connection's own.
 
+mod adaptive;
 mod connection;
 mod failure;
 #[cfg_attr(all(test, loom), path = "modelled_ground.rs")]
 mod ground;
 mod handoff;
-mod pace;
 mod state;
 mod waits;
 #[cfg(not(all(test, loom)))]

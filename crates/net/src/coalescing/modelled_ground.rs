@@ -3,7 +3,7 @@
 
 pub(super) use loom::sync::{Condvar, Mutex, MutexGuard, atomic::AtomicPtr};
 
-use super::{connection::Connection, failure::Failure, handoff::Handoff, state::Turn};
+use super::{connection::Connection, failure::Failure, handoff::Handoff, state::NextVisit};
 use loom::sync::Notify;
 use std::{
     io,
@@ -93,7 +93,7 @@ impl Writer {
         Vec::new()
     }
 
-    pub(super) fn serve(&self, connection: Arc<Connection>) -> io::Result<()> {
+    pub(super) fn notify(&self, connection: Arc<Connection>) -> io::Result<()> {
         self.add(Some(connection));
         Ok(())
     }
@@ -110,17 +110,19 @@ impl Writer {
 
     /// A kernel that takes no more now takes some the next time: nothing else is to be waited for.
     pub(super) fn run(&self) {
-        let mut turn = Vec::new();
+        let mut to_visit = Vec::new();
         loop {
-            if !self.handoff.take_or_sleep(&mut turn) {
+            if !self.handoff.take_or_sleep(&mut to_visit) {
                 self.wake.wait();
             }
-            for item in take(&mut turn) {
+            for item in take(&mut to_visit) {
                 let Some(connection) = item else { return };
-                match connection.serve() {
-                    Turn::Rest => {}
-                    Turn::Again | Turn::WhenWritable => turn.push(Some(connection)),
-                    Turn::At(at_ns) => panic!("a hold until {at_ns}: these strategies have none"),
+                match connection.write_due() {
+                    NextVisit::Rest => {}
+                    NextVisit::Again | NextVisit::WhenWritable => to_visit.push(Some(connection)),
+                    NextVisit::At(at_ns) => {
+                        panic!("a hold until {at_ns}: these strategies have none")
+                    }
                 }
             }
         }

@@ -1,8 +1,8 @@
 //! What a connection holds, under its lock: no system calls, no waiting.
 
 use super::{
+    adaptive::Adaptive,
     failure::{Failure, SendError},
-    pace::Pace,
 };
 use tinygram_core::{Coalescer, Next, Reason, Strategy};
 
@@ -13,7 +13,7 @@ const KEPT_BYTES: usize = 256 << 10;
 pub(super) struct State {
     pub(super) coalescer: Coalescer,
     /// Of `adaptive` alone.
-    pub(super) pace: Option<Pace>,
+    pub(super) adaptive: Option<Adaptive>,
     pub(super) duty: Duty,
     pub(super) taken: Taken,
     /// How many bytes the kernel took.
@@ -54,14 +54,14 @@ impl Taken {
 pub(super) enum Duty {
     /// Nothing is held.
     None,
-    /// It will look at it as soon as it can, and write.
+    /// It will look at it as soon as it can, and write, if nobody did before.
     Soon,
-    /// It will look at it when a hold ends.
+    /// It will look at it when a hold ends, or as it polls.
     Timed,
 }
 
 /// What the writing thread is to do next.
-pub(super) enum Turn {
+pub(super) enum NextVisit {
     /// Nothing: who hands over the next message tells it.
     Rest,
     /// Come again at this time, CLOCK_MONOTONIC ns.
@@ -75,8 +75,8 @@ pub(super) enum Turn {
 impl State {
     pub(super) fn new(coalescer: Coalescer) -> Self {
         Self {
-            pace: (coalescer.strategy() == Strategy::Adaptive)
-                .then(|| Pace::new(coalescer.hold_ns().unwrap_or(u64::MAX))),
+            adaptive: (coalescer.strategy() == Strategy::Adaptive)
+                .then(|| Adaptive::new(coalescer.hold_ns().unwrap_or(u64::MAX))),
             coalescer,
             duty: Duty::None,
             taken: Taken::default(),
@@ -120,6 +120,7 @@ impl State {
     /// Whether the writing thread will come for what is held, and needs not come any sooner.
     pub(super) fn is_expected(&self, more_bytes: usize) -> bool {
         match self.duty {
+            _ if self.failure.is_some() => false,
             Duty::None => false,
             Duty::Soon => self.coalescer.must_hold(),
             Duty::Timed => !self.coalescer.would_fill(more_bytes),
@@ -128,9 +129,9 @@ impl State {
 
     /// Hold the message; `clock` is read for the first of a batch only.
     pub(super) fn hold(&mut self, message: &[u8], clock: impl FnOnce() -> u64) {
-        if let Some(pace) = self.pace.as_mut() {
+        if let Some(adaptive) = self.adaptive.as_mut() {
             if self.coalescer.pending().is_empty() {
-                pace.on_first_held(self.coalescer.stats().messages);
+                adaptive.on_first_held(self.coalescer.stats().messages);
             }
         }
         self.coalescer.hold(message, clock);
@@ -139,8 +140,8 @@ impl State {
     /// Whether the sender of a message that can only be held is to ask if what is held is overdue.
     pub(super) fn is_to_look(&self) -> bool {
         let messages = self.coalescer.stats().messages;
-        let pace = self.pace.as_ref();
-        pace.is_some_and(|pace| pace.is_to_look(messages))
+        let adaptive = self.adaptive.as_ref();
+        adaptive.is_some_and(|adaptive| adaptive.is_to_look(messages))
     }
 
     /// Whether what is held has waited for the writing thread for so long that a sender is to write
@@ -148,9 +149,9 @@ impl State {
     pub(super) fn is_overdue(&mut self, now_ns: u64) -> bool {
         let messages = self.coalescer.stats().messages;
         let held_since_ns = self.coalescer.held_since_ns();
-        match (self.pace.as_mut(), held_since_ns) {
-            (Some(pace), Some(since_ns)) => {
-                pace.is_overdue(messages, since_ns, now_ns) && self.taken.bytes == 0
+        match (self.adaptive.as_mut(), held_since_ns) {
+            (Some(adaptive), Some(since_ns)) => {
+                adaptive.look(messages, since_ns, now_ns) && self.taken.bytes == 0
             }
             _ => false,
         }
@@ -158,13 +159,13 @@ impl State {
 
     /// What a message leads to whose sender is the first since all was written.
     pub(super) fn on_message(&mut self, message: &[u8], clock: impl FnOnce() -> u64) -> Next {
-        let Some(pace) = self.pace.as_mut() else {
+        let Some(adaptive) = self.adaptive.as_mut() else {
             return self.coalescer.on_message(message, clock);
         };
         let now_ns = clock();
         let messages = self.coalescer.stats().messages;
         let is_large = self.coalescer.would_fill(message.len());
-        if pace.is_written_by_sender(messages, now_ns) || is_large {
+        if adaptive.on_message(messages, now_ns) || is_large {
             self.coalescer.pass();
             let reason = if is_large { Reason::Full } else { Reason::Idle };
             return Next::Write(reason);
@@ -177,8 +178,9 @@ impl State {
     pub(super) fn reason_to_write(&mut self, now_ns: u64) -> Option<Reason> {
         let messages = self.coalescer.stats().messages;
         let held_since_ns = self.coalescer.held_since_ns();
-        let pace = self.pace.as_mut();
-        let is_due = pace.is_none_or(|pace| pace.on_turn(messages, held_since_ns, now_ns));
+        let adaptive = self.adaptive.as_mut();
+        let is_due =
+            adaptive.is_none_or(|adaptive| adaptive.on_visit(messages, held_since_ns, now_ns));
         if held_since_ns.is_none() {
             None
         } else if self.is_flushing() {
@@ -211,24 +213,24 @@ impl State {
     pub(super) fn on_batch(&mut self, now_ns: u64) {
         let messages = self.coalescer.stats().messages;
         let held_since_ns = self.coalescer.held_since_ns();
-        if let (Some(pace), Some(since_ns)) = (self.pace.as_mut(), held_since_ns) {
-            pace.on_batch(messages, since_ns, now_ns);
+        if let (Some(adaptive), Some(since_ns)) = (self.adaptive.as_mut(), held_since_ns) {
+            adaptive.on_batch(messages, since_ns, now_ns);
         }
     }
 
     pub(super) fn on_written(&mut self, end_ns: u64) {
-        if let Some(pace) = self.pace.as_mut() {
-            pace.on_written(end_ns);
+        if let Some(adaptive) = self.adaptive.as_mut() {
+            adaptive.on_written(end_ns);
         }
     }
 
     /// The writing thread has written all that it took.
-    pub(super) fn next_turn(&mut self, now_ns: u64) -> Turn {
-        let is_stream = self.pace.as_ref().is_some_and(|pace| pace.is_stream());
-        if self.held_bytes() == 0 || (is_stream && !self.is_flushing()) {
+    pub(super) fn after_write(&mut self, now_ns: u64) -> NextVisit {
+        let polls = self.adaptive.as_ref().is_some_and(Adaptive::polls);
+        if self.held_bytes() == 0 || (polls && !self.is_flushing() && !self.coalescer.is_full()) {
             self.rest(now_ns)
         } else {
-            Turn::Again
+            NextVisit::Again
         }
     }
 
@@ -252,14 +254,76 @@ impl State {
     }
 
     /// Nothing is to be written now.
-    pub(super) fn rest(&mut self, now_ns: u64) -> Turn {
+    pub(super) fn rest(&mut self, now_ns: u64) -> NextVisit {
         self.coalescer.on_writable();
-        let pace = self.pace.as_ref();
-        let deadline_ns = match pace {
-            Some(pace) => pace.next_turn_ns(now_ns),
+        let at_ns = match &self.adaptive {
+            _ if self.failure.is_some() => None,
+            Some(adaptive) => adaptive.next_poll_ns(now_ns),
             None => self.coalescer.deadline_ns(),
         };
-        self.duty = deadline_ns.map_or(Duty::None, |_| Duty::Timed);
-        deadline_ns.map_or(Turn::Rest, Turn::At)
+        self.duty = at_ns.map_or(Duty::None, |_| Duty::Timed);
+        at_ns.map_or(NextVisit::Rest, NextVisit::At)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::io;
+    use tinygram_core::Knobs;
+
+    const NOW_NS: u64 = 1_000_000_000;
+
+    /// A connection that the writing thread polls, with a batch of `held` bytes and one that it took.
+    fn polled(held: usize) -> State {
+        let mut knobs = Knobs::of_threads(Strategy::Adaptive);
+        knobs.max_bytes = 1000;
+        let mut state = State::new(Coalescer::of_threads(knobs).unwrap());
+        state.on_written(NOW_NS);
+        for _ in 0..20 {
+            if state.adaptive.as_ref().unwrap().polls() {
+                break;
+            }
+            state.hold(b"abcd", || NOW_NS);
+            let reason = state.reason_to_write(NOW_NS).unwrap_or(Reason::Asked);
+            state.take(reason, NOW_NS);
+            state.put_back(b"abcd".to_vec(), 4, NOW_NS);
+        }
+        state.hold(b"abcd", || NOW_NS);
+        state.take(Reason::Tick, NOW_NS);
+        for _ in 0..held {
+            state.hold(b"e", || NOW_NS);
+        }
+        state
+    }
+
+    #[test]
+    fn what_gathered_while_a_polled_connection_was_written_waits_unless_it_is_a_batch() {
+        for (held, waits) in [(10, true), (1000, false)] {
+            let mut state = polled(held);
+            state.put_back(b"abcd".to_vec(), 4, NOW_NS);
+            let next = state.after_write(NOW_NS);
+            assert_eq!(matches!(next, NextVisit::At(_)), waits, "{held}");
+            assert_eq!(matches!(next, NextVisit::Again), !waits, "{held}");
+        }
+    }
+
+    #[test]
+    fn a_failed_connection_is_not_polled_and_holds_nothing_more() {
+        let mut state = polled(10);
+        let error = io::Error::from_raw_os_error(libc::EPIPE);
+        state.failure = Some(Failure {
+            errno: error.raw_os_error().unwrap(),
+            acknowledged_bytes: 0,
+            unknown_bytes: 0,
+            unsent_bytes: 0,
+        });
+        state.coalescer.discard();
+        state.taken = Taken::default();
+        assert!(state.reason_to_write(NOW_NS).is_none());
+        assert!(matches!(state.rest(NOW_NS), NextVisit::Rest));
+        assert_eq!(state.duty, Duty::None);
+        state.duty = Duty::Timed;
+        assert!(!state.is_expected(1));
     }
 }

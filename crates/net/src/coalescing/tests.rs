@@ -115,6 +115,23 @@ fn what_is_held_leaves_when_its_hold_ends() {
 }
 
 #[test]
+fn where_there_is_no_room_nobody_waits_for_a_time() {
+    let (ours, mut peer) = pair();
+    let mut knobs = Knobs::new(Strategy::Coalesce {
+        hold: Duration::from_secs(3600),
+    });
+    knobs.max_buffered_bytes = Some(100);
+    let socket = CoalescingSocket::new(&ours, knobs).unwrap();
+    socket.send(&[1; 80]).unwrap();
+    let refused = socket.send(&[2; 80]);
+    assert_eq!(refused, Err(SendError::NoRoom { held_bytes: 80 }));
+    assert!(socket.wait_room(80, LONG));
+    socket.send(&[2; 80]).unwrap();
+    peer.read_exact(&mut [0; 80]).unwrap();
+    socket.close(LONG).unwrap();
+}
+
+#[test]
 fn a_full_batch_does_not_wait_and_neither_does_a_flush() {
     let (ours, mut peer) = pair();
     let mut knobs = Knobs::new(Strategy::Coalesce {

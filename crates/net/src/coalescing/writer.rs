@@ -1,7 +1,7 @@
 //! The thread that writes for all connections of a process: started by the first message that is
-//! held, started anew after a fork, asleep while nothing is held.
+//! held, started anew after a fork, asleep while nothing is held and no connection is polled.
 
-use super::{connection::Connection, failure::Failure, handoff::Handoff, state::Turn};
+use super::{connection::Connection, failure::Failure, handoff::Handoff, state::NextVisit};
 use crate::{
     clock::monotonic_ns,
     epoll::{Epoll, For},
@@ -141,7 +141,7 @@ impl Writer {
     }
 
     /// Have the thread look at the connection.
-    pub(super) fn serve(&self, connection: Arc<Connection>) -> io::Result<()> {
+    pub(super) fn notify(&self, connection: Arc<Connection>) -> io::Result<()> {
         if self.handoff.add(connection) {
             (&self.wake).write_all(&1u64.to_ne_bytes())?;
         }
@@ -163,32 +163,32 @@ struct Thread {
 
 impl Thread {
     fn run(mut self) {
-        let mut turn = Vec::new();
+        let mut to_visit = Vec::new();
         loop {
-            if !self.writer.handoff.take_or_sleep(&mut turn) {
+            if !self.writer.handoff.take_or_sleep(&mut to_visit) {
                 self.set_timer();
-                self.wait(-1, &mut turn);
+                self.wait(-1, &mut to_visit);
             } else if !self.blocked.is_empty() {
-                self.wait(0, &mut turn);
+                self.wait(0, &mut to_visit);
             }
-            self.take_due(&mut turn);
-            for connection in take(&mut turn) {
-                self.serve(connection, &mut turn);
+            self.take_due(&mut to_visit);
+            for connection in take(&mut to_visit) {
+                self.visit(connection, &mut to_visit);
             }
         }
     }
 
-    fn serve(&mut self, connection: Arc<Connection>, again: &mut Vec<Arc<Connection>>) {
+    fn visit(&mut self, connection: Arc<Connection>, again: &mut Vec<Arc<Connection>>) {
         let fd = connection.fd();
-        match connection.serve() {
-            Turn::Rest => self.forget(fd),
-            Turn::Again => again.push(connection),
-            Turn::At(at_ns) => {
+        match connection.write_due() {
+            NextVisit::Rest => self.forget(fd),
+            NextVisit::Again => again.push(connection),
+            NextVisit::At(at_ns) => {
                 self.forget(fd);
                 self.due.insert((at_ns, fd));
                 self.timed.insert(fd, (at_ns, connection));
             }
-            Turn::WhenWritable => {
+            NextVisit::WhenWritable => {
                 if !self.blocked.contains_key(&fd) {
                     if let Err(error) = self.epoll.watch(fd, For::Writing) {
                         // No memory, or too many watches: one connection's end, not the thread's.
@@ -210,7 +210,7 @@ impl Thread {
         }
     }
 
-    fn take_due(&mut self, turn: &mut Vec<Arc<Connection>>) {
+    fn take_due(&mut self, to_visit: &mut Vec<Arc<Connection>>) {
         if self.due.is_empty() {
             return;
         }
@@ -220,7 +220,7 @@ impl Thread {
                 break;
             }
             self.due.pop_first();
-            turn.extend(self.timed.remove(&fd).map(|(_, connection)| connection));
+            to_visit.extend(self.timed.remove(&fd).map(|(_, connection)| connection));
         }
     }
 
@@ -231,11 +231,11 @@ impl Thread {
     }
 
     /// Wait for senders, the timer and peers that take bytes again.
-    fn wait(&mut self, timeout_ms: i32, turn: &mut Vec<Arc<Connection>>) {
+    fn wait(&mut self, timeout_ms: i32, to_visit: &mut Vec<Arc<Connection>>) {
         for ready in self.epoll.wait(timeout_ms).unwrap_or_default() {
             if let Some(connection) = self.blocked.remove(&ready.fd) {
                 self.epoll.unwatch(ready.fd);
-                turn.push(connection);
+                to_visit.push(connection);
             } else if ready.fd == self.timer.as_raw_fd() {
                 let _ = self.timer.take();
             } else {

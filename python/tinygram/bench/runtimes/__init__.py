@@ -63,7 +63,7 @@ class Runtime:
     entry waits until its runtime, its implementation or either is asked for by name, or there are
     several producers. `requires`:
     packages that it cannot do without. `has_producers`: whether several threads can hand messages
-    over.
+    over. `max_batch_bytes`: a batch this large leaves at once, where the strategy has batches.
     """
 
     name: str
@@ -74,6 +74,7 @@ class Runtime:
     runs_when: Literal["always", "runtime", "implementation", "either", "several"] = "always"
     requires: tuple[str, ...] = ()
     has_producers: bool = False
+    max_batch_bytes: int = MAX_BATCH_BYTES
 
     def load(self) -> Send:
         """Import what sends: `run(sock, source, way)` returns when every byte was handed over."""
@@ -114,6 +115,7 @@ RUNTIMES = (
     Runtime(
         *("threads", "tinygram", "library.threads", _SHARED, _SHARED_DEFAULTS),
         has_producers=True,
+        max_batch_bytes=4 * MAX_BATCH_BYTES,
     ),
     Runtime("asyncio", "stdlib", _BY_HAND, _QUEUED, _PUBLISHED),
     Runtime("asyncio", "stdlib", "stdlib.asyncio_tick", ("tick",), ("tick",)),

@@ -79,7 +79,7 @@ def _case(
     parameters: dict[str, Parameter] = {
         "messages": options.messages,
         "warm_up_messages": warm_up_messages(size.max),
-        "max_batch_bytes": runtimes.MAX_BATCH_BYTES,
+        "max_batch_bytes": runtime.max_batch_bytes,
         "receive_buffer_bytes": options.receive_buffer_bytes,
         "receiver_command": options.receiver_command,
         "congestion_control": options.congestion_control,
