@@ -7,10 +7,14 @@
 //! were written, nobody wakes it: whoever sends next when they have waited long enough writes them,
 //! and the thread looks now and then for the rest (it polls, as Linux's NAPI does with packets).
 
-/// After this time without a write a burst has ended: about a write's cost.
+/// After this time without a write a burst has ended: about a write's cost; where the writing thread
+/// wrote last, about that of changing back from it, too.
 const GAP_NS: u64 = 5_000;
+const GAP_AFTER_THREAD_NS: u64 = 10_000;
 /// A burst of so many is written message by message.
-const FEW: u64 = 4;
+const FEW: u64 = 8;
+/// So few since it last came are not worth that the writing thread comes by itself.
+const RARE: u64 = 4;
 /// What the writing thread, though told, has not come for in this time is written by who sends next.
 const RESCUE_NS: u64 = 100_000;
 /// The same where the thread polls.
@@ -41,10 +45,13 @@ pub(super) struct Adaptive {
     before_burst: u64,
     before_batch: u64,
     before_visit: u64,
+    was_large: bool,
     expects_many: bool,
     /// At this message the sender looks at the clock.
     look_at: u64,
     last_write_ns: u64,
+    /// Without a write since, for a burst to have ended.
+    gap_ns: u64,
     early_wakes: u32,
     /// Since when messages have been close together, while the thread polls.
     dense_since_ns: u64,
@@ -59,9 +66,11 @@ impl Adaptive {
             before_burst: 0,
             before_batch: 0,
             before_visit: 0,
+            was_large: false,
             expects_many: false,
             look_at: 0,
             last_write_ns: 0,
+            gap_ns: GAP_NS,
             early_wakes: 0,
             dense_since_ns: 0,
         }
@@ -74,8 +83,11 @@ impl Adaptive {
 
     /// A message comes while nothing is held: whether its sender is to write it.
     pub(super) fn on_message(&mut self, messages: u64, now_ns: u64) -> bool {
-        if now_ns.saturating_sub(self.last_write_ns) >= GAP_NS {
-            self.expects_many = messages - self.before_burst > FEW;
+        if now_ns.saturating_sub(self.last_write_ns) >= self.gap_ns {
+            let was_large = messages - self.before_burst > FEW;
+            // The thread may have cut a large one in two.
+            self.expects_many = was_large || self.was_large;
+            self.was_large = was_large;
             self.before_burst = messages;
         }
         !self.polls() && !self.expects_many && messages - self.before_burst < FEW
@@ -123,8 +135,13 @@ impl Adaptive {
         self.hold_ns = HOLD_NS.max(busy_ns / BUSY_SHARE).min(most_ns);
     }
 
-    pub(super) fn on_written(&mut self, end_ns: u64) {
+    pub(super) fn on_written(&mut self, end_ns: u64, is_by_thread: bool) {
         self.last_write_ns = end_ns;
+        self.gap_ns = if is_by_thread {
+            GAP_AFTER_THREAD_NS
+        } else {
+            GAP_NS
+        };
     }
 
     /// The writing thread comes; `held_since_ns`: when the first came of what is held, if anything
@@ -138,7 +155,7 @@ impl Adaptive {
         let came = messages - self.before_visit;
         self.before_visit = messages;
         if self.polls() {
-            if came < FEW {
+            if came < RARE {
                 self.early_wakes = 0;
             }
         } else if let Some(since_ns) = held_since_ns {
@@ -179,7 +196,7 @@ mod tests {
         *messages += 1;
         if is_written {
             *now_ns += 4_000;
-            adaptive.on_written(*now_ns);
+            adaptive.on_written(*now_ns, false);
         }
         is_written
     }
@@ -189,7 +206,7 @@ mod tests {
         let is_due = adaptive.on_visit(messages, Some(*now_ns), *now_ns);
         adaptive.on_batch(messages, *now_ns, *now_ns);
         *now_ns += 4_000;
-        adaptive.on_written(*now_ns);
+        adaptive.on_written(*now_ns, true);
         is_due
     }
 
@@ -208,7 +225,7 @@ mod tests {
     /// The writing thread is told of one message, again and again, as soon as it wrote the last: it
     /// polls.
     fn poll(adaptive: &mut Adaptive, messages: &mut u64, now_ns: &mut u64) {
-        adaptive.on_written(*now_ns);
+        adaptive.on_written(*now_ns, true);
         for _ in 0..EARLY_WAKES {
             adaptive.on_first_held(*messages);
             *messages += 1;
@@ -232,10 +249,23 @@ mod tests {
      {
         let mut adaptive = Adaptive::new(LONG_NS);
         let (mut messages, mut now_ns) = (0, LONG_NS);
-        for (of_burst, written) in [(4, 4), (16, 4), (16, 0), (1, 0), (4, 4)] {
+        for (of_burst, written) in [(8, 8), (16, 8), (16, 0), (1, 0), (1, 0), (8, 8)] {
             let found = burst(&mut adaptive, of_burst, &mut messages, &mut now_ns);
             assert_eq!(found, written, "of {of_burst}");
             now_ns += LONG_NS;
+        }
+    }
+
+    #[test]
+    fn a_burst_goes_on_after_the_writing_thread_has_been_there() {
+        let mut adaptive = Adaptive::new(LONG_NS);
+        let (mut messages, mut now_ns) = (0, LONG_NS);
+        burst(&mut adaptive, 16, &mut messages, &mut now_ns);
+        now_ns += LONG_NS;
+        for _ in 0..3 {
+            // The thread took the core from the sender after each message of a large burst.
+            assert_eq!(burst(&mut adaptive, 1, &mut messages, &mut now_ns), 0);
+            now_ns += GAP_AFTER_THREAD_NS - 1;
         }
     }
 
@@ -266,9 +296,9 @@ mod tests {
         assert!(!single(&mut adaptive, &mut messages, &mut now_ns));
         assert_eq!(adaptive.next_poll_ns(now_ns), Some(now_ns + POLL_NS));
         let since_ns = now_ns;
-        messages += FEW;
+        messages += RARE;
         assert!(!adaptive.on_visit(messages, Some(since_ns), since_ns + HOLD_NS - 1));
-        messages += FEW;
+        messages += RARE;
         assert!(adaptive.on_visit(messages, Some(since_ns), since_ns + HOLD_NS));
         // They become rare: what is held leaves, and then the thread is to be told.
         assert!(adaptive.on_visit(messages + 1, Some(now_ns), now_ns));
@@ -298,7 +328,7 @@ mod tests {
             assert!(held_ns < may_ns + 10_000, "{held_ns} {may_ns}");
             longest_ns = longest_ns.max(held_ns);
             adaptive.on_batch(messages, since_ns, now_ns);
-            adaptive.on_written(now_ns);
+            adaptive.on_written(now_ns, false);
         }
         assert!(longest_ns >= LONG_NS * 4 / 5);
         // Messages with time between them end that.
@@ -311,7 +341,7 @@ mod tests {
     #[test]
     fn who_begins_to_poll_comes_after_a_while_whatever_the_bound() {
         let mut adaptive = Adaptive::new(2 * POLL_NS);
-        adaptive.on_written(LONG_NS);
+        adaptive.on_written(LONG_NS, true);
         for wake in 0..u64::from(EARLY_WAKES) {
             adaptive.on_first_held(wake);
             adaptive.on_visit(wake + 1, Some(LONG_NS), LONG_NS);

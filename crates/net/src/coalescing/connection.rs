@@ -138,7 +138,7 @@ impl Connection {
                 state
                     .coalescer
                     .on_written(written, message, reason, start_ns, end_ns);
-                state.on_written(end_ns);
+                state.on_written(end_ns, false);
                 Ok(())
             }
             Err(error) => Err(self.fail(state, &error, message.len())),

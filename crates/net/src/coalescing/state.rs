@@ -218,9 +218,9 @@ impl State {
         }
     }
 
-    pub(super) fn on_written(&mut self, end_ns: u64) {
+    pub(super) fn on_written(&mut self, end_ns: u64, is_by_thread: bool) {
         if let Some(adaptive) = self.adaptive.as_mut() {
-            adaptive.on_written(end_ns);
+            adaptive.on_written(end_ns, is_by_thread);
         }
     }
 
@@ -241,7 +241,7 @@ impl State {
         self.taken.at += written;
         self.written_bytes += written as u64;
         let is_done = self.taken.bytes == 0;
-        self.on_written(end_ns);
+        self.on_written(end_ns, true);
         self.coalescer
             .on_taken_written(written, reason, end_ns, is_done);
         if is_done {
@@ -279,7 +279,7 @@ mod tests {
         let mut knobs = Knobs::of_threads(Strategy::Adaptive);
         knobs.max_bytes = 1000;
         let mut state = State::new(Coalescer::of_threads(knobs).unwrap());
-        state.on_written(NOW_NS);
+        state.on_written(NOW_NS, true);
         for _ in 0..20 {
             if state.adaptive.as_ref().unwrap().polls() {
                 break;
