@@ -261,6 +261,16 @@ mod tests {
         pacer
     }
 
+    fn wait_readable(fd: RawFd) {
+        let mut poll = libc::pollfd {
+            fd,
+            events: libc::POLLIN,
+            revents: 0,
+        };
+        // SAFETY: one valid pollfd.
+        assert_eq!(unsafe { libc::poll(&mut poll, 1, 5_000) }, 1);
+    }
+
     #[test]
     fn every_message_is_released_once_in_order_and_never_early() {
         let mut pacer = pacer(20_000.0, 400);
@@ -288,13 +298,7 @@ mod tests {
             pacer.wait(None);
         }
         while pacer.arm(true).unwrap() {
-            let mut poll = libc::pollfd {
-                fd,
-                events: libc::POLLIN,
-                revents: 0,
-            };
-            // SAFETY: one valid pollfd.
-            assert_eq!(unsafe { libc::poll(&mut poll, 1, 5_000) }, 1);
+            wait_readable(fd);
             pacer.on_timer().unwrap();
         }
         assert_eq!(pacer.spin_cpu_ns(), 0);
@@ -333,13 +337,7 @@ mod tests {
         let fd = pacer.timer_fd().unwrap();
         let mut released = 0;
         while pacer.arm(true).unwrap() {
-            let mut poll = libc::pollfd {
-                fd,
-                events: libc::POLLIN,
-                revents: 0,
-            };
-            // SAFETY: one valid pollfd.
-            assert_eq!(unsafe { libc::poll(&mut poll, 1, 5_000) }, 1);
+            wait_readable(fd);
             let range = pacer.on_timer().unwrap();
             assert!(monotonic_ns() >= pacer.start_ns + pacer.schedule.due_ns(range.start));
             released += range.end - range.start;
