@@ -67,7 +67,7 @@ def _measured(asked: argparse.Namespace) -> ClaimResult:
     if not cells:
         raise SystemExit(f"no cell has {asked.only!r} in its name")
     folder = asked.out.parent if asked.out else _RESULTS
-    earlier = earlier_of(_ONCE, folder) if sizes.name == _ONCE else ()
+    earlier = earlier_of(sizes, folder) if sizes.name == _ONCE else ()
     if earlier and not asked.again:
         raise SystemExit(
             f"set {_ONCE!r} was measured before, and counts once ({'; '.join(earlier)}): --again "

@@ -43,7 +43,7 @@ class Set(Value, frozen=True):
 
 SETS = {
     "tuning": Set("tuning", 1, 100, 1_000),
-    "confirm": Set("confirm", 500_001, 120, 900),
+    "confirm": Set("confirm", 900_001, 110, 950),
 }
 
 

@@ -142,7 +142,7 @@ class _Header(msgspec.Struct):
     code: Code
 
 
-def earlier_of(set_name: str, folder: Path) -> tuple[str, ...]:
+def earlier_of(sizes: Set, folder: Path) -> tuple[str, ...]:
     """The results of a set that lie in a folder, in words, the oldest first."""
     found = []
     for path in folder.glob("*.json"):
@@ -150,7 +150,7 @@ def earlier_of(set_name: str, folder: Path) -> tuple[str, ...]:
             header = msgspec.json.decode(path.read_bytes(), type=_Header)
         except (msgspec.DecodeError, UnicodeDecodeError):
             continue  # Another kind of result, or one of another version.
-        if header.set.name == set_name:
+        if header.set == sizes:
             sources = header.code.sources_sha256[:12]
             found.append(f"{header.started_utc} UTC, grid {header.grid}, sources {sources}")
     return tuple(sorted(found))

@@ -191,10 +191,10 @@ def test_warnings_failures_doubts_and_other_judges_are_on_the_page(held: ClaimRe
 def test_earlier_results_of_the_set_are_found_and_named(held: ClaimResult, tmp_path: Path) -> None:
     save(held, tmp_path / "one.json")
     (tmp_path / "other.json").write_text("{}")
-    (said,) = earlier_of("tuning", tmp_path)
+    (said,) = earlier_of(SETS["tuning"], tmp_path)
     assert said.startswith("2026-01-01 00:00:00 UTC, grid full, sources ")
-    assert earlier_of("confirm", tmp_path) == ()
-    assert earlier_of("tuning", tmp_path / "nowhere") == ()
+    assert earlier_of(SETS["confirm"], tmp_path) == ()
+    assert earlier_of(SETS["tuning"], tmp_path / "nowhere") == ()
     assert said in report.page(msgspec.structs.replace(held, earlier=(said,)))
 
 
