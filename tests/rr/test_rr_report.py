@@ -70,3 +70,13 @@ def test_a_failed_and_an_unfinished_case_say_so() -> None:
     text = shown(result_of(plan, failed))
     assert "nagle: failed in 1 of 1 rounds: the callers 1 failed: refused" in text
     assert "nodelay against nagle" in text
+
+
+def test_the_published_calls_are_shown_when_they_are_asked_for() -> None:
+    result = measured(plan_rr(OPTIONS))
+    assert "Published calls" not in shown(result)
+    text = StringIO()
+    render(result, Console(file=text, width=200, highlight=False), True)
+    published = text.getvalue().partition("Published calls, on other machines")[2]
+    assert row(published, "nodelay").split() == ["nodelay", "3.884k", "283", "29.0", "20.0"]
+    assert row(published, "nagle").split() == ["nagle", "5.060k", "75.0", "20.0", "13.0"]

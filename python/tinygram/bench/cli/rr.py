@@ -84,6 +84,9 @@ def rr(
     ] = None,
     duration: Annotated[str | None, typer.Option(help="Of a run.", show_default="1s")] = None,
     warm_up: Annotated[int, typer.Option(help="Calls of each caller before the start.")] = 3,
+    published: Annotated[
+        bool, typer.Option("--published", help="The published figures beside ours.")
+    ] = False,
     scenario: Annotated[
         str | None, typer.Option(help="One of --scenarios; exit 1 when a figure is out of range.")
     ] = None,
@@ -157,21 +160,23 @@ def rr(
     path = json or store.default_path("rr", datetime.now(UTC))
     store.check_writable(path)
     if scenario is None:
-        return _measure(plan_rr(options), options, path, quiet)
+        return _measure(plan_rr(options), options, path, quiet, published)
     plan, case_ids = scenarios.plan_scenario(scenario, options)
-    code = _measure(plan, options, path, quiet)
+    code = _measure(plan, options, path, quiet, published)
     if code != ExitCode.OK:
         return code
     return _judge(scenario, case_ids, path, quiet)
 
 
-def _measure(plan: Plan, options: RrOptions, path: Path, is_quiet: bool) -> ExitCode:
+def _measure(
+    plan: Plan, options: RrOptions, path: Path, is_quiet: bool, is_published: bool
+) -> ExitCode:
     return measure(
         plan,
         RrBench(options.seed).run_case,
         path,
         congestion_control=options.congestion_control,
-        is_published=False,
+        is_published=is_published,
         is_quiet=is_quiet,
     )
 

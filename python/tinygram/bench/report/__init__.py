@@ -30,7 +30,7 @@ def render(result: Result, console: Console, published: bool) -> None:
     """
     pen = Pen(console)
     if is_of_calls(result):
-        draw_calls(pen, result)
+        draw_calls(pen, result, published)
         return
     for paragraph in opening_of(result):
         pen.write(paragraph)

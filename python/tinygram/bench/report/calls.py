@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean, stdev
 
+from tinygram.bench.report.calls_published import published_calls
 from tinygram.bench.report.drawing import Pen
 from tinygram.bench.report.formats import UNKNOWN, number, rate, ratio, ratio_interval
 from tinygram.bench.report.layout import Column, Row, Table
@@ -37,8 +38,8 @@ def is_of_calls(result: Result) -> bool:
     return any(case.workload == WORKLOAD for case in _all_cases(result))
 
 
-def draw_calls(pen: Pen, result: Result) -> None:
-    """Write all of the report."""
+def draw_calls(pen: Pen, result: Result, published: bool) -> None:
+    """Write all of the report; `published` adds the published calls."""
     run, how_to_read, _ = opening_of(result)
     for paragraph in (run, how_to_read):
         pen.write(paragraph)
@@ -46,6 +47,8 @@ def draw_calls(pen: Pen, result: Result) -> None:
     for table in tables_of(result):
         pen.draw(table)
     pen.list(notes_of(result))
+    if published:
+        pen.draw(published_calls())
     pen.head("The answer")
     pen.list(sentences_of(result), style="bold")
 
