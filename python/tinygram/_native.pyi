@@ -9,6 +9,8 @@ from typing import Self, TypeAlias, final
 from _typeshed import ReadableBuffer
 from typing_extensions import disjoint_base
 
+from tinygram._native_rr import CallContent, RequestReader, RrCallers, RrServer
+
 __all__ = [
     "Batch",
     "CoalescingSocket",
@@ -39,6 +41,7 @@ __all__ = [
     "watch_writes",
     "write_counts",
 ]
+__all__ += ["CallContent", "RequestReader", "RrCallers", "RrServer"]
 
 __version__: str
 
@@ -396,8 +399,7 @@ class Pacer:
     def arm(self, spins: bool) -> bool:
         """Set the timer for the next due time; False when all are released.
 
-        With `spins` it is set early, and `on_timer` waits out the rest (at most 100 µs), which
-        holds the event loop up.
+        With `spins` it is set early, and `on_timer` waits out the rest, 100 µs at most.
         """
 
     def on_timer(self) -> tuple[int, int]:

@@ -48,7 +48,9 @@ class Done:
 
 
 class Command:
-    """`tinygram stream` in `folder`, its temporary files in an empty folder of their own."""
+    """A subcommand in `folder`, its temporary files in an empty folder of their own."""
+
+    subcommand = "stream"
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -61,10 +63,10 @@ class Command:
     def start(
         self, *arguments: object, environment: Mapping[str, str] | None = None
     ) -> subprocess.Popen[str]:
-        """Start `tinygram stream ARGUMENTS --json RESULT`."""
+        """Start `tinygram SUBCOMMAND ARGUMENTS --json RESULT`."""
         process = subprocess.Popen(
             [
-                *(sys.executable, "-B", "-m", "tinygram.bench", "stream"),
+                *(sys.executable, "-B", "-m", "tinygram.bench", *self.subcommand.split()),
                 *map(str, arguments),
                 *("--json", str(self.result_path)),
             ],

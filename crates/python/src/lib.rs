@@ -15,6 +15,7 @@ mod pacer;
 mod pool;
 mod process;
 mod receiver;
+mod rr;
 mod sender;
 mod ticker;
 
@@ -56,6 +57,8 @@ mod _native {
     };
     #[pymodule_export]
     use super::receiver::Receiver;
+    #[pymodule_export]
+    use super::rr::{CallContent, RequestReader, RrCallers, RrServer};
     #[pymodule_export]
     use super::sender::{send_flat_out, send_paced};
     #[pymodule_export]

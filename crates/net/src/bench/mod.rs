@@ -7,6 +7,7 @@ pub mod namespace;
 pub mod pacer;
 pub mod process;
 pub mod receiver;
+pub mod rr;
 pub mod sender;
 pub mod socket;
 pub mod write_counts;

@@ -11,9 +11,12 @@ KERNEL_COUNTERS = {
     "kernel_OutSegs": ("Tcp", "OutSegs"),
     "kernel_RetransSegs": ("Tcp", "RetransSegs"),
     "kernel_DelayedACKs": ("TcpExt", "DelayedACKs"),
+    "kernel_EstabResets": ("Tcp", "EstabResets"),
     "kernel_TCPAutoCorking": ("TcpExt", "TCPAutoCorking"),
     "kernel_TCPTimeouts": ("TcpExt", "TCPTimeouts"),
     "kernel_ListenOverflows": ("TcpExt", "ListenOverflows"),
+    "kernel_OutRsts": ("Tcp", "OutRsts"),
+    "kernel_TCPSynRetrans": ("TcpExt", "TCPSynRetrans"),
 }
 """Counters of both ends of a run; the names are the kernel's own (snmp_counter.rst)."""
 

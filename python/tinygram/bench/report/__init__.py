@@ -8,6 +8,7 @@ from __future__ import annotations
 from rich.console import Console
 
 from tinygram.bench.report.beside import published_tables
+from tinygram.bench.report.calls import draw_calls, is_of_calls
 from tinygram.bench.report.drawing import Pen
 from tinygram.bench.report.layout import Table
 from tinygram.bench.report.names import load_titles
@@ -28,6 +29,9 @@ def render(result: Result, console: Console, published: bool) -> None:
     do not fit are left out, which is said; elsewhere, lines are plain ASCII and never wrapped.
     """
     pen = Pen(console)
+    if is_of_calls(result):
+        draw_calls(pen, result, published)
+        return
     for paragraph in opening_of(result):
         pen.write(paragraph)
     for load, title in load_titles(result).items():

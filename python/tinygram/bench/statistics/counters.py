@@ -37,6 +37,24 @@ def _context_switches_per_million(counters: Counters) -> Number:
     return (voluntary + involuntary) / messages * PER_MILLION
 
 
+def _calls_per_s(counters: Counters) -> Number:
+    """Calls ÷ mean time of a caller: one that waits long for its last reply weighs as one."""
+    calls, callers = counters.get("calls"), counters.get("callers")
+    time_ns = counters.get("callers_time_ns")
+    if calls is None or callers is None or not time_ns:
+        return None
+    return calls * callers / time_ns * 1e9
+
+
+def _in_flight(counters: Counters) -> Number:
+    """Callers that are in a call at a time, by Little's law: rate × mean time."""
+    rate_per_s, calls = _calls_per_s(counters), counters.get("calls")
+    call_ns, connect_ns = counters.get("call_time_ns"), counters.get("connect_time_ns")
+    if rate_per_s is None or not calls or call_ns is None or connect_ns is None:
+        return None
+    return rate_per_s * (call_ns + connect_ns) / calls / 1e9
+
+
 FORMULAS: Mapping[str, Callable[[Counters], Number]] = {
     "throughput_per_s": _quotient("messages", "run_time_ns", 1e9),
     "run_time_s": _scaled("run_time_ns", 1e-9),
@@ -51,4 +69,11 @@ FORMULAS: Mapping[str, Callable[[Counters], Number]] = {
     "connect_us": _scaled("connect_ns", 1e-3),
     "startup_ms": _scaled("startup_ns", 1e-6),
     "delayed_acks": _scaled("kernel_DelayedACKs"),
+    "calls_per_s": _calls_per_s,
+    "calls_in_flight": _in_flight,
+    "cpu_us_per_call": _quotient("cpu_ns", "calls", 1e-3),
+    "server_cpu_us_per_call": _quotient("server_cpu_ns", "calls", 1e-3),
+    "listen_overflows": _scaled("kernel_ListenOverflows"),
+    "syn_retransmits": _scaled("kernel_TCPSynRetrans"),
+    "resets": _scaled("kernel_OutRsts"),
 }

@@ -23,6 +23,8 @@ STATISTICS_OF_HISTOGRAM = {
     "queueing": SPREAD,
     "pacing_error": ("p50", "p99"),
     "hold": ("p50", "p99"),
+    "call": SPREAD,
+    "connect": ("mean", "p50", "p99", "max"),
 }
 STATISTIC_OF_FIGURE = {
     f"{histogram}_{statistic}_us": (histogram, statistic)
@@ -88,11 +90,12 @@ def is_higher_better(figure: str) -> bool:
 def _is_meaningful(histogram: str, case: Case) -> bool:
     """Latency and pacing exist only when paced; queueing is what a flat-out sender makes.
 
+    Calls wait for their replies, and have times always.
     Of several paced producers queueing is the time from the call: a thread may be late to call.
     """
     if histogram == "queueing":
         return case.is_flat_out or case.producers > 1
-    return histogram == "hold" or not case.is_flat_out
+    return histogram in ("hold", "call", "connect") or not case.is_flat_out
 
 
 def _histogram(run: Run, name: str) -> Histogram | None:

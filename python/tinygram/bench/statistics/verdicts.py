@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from tinygram.bench.result import Case, Figure, Plan, Run, Summary, Verdict
+from tinygram.bench.statistics import calls
 from tinygram.bench.statistics.contests import compared_figures, contests_of
 from tinygram.bench.statistics.figures import is_higher_better
 from tinygram.bench.statistics.intervals import figure_of
@@ -21,19 +22,31 @@ MIN_PAIRED_ROUNDS = 6
 
 def compare(plan: Plan, summaries: Sequence[Summary], runs: Sequence[Run]) -> tuple[Verdict, ...]:
     """Every verdict, none twice: cases with `nodelay` of their own runtime and implementation, with
-    `loop/nodelay` by hand, and the first of each runtime with every other way of that runtime.
+    `loop/nodelay` by hand, and the first of each runtime with every other way of that runtime; of
+    `rr` (calls.py), with `nagle`.
 
     `summaries` are those of `summarise(plan, runs)`. Raises what `samples_of` raises.
     """
     samples = samples_of(plan, runs)
     summary_of = {summary.case.case_id: summary for summary in summaries}
-    pairs = dict.fromkeys((*_baseline_pairs(plan.cases), *_first_pairs(summaries)))
-    cases = {case.case_id: case for case in plan.cases}
     return tuple(
         _verdict(figure, (summary_of[baseline], samples[baseline]), (summary_of[id_], samples[id_]))
-        for baseline, id_ in pairs
-        for figure in compared_figures(Load.of(cases[id_]))
+        for (baseline, id_), figures in _pairs(plan, summaries).items()
+        for figure in figures
     )
+
+
+def _pairs(
+    plan: Plan, summaries: Sequence[Summary]
+) -> Mapping[tuple[str, str], tuple[str, ...]]:
+    """(baseline, case) → the figures that they are compared on."""
+    cases = {case.case_id: case for case in plan.cases if case.workload != calls.WORKLOAD}
+    of_streams = [each for each in summaries if each.case.case_id in cases]
+    pairs = (*_baseline_pairs(tuple(cases.values())), *_first_pairs(of_streams))
+    return {
+        **{pair: compared_figures(Load.of(cases[pair[1]])) for pair in pairs},
+        **dict.fromkeys(calls.compared_calls(plan.cases), calls.COMPARED),
+    }
 
 
 def paired_ratios(baseline: Mapping[int, float], case: Mapping[int, float]) -> tuple[float, ...]:

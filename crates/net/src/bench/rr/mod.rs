@@ -1,0 +1,15 @@
+//! Request and reply: the server, one event loop on one thread, and the callers, a thread each.
+//!
+//! What passes is [`tinygram_core::bench::CallContent`]: no header, sizes that both sides know.
+
+mod caller;
+mod callers;
+mod connection;
+mod options;
+mod pipeline;
+mod server;
+mod tally;
+
+pub use callers::{CallOptions, Callers, Connections, Span};
+pub use server::{Counts, Server, ServerOptions};
+pub use tally::{CallError, Tally};

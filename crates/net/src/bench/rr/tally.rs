@@ -1,0 +1,158 @@
+//! What callers found: how long calls and connecting took, and what went wrong.
+
+use std::{io, net::SocketAddrV4};
+use thiserror::Error;
+use tinygram_core::Histogram;
+
+/// Why callers stopped.
+#[derive(Debug, Error)]
+pub enum CallError {
+    /// No connection.
+    #[error("connecting to {address} failed: {source}{}", remedy(.source))]
+    Connect {
+        /// Of the server.
+        address: SocketAddrV4,
+        /// What the kernel says.
+        source: io::Error,
+    },
+    /// A request could not be sent.
+    #[error("sending request {index} of a connection failed: {source}")]
+    Send {
+        /// Which of the connection's requests.
+        index: u64,
+        /// What the kernel says.
+        source: io::Error,
+    },
+    /// A reply could not be read.
+    #[error("waiting for the reply to request {index} of a connection failed: {source}")]
+    Receive {
+        /// Which of the connection's requests.
+        index: u64,
+        /// What the kernel says.
+        source: io::Error,
+    },
+    /// The server ended the connection before the reply was whole.
+    #[error(
+        "the server ended the connection after {received} of the {expected} bytes of the reply to \
+         its request {index}"
+    )]
+    ShortReply {
+        /// Which of the connection's requests.
+        index: u64,
+        /// Bytes of the reply that came.
+        received: u64,
+        /// Bytes that it should have.
+        expected: u64,
+    },
+    /// A reply is not the one that the request should get.
+    #[error(
+        "the reply to request {index} of a connection is wrong: byte j of reply i is (i + j) \
+         modulo 251"
+    )]
+    WrongReply {
+        /// Which of the connection's requests.
+        index: u64,
+    },
+    /// A thread could not be started, or ended by a fault.
+    #[error("a caller's thread failed: {0}")]
+    Thread(String),
+    /// Time was up.
+    #[error("the callers were not done in time: {done} of {threads} threads were")]
+    TimedOut {
+        /// Threads that were done.
+        done: usize,
+        /// Threads in all.
+        threads: usize,
+    },
+    /// Several callers failed.
+    #[error("{failed} of {threads} threads of callers failed, the first: {first}")]
+    Several {
+        /// Threads that failed.
+        failed: usize,
+        /// Threads in all.
+        threads: usize,
+        /// The first failure.
+        first: Box<CallError>,
+    },
+}
+
+fn remedy(error: &io::Error) -> &'static str {
+    match error.raw_os_error() {
+        Some(libc::EADDRNOTAVAIL) => {
+            " (no local port is free: make fewer calls per second, or widen \
+             net.ipv4.ip_local_port_range)"
+        }
+        Some(libc::EMFILE) => " (no descriptor is free: use fewer callers, or raise ulimit -n)",
+        _ => "",
+    }
+}
+
+/// What one caller found, or several together.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    /// Calls that were measured.
+    pub calls: u64,
+    /// From the first write of a request to the last byte of its reply.
+    pub call: Histogram,
+    /// From connect(2) to its end; connections that were made before the start included.
+    pub connect: Histogram,
+    /// The sum of the measured calls' times.
+    pub call_time_ns: u64,
+    /// The sum of the times that callers spent connecting since the start.
+    pub connect_time_ns: u64,
+    /// The sum of each caller's time from the start to the end of its last call.
+    pub callers_time_ns: u64,
+    /// When the last call of all ended.
+    pub last_ns: u64,
+}
+
+impl Tally {
+    /// A call that ended now.
+    pub fn record_call(&mut self, begun_ns: u64, ended_ns: u64) {
+        self.calls += 1;
+        self.call.record(ended_ns - begun_ns);
+        self.call_time_ns += ended_ns - begun_ns;
+        self.last_ns = self.last_ns.max(ended_ns);
+    }
+
+    /// All that another caller found.
+    pub fn merge(&mut self, other: &Self) {
+        self.calls += other.calls;
+        self.call.merge(&other.call);
+        self.connect.merge(&other.connect);
+        self.call_time_ns += other.call_time_ns;
+        self.connect_time_ns += other.connect_time_ns;
+        self.callers_time_ns += other.callers_time_ns;
+        self.last_ns = self.last_ns.max(other.last_ns);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn merging_adds_up_and_keeps_the_last_end() {
+        let (mut one, mut other) = (Tally::default(), Tally::default());
+        one.record_call(1_000, 3_000);
+        other.record_call(2_000, 2_500);
+        other.connect.record(7);
+        one.merge(&other);
+        assert_eq!((one.calls, one.call_time_ns, one.last_ns), (2, 2_500, 3_000));
+        assert_eq!((one.call.count(), one.connect.count()), (2, 1));
+    }
+
+    #[test]
+    fn what_the_user_can_mend_is_said() {
+        let failed = |errno| {
+            CallError::Connect {
+                address: "127.0.0.1:9".parse().unwrap(),
+                source: io::Error::from_raw_os_error(errno),
+            }
+            .to_string()
+        };
+        assert!(failed(libc::EADDRNOTAVAIL).contains("ip_local_port_range"));
+        assert!(failed(libc::EMFILE).contains("ulimit -n"));
+        assert!(failed(libc::ECONNREFUSED).starts_with("connecting to 127.0.0.1:9 failed"));
+    }
+}

@@ -1,0 +1,254 @@
+//! Both native sides of the bench's `rr`, and what its Python sides check with.
+
+use crate::histogram::Histogram;
+use pyo3::{
+    exceptions::{PyOSError, PyRuntimeError, PyValueError},
+    prelude::*,
+    types::PyBytes,
+};
+use std::{net::Ipv4Addr, net::SocketAddrV4, os::fd::RawFd};
+use tinygram_core::bench::{CallContent as Content, RequestReader as Reader};
+use tinygram_net::bench::rr as native;
+
+type Counters = Vec<(&'static str, u64)>;
+
+fn value_error(error: impl ToString) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+#[pyclass(module = "tinygram._native", frozen)]
+pub struct CallContent {
+    inner: Content,
+}
+
+#[pymethods]
+impl CallContent {
+    #[new]
+    #[pyo3(signature = (request_bytes, reply_bytes, seed=None))]
+    fn new(request_bytes: u64, reply_bytes: u64, seed: Option<u64>) -> PyResult<Self> {
+        match seed {
+            Some(seed) => Content::generate(seed, request_bytes, reply_bytes),
+            None => Content::of_any_bytes(request_bytes, reply_bytes),
+        }
+        .map(|inner| Self { inner })
+        .map_err(value_error)
+    }
+
+    #[getter]
+    fn request_count(&self) -> u64 {
+        self.inner.request_count()
+    }
+
+    fn request<'py>(&self, py: Python<'py>, index: u64) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, self.inner.request(index))
+    }
+
+    fn replies<'py>(
+        &self,
+        py: Python<'py>,
+        first: u64,
+        count: usize,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let reply_bytes = self.inner.reply_bytes();
+        let length = count
+            .checked_mul(reply_bytes as usize)
+            .ok_or_else(|| value_error(format!("{count} replies are too many")))?;
+        PyBytes::new_with(py, length, |target| {
+            self.inner.fill_replies(first * reply_bytes, target);
+            Ok(())
+        })
+    }
+
+    fn is_reply(&self, index: u64, data: &[u8]) -> bool {
+        let reply_bytes = self.inner.reply_bytes();
+        data.len() as u64 == reply_bytes && self.inner.is_reply(index * reply_bytes, data)
+    }
+}
+
+#[pyclass(module = "tinygram._native")]
+pub struct RequestReader {
+    content: Py<CallContent>,
+    inner: Reader,
+}
+
+#[pymethods]
+impl RequestReader {
+    #[new]
+    fn new(content: Py<CallContent>) -> Self {
+        Self {
+            content,
+            inner: Reader::default(),
+        }
+    }
+
+    fn push(&mut self, data: &[u8]) -> PyResult<u64> {
+        self.inner
+            .push(&self.content.get().inner, data)
+            .map_err(value_error)
+    }
+
+    #[getter]
+    fn is_between_requests(&self) -> bool {
+        self.inner.is_between_requests(&self.content.get().inner)
+    }
+}
+
+#[pyclass(module = "tinygram._native")]
+pub struct RrServer {
+    inner: Option<native::Server>,
+    port: u16,
+}
+
+#[pymethods]
+impl RrServer {
+    #[new]
+    #[allow(clippy::too_many_arguments)] // Keywords in Python.
+    #[pyo3(signature = (content, *, port, backlog, is_nodelay, is_quickack, congestion_control, max_connections, idle_ns))]
+    fn new(
+        content: &CallContent,
+        port: u16,
+        backlog: i32,
+        is_nodelay: bool,
+        is_quickack: bool,
+        congestion_control: String,
+        max_connections: usize,
+        idle_ns: u64,
+    ) -> PyResult<Self> {
+        let options = native::ServerOptions {
+            backlog,
+            is_nodelay,
+            is_quickack,
+            max_connections,
+            idle_ns,
+            congestion_control,
+        };
+        let inner = native::Server::listen(port, content.inner.clone(), options)?;
+        Ok(Self {
+            port: inner.port()?,
+            inner: Some(inner),
+        })
+    }
+
+    #[getter]
+    fn port(&self) -> u16 {
+        self.port
+    }
+
+    fn run(&mut self, py: Python<'_>, stop_fd: RawFd) -> PyResult<Counters> {
+        let Some(inner) = self.inner.take() else {
+            return Err(PyRuntimeError::new_err("a server runs once"));
+        };
+        let counts = py.detach(|| inner.run(stop_fd))?;
+        Ok(vec![
+            ("server_connections", counts.accepted),
+            ("server_requests", counts.requests),
+            ("server_reads", counts.reads),
+            ("server_writes", counts.writes),
+            ("server_short_requests", counts.short_requests),
+            ("server_wrong_requests", counts.wrong_requests),
+            ("server_failed_connections", counts.failed_connections),
+            ("server_idle_connections", counts.idle_connections),
+            ("server_evicted_connections", counts.evicted_connections),
+            ("server_failed_accepts", counts.failed_accepts),
+            ("server_most_connections", counts.most_connections),
+        ])
+    }
+}
+
+#[pyclass(module = "tinygram._native")]
+pub struct RrCallers {
+    inner: Option<native::Callers>,
+}
+
+#[pymethods]
+impl RrCallers {
+    #[new]
+    #[allow(clippy::too_many_arguments)] // Keywords in Python.
+    #[pyo3(signature = (content, *, host, port, callers, connections, depth, sends_per_request, is_nodelay, congestion_control, warm_up_calls, give_up_ns))]
+    fn new(
+        py: Python<'_>,
+        content: &CallContent,
+        host: &str,
+        port: u16,
+        callers: usize,
+        connections: &str,
+        depth: usize,
+        sends_per_request: usize,
+        is_nodelay: bool,
+        congestion_control: String,
+        warm_up_calls: u64,
+        give_up_ns: u64,
+    ) -> PyResult<Self> {
+        let connections = match connections {
+            "per-request" => native::Connections::PerRequest,
+            "per-caller" => native::Connections::PerCaller,
+            "shared" => native::Connections::Shared { depth },
+            other => {
+                return Err(value_error(format!(
+                    "unknown connections {other:?}: per-request, per-caller or shared"
+                )));
+            }
+        };
+        let sends = sends_per_request as u64;
+        if callers == 0 || depth == 0 || sends == 0 || sends > content.inner.request_bytes() {
+            return Err(value_error(
+                "callers, depth and sends_per_request are at least 1, and no write is empty",
+            ));
+        }
+        if content.inner.request_count() == 0 {
+            return Err(value_error("callers need a seed, to know what they send"));
+        }
+        let ip: Ipv4Addr = host
+            .parse()
+            .map_err(|_| value_error(format!("{host:?} is no IPv4 address")))?;
+        let options = native::CallOptions {
+            address: SocketAddrV4::new(ip, port),
+            callers,
+            connections,
+            sends_per_request,
+            is_nodelay,
+            congestion_control,
+            warm_up_calls,
+        };
+        let content = content.inner.clone();
+        let inner = py
+            .detach(|| native::Callers::prepare(options, content, give_up_ns))
+            .map_err(|error| PyOSError::new_err(error.to_string()))?;
+        Ok(Self { inner: Some(inner) })
+    }
+
+    #[pyo3(signature = (start_ns, end_ns, calls, give_up_ns))]
+    fn run(
+        &mut self,
+        py: Python<'_>,
+        start_ns: u64,
+        end_ns: u64,
+        calls: Option<u64>,
+        give_up_ns: u64,
+    ) -> PyResult<(Counters, Histogram, Histogram)> {
+        let Some(inner) = self.inner.take() else {
+            return Err(PyRuntimeError::new_err("callers run once"));
+        };
+        let span = native::Span {
+            start_ns,
+            end_ns,
+            calls,
+        };
+        let tally = py
+            .detach(|| inner.run(span, give_up_ns))
+            .map_err(|error| PyOSError::new_err(error.to_string()))?;
+        let counters = vec![
+            ("calls", tally.calls),
+            ("call_time_ns", tally.call_time_ns),
+            ("connect_time_ns", tally.connect_time_ns),
+            ("callers_time_ns", tally.callers_time_ns),
+            ("last_ns", tally.last_ns),
+        ];
+        let (call, connect) = (tally.call, tally.connect);
+        Ok((
+            counters,
+            Histogram { inner: call },
+            Histogram { inner: connect },
+        ))
+    }
+}

@@ -1,0 +1,106 @@
+"""What the native module has for `rr` (crates/net/src/bench/rr); there is no such module."""
+
+from typing import final
+
+from tinygram._native import Histogram
+
+@final
+class CallContent:
+    """The bytes of each request and of each reply (crates/core, calls.rs).
+
+    A connection's requests are 0, 1, 2 … of a seeded pool, again and again. Byte j of the reply to
+    a connection's request i is (i + j) modulo 251.
+    """
+
+    def __new__(
+        cls, request_bytes: int, reply_bytes: int, seed: int | None = None
+    ) -> CallContent:
+        """Without a seed any bytes are a request. ValueError unless sizes are 1 B to 16 MiB."""
+
+    @property
+    def request_count(self) -> int:
+        """How many different requests there are; 0 without a seed."""
+
+    def request(self, index: int) -> bytes:
+        """Request `index` of a connection; empty without a seed."""
+
+    def replies(self, first: int, count: int) -> bytes:
+        """`count` replies of a connection from reply `first` on. ValueError: too many."""
+
+    def is_reply(self, index: int, data: bytes) -> bool:
+        """Whether `data` is the whole reply to request `index` of a connection."""
+
+@final
+class RequestReader:
+    """Counts one connection's requests as they come, and compares them where it knows them."""
+
+    def __new__(cls, content: CallContent) -> RequestReader: ...
+    def push(self, data: bytes) -> int:
+        """The next bytes; how many requests they complete. ValueError: not what was sent."""
+
+    @property
+    def is_between_requests(self) -> bool:
+        """Whether no request has begun that has not come to its end."""
+
+@final
+class RrServer:
+    """The native server: one event loop on one thread, on 127.0.0.1.
+
+    With `max_connections` open, the one that made no progress for longest is closed for a new one;
+    one that makes none for `idle_ns` is closed anyway.
+    """
+
+    def __new__(
+        cls,
+        content: CallContent,
+        *,
+        port: int,
+        backlog: int,
+        is_nodelay: bool,
+        is_quickack: bool,
+        congestion_control: str,
+        max_connections: int,
+        idle_ns: int,
+    ) -> RrServer:
+        """Listen; port 0: one that the kernel picks. OSError when that is not to be had."""
+
+    @property
+    def port(self) -> int: ...
+    def run(self, stop_fd: int) -> list[tuple[str, int]]:
+        """Serve until `stop_fd` is readable; named counters.
+
+        OSError when it cannot be watched; RuntimeError at a second call.
+        """
+
+@final
+class RrCallers:
+    """The native callers: a thread each, or one for those that share a connection."""
+
+    def __new__(
+        cls,
+        content: CallContent,
+        *,
+        host: str,
+        port: int,
+        callers: int,
+        connections: str,
+        depth: int,
+        sends_per_request: int,
+        is_nodelay: bool,
+        congestion_control: str,
+        warm_up_calls: int,
+        give_up_ns: int,
+    ) -> RrCallers:
+        """Connect and warm up; `connections`: per-request, per-caller or shared.
+
+        OSError: a call failed, or they were not ready at `give_up_ns`. ValueError.
+        """
+
+    def run(
+        self, start_ns: int, end_ns: int, calls: int | None, give_up_ns: int
+    ) -> tuple[list[tuple[str, int]], Histogram, Histogram]:
+        """Call until `end_ns`, each caller `calls` times at most.
+
+        Named counters (`last_ns` is a time), call times, connect times. OSError: as before;
+        RuntimeError at a second call.
+        """

@@ -1,0 +1,258 @@
+"""`tinygram rr`: requests and replies, with the time of a call and of connecting apart."""
+
+from __future__ import annotations
+
+import re
+import socket
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tinygram.bench import store
+from tinygram.bench.cli.exit_codes import ExitCode
+from tinygram.bench.cli.measuring import measure
+from tinygram.bench.errors import UsageError
+from tinygram.bench.network import check_congestion_control
+from tinygram.bench.placement import default_placement, placement
+from tinygram.bench.result import Plan
+from tinygram.bench.units import parse_bytes, parse_duration_ns
+from tinygram.bench.workloads.rr import scenarios
+from tinygram.bench.workloads.rr.cases import MAX_BYTES, RrOptions, plan_rr
+from tinygram.bench.workloads.rr.run import RrBench
+
+_DEFAULTS = RrOptions()
+_MAX_BACKLOG = 65_535
+
+
+def rr(
+    connections: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="per-request, per-caller or shared; repeatable.",
+            show_default="per-request and per-caller",
+        ),
+    ] = None,
+    sends_per_request: Annotated[
+        list[int] | None,
+        typer.Option(help="Sends of a request; repeatable.", show_default="1 and 10"),
+    ] = None,
+    strategy: Annotated[
+        list[str] | None,
+        typer.Option(help="Of the callers: nagle or nodelay; repeatable.", show_default="both"),
+    ] = None,
+    runtime: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Of the callers: threads, asyncio or native; repeatable.", show_default="threads"
+        ),
+    ] = None,
+    callers: Annotated[
+        str | None,
+        typer.Option(help="Processes x callers in each.", show_default="2x100"),
+    ] = None,
+    request: Annotated[
+        str | None, typer.Option(help="Size of a request.", show_default="10010")
+    ] = None,
+    reply: Annotated[str | None, typer.Option(help="Size of a reply.", show_default="2")] = None,
+    depth: Annotated[
+        int | None,
+        typer.Option(help="Requests in flight on a shared connection.", show_default="all callers"),
+    ] = None,
+    server_runtime: Annotated[
+        list[str] | None,
+        typer.Option(help="native, asyncio or uvloop; repeatable.", show_default="native"),
+    ] = None,
+    server_strategy: Annotated[
+        list[str] | None,
+        typer.Option(help="Of the server: nagle or nodelay; repeatable.", show_default="nodelay"),
+    ] = None,
+    backlog: Annotated[
+        list[int] | None,
+        typer.Option(help="Of the server; repeatable.", show_default="1024"),
+    ] = None,
+    quickack: Annotated[
+        bool, typer.Option("--quickack", help="The server sets TCP_QUICKACK after each read.")
+    ] = False,
+    server: Annotated[
+        str | None, typer.Option(help="HOST:PORT of a server that runs already.")
+    ] = None,
+    calls: Annotated[
+        int | None, typer.Option(help="Of each caller, in place of --duration.")
+    ] = None,
+    duration: Annotated[str | None, typer.Option(help="Of a run.", show_default="1s")] = None,
+    warm_up: Annotated[int, typer.Option(help="Calls of each caller before the start.")] = 3,
+    published: Annotated[
+        bool, typer.Option("--published", help="The published figures beside ours.")
+    ] = False,
+    scenario: Annotated[
+        str | None, typer.Option(help="One of --scenarios; exit 1 when a figure is out of range.")
+    ] = None,
+    list_scenarios: Annotated[
+        bool, typer.Option("--scenarios", help="List the scenarios, and measure nothing.")
+    ] = False,
+    rounds: Annotated[
+        int | None, typer.Option(help="Runs of each case.", show_default="7; of a scenario 3")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of requests and order.")] = 1,
+    json: Annotated[
+        Path | None,
+        typer.Option(help="The result file.", show_default="results/<UTC time>-rr.json"),
+    ] = None,
+    quiet: Annotated[bool, typer.Option(help="No progress and no tables.")] = False,
+    link: Annotated[str, typer.Option(help="What lies between: loopback.")] = "loopback",
+    pin: Annotated[
+        str | None, typer.Option(help="apart, same or none.", show_default="apart")
+    ] = None,
+    congestion_control: Annotated[str, typer.Option(help="Of all sockets.")] = "cubic",
+    timeout: Annotated[str, typer.Option(help="A run that takes longer fails.")] = "120s",
+) -> int:
+    """Call a server over TCP in every way that was asked for; each call waits for its reply."""
+    if list_scenarios:
+        print(scenarios.listing())
+        return ExitCode.OK
+    shape: dict[str, Any] = {
+        "connections": connections,
+        "sends_per_request": sends_per_request,
+        "strategies": strategy,
+        "runtimes": runtime,
+        "servers": server_runtime,
+        "server_strategies": server_strategy,
+        "backlogs": _checked_backlogs(backlog),
+        "request_bytes": None if request is None else _size("--request", request),
+        "reply_bytes": None if reply is None else _size("--reply", reply),
+        "depth": depth,
+        "has_quickack": quickack or None,
+        "server_address": None if server is None else _address(server),
+        "placement": pin,
+    }
+    shape = {name: value for name, value in shape.items() if value is not None}
+    if scenario is not None and shape:
+        _refuse_with_scenario(shape)
+    if server is not None and (server_runtime or server_strategy or backlog or quickack):
+        raise UsageError(
+            "--server names a server that runs already: leave --server-runtime, --server-strategy, "
+            "--backlog and --quickack to who started it"
+        )
+    if calls is not None and duration is not None:
+        raise UsageError("--calls and --duration do not go together: name one")
+    if link != "loopback":
+        raise UsageError(f"unknown link {link!r}: the known one is loopback")
+    shape.setdefault("placement", default_placement())
+    placement(shape["placement"])
+    check_congestion_control(congestion_control)
+    processes, each = _callers(callers)
+    options = RrOptions(
+        **shape,
+        processes=processes,
+        callers=each,
+        calls=None if calls is None else _between("--calls", calls, 1, 1_000_000_000),
+        duration_ns=parse_duration_ns(duration or "1s"),
+        warm_up_calls=_between("--warm-up", warm_up, 0, 1_000_000),
+        congestion_control=congestion_control,
+        link=link,
+        timeout_ns=parse_duration_ns(timeout),
+        rounds=_between("--rounds", _rounds(rounds, scenario), 1, 10_000),
+        seed=_between("--seed", seed, 0, (1 << 63) - 1),
+    )
+    path = json or store.default_path("rr", datetime.now(UTC))
+    store.check_writable(path)
+    if scenario is None:
+        return _measure(plan_rr(options), options, path, quiet, published)
+    plan, case_ids = scenarios.plan_scenario(scenario, options)
+    code = _measure(plan, options, path, quiet, published)
+    if code != ExitCode.OK:
+        return code
+    return _judge(scenario, case_ids, path, quiet)
+
+
+def _measure(
+    plan: Plan, options: RrOptions, path: Path, is_quiet: bool, is_published: bool
+) -> ExitCode:
+    return measure(
+        plan,
+        RrBench(options.seed).run_case,
+        path,
+        congestion_control=options.congestion_control,
+        is_published=is_published,
+        is_quiet=is_quiet,
+    )
+
+
+def _judge(scenario: str, case_ids: dict[str, str], path: Path, is_quiet: bool) -> ExitCode:
+    """Say what was expected, and whether it came; from the stored result alone."""
+    found = scenarios.findings(scenario, case_ids, store.load(path).summaries)
+    for finding in found:
+        if not finding.is_as_expected:
+            print(f"tinygram: scenario {scenario}: {finding.text}", file=sys.stderr)
+        elif not is_quiet:
+            print(f"scenario {scenario}: {finding.text}")
+    is_as_expected = all(finding.is_as_expected for finding in found)
+    return ExitCode.OK if is_as_expected else ExitCode.RUN_FAILED
+
+
+def _refuse_with_scenario(shape: dict[str, Any]) -> None:
+    options = {
+        "strategies": "--strategy",
+        "runtimes": "--runtime",
+        "servers": "--server-runtime",
+        "server_strategies": "--server-strategy",
+        "backlogs": "--backlog",
+        "request_bytes": "--request",
+        "reply_bytes": "--reply",
+        "has_quickack": "--quickack",
+        "server_address": "--server",
+        "placement": "--pin",
+    }
+    names = [options.get(name, "--" + name.replace("_", "-")) for name in shape]
+    raise UsageError(f"{', '.join(names)}: a scenario says that itself; leave it, or --scenario")
+
+
+def _rounds(rounds: int | None, scenario: str | None) -> int:
+    if rounds is not None:
+        return rounds
+    return _DEFAULTS.rounds if scenario is None else scenarios.ROUNDS
+
+
+def _callers(text: str | None) -> tuple[int, int]:
+    """Processes and callers in each, from `2x100`."""
+    if text is None:
+        return _DEFAULTS.processes, _DEFAULTS.callers
+    match = re.fullmatch(r"([0-9]{1,4})x([0-9]{1,4})", text, re.ASCII)
+    if match is None or not int(match[1]) or not int(match[2]):
+        raise UsageError(
+            f"--callers {text!r} is not PROCESSESxCALLERS, both 1 or more: for example 2x100"
+        )
+    return int(match[1]), int(match[2])
+
+
+def _size(option: str, text: str) -> int:
+    return _between(option, parse_bytes(text), 1, MAX_BYTES)
+
+
+def _checked_backlogs(backlogs: list[int] | None) -> list[int] | None:
+    for backlog in backlogs or ():
+        _between("--backlog", backlog, 1, _MAX_BACKLOG)
+    return backlogs
+
+
+def _address(text: str) -> tuple[str, int]:
+    """The host's IPv4 address, and the port, from `HOST:PORT`."""
+    host, colon, port = text.rpartition(":")
+    if not (colon and host and port.isascii() and port.isdigit() and 1 <= int(port) <= 65_535):
+        raise UsageError(f"--server {text!r} is not HOST:PORT, for example 127.0.0.1:7000")
+    try:
+        found = socket.getaddrinfo(host, int(port), socket.AF_INET, socket.SOCK_STREAM)
+    except OSError as error:
+        raise UsageError(
+            f"--server {text!r}: {host!r} has no IPv4 address ({error}); name one that has"
+        ) from error
+    return str(found[0][4][0]), int(port)
+
+
+def _between(option: str, value: int, low: int, high: int) -> int:
+    if not low <= value <= high:
+        raise UsageError(f"{option} {value} is outside {low} … {high}")
+    return value

@@ -1,0 +1,98 @@
+"""`tinygram serve rr`: the native server of `rr` alone."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated
+
+import typer
+
+from tinygram._native import CallContent, RrServer
+from tinygram.bench.errors import UsageError
+from tinygram.bench.network import check_congestion_control
+from tinygram.bench.units import parse_bytes, parse_duration_ns
+from tinygram.bench.workloads.rr.cases import MAX_BYTES, STRATEGIES
+from tinygram.bench.workloads.rr.server import raise_descriptor_limit
+from tinygram.bench.workloads.rr.serving import IDLE_NS, MAX_CONNECTIONS
+
+
+def serve_rr(
+    port: Annotated[int, typer.Option(help="0: one that the kernel picks.")] = 0,
+    request: Annotated[str, typer.Option(help="Size of a request.")] = "10010",
+    reply: Annotated[str, typer.Option(help="Size of a reply.")] = "2",
+    strategy: Annotated[str, typer.Option(help="nagle or nodelay.")] = "nodelay",
+    backlog: Annotated[int, typer.Option(help="Connections that wait to be accepted.")] = 1024,
+    quickack: Annotated[
+        bool, typer.Option("--quickack", help="Set TCP_QUICKACK after each read.")
+    ] = False,
+    max_connections: Annotated[
+        int, typer.Option(help="At a time; then the one without progress for longest is closed.")
+    ] = MAX_CONNECTIONS,
+    idle: Annotated[
+        str, typer.Option(help="A connection without progress for so long is closed.")
+    ] = f"{IDLE_NS // 1_000_000_000}s",
+    congestion_control: Annotated[str, typer.Option(help="Of the connections.")] = "cubic",
+) -> None:
+    """Reply to requests, for `tinygram rr --server` or any program that speaks with it.
+
+    Any bytes of a request's size are a request; byte j of the reply to a connection's request i is
+    (i + j) modulo 251, both from 0.
+    """
+    request_bytes, reply_bytes = parse_bytes(request), parse_bytes(reply)
+    for option, value, low, high in (
+        ("--port", port, 0, (1 << 16) - 1),
+        ("--request", request_bytes, 1, MAX_BYTES),
+        ("--reply", reply_bytes, 1, MAX_BYTES),
+        ("--backlog", backlog, 1, (1 << 16) - 1),
+        ("--max-connections", max_connections, 1, 1_000_000),
+    ):
+        if not low <= value <= high:
+            raise UsageError(f"{option} {value} is outside {low} … {high}")
+    if strategy not in STRATEGIES:
+        raise UsageError(
+            f"unknown --strategy {strategy!r}: the known ones are {', '.join(STRATEGIES)}"
+        )
+    check_congestion_control(congestion_control)
+    raise_descriptor_limit()
+    try:
+        server = RrServer(
+            CallContent(request_bytes, reply_bytes),
+            port=port,
+            backlog=backlog,
+            is_nodelay=strategy == "nodelay",
+            is_quickack=quickack,
+            congestion_control=congestion_control,
+            max_connections=max_connections,
+            idle_ns=parse_duration_ns(idle),
+        )
+    except OSError as error:
+        raise UsageError(
+            f"cannot listen on port {port}: {error}; name another one with --port"
+        ) from error
+    with _stop_fd() as stop_fd:
+        print(f"listening {server.port}", flush=True)
+        counters = server.run(stop_fd)
+    for name, count in counters:
+        print(f"{name.removeprefix('server_').replace('_', ' ')}: {count}", file=sys.stderr)
+    raise KeyboardInterrupt
+
+
+@contextmanager
+def _stop_fd() -> Iterator[int]:
+    """A descriptor that is readable once Ctrl-C or SIGTERM has come, which do nothing else."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.setblocking(False)
+        woken = signal.set_wakeup_fd(theirs.fileno())
+        numbers = (signal.SIGINT, signal.SIGTERM)
+        before = [signal.signal(number, lambda *_: None) for number in numbers]
+        try:
+            yield ours.fileno()
+        finally:
+            for number, handler in zip(numbers, before, strict=True):
+                signal.signal(number, handler)
+            signal.set_wakeup_fd(woken)

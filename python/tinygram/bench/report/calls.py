@@ -1,0 +1,215 @@
+"""The report of `rr`: calls, connecting apart from them, and what the kernel counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from statistics import fmean, stdev
+
+from tinygram.bench.report.calls_published import published_calls
+from tinygram.bench.report.drawing import Pen
+from tinygram.bench.report.formats import UNKNOWN, number, rate, ratio, ratio_interval
+from tinygram.bench.report.layout import Column, Row, Table
+from tinygram.bench.report.opening import opening_of
+from tinygram.bench.result import Case, Result, Summary, Verdict
+from tinygram.bench.statistics.calls import BASELINE, WORKLOAD, all_but_strategy
+from tinygram.bench.statistics.counters import FORMULAS
+from tinygram.bench.statistics.intervals import confidence_of
+
+US_PER_MS = 1_000
+WORDS = {
+    "faster": "is faster",
+    "slower": "is slower",
+    "no_difference_shown": "is not shown to differ",
+}
+Cell = Callable[[Summary], str]
+
+_ASPECTS: Mapping[str, Callable[[Case], str]] = {
+    "runtime": lambda case: f"callers {case.runtime}",
+    "connections": lambda case: _connections(case),
+    "sends": lambda case: _sends(case),
+    "server": lambda case: f"server {case.parameters['server']}",
+    "server_strategy": lambda case: f"server's {case.parameters['server_strategy'] or 'own'}",
+    "backlog": lambda case: f"backlog {case.parameters['backlog'] or 'of its own'}",
+}
+
+
+def is_of_calls(result: Result) -> bool:
+    """Whether the result is one of `rr`."""
+    return any(case.workload == WORKLOAD for case in _all_cases(result))
+
+
+def draw_calls(pen: Pen, result: Result, published: bool) -> None:
+    """Write all of the report; `published` adds the published calls."""
+    run, how_to_read, _ = opening_of(result)
+    for paragraph in (run, how_to_read):
+        pen.write(paragraph)
+    pen.head(title_of(result))
+    for table in tables_of(result):
+        pen.draw(table)
+    pen.list(notes_of(result))
+    if published:
+        pen.draw(published_calls())
+    pen.head("The answer")
+    pen.list(sentences_of(result), style="bold")
+
+
+def title_of(result: Result) -> str:
+    """What all cases have in common."""
+    cases = _all_cases(result)
+    first = cases[0]
+    callers = f"{first.parameters['processes']} × {first.parameters['callers_per_process']}"
+    parts = [
+        f"rr: {callers} callers",
+        f"requests of {first.message_bytes.max:,} B",
+        f"replies of {first.parameters['reply_bytes']:,} B",
+        *(say(first) for name, say in _ASPECTS.items() if name not in _distinct(cases)),
+        *(["the server acknowledges quickly"] if first.parameters["quickack"] else []),
+        f"over {first.link}",
+        f"placement {first.placement}",
+    ]
+    return ", ".join(parts)
+
+
+def tables_of(result: Result) -> tuple[Table, Table]:
+    """Calls; then connections, and the kernel's own counts."""
+    calls: list[tuple[Column, Cell]] = [
+        (Column("calls/s\nmean"), lambda summary: rate(_mean_and_sd(result, summary)[0])),
+        (Column("SD", 1), lambda summary: rate(_mean_and_sd(result, summary)[1])),
+        *_milliseconds("call", ("mean", "p50", "p99", "p99_99", "max")),
+        (Column("in\nflight", 2), _count("calls_in_flight")),
+        (Column("callers'\nCPU µs", 4), _count("cpu_us_per_call")),
+        (Column("server's\nCPU µs", 5), _count("server_cpu_us_per_call")),
+    ]
+    connecting: list[tuple[Column, Cell]] = [
+        *_milliseconds("connect", ("mean", "p50", "p99", "max")),
+        (Column("listen\noverflows"), _count("listen_overflows")),
+        (Column("SYN\nretransmits"), _count("syn_retransmits")),
+        (Column("delayed\nACKs"), _count("delayed_acks")),
+        (Column("resets", 1), _count("resets")),
+    ]
+    return (
+        _table(result, "Calls: first send to last byte of the reply (ms)", calls),
+        _table(result, "Connecting (ms), which no call includes; the kernel's counts", connecting),
+    )
+
+
+def notes_of(result: Result) -> tuple[str, ...]:
+    """Absences, failures and warnings, one line each."""
+    labels = labels_of(result)
+    notes = [
+        f"{labels[absent.case.case_id]}: unavailable: {absent.reason}"
+        for absent in result.plan.unavailable
+    ]
+    for summary in result.summaries:
+        label = labels[summary.case.case_id]
+        failures = [
+            run.failure
+            for run in result.runs
+            if run.case_id == summary.case.case_id and run.failure is not None
+        ]
+        if failures:
+            total = summary.rounds + summary.failed_rounds
+            notes.append(f"{label}: failed in {len(failures)} of {total} rounds: {failures[0]}")
+        notes += [f"{label}: {warning.message}" for warning in summary.warnings]
+    return tuple(notes)
+
+
+def sentences_of(result: Result) -> tuple[str, ...]:
+    """How many calls each strategy makes, against the same with Nagle."""
+    cases = {case.case_id: case for case in result.plan.cases}
+    said = [
+        _sentence(cases[verdict.case_id], verdict, result)
+        for verdict in result.verdicts
+        if verdict.figure == "calls_per_s"
+    ]
+    return tuple(said) or ("Nothing was compared: that needs nagle and nodelay of one kind.",)
+
+
+def labels_of(result: Result) -> dict[str, str]:
+    """case_id → the fewest words that tell it from the others: its strategy last."""
+    cases = _all_cases(result)
+    distinct = _distinct(cases)
+    return {
+        case.case_id: ", ".join((*(_ASPECTS[name](case) for name in distinct), case.strategy))
+        for case in cases
+    }
+
+
+def _sentence(case: Case, verdict: Verdict, result: Result) -> str:
+    labels = labels_of(result)
+    where = labels[case.case_id].removesuffix(case.strategy).removesuffix(", ")
+    head = f"{where}: {case.strategy}" if where else case.strategy
+    if verdict.ratio is None:
+        return f"{head} against {BASELINE}: {verdict.reason or 'no round has both'}."
+    found = f"{ratio(verdict.ratio.median)} × the calls/s of {BASELINE}"
+    found += f" ({ratio_interval(verdict.ratio)})"
+    if verdict.verdict == "cannot_say":
+        return f"{head} made {found}; no verdict: {verdict.reason}."
+    rounds = min(
+        summary.rounds
+        for summary in result.summaries
+        if all_but_strategy(summary.case) == all_but_strategy(case)
+    )
+    sure = f"{confidence_of(rounds):.1%} confidence from {rounds} rounds"
+    return f"{head} {WORDS[verdict.verdict]}: {found}, at {sure}."
+
+
+def _table(result: Result, title: str, columns: Sequence[tuple[Column, Cell]]) -> Table:
+    labels = labels_of(result)
+    rows = []
+    for summary in result.summaries:
+        cells = [cell(summary) if summary.rounds else UNKNOWN for _, cell in columns]
+        rows.append(Row((labels[summary.case.case_id], *cells)))
+    return Table(title, (Column("case"), *(column for column, _ in columns)), tuple(rows))
+
+
+def _milliseconds(histogram: str, statistics: Sequence[str]) -> list[tuple[Column, Cell]]:
+    def cell(name: str) -> Cell:
+        def text(summary: Summary) -> str:
+            figure = summary.figures.get(f"{histogram}_{name}_us")
+            return number(None if figure is None else figure.median / US_PER_MS)
+
+        return text
+
+    return [
+        (Column(f"{histogram}\n{name.replace('_', '.')}"), cell(name)) for name in statistics
+    ]
+
+
+def _count(figure: str) -> Cell:
+    def text(summary: Summary) -> str:
+        found = summary.figures.get(figure)
+        return number(None if found is None else found.median)
+
+    return text
+
+
+def _mean_and_sd(result: Result, summary: Summary) -> tuple[float | None, float | None]:
+    """Of calls per second over the rounds."""
+    found = [
+        value
+        for run in result.runs
+        if run.case_id == summary.case.case_id and run.failure is None
+        if (value := FORMULAS["calls_per_s"](run.counters)) is not None
+    ]
+    if not found:
+        return None, None
+    return fmean(found), stdev(found) if len(found) > 1 else None
+
+
+def _connections(case: Case) -> str:
+    depth = case.parameters["depth"]
+    return str(case.parameters["connections"]) + (f" (depth {depth})" if depth else "")
+
+
+def _sends(case: Case) -> str:
+    sends = case.parameters["sends_per_request"]
+    return "1 send" if sends == 1 else f"{sends} sends"
+
+
+def _distinct(cases: Sequence[Case]) -> tuple[str, ...]:
+    return tuple(name for name, say in _ASPECTS.items() if len({say(case) for case in cases}) > 1)
+
+
+def _all_cases(result: Result) -> tuple[Case, ...]:
+    return (*result.plan.cases, *(absent.case for absent in result.plan.unavailable))

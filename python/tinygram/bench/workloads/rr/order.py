@@ -1,0 +1,62 @@
+"""What passes between the bench and the processes of `rr`: a line of JSON each."""
+
+from __future__ import annotations
+
+from tinygram.bench.result import Value
+
+
+class ServerOrder(Value, frozen=True):
+    """What the server is told. `seed` null: it takes any bytes for requests."""
+
+    runtime: str
+    port: int
+    request_bytes: int
+    reply_bytes: int
+    seed: int | None
+    backlog: int
+    strategy: str
+    has_quickack: bool
+    congestion_control: str
+    parent_pid: int
+    cpu: int | None
+
+
+class CallOrder(Value, frozen=True):
+    """What a process of callers is told. `depth`: requests in flight on a shared connection."""
+
+    host: str
+    port: int
+    runtime: str
+    callers: int
+    connections: str
+    depth: int
+    sends_per_request: int
+    strategy: str
+    request_bytes: int
+    reply_bytes: int
+    seed: int
+    warm_up_calls: int
+    congestion_control: str
+    give_up_ns: int
+    parent_pid: int
+    cpu: int | None
+
+    @property
+    def is_nodelay(self) -> bool:
+        """Whether the callers' connections have TCP_NODELAY."""
+        return self.strategy == "nodelay"
+
+
+class Start(Value, frozen=True):
+    """When callers call: none begins after `end_ns`, nor after `calls` of each (null: no limit)."""
+
+    start_ns: int
+    end_ns: int
+    calls: int | None
+
+
+class Report(Value, frozen=True):
+    """What a process of callers found: raw counters (`last_ns` is a time) and histograms."""
+
+    counters: dict[str, int]
+    histograms: dict[str, str]

@@ -1,0 +1,169 @@
+"""One run of `rr`: a server, callers in their processes, a common start, and what came of it."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from tinygram.bench.interrupts import INTERRUPTS
+from tinygram.bench.network import Network, private_network
+from tinygram.bench.placement import placement
+from tinygram.bench.probes.kernel import KERNEL_COUNTERS, kernel_counters
+from tinygram.bench.result import Case, Run
+from tinygram.bench.workers import RunError, port_of
+from tinygram.bench.workloads.rr.callers import READY
+from tinygram.bench.workloads.rr.order import CallOrder, Report, ServerOrder, Start
+from tinygram.bench.workloads.rr.outcome import Found, assembled
+from tinygram.bench.workloads.rr.parties import Parties
+from tinygram.bench.workloads.stream.run import kept_failure, whole
+from tinygram.bench.workloads.stream.warm import WarmWorker
+
+_PORT_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
+_ALL_PORTS = "1024 65535"
+_LEAD_NS = 50_000_000
+"""From telling the callers their start to the start: each must have been told."""
+_NO_END_NS = (1 << 63) - 1
+_END = b"end"
+
+
+@dataclass(frozen=True)
+class RrBench:
+    """Runs cases of `rr`."""
+
+    seed: int
+
+    def run_case(self, case: Case, round: int) -> Run:
+        """Run a case once; a failure is in the run, not raised."""
+        return kept_failure(case, round, self._measure)
+
+    def _measure(self, case: Case, round: int) -> Run:
+        with ExitStack() as stack:
+            network = Network()
+            if case.parameters["server_address"] is None:
+                network = stack.enter_context(private_network())
+                _widen_ports(network)
+            parties = Parties(stack, network, whole(case, "timeout_ns") / 1e9)
+            server, host, port = self._server(case, parties)
+            servers = [] if server is None else [server]
+            before = _kernel(network)
+            callers = [
+                parties.start(
+                    f"callers {number + 1}", "callers", self._call_order(case, parties, host, port)
+                )
+                for number in range(whole(case, "processes"))
+            ]
+            if set(parties.lines(callers, servers)) != {READY}:
+                raise RunError("a process of callers said something else than that it is ready")
+            server_cpu_ns = _cpu_ns(server)
+            start = _start(case)
+            for party in callers:
+                party.tell(msgspec.json.encode(start))
+            reports = [
+                msgspec.json.decode(line, type=Report)
+                for line in parties.lines(callers, servers)
+            ]
+            used_ns = _difference(_cpu_ns(server), server_cpu_ns)
+            kernel = _since(before, _kernel(network))
+            counted = _ended(parties, server)
+            found = Found(start, reports, counted, kernel | {"server_cpu_ns": used_ns})
+            return assembled(case, round, found, has_private_network=network.is_private)
+
+    def _server(self, case: Case, parties: Parties) -> tuple[WarmWorker | None, str, int]:
+        """Our own, and where it listens; or None, and where another does."""
+        address = case.parameters["server_address"]
+        if address is not None:
+            host, _, port = str(address).rpartition(":")
+            return None, host, int(port)
+        parameters = case.parameters
+        order = ServerOrder(
+            runtime=str(parameters["server"]),
+            port=0,
+            request_bytes=case.message_bytes.max,
+            reply_bytes=whole(case, "reply_bytes"),
+            seed=self.seed,
+            backlog=whole(case, "backlog"),
+            strategy=str(parameters["server_strategy"]),
+            has_quickack=bool(parameters["quickack"]),
+            congestion_control=str(parameters["congestion_control"]),
+            parent_pid=os.getpid(),
+            cpu=placement(case.placement).receiver_cpu,
+        )
+        server = parties.start("server", "server", order)
+        (line,) = parties.lines([server])
+        return server, "127.0.0.1", port_of("server", line)
+
+    def _call_order(self, case: Case, parties: Parties, host: str, port: int) -> CallOrder:
+        parameters = case.parameters
+        return CallOrder(
+            host=host,
+            port=port,
+            runtime=case.runtime,
+            callers=whole(case, "callers_per_process"),
+            connections=str(parameters["connections"]),
+            depth=int(parameters["depth"] or 1),
+            sends_per_request=whole(case, "sends_per_request"),
+            strategy=case.strategy,
+            request_bytes=case.message_bytes.max,
+            reply_bytes=whole(case, "reply_bytes"),
+            seed=self.seed,
+            warm_up_calls=whole(case, "warm_up_calls"),
+            congestion_control=str(parameters["congestion_control"]),
+            give_up_ns=parties.give_up_ns,
+            parent_pid=os.getpid(),
+            cpu=placement(case.placement).sender_cpu,
+        )
+
+
+def _start(case: Case) -> Start:
+    """Soon, and for how long: a number of calls has all the time that the run has."""
+    start_ns = time.monotonic_ns() + _LEAD_NS
+    calls = case.parameters["calls"]
+    if calls is None:
+        return Start(start_ns, start_ns + whole(case, "duration_ns"), None)
+    return Start(start_ns, _NO_END_NS, whole(case, "calls"))
+
+
+def _ended(parties: Parties, server: WarmWorker | None) -> dict[str, int] | None:
+    """What the server counted, its process being told to end; None where it is not ours."""
+    if server is None:
+        return None
+    server.tell(_END)
+    (line,) = parties.lines([server])
+    return msgspec.json.decode(line, type=dict[str, int])
+
+
+def _widen_ports(network: Network) -> None:
+    """A connection per request takes a local port each, which stays taken for a while."""
+    if network.is_private:
+        with INTERRUPTS.held(), network.entered(), suppress(OSError):
+            _PORT_RANGE.write_text(_ALL_PORTS)
+
+
+def _kernel(network: Network) -> dict[str, int] | None:
+    """The kernel's counters; None where others' traffic is in them."""
+    if not network.is_private:
+        return None
+    with INTERRUPTS.held(), network.entered():
+        return kernel_counters()
+
+
+def _since(before: dict[str, int] | None, after: dict[str, int] | None) -> dict[str, int | None]:
+    if before is None or after is None:
+        return dict.fromkeys(KERNEL_COUNTERS)
+    return {name: count - before[name] for name, count in after.items()}
+
+
+def _cpu_ns(server: WarmWorker | None) -> int | None:
+    """CPU time of the server's process so far, by its pid (clock_getcpuclockid(3))."""
+    if server is None:
+        return None
+    return time.clock_gettime_ns((~server.worker.pid << 3) | 2)
+
+
+def _difference(after: int | None, before: int | None) -> int | None:
+    return None if after is None or before is None else after - before

@@ -1,0 +1,54 @@
+"""What a reader of the figures of `rr` must know, found in one run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tinygram.bench.result import Warning
+
+LEAST_IN_FLIGHT = 0.9
+"""Of the callers: by Little's law, rate × mean time of a call, connecting included."""
+
+
+def warnings_of(
+    counters: Mapping[str, int | None], *, has_private_network: bool
+) -> tuple[Warning, ...]:
+    """Every warning of one run."""
+    warnings = []
+    if not has_private_network:
+        warnings.append(
+            Warning(
+                "host_network",
+                "the run shared the host's network (a private one needs CAP_SYS_ADMIN, and a "
+                "server of ours): the kernel's counters are not known",
+            )
+        )
+    overflows = counters.get("kernel_ListenOverflows")
+    if overflows:
+        warnings.append(
+            Warning(
+                "listen_overflows",
+                f"the server's backlog overflowed {overflows} times: connect times are those of "
+                "sending the SYN again, a second later and more",
+                ("connect_",),
+            )
+        )
+    share = _share_in_calls(counters)
+    if share is not None and share < LEAST_IN_FLIGHT:
+        callers = counters["callers"] or 0
+        warnings.append(
+            Warning(
+                "littles_law",
+                f"by Little's law {share * callers:.0f} of {callers} callers are in a call at a "
+                "time: the others close connections, or wait for their interpreter or a core",
+            )
+        )
+    return tuple(warnings)
+
+
+def _share_in_calls(counters: Mapping[str, int | None]) -> float | None:
+    call, connect = counters.get("call_time_ns"), counters.get("connect_time_ns")
+    callers = counters.get("callers_time_ns")
+    if call is None or connect is None or not callers:
+        return None
+    return (call + connect) / callers

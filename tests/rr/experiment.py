@@ -1,0 +1,74 @@
+"""Runs of `rr` as values, for tests of what is made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tinygram._native import Histogram
+from tinygram.bench.result import SCHEMA_VERSION, Case, Plan, Result, Run
+from tinygram.bench.statistics import compare, summarise
+from tinygram.bench.workloads.rr.order import Report, Start
+from tinygram.bench.workloads.rr.outcome import Found, assembled
+
+KERNEL = {
+    "kernel_ListenOverflows": 0,
+    "kernel_TCPSynRetrans": 0,
+    "kernel_DelayedACKs": 9,
+    "kernel_OutRsts": 0,
+}
+START = Start(start_ns=1_000_000_000, end_ns=2_000_000_000, calls=None)
+
+
+def histogram(values_ns: Sequence[int]) -> str:
+    made = Histogram()
+    for value_ns in values_ns:
+        made.record(value_ns)
+    return made.to_base64()
+
+
+def report(calls: int, call_ns: int, callers: int, connect_ns: int = 0) -> Report:
+    """Of callers who did nothing but call, one after the other."""
+    busy_ns = calls * (call_ns + connect_ns)
+    counters = {
+        "calls": calls,
+        "call_time_ns": calls * call_ns,
+        "connect_time_ns": calls * connect_ns,
+        "callers_time_ns": busy_ns,
+        "last_ns": START.start_ns + busy_ns // callers,
+        "cpu_ns": calls * 10_000,
+    }
+    connects = [connect_ns] * calls if connect_ns else [20_000]
+    return Report(
+        counters, {"call_ns": histogram([call_ns] * calls), "connect_ns": histogram(connects)}
+    )
+
+
+def found(
+    case: Case,
+    reports: Sequence[Report],
+    server: Mapping[str, int] | None = None,
+    kernel: Mapping[str, int | None] | None = None,
+) -> Found:
+    """What a right server counts, but for what `server` changes."""
+    warm_up = case.producers * int(case.parameters["warm_up_calls"] or 0)
+    calls = sum(report.counters["calls"] for report in reports) + warm_up
+    counted = {"server_requests": calls, "server_wrong_requests": 0} | dict(server or {})
+    others: dict[str, int | None] = {**KERNEL, **(kernel or {}), "server_cpu_ns": 5_000 * calls}
+    return Found(START, reports, counted, others)
+
+
+def run_of(case: Case, round: int, found: Found) -> Run:
+    return assembled(case, round, found, has_private_network=True)
+
+
+def result_of(plan: Plan, runs: Sequence[Run]) -> Result:
+    summaries = summarise(plan, runs)
+    return Result(
+        schema_version=SCHEMA_VERSION,
+        command=("tinygram", "rr"),
+        environment={},
+        plan=plan,
+        runs=tuple(runs),
+        summaries=summaries,
+        verdicts=compare(plan, summaries, runs),
+    )

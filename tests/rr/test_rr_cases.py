@@ -1,0 +1,98 @@
+"""What `tinygram rr` plans: which cases, under which names, and what it refuses."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tinygram.bench.errors import UsageError
+from tinygram.bench.statistics.calls import compared_calls
+from tinygram.bench.workloads.rr.calling import RUNTIMES
+from tinygram.bench.workloads.rr.cases import CONNECTIONS, RrOptions, plan_rr
+from tinygram.bench.workloads.rr.serving import SERVERS
+
+
+def test_by_default_the_published_callers_in_four_shapes_with_both_strategies() -> None:
+    plan = plan_rr(RrOptions())
+    shapes = [
+        (case.parameters["connections"], case.parameters["sends_per_request"], case.strategy)
+        for case in plan.cases
+    ]
+    assert shapes == [
+        (connections, sends, strategy)
+        for connections in ("per-request", "per-caller")
+        for sends in (1, 10)
+        for strategy in ("nagle", "nodelay")
+    ]
+    [first, *_] = plan.cases
+    assert (first.runtime, first.implementation, first.producers) == ("threads", "stdlib", 200)
+    assert (first.message_bytes.max, first.parameters["reply_bytes"]) == (10_010, 2)
+    assert first.parameters["backlog"] == 1024
+
+
+def test_every_case_has_a_name_of_its_own() -> None:
+    plan = plan_rr(
+        RrOptions(
+            runtimes=tuple(RUNTIMES),
+            connections=CONNECTIONS,
+            servers=tuple(SERVERS),
+            server_strategies=("nagle", "nodelay"),
+            backlogs=(50, 1024),
+        )
+    )
+    ids = {case.case_id for case in plan.cases}
+    assert len(ids) == len(plan.cases) == 3 * 3 * 2 * 3 * 2 * 2 * 2
+    others = [
+        {"request_bytes": 1_000},
+        {"reply_bytes": 3},
+        {"callers": 5},
+        {"has_quickack": True},
+    ]
+    for change in others:
+        assert not ids & {case.case_id for case in plan_rr(replace(RrOptions(), **change)).cases}
+
+
+def test_shared_connections_are_as_many_as_processes_and_as_deep_as_asked() -> None:
+    options = RrOptions(connections=("shared",), sends_per_request=(1,), strategies=("nagle",))
+    [case] = plan_rr(options).cases
+    assert (case.connections, case.parameters["depth"]) == (2, 100)
+    [deep] = plan_rr(replace(options, depth=7)).cases
+    assert deep.parameters["depth"] == 7
+    assert deep.case_id != case.case_id
+
+
+def test_a_server_that_runs_already_has_no_options_of_ours() -> None:
+    plan = plan_rr(RrOptions(server_address=("127.0.0.1", 7000)))
+    assert {case.parameters["server"] for case in plan.cases} == {"elsewhere"}
+    assert {case.parameters["backlog"] for case in plan.cases} == {None}
+    assert {case.parameters["server_address"] for case in plan.cases} == {"127.0.0.1:7000"}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"runtimes": ("uvloop",)}, "--runtime 'uvloop'.*threads, asyncio, native"),
+        ({"strategies": ("cork",)}, "--strategy 'cork'.*nagle, nodelay"),
+        ({"connections": ("one",)}, "--connections 'one'.*per-request, per-caller, shared"),
+        ({"servers": ("java",)}, "--server-runtime 'java'.*native, asyncio, uvloop"),
+        ({"server_strategies": ("cork",)}, "--server-strategy 'cork'"),
+        ({"sends_per_request": (0,)}, "--sends-per-request 0 is outside 1 … 10010"),
+        ({"sends_per_request": (3,), "request_bytes": 2}, "--sends-per-request 3 .* 1 … 2"),
+        ({"processes": 100, "callers": 100}, "--callers 100x100 are more than 2048"),
+        ({"depth": 5}, "--depth is for shared connections"),
+        ({"depth": 101, "connections": ("shared",)}, "--depth 101 is outside 1 … 100"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_name(change: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        plan_rr(replace(RrOptions(), **change))
+
+
+def test_nodelay_is_compared_with_nagle_where_nothing_else_differs() -> None:
+    plan = plan_rr(RrOptions(runtimes=("threads", "native"), sends_per_request=(1, 10)))
+    pairs = list(compared_calls(plan.cases))
+    assert len(pairs) == len(plan.cases) // 2
+    for baseline, case_id in pairs:
+        assert baseline == case_id.replace("/nodelay/loopback", "/nagle/loopback")

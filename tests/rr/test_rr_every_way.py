@@ -1,0 +1,67 @@
+"""Every way of calling, of connecting and of serving, from the command to the stored result."""
+
+from __future__ import annotations
+
+import pytest
+from tests.stream.command import Command
+
+from tinygram._native import Histogram
+from tinygram.bench.workloads.rr.calling import RUNTIMES
+from tinygram.bench.workloads.rr.cases import CONNECTIONS
+from tinygram.bench.workloads.rr.serving import SERVERS
+
+SMALL = ("--rounds", 1, "--pin", "none", "--callers", "2x3", "--calls", 5, "--warm-up", 2)
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_every_call_is_counted_on_both_sides(command: Command, runtime: str) -> None:
+    connections = [word for name in CONNECTIONS for word in ("--connections", name)]
+    done = command.run(
+        *(*SMALL, "--runtime", runtime, *connections),
+        *("--sends-per-request", 3, "--strategy", "nodelay"),
+    )
+    assert done.code == 0, done.stderr
+    assert len(done.runs) == 3
+    cases = {case["case_id"]: case for case in done.result["plan"]["cases"]}
+    for index, run in enumerate(done.runs):
+        counters = done.counters_of(index)
+        kind = cases[run["case_id"]]["parameters"]["connections"]
+        assert counters["calls"] == 2 * 3 * 5
+        assert counters["server_requests"] == 2 * 3 * (5 + 2)
+        opened = {"per-request": 2 * 3 * (5 + 2), "per-caller": 2 * 3, "shared": 2}[kind]
+        assert counters["server_connections"] == opened
+        connects = {"per-request": 2 * 3 * 5, "per-caller": 2 * 3, "shared": 2}[kind]
+        histograms = {
+            name: Histogram.from_base64(text) for name, text in run["histograms"].items()
+        }
+        assert histograms["call_ns"].count == 2 * 3 * 5
+        assert histograms["connect_ns"].count == connects
+        in_calls_ns = counters["call_time_ns"] + counters["connect_time_ns"]
+        assert 0 < in_calls_ns <= counters["callers_time_ns"]
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_every_server_answers_every_request(command: Command, server: str) -> None:
+    done = command.run(
+        *(*SMALL, "--runtime", "native", "--server-runtime", server, "--quickack"),
+        *("--server-strategy", "nagle", "--server-strategy", "nodelay", "--connections", "shared"),
+        *("--depth", 2, "--reply", "100kB", "--request", 7, "--sends-per-request", 7),
+    )
+    assert done.code == 0, done.stderr
+    assert [done.counters_of(index)["server_requests"] for index in range(4)] == [42] * 4
+
+
+def test_a_run_of_a_duration_ends_with_it_and_finishes_its_calls(command: Command) -> None:
+    done = command.run(
+        *("--rounds", 1, "--pin", "none", "--callers", "1x4", "--duration", "100ms"),
+        *("--runtime", "native", "--connections", "per-caller", "--sends-per-request", 1),
+    )
+    assert done.code == 0, done.stderr
+    figures = {each["case"]["case_id"]: each["figures"] for each in done.result["summaries"]}
+    for index, run in enumerate(done.runs):
+        counters = done.counters_of(index)
+        assert counters["callers_time_ns"] >= 4 * 100_000_000
+        assert counters["run_time_ns"] >= 100_000_000
+        rate = counters["calls"] * 4 / counters["callers_time_ns"] * 1e9
+        assert figures[run["case_id"]]["calls_per_s"]["median"] == pytest.approx(rate)
+        assert figures[run["case_id"]]["calls_in_flight"]["median"] <= 4.0

@@ -1,0 +1,94 @@
+"""A server that does wrong fails the run, and is told by name; so is one that is not there."""
+
+from __future__ import annotations
+
+import socket
+import time
+
+import pytest
+from tests.rr.peers import Treat, peer, received, replying, right
+from tests.stream.command import Command, Done
+
+from tinygram.bench.workloads.rr.calling import RUNTIMES
+
+REQUEST_BYTES = 100
+SMALL = (
+    *("--rounds", 1, "--callers", "1x2", "--calls", 3, "--pin", "none", "--strategy", "nodelay"),
+    *("--request", REQUEST_BYTES, "--reply", 4, "--sends-per-request", 1),
+)
+
+
+def run_against(command: Command, port: int, *arguments: object) -> Done:
+    return command.run(*SMALL, "--server", f"127.0.0.1:{port}", *arguments)
+
+
+def half_then_close(connection: socket.socket) -> None:
+    """Reads only a part of the request: what is unread makes its end a reset."""
+    received(connection, REQUEST_BYTES // 2)
+
+
+FIRST, SECOND = bytes([0, 1, 2, 3]), bytes([1, 2, 3, 4])
+WRONG: list[tuple[str, Treat, str]] = [
+    ("short", replying(REQUEST_BYTES, FIRST, SECOND[:3]), "after 3 of the 4 bytes"),
+    ("wrong", replying(REQUEST_BYTES, FIRST, FIRST), "reply to request 1 of a connection is wrong"),
+    ("resets", half_then_close, ""),
+]
+
+
+@pytest.mark.parametrize("connections", ["per-request", "per-caller", "shared"])
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_a_server_of_another_program_is_as_good_as_ours(
+    command: Command, runtime: str, connections: str
+) -> None:
+    with peer(right(REQUEST_BYTES, 4)) as port:
+        done = run_against(command, port, "--runtime", runtime, "--connections", connections)
+    assert done.code == 0, done.stderr
+    counters = done.counters_of()
+    assert counters["calls"] == 2 * 3
+    assert "server_requests" not in counters
+    assert counters["kernel_ListenOverflows"] is None
+    assert "host_network" in {warning["code"] for warning in done.runs[0]["warnings"]}
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+@pytest.mark.parametrize(
+    ("treat", "said"), [fault[1:] for fault in WRONG], ids=[fault[0] for fault in WRONG]
+)
+def test_what_it_does_wrong_is_told(
+    command: Command, runtime: str, treat: Treat, said: str
+) -> None:
+    for connections in ("per-caller", "shared"):
+        with peer(treat) as port:
+            done = run_against(command, port, "--runtime", runtime, "--connections", connections)
+        assert done.code == 1
+        [run] = done.runs
+        assert run["failure"].startswith("the callers 1 failed with status 1: ")
+        assert said in run["failure"]
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_nobody_there_is_a_failure_and_not_a_rate(command: Command, runtime: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    done = run_against(command, port, "--runtime", runtime, "--connections", "per-request")
+    assert done.code == 1
+    assert f"connecting to 127.0.0.1:{port} failed" in done.runs[0]["failure"]
+    assert "Connection refused" in done.runs[0]["failure"]
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_a_server_that_never_replies_fails_the_run_in_time(command: Command, runtime: str) -> None:
+    def never_reply(connection: socket.socket) -> None:
+        # Until the callers are gone.
+        while connection.recv(1 << 16):
+            pass
+
+    with peer(never_reply) as port:
+        began_s = time.monotonic()
+        done = run_against(
+            *(command, port, "--runtime", runtime, "--connections", "per-caller"),
+            *("--timeout", "1s"),
+        )
+    assert done.code == 1
+    assert "in time" in done.runs[0]["failure"] or "within 1 s" in done.runs[0]["failure"]
+    assert time.monotonic() - began_s < 30

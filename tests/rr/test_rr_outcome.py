@@ -1,0 +1,108 @@
+"""What a run adds up to, and what makes it fail: both sides must tell the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from tests.rr.experiment import found, report, result_of, run_of
+
+from tinygram.bench.result import Case
+from tinygram.bench.workers import RunError
+from tinygram.bench.workloads.rr.cases import RrOptions, plan_rr
+from tinygram.bench.workloads.rr.order import Report
+
+PLAN = plan_rr(
+    RrOptions(connections=("per-caller",), sends_per_request=(10,), callers=4, placement="none")
+)
+NAGLE, NODELAY = PLAN.cases
+
+
+def reports(calls: int, call_ns: int) -> list[Report]:
+    return [report(calls, call_ns, callers=4), report(calls, call_ns, callers=4)]
+
+
+def test_both_processes_are_added_up() -> None:
+    run = run_of(NAGLE, 0, found(NAGLE, reports(400, 1_000_000)))
+    assert run.counters["calls"] == 800
+    assert run.counters["callers"] == 8
+    assert run.counters["run_time_ns"] == 100_000_000
+    assert run.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("server", "said"),
+    [
+        ({"server_requests": 823}, "the server counted 823 requests, and the callers made 824"),
+        ({"server_wrong_requests": 2}, "2 connections sent other bytes"),
+        ({"server_short_requests": 1}, "1 connections ended in the middle of a request"),
+        ({"server_failed_connections": 1}, "1 connections failed"),
+        ({"server_evicted_connections": 3}, "3 connections were closed to make room"),
+    ],
+)
+def test_what_the_server_does_not_confirm_fails_the_run(
+    server: Mapping[str, int], said: str
+) -> None:
+    with pytest.raises(RunError, match=said):
+        run_of(NAGLE, 0, found(NAGLE, reports(400, 1_000_000), server))
+
+
+def test_more_time_in_calls_than_callers_have_is_a_fault_of_the_measurement() -> None:
+    impossible = report(400, 1_000_000, callers=4)
+    impossible.counters["callers_time_ns"] -= 1
+    with pytest.raises(RunError, match="Little's law"):
+        run_of(NAGLE, 0, found(NAGLE, [impossible]))
+
+
+def test_no_call_at_all_is_a_failure() -> None:
+    with pytest.raises(RunError, match="no call was finished"):
+        run_of(NAGLE, 0, found(NAGLE, [report(0, 1, callers=4)]))
+
+
+def test_callers_that_are_mostly_not_in_calls_are_a_warning() -> None:
+    idle = report(400, 1_000_000, callers=4)
+    idle.counters["callers_time_ns"] *= 2
+    [warning] = run_of(NAGLE, 0, found(NAGLE, [idle])).warnings
+    assert warning.code == "littles_law"
+    assert "4 of 8 callers" in warning.message
+
+
+def test_a_backlog_that_overflowed_bars_verdicts_on_connect_times() -> None:
+    counted = found(NAGLE, reports(400, 1_000_000), kernel={"kernel_ListenOverflows": 7})
+    [warning] = run_of(NAGLE, 0, counted).warnings
+    assert (warning.code, warning.figures) == ("listen_overflows", ("connect_",))
+
+
+def figure(case: Case, name: str) -> float | None:
+    runs = [
+        run_of(case, number, found(case, reports(400, 40_000_000))) for number in range(PLAN.rounds)
+    ]
+    summaries = result_of(PLAN, runs).summaries
+    [summary] = [each for each in summaries if each.case == case]
+    known = summary.figures[name]
+    return None if known is None else known.median
+
+
+def test_figures_are_littles_laws_and_percentiles_need_samples() -> None:
+    assert figure(NAGLE, "calls_per_s") == pytest.approx(8 / 0.040)
+    assert figure(NAGLE, "calls_in_flight") == pytest.approx(8)
+    assert figure(NAGLE, "call_mean_us") == pytest.approx(40_000, rel=1e-3)
+    assert figure(NAGLE, "call_p50_us") == pytest.approx(40_000, rel=1e-3)
+    assert figure(NAGLE, "connect_p99_us") is None  # 14 connections
+    assert figure(NAGLE, "connect_max_us") == pytest.approx(20, rel=1e-3)
+    assert figure(NAGLE, "latency_p50_us") is None
+    assert figure(NAGLE, "delayed_acks") == 9
+
+
+def test_nodelay_is_judged_against_nagle_round_by_round() -> None:
+    runs = []
+    for number in range(PLAN.rounds):
+        runs.append(run_of(NAGLE, number, found(NAGLE, reports(400, 40_000_000 + number))))
+        runs.append(run_of(NODELAY, number, found(NODELAY, reports(400, 8_000_000))))
+    verdicts = {verdict.figure: verdict for verdict in result_of(PLAN, runs).verdicts}
+    assert set(verdicts) == {"calls_per_s", "call_p50_us", "call_p99_us"}
+    rate = verdicts["calls_per_s"]
+    assert (rate.baseline_case_id, rate.verdict) == (NAGLE.case_id, "faster")
+    assert rate.ratio is not None
+    assert rate.ratio.median == pytest.approx(5, rel=1e-3)
+    assert verdicts["call_p50_us"].verdict == "faster"

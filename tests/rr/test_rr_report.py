@@ -1,0 +1,82 @@
+"""The report of `rr`: call and connect times apart, mean and SD of calls, and what won."""
+
+from __future__ import annotations
+
+from io import StringIO
+
+from rich.console import Console
+from tests.rr.experiment import found, report, result_of, run_of
+
+from tinygram.bench.report import render
+from tinygram.bench.result import Plan, Result, Run
+from tinygram.bench.workloads.rr.cases import RrOptions, plan_rr
+
+OPTIONS = RrOptions(
+    connections=("per-caller",), sends_per_request=(10,), callers=4, placement="none"
+)
+
+
+def shown(result: Result) -> str:
+    text = StringIO()
+    render(result, Console(file=text, width=200, highlight=False), False)
+    return text.getvalue()
+
+
+def measured(plan: Plan) -> Result:
+    runs = []
+    for number in range(plan.rounds):
+        for case in plan.cases:
+            call_ns = 40_000_000 + 100_000 * number if case.strategy == "nagle" else 8_000_000
+            runs.append(run_of(case, number, found(case, [report(2_000, call_ns, callers=8)])))
+    return result_of(plan, runs)
+
+
+def row(text: str, label: str) -> str:
+    return next(line for line in text.splitlines() if line.startswith(label + " "))
+
+
+def test_it_names_what_was_called_and_ends_with_the_answer() -> None:
+    text = shown(measured(plan_rr(OPTIONS)))
+    assert "rr: 2 x 4 callers, requests of 10,010 B, replies of 2 B" in text
+    assert "10 sends" in text
+    assert "server native" in text
+    assert text.splitlines()[-1].startswith("- nodelay is faster: ")
+    assert "the calls/s of nagle" in text
+    assert "98.4% confidence from 7 rounds" in text
+
+
+def test_rows_have_calls_their_spread_and_the_kernels_counts() -> None:
+    text = shown(measured(plan_rr(OPTIONS)))
+    nagle = row(text, "nagle")
+    assert 195 < float(nagle.split()[1]) < 201
+    assert row(text, "nodelay").split()[1:4] == ["1.000k", "0", "8.00"]
+    assert "overflows" in text
+    assert "retransmits" in text
+
+
+def test_only_what_differs_is_in_the_labels() -> None:
+    plan = plan_rr(
+        RrOptions(connections=("per-request", "per-caller"), sends_per_request=(1,), callers=4)
+    )
+    text = shown(measured(plan))
+    assert row(text, "per-request, nagle")
+    assert row(text, "per-caller, nodelay")
+    assert "- per-caller: nodelay is faster" in text
+
+
+def test_a_failed_and_an_unfinished_case_say_so() -> None:
+    plan = plan_rr(OPTIONS)
+    failed = [Run(plan.cases[0].case_id, 0, {}, {}, failure="the callers 1 failed: refused")]
+    text = shown(result_of(plan, failed))
+    assert "nagle: failed in 1 of 1 rounds: the callers 1 failed: refused" in text
+    assert "nodelay against nagle" in text
+
+
+def test_the_published_calls_are_shown_when_they_are_asked_for() -> None:
+    result = measured(plan_rr(OPTIONS))
+    assert "Published calls" not in shown(result)
+    text = StringIO()
+    render(result, Console(file=text, width=200, highlight=False), True)
+    published = text.getvalue().partition("Published calls, on other machines")[2]
+    assert row(published, "nodelay").split() == ["nodelay", "3.884k", "283", "29.0", "20.0"]
+    assert row(published, "nagle").split() == ["nagle", "5.060k", "75.0", "20.0", "13.0"]

@@ -1,0 +1,105 @@
+"""The named scenarios: listed, refused by name, run with their own options, judged by ranges."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from tests.rr.experiment import found, report, result_of, run_of
+from tests.stream.command import Command
+
+from tinygram.bench.cli import main
+from tinygram.bench.errors import UsageError
+from tinygram.bench.workloads.rr.cases import RrOptions
+from tinygram.bench.workloads.rr.scenarios import SCENARIOS, findings, listing, plan_scenario
+
+NAMES = ["delayed-ack-stall", "quick-ack", "one-write", "backlog-overflow", "server-side"]
+
+
+def test_the_five_are_there_and_listed_with_what_is_expected() -> None:
+    assert list(SCENARIOS) == NAMES
+    for name in NAMES:
+        assert f"{name}: " in listing()
+    assert "call_p50_us of nagle: expected 40,000 … 45,000" in listing()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_variant_is_one_case_and_every_expectation_is_of_a_variant(name: str) -> None:
+    plan, case_ids = plan_scenario(name, RrOptions(rounds=3))
+    assert [case.case_id for case in plan.cases] == list(case_ids.values())
+    assert len(set(case_ids.values())) == len(SCENARIOS[name].variants)
+    for expected in SCENARIOS[name].expected:
+        assert expected.of in case_ids
+        assert expected.over is None or expected.over in case_ids
+
+
+def test_an_unknown_one_is_refused_by_name() -> None:
+    with pytest.raises(UsageError, match="'stall': the known ones are delayed-ack-stall, quick"):
+        plan_scenario("stall", RrOptions())
+
+
+@pytest.mark.parametrize(
+    ("nagle_ns", "nodelay_ns", "as_expected"),
+    [
+        (43_000_000, 8_000_000, [True, True]),
+        (20_000_000, 2_000_000, [False, True]),
+        (43_000_000, 43_000_000, [True, False]),
+    ],
+)
+def test_figures_are_held_against_their_ranges(
+    nagle_ns: int, nodelay_ns: int, as_expected: list[bool]
+) -> None:
+    plan, case_ids = plan_scenario("delayed-ack-stall", RrOptions(callers=4, rounds=3))
+    call_ns = {"nagle": nagle_ns, "nodelay": nodelay_ns}
+    runs = [
+        run_of(case, number, found(case, [report(800, call_ns[case.strategy], callers=8)]))
+        for number in range(3)
+        for case in plan.cases
+    ]
+    summaries = result_of(plan, runs).summaries
+    judged = findings("delayed-ack-stall", case_ids, summaries)
+    assert [finding.is_as_expected for finding in judged] == as_expected
+    for finding in judged:
+        assert ("OUT OF RANGE" in finding.text) != finding.is_as_expected
+
+
+def test_what_is_not_known_is_not_as_expected() -> None:
+    plan, case_ids = plan_scenario("one-write", RrOptions(rounds=3))
+    [finding] = findings("one-write", case_ids, result_of(plan, []).summaries)
+    assert not finding.is_as_expected
+    assert "not known" in finding.text
+
+
+def test_the_stall_is_there_on_this_machine_too(command: Command) -> None:
+    done = command.run(
+        *("--scenario", "delayed-ack-stall", "--rounds", 1, "--callers", "1x8"),
+        *("--duration", "500ms"),
+    )
+    assert done.code == 0, done.stderr
+    assert done.stdout.count("as expected") == 2
+    assert len(done.runs) == 2
+
+
+def test_a_figure_out_of_its_range_is_exit_1(
+    command: Command, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Seen from inside, with a range that no machine can be in."""
+    scenario = SCENARIOS["one-write"]
+    [expected] = scenario.expected
+    impossible = type(expected)(expected.figure, expected.of, -2, -1, expected.over)
+    changed = type(scenario)(scenario.about, scenario.shared, scenario.variants, (impossible,))
+    monkeypatch.setitem(SCENARIOS, "one-write", changed)
+    arguments = ("--scenario", "one-write", "--rounds", "1", "--callers", "1x2", "--quiet")
+    path = str(command.folder / "result.json")
+    monkeypatch.setattr(
+        sys, "argv", ["tinygram", "rr", *arguments, "--duration", "50ms", "--json", path]
+    )
+    with pytest.raises(SystemExit) as exited:
+        main()
+    assert exited.value.code == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "scenario one-write: calls_per_s of nodelay" in captured.err
+    assert "OUT OF RANGE" in captured.err
+    assert Path(path).exists()
