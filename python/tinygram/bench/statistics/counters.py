@@ -51,4 +51,7 @@ FORMULAS: Mapping[str, Callable[[Counters], Number]] = {
     "connect_us": _scaled("connect_ns", 1e-3),
     "startup_ms": _scaled("startup_ns", 1e-6),
     "delayed_acks": _scaled("kernel_DelayedACKs"),
+    "both_ways_mb_per_s": _quotient("exchanged_bytes", "run_time_ns", 1e3),
+    "in_flight": _quotient("round_trips_ns", "run_time_ns"),
+    "client_cpu_share": _quotient("client_cpu_ns", "run_time_ns"),
 }

@@ -1,0 +1,18 @@
+"""`tinygram serve`: a native server alone, on 127.0.0.1, until Ctrl-C."""
+
+from __future__ import annotations
+
+import typer
+
+from tinygram.bench.cli.serve_echo import serve_echo
+
+serve = typer.Typer()
+
+
+# With it a sole server, too, has to be named.
+@serve.callback()
+def _serve() -> None:
+    """A native server alone, on 127.0.0.1, until Ctrl-C."""
+
+
+serve.command("echo")(serve_echo)
