@@ -48,10 +48,11 @@ class Done:
 
 
 class Command:
-    """`tinygram stream` in `folder`, its temporary files in an empty folder of their own."""
+    """`tinygram SUBCOMMAND` in `folder`, its temporary files in an empty folder of their own."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, subcommand: str = "stream") -> None:
         self.folder = folder
+        self._subcommand = subcommand
         self.result_path = folder / "result.json"
         self.temporary = folder / "temporary"
         self.temporary.mkdir()
@@ -61,10 +62,10 @@ class Command:
     def start(
         self, *arguments: object, environment: Mapping[str, str] | None = None
     ) -> subprocess.Popen[str]:
-        """Start `tinygram stream ARGUMENTS --json RESULT`."""
+        """Start `tinygram SUBCOMMAND ARGUMENTS --json RESULT`."""
         process = subprocess.Popen(
             [
-                *(sys.executable, "-B", "-m", "tinygram.bench", "stream"),
+                *(sys.executable, "-B", "-m", "tinygram.bench", self._subcommand),
                 *map(str, arguments),
                 *("--json", str(self.result_path)),
             ],

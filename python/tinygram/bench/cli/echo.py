@@ -131,7 +131,7 @@ def echo(
             congestion_control=congestion_control,
             is_published=False,
             is_quiet=quiet,
-            network="host" if server is not None else None,
+            network=None if server is None else "the server's",
         )
 
 

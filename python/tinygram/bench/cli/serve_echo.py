@@ -29,8 +29,9 @@ def serve_echo(
         str | None, typer.Option(help="Of every message; with --reply per-message.")
     ] = None,
     strategy: Annotated[
-        str, typer.Option(help="When replies leave; with --reply per-message.")
-    ] = "nodelay",
+        str | None,
+        typer.Option(help="When replies leave; with --reply per-message.", show_default="nodelay"),
+    ] = None,
     buffer: Annotated[str, typer.Option(help="Bytes per read at most.")] = "64KiB",
     congestion_control: Annotated[str, typer.Option(help="Of the connections.")] = "cubic",
 ) -> int:
@@ -48,17 +49,19 @@ def serve_echo(
         raise UsageError(f"--buffer {buffer} is above 16 MiB: name a smaller one")
     check_congestion_control(congestion_control)
     message_bytes = _message_bytes(reply, size)
+    if message_bytes is None and strategy is not None:
+        raise UsageError("--strategy goes with --reply per-message: a read goes back at once")
     try:
         server = _native.EchoServer(
             port,
             buffer_bytes,
             message_bytes,
-            None if message_bytes is None else _knobs(strategy),
+            None if message_bytes is None else _knobs(strategy or "nodelay"),
             congestion_control,
         )
     except OSError as error:
         raise UsageError(
-            f"cannot listen on port {port}: {error.strerror}; name another one with --port"
+            f"cannot listen on port {port}: {error}; name another one with --port"
         ) from error
     print(f"listening {server.port}", flush=True)
     server.serve()
