@@ -25,6 +25,7 @@ WRONG: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
     (("--only", "server"), ("'server'", "KEY=VALUE")),
     (("--only", "runtime=native,server=recv"), ("no server is", "native: epoll")),
     (("--only", "runtime=external"), ("no server is runtime=external", "threads: recv")),
+    (("--published", "--depth", "2"), ("--published", "--depth")),
     (("--size", "0"), ("'0'", "above 0")),
     (("--size", "2GiB"), ("'2GiB'", "1 B to 1 GiB")),
     (("--size", "1..500"), ("'1..500'", "64KiB")),

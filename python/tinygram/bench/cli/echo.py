@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -16,7 +17,14 @@ from tinygram.bench.errors import UsageError
 from tinygram.bench.network import check_congestion_control
 from tinygram.bench.placement import default_placement, placement
 from tinygram.bench.units import MAX_MESSAGE_BYTES, parse_bytes, parse_duration_ns
-from tinygram.bench.workloads.echo.cases import ALL_BUFFERS, EchoOptions, External, plan_echo
+from tinygram.bench.workloads.echo.cases import (
+    ALL_BUFFERS,
+    DEFAULT_BUFFERS,
+    PUBLISHED_BUFFERS,
+    EchoOptions,
+    External,
+    plan_echo,
+)
 from tinygram.bench.workloads.echo.order import FAULTS, PER_READ, REPLIES
 from tinygram.bench.workloads.echo.run import echo_bench
 
@@ -58,6 +66,9 @@ def echo(
     server: Annotated[
         str | None, typer.Option(help="HOST:PORT of a server that runs already.")
     ] = None,
+    published: Annotated[
+        bool, typer.Option(help="The published sizes and buffers, and those figures beside ours.")
+    ] = False,
     every: Annotated[
         bool, typer.Option("--all", help="Every server, strategy and size of buffer.")
     ] = False,
@@ -91,16 +102,17 @@ def echo(
     pin = default_placement() if pin is None else pin
     placement(pin)
     check_congestion_control(congestion_control)
-    buffers_bytes = [
-        _between("--buffer", parse_bytes(text), 1, _MAX_BUFFER_BYTES)
-        for text in buffer or ["64KiB"]
-    ]
+    if published and (size or workers != 5 or depth != 1 or reply != PER_READ):
+        raise UsageError(
+            "--published has sizes, workers, depth and reply of its own: leave --size, --workers, "
+            "--depth and --reply away"
+        )
     options = EchoOptions(
         message_bytes=[_size(text) for text in size or ["1000", "4096", "64KiB"]],
         workers=_between("--workers", workers, 1, _MAX_WORKERS),
         depth=_between("--depth", depth, 1, _MAX_DEPTH),
         reply=reply,
-        buffers_bytes=ALL_BUFFERS if every and not buffer else buffers_bytes,
+        buffers_bytes=_buffers(buffer, every, published),
         messages=None if messages is None else _between("--messages", messages, 1, _MAX_MESSAGES),
         duration_ns=parse_duration_ns(duration or "500ms"),
         fault=faulty,
@@ -129,10 +141,18 @@ def echo(
             bench.run_case,
             path,
             congestion_control=congestion_control,
-            is_published=False,
+            is_published=published,
             is_quiet=quiet,
             network=None if server is None else "the server's",
         )
+
+
+def _buffers(texts: list[str] | None, every: bool, published: bool) -> Sequence[int]:
+    if texts:
+        return [_between("--buffer", parse_bytes(text), 1, _MAX_BUFFER_BYTES) for text in texts]
+    if published:
+        return PUBLISHED_BUFFERS
+    return ALL_BUFFERS if every else DEFAULT_BUFFERS
 
 
 def _check_fault(fault: str | None, reply: str) -> None:

@@ -14,7 +14,9 @@ from tinygram.bench.units import format_bytes
 from tinygram.bench.workloads.echo.selection import EXTERNAL, selected
 from tinygram.bench.workloads.echo.servers import Server
 
+DEFAULT_BUFFERS = (64 << 10,)
 ALL_BUFFERS = (4 << 10, 16 << 10, 64 << 10, 256 << 10)
+PUBLISHED_BUFFERS = (4 << 10, 8 << 10, 16 << 10, 64 << 10, 128 << 10, 256 << 10)
 WARM_UP_MESSAGES = 1024
 """Of all workers together; fewer where they would exceed WARM_UP_BYTES, but one for each in flight."""
 WARM_UP_BYTES = 4 << 20
