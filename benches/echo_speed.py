@@ -1,8 +1,8 @@
 """The native echo server is faster than every Python one, and far faster where replies gather.
 
 Targets: 1.15 × the best Python row with a reply to each read, 5 workers, one message of 1,000 or
-4,096 bytes in flight each; 40 × the best row by hand with a reply to each of 64 messages of 100 bytes
-in flight. Medians of seven interleaved rounds; the ratio is formed round by round.
+4,096 bytes in flight each; 40 × the best row by hand with a reply to each of 64 messages of 100
+bytes in flight. Medians of seven interleaved rounds; the ratio is formed round by round.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ _NATIVE = "native/epoll:64KiB"
 def main() -> int:
     with echo_bench(_SEED) as bench:
         reached = [
-            _is_reached(bench, _cases(size, 1, "per-read"), _NATIVE, 1.15) for size in (1_000, 4_096)
+            _is_reached(bench, _cases(size, 1, "per-read"), _NATIVE, 1.15)
+            for size in (1_000, 4_096)
         ]
         gathered = [
             case

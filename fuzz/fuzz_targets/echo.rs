@@ -1,5 +1,5 @@
-//! An echo passes exactly if every byte is the one that was sent, however both ways are cut; a server
-//! cuts any bytes into whole messages, and loses none.
+//! An echo passes exactly if every byte is the one that was sent, however both ways are cut; and a
+//! server cuts any bytes into whole messages, and loses none.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-"""The part of the stub of `_native` that is for `tinygram echo`; there is no module of this name."""
+"""The part of the stub of `_native` that `tinygram echo` needs; no module has this name."""
 
 from typing import final
 

@@ -71,7 +71,7 @@ def serve_echo(
 def _message_bytes(reply: str, size: str | None) -> int | None:
     if reply != PER_MESSAGE:
         if size is not None:
-            raise UsageError("--size goes with --reply per-message: reads have no size of their own")
+            raise UsageError("--size goes with --reply per-message: reads have no size")
         return None
     if size is None:
         raise UsageError("--reply per-message needs --size: an echo has no other message boundary")

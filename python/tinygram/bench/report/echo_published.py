@@ -21,10 +21,10 @@ THREADS = "threads/recvmsg_into"
 FAULT = "whole-buffer"
 TITLE = "Messages echoed beside the published ones, each ÷ its own uvloop server"
 NOTES = (
-    "Published figures: a comparison of uvloop with threads, on another machine, 5 clients with one "
-    "message in flight each.",
-    "Its threads sent their whole buffer whatever they had read; --faulty whole-buffer measures that "
-    "as its client did. Ours are ratios of medians.",
+    "Published figures: a comparison of uvloop with threads, on another machine, 5 clients with "
+    "one message in flight each.",
+    "Its threads sent their whole buffer whatever they had read; --faulty whole-buffer measures "
+    "that as its client did. Ours are ratios of medians.",
 )
 
 

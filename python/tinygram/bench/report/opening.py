@@ -5,11 +5,11 @@ from __future__ import annotations
 from tinygram.bench.result import Result
 
 CPU = {
-    "stream": "CPU is the sender's, its wake-ups for pacing and the receive work that the kernel does "
-    "in its system calls included.",
+    "stream": "CPU is the sender's, its wake-ups for pacing and the receive work that the kernel "
+    "does in its system calls included.",
     "echo": "CPU is the server's, of all its threads, the receive work that the kernel does in its "
-    "system calls included. A round trip is measured by the client, in a closed loop: a slow server "
-    "is asked less often.",
+    "system calls included. A round trip is measured by the client, in a closed loop: a slow "
+    "server is asked less often.",
 }
 
 

@@ -37,7 +37,8 @@ def tables_of(result: Result, load: Load, rows: Sequence[CaseRow]) -> tuple[Tabl
     if load.is_closed_loop:
         return _rates(result, ECHO_TITLE, ECHO, rows), _table(ROUND_TRIP_TITLE, ROUND_TRIP, rows)
     if load.is_flat_out:
-        return _rates(result, "Throughput", THROUGHPUT, rows), _table(QUEUEING_TITLE, QUEUEING, rows)
+        rates = _rates(result, "Throughput", THROUGHPUT, rows)
+        return rates, _table(QUEUEING_TITLE, QUEUEING, rows)
     if load.producers > 1:
         return _paced(result, load, rows), _table(FROM_CALL_TITLE, QUEUEING, rows)
     return (_paced(result, load, rows),)

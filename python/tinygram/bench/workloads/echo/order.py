@@ -34,9 +34,9 @@ class ServerOrder(Value, frozen=True):
 class ClientOrder(Value, frozen=True):
     """What the client is told.
 
-    `messages` or `duration_ns`: when the run ends; `warm_up`: how many messages go before. `trusts`:
-    it believes that what comes back is right, and tells what a check finds. `channel_fd`: where a
-    server of ours tells what it used; `session_pid`: whose processes another program's server is.
+    `messages` or `duration_ns`: when the run ends; `warm_up`: how many messages go before.
+    `trusts`: it believes that what comes back is right, and tells what a check finds. `channel_fd`:
+    where a server of ours tells what it used; `session_pid`: the session of another program's.
     """
 
     host: str

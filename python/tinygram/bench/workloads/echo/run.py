@@ -189,7 +189,7 @@ def _line(channel: socket.socket, worker: Worker, seconds: float) -> bytes:
 
 
 def _wait(client: Worker, server: Served, seconds: float) -> None:
-    """Sleep until the client has succeeded. Raises RunError, with the server's reason if it has one.
+    """Sleep until the client has succeeded. Raises RunError, with the server's reason too.
 
     A server of ours ends when its channel does, and that is the client's from now on.
     """
