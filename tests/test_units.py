@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tinygram.bench.errors import UsageError
 from tinygram.bench.result import MessageBytes
 from tinygram.bench.units import (
+    format_bytes,
     format_duration_ns,
     parse_bytes,
     parse_duration_ns,
@@ -134,3 +135,13 @@ def test_rates_are_messages_per_second(text: str, expected_per_s: float) -> None
 def test_bad_rates_name_value_and_example(text: str) -> None:
     with pytest.raises(UsageError, match=rf"'{re.escape(text)}'.*for example 1000 or 10k"):
         parse_rate(text)
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "text"),
+    [(1, "1B"), (1000, "1000B"), (4096, "4KiB"), (65_536, "64KiB"), (3 << 20, "3MiB"), (0, "0B")],
+)
+def test_sizes_are_written_in_the_largest_unit_that_leaves_a_whole_number(
+    size_bytes: int, text: str
+) -> None:
+    assert format_bytes(size_bytes) == text

@@ -9,11 +9,14 @@ from typing import Self, TypeAlias, final
 from _typeshed import ReadableBuffer
 from typing_extensions import disjoint_base
 
+from tinygram._native_echo import EchoClient, EchoServer, watch_more_writes
 from tinygram._native_rr import CallContent, RequestReader, RrCallers, RrServer
 
 __all__ = [
     "Batch",
     "CoalescingSocket",
+    "EchoClient",
+    "EchoServer",
     "Histogram",
     "Knobs",
     "MessagePool",
@@ -38,6 +41,7 @@ __all__ = [
     "send_queue_bytes",
     "set_process_name",
     "tcp_info",
+    "watch_more_writes",
     "watch_writes",
     "write_counts",
 ]
@@ -473,10 +477,7 @@ def set_process_name(name: str) -> None:
     """Name this process, as ps and pgrep show it (15 bytes are kept)."""
 
 def create_network_namespace() -> tuple[int, int]:
-    """Make a network namespace whose loopback is up: descriptors of (ours, the new one).
-
-    The caller stays where it is. OSError (EPERM) without CAP_SYS_ADMIN.
-    """
+    """Make a network: descriptors of (ours, the new one); we stay in ours. OSError (EPERM)."""
 
 def enter_network_namespace(fd: int) -> None:
     """Move the calling thread into a namespace; processes that it starts are born there."""

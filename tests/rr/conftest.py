@@ -13,15 +13,9 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from tests.stream.command import Command
 
 
-class RrCommand(Command):
-    """`tinygram rr`."""
-
-    subcommand = "rr"
-
-
 @pytest.fixture
 def command(tmp_path: Path) -> Iterator[Command]:
     """`tinygram rr` in an empty folder; whatever it started must be gone afterwards."""
-    command = RrCommand(tmp_path)
+    command = Command(tmp_path, "rr")
     yield command
     command.end()

@@ -48,12 +48,11 @@ class Done:
 
 
 class Command:
-    """A subcommand in `folder`, its temporary files in an empty folder of their own."""
+    """`tinygram SUBCOMMAND` in `folder`, its temporary files in an empty folder of their own."""
 
-    subcommand = "stream"
-
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, subcommand: str = "stream") -> None:
         self.folder = folder
+        self._subcommand = subcommand
         self.result_path = folder / "result.json"
         self.temporary = folder / "temporary"
         self.temporary.mkdir()
@@ -66,7 +65,7 @@ class Command:
         """Start `tinygram SUBCOMMAND ARGUMENTS --json RESULT`."""
         process = subprocess.Popen(
             [
-                *(sys.executable, "-B", "-m", "tinygram.bench", *self.subcommand.split()),
+                *(sys.executable, "-B", "-m", "tinygram.bench", *self._subcommand.split()),
                 *map(str, arguments),
                 *("--json", str(self.result_path)),
             ],

@@ -52,6 +52,11 @@ impl Histogram {
         self.inner.saturating_record(value_ns);
     }
 
+    /// Add the same value so many times.
+    pub fn record_many(&mut self, value_ns: u64, count: u64) {
+        self.inner.saturating_record_n(value_ns, count);
+    }
+
     /// Add all values of another histogram.
     pub fn merge(&mut self, other: &Histogram) {
         for step in other.inner.iter_recorded() {

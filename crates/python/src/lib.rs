@@ -5,6 +5,7 @@
 
 mod batch;
 mod coalescing;
+mod echo;
 mod gil;
 mod histogram;
 mod knobs;
@@ -39,6 +40,8 @@ mod _native {
     #[pymodule_export]
     use super::coalescing::{CoalescingSocket, flush_all_at_exit};
     #[pymodule_export]
+    use super::echo::{EchoClient, EchoServer};
+    #[pymodule_export]
     use super::histogram::Histogram;
     #[pymodule_export]
     use super::knobs::Knobs;
@@ -53,7 +56,8 @@ mod _native {
     #[pymodule_export]
     use super::process::{
         count_writes_library, create_network_namespace, die_with_parent, enter_network_namespace,
-        send_queue_bytes, set_process_name, tcp_info, watch_writes, write_counts,
+        send_queue_bytes, set_process_name, tcp_info, watch_more_writes, watch_writes,
+        write_counts,
     };
     #[pymodule_export]
     use super::receiver::Receiver;

@@ -41,6 +41,11 @@ pub fn watch_writes(fd: RawFd) -> PyResult<bool> {
 }
 
 #[pyfunction]
+pub fn watch_more_writes(fd: RawFd) -> PyResult<bool> {
+    Ok(counts::watch_also(fd)?)
+}
+
+#[pyfunction]
 pub fn write_counts() -> Option<(u64, u64, u64)> {
     counts::read().map(|counts| (counts.writes, counts.bytes, counts.would_block))
 }

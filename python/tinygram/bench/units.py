@@ -81,6 +81,14 @@ def parse_bytes(text: str) -> int:
     )
 
 
+def format_bytes(size_bytes: int) -> str:
+    """Write a size in the largest binary unit that leaves a whole number: 65_536 → `64KiB`."""
+    for unit in ("GiB", "MiB", "KiB"):
+        if size_bytes and size_bytes % _BYTES_PER_UNIT[unit] == 0:
+            return f"{size_bytes // _BYTES_PER_UNIT[unit]}{unit}"
+    return f"{size_bytes}B"
+
+
 def parse_message_bytes(text: str) -> MessageBytes:
     """Read message sizes: one (`100`, `64KiB`) or a range with both ends included (`1..500`).
 

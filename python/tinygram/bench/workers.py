@@ -132,6 +132,11 @@ class Worker:
             time.sleep(_STEP_S)
 
     @property
+    def pid(self) -> int:
+        """The process; its session has the same number."""
+        return self._process.pid
+
+    @property
     def has_ended(self) -> bool:
         """Whether it runs no more."""
         return self._process.poll() is not None

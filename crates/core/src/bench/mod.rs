@@ -3,12 +3,16 @@
 //! No part of what this crate promises: it changes with the bench, in any version.
 
 mod calls;
+mod cutter;
+mod echo;
 mod interleaving;
 mod matching;
 mod optimum;
 mod pool;
 
 pub use calls::{CallContent, ContentError, MAX_CALL_BYTES, RequestReader};
+pub use cutter::Cutter;
+pub use echo::{Completed, EchoError, Echoes};
 pub use interleaving::arrivals;
 pub use matching::{MatchError, Note, match_receipts};
 pub use optimum::{Optimum, offline_optimum};

@@ -54,6 +54,28 @@ pub fn watch(fd: RawFd) -> io::Result<bool> {
     let Some(shared) = shared() else {
         return Ok(false);
     };
+    for (shared, word) in shared.watched.iter().zip(bits_of(fd)?) {
+        shared.store(word, Relaxed);
+    }
+    Ok(true)
+}
+
+/// The same for one more socket: a server has many.
+///
+/// # Errors
+/// As [`watch`].
+pub fn watch_also(fd: RawFd) -> io::Result<bool> {
+    let Some(shared) = shared() else {
+        return Ok(false);
+    };
+    for (shared, word) in shared.watched.iter().zip(bits_of(fd)?) {
+        shared.fetch_or(word, Relaxed);
+    }
+    Ok(true)
+}
+
+/// A bit for each descriptor that is of the same file as `fd`.
+fn bits_of(fd: RawFd) -> io::Result<[u64; WATCHED_WORDS]> {
     let mut watched = [0u64; WATCHED_WORDS];
     for same in descriptors_of(fd)? {
         let word = watched.get_mut(same / 64).ok_or_else(|| {
@@ -62,10 +84,7 @@ pub fn watch(fd: RawFd) -> io::Result<bool> {
         })?;
         *word |= 1 << (same % 64);
     }
-    for (shared, word) in shared.watched.iter().zip(watched) {
-        shared.store(word, Relaxed);
-    }
-    Ok(true)
+    Ok(watched)
 }
 
 /// All descriptors of this process that are of the same file as `fd`.

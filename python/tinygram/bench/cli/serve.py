@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from tinygram.bench.cli import serve_rr
+from tinygram.bench.cli.serve_echo import serve_echo
+from tinygram.bench.cli.serve_rr import serve_rr
 
 serve = typer.Typer()
 
@@ -15,4 +16,5 @@ def _serve() -> None:
     """A native server alone, on 127.0.0.1, until Ctrl-C."""
 
 
-serve.command("rr")(serve_rr.serve_rr)
+serve.command("rr")(serve_rr)
+serve.command("echo")(serve_echo)

@@ -10,6 +10,7 @@ from rich.console import Console
 from tinygram.bench.report.beside import published_tables
 from tinygram.bench.report.calls import draw_calls, is_of_calls
 from tinygram.bench.report.drawing import Pen
+from tinygram.bench.report.echo_published import echo_published_tables
 from tinygram.bench.report.layout import Table
 from tinygram.bench.report.names import load_titles
 from tinygram.bench.report.notes import notes_of
@@ -25,8 +26,9 @@ __all__ = ["render"]
 def render(result: Result, console: Console, published: bool) -> None:
     """Print the tables of every load, what to know about them, and the answer.
 
-    `published` adds the nine published ways beside those measured here. On a terminal, columns that
-    do not fit are left out, which is said; elsewhere, lines are plain ASCII and never wrapped.
+    `published` adds the published ways, or servers, beside those measured here. On a terminal,
+    columns that do not fit are left out, which is said; elsewhere, lines are plain ASCII and never
+    wrapped.
     """
     pen = Pen(console)
     if is_of_calls(result):
@@ -39,7 +41,9 @@ def render(result: Result, console: Console, published: bool) -> None:
         pen.head(title)
         _draw(pen, tables_of(result, load, rows))
         pen.list(notes_of(result, load, rows))
-        if published and load.is_flat_out:
+        if published and load.is_closed_loop:
+            _draw(pen, echo_published_tables(result, load))
+        elif published and load.is_flat_out:
             _draw(pen, published_tables(result, load))
     pen.head("The answer")
     pen.list(closing_sentences(result), style="bold")

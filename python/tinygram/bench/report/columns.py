@@ -75,3 +75,20 @@ PACED = (
     _median("messages\n/write", "messages_per_write", 6),
     _median("sender\nCPU\ns/M", "cpu_s_per_million", 1),
 )
+ECHO = (
+    Shown(Column("messages\n/s"), "throughput_per_s", _throughput_median),
+    Shown(Column("low–high", 2), "throughput_per_s", _throughput_interval),
+    _median("MB/s\nboth\nways", "both_ways_mb_per_s", 3),
+    _median("messages\n/write", "messages_per_write", 1),
+    _median("server\nCPU\ns/M", "cpu_s_per_million", 0),
+    _median("in\nflight", "in_flight", 5),
+    _median("client\nbusy", "client_cpu_share", 4),
+)
+ROUND_TRIP = (
+    _median("min", "round_trip_min_us", 4),
+    _median("mean", "round_trip_mean_us", 3),
+    _median("p50", "round_trip_p50_us", 0),
+    _median("p99", "round_trip_p99_us", 0),
+    _median("p99.99", "round_trip_p99_99_us", 1),
+    _median("max", "round_trip_max_us", 2),
+)

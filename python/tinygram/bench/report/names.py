@@ -30,7 +30,9 @@ def all_loads(result: Result) -> tuple[Load, ...]:
 
 
 def pace(load: Load) -> str:
-    """`flat out`, or `at 1,000/s, constant, bursts of 8`."""
+    """`flat out`, `closed loop`, or `at 1,000/s, constant, bursts of 8`."""
+    if load.is_closed_loop:
+        return "closed loop"
     if load.rate_per_s is None:
         return "flat out"
     parts = [f"at {load.rate_per_s:,.10g}/s"]
@@ -44,7 +46,7 @@ def pace(load: Load) -> str:
 def _title(load: Load) -> str:
     """All aspects, but for those that go without saying."""
     unsaid = {name for name in ("producers", "connections") if getattr(load, name) == 1}
-    unsaid |= set() if load.busy_thread else {"busy_thread"}
+    unsaid |= {name for name in ("busy_thread", "parameters") if not getattr(load, name)}
     aspects = (describe(load) for name, describe in _ASPECTS.items() if name not in unsaid)
     return f"{load.workload} {', '.join((pace(load), *aspects))}"
 
@@ -64,6 +66,7 @@ _ASPECTS: dict[str, Callable[[Load], str]] = {
     "connections": lambda load: _count(load.connections, "connection"),
     "placement": lambda load: f"placement {load.placement}",
     "busy_thread": lambda load: "a busy thread beside" if load.busy_thread else "no busy thread",
+    "parameters": lambda load: ", ".join(f"{name} {value}" for name, value in load.parameters),
 }
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from tinygram.bench.result import Result
 
-CPU = (
-    "CPU is the sender's, its wake-ups for pacing and the receive work that the kernel does in its "
-    "system calls included."
-)
+CPU = {
+    "stream": "CPU is the sender's, its wake-ups for pacing and the receive work that the kernel "
+    "does in its system calls included.",
+    "echo": "CPU is the server's, of all its threads, the receive work that the kernel does in its "
+    "system calls included. A round trip is measured by the client, in a closed loop: a slow "
+    "server is asked less often.",
+}
 
 
 def opening_of(result: Result) -> tuple[str, ...]:
@@ -20,7 +23,8 @@ def opening_of(result: Result) -> tuple[str, ...]:
     cases = "1 case" if len(plan.cases) == 1 else f"{len(plan.cases)} cases"
     rounds = "1 round" if plan.rounds == 1 else f"{plan.rounds} rounds"
     run = f"{' '.join(result.command)}: {cases}, {rounds} in random order (seed {plan.seed}){done}."
-    return run, _how_to_read(result), CPU
+    workloads = dict.fromkeys(case.workload for case in plan.cases)
+    return run, _how_to_read(result), *(CPU[each] for each in workloads if each in CPU)
 
 
 def _how_to_read(result: Result) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tinygram.bench.report.layout import RowKind
 from tinygram.bench.report.outcomes import clear_winners
 from tinygram.bench.result import Case, Result, Summary
-from tinygram.bench.statistics.loads import Load, is_limit, way_of
+from tinygram.bench.statistics.loads import Load, is_faulty, is_limit, way_of
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,8 @@ def _row(
     if is_limit(case):
         kind = "limit"
         remarks.append("(limit)")
+    if is_faulty(case):
+        remarks.append("(faulty)")
     if summary.failed_rounds:
         remarks.append(f"({summary.rounds} of {summary.rounds + summary.failed_rounds})")
     return CaseRow(case, label, kind, summary, remark=" ".join(remarks))

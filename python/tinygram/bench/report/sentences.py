@@ -93,8 +93,10 @@ def _those(standings: tuple[Standing, ...], *verdicts: str) -> tuple[Standing, .
 
 
 def _beaten_nodelay(contest: Contest, standings: tuple[Standing, ...]) -> Standing | None:
-    """`nodelay` of the first's own implementation, where the first is faster."""
+    """`nodelay` of the first's own implementation, where the first is faster and another."""
     implementation = contest.ranked[0].implementation
+    if contest.ranked[0].strategy == "nodelay":
+        return None
     for each in _those(standings, "faster"):
         if (each.other.implementation, each.other.strategy) == (implementation, "nodelay"):
             return each

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tinygram.bench.report.columns import PACED, QUEUEING, THROUGHPUT, Shown
+from tinygram.bench.report.columns import (
+    ECHO,
+    PACED,
+    QUEUEING,
+    ROUND_TRIP,
+    THROUGHPUT,
+    Shown,
+)
 from tinygram.bench.report.formats import UNKNOWN
 from tinygram.bench.report.layout import Column, Row, Table
 from tinygram.bench.report.marks import MARKS, legend, marked_ratio
@@ -14,19 +21,24 @@ from tinygram.bench.report.outcomes import verdicts_by_pair
 from tinygram.bench.report.rows import CaseRow
 from tinygram.bench.result import Result, Summary, Verdict
 from tinygram.bench.statistics.contests import PACED_FIGURES
-from tinygram.bench.statistics.loads import Load, is_base
+from tinygram.bench.statistics.loads import Load, is_base, way_of
 
 BASE = "loop/nodelay"
 OWN_BASE = "nodelay of its runtime"
 QUEUEING_TITLE = "Queue length, not latency: hand-over to receipt, flat out (µs)"
 FROM_CALL_TITLE = "From the call of send, however late it came: hand-over to receipt (µs)"
+ECHO_TITLE = "Messages echoed"
+ROUND_TRIP_TITLE = "Round trip, the next message sent when one has come back (µs)"
 Verdicts = dict[tuple[str, str], Verdict]
 
 
 def tables_of(result: Result, load: Load, rows: Sequence[CaseRow]) -> tuple[Table, ...]:
     """The load's tables, a row per case."""
+    if load.is_closed_loop:
+        return _rates(result, ECHO_TITLE, ECHO, rows), _table(ROUND_TRIP_TITLE, ROUND_TRIP, rows)
     if load.is_flat_out:
-        return _throughput(result, rows), _table(QUEUEING_TITLE, QUEUEING, rows)
+        rates = _rates(result, "Throughput", THROUGHPUT, rows)
+        return rates, _table(QUEUEING_TITLE, QUEUEING, rows)
     if load.producers > 1:
         return _paced(result, load, rows), _table(FROM_CALL_TITLE, QUEUEING, rows)
     return (_paced(result, load, rows),)
@@ -34,6 +46,8 @@ def tables_of(result: Result, load: Load, rows: Sequence[CaseRow]) -> tuple[Tabl
 
 def shown_figures(load: Load) -> tuple[str, ...]:
     """The figures that the load's tables show."""
+    if load.is_closed_loop:
+        return tuple(each.figure for each in (*ECHO, *ROUND_TRIP))
     columns = [*THROUGHPUT] if load.is_flat_out else [*PACED]
     if load.is_flat_out or load.producers > 1:
         columns += QUEUEING
@@ -64,9 +78,13 @@ def _row(row: CaseRow, shown: Sequence[Shown]) -> Row:
     return Row((row.heading, *(each.text(row.summary) for each in shown)), row.kind)
 
 
-def _throughput(result: Result, rows: Sequence[CaseRow]) -> Table:
-    """The figures, and each ratio to `loop/nodelay` by hand with a mark where it is no verdict."""
-    base = next((row.case.case_id for row in rows if is_base(row.case)), None)
+def _rates(
+    result: Result, title: str, shown: Sequence[Shown], rows: Sequence[CaseRow]
+) -> Table:
+    """The figures, and each ratio to the base by hand with a mark where it is no verdict."""
+    base_case = next((row.case for row in rows if is_base(row.case)), None)
+    base = base_case.case_id if base_case else None
+    name = way_of(base_case) if base_case else BASE
     verdicts = {
         row.case.case_id: found
         for row in rows
@@ -81,10 +99,10 @@ def _throughput(result: Result, rows: Sequence[CaseRow]) -> Table:
         case_id = summary.case.case_id
         return "1" if case_id == base else marked_ratio(verdicts.get(case_id))
 
-    ratio = Shown(Column("× loop/\nnodelay"), "throughput_per_s", times_base)
-    shown = (*THROUGHPUT[:2], ratio, *THROUGHPUT[2:])
+    ratio = Shown(Column("× " + name.replace("/", "/\n")), "throughput_per_s", times_base)
+    shown = (*shown[:2], ratio, *shown[2:])
     compared = [verdict for verdict in verdicts.values() if verdict.ratio]
-    return _table("Throughput", shown, rows, legend(compared, BASE))
+    return _table(title, shown, rows, legend(compared, name))
 
 
 def _paced(result: Result, load: Load, rows: Sequence[CaseRow]) -> Table:

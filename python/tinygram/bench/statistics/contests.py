@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from tinygram.bench.result import Case, Figure, Summary
 from tinygram.bench.statistics.figures import is_higher_better
-from tinygram.bench.statistics.loads import Load, is_limit
+from tinygram.bench.statistics.loads import Load, is_faulty, is_limit
 
 FLAT_OUT_FIGURES = (
     "throughput_per_s",
@@ -21,6 +21,12 @@ FLAT_OUT_FIGURES = (
     "queueing_p99_99_us",
 )
 PACED_FIGURES = ("latency_p50_us", "latency_p99_us", "cpu_s_per_million")
+CLOSED_LOOP_FIGURES = (
+    "throughput_per_s",
+    "round_trip_p50_us",
+    "round_trip_p99_us",
+    "cpu_s_per_million",
+)
 
 
 @dataclass(frozen=True)
@@ -40,14 +46,16 @@ class Contest:
 
 def compared_figures(load: Load) -> tuple[str, ...]:
     """The figures that verdicts are given on; the first is the one that contests are won by."""
+    if load.is_closed_loop:
+        return CLOSED_LOOP_FIGURES
     return FLAT_OUT_FIGURES if load.is_flat_out else PACED_FIGURES
 
 
 def contests_of(summaries: Sequence[Summary]) -> tuple[Contest, ...]:
-    """A contest per load and runtime, in order of first appearance, the limit rows left out."""
+    """A contest per load and runtime, in order of first appearance, limits and faults left out."""
     groups: dict[tuple[Load, str], list[Summary]] = {}
     for summary in summaries:
-        if not is_limit(summary.case):
+        if not (is_limit(summary.case) or is_faulty(summary.case)):
             key = (Load.of(summary.case), summary.case.runtime)
             groups.setdefault(key, []).append(summary)
     return tuple(_contest(load, runtime, group) for (load, runtime), group in groups.items())

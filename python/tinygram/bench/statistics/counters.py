@@ -76,4 +76,7 @@ FORMULAS: Mapping[str, Callable[[Counters], Number]] = {
     "listen_overflows": _scaled("kernel_ListenOverflows"),
     "syn_retransmits": _scaled("kernel_TCPSynRetrans"),
     "resets": _scaled("kernel_OutRsts"),
+    "both_ways_mb_per_s": _quotient("exchanged_bytes", "run_time_ns", 1e3),
+    "in_flight": _quotient("round_trips_ns", "run_time_ns"),
+    "client_cpu_share": _quotient("client_cpu_ns", "run_time_ns"),
 }

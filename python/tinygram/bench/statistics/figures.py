@@ -21,6 +21,7 @@ SPREAD = ("min", "mean", *TAIL_PER_MILLION, "max")
 STATISTICS_OF_HISTOGRAM = {
     "latency": SPREAD,
     "queueing": SPREAD,
+    "round_trip": SPREAD,
     "pacing_error": ("p50", "p99"),
     "hold": ("p50", "p99"),
     "call": SPREAD,
@@ -92,10 +93,11 @@ def _is_meaningful(histogram: str, case: Case) -> bool:
 
     Calls wait for their replies, and have times always.
     Of several paced producers queueing is the time from the call: a thread may be late to call.
+    A round trip is one wherever there is a reply.
     """
     if histogram == "queueing":
         return case.is_flat_out or case.producers > 1
-    return histogram in ("hold", "call", "connect") or not case.is_flat_out
+    return histogram in ("hold", "round_trip", "call", "connect") or not case.is_flat_out
 
 
 def _histogram(run: Run, name: str) -> Histogram | None:

@@ -5,14 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tinygram.bench.result import Case, MessageBytes
+from tinygram.bench.result import Case, MessageBytes, Parameter
 
 LIMIT_RUNTIME = "native"
+LOAD_PARAMETERS = {"echo": ("depth", "reply")}
+"""What else belongs to a workload's load: the names of parameters."""
+CLOSED_LOOPS = ("echo",)
+"""Workloads whose client sends the next message when one has come back."""
+BASES = {
+    "stream": ("loop", "stdlib", "nodelay", None),
+    "echo": ("asyncio", "stdlib", "nodelay", "protocol"),
+}
+"""The way that all others of its workload are measured against: the last part is the server."""
 
 
 @dataclass(frozen=True)
 class Load:
-    """All of a case but how it sends (runtime, implementation, strategy) and its parameters."""
+    """All of a case but how it sends (runtime, implementation, strategy) and its parameters.
+
+    `parameters`: those that belong to the load of its workload, and their values.
+    """
 
     workload: str
     message_bytes: MessageBytes
@@ -24,18 +36,29 @@ class Load:
     connections: int
     placement: str
     busy_thread: bool
+    parameters: tuple[tuple[str, Parameter], ...] = ()
 
     @classmethod
     def of(cls, case: Case) -> Load:
         """The load that `case` is put under."""
-        named = cls.__dataclass_fields__.keys() - {"busy_thread"}
-        busy_thread = bool(case.parameters.get("busy_thread"))
-        return cls(**{name: getattr(case, name) for name in named}, busy_thread=busy_thread)
+        named = cls.__dataclass_fields__.keys() - {"busy_thread", "parameters"}
+        return cls(
+            **{name: getattr(case, name) for name in named},
+            busy_thread=bool(case.parameters.get("busy_thread")),
+            parameters=tuple(
+                (name, case.parameters.get(name)) for name in LOAD_PARAMETERS.get(case.workload, ())
+            ),
+        )
 
     @property
     def is_flat_out(self) -> bool:
         """Whether messages are sent as fast as the sender can."""
         return self.rate_per_s is None
+
+    @property
+    def is_closed_loop(self) -> bool:
+        """Whether it is the replies that say when the next message is sent."""
+        return self.workload in CLOSED_LOOPS
 
 
 def loads_of(cases: Iterable[Case]) -> tuple[Load, ...]:
@@ -48,14 +71,32 @@ def is_limit(case: Case) -> bool:
     return case.runtime == LIMIT_RUNTIME
 
 
+def is_faulty(case: Case) -> bool:
+    """Whether the case shows what a fault does to the figures, and so competes with nobody."""
+    return case.parameters.get("fault") is not None
+
+
 def is_base(case: Case) -> bool:
-    """Whether the case is `loop/nodelay` by hand, which all others are measured against."""
-    way = (case.runtime, case.implementation, case.strategy)
-    return way == ("loop", "stdlib", "nodelay")
+    """Whether all others of its workload are measured against it."""
+    way = (case.runtime, case.implementation, case.strategy, server_of(case))
+    return way == BASES.get(case.workload)
+
+
+def server_of(case: Case) -> str | None:
+    """The server under test, with the size of its buffer; None where none is."""
+    server = case.parameters.get("server")
+    return None if server is None else str(server)
 
 
 def way_of(case: Case) -> str:
-    """How the case sends, in words: `asyncio/nagle`, `asyncio/tinygram/adaptive`."""
-    is_by_hand = case.implementation == "stdlib" or is_limit(case)
+    """How the case sends, in words: `asyncio/nagle`, `asyncio/tinygram/adaptive`.
+
+    With a server under test: `asyncio/protocol`, `asyncio/tinygram/protocol/tick`.
+    """
+    is_by_hand = case.implementation in ("stdlib", case.runtime) or is_limit(case)
     implementation = () if is_by_hand else (case.implementation,)
-    return "/".join((case.runtime, *implementation, case.strategy))
+    server = server_of(case)
+    if server is None:
+        return "/".join((case.runtime, *implementation, case.strategy))
+    strategy = () if case.strategy in ("nodelay", "unknown") else (case.strategy,)
+    return "/".join((case.runtime, *implementation, server, *strategy))

@@ -14,7 +14,7 @@ from tinygram.bench.statistics import calls
 from tinygram.bench.statistics.contests import compared_figures, contests_of
 from tinygram.bench.statistics.figures import is_higher_better
 from tinygram.bench.statistics.intervals import figure_of
-from tinygram.bench.statistics.loads import Load, is_base, is_limit, way_of
+from tinygram.bench.statistics.loads import Load, is_base, is_limit, server_of, way_of
 from tinygram.bench.statistics.samples import Sample, samples_of
 
 MIN_PAIRED_ROUNDS = 6
@@ -72,8 +72,8 @@ def _baseline_pairs(cases: Sequence[Case]) -> Iterator[tuple[str, str]]:
                 yield baseline.case_id, case.case_id
 
 
-def _kind(case: Case) -> tuple[Load, str, str]:
-    return Load.of(case), case.runtime, case.implementation
+def _kind(case: Case) -> tuple[Load, str, str, str | None]:
+    return Load.of(case), case.runtime, case.implementation, server_of(case)
 
 
 def _first_pairs(summaries: Sequence[Summary]) -> Iterator[tuple[str, str]]:

@@ -1,0 +1,348 @@
+//! The client: keeps `depth` messages of each worker in flight, times each round trip, and compares
+//! every byte that comes back, after it has taken the time.
+
+pub use super::link::Fault;
+use super::{link::Link, poller::Poller};
+use crate::{bench::process::Usage, clock::monotonic_ns};
+use std::{
+    io::{self, ErrorKind},
+    net::SocketAddr,
+    time::Duration,
+};
+use thiserror::Error;
+use tinygram_core::{
+    Histogram,
+    bench::{EchoError, Echoes, MessagePool},
+};
+
+const READ_BYTES: usize = 256 << 10;
+/// A run that ends by time may begin no more messages than this on one connection.
+const MOST_MESSAGES: u64 = 1 << 40;
+
+/// What went wrong, and whose connection it was.
+#[derive(Debug, Error)]
+#[error("worker {worker}: {fault}")]
+pub struct ClientError {
+    /// The worker's number, from 0 on.
+    pub worker: usize,
+    /// What went wrong.
+    pub fault: Fault,
+}
+
+/// How a client works.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Connections, each with messages of its own.
+    pub workers: usize,
+    /// Messages of one worker in flight at most.
+    pub depth: u64,
+    /// Pinned on each connection; `None`: the kernel's own choice.
+    pub congestion_control: Option<String>,
+    /// How long a connection may take to be made.
+    pub connect_timeout: Duration,
+    /// Count bytes and believe that they are the right ones, as published clients do; what a check
+    /// finds meanwhile is told by [`EchoClient::fault`].
+    pub is_trusting: bool,
+}
+
+/// When a run ends.
+#[derive(Clone, Copy, Debug)]
+pub enum Goal {
+    /// After so many messages, all workers' together.
+    Messages(u64),
+    /// No message is begun later than so many nanoseconds after the start.
+    Duration(u64),
+}
+
+/// What one run exchanged.
+#[derive(Debug)]
+pub struct Exchange {
+    /// Messages that came back whole.
+    pub messages: u64,
+    /// Before the first write, CLOCK_MONOTONIC.
+    pub start_ns: u64,
+    /// After the last read.
+    pub end_ns: u64,
+    /// From before a message's write to after the read of its last byte.
+    pub round_trips: Histogram,
+    /// Their sum, in nanoseconds.
+    pub round_trips_ns: u64,
+    /// The client's own system calls that took or gave bytes.
+    pub writes: u64,
+    /// See `writes`.
+    pub reads: u64,
+    /// Messages of the worker that had the fewest, and the most.
+    pub fewest_messages: u64,
+    /// See `fewest_messages`.
+    pub most_messages: u64,
+    /// What the client's thread used.
+    pub usage: Usage,
+}
+
+/// A client of one echo server.
+#[derive(Debug)]
+pub struct EchoClient {
+    pool: MessagePool,
+    poller: Poller,
+    links: Vec<Link>,
+    buffer: Vec<u8>,
+    connects_ns: Vec<u64>,
+    is_trusting: bool,
+}
+
+impl EchoClient {
+    /// Connect all workers, one after the other. `pool` is one of messages of one size.
+    ///
+    /// # Errors
+    /// [`ClientError`], at the first connection that is not made.
+    ///
+    /// # Panics
+    /// When the pool's messages differ in size.
+    pub fn connect(
+        server: SocketAddr,
+        pool: MessagePool,
+        settings: &Settings,
+    ) -> Result<Self, ClientError> {
+        let failed = |worker| {
+            move |error| ClientError {
+                worker,
+                fault: Fault::Connect(error),
+            }
+        };
+        let poller = Poller::new().map_err(failed(0))?;
+        let mut links = Vec::with_capacity(settings.workers);
+        let mut connects_ns = Vec::with_capacity(settings.workers);
+        for worker in 0..settings.workers {
+            // Workers start apart, so that a reply to another one's message is a wrong one.
+            let first = pool.message_count() * worker as u64 / settings.workers as u64;
+            let mut echoes = Echoes::new(&pool, first, settings.depth);
+            if settings.is_trusting {
+                echoes = echoes.trusting();
+            }
+            let before_ns = monotonic_ns();
+            let link = Link::connect(
+                server,
+                worker as u64,
+                echoes,
+                settings.congestion_control.as_deref(),
+                settings.connect_timeout,
+            )
+            .map_err(failed(worker))?;
+            connects_ns.push(monotonic_ns() - before_ns);
+            links.push(link);
+        }
+        Ok(Self {
+            pool,
+            poller,
+            links,
+            // Not zero, so that the pages are touched now.
+            buffer: vec![1; READ_BYTES],
+            connects_ns,
+            is_trusting: settings.is_trusting,
+        })
+    }
+
+    /// How long each worker's connection took to be made, in nanoseconds.
+    pub fn connects_ns(&self) -> &[u64] {
+        &self.connects_ns
+    }
+
+    /// Exchange messages until the goal is reached and all that were begun have come back.
+    ///
+    /// # Errors
+    /// [`ClientError`] at the first fault, or when it takes `timeout_ns` longer than the goal.
+    pub fn run(&mut self, goal: Goal, timeout_ns: u64) -> Result<Exchange, ClientError> {
+        let before = Usage::of_thread();
+        let earlier: Vec<u64> = self.received_bytes().collect();
+        self.allow(goal);
+        let start_ns = monotonic_ns();
+        let stop_ns = match goal {
+            Goal::Messages(_) => u64::MAX,
+            Goal::Duration(duration_ns) => start_ns.saturating_add(duration_ns),
+        };
+        let mut run = Run {
+            exchange: Exchange {
+                messages: 0,
+                start_ns,
+                end_ns: start_ns,
+                round_trips: Histogram::new(),
+                round_trips_ns: 0,
+                writes: 0,
+                reads: 0,
+                fewest_messages: 0,
+                most_messages: 0,
+                usage: Usage::default(),
+            },
+            left: self.left_messages(),
+            stop_ns: Some(stop_ns),
+            give_up_ns: match goal {
+                Goal::Messages(_) => start_ns.saturating_add(timeout_ns),
+                Goal::Duration(_) => stop_ns.saturating_add(timeout_ns),
+            },
+        };
+        for worker in 0..self.links.len() {
+            run.exchange.writes += self.send(worker)?;
+        }
+        while run.left > 0 {
+            let count = self.wait(run.give_up_ns)?;
+            for index in 0..count {
+                let event = self.poller.event(index);
+                self.serve(event.token as usize, event.is_readable, &mut run)?;
+            }
+        }
+        let size = self.pool.message(0).len() as u64;
+        let received = self.received_bytes().zip(earlier);
+        let of_each: Vec<u64> = received.map(|(now, then)| (now - then) / size).collect();
+        let mut exchange = run.exchange;
+        exchange.fewest_messages = of_each.iter().copied().min().unwrap_or(0);
+        exchange.most_messages = of_each.iter().copied().max().unwrap_or(0);
+        exchange.usage = Usage::of_thread().since(before);
+        Ok(exchange)
+    }
+
+    /// End all connections, and wait `patience` at most for the server to end each: nothing more
+    /// may come back.
+    ///
+    /// # Errors
+    /// [`ClientError`], when something does.
+    pub fn finish(&mut self, patience: Duration) -> Result<(), ClientError> {
+        let share = patience / (self.links.len() as u32).max(1);
+        for (worker, link) in self.links.iter_mut().enumerate() {
+            link.end(share.max(Duration::from_millis(1)))
+                .map_err(|fault| ClientError { worker, fault })?;
+        }
+        Ok(())
+    }
+
+    /// What a check finds in what a trusting client has believed: the first fault of the first
+    /// worker that has one.
+    pub fn fault(&self) -> Option<(usize, EchoError)> {
+        let faults = self.links.iter().map(|link| link.echoes.fault());
+        faults
+            .enumerate()
+            .find_map(|(worker, fault)| Some((worker, fault?)))
+    }
+
+    fn allow(&mut self, goal: Goal) {
+        let workers = self.links.len() as u64;
+        for (worker, link) in (0..).zip(&mut self.links) {
+            link.echoes.allow(match goal {
+                Goal::Messages(all) => all / workers + u64::from(worker < all % workers),
+                Goal::Duration(_) => MOST_MESSAGES,
+            });
+        }
+    }
+
+    fn received_bytes(&self) -> impl Iterator<Item = u64> {
+        self.links.iter().map(|link| link.echoes.bytes().1)
+    }
+
+    fn left_messages(&self) -> u64 {
+        self.links
+            .iter()
+            .map(|link| link.echoes.left_messages())
+            .sum()
+    }
+
+    /// Wait for what is ready; never longer than until `give_up_ns`.
+    fn wait(&mut self, give_up_ns: u64) -> Result<usize, ClientError> {
+        let left_ns = give_up_ns.saturating_sub(monotonic_ns());
+        let timeout_ms = i32::try_from(left_ns.div_ceil(1_000_000)).unwrap_or(i32::MAX);
+        match self.poller.wait(timeout_ms) {
+            Ok(0) if monotonic_ns() >= give_up_ns => Err(self.silent()),
+            Err(error) if error.kind() == ErrorKind::Interrupted => Ok(0),
+            Err(error) => Err(self.broken(0, error)),
+            Ok(count) => Ok(count),
+        }
+    }
+
+    fn serve(
+        &mut self,
+        worker: usize,
+        is_readable: bool,
+        run: &mut Run,
+    ) -> Result<(), ClientError> {
+        if is_readable {
+            let most = self.most_read_bytes(worker);
+            let buffer = &mut self.buffer[..most];
+            let received = self.links[worker]
+                .receive(&self.pool, buffer, &mut run.exchange.round_trips)
+                .map_err(|fault| ClientError { worker, fault })?;
+            if let Some((at_ns, ended)) = received {
+                run.exchange.reads += 1;
+                run.exchange.end_ns = at_ns;
+                run.exchange.messages += ended.messages;
+                run.exchange.round_trips_ns += ended.round_trips_ns;
+                run.left -= ended.messages;
+                self.look_at_the_clock(at_ns, run)?;
+            }
+        }
+        run.exchange.writes += self.send(worker)?;
+        Ok(())
+    }
+
+    fn most_read_bytes(&self, worker: usize) -> usize {
+        if !self.is_trusting {
+            return READ_BYTES;
+        }
+        // As the clients that it stands for: what else has come is the next message's.
+        let outstanding = self.links[worker].echoes.outstanding_bytes();
+        usize::try_from(outstanding).map_or(READ_BYTES, |bytes| bytes.min(READ_BYTES))
+    }
+
+    fn look_at_the_clock(&mut self, at_ns: u64, run: &mut Run) -> Result<(), ClientError> {
+        if at_ns >= run.give_up_ns {
+            return Err(self.silent());
+        }
+        if run.stop_ns.is_some_and(|stop_ns| at_ns >= stop_ns) {
+            run.stop_ns = None;
+            for link in &mut self.links {
+                link.echoes.stop();
+            }
+            run.left = self.left_messages();
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, worker: usize) -> Result<u64, ClientError> {
+        let link = &mut self.links[worker];
+        let sent = link.send(&self.pool, &self.poller);
+        let is_over = self.is_trusting && link.echoes.is_done();
+        let sent = match sent {
+            Ok(_) if is_over => {
+                // What else comes is not read, and would be told of without end.
+                let unwatched = link.watch(&self.poller, None);
+                unwatched.map_err(|error| link.failed(error)).and(sent)
+            }
+            sent => sent,
+        };
+        sent.map_err(|fault| ClientError { worker, fault })
+    }
+
+    /// Time is up: the first worker that still waits.
+    fn silent(&self) -> ClientError {
+        let waits = self.links.iter().position(|link| !link.echoes.is_done());
+        let worker = waits.unwrap_or(0);
+        ClientError {
+            worker,
+            fault: self.links[worker].silent(),
+        }
+    }
+
+    fn broken(&self, worker: usize, error: io::Error) -> ClientError {
+        ClientError {
+            worker,
+            fault: self.links[worker].failed(error),
+        }
+    }
+}
+
+/// A run while it lasts.
+struct Run {
+    exchange: Exchange,
+    /// Messages that must still come back.
+    left: u64,
+    /// When no more are begun; `None`: by now none are.
+    stop_ns: Option<u64>,
+    give_up_ns: u64,
+}

@@ -1,0 +1,187 @@
+//! One connection of the client, and why it failed.
+
+use super::poller::{Interest, Poller};
+use crate::{bench::socket::set_congestion_control, clock::monotonic_ns, socket::send_now};
+use std::{
+    io::{self, ErrorKind, Read},
+    net::{SocketAddr, TcpStream},
+    os::fd::AsRawFd,
+    time::Duration,
+};
+use thiserror::Error;
+use tinygram_core::{
+    Histogram,
+    bench::{Completed, EchoError, Echoes, MessagePool},
+};
+
+/// What went wrong with a worker's connection.
+#[derive(Debug, Error)]
+pub enum Fault {
+    /// It was not made.
+    #[error("cannot connect: {0}")]
+    Connect(io::Error),
+    /// It failed.
+    #[error("the connection failed after {received} of {sent} bytes had come back: {source}")]
+    Connection {
+        /// The bytes that had been sent.
+        sent: u64,
+        /// The bytes that had come back.
+        received: u64,
+        /// What the kernel says.
+        source: io::Error,
+    },
+    /// The server ended it too soon.
+    #[error("the server ended the connection after {received} of {sent} bytes had come back")]
+    Ended {
+        /// The bytes that had been sent.
+        sent: u64,
+        /// The bytes that had come back.
+        received: u64,
+    },
+    /// Time is up.
+    #[error("only {received} of {sent} bytes had come back when time was up")]
+    Silent {
+        /// The bytes that had been sent.
+        sent: u64,
+        /// The bytes that had come back.
+        received: u64,
+    },
+    /// What came back is not what was sent.
+    #[error(transparent)]
+    Echo(#[from] EchoError),
+}
+
+/// A connection and its messages.
+#[derive(Debug)]
+pub(super) struct Link {
+    stream: TcpStream,
+    token: u64,
+    interest: Option<Interest>,
+    pub(super) echoes: Echoes,
+}
+
+impl Link {
+    /// Connect; `token` is its number for the poller.
+    pub(super) fn connect(
+        server: SocketAddr,
+        token: u64,
+        echoes: Echoes,
+        congestion_control: Option<&str>,
+        timeout: Duration,
+    ) -> io::Result<Self> {
+        let stream = TcpStream::connect_timeout(&server, timeout)?;
+        // The client's own sends are not what is measured: none of them may wait.
+        stream.set_nodelay(true)?;
+        if let Some(name) = congestion_control {
+            set_congestion_control(stream.as_raw_fd(), name)?;
+        }
+        stream.set_nonblocking(true)?;
+        Ok(Self {
+            stream,
+            token,
+            interest: None,
+            echoes,
+        })
+    }
+
+    /// Have the poller tell of it from now on, or no more.
+    pub(super) fn watch(&mut self, poller: &Poller, interest: Option<Interest>) -> io::Result<()> {
+        let fd = self.stream.as_raw_fd();
+        match (self.interest, interest) {
+            (now, wanted) if now == wanted => {}
+            (None, Some(wanted)) => poller.add(fd, self.token, wanted)?,
+            (Some(_), Some(wanted)) => poller.change(fd, self.token, wanted)?,
+            (_, None) => poller.remove(fd),
+        }
+        self.interest = interest;
+        Ok(())
+    }
+
+    /// Send what may be sent, as far as the kernel takes it; how many writes that took.
+    pub(super) fn send(&mut self, pool: &MessagePool, poller: &Poller) -> Result<u64, Fault> {
+        let mut writes = 0;
+        let mut interest = Interest::Reading;
+        loop {
+            let bytes = self.echoes.to_send(pool);
+            if bytes.is_empty() {
+                break;
+            }
+            let at_ns = monotonic_ns();
+            let taken = send_now(self.stream.as_raw_fd(), bytes, &[])
+                .map_err(|source| self.failed(source))?;
+            if taken > 0 {
+                writes += 1;
+                self.echoes.on_sent(pool, taken, at_ns);
+            }
+            if taken < bytes.len() {
+                interest = Interest::Both;
+                break;
+            }
+        }
+        self.watch(poller, Some(interest))
+            .map_err(|source| self.failed(source))?;
+        Ok(writes)
+    }
+
+    /// Read once, what the buffer takes: the time after the read, and what came back whole with it;
+    /// `None` where nothing has come.
+    pub(super) fn receive(
+        &mut self,
+        pool: &MessagePool,
+        buffer: &mut [u8],
+        round_trips: &mut Histogram,
+    ) -> Result<Option<(u64, Completed)>, Fault> {
+        if buffer.is_empty() {
+            return Ok(None);
+        }
+        let count = match self.stream.read(buffer) {
+            Ok(count) => count,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
+            Err(error) if error.kind() == ErrorKind::Interrupted => return Ok(None),
+            Err(error) => return Err(self.failed(error)),
+        };
+        let at_ns = monotonic_ns();
+        if count == 0 {
+            let (sent, received) = self.echoes.bytes();
+            return Err(Fault::Ended { sent, received });
+        }
+        let ended = self
+            .echoes
+            .on_received(pool, &buffer[..count], at_ns, round_trips)?;
+        Ok(Some((at_ns, ended)))
+    }
+
+    /// End our side, and wait `patience` for the server's end: nothing more may come back.
+    pub(super) fn end(&mut self, patience: Duration) -> Result<(), Fault> {
+        let (sent, received) = self.echoes.bytes();
+        let ended = self.stream.shutdown(std::net::Shutdown::Write);
+        let waiting = ended
+            .and_then(|()| self.stream.set_nonblocking(false))
+            .and_then(|()| self.stream.set_read_timeout(Some(patience)));
+        if waiting.is_err() {
+            return Ok(()); // The server was faster, and nothing came back.
+        }
+        match self.stream.read(&mut [0; 4096]) {
+            Ok(more) if more > 0 => Err(Fault::Echo(EchoError::TooLong {
+                received: received + more as u64,
+                sent,
+            })),
+            // It has ended too, or does not care that we have.
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn silent(&self) -> Fault {
+        let (sent, received) = self.echoes.bytes();
+        Fault::Silent { sent, received }
+    }
+
+    pub(super) fn failed(&self, source: io::Error) -> Fault {
+        let (sent, received) = self.echoes.bytes();
+        Fault::Connection {
+            sent,
+            received,
+            source,
+        }
+    }
+}

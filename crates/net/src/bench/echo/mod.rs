@@ -1,0 +1,15 @@
+//! Echo: a server that sends back what it reads, and a client that checks every byte of it.
+//!
+//! Both are one thread around epoll(7), so that a server under test has no better neighbour than
+//! the limit that it is measured against.
+
+pub mod client;
+mod connection;
+mod link;
+mod poller;
+pub mod server;
+
+#[cfg(test)]
+mod hostile_peers;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,318 @@
+//! The native echo server: one thread that sends back what it reads, over epoll(7).
+//!
+//! Whoever connects may send anything, at any speed, or nothing at all: a connection costs bounded
+//! memory, and where there are too many the one that has been silent for longest is ended.
+
+use super::{
+    connection::{Connection, Outcome},
+    poller::{Event, Interest, Poller},
+};
+use crate::{
+    bench::{socket, write_counts},
+    clock::{monotonic_ns, sleep_until_ns},
+    timer::TimerFd,
+};
+use std::{
+    io::{self, ErrorKind},
+    net::{Ipv4Addr, TcpListener, TcpStream},
+    os::{
+        fd::{AsRawFd, OwnedFd},
+        unix::net::UnixStream,
+    },
+};
+use tinygram_core::Knobs;
+
+const BACKLOG: i32 = 4096;
+/// The most connections at a time, unless the process may have fewer descriptors.
+const MOST_CONNECTIONS: usize = 4096;
+/// Descriptors that are left to the rest of the process.
+const SPARED_DESCRIPTORS: usize = 64;
+/// So many are accepted before those that are there get their turn.
+const MOST_ACCEPTS: usize = 64;
+const NO_DESCRIPTORS_PAUSE_NS: u64 = 10_000_000;
+
+const LISTENER: u64 = u64::MAX;
+const TIMER: u64 = u64::MAX - 1;
+const STOP: u64 = u64::MAX - 2;
+
+/// What goes back, and when.
+#[derive(Clone, Copy, Debug)]
+pub enum Reply {
+    /// What was read, at once; or, a fault that has been published as a fast server, the whole
+    /// buffer however little was read.
+    PerRead {
+        /// Whether the whole buffer is sent.
+        is_whole_buffer: bool,
+    },
+    /// Each message, when the strategy says so.
+    PerMessage {
+        /// The size of every message.
+        message_bytes: usize,
+        /// The strategy and its bounds; `max_buffered_bytes` must not be set.
+        knobs: Knobs,
+    },
+}
+
+/// How the server works.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The port of 127.0.0.1 to listen on; 0: the kernel picks one.
+    pub port: u16,
+    /// What goes back, and when.
+    pub reply: Reply,
+    /// Bytes per read at most, at least 1.
+    pub buffer_bytes: usize,
+    /// Pinned on each connection; `None`: the kernel's own choice.
+    pub congestion_control: Option<String>,
+    /// Connections at a time at most; `None`: 4,096, or what the process's limit leaves.
+    pub most_connections: Option<usize>,
+}
+
+/// Ends a server that runs, when it is dropped.
+#[derive(Debug)]
+pub struct Stopper {
+    _end: OwnedFd,
+}
+
+/// An echo server on 127.0.0.1.
+#[derive(Debug)]
+pub struct EchoServer {
+    listener: TcpListener,
+    poller: Poller,
+    timer: TimerFd,
+    _stop: UnixStream,
+    stopper: Option<Stopper>,
+    reply: Reply,
+    /// One for all: what a connection's read brings goes back, or is copied, before the next read.
+    buffer: Vec<u8>,
+    connections: Vec<Option<Connection>>,
+    free: Vec<usize>,
+    /// Connections that hold messages for a time.
+    holding: Vec<usize>,
+    most_connections: usize,
+    activity: u64,
+}
+
+impl EchoServer {
+    /// Listen.
+    ///
+    /// # Errors
+    /// When the port or the congestion control is not to be had.
+    pub fn listen(settings: &Settings) -> io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, settings.port))?;
+        if let Some(name) = &settings.congestion_control {
+            socket::set_congestion_control(listener.as_raw_fd(), name)?;
+        }
+        socket::set_backlog(listener.as_raw_fd(), BACKLOG)?;
+        listener.set_nonblocking(true)?;
+        let (stop, end) = UnixStream::pair()?;
+        let (poller, timer) = (Poller::new()?, TimerFd::new()?);
+        poller.add(listener.as_raw_fd(), LISTENER, Interest::Reading)?;
+        poller.add(timer.as_raw_fd(), TIMER, Interest::Reading)?;
+        poller.add(stop.as_raw_fd(), STOP, Interest::Reading)?;
+        let most = settings.most_connections.unwrap_or_else(most_connections);
+        Ok(Self {
+            listener,
+            poller,
+            timer,
+            _stop: stop,
+            stopper: Some(Stopper { _end: end.into() }),
+            reply: settings.reply,
+            // Not zero, so that the pages are touched now.
+            buffer: vec![1; settings.buffer_bytes.max(1)],
+            connections: Vec::new(),
+            free: Vec::new(),
+            holding: Vec::new(),
+            most_connections: most.max(1),
+            activity: 0,
+        })
+    }
+
+    /// The port it listens on.
+    ///
+    /// # Errors
+    /// When the socket is gone.
+    pub fn port(&self) -> io::Result<u16> {
+        Ok(self.listener.local_addr()?.port())
+    }
+
+    /// What ends `serve` when it is dropped; `None` the second time.
+    pub fn stopper(&mut self) -> Option<Stopper> {
+        self.stopper.take()
+    }
+
+    /// Serve whoever connects, until the stopper is dropped, or a signal came and `ends` says so.
+    ///
+    /// # Errors
+    /// When epoll or the timer fails; never because of a connection.
+    pub fn serve(&mut self, mut ends: impl FnMut() -> bool) -> io::Result<()> {
+        // Whether nothing waits for the loop to turn again.
+        let mut may_wait = true;
+        loop {
+            let count = match self.poller.wait(if may_wait { -1 } else { 0 }) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {
+                    if ends() {
+                        return Ok(());
+                    }
+                    continue;
+                }
+                outcome => outcome?,
+            };
+            for index in 0..count {
+                let event = self.poller.event(index);
+                match event.token {
+                    LISTENER => self.accept(),
+                    TIMER => {
+                        self.timer.take()?;
+                    }
+                    STOP => return Ok(()),
+                    _ => self.on_ready(event),
+                }
+            }
+            may_wait = self.holding.is_empty();
+            if !may_wait {
+                // With nothing ready the loop is about to wait.
+                self.tick(count == 0)?;
+                may_wait = count == 0 || self.holding.is_empty();
+            }
+        }
+    }
+
+    fn on_ready(&mut self, event: Event) {
+        let slot = event.token as usize;
+        self.activity += 1;
+        let Some(connection) = self.connections.get_mut(slot).and_then(Option::as_mut) else {
+            return; // It was ended since.
+        };
+        connection.last_active = self.activity;
+        let mut outcome = Ok(Outcome::Goes);
+        if event.is_writable {
+            outcome = connection.on_writable();
+        }
+        if event.is_readable && matches!(outcome, Ok(Outcome::Goes | Outcome::Holds)) {
+            outcome = connection.on_readable(&mut self.buffer);
+        }
+        self.settle(slot, outcome);
+    }
+
+    /// Do what is to be done with a connection next.
+    fn settle(&mut self, slot: usize, outcome: io::Result<Outcome>) {
+        let Some(connection) = self.connections[slot].as_mut() else {
+            return;
+        };
+        let wanted = connection.wanted_interest();
+        let is_over = match outcome {
+            // A connection that failed is over, and nobody else's.
+            Err(_) | Ok(Outcome::Over) => true,
+            Ok(Outcome::Holds) if !self.holding.contains(&slot) => {
+                self.holding.push(slot);
+                false
+            }
+            Ok(Outcome::Goes | Outcome::Holds) => false,
+        };
+        if is_over {
+            self.end(slot);
+        } else if wanted != connection.interest {
+            let changed = self.poller.change(connection.fd(), slot as u64, wanted);
+            connection.interest = wanted;
+            if changed.is_err() {
+                self.end(slot);
+            }
+        }
+    }
+
+    /// Tick those that hold messages; `will_wait`: nothing else is to do.
+    fn tick(&mut self, will_wait: bool) -> io::Result<()> {
+        let now_ns = monotonic_ns();
+        let mut deadline_ns = u64::MAX;
+        for slot in std::mem::take(&mut self.holding) {
+            let Some(connection) = self.connections[slot].as_mut() else {
+                continue;
+            };
+            let outcome = connection.on_tick(now_ns, will_wait);
+            if let Some(at_ns) = connection.deadline_ns() {
+                deadline_ns = deadline_ns.min(at_ns);
+            }
+            self.settle(slot, outcome);
+        }
+        if will_wait && !self.holding.is_empty() {
+            self.timer.set(deadline_ns)?;
+        }
+        Ok(())
+    }
+
+    fn accept(&mut self) {
+        for _ in 0..MOST_ACCEPTS {
+            match self.listener.accept() {
+                Ok((stream, _)) => self.begin(stream),
+                Err(error) => match error.kind() {
+                    ErrorKind::WouldBlock => return,
+                    ErrorKind::Interrupted | ErrorKind::ConnectionAborted => {}
+                    // No descriptor or memory to be had: whoever was silent longest gives one.
+                    _ => {
+                        if !self.end_most_silent() {
+                            sleep_until_ns(monotonic_ns() + NO_DESCRIPTORS_PAUSE_NS);
+                        }
+                        return;
+                    }
+                },
+            }
+        }
+    }
+
+    fn begin(&mut self, stream: TcpStream) {
+        if self.connections.len() - self.free.len() >= self.most_connections {
+            self.end_most_silent();
+        }
+        self.activity += 1;
+        // One that has ended meanwhile has no options to set.
+        let Ok(connection) = Connection::new(stream, self.reply, self.activity) else {
+            return;
+        };
+        // Where writes are counted, a connection that is not shows in the bytes.
+        let _is_counted = write_counts::watch_also(connection.fd());
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.connections.push(None);
+            self.connections.len() - 1
+        });
+        let fd = connection.fd();
+        self.connections[slot] = Some(connection);
+        if self.poller.add(fd, slot as u64, Interest::Reading).is_err() {
+            self.end(slot);
+        }
+    }
+
+    fn end(&mut self, slot: usize) {
+        if self.connections[slot].take().is_some() {
+            self.holding.retain(|&held| held != slot);
+            self.free.push(slot);
+        }
+    }
+
+    /// End the connection that has been silent for longest; false where there is none.
+    fn end_most_silent(&mut self) -> bool {
+        let living = self.connections.iter().enumerate();
+        let most_silent = living
+            .filter_map(|(slot, connection)| Some((connection.as_ref()?.last_active, slot)))
+            .min();
+        if let Some((_, slot)) = most_silent {
+            self.end(slot);
+        }
+        most_silent.is_some()
+    }
+}
+
+fn most_connections() -> usize {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: the kernel writes one rlimit.
+    match unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } {
+        0 => usize::try_from(limit.rlim_cur)
+            .unwrap_or(usize::MAX)
+            .saturating_sub(SPARED_DESCRIPTORS)
+            .clamp(1, MOST_CONNECTIONS),
+        _ => MOST_CONNECTIONS,
+    }
+}

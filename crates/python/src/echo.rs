@@ -1,0 +1,201 @@
+use crate::{histogram::Histogram, knobs::Knobs};
+use pyo3::{
+    exceptions::{PyOSError, PyValueError},
+    prelude::*,
+};
+use std::{
+    net::{SocketAddr, ToSocketAddrs},
+    time::Duration,
+};
+use tinygram_core::bench::MessagePool;
+use tinygram_net::bench::echo::{
+    client::{self, ClientError, Goal},
+    server::{self, Reply},
+};
+
+fn os_error(error: &ClientError) -> PyErr {
+    PyOSError::new_err(error.to_string())
+}
+
+#[pyclass(module = "tinygram._native")]
+pub struct EchoClient {
+    inner: client::EchoClient,
+    round_trips: tinygram_core::Histogram,
+}
+
+#[pymethods]
+impl EchoClient {
+    #[new]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "where to, what, and how: named by every caller"
+    )]
+    #[pyo3(signature = (host, port, seed, message_bytes, workers, depth, congestion_control, connect_timeout_ns, trusts=false))]
+    fn new(
+        py: Python<'_>,
+        host: &str,
+        port: u16,
+        seed: u64,
+        message_bytes: u64,
+        workers: usize,
+        depth: u64,
+        congestion_control: Option<String>,
+        connect_timeout_ns: u64,
+        trusts: bool,
+    ) -> PyResult<Self> {
+        if workers == 0 || depth == 0 {
+            return Err(PyValueError::new_err(format!(
+                "{workers} workers with {depth} messages in flight: both must be at least 1"
+            )));
+        }
+        let settings = client::Settings {
+            workers,
+            depth,
+            congestion_control,
+            connect_timeout: Duration::from_nanos(connect_timeout_ns),
+            is_trusting: trusts,
+        };
+        py.detach(|| {
+            let server = resolved(host, port)?;
+            let pool = MessagePool::generate(seed, message_bytes, message_bytes)
+                .map_err(|error| PyValueError::new_err(error.to_string()))?;
+            let inner = client::EchoClient::connect(server, pool, &settings)
+                .map_err(|error| os_error(&error))?;
+            Ok(Self {
+                inner,
+                round_trips: tinygram_core::Histogram::new(),
+            })
+        })
+    }
+
+    fn connects_ns(&self) -> Vec<u64> {
+        self.inner.connects_ns().to_vec()
+    }
+
+    #[pyo3(signature = (messages, duration_ns, timeout_ns))]
+    fn run(
+        &mut self,
+        py: Python<'_>,
+        messages: Option<u64>,
+        duration_ns: Option<u64>,
+        timeout_ns: u64,
+    ) -> PyResult<Vec<(&'static str, u64)>> {
+        let goal = match (messages, duration_ns) {
+            (Some(messages), None) => Goal::Messages(messages),
+            (None, Some(duration_ns)) => Goal::Duration(duration_ns),
+            _ => {
+                return Err(PyValueError::new_err(
+                    "a run ends after messages or after a time: give one of the two",
+                ));
+            }
+        };
+        let inner = &mut self.inner;
+        let found = py
+            .detach(|| inner.run(goal, timeout_ns))
+            .map_err(|error| os_error(&error))?;
+        self.round_trips = found.round_trips;
+        Ok(vec![
+            ("messages", found.messages),
+            ("run_time_ns", found.end_ns - found.start_ns),
+            ("round_trips_ns", found.round_trips_ns),
+            ("client_writes", found.writes),
+            ("client_reads", found.reads),
+            ("fewest_messages_of_a_worker", found.fewest_messages),
+            ("most_messages_of_a_worker", found.most_messages),
+            ("client_cpu_ns", found.usage.cpu_ns),
+            (
+                "client_voluntary_context_switches",
+                found.usage.voluntary_context_switches,
+            ),
+            (
+                "client_involuntary_context_switches",
+                found.usage.involuntary_context_switches,
+            ),
+        ])
+    }
+
+    fn round_trips(&self) -> Histogram {
+        Histogram {
+            inner: self.round_trips.clone(),
+        }
+    }
+
+    fn fault(&self) -> Option<String> {
+        let (worker, fault) = self.inner.fault()?;
+        Some(format!("worker {worker}: {fault}"))
+    }
+
+    fn finish(&mut self, py: Python<'_>, patience_ns: u64) -> PyResult<()> {
+        let inner = &mut self.inner;
+        py.detach(|| inner.finish(Duration::from_nanos(patience_ns)))
+            .map_err(|error| os_error(&error))
+    }
+}
+
+fn resolved(host: &str, port: u16) -> PyResult<SocketAddr> {
+    let mut found = (host, port).to_socket_addrs()?;
+    found
+        .next()
+        .ok_or_else(|| PyOSError::new_err(format!("{host} has no address")))
+}
+
+#[pyclass(module = "tinygram._native")]
+pub struct EchoServer {
+    inner: server::EchoServer,
+    port: u16,
+}
+
+#[pymethods]
+impl EchoServer {
+    #[new]
+    #[pyo3(signature = (port, buffer_bytes, message_bytes=None, knobs=None, congestion_control=None, sends_whole_buffer=false))]
+    fn new(
+        port: u16,
+        buffer_bytes: usize,
+        message_bytes: Option<usize>,
+        knobs: Option<&Knobs>,
+        congestion_control: Option<String>,
+        sends_whole_buffer: bool,
+    ) -> PyResult<Self> {
+        let reply = match (message_bytes, knobs, sends_whole_buffer) {
+            (None, None, is_whole_buffer) => Reply::PerRead { is_whole_buffer },
+            (Some(message_bytes), Some(knobs), false) => Reply::PerMessage {
+                message_bytes,
+                knobs: knobs.inner(),
+            },
+            _ => {
+                return Err(PyValueError::new_err(
+                    "to reply to each message takes its size and the knobs, and no fault",
+                ));
+            }
+        };
+        let inner = server::EchoServer::listen(&server::Settings {
+            port,
+            reply,
+            buffer_bytes,
+            congestion_control,
+            most_connections: None,
+        })?;
+        Ok(Self {
+            port: inner.port()?,
+            inner,
+        })
+    }
+
+    #[getter]
+    fn port(&self) -> u16 {
+        self.port
+    }
+
+    fn serve(&mut self, py: Python<'_>) -> PyResult<()> {
+        let inner = &mut self.inner;
+        let mut interrupt = Ok(());
+        let served = py.detach(|| {
+            inner.serve(|| {
+                interrupt = Python::attach(|py| py.check_signals());
+                interrupt.is_err()
+            })
+        });
+        interrupt.and_then(|()| Ok(served?))
+    }
+}

@@ -1,0 +1,80 @@
+"""The part of the stub of `_native` that `tinygram echo` needs; no module has this name."""
+
+from typing import final
+
+from tinygram._native import Histogram, Knobs
+
+__all__ = ["EchoClient", "EchoServer", "watch_more_writes"]
+
+@final
+class EchoClient:
+    """Keeps messages of several connections in flight, and compares every byte that comes back.
+
+    All errors are OSError, and name the worker, from 0 on.
+    """
+
+    def __new__(
+        cls,
+        host: str,
+        port: int,
+        seed: int,
+        message_bytes: int,
+        workers: int,
+        depth: int,
+        congestion_control: str | None,
+        connect_timeout_ns: int,
+        trusts: bool = False,
+    ) -> EchoClient:
+        """Connect `workers` times; each will have `depth` messages in flight.
+
+        `trusts`: count bytes and believe that they are the right ones; `fault` then tells what the
+        comparison finds. ValueError unless there is a worker, a depth, and a size of 1 B to 1 GiB.
+        """
+
+    def connects_ns(self) -> list[int]:
+        """How long each connection took to be made."""
+
+    def run(
+        self, messages: int | None, duration_ns: int | None, timeout_ns: int
+    ) -> list[tuple[str, int]]:
+        """Exchange so many messages, all workers' together, or for so long; named counters.
+
+        OSError at the first wrong byte, or when it takes `timeout_ns` (beyond the duration).
+        """
+
+    def round_trips(self) -> Histogram:
+        """Those of the last run: before a message's write to after its last byte's read, ns."""
+
+    def fault(self) -> str | None:
+        """What a trusting client should have seen first."""
+
+    def finish(self, patience_ns: int) -> None:
+        """End the connections; OSError when something more comes back until the server's end."""
+
+@final
+class EchoServer:
+    """Sends back what it reads, on one thread, on 127.0.0.1; whoever connects is served."""
+
+    def __new__(
+        cls,
+        port: int,
+        buffer_bytes: int,
+        message_bytes: int | None = None,
+        knobs: Knobs | None = None,
+        congestion_control: str | None = None,
+        sends_whole_buffer: bool = False,
+    ) -> EchoServer:
+        """Listen; port 0: the kernel picks one. `buffer_bytes`: per read at most.
+
+        With `message_bytes` and `knobs` each message is sent when the strategy says so; without,
+        what was read goes back at once; with `sends_whole_buffer`, which is a fault, the buffer.
+        OSError when the port is not to be had, ValueError for arguments that do not go together.
+        """
+
+    @property
+    def port(self) -> int: ...
+    def serve(self) -> None:
+        """Serve until a signal's handler raises; OSError."""
+
+def watch_more_writes(fd: int) -> bool:
+    """As `watch_writes`, beside those that are counted already."""

@@ -1,0 +1,207 @@
+"""`tinygram echo`: servers that send back what they read, side by side."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tinygram.bench import store
+from tinygram.bench.cli.measuring import measure
+from tinygram.bench.errors import UsageError
+from tinygram.bench.network import check_congestion_control
+from tinygram.bench.placement import default_placement, placement
+from tinygram.bench.units import MAX_MESSAGE_BYTES, parse_bytes, parse_duration_ns
+from tinygram.bench.workloads.echo.cases import (
+    ALL_BUFFERS,
+    DEFAULT_BUFFERS,
+    PUBLISHED_BUFFERS,
+    EchoOptions,
+    External,
+    plan_echo,
+)
+from tinygram.bench.workloads.echo.order import FAULTS, PER_READ, REPLIES
+from tinygram.bench.workloads.echo.run import echo_bench
+
+_MAX_WORKERS = 512
+_MAX_DEPTH = 65_536
+_MAX_BUFFER_BYTES = 1 << 30
+_MAX_IN_FLIGHT_BYTES = 1 << 30
+_MAX_MESSAGES = 100_000_000
+_LOOPBACK = "127.0.0.1"
+
+
+def echo(
+    size: Annotated[
+        list[str] | None,
+        typer.Option(help="Message size, repeatable.", show_default="1000, 4096, 64KiB"),
+    ] = None,
+    workers: Annotated[int, typer.Option(help="Clients, each with a connection.")] = 5,
+    depth: Annotated[int, typer.Option(help="Messages of each worker in flight.")] = 1,
+    reply: Annotated[
+        str, typer.Option(help="per-read: what was read, at once; per-message: a send for each.")
+    ] = PER_READ,
+    buffer: Annotated[
+        list[str] | None,
+        typer.Option(help="Bytes per read of the servers, repeatable.", show_default="64KiB"),
+    ] = None,
+    duration: Annotated[
+        str | None, typer.Option(help="Of a run.", show_default="500ms")
+    ] = None,
+    messages: Annotated[
+        int | None, typer.Option(help="How many, in place of --duration, of all workers.")
+    ] = None,
+    faulty: Annotated[
+        str | None, typer.Option(help="whole-buffer: such a server beside, and what it seems.")
+    ] = None,
+    server_command: Annotated[
+        str | None, typer.Option(help="A program that echoes on 127.0.0.1, with --port.")
+    ] = None,
+    port: Annotated[int | None, typer.Option(help="Where that program listens.")] = None,
+    server: Annotated[
+        str | None, typer.Option(help="HOST:PORT of a server that runs already.")
+    ] = None,
+    published: Annotated[
+        bool, typer.Option(help="The published sizes and buffers, and those figures beside ours.")
+    ] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="Every server, strategy and size of buffer.")
+    ] = False,
+    only: Annotated[
+        list[str] | None, typer.Option(help="runtime=NAME,server=NAME,… (repeatable).")
+    ] = None,
+    rounds: Annotated[int, typer.Option(help="Runs of each; six are needed for verdicts.")] = 7,
+    seed: Annotated[int, typer.Option(help="Of messages and order.")] = 1,
+    json: Annotated[
+        Path | None,
+        typer.Option(help="The result file.", show_default="results/<UTC time>-echo.json"),
+    ] = None,
+    quiet: Annotated[bool, typer.Option(help="No progress and no tables.")] = False,
+    link: Annotated[str, typer.Option(help="What lies between: loopback.")] = "loopback",
+    pin: Annotated[
+        str | None, typer.Option(help="apart, same or none.", show_default="apart")
+    ] = None,
+    congestion_control: Annotated[str, typer.Option(help="Of both sides.")] = "cubic",
+    timeout: Annotated[
+        str, typer.Option(help="A run that takes longer than this and its duration fails.")
+    ] = "30s",
+) -> int:
+    """Measure servers that send back what they read; every byte is compared with what was sent."""
+    if messages is not None and duration is not None:
+        raise UsageError("--messages does not go with --duration: a run ends by one of them")
+    if reply not in REPLIES:
+        raise UsageError(f"unknown reply {reply!r}: the known ones are {', '.join(REPLIES)}")
+    if link != "loopback":
+        raise UsageError(f"unknown link {link!r}: the known one is loopback")
+    _check_fault(faulty, reply)
+    pin = default_placement() if pin is None else pin
+    placement(pin)
+    check_congestion_control(congestion_control)
+    if published and (size or workers != 5 or depth != 1 or reply != PER_READ):
+        raise UsageError(
+            "--published has sizes, workers, depth and reply of its own: leave --size, --workers, "
+            "--depth and --reply away"
+        )
+    options = EchoOptions(
+        message_bytes=[_size(text) for text in size or ["1000", "4096", "64KiB"]],
+        workers=_between("--workers", workers, 1, _MAX_WORKERS),
+        depth=_between("--depth", depth, 1, _MAX_DEPTH),
+        reply=reply,
+        buffers_bytes=_buffers(buffer, every, published),
+        messages=None if messages is None else _between("--messages", messages, 1, _MAX_MESSAGES),
+        duration_ns=parse_duration_ns(duration or "500ms"),
+        fault=faulty,
+        external=_external(server_command, port, server),
+        congestion_control=congestion_control,
+        link=link,
+        placement=pin,
+        timeout_ns=parse_duration_ns(timeout),
+        rounds=_between("--rounds", rounds, 1, 10_000),
+        seed=_between("--seed", seed, 0, (1 << 63) - 1),
+        has_all=every,
+        only=only or [],
+    )
+    in_flight_bytes = options.workers * options.depth * max(options.message_bytes)
+    if in_flight_bytes > _MAX_IN_FLIGHT_BYTES:
+        raise UsageError(
+            f"--workers {workers} with --depth {depth} would have {in_flight_bytes} bytes in "
+            "flight: 1 GiB is the most, so ask for fewer, or for smaller messages"
+        )
+    path = json or store.default_path("echo", datetime.now(UTC))
+    store.check_writable(path)
+    plan = plan_echo(options)
+    with echo_bench(seed) as bench:
+        return measure(
+            plan,
+            bench.run_case,
+            path,
+            congestion_control=congestion_control,
+            is_published=published,
+            is_quiet=quiet,
+            network=None if server is None else "the server's",
+        )
+
+
+def _buffers(texts: list[str] | None, every: bool, published: bool) -> Sequence[int]:
+    if texts:
+        return [_between("--buffer", parse_bytes(text), 1, _MAX_BUFFER_BYTES) for text in texts]
+    if published:
+        return PUBLISHED_BUFFERS
+    return ALL_BUFFERS if every else DEFAULT_BUFFERS
+
+
+def _check_fault(fault: str | None, reply: str) -> None:
+    if fault is None:
+        return
+    if fault not in FAULTS:
+        raise UsageError(f"unknown fault {fault!r}: the known one is {', '.join(FAULTS)}")
+    if reply != PER_READ:
+        raise UsageError(f"--faulty {fault} does not go with --reply {reply}: it replies to reads")
+
+
+def _external(command: str | None, port: int | None, server: str | None) -> External | None:
+    if server is not None:
+        if command is not None or port is not None:
+            raise UsageError("--server names one that runs: without --server-command and --port")
+        return _running(server)
+    if command is None:
+        if port is not None:
+            raise UsageError("--port goes with --server-command: it is where that one listens")
+        return None
+    if port is None:
+        raise UsageError("--server-command needs --port: where the program listens, e.g. 9000")
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise UsageError(f"--server-command {command!r} cannot be read: {error}") from error
+    if not words or shutil.which(words[0]) is None:
+        raise UsageError(
+            f"--server-command {command!r} starts with no program that is here: name one in PATH, "
+            "or by its path"
+        )
+    return External(_LOOPBACK, _between("--port", port, 1, 65_535), command)
+
+
+def _running(server: str) -> External:
+    host, colon, port = server.rpartition(":")
+    if not colon or not host or not port.isascii() or not port.isdigit():
+        raise UsageError(f"--server {server!r} is not HOST:PORT, for example 127.0.0.1:9000")
+    return External(host.strip("[]"), _between("--server", int(port), 1, 65_535), None)
+
+
+def _size(text: str) -> int:
+    size = parse_bytes(text)
+    if size > MAX_MESSAGE_BYTES:
+        raise UsageError(f"the size {text!r} is above 1 GiB: messages have 1 B to 1 GiB")
+    return size
+
+
+def _between(option: str, value: int, low: int, high: int) -> int:
+    if not low <= value <= high:
+        raise UsageError(f"{option} {value} is outside {low} … {high}")
+    return value

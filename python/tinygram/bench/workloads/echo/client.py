@@ -1,0 +1,78 @@
+"""The client's process, `tg-client`: connects, warms up, exchanges messages natively, and reports.
+
+It reads a `ClientOrder` from stdin and writes a `Report` to stdout, both JSON (order.py).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import msgspec
+
+from tinygram import _native
+from tinygram.bench.probes.kernel import KERNEL_COUNTERS, kernel_counters
+from tinygram.bench.workloads.echo.marks import marks_of, since
+from tinygram.bench.workloads.echo.order import ClientOrder, Report
+
+_CONNECT_LIMIT_NS = 10_000_000_000
+_PATIENCE_NS = 1_000_000_000
+"""A server that does not end when the client has ended is not waited for any longer."""
+
+
+def main() -> int:
+    """Exchange messages; a failure is the last line on stderr and exit status 1."""
+    order = msgspec.json.decode(sys.stdin.buffer.read(), type=ClientOrder)
+    _native.die_with_parent(order.parent_pid)
+    _native.set_process_name("tg-client")
+    if order.cpu is not None:
+        os.sched_setaffinity(0, {order.cpu})
+    try:
+        report = _exchange(order)
+    except (OSError, MemoryError) as failure:
+        print(failure, file=sys.stderr)
+        return 1
+    sys.stdout.buffer.write(msgspec.json.encode(report) + b"\n")
+    sys.stdout.buffer.flush()
+    return 0
+
+
+def _exchange(order: ClientOrder) -> Report:
+    client = _native.EchoClient(
+        order.host,
+        order.port,
+        order.seed,
+        order.message_bytes,
+        order.workers,
+        order.depth,
+        order.congestion_control,
+        _CONNECT_LIMIT_NS,
+        order.trusts,
+    )
+    marks = marks_of(order.channel_fd, order.session_pid)
+    client.run(order.warm_up, None, order.timeout_ns)
+    kernel_before = kernel_counters() if order.has_private_network else None
+    before = marks.used()
+    counters: dict[str, int | None] = dict(
+        client.run(order.messages, order.duration_ns, order.timeout_ns)
+    )
+    counters |= since(before, marks.used())
+    counters |= _kernel_since(kernel_before)
+    if not order.trusts:
+        client.finish(_PATIENCE_NS)
+    connects_ns = client.connects_ns()
+    counters |= {
+        "connect_ns": sum(connects_ns) // len(connects_ns),
+        "connect_max_ns": max(connects_ns),
+    }
+    return Report(counters, {"round_trip_ns": client.round_trips().to_base64()}, client.fault())
+
+
+def _kernel_since(before: dict[str, int] | None) -> dict[str, int | None]:
+    if before is None:
+        return dict.fromkeys(KERNEL_COUNTERS)
+    return {name: now - before[name] for name, now in kernel_counters().items()}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

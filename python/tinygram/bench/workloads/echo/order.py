@@ -1,0 +1,66 @@
+"""What passes between the bench, a server under test and the client: JSON, a line each."""
+
+from __future__ import annotations
+
+from tinygram.bench.result import Value
+
+PER_READ = "per-read"
+PER_MESSAGE = "per-message"
+REPLIES = (PER_READ, PER_MESSAGE)
+
+WHOLE_BUFFER = "whole-buffer"
+"""The fault of a server that has been published as a fast one: it sends its whole buffer, however
+little of it was read."""
+FAULTS = (WHOLE_BUFFER,)
+
+
+class ServerOrder(Value, frozen=True):
+    """What a server of ours is told. `buffer_bytes`: per read at most, where it is ours to say."""
+
+    runtime: str
+    implementation: str
+    server: str
+    strategy: str
+    reply: str
+    message_bytes: int
+    buffer_bytes: int
+    fault: str | None
+    connections: int
+    congestion_control: str
+    parent_pid: int
+    cpu: int | None
+
+
+class ClientOrder(Value, frozen=True):
+    """What the client is told.
+
+    `messages` or `duration_ns`: when the run ends; `warm_up`: how many messages go before.
+    `trusts`: it believes that what comes back is right, and tells what a check finds. `channel_fd`:
+    where a server of ours tells what it used; `session_pid`: the session of another program's.
+    """
+
+    host: str
+    port: int
+    seed: int
+    message_bytes: int
+    workers: int
+    depth: int
+    warm_up: int
+    messages: int | None
+    duration_ns: int | None
+    timeout_ns: int
+    trusts: bool
+    congestion_control: str
+    has_private_network: bool
+    parent_pid: int
+    cpu: int | None
+    channel_fd: int | None = None
+    session_pid: int | None = None
+
+
+class Report(Value, frozen=True):
+    """What the client found: raw counters, histograms, and what it should not have believed."""
+
+    counters: dict[str, int | None]
+    histograms: dict[str, str]
+    fault: str | None

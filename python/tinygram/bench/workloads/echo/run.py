@@ -1,0 +1,234 @@
+"""One run of `echo`: a server under test and a client, what they are told, and how they end."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+
+import msgspec
+
+from tinygram import _native
+from tinygram.bench.interrupts import INTERRUPTS
+from tinygram.bench.network import Network, private_network
+from tinygram.bench.placement import placement
+from tinygram.bench.result import Case, Run
+from tinygram.bench.workers import RunError, Worker, port_of, wait_all
+from tinygram.bench.workloads.echo.external import (
+    check_port_free,
+    external_command,
+    wait_listening,
+)
+from tinygram.bench.workloads.echo.order import ClientOrder, Report, ServerOrder
+from tinygram.bench.workloads.echo.outcome import assembled
+from tinygram.bench.workloads.echo.selection import EXTERNAL
+
+PACKAGE = "tinygram.bench.workloads.echo"
+_LISTEN_LIMIT_S = 20.0
+_LINE_BYTES = 1024
+
+
+@dataclass
+class Served:
+    """A server that listens. `channel`: where it tells what it used, if it is ours."""
+
+    host: str
+    port: int
+    worker: Worker | None
+    channel: socket.socket | None = None
+
+
+@dataclass(frozen=True)
+class EchoBench:
+    """Runs cases of `echo`. `counting_fd` holds the library that counts writes."""
+
+    seed: int
+    counting_fd: int
+
+    def run_case(self, case: Case, round: int) -> Run:
+        """Run a case once; a failure is in the run, not raised."""
+        try:
+            return self._measure(case, round)
+        except RunError as failure:
+            return Run(case.case_id, round, {}, {}, failure=str(failure))
+        except Exception as fault:  # noqa: BLE001 - it is kept in the run, and the other runs too
+            name = type(fault).__name__
+            return Run(case.case_id, round, {}, {}, failure=f"the run broke: {name}: {fault}")
+
+    def _measure(self, case: Case, round: int) -> Run:
+        with ExitStack() as stack:
+            is_elsewhere = case.runtime == EXTERNAL and case.parameters["server_command"] is None
+            network = Network() if is_elsewhere else stack.enter_context(private_network())
+            limit_s = min(_LISTEN_LIMIT_S, _whole(case, "timeout_ns") / 1e9)
+            if is_elsewhere:
+                server = Served(str(case.parameters["server_host"]), _port(case), None)
+            elif case.runtime == EXTERNAL:
+                server = self._start_external(stack, case, network, limit_s)
+            else:
+                server = self._start_ours(stack, case, network, limit_s)
+            order = self._client_order(case, server, network)
+            channel_fds = [] if server.channel is None else [server.channel.fileno()]
+            with INTERRUPTS.held(), network.entered():
+                client = stack.enter_context(
+                    Worker(
+                        "client",
+                        [sys.executable, "-m", f"{PACKAGE}.client"],
+                        order=msgspec.json.encode(order),
+                        pass_fds=channel_fds,
+                    )
+                )
+            _wait(client, server, 3 * order.timeout_ns / 1e9 + (order.duration_ns or 0) / 1e9)
+            report = msgspec.json.decode(client.output, type=Report)
+            return assembled(case, round, order, report)
+
+    def _start_ours(
+        self, stack: ExitStack, case: Case, network: Network, limit_s: float
+    ) -> Served:
+        ours, theirs = socket.socketpair()
+        stack.enter_context(ours)
+        library = f"/proc/self/fd/{self.counting_fd}"
+        others = os.environ.get("LD_PRELOAD", "")
+        with theirs, INTERRUPTS.held(), network.entered():
+            worker = stack.enter_context(
+                Worker(
+                    "server",
+                    [sys.executable, "-m", f"{PACKAGE}.server"],
+                    channel=theirs.fileno(),
+                    environment=os.environ | {"LD_PRELOAD": f"{library} {others}".strip()},
+                    pass_fds=[self.counting_fd],
+                )
+            )
+        try:
+            ours.sendall(msgspec.json.encode(_server_order(case)) + b"\n")
+        except OSError as error:
+            worker.wait_ended(limit_s)
+            raise RunError(worker.failure or f"the server takes no order: {error}") from error
+        port = port_of("server", _line(ours, worker, limit_s))
+        return Served("127.0.0.1", port, worker, ours)
+
+    def _start_external(
+        self, stack: ExitStack, case: Case, network: Network, limit_s: float
+    ) -> Served:
+        port = _port(case)
+        if not network.is_private:
+            check_port_free(os.getpid(), port)
+        with INTERRUPTS.held(), network.entered():
+            worker = stack.enter_context(
+                Worker("server", external_command(str(case.parameters["server_command"])))
+            )
+        cpu = placement(case.placement).receiver_cpu
+        if cpu is not None:
+            with suppress(ProcessLookupError):  # What has ended is told below.
+                os.sched_setaffinity(worker.pid, {cpu})
+        wait_listening(worker, port, limit_s)
+        return Served("127.0.0.1", port, worker)
+
+    def _client_order(self, case: Case, server: Served, network: Network) -> ClientOrder:
+        is_external = server.channel is None and server.worker is not None
+        return ClientOrder(
+            host=server.host,
+            port=server.port,
+            seed=self.seed,
+            message_bytes=case.message_bytes.max,
+            workers=case.connections,
+            depth=_whole(case, "depth"),
+            warm_up=_whole(case, "warm_up_messages"),
+            messages=_whole_or_none(case, "messages"),
+            duration_ns=_whole_or_none(case, "duration_ns"),
+            timeout_ns=_whole(case, "timeout_ns"),
+            trusts=case.parameters["fault"] is not None,
+            congestion_control=str(case.parameters["congestion_control"]),
+            has_private_network=network.is_private,
+            parent_pid=os.getpid(),
+            cpu=placement(case.placement).sender_cpu,
+            channel_fd=None if server.channel is None else server.channel.fileno(),
+            session_pid=server.worker.pid if is_external and server.worker else None,
+        )
+
+
+def _server_order(case: Case) -> ServerOrder:
+    buffer_bytes = _whole_or_none(case, "buffer_bytes")
+    fault = case.parameters["fault"]
+    return ServerOrder(
+        runtime=case.runtime,
+        implementation=case.implementation,
+        server=str(case.parameters["server_kind"]),
+        strategy=case.strategy,
+        reply=str(case.parameters["reply"]),
+        message_bytes=case.message_bytes.max,
+        buffer_bytes=buffer_bytes or 0,
+        fault=None if fault is None else str(fault),
+        connections=case.connections,
+        congestion_control=str(case.parameters["congestion_control"]),
+        parent_pid=os.getpid(),
+        cpu=placement(case.placement).receiver_cpu,
+    )
+
+
+def _line(channel: socket.socket, worker: Worker, seconds: float) -> bytes:
+    """The first line that the server says. Raises RunError."""
+    give_up_s = time.monotonic() + seconds
+    said = b""
+    while not said.endswith(b"\n") and len(said) < _LINE_BYTES:
+        channel.settimeout(max(0.001, give_up_s - time.monotonic()))
+        try:
+            more = channel.recv(_LINE_BYTES)
+        except TimeoutError:
+            raise RunError(f"the server did not listen within {seconds:g} s") from None
+        except OSError:
+            more = b""
+        if not more:
+            worker.wait_ended(seconds)
+            raise RunError(worker.failure or "the server ended before it listened")
+        said += more
+    return said.rstrip(b"\n")
+
+
+def _wait(client: Worker, server: Served, seconds: float) -> None:
+    """Sleep until the client has succeeded. Raises RunError, with the server's reason too.
+
+    A server of ours ends when its channel does, and that is the client's from now on.
+    """
+    workers = [client]
+    if server.channel is not None and server.worker is not None:
+        server.channel.close()
+        workers.append(server.worker)
+    try:
+        wait_all(workers, seconds)
+    except RunError as failure:
+        is_external = server.channel is None and server.worker is not None
+        if is_external and server.worker is not None and server.worker.has_ended:
+            reason = server.worker.failure or "the server has ended"
+            raise RunError(f"{failure}; {reason}") from failure
+        raise
+
+
+def _port(case: Case) -> int:
+    return _whole(case, "server_port")
+
+
+def _whole(case: Case, name: str) -> int:
+    value = _whole_or_none(case, name)
+    assert value is not None, f"{case.case_id} has no {name}"
+    return value
+
+
+def _whole_or_none(case: Case, name: str) -> int | None:
+    value = case.parameters[name]
+    assert value is None or isinstance(value, int), f"{name} of {case.case_id} is {value!r}"
+    return value
+
+
+@contextmanager
+def echo_bench(seed: int) -> Iterator[EchoBench]:
+    """A bench that leaves nothing behind: the counting library lies in memory only."""
+    fd = os.memfd_create("tinygram-count-writes")
+    try:
+        os.write(fd, _native.count_writes_library())
+        yield EchoBench(seed, fd)
+    finally:
+        os.close(fd)

@@ -1,0 +1,49 @@
+"""The process of a server under test, `tg-server`: `python -m … server`, with a channel as stdin
+and stdout.
+
+It reads a `ServerOrder` from the channel (order.py), prints `listening PORT`, and serves until the
+channel's other end is closed; for each line that comes meanwhile it tells what it has used.
+"""
+
+from __future__ import annotations
+
+import gc
+import io
+import os
+import sys
+import threading
+
+import msgspec
+
+from tinygram import _native
+from tinygram.bench.workloads.echo.marks import answer_marks
+from tinygram.bench.workloads.echo.order import ServerOrder
+from tinygram.bench.workloads.echo.servers import server
+from tinygram.bench.workloads.echo.servers.service import Service
+
+
+def main() -> int:
+    """Serve; a failure is the last line on stderr and exit status 1."""
+    os.environ.pop("LD_PRELOAD", None)
+    # Without a buffer: whoever answers marks reads on from here.
+    channel = io.FileIO(0, closefd=False)
+    order = msgspec.json.decode(channel.readline(), type=ServerOrder)
+    _native.die_with_parent(order.parent_pid)
+    _native.set_process_name("tg-server")
+    if order.cpu is not None:
+        os.sched_setaffinity(0, {order.cpu})
+    threading.Thread(target=answer_marks, args=(channel,), name="marks", daemon=True).start()
+    serve = server(order.runtime, order.implementation, order.server).load()
+    gc.collect()
+    gc.freeze()
+    try:
+        serve(Service(order))
+    except OSError as failure:
+        print(f"{type(failure).__name__}: {failure}", file=sys.stderr)
+    else:
+        print("it stopped serving", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

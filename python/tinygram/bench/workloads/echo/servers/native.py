@@ -1,0 +1,24 @@
+"""The limit: one native thread around epoll, with the library's own strategies."""
+
+from __future__ import annotations
+
+from tinygram import _native
+from tinygram.bench.workloads.echo.order import PER_READ
+from tinygram.bench.workloads.echo.servers.service import Service
+from tinygram.strategies import native_knobs
+
+
+def serve(service: Service) -> None:
+    """Serve without the GIL."""
+    order = service.order
+    is_per_read = order.reply == PER_READ
+    server = _native.EchoServer(
+        0,
+        order.buffer_bytes,
+        None if is_per_read else order.message_bytes,
+        None if is_per_read else native_knobs(service.library_strategy),
+        order.congestion_control,
+        service.sends_whole_buffer,
+    )
+    service.announce(server.port)
+    server.serve()

@@ -1,0 +1,106 @@
+"""Every server, from the command line to the result file, in both ways of replying."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.echo.plans import planned
+from tests.stream.command import Command, Done
+
+from tinygram._native import Histogram
+
+MESSAGES = 240
+LOAD = (
+    *("--size", 1000, "--workers", 3, "--depth", 8, "--buffer", "4KiB"),
+    *("--messages", MESSAGES, "--rounds", 1),
+)
+LONGEST_S = 300.0
+CASES = {
+    reply: [
+        f"{case.runtime}/{case.implementation}/{case.parameters['server']}/{case.strategy}"
+        for case in planned(has_all=has_all, buffers_bytes=[4096], reply=reply).cases
+    ]
+    for reply, has_all in (("per-read", False), ("per-message", True))
+}
+BOTH = [(reply, way) for reply, found in CASES.items() for way in found]
+A_WRITE_EACH = ("nodelay", "nagle")
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Done]:
+    """The default servers per read, and all of them per message."""
+    return {
+        "per-read": measured(tmp_path_factory, "--reply", "per-read"),
+        "per-message": measured(tmp_path_factory, "--reply", "per-message", "--all"),
+    }
+
+
+def measured(tmp_path_factory: pytest.TempPathFactory, *options: object) -> Done:
+    command = Command(tmp_path_factory.mktemp("every-server"), "echo")
+    done = command.finish(command.start(*LOAD, *options), LONGEST_S)
+    command.end()
+    return done
+
+
+def run_of(done: Done, way: str) -> Any:
+    found = [run for run in done.runs if run["case_id"].startswith(f"echo/{way}/")]
+    assert len(found) == 1
+    assert found[0]["failure"] is None
+    return found[0]
+
+
+@pytest.mark.parametrize("reply", CASES)
+def test_the_command_succeeds(done: dict[str, Done], reply: str) -> None:
+    found = done[reply]
+    assert found.code == 0, found.stderr
+    assert len(found.runs) == len(CASES[reply])
+    assert "failed" not in found.stderr
+    assert "The answer" in found.stdout
+
+
+@pytest.mark.parametrize(("reply", "way"), BOTH)
+def test_every_message_comes_back_and_every_write_is_counted(
+    done: dict[str, Done], reply: str, way: str
+) -> None:
+    counters = run_of(done[reply], way)["counters"]
+    assert counters["messages"] == MESSAGES
+    assert counters["bytes"] == counters["written_bytes"] == MESSAGES * 1000
+    assert counters["exchanged_bytes"] == 2 * counters["bytes"]
+    assert counters["cpu_ns"] > 0
+    assert counters["client_cpu_ns"] > 0
+    assert counters["most_messages_of_a_worker"] == MESSAGES // 3
+    if reply == "per-message" and way.rpartition("/")[2] in A_WRITE_EACH:
+        # An event loop gathers what did not fit into the send buffer.
+        assert counters["writes"] == MESSAGES or counters["would_block"] > 0
+    else:
+        assert 0 < counters["writes"] <= MESSAGES * (1 if reply == "per-message" else 2)
+
+
+@pytest.mark.parametrize(("reply", "way"), BOTH)
+def test_every_message_has_a_round_trip_and_none_a_latency(
+    done: dict[str, Done], reply: str, way: str
+) -> None:
+    run = run_of(done[reply], way)
+    assert list(run["histograms"]) == ["round_trip_ns"]
+    trips = Histogram.from_base64(run["histograms"]["round_trip_ns"])
+    assert trips.count == MESSAGES
+    assert trips.max_ns <= run["counters"]["run_time_ns"] * 1.001
+    summaries = {each["case"]["case_id"]: each for each in done[reply].result["summaries"]}
+    figures = summaries[run["case_id"]]["figures"]
+    assert figures["round_trip_p50_us"]["median"] > 0
+    assert figures["throughput_per_s"]["median"] > 0
+    assert figures["both_ways_mb_per_s"]["median"] > 0
+    assert 0 < figures["in_flight"]["median"] <= 24
+    assert figures["latency_p50_us"] is None
+
+
+def test_a_run_ends_by_time_unless_messages_are_asked_for(command: Command) -> None:
+    done = command.run(
+        *("--only", "runtime=native", "--duration", "50ms", "--rounds", 1),
+        *("--size", 100, "--depth", 4),
+    )
+    assert done.code == 0
+    counters = done.counters_of()
+    assert counters["run_time_ns"] >= 50_000_000
+    assert counters["messages"] >= 20

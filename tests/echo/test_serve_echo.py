@@ -1,0 +1,168 @@
+"""`tinygram serve echo`: the native server alone, whoever connects."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from tests.stream.command import Command, wait_until
+
+COMMAND = [sys.executable, "-B", "-m", "tinygram.bench", "serve", "echo"]
+PATIENCE_S = 20.0
+SILENT_CONNECTIONS = 1_000
+MOST_GROWTH_BYTES = 32 << 20
+
+
+class Serving:
+    """A running `tinygram serve echo`."""
+
+    def __init__(self, *options: str) -> None:
+        self.process = subprocess.Popen(
+            [*COMMAND, *options],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        said = self.process.stdout.readline()
+        assert said.startswith("listening "), self.process.communicate()[1]
+        self.port = int(said.split()[1])
+
+    def connect(self) -> socket.socket:
+        return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_S)
+
+    def resident_bytes(self) -> int:
+        pages = Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]
+        return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+    def check_serves(self) -> None:
+        with self.connect() as sock:
+            sock.sendall(b"hello")
+            assert sock.recv(5) == b"hello"
+
+
+@pytest.fixture
+def serving() -> Iterator[Serving]:
+    serving = Serving()
+    yield serving
+    serving.process.kill()
+    serving.process.communicate(timeout=PATIENCE_S)
+
+
+def test_ctrl_c_ends_it_without_a_traceback(serving: Serving) -> None:
+    serving.check_serves()
+    serving.process.send_signal(signal.SIGINT)
+    _, stderr = serving.process.communicate(timeout=PATIENCE_S)
+    assert (serving.process.returncode, stderr) == (130, "tinygram: interrupted\n")
+
+
+def test_the_command_measures_it(serving: Serving, command: Command) -> None:
+    done = command.run(
+        *("--server", f"127.0.0.1:{serving.port}", "--only", "runtime=external"),
+        *("--size", 100, "--messages", 500, "--rounds", 1),
+    )
+    assert done.code == 0, done.stderr
+    assert done.counters_of()["messages"] == 500
+
+
+def test_per_message_it_sends_what_is_no_whole_message_when_the_peer_ends() -> None:
+    serving = Serving("--reply", "per-message", "--size", "10", "--strategy", "tick")
+    try:
+        with serving.connect() as sock:
+            sock.sendall(b"0123456789012")
+            assert sock.recv(10, socket.MSG_WAITALL) == b"0123456789"
+            sock.shutdown(socket.SHUT_WR)
+            assert sock.recv(100) == b"012"
+            assert sock.recv(100) == b""
+    finally:
+        serving.process.kill()
+        serving.process.communicate(timeout=PATIENCE_S)
+
+
+def test_silent_slow_and_greedy_peers_cost_little_and_stop_nobody(serving: Serving) -> None:
+    serving.check_serves()
+    before_bytes = serving.resident_bytes()
+    silent = [serving.connect() for _ in range(min(SILENT_CONNECTIONS, spare_descriptors()))]
+    slow, greedy = serving.connect(), serving.connect()
+    greedy.setblocking(False)
+    sent_bytes = 0
+    with suppress(BlockingIOError):
+        while sent_bytes < 1 << 30:
+            sent_bytes += greedy.send(bytes(1 << 20))
+    for byte in b"slowly":
+        slow.sendall(bytes([byte]))
+        serving.check_serves()
+    assert slow.recv(6, socket.MSG_WAITALL) == b"slowly"
+    assert serving.resident_bytes() - before_bytes < MOST_GROWTH_BYTES
+    for sock in (*silent, slow, greedy):
+        sock.close()
+    wait_until(lambda: sockets_of(serving.process.pid) < 10, PATIENCE_S, "connections are ended")
+
+
+def spare_descriptors() -> int:
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 100
+
+
+def sockets_of(pid: int) -> int:
+    links = []
+    for entry in Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            links.append(os.readlink(entry))
+        except FileNotFoundError:
+            continue
+    return sum(link.startswith("socket:") for link in links)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--port", "70000"), ("--port 70000", "0 … 65535")),
+        (("--reply", "never"), ("'never'", "per-read, per-message")),
+        (("--size", "10"), ("--size", "--reply per-message")),
+        (("--strategy", "tick"), ("--strategy", "--reply per-message")),
+        (("--reply", "per-message"), ("--size", "boundary")),
+        (("--reply", "per-message", "--size", "2GiB"), ("'2GiB'", "1 B to 1 GiB")),
+        (
+            ("--reply", "per-message", "--size", "10", "--strategy", "cork"),
+            ("--strategy cork", "nagle, nodelay, tick, coalesce:10us, adaptive"),
+        ),
+        (("--buffer", "1GiB"), ("--buffer 1GiB", "16 MiB")),
+        (("--congestion-control", "none-such"), ("'none-such'", "cubic")),
+    ],
+)
+def test_what_was_asked_for_wrongly_is_one_line(
+    options: tuple[str, ...], said: tuple[str, ...]
+) -> None:
+    done = subprocess.run(
+        [*COMMAND, *options],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE_S,
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("tinygram: error: ")
+    assert done.stderr.count("\n") == 1
+    for part in said:
+        assert part in done.stderr
+
+
+def test_a_port_that_is_taken_is_named(serving: Serving) -> None:
+    done = subprocess.run(
+        [*COMMAND, "--port", str(serving.port)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE_S,
+    )
+    assert done.returncode == 2
+    said = f"cannot listen on port {serving.port}: Address already in use"
+    assert said in done.stderr

@@ -1,0 +1,122 @@
+"""A result of `tinygram echo` as a person reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+import pytest
+from tests.echo.plans import planned
+from tests.report.printing import printed, row
+from tests.statistics.experiment import histogram, warned
+
+from tinygram.bench.result import SCHEMA_VERSION, Case, Plan, Result, Run, Warning
+from tinygram.bench.statistics import compare, summarise
+from tinygram.bench.statistics.loads import way_of
+
+ROUNDS = 7
+
+
+def run_of(case: Case, number: int, rate_per_s: float) -> Run:
+    """`rate_per_s` messages in a second, each with a round trip of 5 workers' share of it."""
+    messages = round(rate_per_s)
+    counters: dict[str, int | None] = {
+        "messages": messages,
+        "bytes": messages * 1_000,
+        "exchanged_bytes": 2 * messages * 1_000,
+        "run_time_ns": 1_000_000_000,
+        "round_trips_ns": 4_900_000_000,
+        "client_cpu_ns": 400_000_000,
+        "cpu_ns": 900_000_000,
+        "writes": messages,
+    }
+    trips = histogram([round(5e9 / rate_per_s)] * 2_000)
+    return Run(case.case_id, number, counters, {"round_trip_ns": trips})
+
+
+def result_of(plan: Plan, rates: Mapping[str, float]) -> Result:
+    """way → messages/s, a little more in each round."""
+    runs = [
+        run_of(case, number, rates[way_of(case)] * (1 + number / 1_000))
+        for case in plan.cases
+        for number in range(ROUNDS)
+    ]
+    runs = [
+        warned(run, Warning("faulty_server", "not an echo", ("throughput",)))
+        if "whole-buffer" in run.case_id
+        else run
+        for run in runs
+    ]
+    plan = msgspec.structs.replace(plan, rounds=ROUNDS)
+    summaries = summarise(plan, runs)
+    return Result(
+        schema_version=SCHEMA_VERSION,
+        command=("tinygram", "echo"),
+        environment={},
+        plan=plan,
+        runs=tuple(runs),
+        summaries=summaries,
+        verdicts=compare(plan, summaries, runs),
+    )
+
+
+RATES = {
+    "asyncio/sock:64KiB": 20_000.0,
+    "asyncio/protocol": 40_000.0,
+    "threads/recv:64KiB": 50_000.0,
+    "threads/recv_into:64KiB": 60_000.0,
+    "threads/recv_into:64KiB:whole-buffer": 300_000.0,
+    "native/epoll:64KiB": 160_000.0,
+    "native/epoll:64KiB:whole-buffer": 400_000.0,
+}
+
+
+@pytest.fixture(scope="module")
+def text() -> str:
+    plan = planned(
+        "runtime=asyncio,runtime=threads,runtime=native",
+        "server=sock,server=protocol,server=recv,server=recv_into,server=epoll",
+        "strategy=nodelay",
+        fault="whole-buffer",
+    )
+    cases = tuple(case for case in plan.cases if way_of(case) in RATES)
+    return printed(result_of(msgspec.structs.replace(plan, cases=cases), RATES))
+
+
+def test_the_heading_says_what_the_load_is(text: str) -> None:
+    assert "echo closed loop, messages of 1000 B, over loopback, 5 connections" in text
+    assert "depth 1, reply per-read" in text
+
+
+def test_rates_are_set_against_a_protocol_on_asyncio(text: str) -> None:
+    cells = row(text, "asyncio/protocol", "Messages echoed").split()
+    assert cells[1] == "40.12k"
+    assert cells[3:5] == ["1", "80.2"]
+    assert row(text, "threads/recv_into:64KiB", "Messages echoed").split()[3] == "1.50"
+
+
+def test_cpu_is_the_servers_for_a_million_messages(text: str) -> None:
+    assert "CPU is the server's" in text
+    # 0.9 s for 40,120 messages.
+    assert "22.4" in row(text, "asyncio/protocol", "Messages echoed").split()
+
+
+def test_round_trips_have_a_table_of_their_own(text: str) -> None:
+    title = "Round trip, the next message sent when one has come back (us)"
+    cells = row(text, "asyncio/protocol", title).split()
+    assert 120 <= float(cells[3]) <= 126
+
+
+def test_a_faulty_server_is_marked_and_wins_nothing(text: str) -> None:
+    faulty = row(text, "threads/recv_into:64KiB:whole-buffer (faulty)", "Messages echoed")
+    assert faulty.split()[4].endswith("?")
+    answer = text[text.index("The answer") :]
+    assert "threads, closed loop: recv_into:64KiB won: 1.20 × the runner-up recv:64KiB" in (
+        answer.replace(" x ", " × ")
+    )
+    assert "whole-buffer" not in answer
+
+
+def test_the_limit_is_no_contestant(text: str) -> None:
+    assert "native" not in text[text.index("The answer") :]
+    assert "(limit)" in row(text, "native/epoll:64KiB (limit)", "Messages echoed")
