@@ -8,5 +8,6 @@ pub mod pacer;
 pub mod process;
 pub mod receiver;
 pub mod sender;
+pub mod sizes;
 pub mod socket;
 pub mod write_counts;
