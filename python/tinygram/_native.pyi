@@ -1,13 +1,14 @@
 """The native module: thin classes over crates/core and crates/net, primitives in and out.
 
-Times are CLOCK_MONOTONIC in nanoseconds. Calls that may block or run long release the GIL.
-"""
+Times are CLOCK_MONOTONIC in nanoseconds. Calls that may block or run long release the GIL."""
 
 from collections.abc import Callable, Sequence
 from typing import Self, TypeAlias, final
 
 from _typeshed import ReadableBuffer
 from typing_extensions import disjoint_base
+
+from tinygram._native_sizes import SizesServer, take_samples, time_local
 
 __all__ = [
     "Batch",
@@ -39,6 +40,7 @@ __all__ = [
     "watch_writes",
     "write_counts",
 ]
+__all__ += ["SizesServer", "take_samples", "time_local"]
 
 __version__: str
 

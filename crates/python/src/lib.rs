@@ -16,6 +16,7 @@ mod pool;
 mod process;
 mod receiver;
 mod sender;
+mod sizes;
 mod ticker;
 
 use gil::add_message_method;
@@ -58,6 +59,8 @@ mod _native {
     use super::receiver::Receiver;
     #[pymodule_export]
     use super::sender::{send_flat_out, send_paced};
+    #[pymodule_export]
+    use super::sizes::{SizesServer, take_samples, time_local};
     #[pymodule_export]
     use super::ticker::Ticker;
     use super::*;
