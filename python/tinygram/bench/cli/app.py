@@ -7,12 +7,15 @@ from typing import Annotated
 import typer
 
 import tinygram
-from tinygram.bench.cli import schema, stream
+from tinygram.bench.cli import schema, sizes, stream
+from tinygram.bench.cli.serve import serve
 
 app = typer.Typer(
     name="tinygram", add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
 )
 app.command()(stream.stream)
+app.command()(sizes.sizes)
+app.add_typer(serve, name="serve")
 app.command()(schema.schema)
 
 

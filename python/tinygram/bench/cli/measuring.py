@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from rich.console import Console
 from tinygram.bench import store
 from tinygram.bench.cli.exit_codes import ExitCode
 from tinygram.bench.interrupts import INTERRUPTS
-from tinygram.bench.network import private_network
+from tinygram.bench.network import Network, private_network
 from tinygram.bench.placement import placement
 from tinygram.bench.probes.environment import environment
 from tinygram.bench.progress import Progress
@@ -30,15 +31,17 @@ def measure(
     congestion_control: str,
     is_published: bool,
     is_quiet: bool,
+    network: str | None = None,
 ) -> ExitCode:
     """Run the plan, save its result to `path` and print it.
 
-    Ctrl-C and SIGTERM end it early: the runs that are finished are saved and reported. Raises
+    Ctrl-C and SIGTERM end it early: the runs that are finished are saved and reported. `network`:
+    what the environment says of where the runs were, if it is no network of their own. Raises
     OutputError when the result cannot be saved.
     """
     progress = Progress(len(plan.cases) * plan.rounds, quiet=is_quiet)
     with INTERRUPTS.handled():
-        found = _environment(plan, congestion_control)
+        found = _environment(plan, congestion_control, network)
         runs, is_interrupted = run_plan(plan, run_case, progress)
         with INTERRUPTS.held():
             result = _result(plan, found, runs)
@@ -58,13 +61,16 @@ def measure(
     return ExitCode.OK
 
 
-def _environment(plan: Plan, congestion_control: str) -> dict[str, Any]:
+def _environment(plan: Plan, congestion_control: str, named: str | None) -> dict[str, Any]:
     """Read where the runs will be: a new network has settings of its own."""
     where = placement(plan.cases[0].placement)
-    with private_network() as network, network.entered():
+    own: AbstractContextManager[Network] = (
+        private_network() if named is None else nullcontext(Network())
+    )
+    with own as network, network.entered():
         found = environment(congestion_control)
     return found | {
-        "network": "private" if network.is_private else "host",
+        "network": named or ("private" if network.is_private else "host"),
         "sender_core": where.sender_cpu,
         "receiver_core": where.receiver_cpu,
     }

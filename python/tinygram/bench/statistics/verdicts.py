@@ -15,6 +15,7 @@ from tinygram.bench.statistics.figures import is_higher_better
 from tinygram.bench.statistics.intervals import figure_of
 from tinygram.bench.statistics.loads import Load, is_base, is_limit, way_of
 from tinygram.bench.statistics.samples import Sample, samples_of
+from tinygram.bench.statistics.sizes import compared_pairs
 
 MIN_PAIRED_ROUNDS = 6
 
@@ -27,7 +28,9 @@ def compare(plan: Plan, summaries: Sequence[Summary], runs: Sequence[Run]) -> tu
     """
     samples = samples_of(plan, runs)
     summary_of = {summary.case.case_id: summary for summary in summaries}
-    pairs = dict.fromkeys((*_baseline_pairs(plan.cases), *_first_pairs(summaries)))
+    pairs = dict.fromkeys(
+        (*_baseline_pairs(plan.cases), *_first_pairs(summaries), *compared_pairs(plan.cases))
+    )
     cases = {case.case_id: case for case in plan.cases}
     return tuple(
         _verdict(figure, (summary_of[baseline], samples[baseline]), (summary_of[id_], samples[id_]))
