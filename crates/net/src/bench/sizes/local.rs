@@ -54,7 +54,7 @@ pub fn time_one_thread(first: u64, samples: u64) -> io::Result<Histogram> {
 pub fn time_two_threads(first: u64, samples: u64, far_cpu: usize) -> io::Result<Histogram> {
     let (mut near, mut far) = connected()?;
     thread::scope(|scope| {
-        let answering = scope.spawn(move || {
+        let answering = scope.spawn(move || -> io::Result<()> {
             pin_thread(far_cpu)?;
             for _ in 0..first + samples {
                 acknowledge(&mut far)?;
@@ -67,7 +67,7 @@ pub fn time_two_threads(first: u64, samples: u64, far_cpu: usize) -> io::Result<
         });
         // Its end is what the other thread waits for, should it still.
         drop(near);
-        let answered: io::Result<()> = answering.join().expect("the thread does not panic");
+        let answered = answering.join().expect("the thread does not panic");
         // The first of the two failures is what the other one followed from.
         answered.and(trips)
     })

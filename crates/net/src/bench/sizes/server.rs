@@ -218,8 +218,7 @@ impl Server {
                 | libc::ENFILE
                 | libc::EBADF
                 | libc::EINVAL
-                | libc::ENOTSOCK
-                | libc::EOPNOTSUPP,
+                | libc::ENOTSOCK,
             ) => Err(error.into()),
             _ => Ok(()),
         }
