@@ -1,7 +1,6 @@
 """The native module: thin classes over crates/core and crates/net, primitives in and out.
 
-Times are CLOCK_MONOTONIC in nanoseconds. Calls that may block or run long release the GIL.
-"""
+Times are CLOCK_MONOTONIC in nanoseconds. Calls that may block or run long release the GIL."""
 
 from collections.abc import Callable, Sequence
 from typing import Self, TypeAlias, final
@@ -11,6 +10,7 @@ from typing_extensions import disjoint_base
 
 from tinygram._native_echo import EchoClient, EchoServer, watch_more_writes
 from tinygram._native_rr import CallContent, RequestReader, RrCallers, RrServer
+from tinygram._native_sizes import SizesServer, take_samples, time_local
 
 __all__ = [
     "Batch",
@@ -46,6 +46,7 @@ __all__ = [
     "write_counts",
 ]
 __all__ += ["CallContent", "RequestReader", "RrCallers", "RrServer"]
+__all__ += ["SizesServer", "take_samples", "time_local"]
 
 __version__: str
 

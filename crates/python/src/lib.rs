@@ -18,6 +18,7 @@ mod process;
 mod receiver;
 mod rr;
 mod sender;
+mod sizes;
 mod ticker;
 
 use gil::add_message_method;
@@ -65,6 +66,8 @@ mod _native {
     use super::rr::{CallContent, RequestReader, RrCallers, RrServer};
     #[pymodule_export]
     use super::sender::{send_flat_out, send_paced};
+    #[pymodule_export]
+    use super::sizes::{SizesServer, take_samples, time_local};
     #[pymodule_export]
     use super::ticker::Ticker;
     use super::*;

@@ -9,6 +9,7 @@ mod interleaving;
 mod matching;
 mod optimum;
 mod pool;
+mod sizes;
 
 pub use calls::{CallContent, ContentError, MAX_CALL_BYTES, RequestReader};
 pub use cutter::Cutter;
@@ -18,4 +19,8 @@ pub use matching::{MatchError, Note, match_receipts};
 pub use optimum::{Optimum, offline_optimum};
 pub use pool::{
     MAX_MESSAGE_BYTES, MAX_PRODUCERS, MessagePool, PoolError, StreamCheck, StreamError,
+};
+pub use sizes::{
+    ACKNOWLEDGEMENT_BYTES, Acknowledgements, Event, Exchange, Limits, SETUP_BYTES, Setup,
+    WireError, sample_content,
 };

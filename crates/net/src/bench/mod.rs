@@ -10,5 +10,6 @@ pub mod process;
 pub mod receiver;
 pub mod rr;
 pub mod sender;
+pub mod sizes;
 pub mod socket;
 pub mod write_counts;

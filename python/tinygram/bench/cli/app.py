@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import tinygram
-from tinygram.bench.cli import echo, rr, schema, stream
+from tinygram.bench.cli import echo, rr, schema, sizes, stream
 from tinygram.bench.cli.serve import serve
 
 app = typer.Typer(
@@ -16,6 +16,7 @@ app = typer.Typer(
 app.command()(stream.stream)
 app.command()(rr.rr)
 app.command()(echo.echo)
+app.command()(sizes.sizes)
 app.add_typer(serve, name="serve")
 app.command()(schema.schema)
 

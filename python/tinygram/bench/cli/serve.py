@@ -6,6 +6,7 @@ import typer
 
 from tinygram.bench.cli.serve_echo import serve_echo
 from tinygram.bench.cli.serve_rr import serve_rr
+from tinygram.bench.cli.serve_sizes import serve_sizes
 
 serve = typer.Typer()
 
@@ -18,3 +19,4 @@ def _serve() -> None:
 
 serve.command("rr")(serve_rr)
 serve.command("echo")(serve_echo)
+serve.command("sizes")(serve_sizes)

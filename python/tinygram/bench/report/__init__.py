@@ -17,6 +17,7 @@ from tinygram.bench.report.notes import notes_of
 from tinygram.bench.report.opening import opening_of
 from tinygram.bench.report.rows import rows_of
 from tinygram.bench.report.sentences import closing_sentences
+from tinygram.bench.report.sizes import render_sizes
 from tinygram.bench.report.tables import tables_of
 from tinygram.bench.result import Result
 
@@ -33,6 +34,9 @@ def render(result: Result, console: Console, published: bool) -> None:
     pen = Pen(console)
     if is_of_calls(result):
         draw_calls(pen, result, published)
+        return
+    if any(case.workload == "sizes" for case in result.plan.cases):
+        render_sizes(result, pen, published)
         return
     for paragraph in opening_of(result):
         pen.write(paragraph)

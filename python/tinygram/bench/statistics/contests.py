@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from tinygram.bench.result import Case, Figure, Summary
 from tinygram.bench.statistics.figures import is_higher_better
 from tinygram.bench.statistics.loads import Load, is_faulty, is_limit
+from tinygram.bench.statistics.sizes import COMPARED_FIGURES
 
 FLAT_OUT_FIGURES = (
     "throughput_per_s",
@@ -48,6 +49,8 @@ def compared_figures(load: Load) -> tuple[str, ...]:
     """The figures that verdicts are given on; the first is the one that contests are won by."""
     if load.is_closed_loop:
         return CLOSED_LOOP_FIGURES
+    if load.workload == "sizes":
+        return COMPARED_FIGURES
     return FLAT_OUT_FIGURES if load.is_flat_out else PACED_FIGURES
 
 

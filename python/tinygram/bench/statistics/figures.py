@@ -12,6 +12,12 @@ from dataclasses import dataclass
 from tinygram._native import Histogram
 from tinygram.bench.result import Case, Run
 from tinygram.bench.statistics.counters import FORMULAS, PER_MILLION, Number
+from tinygram.bench.statistics.sizes import (
+    MODEL_FIGURES,
+    SIZES_FORMULAS,
+    SIZES_HISTOGRAMS,
+    sizes_figures,
+)
 
 FLAT_OUT_ONLY = ("throughput_per_s", "run_time_s")
 PACED_ONLY = ("messages_per_release",)
@@ -27,9 +33,15 @@ STATISTICS_OF_HISTOGRAM = {
     "call": SPREAD,
     "connect": ("mean", "p50", "p99", "max"),
 }
+HISTOGRAMS_OF: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "stream": STATISTICS_OF_HISTOGRAM,
+    "sizes": SIZES_HISTOGRAMS,
+}
+"""Workload → its histograms and what is said of each."""
 STATISTIC_OF_FIGURE = {
     f"{histogram}_{statistic}_us": (histogram, statistic)
-    for histogram, statistics in STATISTICS_OF_HISTOGRAM.items()
+    for histograms in HISTOGRAMS_OF.values()
+    for histogram, statistics in histograms.items()
     for statistic in statistics
 }
 
@@ -46,7 +58,7 @@ def figures_of(case: Case, run: Run) -> RunFigures:
     """The figures of one good run; ValueError where a histogram cannot be read."""
     histograms = {
         name: _histogram(run, name)
-        for name in STATISTICS_OF_HISTOGRAM
+        for name in HISTOGRAMS_OF[case.workload]
         if _is_meaningful(name, case)
     }
     values = {name: formula(run.counters) for name, formula in FORMULAS.items()}
@@ -54,8 +66,18 @@ def figures_of(case: Case, run: Run) -> RunFigures:
         values[name] = None
     for figure, (name, statistic) in STATISTIC_OF_FIGURE.items():
         values[figure] = _statistic(histograms.get(name), statistic)
+    if case.workload == "sizes":
+        values |= sizes_figures(case, run, values)
     counts = {name: histogram.count for name, histogram in histograms.items() if histogram}
     return RunFigures(values, counts)
+
+
+def figure_names(workload: str) -> tuple[str, ...]:
+    """What a summary of this workload tells, null where it cannot be said."""
+    formulas: Iterable[str] = SIZES_FORMULAS if workload == "sizes" else FORMULAS
+    histograms = HISTOGRAMS_OF[workload]
+    spread = (figure for figure, (name, _) in STATISTIC_OF_FIGURE.items() if name in histograms)
+    return (*formulas, *spread, *(MODEL_FIGURES if workload == "sizes" else ()))
 
 
 def has_enough_samples(figure: str, sample_counts: Mapping[str, int]) -> bool:
@@ -95,6 +117,8 @@ def _is_meaningful(histogram: str, case: Case) -> bool:
     Of several paced producers queueing is the time from the call: a thread may be late to call.
     A round trip is one wherever there is a reply.
     """
+    if case.workload != "stream":
+        return True
     if histogram == "queueing":
         return case.is_flat_out or case.producers > 1
     return histogram in ("hold", "round_trip", "call", "connect") or not case.is_flat_out

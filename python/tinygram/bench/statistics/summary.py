@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tinygram.bench.result import Plan, Run, Summary
-from tinygram.bench.statistics.counters import FORMULAS
-from tinygram.bench.statistics.figures import STATISTIC_OF_FIGURE
+from tinygram.bench.statistics.figures import figure_names
+from tinygram.bench.statistics.fits import with_models
 from tinygram.bench.statistics.intervals import confidence_of
 from tinygram.bench.statistics.samples import Sample, samples_of
 from tinygram.bench.statistics.warnings import warnings_of
-
-FIGURE_NAMES = (*FORMULAS, *STATISTIC_OF_FIGURE)
 
 
 def summarise(plan: Plan, runs: Sequence[Run]) -> tuple[Summary, ...]:
@@ -19,11 +17,12 @@ def summarise(plan: Plan, runs: Sequence[Run]) -> tuple[Summary, ...]:
 
     `Summary.rounds` counts the good rounds. Raises what `samples_of` and `figures_of` raise.
     """
-    return tuple(_summary(sample) for sample in samples_of(plan, runs).values())
+    summaries = [_summary(sample) for sample in samples_of(plan, runs).values()]
+    return with_models(plan, runs, summaries)
 
 
 def _summary(sample: Sample) -> Summary:
-    figures = {name: sample.figure(name) for name in FIGURE_NAMES}
+    figures = {name: sample.figure(name) for name in figure_names(sample.case.workload)}
     return Summary(
         case=sample.case,
         rounds=len(sample.rounds),

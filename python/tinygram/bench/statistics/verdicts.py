@@ -16,6 +16,7 @@ from tinygram.bench.statistics.figures import is_higher_better
 from tinygram.bench.statistics.intervals import figure_of
 from tinygram.bench.statistics.loads import Load, is_base, is_limit, server_of, way_of
 from tinygram.bench.statistics.samples import Sample, samples_of
+from tinygram.bench.statistics.sizes import compared_pairs
 
 MIN_PAIRED_ROUNDS = 6
 
@@ -42,7 +43,11 @@ def _pairs(
     """(baseline, case) → the figures that they are compared on."""
     cases = {case.case_id: case for case in plan.cases if case.workload != calls.WORKLOAD}
     of_streams = [each for each in summaries if each.case.case_id in cases]
-    pairs = (*_baseline_pairs(tuple(cases.values())), *_first_pairs(of_streams))
+    pairs = (
+        *_baseline_pairs(tuple(cases.values())),
+        *_first_pairs(of_streams),
+        *compared_pairs(plan.cases),
+    )
     return {
         **{pair: compared_figures(Load.of(cases[pair[1]])) for pair in pairs},
         **dict.fromkeys(calls.compared_calls(plan.cases), calls.COMPARED),

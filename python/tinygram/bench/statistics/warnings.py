@@ -60,8 +60,8 @@ def _pacing_warnings(figures: Figures) -> tuple[Warning, ...]:
         ("p50", ("latency_min", "latency_mean", "latency_p50")),
         ("p99", ("latency_p99", "latency_max")),
     ):
-        error = figures[f"pacing_error_{percentile}_us"]
-        latency = figures[f"latency_{percentile}_us"]
+        error = figures.get(f"pacing_error_{percentile}_us")
+        latency = figures.get(f"latency_{percentile}_us")
         if error and latency and error.median > MAX_PACING_ERROR_SHARE * latency.median:
             blurred += prefixes
             shares.append(f"{percentile} {error.median:.0f} of {latency.median:.0f} µs")
@@ -73,7 +73,7 @@ def _pacing_warnings(figures: Figures) -> tuple[Warning, ...]:
 
 def _hold_warnings(case: Case, figures: Figures) -> tuple[Warning, ...]:
     """A finding about the way, not a fault of the measurement: no figure is barred by it."""
-    asked_ns, held = _asked_hold_ns(case), figures["hold_p50_us"]
+    asked_ns, held = _asked_hold_ns(case), figures.get("hold_p50_us")
     if asked_ns is None or held is None or held.median * 1_000 <= MAX_HOLD_RATIO * asked_ns:
         return ()
     message = f"holds {_in_words(held.median)} µs where {_in_words(asked_ns / 1_000)} µs were asked"

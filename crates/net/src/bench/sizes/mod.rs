@@ -1,0 +1,10 @@
+//! `sizes`: a connection per sample, messages that are acknowledged; and where the local latency
+//! comes from. The wire protocol is in `tinygram_core::bench`.
+
+pub mod client;
+mod kept;
+pub mod local;
+pub mod server;
+mod socket;
+#[cfg(test)]
+mod tests;

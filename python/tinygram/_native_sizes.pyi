@@ -1,0 +1,66 @@
+"""What the native module has for `sizes` (crates/net/src/bench/sizes); there is no such module."""
+
+from typing import final
+
+from tinygram._native import Histogram
+
+@final
+class SizesServer:
+    """Answers the connections of `sizes` on 127.0.0.1.
+
+    A peer costs a slot of fixed size; when all `max_connections` are taken, the one that was silent
+    the longest gives way. Setups above `max_message_bytes` or `max_messages` are reset.
+    """
+
+    def __new__(
+        cls,
+        port: int,
+        max_message_bytes: int,
+        max_messages: int,
+        max_connections: int,
+        congestion_control: str,
+        compared: tuple[int, int] | None = None,
+    ) -> SizesServer:
+        """Listen; port 0: one that the kernel picks. OSError when that is not to be had.
+
+        `compared`: compare every byte with the content of this seed; the largest sample's bytes.
+        """
+
+    @property
+    def port(self) -> int: ...
+    def serve(self, samples: int | None = None) -> list[tuple[str, int]]:
+        """Serve until so many samples have come, None: without end; the named counters.
+
+        ValueError: a byte is not the one that was sent. OSError: the kernel cannot go on. What a
+        signal's handler raises; it may then be called again.
+        """
+
+    def counters(self) -> list[tuple[str, int]]:
+        """What came so far."""
+
+def take_samples(
+    address: str,
+    length: int,
+    count: int,
+    is_setup_joined: bool,
+    is_nodelay: bool,
+    congestion_control: str,
+    seed: int,
+    timeout_ns: int,
+    first: int,
+    samples: int,
+) -> tuple[list[tuple[str, int]], list[tuple[str, Histogram]]]:
+    """Take `first` samples that are kept apart, and then `samples`, from a server at `address`.
+
+    Each is a connection with `count` messages of `length` bytes. `is_setup_joined`: the setup
+    leaves with the first message. Returns named counters, and named histograms of nanoseconds:
+    those that hold something. OSError names the sample and the stage that failed; ValueError: the
+    address is not IPv4:PORT.
+    """
+
+def time_local(part: str, first: int, samples: int, far_cpu: int | None = None) -> Histogram:
+    """Time a part of what a round trip costs on this host, `samples` times after `first`.
+
+    `system-call`: one that does nothing; `one-thread`: a round trip of which this thread has both
+    ends; `two-threads`: one with a thread on the core `far_cpu`. OSError; ValueError for others.
+    """

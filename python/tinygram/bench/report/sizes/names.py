@@ -1,0 +1,32 @@
+"""What cells, sizes and ways of `sizes` are called."""
+
+from __future__ import annotations
+
+from tinygram.bench.report.formats import number
+from tinygram.bench.result import Case
+
+
+def size(size_bytes: float) -> str:
+    """`1 B`, `100 kB`, `1 MB`, `86.1 kB`."""
+    for scale, unit in ((1e6, "MB"), (1e3, "kB")):
+        if size_bytes >= scale:
+            scaled = size_bytes / scale
+            return f"{int(scaled) if scaled == int(scaled) else number(scaled)} {unit}"
+    return f"{int(size_bytes) if size_bytes == int(size_bytes) else number(size_bytes)} B"
+
+
+def cell(case: Case) -> str:
+    """`100 kB × 2`: the size and the round trips; of a local part its name."""
+    part = case.parameters.get("part")
+    if part is not None:
+        return f"local {str(part).replace('-', ' ')}"
+    return f"{size(case.message_bytes.max)} × {case.parameters['round_trips']}"
+
+
+def way(case: Case) -> str:
+    """`nodelay, setup and data in 2 writes`."""
+    writes = case.parameters.get("setup_writes")
+    joined = "one write" if writes == 1 else f"{writes} writes"
+    server = case.parameters.get("server")
+    to = "" if server is None else f", server {server}"
+    return f"{case.strategy}, setup and first data in {joined}{to}"

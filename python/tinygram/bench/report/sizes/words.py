@@ -1,0 +1,168 @@
+"""What `sizes` found, in words: the model, whether it holds, and what a local round trip costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from tinygram.bench.report.formats import number, ratio_interval
+from tinygram.bench.report.formats import ratio as ratio_text
+from tinygram.bench.report.sizes.names import cell, size, way
+from tinygram.bench.result import Case, Figure, Result, Verdict
+from tinygram.bench.statistics.fits import Fit
+from tinygram.bench.statistics.intervals import confidence_of
+
+TOLERANCE_PERCENT = 10.0
+"""The model holds for a cell that is no further from it."""
+MAX_NAMED = 4
+
+
+def closing_sentences(
+    result: Result, fits: Sequence[Fit], parts: Mapping[str, Figure | None]
+) -> tuple[str, ...]:
+    """Two sentences for each way, then how the ways compare, then the local parts."""
+    said = [sentence for fit in fits for sentence in _on_fit(fit)]
+    said += _on_ways(result)
+    said += _on_parts(parts)
+    return tuple(said) or ("Nothing was measured.",)
+
+
+def notes_of(result: Result) -> tuple[str, ...]:
+    """Failures, absences and warnings, each said once, after the cells that have it."""
+    cells: dict[str, list[str]] = {}
+    for absent in result.plan.unavailable:
+        cells.setdefault(f"unavailable: {absent.reason}", []).append(cell(absent.case))
+    cases = {case.case_id: case for case in result.plan.cases}
+    for run in result.runs:
+        if run.failure is not None:
+            cells.setdefault(f"failed: {run.failure}", []).append(cell(cases[run.case_id]))
+    for summary in result.summaries:
+        for warning in summary.warnings:
+            cells.setdefault(warning.message, []).append(cell(summary.case))
+    return tuple(f"{_named(list(dict.fromkeys(of)))}: {note}" for note, of in cells.items())
+
+
+def _on_fit(fit: Fit) -> Iterator[str]:
+    name = way(fit.cases[0])
+    if not fit.models:
+        yield (
+            f"{name}: no model: it takes two counts of --round-trips, two --sizes, and a round in "
+            "which every cell succeeded"
+        )
+        return
+    figures = fit.figures()
+    setup, latency = figures["model_setup_us"], figures["model_latency_us"]
+    rate = figures["model_mb_per_s"]
+    assert setup is not None
+    assert latency is not None
+    law = f"time = {number(setup.median)} µs + trips × ({number(latency.median)} µs"
+    if rate is None:
+        yield f"{name}: {law}): these sizes are too small to show a bandwidth{_sure(fit)}."
+    else:
+        yield f"{name}: {law} + bytes ÷ {number(rate.median)} MB/s){_sizes(figures)}{_sure(fit)}."
+    yield f"{name}: {_whether_it_holds(fit)}."
+
+
+def _sizes(figures: Mapping[str, Figure | None]) -> str:
+    half, most = figures["model_n_half_bytes"], figures["model_n90_bytes"]
+    if half is None or most is None:
+        return ""
+    return (
+        f"; half of the bandwidth is reached at {size(half.median)}, nine tenths at "
+        f"{size(most.median)}"
+    )
+
+
+def _sure(fit: Fit) -> str:
+    rounds = len(fit.models)
+    if rounds == 1:
+        return " (a single round: nothing tells how sure)"
+    return f", at {confidence_of(rounds):.1%} confidence from {rounds} rounds"
+
+
+def _whether_it_holds(fit: Fit) -> str:
+    found = [(case, fit.residual_percent(case)) for case in fit.cases]
+    residuals = [(case, residual) for case, residual in found if residual is not None]
+    residuals.sort(key=lambda entry: -abs(entry[1].median))
+    far = [entry for entry in residuals if _is_far(entry[1])]
+    unsure = [entry for entry in residuals if not _is_far(entry[1]) and not _is_near(entry[1])]
+    within = f"within {TOLERANCE_PERCENT:g} %"
+    if far:
+        return (
+            f"the model does not hold: {len(far)} of {len(residuals)} cells are not {within} of "
+            f"it: {_described(far)}"
+        )
+    if unsure:
+        return (
+            f"the model is not shown to fail, but of {len(unsure)} of {len(residuals)} cells it "
+            f"cannot be said that they are {within} of it: {_described(unsure)}"
+        )
+    return (
+        f"the model holds: all {len(residuals)} cells are {within} of it, the furthest: "
+        f"{_described(residuals[:1])}"
+    )
+
+
+def _is_far(residual: Figure) -> bool:
+    return residual.low > TOLERANCE_PERCENT or residual.high < -TOLERANCE_PERCENT
+
+
+def _is_near(residual: Figure) -> bool:
+    return residual.low >= -TOLERANCE_PERCENT and residual.high <= TOLERANCE_PERCENT
+
+
+def _described(residuals: Sequence[tuple[Case, Figure]]) -> str:
+    """`1 MB × 2 took 23 % longer (20 to 27)`, the furthest first."""
+    told = [
+        f"{cell(case)} took {abs(residual.median):.1f} % "
+        f"{'longer' if residual.median >= 0 else 'shorter'} "
+        f"({residual.low:+.1f} to {residual.high:+.1f})"
+        for case, residual in residuals[:MAX_NAMED]
+    ]
+    more = len(residuals) - MAX_NAMED
+    return "; ".join(told) + (f"; and {more} more" if more > 0 else "")
+
+
+def _on_ways(result: Result) -> list[str]:
+    """How a way compares with the first one, cell by cell: the slowest and the fastest cell."""
+    cases = {case.case_id: case for case in result.plan.cases}
+    found: dict[tuple[str, str], list[Verdict]] = {}
+    for verdict in result.verdicts:
+        case, baseline = cases[verdict.case_id], cases[verdict.baseline_case_id]
+        if verdict.ratio is not None and verdict.verdict != "cannot_say":
+            found.setdefault((way(case), way(baseline)), []).append(verdict)
+    sentences = []
+    for (name, baseline_name), verdicts in found.items():
+        parts = []
+        for word in ("slower", "faster"):
+            those = [each for each in verdicts if each.verdict == word]
+            if those:
+                most = max(those, key=lambda each: abs(each.ratio.median - 1) if each.ratio else 0)
+                assert most.ratio is not None
+                parts.append(
+                    f"{word} in {len(those)} of {len(verdicts)} cells, most at "
+                    f"{cell(cases[most.case_id])}: {ratio_text(most.ratio.median)} × "
+                    f"({ratio_interval(most.ratio)})"
+                )
+        what = "; ".join(parts) or f"no difference shown in {len(verdicts)} cells"
+        sentences.append(f"{name}, against {baseline_name}: {what}.")
+    return sentences
+
+
+def _on_parts(parts: Mapping[str, Figure | None]) -> list[str]:
+    calls, stack = parts.get("system calls"), parts.get("stack")
+    if calls is None or stack is None:
+        return []
+    told = [
+        f"four system calls {number(calls.median)} µs, the stack both ways "
+        f"{number(stack.median)} µs"
+    ]
+    for name, where in (("same core", "on the same core"), ("other core", "on another core")):
+        waking = parts.get(name)
+        if waking is not None:
+            told.append(f"another thread {where} {number(waking.median)} µs more")
+    return [f"A round trip of 1 B on this host: {'; '.join(told)}."]
+
+
+def _named(cells: Sequence[str]) -> str:
+    more = len(cells) - MAX_NAMED
+    return ", ".join(cells[:MAX_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,61 @@
+"""The figures of `sizes` that one run says: the parts of a sample's time, and MB/s."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from tinygram.bench.result import Case, Run
+from tinygram.bench.statistics.counters import Number
+
+_SPREAD = ("min", "mean", "p50", "p99", "p99_9", "max")
+SIZES_HISTOGRAMS = {
+    "connect": _SPREAD,
+    "setup": _SPREAD,
+    "transfer": _SPREAD,
+    "total": _SPREAD,
+    "first_trip": ("p50", "p99"),
+    "next_trip": ("p50", "p99"),
+    "part": ("min", "mean", "p50", "p99"),
+}
+SIZES_FORMULAS = ("first_sample_us", "mb_per_s", "total_mb_per_s", "delayed_acks")
+MODEL_FIGURES = (
+    "model_setup_us",
+    "model_latency_us",
+    "model_mb_per_s",
+    "model_n_half_bytes",
+    "model_n90_bytes",
+    "model_residual_percent",
+)
+"""What the model says of a case and of those it was fitted with (fits.py)."""
+COMPARED_FIGURES = ("total_p50_us",)
+
+
+def sizes_figures(case: Case, run: Run, figures: Mapping[str, Number]) -> dict[str, Number]:
+    """What comes from the run's medians: bytes ÷ µs is MB/s (10⁶ bytes).
+
+    `mb_per_s` is that of the transfer alone, `total_mb_per_s` with connect and setup.
+    """
+    first_ns = run.counters.get("first_sample_ns")
+    trips = case.parameters.get("round_trips")
+    sample_bytes = case.message_bytes.max * (trips if isinstance(trips, int) else 0)
+    return {
+        "first_sample_us": None if first_ns is None else first_ns / 1_000,
+        "mb_per_s": _rate(sample_bytes, figures.get("transfer_p50_us")),
+        "total_mb_per_s": _rate(sample_bytes, figures.get("total_p50_us")),
+    }
+
+
+def _rate(sample_bytes: int, time_us: Number) -> Number:
+    return sample_bytes / time_us if sample_bytes and time_us else None
+
+
+def compared_pairs(cases: Sequence[Case]) -> Iterator[tuple[str, str]]:
+    """(baseline, case) of `sizes`: the way that was named first, for the same cell."""
+    baselines: dict[object, Case] = {}
+    for case in cases:
+        if case.workload == "sizes" and case.parameters.get("part") is None:
+            trips, server = (case.parameters.get(name) for name in ("round_trips", "server"))
+            cell = (case.message_bytes, trips, server, case.link, case.placement)
+            baseline = baselines.setdefault(cell, case)
+            if baseline is not case:
+                yield baseline.case_id, case.case_id

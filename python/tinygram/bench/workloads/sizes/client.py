@@ -1,0 +1,72 @@
+"""The measuring process, `tg-client`: takes the samples that an `Order` on stdin tells of.
+
+It writes a `Report` to stdout; a failure is the last line on stderr and exit status 1.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from collections.abc import Iterable
+
+import msgspec
+
+from tinygram import _native
+from tinygram.bench.probes.kernel import KERNEL_COUNTERS, kernel_counters
+from tinygram.bench.workloads.sizes.order import Order, Report
+
+
+def main() -> int:
+    """Take them."""
+    order = msgspec.json.decode(sys.stdin.buffer.read(), type=Order)
+    _native.die_with_parent(order.parent_pid)
+    _native.set_process_name("tg-client")
+    if order.cpu is not None:
+        os.sched_setaffinity(0, {order.cpu})
+    gc.collect()
+    gc.freeze()
+    try:
+        report = _local(order) if order.part is not None else _samples(order)
+    except OSError as failure:
+        print(failure, file=sys.stderr)
+        return 1
+    sys.stdout.buffer.write(msgspec.json.encode(report) + b"\n")
+    return 0
+
+
+def _local(order: Order) -> Report:
+    part = "two-threads" if order.far_cpu is not None else str(order.part)
+    taken = _native.time_local(part, order.first_samples, order.samples, order.far_cpu)
+    return Report({"samples": order.samples}, {"part_ns": taken.to_base64()})
+
+
+def _samples(order: Order) -> Report:
+    before = kernel_counters() if order.has_private_network else None
+    counters, histograms = _native.take_samples(
+        order.address,
+        order.message_bytes,
+        order.round_trips,
+        order.is_setup_joined,
+        order.strategy == "nodelay",
+        order.congestion_control,
+        order.seed,
+        order.timeout_ns,
+        order.first_samples,
+        order.samples,
+    )
+    counted: dict[str, int | None] = {"samples": order.samples, **dict(counters)}
+    # The kernel's own are those of all connections, the first ones too.
+    if before is None:
+        counted |= dict.fromkeys(KERNEL_COUNTERS)
+    else:
+        counted |= {name: now - before[name] for name, now in kernel_counters().items()}
+    return Report(counted, _stored(histograms))
+
+
+def _stored(histograms: Iterable[tuple[str, _native.Histogram]]) -> dict[str, str]:
+    return {name: histogram.to_base64() for name, histogram in histograms}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

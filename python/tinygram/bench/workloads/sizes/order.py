@@ -1,0 +1,37 @@
+"""What passes between the bench and the process that takes the samples: JSON, a line each way."""
+
+from __future__ import annotations
+
+from tinygram.bench.result import Value
+
+
+class Order(Value, frozen=True):
+    """What the client is told.
+
+    `part`: null for samples, or the local part that is timed instead; `far_cpu`: the core of the
+    thread at the far end, for the part that has one. `address` is IPv4:PORT, `timeout_ns` for each
+    connect, write and acknowledgement.
+    """
+
+    part: str | None
+    far_cpu: int | None
+    address: str
+    message_bytes: int
+    round_trips: int
+    is_setup_joined: bool
+    strategy: str
+    congestion_control: str
+    seed: int
+    timeout_ns: int
+    first_samples: int
+    samples: int
+    parent_pid: int
+    cpu: int | None
+    has_private_network: bool
+
+
+class Report(Value, frozen=True):
+    """What it found: raw counters and histograms."""
+
+    counters: dict[str, int | None]
+    histograms: dict[str, str]

@@ -1,0 +1,157 @@
+"""One run of `sizes`: a server and a client, what they are told, and what they must agree on."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+import msgspec
+
+from tinygram.bench.interrupts import INTERRUPTS
+from tinygram.bench.network import Network, private_network
+from tinygram.bench.placement import placement
+from tinygram.bench.result import Case, Run, Warning
+from tinygram.bench.workers import RunError, Worker, wait_all
+from tinygram.bench.workloads.sizes.order import Order, Report
+from tinygram.bench.workloads.stream.run import kept_failure, whole
+
+PACKAGE = "tinygram.bench.workloads.sizes"
+_LISTEN_LIMIT_S = 20.0
+
+
+@dataclass(frozen=True)
+class SizesBench:
+    """Runs cases of `sizes`."""
+
+    seed: int
+
+    def run_case(self, case: Case, round: int) -> Run:
+        """Run a case once; a failure is in the run, not raised."""
+        return kept_failure(case, round, self._measure)
+
+    def _measure(self, case: Case, round: int) -> Run:
+        timeout_s = whole(case, "timeout_ns") / 1e9
+        with ExitStack() as stack:
+            address, server, network = "", None, Network()
+            if case.parameters.get("server") is not None:
+                address = str(case.parameters["server"])
+            else:
+                network = stack.enter_context(private_network())
+            if not address and case.parameters["part"] is None:
+                with INTERRUPTS.held(), network.entered():
+                    server = stack.enter_context(Worker("server", self._server_command(case)))
+                port = server.wait_listening(min(_LISTEN_LIMIT_S, timeout_s))
+                address = f"127.0.0.1:{port}"
+            order = self._order(case, address, network)
+            with INTERRUPTS.held(), network.entered():
+                client = stack.enter_context(
+                    Worker(
+                        "client",
+                        [sys.executable, "-m", f"{PACKAGE}.client"],
+                        order=msgspec.json.encode(order),
+                    )
+                )
+            wait_all([client] if server is None else [server, client], timeout_s)
+            report = msgspec.json.decode(client.output, type=Report)
+            counters = dict(report.counters)
+            if server is not None:
+                counters |= _agreed(case, server.output)
+        warnings = _warnings(case, counters, network)
+        return Run(case.case_id, round, counters, report.histograms, warnings)
+
+    def _server_command(self, case: Case) -> list[str]:
+        options = {
+            "--samples": _connections(case),
+            "--sample-bytes": _sample_bytes(case),
+            "--seed": self.seed,
+            "--congestion-control": case.parameters["congestion_control"],
+            "--parent": os.getpid(),
+        }
+        cpu = placement(case.placement).receiver_cpu
+        if cpu is not None:
+            options["--cpu"] = cpu
+        words = [str(word) for option in options.items() for word in option]
+        return [sys.executable, "-m", f"{PACKAGE}.server", *words]
+
+    def _order(self, case: Case, address: str, network: Network) -> Order:
+        part = case.parameters["part"]
+        if part is None:
+            where = placement(case.placement)
+        else:
+            # Placement is what the local parts differ in.
+            where = placement("apart" if part == "other-core" else "same")
+        return Order(
+            part=None if part is None else str(part),
+            far_cpu=where.receiver_cpu if part in ("same-core", "other-core") else None,
+            address=address,
+            message_bytes=case.message_bytes.max,
+            round_trips=whole(case, "round_trips"),
+            is_setup_joined=case.parameters.get("setup_writes") == 1,
+            strategy=case.strategy,
+            congestion_control=str(case.parameters["congestion_control"]),
+            seed=self.seed,
+            # So that the client is the one to say what it waited for in vain.
+            timeout_ns=whole(case, "timeout_ns") // 2,
+            first_samples=whole(case, "first_samples"),
+            samples=whole(case, "samples"),
+            parent_pid=os.getpid(),
+            cpu=where.sender_cpu,
+            has_private_network=network.is_private,
+        )
+
+
+def _connections(case: Case) -> int:
+    return whole(case, "first_samples") + whole(case, "samples")
+
+
+def _sample_bytes(case: Case) -> int:
+    return case.message_bytes.max * whole(case, "round_trips")
+
+
+def _agreed(case: Case, output: bytes) -> dict[str, int]:
+    """The server's counters, which must tell of every sample and of every byte."""
+    _, _, line = output.partition(b"\n")
+    counters = msgspec.json.decode(line, type=dict[str, int])
+    connections = _connections(case)
+    expected = {
+        "server_samples": connections,
+        "server_compared_samples": connections if _sample_bytes(case) else 0,
+        "server_bytes": connections * _sample_bytes(case),
+    }
+    for name, count in expected.items():
+        if counters[name] != count:
+            what = name.removeprefix("server_").replace("_", " ")
+            raise RunError(f"the server counted {counters[name]} {what} where {count} were sent")
+    return counters
+
+
+def _warnings(
+    case: Case, counters: dict[str, int | None], network: Network
+) -> tuple[Warning, ...]:
+    """What a reader of one run's figures must know."""
+    if case.parameters["part"] is not None:
+        return ()
+    warnings = []
+    if counters["retransmits"]:
+        warnings.append(Warning("retransmits", f"segments sent again: {counters['retransmits']}"))
+    if counters.get("server_refused_connections") or counters.get("server_idle_connections"):
+        warnings.append(Warning("strangers", "connections that were not ours reached the server"))
+    if case.parameters.get("server") is not None:
+        warnings.append(
+            Warning(
+                "other_server",
+                f"the server at {case.parameters['server']} is another program: its bytes were not "
+                "compared, and nothing is known of its placement",
+            )
+        )
+    elif not network.is_private:
+        warnings.append(
+            Warning(
+                "host_network",
+                "the run shared the host's network (a private one needs CAP_SYS_ADMIN): the "
+                "kernel's counters are not known",
+            )
+        )
+    return tuple(warnings)

@@ -1,0 +1,97 @@
+"""Runs `tinygram sizes` and `tinygram serve sizes` as their users do."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+COMMAND = (sys.executable, "-B", "-m", "tinygram.bench")
+LONGEST_S = 60.0
+
+
+@dataclass(frozen=True)
+class Done:
+    """An ended command; `result` is None where it left no result file."""
+
+    code: int
+    stdout: str
+    stderr: str
+    result: Any
+
+
+def measure(folder: Path, *arguments: object) -> Done:
+    """`tinygram sizes ARGUMENTS --json RESULT`, in `folder`."""
+    path = folder / "result.json"
+    done = subprocess.run(
+        [*COMMAND, "sizes", *map(str, arguments), "--json", str(path)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        timeout=LONGEST_S,
+        check=False,
+    )
+    result = json.loads(path.read_text()) if path.exists() else None
+    return Done(done.returncode, done.stdout, done.stderr, result)
+
+
+@dataclass
+class Serving:
+    """A running `tinygram serve sizes`; `said` is what it left on stderr when it was ended."""
+
+    process: subprocess.Popen[str]
+    port: int
+    said: str = ""
+
+    def resident_bytes(self) -> int:
+        """What it holds in memory."""
+        pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
+
+    def counter(self, name: str) -> int:
+        """One of the counts that it left."""
+        found = re.search(rf"^{name}: (\d+)$", self.said, re.MULTILINE)
+        assert found is not None, self.said
+        return int(found[1])
+
+
+@contextmanager
+def serving(*arguments: object) -> Iterator[Serving]:
+    """`tinygram serve sizes ARGUMENTS`, ended by Ctrl-C."""
+    process = subprocess.Popen(
+        [*COMMAND, "serve", "sizes", *map(str, arguments)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        found = re.fullmatch(r"listening (\d+)\n", line)
+        assert found is not None, line
+        served = Serving(process, int(found[1]))
+        yield served
+        give_up_s = time.monotonic() + LONGEST_S
+        # A signal just before it waits would be seen at the next connection only.
+        while process.poll() is None and time.monotonic() < give_up_s:
+            process.send_signal(signal.SIGINT)
+            try:
+                process.wait(0.5)
+            except subprocess.TimeoutExpired:
+                continue
+        _, served.said = process.communicate(timeout=LONGEST_S)
+        assert process.returncode == 130, served.said
+    finally:
+        process.kill()
+        process.communicate()

@@ -1,0 +1,79 @@
+"""From options to cases: each cell once, named so that no two are alike."""
+
+from __future__ import annotations
+
+import pytest
+from tests.sizes.plans import planned
+
+from tinygram.bench.errors import UsageError
+from tinygram.bench.workloads.sizes.cases import (
+    LOCAL_PARTS,
+    check_sample_bytes,
+    parse_round_trips,
+    parse_sizes,
+)
+
+
+def test_every_cell_is_there_once_for_each_way() -> None:
+    plan = planned(
+        sizes_bytes=[1, 10, 1],
+        round_trips=[0, 2, 2],
+        setup_writes=[1, 2],
+        strategies=["nodelay", "nagle"],
+        has_local=True,
+    )
+    ids = [case.case_id for case in plan.cases]
+    assert len(set(ids)) == len(ids)
+    exchanges = [case for case in plan.cases if case.parameters["part"] is None]
+    assert len(exchanges) == 2 * 2 * 2 * 2
+    every = [*plan.cases, *(absent.case for absent in plan.unavailable)]
+    local = [case.parameters["part"] for case in every if case.parameters["part"] is not None]
+    assert local == list(LOCAL_PARTS)
+
+
+def test_a_server_that_runs_already_is_part_of_the_name() -> None:
+    (case, *_) = planned(server="127.0.0.1:9000").cases
+    assert case.case_id.endswith("/1B/0-round-trips/2-setup-writes/server-127.0.0.1:9000")
+
+
+@pytest.mark.parametrize(
+    ("text", "sizes"),
+    [
+        ("100", (100,)),
+        ("1kB,64KiB", (1_000, 65_536)),
+        ("1..1kB", (1, 10, 100, 1_000)),
+        ("3..50", (3, 30, 50)),
+        ("7..7", (7,)),
+        ("1..10, 5", (1, 10, 5)),
+    ],
+)
+def test_sizes_are_read(text: str, sizes: tuple[int, ...]) -> None:
+    assert parse_sizes(text) == sizes
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("0", "above 0"),
+        ("", "no size"),
+        ("10..1", "1..10"),
+        ("65MiB", "1 B to 64 MiB"),
+        ("1..many", "no size"),
+    ],
+)
+def test_what_is_no_size_is_refused_with_what_is_allowed(text: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        parse_sizes(text)
+
+
+def test_round_trips_are_read() -> None:
+    assert parse_round_trips("0, 1,2") == (0, 1, 2)
+    for text in ("", "-1", "1.5", "many", "10001", "٣"):
+        with pytest.raises(UsageError, match="0 to 10000"):
+            parse_round_trips(text)
+
+
+def test_a_connection_that_would_carry_too_much_is_refused() -> None:
+    check_sample_bytes([1, 32 << 20], [0, 2])
+    with pytest.raises(UsageError, match="3 round trips of 33554432 bytes"):
+        check_sample_bytes([1, 32 << 20], [0, 3])

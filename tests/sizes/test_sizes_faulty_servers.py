@@ -1,0 +1,79 @@
+"""A server that answers what it should not fails the run, which names the sample and the stage."""
+
+from __future__ import annotations
+
+import socket
+import struct
+from pathlib import Path
+
+import pytest
+from tests.sizes.plain import Answer, answer, exactly, listening
+from tests.sizes.running import measure
+
+ONE_CELL = (
+    *("--sizes", "10", "--round-trips", "2", "--samples", 100, "--rounds", 1),
+    *("--no-local", "--timeout", "4s"),
+)
+
+
+def end_at_once(sock: socket.socket) -> None:
+    exactly(sock, 8)
+
+
+def acknowledge_too_much(sock: socket.socket) -> None:
+    exactly(sock, 18)
+    sock.sendall(struct.pack("!I", 11))
+
+
+def acknowledge_half(sock: socket.socket) -> None:
+    exactly(sock, 18)
+    sock.sendall(b"\0\0")
+
+
+def say_more(sock: socket.socket) -> None:
+    answer(sock)
+    sock.sendall(b"!")
+
+
+def say_nothing(sock: socket.socket) -> None:
+    while sock.recv(100):
+        pass
+
+
+def fail_the_fifth() -> Answer:
+    connections = iter(range(100))
+
+    def act(sock: socket.socket) -> None:
+        if next(connections) < 5:
+            answer(sock)
+
+    return act
+
+
+FAULTS: list[tuple[Answer, str]] = [
+    (end_at_once, "sample 0, message 0: the server ended the connection"),
+    (acknowledge_too_much, "message 0: acknowledgement 0 says 11 bytes, and the message had 10"),
+    (acknowledge_half, "message 0: the connection ended 2 bytes too early"),
+    (say_more, "sample 0, end: 1 bytes came after the end"),
+    (say_nothing, "sample 0, message 0: nothing came within 2s"),
+    (fail_the_fifth(), "sample 5, "),
+]
+
+
+@pytest.mark.parametrize(("act", "fault"), FAULTS, ids=lambda value: getattr(value, "__name__", ""))
+def test_the_run_fails_and_says_why(tmp_path: Path, act: Answer, fault: str) -> None:
+    with listening(act) as port:
+        done = measure(tmp_path, *ONE_CELL, "--server", f"127.0.0.1:{port}")
+    assert done.code == 1
+    assert "Traceback" not in done.stderr
+    (run,) = done.result["runs"]
+    assert fault in run["failure"]
+    assert (run["counters"], run["histograms"]) == ({}, {})
+
+
+def test_where_nobody_listens_the_run_fails(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    done = measure(tmp_path, *ONE_CELL, "--server", f"127.0.0.1:{port}")
+    assert done.code == 1
+    assert "sample 0, connect: Connection refused" in done.result["runs"][0]["failure"]
