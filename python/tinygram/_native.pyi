@@ -9,6 +9,8 @@ from typing import Self, TypeAlias, final
 from _typeshed import ReadableBuffer
 from typing_extensions import disjoint_base
 
+from tinygram._native_diag import SocketDiag, SocketProbe, proc_sockets, socket_options
+
 __all__ = [
     "Batch",
     "CoalescingSocket",
@@ -39,6 +41,7 @@ __all__ = [
     "watch_writes",
     "write_counts",
 ]
+__all__ += ["SocketDiag", "SocketProbe", "proc_sockets", "socket_options"]
 
 __version__: str
 
@@ -310,7 +313,6 @@ def match_flat_out(
     """Match sampled messages, (index in the stream, hand-over ns), to a receiver's notes.
 
     `turns`: whose each message was, as they came, where the pool has several producers.
-
     Returns the histogram of hand-over to receipt. ValueError: notes that are cut off or go
     backwards, a message that no note reaches, or one received before it was handed over.
     """
