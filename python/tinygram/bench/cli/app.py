@@ -7,12 +7,13 @@ from typing import Annotated
 import typer
 
 import tinygram
-from tinygram.bench.cli import schema, stream
+from tinygram.bench.cli import schema, stream, watch
 
 app = typer.Typer(
     name="tinygram", add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
 )
 app.command()(stream.stream)
+app.command()(watch.watch)
 app.command()(schema.schema)
 
 
