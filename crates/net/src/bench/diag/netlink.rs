@@ -9,7 +9,7 @@ use super::{
 use crate::clock::monotonic_ns;
 use std::{
     io,
-    mem::{self, size_of_val},
+    mem,
     os::fd::{AsRawFd, FromRawFd, OwnedFd},
     ptr,
 };

@@ -3,7 +3,6 @@
 use std::{
     fs::File,
     io,
-    mem::size_of_val,
     os::{
         fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
         linux::fs::MetadataExt,
