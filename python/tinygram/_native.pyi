@@ -2,18 +2,42 @@
 
 Times are CLOCK_MONOTONIC in nanoseconds. Calls that may block or run long release the GIL."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Self, TypeAlias, final
 
 from _typeshed import ReadableBuffer
 from typing_extensions import disjoint_base
 
+from tinygram._native_diag import SocketDiag, SocketProbe, proc_sockets, socket_options
 from tinygram._native_echo import EchoClient, EchoServer, watch_more_writes
 from tinygram._native_rr import CallContent, RequestReader, RrCallers, RrServer
 from tinygram._native_sizes import SizesServer, take_samples, time_local
+from tinygram._native_stream import (
+    MessagePool,
+    Pacer,
+    Receiver,
+    StreamCheck,
+    count_writes_library,
+    create_network_namespace,
+    die_with_parent,
+    enter_network_namespace,
+    match_flat_out,
+    match_paced,
+    offline_optimum,
+    read_notes,
+    scheduled_messages,
+    send_flat_out,
+    send_paced,
+    send_queue_bytes,
+    set_process_name,
+    tcp_info,
+    watch_writes,
+    write_counts,
+)
 
 __all__ = [
     "Batch",
+    "CallContent",
     "CoalescingSocket",
     "EchoClient",
     "EchoServer",
@@ -23,6 +47,12 @@ __all__ = [
     "Outbox",
     "Pacer",
     "Receiver",
+    "RequestReader",
+    "RrCallers",
+    "RrServer",
+    "SizesServer",
+    "SocketDiag",
+    "SocketProbe",
     "StreamCheck",
     "Ticker",
     "__version__",
@@ -34,19 +64,21 @@ __all__ = [
     "match_flat_out",
     "match_paced",
     "offline_optimum",
+    "proc_sockets",
     "read_notes",
     "scheduled_messages",
     "send_flat_out",
     "send_paced",
     "send_queue_bytes",
     "set_process_name",
+    "socket_options",
+    "take_samples",
     "tcp_info",
+    "time_local",
     "watch_more_writes",
     "watch_writes",
     "write_counts",
 ]
-__all__ += ["CallContent", "RequestReader", "RrCallers", "RrServer"]
-__all__ += ["SizesServer", "take_samples", "time_local"]
 
 __version__: str
 
@@ -275,228 +307,3 @@ class Histogram:
     def max_ns(self) -> int: ...
     @property
     def mean_ns(self) -> float: ...
-
-@final
-class MessagePool:
-    """The seeded messages of every stream, repeated without end (crates/core, pool.rs)."""
-
-    def __new__(cls, seed: int, min_bytes: int, max_bytes: int, producers: int = 1) -> MessagePool:
-        """With several producers message i is that of i modulo them, and its first byte says so.
-
-        ValueError unless 1 ≤ min_bytes ≤ max_bytes ≤ 1 GiB and 1 ≤ producers ≤ 256, and there is a
-        message for each.
-        """
-
-    def messages(self) -> list[bytes]:
-        """The pool's messages, in the stream's order."""
-
-    def stream_bytes(self, count: int) -> int:
-        """The bytes of the stream's first `count` messages."""
-
-    @property
-    def producers(self) -> int: ...
-    @property
-    def message_count(self) -> int: ...
-
-@final
-class StreamCheck:
-    """Compares a stream, as it arrives, with the first `messages` messages of a pool."""
-
-    def __new__(cls, pool: MessagePool, messages: int) -> StreamCheck: ...
-    def push(self, chunk: bytes) -> None:
-        """Compare the next bytes; ValueError names the offset of the first wrong one."""
-
-    def finish(self) -> None:
-        """The stream has ended; ValueError unless every byte arrived."""
-
-def match_flat_out(
-    notes: bytes,
-    pool: MessagePool,
-    hand_overs: list[tuple[int, int]],
-    turns: bytes | None = None,
-) -> Histogram:
-    """Match sampled messages, (index in the stream, hand-over ns), to a receiver's notes.
-
-    `turns`: whose each message was, as they came, where the pool has several producers.
-
-    Returns the histogram of hand-over to receipt. ValueError: notes that are cut off or go
-    backwards, a message that no note reaches, or one received before it was handed over.
-    """
-
-def match_paced(
-    notes: bytes,
-    pool: MessagePool,
-    first_message: int,
-    start_ns: int,
-    rate_per_s: float,
-    arrival: str,
-    burst: int,
-    duration_ns: int,
-    seed: int,
-    turns: bytes | None = None,
-    late_ns: Sequence[int] | None = None,
-) -> Histogram:
-    """Match every message of a schedule to a receiver's notes, from its intended send time.
-
-    `turns`, what it does not tell of, and ValueError as for `match_flat_out`, and for a schedule
-    that cannot be made. Returns the histogram of intended time (+ `late_ns` of each) to receipt.
-    """
-
-def read_notes(notes: bytes, since_ns: int) -> tuple[int, int, int]:
-    """(reads since `since_ns`, bytes at the last note, time of the last note in ns).
-
-    ValueError: notes that are cut off or go backwards.
-    """
-
-def scheduled_messages(
-    rate_per_s: float, arrival: str, burst: int, duration_ns: int, seed: int
-) -> int:
-    """How many messages a schedule holds; ValueError when it cannot be made."""
-
-def offline_optimum(
-    rate_per_s: float,
-    arrival: str,
-    burst: int,
-    duration_ns: int,
-    seed: int,
-    write_cost_ns: int,
-) -> tuple[int, int]:
-    """(ns that all messages wait together, writes) of the plan for which their sum is least.
-
-    Each write counts as `write_cost_ns`; the plan knows the whole schedule beforehand, and its
-    writes take no time (Dooly, Goldman and Scott, JACM 2001). ValueError as above.
-    """
-
-@final
-class Pacer:
-    """Says which messages of a schedule are due: never early, everything that is due.
-
-    Ranges are (first, one past the last) of the schedule's messages, empty when equal.
-    """
-
-    def __new__(
-        cls,
-        rate_per_s: float,
-        arrival: str,
-        burst: int,
-        duration_ns: int,
-        seed: int,
-        share: tuple[int, int] | None = None,
-        sleeps: bool = False,
-    ) -> Pacer:
-        """Make the schedule, or of it only messages first, first + step, … (`share`).
-
-        With a share or `sleeps` it does not spin; with `sleeps` there is `late_ns`. ValueError.
-        """
-
-    def start(self, start_ns: int) -> None:
-        """Let the schedule start at this time."""
-
-    def wait(self, until_ns: int | None = None) -> tuple[int, int]:
-        """Block until something is due, or until `until_ns`."""
-
-    def take_due(self) -> tuple[int, int]:
-        """Release what is due now, without waiting."""
-
-    def timer_fd(self) -> int:
-        """A timerfd for an event loop: readable when `on_timer` should be called."""
-
-    def arm(self, spins: bool) -> bool:
-        """Set the timer for the next due time; False when all are released.
-
-        With `spins` it is set early, and `on_timer` waits out the rest, 100 µs at most.
-        """
-
-    def on_timer(self) -> tuple[int, int]:
-        """The timer is readable: release what is due."""
-
-    def errors(self) -> Histogram:
-        """Due (or asked for, if that was later) to released: of each; `late_ns`: in their order."""
-
-    def late_ns(self) -> list[int]: ...
-    @property
-    def is_finished(self) -> bool: ...
-    @property
-    def releases(self) -> int:
-        """Wake-ups that released something."""
-
-    @property
-    def last_due_ns(self) -> int:
-        """When the last message is due, in ns after the start."""
-
-    @property
-    def spin_cpu_ns(self) -> int:
-        """CPU time spent spinning: the bench's own, not the sender's."""
-
-@final
-class Receiver:
-    """Waits for one connection on a fresh port of 127.0.0.1 and reads it to its end."""
-
-    def __new__(cls, congestion_control: str) -> Receiver:
-        """OSError when no port or no such congestion control is to be had."""
-
-    @property
-    def port(self) -> int: ...
-    def receive(
-        self,
-        check: StreamCheck,
-        messages: int,
-        warm_up: int,
-        buffer_bytes: int,
-        compares: bool = True,
-    ) -> list[tuple[str, int]]:
-        """Read the whole stream, `buffer_bytes` at most in a read; named counters.
-
-        What is used is counted from the end of the first `warm_up` messages. `messages` sizes the
-        notes' memory. OSError: the connection failed, or what arrived is not what was sent.
-        RuntimeError at a second call.
-        """
-
-    def turns(self) -> bytes:
-        """Whose each message was, as they came; empty for a stream of one producer."""
-
-    def notes(self) -> bytes:
-        """A note for each read: pairs of little-endian u64 (bytes so far, ns)."""
-
-def send_flat_out(
-    fd: int, pool: MessagePool, first: int, last: int, max_bytes: int | None = None
-) -> list[int]:
-    """Send messages first … last−1 on a blocking socket; the time of every 64th hand-over, ns.
-
-    A write for each message, or with `max_bytes` for what gathers to so many bytes. OSError.
-    """
-
-def send_paced(
-    fd: int, pool: MessagePool, first: int, pacer: Pacer, max_bytes: int | None = None
-) -> None:
-    """Send what the pacer releases, from message `first` on. OSError."""
-
-def die_with_parent(parent_pid: int) -> None:
-    """Be killed when the parent dies; OSError when it already has."""
-
-def set_process_name(name: str) -> None:
-    """Name this process, as ps and pgrep show it (15 bytes are kept)."""
-
-def create_network_namespace() -> tuple[int, int]:
-    """Make a network: descriptors of (ours, the new one); we stay in ours. OSError (EPERM)."""
-
-def enter_network_namespace(fd: int) -> None:
-    """Move the calling thread into a namespace; processes that it starts are born there."""
-
-def count_writes_library() -> bytes:
-    """The shared library that counts a process's writes when it is preloaded."""
-
-def watch_writes(fd: int) -> bool:
-    """Count the writes to the socket `fd` from now on; False where the library is not preloaded.
-
-    All descriptors that this process has of the socket now are watched. OSError.
-    """
-
-def write_counts() -> tuple[int, int, int] | None:
-    """(writes, bytes, calls that found the buffer full) so far; None where not preloaded."""
-
-def send_queue_bytes(fd: int) -> int:
-    """Bytes in a TCP socket's send queue, not sent or not acknowledged (SIOCOUTQ). OSError."""
-
-def tcp_info(fd: int) -> list[tuple[str, int]]:
-    """Named fields of TCP_INFO, units in the names. OSError when `fd` is no TCP socket."""

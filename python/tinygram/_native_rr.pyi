@@ -12,9 +12,7 @@ class CallContent:
     a connection's request i is (i + j) modulo 251.
     """
 
-    def __new__(
-        cls, request_bytes: int, reply_bytes: int, seed: int | None = None
-    ) -> CallContent:
+    def __new__(cls, request_bytes: int, reply_bytes: int, seed: int | None = None) -> CallContent:
         """Without a seed any bytes are a request. ValueError unless sizes are 1 B to 16 MiB."""
 
     @property

@@ -31,9 +31,7 @@ def test_every_call_is_counted_on_both_sides(command: Command, runtime: str) -> 
         opened = {"per-request": 2 * 3 * (5 + 2), "per-caller": 2 * 3, "shared": 2}[kind]
         assert counters["server_connections"] == opened
         connects = {"per-request": 2 * 3 * 5, "per-caller": 2 * 3, "shared": 2}[kind]
-        histograms = {
-            name: Histogram.from_base64(text) for name, text in run["histograms"].items()
-        }
+        histograms = {name: Histogram.from_base64(text) for name, text in run["histograms"].items()}
         assert histograms["call_ns"].count == 2 * 3 * 5
         assert histograms["connect_ns"].count == connects
         in_calls_ns = counters["call_time_ns"] + counters["connect_time_ns"]

@@ -5,6 +5,7 @@
 
 mod batch;
 mod coalescing;
+mod diag;
 mod echo;
 mod gil;
 mod histogram;
@@ -40,6 +41,8 @@ mod _native {
     use super::batch::Batch;
     #[pymodule_export]
     use super::coalescing::{CoalescingSocket, flush_all_at_exit};
+    #[pymodule_export]
+    use super::diag::{SocketDiag, SocketProbe, proc_sockets, socket_options};
     #[pymodule_export]
     use super::echo::{EchoClient, EchoServer};
     #[pymodule_export]

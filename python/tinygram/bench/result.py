@@ -81,10 +81,23 @@ class Warning(Value, frozen=True):
     figures: tuple[str, ...] = ()
 
 
+class Samples(Value, frozen=True):
+    """What the kernel held of a run's connections, asked every `interval_ns` beside it.
+
+    `columns`: name → one whole number for each sample. `at_ns` counts from the run's start.
+    `client_…` are sums over the ends that connected, `server_…` over those that were accepted;
+    `…_rtt_us` are the largest. A run's samples are 512 at most: a longer one's are further apart.
+    """
+
+    interval_ns: int
+    columns: dict[str, tuple[int, ...]]
+
+
 class Run(Value, frozen=True):
     """What one case produced in one round. `failure` is null where the run succeeded.
 
     `counters` are raw whole numbers, the unit last in the name; null: not known here.
+    `samples` are null unless they were asked for.
     """
 
     case_id: str
@@ -93,6 +106,7 @@ class Run(Value, frozen=True):
     histograms: dict[str, str]
     warnings: tuple[Warning, ...] = ()
     failure: str | None = None
+    samples: Samples | None = None
 
 
 class Figure(Value, frozen=True):

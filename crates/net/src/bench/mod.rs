@@ -3,6 +3,7 @@
 //! No part of what this crate promises: it changes with the bench, in any version. It needs a C
 //! compiler, for the library that counts writes.
 
+pub mod diag;
 pub mod echo;
 pub mod namespace;
 pub mod pacer;

@@ -50,9 +50,7 @@ def echo(
         list[str] | None,
         typer.Option(help="Bytes per read of the servers, repeatable.", show_default="64KiB"),
     ] = None,
-    duration: Annotated[
-        str | None, typer.Option(help="Of a run.", show_default="500ms")
-    ] = None,
+    duration: Annotated[str | None, typer.Option(help="Of a run.", show_default="500ms")] = None,
     messages: Annotated[
         int | None, typer.Option(help="How many, in place of --duration, of all workers.")
     ] = None,

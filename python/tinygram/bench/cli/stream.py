@@ -16,7 +16,13 @@ from tinygram.bench.errors import UsageError
 from tinygram.bench.network import check_congestion_control
 from tinygram.bench.placement import default_placement, placement
 from tinygram.bench.producers import MAX_POOL_BYTES, MAX_PRODUCERS
-from tinygram.bench.units import parse_bytes, parse_duration_ns, parse_message_bytes, parse_rate
+from tinygram.bench.units import (
+    format_duration_ns,
+    parse_bytes,
+    parse_duration_ns,
+    parse_message_bytes,
+    parse_rate,
+)
 from tinygram.bench.workloads.stream.cases import StreamOptions, plan_stream
 from tinygram.bench.workloads.stream.run import stream_bench
 
@@ -25,6 +31,7 @@ _DEFAULT_MESSAGES = 200_000
 _PUBLISHED_MESSAGES = 1_000_000
 _MAX_MESSAGES = 100_000_000
 _MAX_RECEIVE_BUFFER_BYTES = 1 << 30
+_PROBE_NS = (1_000_000, 60_000_000_000)
 
 
 def stream(
@@ -76,6 +83,9 @@ def stream(
     receiver_command: Annotated[
         str | None, typer.Option(help="A program in the receiver's place.")
     ] = None,
+    probe: Annotated[
+        str | None, typer.Option(help="Sample what the kernel holds this often, for example 10ms.")
+    ] = None,
     timeout: Annotated[
         str, typer.Option(help="A run that takes longer fails (paced: longer by its duration).")
     ] = "120s",
@@ -109,6 +119,7 @@ def stream(
         burst=_between("--burst", 1 if burst is None else burst, 1, 1_000_000),
         producers=[_between("--producers", count, 1, MAX_PRODUCERS) for count in producers or [1]],
         has_busy_thread=busy_thread,
+        probe_ns=None if probe is None else _between_durations("--probe", probe, *_PROBE_NS),
         duration_ns=duration_ns,
         receive_buffer_bytes=_between(
             "--receive-buffer", parse_bytes(receive_buffer), 1, _MAX_RECEIVE_BUFFER_BYTES
@@ -165,3 +176,11 @@ def _between(option: str, value: int, low: int, high: int) -> int:
     if not low <= value <= high:
         raise UsageError(f"{option} {value} is outside {low} … {high}")
     return value
+
+
+def _between_durations(option: str, text: str, low_ns: int, high_ns: int) -> int:
+    duration_ns = parse_duration_ns(text)
+    if not low_ns <= duration_ns <= high_ns:
+        low, high = format_duration_ns(low_ns), format_duration_ns(high_ns)
+        raise UsageError(f"{option} {text} is outside {low} … {high}")
+    return duration_ns

@@ -171,9 +171,7 @@ def _milliseconds(histogram: str, statistics: Sequence[str]) -> list[tuple[Colum
 
         return text
 
-    return [
-        (Column(f"{histogram}\n{name.replace('_', '.')}"), cell(name)) for name in statistics
-    ]
+    return [(Column(f"{histogram}\n{name.replace('_', '.')}"), cell(name)) for name in statistics]
 
 
 def _count(figure: str) -> Cell:

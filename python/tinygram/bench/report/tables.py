@@ -78,9 +78,7 @@ def _row(row: CaseRow, shown: Sequence[Shown]) -> Row:
     return Row((row.heading, *(each.text(row.summary) for each in shown)), row.kind)
 
 
-def _rates(
-    result: Result, title: str, shown: Sequence[Shown], rows: Sequence[CaseRow]
-) -> Table:
+def _rates(result: Result, title: str, shown: Sequence[Shown], rows: Sequence[CaseRow]) -> Table:
     """The figures, and each ratio to the base by hand with a mark where it is no verdict."""
     base_case = next((row.case for row in rows if is_base(row.case)), None)
     base = base_case.case_id if base_case else None

@@ -99,15 +99,18 @@ def _least_squares(points: Sequence[Point], weights: Sequence[float]) -> Model |
         tuple(value / point.time_us for value in (1, point.trips, point.trips * point.size_bytes))
         for point in points
     ]
-    scales = [sqrt(sum(w * row[at] ** 2 for w, row in zip(weights, rows, strict=True)))
-              for at in range(3)]
+    scales = [
+        sqrt(sum(w * row[at] ** 2 for w, row in zip(weights, rows, strict=True))) for at in range(3)
+    ]
     if not all(scales):
         return None
     scaled = [[row[at] / scales[at] for at in range(3)] for row in rows]
     weighted = list(zip(weights, scaled, strict=True))
     matrix = [
-        [*(sum(w * row[i] * row[j] for w, row in weighted) for j in range(3)),
-         sum(w * row[i] for w, row in weighted)]
+        [
+            *(sum(w * row[i] * row[j] for w, row in weighted) for j in range(3)),
+            sum(w * row[i] for w, row in weighted),
+        ]
         for i in range(3)
     ]
     solution = _solved(matrix)

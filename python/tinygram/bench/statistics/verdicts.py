@@ -37,9 +37,7 @@ def compare(plan: Plan, summaries: Sequence[Summary], runs: Sequence[Run]) -> tu
     )
 
 
-def _pairs(
-    plan: Plan, summaries: Sequence[Summary]
-) -> Mapping[tuple[str, str], tuple[str, ...]]:
+def _pairs(plan: Plan, summaries: Sequence[Summary]) -> Mapping[tuple[str, str], tuple[str, ...]]:
     """(baseline, case) → the figures that they are compared on."""
     cases = {case.case_id: case for case in plan.cases if case.workload != calls.WORKLOAD}
     of_streams = [each for each in summaries if each.case.case_id in cases]

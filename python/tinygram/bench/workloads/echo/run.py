@@ -85,9 +85,7 @@ class EchoBench:
             report = msgspec.json.decode(client.output, type=Report)
             return assembled(case, round, order, report)
 
-    def _start_ours(
-        self, stack: ExitStack, case: Case, network: Network, limit_s: float
-    ) -> Served:
+    def _start_ours(self, stack: ExitStack, case: Case, network: Network, limit_s: float) -> Served:
         ours, theirs = socket.socketpair()
         stack.enter_context(ours)
         library = f"/proc/self/fd/{self.counting_fd}"

@@ -44,9 +44,7 @@ class Parties:
         party.tell(msgspec.json.encode(order))
         return party
 
-    def lines(
-        self, of: Sequence[WarmWorker], beside: Sequence[WarmWorker] = ()
-    ) -> list[bytes]:
+    def lines(self, of: Sequence[WarmWorker], beside: Sequence[WarmWorker] = ()) -> list[bytes]:
         """Sleep until each of these has said a line.
 
         Raises RunError when one of them, or of those beside, has ended, and when time is up.

@@ -64,8 +64,7 @@ class RrBench:
             for party in callers:
                 party.tell(msgspec.json.encode(start))
             reports = [
-                msgspec.json.decode(line, type=Report)
-                for line in parties.lines(callers, servers)
+                msgspec.json.decode(line, type=Report) for line in parties.lines(callers, servers)
             ]
             used_ns = _difference(_cpu_ns(server), server_cpu_ns)
             kernel = _since(before, _kernel(network))

@@ -118,9 +118,7 @@ SCENARIOS: Mapping[str, Scenario] = {
             "nodelay on the server": {"server_strategies": ("nodelay",)},
         },
         (
-            Expected(
-                "calls_per_s", "nodelay on the server", 0.8, 1.25, over="nagle on the server"
-            ),
+            Expected("calls_per_s", "nodelay on the server", 0.8, 1.25, over="nagle on the server"),
             Expected("call_p50_us", "nodelay on the server", 40_000, 45_000),
         ),
     ),

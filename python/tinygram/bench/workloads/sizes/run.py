@@ -127,9 +127,7 @@ def _agreed(case: Case, output: bytes) -> dict[str, int]:
     return counters
 
 
-def _warnings(
-    case: Case, counters: dict[str, int | None], network: Network
-) -> tuple[Warning, ...]:
+def _warnings(case: Case, counters: dict[str, int | None], network: Network) -> tuple[Warning, ...]:
     """What a reader of one run's figures must know."""
     if case.parameters["part"] is not None:
         return ()

@@ -38,6 +38,7 @@ class StreamOptions:
     only: Sequence[str]
     producers: Sequence[int] = (1,)
     has_busy_thread: bool = False
+    probe_ns: int | None = None
 
 
 def plan_stream(options: StreamOptions) -> Plan:
@@ -86,6 +87,8 @@ def _case(
         "timeout_ns": options.timeout_ns,
         "busy_thread": options.has_busy_thread,
     }
+    if options.probe_ns is not None:
+        parameters["probe_ns"] = options.probe_ns
     load = "flat-out"
     if rate_per_s is not None:
         parameters["messages"] = _scheduled_messages(options, rate_per_s)

@@ -15,6 +15,7 @@ from tinygram import _native
 from tinygram.bench.interrupts import INTERRUPTS
 from tinygram.bench.network import Network, private_network
 from tinygram.bench.placement import placement
+from tinygram.bench.probes.sampling import probing
 from tinygram.bench.result import Case, Run
 from tinygram.bench.source import BURST_MESSAGES
 from tinygram.bench.workers import RunError, Worker, contents, wait_all
@@ -52,6 +53,7 @@ class StreamBench:
                     )
                 )
             port = receiver.wait_listening(min(_LISTEN_LIMIT_S, timeout_s))
+            probe = stack.enter_context(probing(_probe_ns(case), port, network))
             order = self.order(case, round, port, network)
             with INTERRUPTS.held(), network.entered():
                 sender = stack.enter_context(
@@ -68,7 +70,8 @@ class StreamBench:
             _, _, line = receiver.output.partition(b"\n")
             heard = Heard(contents(notes_fd), contents(turns_fd))
             counters = received_counters(line) | report.counters
-            return assembled(case, round, order, report, counters, heard)
+            run = assembled(case, round, order, report, counters, heard)
+            return probe.added_to(run, report.start_ns)
 
     def _receiver_command(self, case: Case, notes_fd: int, turns_fd: int) -> list[str]:
         command = [sys.executable, "-m", f"{PACKAGE}.receiver"]
@@ -168,3 +171,7 @@ def whole(case: Case, name: str) -> int:
     value = case.parameters[name]
     assert isinstance(value, int), f"{name} of {case.case_id} is {value!r}"
     return value
+
+
+def _probe_ns(case: Case) -> int | None:
+    return whole(case, "probe_ns") if "probe_ns" in case.parameters else None

@@ -82,9 +82,7 @@ def _event_loop_servers(runtime: str, requires: tuple[str, ...] = ()) -> tuple[S
     """Those by hand, and those on the library's loop; it has no place below `loop.sock_sendall`."""
 
     def by_hand(name: str, module: str, *, has_buffer: bool = True) -> Server:
-        return Server(
-            runtime, "stdlib", name, module, _BY_HAND, has_buffer, requires=requires
-        )
+        return Server(runtime, "stdlib", name, module, _BY_HAND, has_buffer, requires=requires)
 
     def library(name: str, module: str, *, has_buffer: bool, is_default: bool) -> Server:
         return Server(

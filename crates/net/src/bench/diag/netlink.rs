@@ -1,0 +1,335 @@
+//! Asks the kernel over netlink (sock_diag(7)).
+
+use super::{
+    held::{Held, Wanted},
+    reply::{Outcome, ReplyError, parse_reply},
+    request::{self, AF_INET, AF_INET6},
+    socket::{Socket, SocketId},
+};
+use crate::clock::monotonic_ns;
+use std::{
+    io,
+    mem,
+    os::fd::{AsRawFd, FromRawFd, OwnedFd},
+    ptr,
+};
+
+/// The kernel's datagrams have 32 KiB at most.
+const BUFFER_BYTES: usize = 64 << 10;
+/// The kernel answers at once; a datagram that does not come by then will not.
+const DATAGRAM_LIMIT_S: libc::time_t = 1;
+/// What all sockets of a host may take.
+const DUMP_LIMIT_NS: u64 = 10_000_000_000;
+
+impl From<ReplyError> for io::Error {
+    fn from(error: ReplyError) -> Self {
+        Self::new(io::ErrorKind::InvalidData, error)
+    }
+}
+
+/// Asks for the sockets of one network namespace: the one in which it was opened. After an error open
+/// another one.
+#[derive(Debug)]
+pub struct Diag {
+    socket: OwnedFd,
+    sequence: u32,
+    buffer: Vec<u8>,
+}
+
+impl Diag {
+    /// In the calling thread's network namespace.
+    ///
+    /// # Errors
+    /// Where there is no sock_diag (EPROTONOSUPPORT), or no descriptor to give.
+    pub fn open() -> io::Result<Self> {
+        let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC;
+        // SAFETY: takes numbers; the result is checked before it is owned.
+        let fd = unsafe { libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_SOCK_DIAG) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: `fd` was just created and belongs to nobody else.
+        let socket = unsafe { OwnedFd::from_raw_fd(fd) };
+        let limit = libc::timeval {
+            tv_sec: DATAGRAM_LIMIT_S,
+            tv_usec: 0,
+        };
+        // SAFETY: SO_RCVTIMEO reads a struct timeval.
+        let status = unsafe {
+            libc::setsockopt(
+                fd,
+                libc::SOL_SOCKET,
+                libc::SO_RCVTIMEO,
+                ptr::from_ref(&limit).cast(),
+                size_of_val(&limit) as libc::socklen_t,
+            )
+        };
+        if status != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Self {
+            socket,
+            sequence: 0,
+            buffer: vec![0; BUFFER_BYTES],
+        })
+    }
+
+    /// All that are wanted, of IPv4 and IPv6.
+    ///
+    /// # Errors
+    /// What the kernel says: ENOENT without its module tcp_diag, EINVAL from one that cannot filter by
+    /// port (before Linux 4.16). `InvalidData` for an answer that is none; `TimedOut`.
+    pub fn sockets(&mut self, wanted: &Wanted) -> io::Result<Held> {
+        let mut held = Held::default();
+        self.dump(AF_INET, wanted, &mut held)?;
+        match self.dump(AF_INET6, wanted, &mut held) {
+            // A kernel without IPv6 has none.
+            Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(held),
+            other => other.map(|()| held),
+        }
+    }
+
+    /// Those of IPv4 alone.
+    ///
+    /// # Errors
+    /// As [`Diag::sockets`].
+    pub fn ipv4_sockets(&mut self, wanted: &Wanted) -> io::Result<Held> {
+        let mut held = Held::default();
+        self.dump(AF_INET, wanted, &mut held)?;
+        Ok(held)
+    }
+
+    /// The one socket of that name, or `None` when it is gone. It costs the kernel much less than
+    /// looking through all.
+    ///
+    /// # Errors
+    /// As [`Diag::sockets`].
+    pub fn one(&mut self, id: &SocketId) -> io::Result<Option<Socket>> {
+        let sequence = self.next_sequence();
+        self.send(&request::one(id, sequence))?;
+        let give_up_ns = monotonic_ns() + DUMP_LIMIT_NS;
+        let mut found = None;
+        while found.is_none() {
+            let length = self.receive(give_up_ns)?;
+            let outcome =
+                parse_reply(&self.buffer[..length], sequence, |socket| found = Some(socket))?;
+            match outcome {
+                Outcome::More => {}
+                Outcome::Done | Outcome::Failed(libc::ENOENT | libc::ESTALE) => break,
+                Outcome::Failed(errno) => return Err(io::Error::from_raw_os_error(errno)),
+            }
+        }
+        Ok(found)
+    }
+
+    fn dump(&mut self, family: u8, wanted: &Wanted, held: &mut Held) -> io::Result<()> {
+        let sequence = self.next_sequence();
+        self.send(&request::dump(family, wanted.port, sequence))?;
+        let give_up_ns = monotonic_ns() + DUMP_LIMIT_NS;
+        loop {
+            let length = self.receive(give_up_ns)?;
+            let datagram = &self.buffer[..length];
+            match parse_reply(datagram, sequence, |socket| held.take(wanted, socket))? {
+                Outcome::More => {}
+                Outcome::Done => return Ok(()),
+                Outcome::Failed(errno) => return Err(io::Error::from_raw_os_error(errno)),
+            }
+        }
+    }
+
+    fn next_sequence(&mut self) -> u32 {
+        self.sequence = self.sequence.wrapping_add(1);
+        self.sequence
+    }
+
+    fn send(&self, request: &[u8]) -> io::Result<()> {
+        let fd = self.socket.as_raw_fd();
+        // SAFETY: all-zero is a valid sockaddr_nl; as an address it is the kernel's own.
+        let mut kernel: libc::sockaddr_nl = unsafe { mem::zeroed() };
+        kernel.nl_family = libc::AF_NETLINK as libc::sa_family_t;
+        // SAFETY: the kernel reads `request` and a sockaddr_nl.
+        let sent = unsafe {
+            libc::sendto(
+                fd,
+                request.as_ptr().cast(),
+                request.len(),
+                0,
+                ptr::from_ref(&kernel).cast(),
+                size_of_val(&kernel) as libc::socklen_t,
+            )
+        };
+        match sent {
+            -1 => Err(io::Error::last_os_error()),
+            _ => Ok(()),
+        }
+    }
+
+    /// The next datagram of the kernel, into the buffer; its length.
+    fn receive(&mut self, give_up_ns: u64) -> io::Result<usize> {
+        loop {
+            if monotonic_ns() > give_up_ns {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            // SAFETY: all-zero is a valid sockaddr_nl.
+            let mut from: libc::sockaddr_nl = unsafe { mem::zeroed() };
+            let mut from_length = size_of_val(&from) as libc::socklen_t;
+            // SAFETY: the kernel writes at most the buffer's length, and one sockaddr_nl. With
+            // MSG_TRUNC it says how long the datagram was, not how much of it there was room for.
+            let length = unsafe {
+                libc::recvfrom(
+                    self.socket.as_raw_fd(),
+                    self.buffer.as_mut_ptr().cast(),
+                    self.buffer.len(),
+                    libc::MSG_TRUNC,
+                    ptr::from_mut(&mut from).cast(),
+                    &mut from_length,
+                )
+            };
+            if length < 0 {
+                let error = io::Error::last_os_error();
+                match error.kind() {
+                    io::ErrorKind::Interrupted => continue,
+                    io::ErrorKind::WouldBlock => return Err(io::ErrorKind::TimedOut.into()),
+                    _ => return Err(error),
+                }
+            }
+            let length = length as usize;
+            if length > self.buffer.len() {
+                let fault = format!("a netlink datagram of {length} bytes");
+                return Err(io::Error::new(io::ErrorKind::InvalidData, fault));
+            }
+            // Another process may send to us, too.
+            if from.nl_pid == 0 {
+                return Ok(length);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::{
+        diag::{State, fields},
+        socket::set_backlog,
+    };
+    use std::{
+        io::{Read, Write},
+        net::{Ipv6Addr, TcpListener, TcpStream},
+    };
+
+    fn of_port(port: u16) -> Wanted {
+        Wanted {
+            port: Some(port),
+            inodes: None,
+        }
+    }
+
+    fn wait_until(mut is_so: impl FnMut() -> bool) {
+        let give_up_ns = monotonic_ns() + 5_000_000_000;
+        while !is_so() {
+            assert!(monotonic_ns() < give_up_ns, "not within 5 s");
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn both_ends_of_a_connection_and_its_listener_are_found_by_port() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        set_backlog(listener.as_raw_fd(), 7).unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut client = TcpStream::connect(address).unwrap();
+        let wanted = of_port(address.port());
+        let mut diag = Diag::open().unwrap();
+        let mut held = Held::default();
+        wait_until(|| {
+            held = diag.sockets(&wanted).unwrap();
+            held.sockets.len() == 3
+        });
+        let find = |is_it: &dyn Fn(&Socket) -> bool| {
+            let found = held.sockets.iter().find(|socket| is_it(socket));
+            found.unwrap().clone()
+        };
+        let listens = find(&|socket| socket.state == State::Listen);
+        assert_eq!((listens.receive_queue, listens.send_queue), (1, Some(7)));
+        let sender = find(&|socket| socket.id.remote == address);
+        assert_eq!(sender.id.local, client.local_addr().unwrap());
+        let receiver = find(&|socket| socket.id.remote == sender.id.local);
+        assert_eq!((receiver.id.local, receiver.inode), (address, 0));
+
+        let (mut server, _) = listener.accept().unwrap();
+        client.write_all(b"hello").unwrap();
+        let mut now = |id: &SocketId| diag.one(id).unwrap().unwrap();
+        wait_until(|| now(&receiver.id).receive_queue == 5);
+        wait_until(|| now(&sender.id).send_queue == Some(0));
+        let sender = now(&sender.id);
+        assert_eq!(sender.info.number(fields::DATA_SEGMENTS_SENT), Some(1));
+        assert_eq!(sender.unacknowledged_bytes(), Some(0));
+        assert!(sender.cwnd_segments.unwrap() > 0);
+        assert!(!sender.congestion_control.is_empty());
+        assert!(sender.memory.number(fields::MEMORY[2]).unwrap() > 0);
+        server.read_exact(&mut [0; 5]).unwrap();
+        assert_eq!(now(&receiver.id).receive_queue, 0);
+        assert!(now(&receiver.id).inode > 0);
+    }
+
+    #[test]
+    fn what_the_peer_does_not_take_is_in_the_send_queue() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut client = TcpStream::connect(address).unwrap();
+        let (_server, _) = listener.accept().unwrap();
+        client.set_nonblocking(true).unwrap();
+        while client.write(&[0; 1 << 16]).is_ok() {}
+        let mut diag = Diag::open().unwrap();
+        let held = diag.sockets(&of_port(address.port())).unwrap();
+        let is_sender = |socket: &&Socket| socket.id.remote == address;
+        let sender = held.sockets.iter().find(is_sender).unwrap();
+        let unsent = sender.info.number(fields::UNSENT).unwrap();
+        let queued = u64::from(sender.send_queue.unwrap());
+        assert!(0 < unsent && unsent <= queued);
+        assert_eq!(sender.unacknowledged_bytes(), Some(queued - unsent));
+        let unread = held.sockets.iter().map(|socket| socket.receive_queue);
+        assert!(unread.max() > Some(0));
+    }
+
+    #[test]
+    fn one_that_is_gone_is_none() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let mut diag = Diag::open().unwrap();
+        let id = diag.sockets(&of_port(port)).unwrap().sockets[0].id;
+        assert_eq!(diag.one(&id).unwrap().map(|socket| socket.id), Some(id));
+        drop(listener);
+        assert_eq!(diag.one(&id).unwrap(), None);
+    }
+
+    #[test]
+    fn ipv6_is_found_too() {
+        // Not every host has it.
+        let Ok(listener) = TcpListener::bind((Ipv6Addr::LOCALHOST, 0)) else {
+            return;
+        };
+        let address = listener.local_addr().unwrap();
+        let mut diag = Diag::open().unwrap();
+        let held = diag.sockets(&of_port(address.port())).unwrap();
+        assert_eq!(held.sockets[0].id.local, address);
+        let id = held.sockets[0].id;
+        assert!(diag.one(&id).unwrap().is_some());
+    }
+
+    #[test]
+    fn a_file_is_found_by_its_inode() {
+        use std::{collections::HashSet, fs, os::linux::fs::MetadataExt};
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let path = format!("/proc/self/fd/{}", listener.as_raw_fd());
+        let inode = fs::metadata(path).unwrap().st_ino();
+        let wanted = Wanted {
+            port: None,
+            inodes: Some(HashSet::from([inode])),
+        };
+        let held = Diag::open().unwrap().sockets(&wanted).unwrap();
+        assert_eq!(held.sockets.len(), 1);
+        assert_eq!(held.sockets[0].id.local, listener.local_addr().unwrap());
+    }
+}

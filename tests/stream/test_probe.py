@@ -1,0 +1,46 @@
+"""`--probe`: what the kernel held of a run's connection is in its result."""
+
+from __future__ import annotations
+
+import pytest
+from tests.stream.command import Command
+
+RUN = ("--only", "runtime=native,strategy=nodelay", "--rate", 1_000, "--duration", "500ms")
+
+
+def test_samples_are_of_the_runs_time_and_connection(command: Command) -> None:
+    done = command.run(*RUN, "--rounds", 2, "--probe", "5ms", "--size", 100)
+    assert done.code == 0, done.stderr
+    for index, run in enumerate(done.runs):
+        counters = done.counters_of(index)
+        columns = run["samples"]["columns"]
+        times = columns["at_ns"]
+        assert len(times) >= 10
+        assert times == sorted(times)
+        assert 0 <= times[0]
+        assert times[-1] <= counters["run_time_ns"]
+        assert set(columns["client_connections"]) == {1}
+        assert set(columns["server_connections"]) == {1}
+        assert columns["client_sent_bytes"] == sorted(columns["client_sent_bytes"])
+        assert 0 < columns["client_sent_bytes"][-1] <= counters["bytes"] + 1024 * 100
+        assert counters["probe_cpu_ns"] > 0
+        assert "probed" in [warning["code"] for warning in run["warnings"]]
+    assert done.result["plan"]["cases"][0]["parameters"]["probe_ns"] == 5_000_000
+    assert "the kernel was asked every 5ms beside the run" in done.stdout
+
+
+def test_without_it_there_are_none(command: Command) -> None:
+    done = command.run(*RUN, "--rounds", 1)
+    assert done.code == 0
+    assert done.runs[0]["samples"] is None
+    assert "probe_ns" not in done.result["plan"]["cases"][0]["parameters"]
+
+
+@pytest.mark.parametrize(
+    ("interval", "fault"),
+    [("10", "has no unit"), ("1us", "--probe 1us is outside 1ms … 60s"), ("2h", "outside")],
+)
+def test_an_interval_that_cannot_be_is_refused(command: Command, interval: str, fault: str) -> None:
+    done = command.run(*RUN, "--probe", interval)
+    assert (done.code, done.result) == (2, None)
+    assert fault in done.stderr

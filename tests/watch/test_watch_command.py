@@ -1,0 +1,146 @@
+"""`tinygram watch` as its user runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from tests.watch.sockets import GIVE_UP_S, connected, listening, name_of, port_of
+
+COMMAND = [sys.executable, "-B", "-m", "tinygram.bench", "watch"]
+
+
+def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=60
+    )
+
+
+@contextmanager
+def watching(*arguments: object) -> Iterator[subprocess.Popen[str]]:
+    command = [*COMMAND, *map(str, arguments)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def test_once_as_json_is_one_document() -> None:
+    with connected() as (client, server):
+        client.sendall(b"hello")
+        done = run(f":{port_of(server)}", "--once", "--json")
+        assert (done.returncode, done.stderr) == (0, "")
+        told = json.loads(done.stdout)
+        ends = {each["local"]: each for each in told["connections"]}
+        assert set(ends) == {name_of(client), name_of(server)}
+        assert ends[name_of(server)]["receive_queue_bytes"] == 5
+        assert ends[name_of(client)]["owner"]["pid"] == os.getpid()
+
+
+def test_once_is_plain_tables_where_the_output_is_no_terminal() -> None:
+    with listening(backlog=7) as listener:
+        done = run(f":{port_of(listener)}", "--once")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.isascii()
+        lines = done.stdout.splitlines()
+        assert lines[0] == f"port {port_of(listener)}, as sock_diag tells it"
+        row = next(line.split() for line in lines if line.startswith(name_of(listener)))
+        assert row[-3:] == ["0", "7", "0"]
+
+
+def test_a_port_that_nobody_has_may_be_waited_for() -> None:
+    with listening() as listener:
+        port = port_of(listener)
+    done = run(f":{port}", "--once")
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[-1] == "no connection and no listener"
+
+
+@pytest.mark.parametrize("way", [signal.SIGINT, signal.SIGTERM])
+def test_a_line_of_json_each_time_until_it_is_interrupted(way: signal.Signals) -> None:
+    with (
+        listening() as listener,
+        watching(f":{port_of(listener)}", "--json", "--interval", "10ms") as process,
+    ):
+        assert process.stdout is not None
+        first, second = (json.loads(process.stdout.readline()) for _ in range(2))
+        assert second["at_ns"] > first["at_ns"]
+        process.send_signal(way)
+        _, errors = process.communicate(timeout=GIVE_UP_S)
+        assert (process.returncode, errors) == (0, "")
+
+
+def test_it_ends_with_the_process_that_it_watches() -> None:
+    with subprocess.Popen(["sleep", "1000"]) as watched:
+        try:
+            with watching(f"pid:{watched.pid}", "--interval", "10ms") as process:
+                assert process.stdout is not None
+                first = process.stdout.readline()
+                assert first == f"process {watched.pid}, as sock_diag tells it\n"
+                watched.kill()
+                watched.wait()
+                output, errors = process.communicate(timeout=GIVE_UP_S)
+                assert (process.returncode, errors) == (0, "")
+                assert output.splitlines()[-1] == f"process {watched.pid} has ended"
+        finally:
+            watched.kill()
+
+
+def test_on_a_terminal_it_is_one_screen_which_is_given_back() -> None:
+    ours, theirs = pty.openpty()
+    try:
+        with listening() as listener:
+            process = subprocess.Popen(
+                [*COMMAND, f":{port_of(listener)}", "--interval", "10ms"],
+                stdin=theirs,
+                stdout=theirs,
+                stderr=theirs,
+                env=os.environ | {"TERM": "xterm-256color", "COLUMNS": "100", "LINES": "30"},
+            )
+            os.close(theirs)
+            seen = read_until(ours, b"Ctrl-C ends it")
+            assert b"\x1b[?1049h" in seen
+            assert b"Listeners" in seen
+            process.send_signal(signal.SIGINT)
+            read_until(ours, b"\x1b[?1049l")
+            assert process.wait(GIVE_UP_S) == 0
+    finally:
+        os.close(ours)
+
+
+def read_until(terminal: int, mark: bytes) -> bytes:
+    give_up_s = time.monotonic() + 30
+    seen = b""
+    while mark not in seen:
+        ready, _, _ = select.select([terminal], [], [], max(0.0, give_up_s - time.monotonic()))
+        assert ready, f"{mark!r} is not in {seen!r}"
+        seen += os.read(terminal, 1 << 16)
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fault"),
+    [
+        ([], "Missing argument 'PORT|PID'"),
+        (["nowhere"], "'nowhere' is no port and no process"),
+        ([":80", "--interval", "1ms"], "--interval 1ms is outside 10ms … 1h"),
+        ([":80", "--interval", "5"], "the duration '5' has no unit"),
+    ],
+)
+def test_bad_usage_is_one_line_with_a_remedy(arguments: list[str], fault: str) -> None:
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"tinygram: error: {fault}")
+    assert done.stderr.count("\n") == 1
