@@ -32,6 +32,16 @@ def connected() -> Iterator[tuple[socket.socket, socket.socket]]:
         yield client, server
 
 
+def fill(sock: socket.socket) -> None:
+    """Write until there is no room."""
+    sock.setblocking(False)
+    try:
+        while True:
+            sock.send(bytes(1 << 16))
+    except BlockingIOError:
+        return
+
+
 def port_of(sock: socket.socket) -> int:
     port = sock.getsockname()[1]
     assert isinstance(port, int)

@@ -126,7 +126,10 @@ fn counters_of(measured: &Measured) -> Counters {
         ("data_segments", measured.data_segments),
         ("send_mss_bytes", measured.send_mss_bytes),
         ("cpu_ns", usage.cpu_ns),
-        ("voluntary_context_switches", usage.voluntary_context_switches),
+        (
+            "voluntary_context_switches",
+            usage.voluntary_context_switches,
+        ),
         (
             "involuntary_context_switches",
             usage.involuntary_context_switches,

@@ -96,11 +96,6 @@ class Worker:
         self._process.wait()
 
     @property
-    def pid(self) -> int:
-        """The number of its process."""
-        return self._process.pid
-
-    @property
     def output(self) -> bytes:
         """What it wrote to standard output so far."""
         return contents(self._stdout)

@@ -60,11 +60,7 @@ impl CallContent {
     ///
     /// # Errors
     /// [`ContentError::Size`] unless both sizes are 1 byte to 16 MiB.
-    pub fn generate(
-        seed: u64,
-        request_bytes: u64,
-        reply_bytes: u64,
-    ) -> Result<Self, ContentError> {
+    pub fn generate(seed: u64, request_bytes: u64, reply_bytes: u64) -> Result<Self, ContentError> {
         let mut content = Self::of_any_bytes(request_bytes, reply_bytes)?;
         let count = (POOL_BYTES / request_bytes).clamp(2, POOL_REQUESTS);
         content.requests = vec![0; (count * request_bytes) as usize];

@@ -270,7 +270,10 @@ mod tests {
         // One of the first write, two of the second.
         assert_eq!((ended.messages, ended.round_trips_ns), (3, 160 + 2 * 60));
         assert!(echoes.is_done() && echoes.to_send(&pool).is_empty());
-        assert_eq!((trips.count(), trips.min_ns(), trips.max_ns()), (5, 50, 160));
+        assert_eq!(
+            (trips.count(), trips.min_ns(), trips.max_ns()),
+            (5, 50, 160)
+        );
         assert_eq!((echoes.bytes(), echoes.outstanding_bytes()), ((50, 50), 0));
     }
 

@@ -14,8 +14,8 @@ from tinygram.bench.report.formats import number, rate
 from tinygram.bench.report.layout import Column, Row, Table
 
 NOTES = (
-    "Whether these rates are of one client machine or of both was not said. Connect times like these "
-    "come of a backlog that overflows: see `--backlog 50`.",
+    "Whether these rates are of one client machine or of both was not said. Connect times like "
+    "these come of a backlog that overflows: see `--backlog 50`.",
 )
 
 

@@ -43,10 +43,7 @@ fn the_wire_is_what_the_design_says() {
     let mut exchange = Exchange::new(LIMITS);
     let asked = exchange.push(&[0, 0, 0, 2, 0, 0, 0, 1]).unwrap();
     assert!(matches!(asked, Event::Accepted(_)));
-    assert_eq!(
-        exchange.push(b"ab"),
-        Ok(Event::Acknowledge([0, 0, 0, 2]))
-    );
+    assert_eq!(exchange.push(b"ab"), Ok(Event::Acknowledge([0, 0, 0, 2])));
 }
 
 #[test]
@@ -54,10 +51,7 @@ fn a_setup_outside_the_limits_is_refused_before_anything_is_wanted() {
     let refused = |length, count| driven(&Setup { length, count }.to_bytes(), &[]).1.err();
     let max = LIMITS.max_length;
     for length in [0, 51, u32::MAX] {
-        assert_eq!(
-            refused(length, 1),
-            Some(WireError::Length { length, max })
-        );
+        assert_eq!(refused(length, 1), Some(WireError::Length { length, max }));
     }
     for count in [6, u32::MAX] {
         let max = LIMITS.max_count;
@@ -68,7 +62,13 @@ fn a_setup_outside_the_limits_is_refused_before_anything_is_wanted() {
 
 #[test]
 fn no_round_trips_are_over_with_the_setup() {
-    let (events, exchange) = driven(&wire_of(Setup { length: 9, count: 0 }), &[]);
+    let (events, exchange) = driven(
+        &wire_of(Setup {
+            length: 9,
+            count: 0,
+        }),
+        &[],
+    );
     assert_eq!(events.len(), 1);
     assert!(exchange.unwrap().is_over());
 }

@@ -118,8 +118,7 @@ mod tests {
         };
         let mut listener = socket("0.0.0.0:80", "0.0.0.0:0", State::Listen);
         listener.inode = 5;
-        let half_open =
-            |local, remote| socket(local, remote, State::SynReceived);
+        let half_open = |local, remote| socket(local, remote, State::SynReceived);
         let held = kept(
             &wanted,
             [

@@ -8,8 +8,7 @@ use super::{
 };
 use crate::clock::monotonic_ns;
 use std::{
-    io,
-    mem,
+    io, mem,
     os::fd::{AsRawFd, FromRawFd, OwnedFd},
     ptr,
 };
@@ -111,8 +110,9 @@ impl Diag {
         let mut found = None;
         while found.is_none() {
             let length = self.receive(give_up_ns)?;
-            let outcome =
-                parse_reply(&self.buffer[..length], sequence, |socket| found = Some(socket))?;
+            let outcome = parse_reply(&self.buffer[..length], sequence, |socket| {
+                found = Some(socket)
+            })?;
             match outcome {
                 Outcome::More => {}
                 Outcome::Done | Outcome::Failed(libc::ENOENT | libc::ESTALE) => break,

@@ -204,11 +204,17 @@ mod tests {
             .unwrap();
         let give_up_ns = monotonic_ns() + 5_000_000_000;
         while sampler.sample(2).unwrap().columns[queue] != 1000 {
-            assert!(monotonic_ns() < give_up_ns, "1000 bytes are not there after 5 s");
+            assert!(
+                monotonic_ns() < give_up_ns,
+                "1000 bytes are not there after 5 s"
+            );
         }
         drop((client, server));
         while sampler.sample(3).unwrap().has_connections() {
-            assert!(monotonic_ns() < give_up_ns, "the connection is there after 5 s");
+            assert!(
+                monotonic_ns() < give_up_ns,
+                "the connection is there after 5 s"
+            );
         }
     }
 

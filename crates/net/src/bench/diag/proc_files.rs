@@ -82,7 +82,11 @@ mod tests {
         assert!(is_same);
         let by_file = read_proc(directory, &wanted).unwrap();
         let is_listener = |state| state == State::Listen;
-        let listens = by_file.sockets.iter().find(|s| is_listener(s.state)).unwrap();
+        let listens = by_file
+            .sockets
+            .iter()
+            .find(|s| is_listener(s.state))
+            .unwrap();
         assert_eq!((listens.receive_queue, listens.send_queue), (1, None));
     }
 

@@ -70,12 +70,9 @@ pub fn parse_reply(
 ) -> Result<Outcome, ReplyError> {
     let mut rest = datagram;
     while !rest.is_empty() {
-        let length = length_within(
-            "a netlink message",
-            rest,
-            HEADER_BYTES,
-            |header| word(header, 0) as usize,
-        )?;
+        let length = length_within("a netlink message", rest, HEADER_BYTES, |header| {
+            word(header, 0) as usize
+        })?;
         let (kind, answers) = (half(rest, 4), word(rest, 8));
         let body = &rest[HEADER_BYTES..length];
         if answers == sequence {
@@ -149,12 +146,9 @@ fn socket(body: &[u8]) -> Result<Socket, ReplyError> {
     };
     let mut rest = &body[SOCKET_BYTES..];
     while !rest.is_empty() {
-        let length = length_within(
-            "an attribute",
-            rest,
-            ATTRIBUTE_HEADER_BYTES,
-            |header| half(header, 0).into(),
-        )?;
+        let length = length_within("an attribute", rest, ATTRIBUTE_HEADER_BYTES, |header| {
+            half(header, 0).into()
+        })?;
         let value = &rest[ATTRIBUTE_HEADER_BYTES..length];
         match half(rest, 2) & ATTRIBUTE_KIND {
             INET_DIAG_INFO => socket.info = Structure::copied(value),
@@ -183,7 +177,10 @@ fn address(family: u8, octets: &[u8], port: u16) -> Result<SocketAddr, ReplyErro
 
 /// Text up to its first zero byte.
 fn name(value: &[u8]) -> String {
-    let end = value.iter().take(MAX_NAME_BYTES).position(|&byte| byte == 0);
+    let end = value
+        .iter()
+        .take(MAX_NAME_BYTES)
+        .position(|&byte| byte == 0);
     let end = end.unwrap_or(value.len().min(MAX_NAME_BYTES));
     String::from_utf8_lossy(&value[..end]).into_owned()
 }
@@ -330,7 +327,13 @@ mod tests {
             body[SOCKET_BYTES..SOCKET_BYTES + 2].copy_from_slice(&length.to_ne_bytes());
             let (sockets, outcome) = parsed(&message(SOCK_DIAG_BY_FAMILY, SEQUENCE, &body));
             assert!(sockets.is_empty());
-            assert!(matches!(outcome, Err(ReplyError::Length { part: "an attribute", .. })));
+            assert!(matches!(
+                outcome,
+                Err(ReplyError::Length {
+                    part: "an attribute",
+                    ..
+                })
+            ));
         }
     }
 
@@ -345,7 +348,10 @@ mod tests {
         assert_eq!(changed(1, 13), Err(ReplyError::State(13)));
         let cut = message(SOCK_DIAG_BY_FAMILY, SEQUENCE, &connection()[..71]);
         let told = parsed(&cut[..HEADER_BYTES + 71]).1.unwrap_err().to_string();
-        assert_eq!(told, "a socket of 71 bytes: at least 72, at most the 71 that came");
+        assert_eq!(
+            told,
+            "a socket of 71 bytes: at least 72, at most the 71 that came"
+        );
     }
 
     proptest! {

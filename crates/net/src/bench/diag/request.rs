@@ -19,8 +19,7 @@ const EXTENSIONS: u8 =
     (1 << (INET_DIAG_INFO - 1)) | (1 << (INET_DIAG_CONG - 1)) | (1 << (INET_DIAG_SKMEMINFO - 1));
 
 /// All states but those of sockets that nobody has any more: TIME-WAIT may be tens of thousands.
-const STATES: u32 =
-    ((1 << 12) - 2) & !(1 << State::TimeWait as u32) & !(1 << State::Close as u32);
+const STATES: u32 = ((1 << 12) - 2) & !(1 << State::TimeWait as u32) & !(1 << State::Close as u32);
 
 /// All sockets of a family; with `port` those only that have it at either end.
 pub fn dump(family: u8, port: Option<u16>, sequence: u32) -> Vec<u8> {
@@ -39,7 +38,11 @@ pub fn dump(family: u8, port: Option<u16>, sequence: u32) -> Vec<u8> {
 
 /// The one socket of that name.
 pub fn one(id: &SocketId, sequence: u32) -> Vec<u8> {
-    let family = if id.local.is_ipv4() { AF_INET } else { AF_INET6 };
+    let family = if id.local.is_ipv4() {
+        AF_INET
+    } else {
+        AF_INET6
+    };
     let mut request = header(NLM_F_REQUEST, sequence);
     request.extend([family, libc::IPPROTO_TCP as u8, EXTENSIONS, 0]);
     request.extend(STATES.to_ne_bytes());

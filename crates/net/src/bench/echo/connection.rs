@@ -96,10 +96,7 @@ impl Connection {
             Ok(0) => return self.on_end(),
             Ok(count) => count,
             Err(error)
-                if matches!(
-                    error.kind(),
-                    ErrorKind::WouldBlock | ErrorKind::Interrupted
-                ) =>
+                if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) =>
             {
                 return Ok(Outcome::Goes);
             }

@@ -163,7 +163,9 @@ mod tests {
     fn the_parts_of_a_request_are_all_of_it_and_of_equal_length() {
         let request: Vec<u8> = (0..101).collect();
         for of in [1, 2, 10, 101] {
-            let parts: Vec<&[u8]> = (0..of).map(|number| part_of(&request, number, of)).collect();
+            let parts: Vec<&[u8]> = (0..of)
+                .map(|number| part_of(&request, number, of))
+                .collect();
             assert_eq!(parts.concat(), request);
             let lengths = parts.iter().map(|part| part.len());
             let (least, most) = (lengths.clone().min(), lengths.max());

@@ -138,7 +138,10 @@ mod tests {
         other.record_call(2_000, 2_500);
         other.connect.record(7);
         one.merge(&other);
-        assert_eq!((one.calls, one.call_time_ns, one.last_ns), (2, 2_500, 3_000));
+        assert_eq!(
+            (one.calls, one.call_time_ns, one.last_ns),
+            (2, 2_500, 3_000)
+        );
         assert_eq!((one.call.count(), one.connect.count()), (2, 1));
     }
 

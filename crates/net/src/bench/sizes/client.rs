@@ -215,7 +215,9 @@ impl Client {
     }
 
     fn try_sample(&mut self) -> Result<Times, (Stage, Fault)> {
-        let mut stream = self.socket().map_err(|error| (Stage::Connect, error.into()))?;
+        let mut stream = self
+            .socket()
+            .map_err(|error| (Stage::Connect, error.into()))?;
         self.acknowledged_ns.clear();
         let start_ns = monotonic_ns();
         let connected = connect(&stream, self.options.address);

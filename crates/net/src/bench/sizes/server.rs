@@ -213,13 +213,9 @@ impl Server {
             {
                 self.give_way()
             }
-            Some(
-                libc::EMFILE
-                | libc::ENFILE
-                | libc::EBADF
-                | libc::EINVAL
-                | libc::ENOTSOCK,
-            ) => Err(error.into()),
+            Some(libc::EMFILE | libc::ENFILE | libc::EBADF | libc::EINVAL | libc::ENOTSOCK) => {
+                Err(error.into())
+            }
             _ => Ok(()),
         }
     }
@@ -291,7 +287,11 @@ impl Server {
     }
 
     fn end_silent_one(&mut self, fd: RawFd) -> Result<(), ServeError> {
-        if self.peers.get(&fd).is_some_and(|peer| peer.exchange.is_over()) {
+        if self
+            .peers
+            .get(&fd)
+            .is_some_and(|peer| peer.exchange.is_over())
+        {
             return self.end(fd);
         }
         self.counts.idle += 1;

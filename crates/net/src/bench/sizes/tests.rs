@@ -80,7 +80,10 @@ fn every_byte_of_every_sample_is_compared() {
             assert_eq!((counts.samples, counts.compared_samples), (5, 5));
             assert_eq!(counts.bytes, 5 * u64::from(length) * u64::from(count));
             assert_eq!((counts.refused, counts.idle), (0, 0));
-            assert_eq!((measured.total.count(), measured.first_total.count()), (3, 2));
+            assert_eq!(
+                (measured.total.count(), measured.first_total.count()),
+                (3, 2)
+            );
             let has_trips = u64::from(count > 0);
             assert_eq!(measured.transfer.count(), 3 * has_trips);
             assert_eq!(measured.first_trip.count(), 3 * has_trips);
@@ -128,7 +131,9 @@ fn a_server_outlives_what_hostile_peers_do_and_names_nobody_s_sample_theirs() {
         half_a_setup.shutdown(Shutdown::Write).unwrap();
         assert!(is_reset(half_a_setup));
         let mut one_too_many = connected(port);
-        one_too_many.write_all(&[0, 0, 0, 1, 0, 0, 0, 1, 9, 9]).unwrap();
+        one_too_many
+            .write_all(&[0, 0, 0, 1, 0, 0, 0, 1, 9, 9])
+            .unwrap();
         assert!(is_reset(one_too_many));
         let silent: Vec<TcpStream> = (0..50).map(|_| connected(port)).collect();
         Client::new(asking(port, 10, 1)).measure(0, 3).unwrap();
@@ -227,7 +232,10 @@ fn a_client_tells_what_a_faulty_server_did() {
     });
     let more = more.unwrap_err();
     assert_eq!(more.stage, Stage::End);
-    assert!(matches!(more.fault, Fault::Wire(WireError::Excess { excess: 1 })));
+    assert!(matches!(
+        more.fault,
+        Fault::Wire(WireError::Excess { excess: 1 })
+    ));
 }
 
 #[test]
@@ -250,7 +258,10 @@ fn a_client_waits_for_nobody_longer_than_its_timeout() {
         thread::sleep(Duration::from_secs(1));
         drop(stream);
     });
-    assert!(matches!(reads_nothing.unwrap_err().fault, Fault::TimedOut(_)));
+    assert!(matches!(
+        reads_nothing.unwrap_err().fault,
+        Fault::TimedOut(_)
+    ));
     assert!(start.elapsed() < PATIENCE);
 }
 
@@ -263,7 +274,11 @@ fn where_nobody_listens_the_connect_is_named() {
         .port();
     let refused = Client::new(asking(port, 1, 1)).measure(0, 1).unwrap_err();
     assert_eq!(refused.stage, Stage::Connect);
-    assert!(refused.to_string().starts_with("sample 0, connect: Connection refused"));
+    assert!(
+        refused
+            .to_string()
+            .starts_with("sample 0, connect: Connection refused")
+    );
 }
 
 #[test]

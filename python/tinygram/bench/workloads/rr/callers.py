@@ -14,7 +14,7 @@ import sys
 import msgspec
 
 from tinygram import _native
-from tinygram.bench.workloads.rr.calling import CallFailed, prepared
+from tinygram.bench.workloads.rr.calling import CallError, prepared
 from tinygram.bench.workloads.rr.order import CallOrder, Report, Start
 from tinygram.bench.workloads.rr.server import raise_descriptor_limit
 
@@ -41,7 +41,7 @@ def main() -> int:
         before = resource.getrusage(resource.RUSAGE_SELF)
         tally = callers.run(msgspec.json.decode(line, type=Start))
         after = resource.getrusage(resource.RUSAGE_SELF)
-    except (CallFailed, OSError, MemoryError) as failure:
+    except (CallError, OSError, MemoryError) as failure:
         print(failure, file=sys.stderr)
         return 1
     cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

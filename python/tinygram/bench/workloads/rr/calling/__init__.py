@@ -1,7 +1,7 @@
 """Who calls: one file per runtime. To add one: a module with `Callers`, and a line in RUNTIMES.
 
 `Callers(order, content)` connects and warms up; its `run(start)` calls and returns a Tally. Both
-raise CallFailed or OSError.
+raise CallError or OSError.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ so that several sends for a request would be one."""
 Parts = list[list[bytes]]
 
 
-class CallFailed(Exception):
+class CallError(Exception):
     """A call went wrong; the message says how."""
 
 
@@ -110,18 +110,18 @@ def unconnected(order: CallOrder) -> socket.socket:
     return sock
 
 
-def short_reply(index: int, received: int, expected: int) -> CallFailed:
+def short_reply(index: int, received: int, expected: int) -> CallError:
     """The server ended the connection too early."""
-    return CallFailed(
+    return CallError(
         f"the server ended the connection after {received} of the {expected} bytes of the reply to "
         f"its request {index}"
     )
 
 
 def check_reply(content: CallContent, index: int, reply: bytes) -> None:
-    """Raises CallFailed unless it is the reply to request `index` of its connection."""
+    """Raises CallError unless it is the reply to request `index` of its connection."""
     if not content.is_reply(index, reply):
-        raise CallFailed(
+        raise CallError(
             f"the reply to request {index} of a connection is wrong: byte j of reply i is (i + j) "
             "modulo 251"
         )

@@ -12,7 +12,7 @@ from typing import Any
 from tinygram._native import CallContent
 from tinygram.bench.runtimes.event_loops import loop_factory
 from tinygram.bench.workloads.rr.calling import (
-    CallFailed,
+    CallError,
     Parts,
     Tally,
     check_reply,
@@ -29,7 +29,7 @@ class Callers:
     """All tasks of a process: they get ready, and start together."""
 
     def __init__(self, order: CallOrder, content: CallContent) -> None:
-        """Connect and warm up. Raises CallFailed or OSError."""
+        """Connect and warm up. Raises CallError or OSError."""
         self._order = order
         self._content = content
         self._parts = parts_of(content, order.sends_per_request)
@@ -164,7 +164,7 @@ class SharedLine:
         self._failure: Exception | None = None
 
     async def call(self) -> None:
-        """Send the connection's next request, and wait for its reply. Raises CallFailed."""
+        """Send the connection's next request, and wait for its reply. Raises CallError."""
         async with self._room:
             if self._failure is not None:
                 raise self._failure
@@ -184,10 +184,10 @@ class SharedLine:
                 reply = await received(self._connection.reader, index, self._reply_bytes)
                 check_reply(self._content, index, reply)
                 if not self._waiting:
-                    raise CallFailed(f"a reply came that nobody asked for, number {index}")
+                    raise CallError(f"a reply came that nobody asked for, number {index}")
                 self._waiting.popleft().set_result(None)
                 index += 1
-        except (CallFailed, OSError) as failure:
+        except (CallError, OSError) as failure:
             self._failure = failure
             for replied in self._waiting:
                 if not replied.done():
@@ -195,7 +195,7 @@ class SharedLine:
 
 
 async def connected(order: CallOrder) -> Connection:
-    """A new connection. Raises CallFailed."""
+    """A new connection. Raises CallError."""
     sock = unconnected(order)
     sock.setblocking(False)
     begun_ns = time.monotonic_ns()
@@ -203,7 +203,7 @@ async def connected(order: CallOrder) -> Connection:
         await asyncio.get_running_loop().sock_connect(sock, (order.host, order.port))
     except OSError as error:
         sock.close()
-        raise CallFailed(f"connecting to {order.host}:{order.port} failed: {error}") from error
+        raise CallError(f"connecting to {order.host}:{order.port} failed: {error}") from error
     connect_ns = time.monotonic_ns() - begun_ns
     reader, writer = await asyncio.open_connection(sock=sock)
     # asyncio has switched it on.
@@ -212,7 +212,7 @@ async def connected(order: CallOrder) -> Connection:
 
 
 async def received(reader: asyncio.StreamReader, index: int, length: int) -> bytes:
-    """The reply to request `index` of a connection. Raises CallFailed where it is short."""
+    """The reply to request `index` of a connection. Raises CallError where it is short."""
     try:
         return await reader.readexactly(length)
     except asyncio.IncompleteReadError as error:
@@ -229,4 +229,4 @@ def _run(runner: asyncio.Runner, act: _Act) -> None:
             failure = failure.exceptions[0]
         raise failure from group
     except TimeoutError as error:
-        raise CallFailed("the callers were not ready in time") from error
+        raise CallError("the callers were not ready in time") from error

@@ -9,7 +9,7 @@ from contextlib import suppress
 from queue import SimpleQueue
 
 from tinygram._native import CallContent
-from tinygram.bench.workloads.rr.calling import CallFailed, Parts, check_reply, short_reply
+from tinygram.bench.workloads.rr.calling import CallError, Parts, check_reply, short_reply
 from tinygram.bench.workloads.rr.order import CallOrder
 
 _Waiter = SimpleQueue[Exception | None]
@@ -41,7 +41,7 @@ class SharedLine:
     def call(self) -> None:
         """Send the connection's next request, and wait for its reply.
 
-        Raises CallFailed or OSError.
+        Raises CallError or OSError.
         """
         waiter: _Waiter = SimpleQueue()
         with self._room:
@@ -67,11 +67,11 @@ class SharedLine:
                         raise short_reply(index, len(reply), self._reply_bytes)
                     check_reply(self._content, index, reply)
                     if not self._waiting:
-                        raise CallFailed(f"a reply came that nobody asked for, number {index}")
+                        raise CallError(f"a reply came that nobody asked for, number {index}")
                     self._waiting.popleft().put(None)
                     index += 1
             raise short_reply(index, 0, self._reply_bytes)
-        except (CallFailed, OSError) as failure:
+        except (CallError, OSError) as failure:
             self._fail(failure)
 
     def _fail(self, failure: Exception) -> None:

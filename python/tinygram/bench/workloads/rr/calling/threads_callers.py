@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from tinygram._native import CallContent
 from tinygram.bench.workloads.rr.calling import (
-    CallFailed,
+    CallError,
     Parts,
     Tally,
     check_reply,
@@ -20,14 +20,14 @@ from tinygram.bench.workloads.rr.calling import (
 from tinygram.bench.workloads.rr.calling.shared_line import SharedLine
 from tinygram.bench.workloads.rr.order import CallOrder, Start
 
-_FAILURES = (CallFailed, OSError, MemoryError)
+_FAILURES = (CallError, OSError, MemoryError)
 
 
 class Callers:
     """All threads of a process: they get ready, and start together."""
 
     def __init__(self, order: CallOrder, content: CallContent) -> None:
-        """Connect and warm up. Raises CallFailed or OSError, the first of several."""
+        """Connect and warm up. Raises CallError or OSError, the first of several."""
         self._parts = parts_of(content, order.sends_per_request)
         self._tally = Tally()
         self._lock = threading.Lock()
@@ -48,7 +48,7 @@ class Callers:
             thread.start()
         for _ in self._threads:
             if not ready.acquire(timeout=max(0.0, (order.give_up_ns - time.monotonic_ns()) / 1e9)):
-                raise CallFailed("the callers were not ready in time")
+                raise CallError("the callers were not ready in time")
         if self._failures:
             self._has_started.set()
             raise self._failures[0]
@@ -161,14 +161,14 @@ class Caller:
 
 
 def connected(order: CallOrder) -> tuple[socket.socket, int]:
-    """A new connection, and how long connecting took, in ns. Raises CallFailed."""
+    """A new connection, and how long connecting took, in ns. Raises CallError."""
     sock = unconnected(order)
     begun_ns = time.monotonic_ns()
     try:
         sock.connect((order.host, order.port))
     except OSError as error:
         sock.close()
-        raise CallFailed(f"connecting to {order.host}:{order.port} failed: {error}") from error
+        raise CallError(f"connecting to {order.host}:{order.port} failed: {error}") from error
     return sock, time.monotonic_ns() - begun_ns
 
 
