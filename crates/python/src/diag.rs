@@ -1,3 +1,4 @@
+use crate::errors::OrOsError;
 use pyo3::{exceptions::PyRuntimeError, prelude::*, types::PyDict};
 use std::{os::fd::RawFd, path::PathBuf};
 use tinygram_net::bench::diag::{self, Held, Recording, Socket, State, Wanted, fields, shown};
@@ -24,7 +25,7 @@ impl SocketDiag {
     #[new]
     fn new() -> PyResult<Self> {
         Ok(Self {
-            inner: diag::Diag::open()?,
+            inner: diag::Diag::open().or_os_error()?,
         })
     }
 
@@ -36,7 +37,7 @@ impl SocketDiag {
         inodes: Option<Vec<u64>>,
     ) -> PyResult<Found<'py>> {
         let wanted = wanted(port, inodes);
-        let held = py.detach(|| self.inner.sockets(&wanted))?;
+        let held = py.detach(|| self.inner.sockets(&wanted)).or_os_error()?;
         found(py, &held)
     }
 }
@@ -50,13 +51,15 @@ pub fn proc_sockets<'py>(
     inodes: Option<Vec<u64>>,
 ) -> PyResult<Found<'py>> {
     let wanted = wanted(port, inodes);
-    let held = py.detach(|| diag::read_proc(&directory, &wanted))?;
+    let held = py
+        .detach(|| diag::read_proc(&directory, &wanted))
+        .or_os_error()?;
     found(py, &held)
 }
 
 #[pyfunction]
 pub fn socket_options(pid: i32, fd: RawFd, inode: u64) -> PyResult<Option<(bool, bool)>> {
-    let options = diag::options_of(pid, fd, inode)?;
+    let options = diag::options_of(pid, fd, inode).or_os_error()?;
     Ok(options.map(|options| (options.is_nodelay, options.is_corked)))
 }
 
@@ -123,7 +126,9 @@ pub struct SocketProbe {
 impl SocketProbe {
     #[new]
     fn new(py: Python<'_>, port: u16, interval_ns: u64) -> PyResult<Self> {
-        let probe = py.detach(|| diag::Probe::start(port, interval_ns))?;
+        let probe = py
+            .detach(|| diag::Probe::start(port, interval_ns))
+            .or_os_error()?;
         Ok(Self { inner: Some(probe) })
     }
 

@@ -73,9 +73,9 @@ fn add(side: &mut [u64], socket: &Socket) {
     let of = |field| socket.info.number(field).unwrap_or_default();
     let values = [
         1,
-        socket.send_queue.unwrap_or_default().into(),
+        u64::from(socket.send_queue.unwrap_or_default()),
         of(UNSENT),
-        socket.receive_queue.into(),
+        u64::from(socket.receive_queue),
         socket.cwnd_segments.unwrap_or_default(),
         of(RTT),
         of(DELIVERY_RATE),
