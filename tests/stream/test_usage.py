@@ -27,7 +27,7 @@ WRONG: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
     (("--only", "colour=blue"), ("'colour=blue'", "runtime, implementation, strategy")),
     (("--only", "runtime"), ("'runtime'", "KEY=VALUE", "--only runtime=asyncio,strategy=nagle")),
     (("--only", ""), ("''", "KEY=VALUE")),
-    (("--only", "runtime=native,strategy=cork"), ("strategy=cork", "native: nodelay, tick")),
+    (("--only", "runtime=native,strategy=cork"), ("strategy=cork", "native: nagle, nodelay, tick")),
     (("--only", "strategy=coalesce"), ("'coalesce'", "needs a duration", "coalesce:10us")),
     (("--only", "strategy=timer:"), ("'timer:'", "needs a duration", "timer:10us")),
     (("--only", "strategy=coalesce:10"), ("'10' has no unit", UNITS)),

@@ -152,8 +152,55 @@ class Verdict(Value, frozen=True):
     reason: str | None = None
 
 
+class Peer(Value, frozen=True):
+    """Another program that does the work of the case `case_id`, in the same rounds.
+
+    `figure` is the one of the case that its own is set against, in the same unit. `version` is what
+    it says of itself, null where it says nothing. In words: `batching`, what becomes of a message's
+    write; `meaning`, what its figure counts; `differences`, what else it does otherwise than we do.
+    """
+
+    peer_id: str
+    program: str
+    version: str | None
+    case_id: str
+    figure: str
+    command: tuple[str, ...]
+    batching: str
+    meaning: str
+    differences: tuple[str, ...]
+
+
+class PeerRun(Value, frozen=True):
+    """What a peer told in one round: `value` in the unit of its figure, null where it failed.
+
+    `counters` are the kernel's, of its whole run, and `messages`, as far as it tells them.
+    """
+
+    peer_id: str
+    round: int
+    value: float | None
+    counters: dict[str, int | None]
+    failure: str | None = None
+
+
+class AbsentPeer(Value, frozen=True):
+    """A program that might have been a peer, and why it is none: a verb comes first."""
+
+    program: str
+    reason: str
+
+
+class CrossCheck(Value, frozen=True):
+    """What other programs make of the same work (`--cross-check`)."""
+
+    peers: tuple[Peer, ...]
+    runs: tuple[PeerRun, ...]
+    absent: tuple[AbsentPeer, ...]
+
+
 class Result(Value, frozen=True):
-    """The whole file."""
+    """The whole file. `cross_check` is null unless it was asked for."""
 
     schema_version: int
     command: tuple[str, ...]
@@ -162,3 +209,4 @@ class Result(Value, frozen=True):
     runs: tuple[Run, ...]
     summaries: tuple[Summary, ...]
     verdicts: tuple[Verdict, ...]
+    cross_check: CrossCheck | None = None

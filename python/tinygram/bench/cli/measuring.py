@@ -12,13 +12,14 @@ from rich.console import Console
 
 from tinygram.bench import store
 from tinygram.bench.cli.exit_codes import ExitCode
+from tinygram.bench.crosscheck.interleaved import Interleaved
 from tinygram.bench.interrupts import INTERRUPTS
 from tinygram.bench.network import Network, private_network
 from tinygram.bench.placement import placement
 from tinygram.bench.probes.environment import environment
 from tinygram.bench.progress import Progress
 from tinygram.bench.report import render
-from tinygram.bench.result import SCHEMA_VERSION, Case, Plan, Result, Run
+from tinygram.bench.result import SCHEMA_VERSION, Case, CrossCheck, Plan, Result, Run
 from tinygram.bench.rounds import run_plan
 from tinygram.bench.statistics import compare, summarise
 
@@ -32,24 +33,30 @@ def measure(
     is_published: bool,
     is_quiet: bool,
     network: str | None = None,
+    peers: Interleaved | None = None,
 ) -> ExitCode:
     """Run the plan, save its result to `path` and print it.
 
     Ctrl-C and SIGTERM end it early: the runs that are finished are saved and reported. `network`:
-    what the environment says of where the runs were, if it is no network of their own. Raises
-    OutputError when the result cannot be saved.
+    what the environment says of where the runs were, if it is no network of their own. `peers`:
+    other programs in the same rounds. Raises OutputError when the result cannot be saved.
     """
-    progress = Progress(len(plan.cases) * plan.rounds, quiet=is_quiet)
+    running = plan if peers is None else peers.plan
+    run = run_case if peers is None else peers.around(run_case)
+    progress = Progress(len(running.cases) * running.rounds, quiet=is_quiet)
     with INTERRUPTS.handled():
         found = _environment(plan, congestion_control, network)
-        runs, is_interrupted = run_plan(plan, run_case, progress)
+        runs, is_interrupted = run_plan(running, run, progress)
+        failed = [each for each in runs if each.failure]
         with INTERRUPTS.held():
-            result = _result(plan, found, runs)
+            if peers is None:
+                result = _result(plan, found, runs)
+            else:
+                result = _result(plan, found, peers.without_peers(runs), peers.found())
             store.save(result, path)
-        failed = [run for run in runs if run.failure]
         if is_quiet:
-            for run in failed:
-                print(f"tinygram: {run.case_id} failed: {run.failure}", file=sys.stderr)
+            for each in failed:
+                print(f"tinygram: {each.case_id} failed: {each.failure}", file=sys.stderr)
         else:
             render(result, Console(highlight=False), is_published)
             print(f"\nSaved: {path}")
@@ -76,7 +83,12 @@ def _environment(plan: Plan, congestion_control: str, named: str | None) -> dict
     }
 
 
-def _result(plan: Plan, found: dict[str, Any], runs: tuple[Run, ...]) -> Result:
+def _result(
+    plan: Plan,
+    found: dict[str, Any],
+    runs: tuple[Run, ...],
+    cross_check: CrossCheck | None = None,
+) -> Result:
     summaries = summarise(plan, runs)
     return Result(
         schema_version=SCHEMA_VERSION,
@@ -86,6 +98,7 @@ def _result(plan: Plan, found: dict[str, Any], runs: tuple[Run, ...]) -> Result:
         runs=runs,
         summaries=summaries,
         verdicts=compare(plan, summaries, runs),
+        cross_check=cross_check,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import socket
 import sys
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,6 +15,8 @@ import typer
 from tinygram.bench import store
 from tinygram.bench.cli.exit_codes import ExitCode
 from tinygram.bench.cli.measuring import measure
+from tinygram.bench.crosscheck.interleaved import Interleaved
+from tinygram.bench.crosscheck.selection import choose
 from tinygram.bench.errors import UsageError
 from tinygram.bench.network import check_congestion_control
 from tinygram.bench.placement import default_placement, placement
@@ -25,6 +28,9 @@ from tinygram.bench.workloads.rr.run import RrBench
 
 _DEFAULTS = RrOptions()
 _MAX_BACKLOG = 65_535
+_SIZES = ("request_bytes", "reply_bytes")
+_CROSS_CHECK_KEEPS = (*_SIZES, "placement")
+_CROSS_CHECK_BYTES = 100
 
 
 def rr(
@@ -93,6 +99,9 @@ def rr(
     list_scenarios: Annotated[
         bool, typer.Option("--scenarios", help="List the scenarios, and measure nothing.")
     ] = False,
+    cross_check: Annotated[
+        bool, typer.Option("--cross-check", help="sockperf and qperf beside one native caller.")
+    ] = False,
     rounds: Annotated[
         int | None, typer.Option(help="Runs of each case.", show_default="7; of a scenario 3")
     ] = None,
@@ -131,6 +140,10 @@ def rr(
     shape = {name: value for name, value in shape.items() if value is not None}
     if scenario is not None and shape:
         _refuse_with_scenario(shape)
+    if cross_check:
+        _check_cross_check(scenario, callers, shape)
+        callers = "1x1"
+        shape = _cross_checked(shape)
     if server is not None and (server_runtime or server_strategy or backlog or quickack):
         raise UsageError(
             "--server names a server that runs already: leave --server-runtime, --server-strategy, "
@@ -160,7 +173,9 @@ def rr(
     path = json or store.default_path("rr", datetime.now(UTC))
     store.check_writable(path)
     if scenario is None:
-        return _measure(plan_rr(options), options, path, quiet, published)
+        plan = plan_rr(options)
+        peers = Interleaved(plan, *choose(plan)) if cross_check else None
+        return _measure(plan, options, path, quiet, published, peers)
     plan, case_ids = scenarios.plan_scenario(scenario, options)
     code = _measure(plan, options, path, quiet, published)
     if code != ExitCode.OK:
@@ -169,7 +184,12 @@ def rr(
 
 
 def _measure(
-    plan: Plan, options: RrOptions, path: Path, is_quiet: bool, is_published: bool
+    plan: Plan,
+    options: RrOptions,
+    path: Path,
+    is_quiet: bool,
+    is_published: bool,
+    peers: Interleaved | None = None,
 ) -> ExitCode:
     return measure(
         plan,
@@ -178,6 +198,7 @@ def _measure(
         congestion_control=options.congestion_control,
         is_published=is_published,
         is_quiet=is_quiet,
+        peers=peers,
     )
 
 
@@ -194,6 +215,11 @@ def _judge(scenario: str, case_ids: dict[str, str], path: Path, is_quiet: bool) 
 
 
 def _refuse_with_scenario(shape: dict[str, Any]) -> None:
+    names = ", ".join(_options_of(shape))
+    raise UsageError(f"{names}: a scenario says that itself; leave it, or --scenario")
+
+
+def _options_of(names: Iterable[str]) -> list[str]:
     options = {
         "strategies": "--strategy",
         "runtimes": "--runtime",
@@ -206,8 +232,32 @@ def _refuse_with_scenario(shape: dict[str, Any]) -> None:
         "server_address": "--server",
         "placement": "--pin",
     }
-    names = [options.get(name, "--" + name.replace("_", "-")) for name in shape]
-    raise UsageError(f"{', '.join(names)}: a scenario says that itself; leave it, or --scenario")
+    return [options.get(name, "--" + name.replace("_", "-")) for name in names]
+
+
+def _check_cross_check(scenario: str | None, callers: str | None, shape: dict[str, Any]) -> None:
+    named = [*(["--scenario"] if scenario else []), *(["--callers"] if callers else [])]
+    named += _options_of(name for name in shape if name not in _CROSS_CHECK_KEEPS)
+    if named:
+        names = ", ".join(named)
+        raise UsageError(f"{names}: --cross-check says that itself; leave it, or --cross-check")
+    if len({shape[name] for name in _SIZES if name in shape}) > 1:
+        raise UsageError(
+            "--cross-check needs --request and --reply of one size, for other programs have one"
+        )
+
+
+def _cross_checked(shape: dict[str, Any]) -> dict[str, Any]:
+    """One native caller that keeps its connection, a write for a request, and a reply as long."""
+    size = shape.get("request_bytes", shape.get("reply_bytes", _CROSS_CHECK_BYTES))
+    return shape | {
+        "runtimes": ["native"],
+        "strategies": ["nodelay"],
+        "connections": ["per-caller"],
+        "sends_per_request": [1],
+        "request_bytes": size,
+        "reply_bytes": size,
+    }
 
 
 def _rounds(rounds: int | None, scenario: str | None) -> int:

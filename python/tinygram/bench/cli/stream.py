@@ -12,6 +12,8 @@ import typer
 
 from tinygram.bench import store
 from tinygram.bench.cli.measuring import measure
+from tinygram.bench.crosscheck.interleaved import Interleaved
+from tinygram.bench.crosscheck.selection import choose
 from tinygram.bench.errors import UsageError
 from tinygram.bench.network import check_congestion_control
 from tinygram.bench.placement import default_placement, placement
@@ -27,6 +29,9 @@ from tinygram.bench.workloads.stream.cases import StreamOptions, plan_stream
 from tinygram.bench.workloads.stream.run import stream_bench
 
 _ARRIVALS = ("constant", "poisson", "onoff")
+_DEFAULT_SIZE = "1..500"
+_CROSS_CHECK_SIZE = "100"
+_CROSS_CHECK_ONLY = "runtime=native,strategy=nagle,strategy=nodelay,strategy=tick"
 _DEFAULT_MESSAGES = 200_000
 _PUBLISHED_MESSAGES = 1_000_000
 _MAX_MESSAGES = 100_000_000
@@ -42,7 +47,10 @@ def stream(
     messages: Annotated[
         int | None, typer.Option(help="How many, flat out.", show_default="200000")
     ] = None,
-    size: Annotated[str, typer.Option(help="Message size, or a range, uniform.")] = "1..500",
+    size: Annotated[
+        str | None,
+        typer.Option(help="Message size, or a range, uniform.", show_default="1..500"),
+    ] = None,
     arrival: Annotated[
         str | None,
         typer.Option(help="constant, poisson or onoff; with --rate.", show_default="constant"),
@@ -67,6 +75,10 @@ def stream(
     only: Annotated[
         list[str] | None, typer.Option(help="runtime=NAME,strategy=NAME,… (repeatable).")
     ] = None,
+    cross_check: Annotated[
+        bool,
+        typer.Option("--cross-check", help="sockperf, iperf3, nuttcp and qperf beside our limits."),
+    ] = False,
     rounds: Annotated[int, typer.Option(help="Runs of each way; six are needed for verdicts.")] = 7,
     seed: Annotated[int, typer.Option(help="Of messages, arrivals and order.")] = 1,
     json: Annotated[
@@ -100,6 +112,20 @@ def stream(
         _refuse(arrival is not None, f"--arrival {remedy}")
         _refuse(burst is not None, f"--burst {remedy}")
         _refuse(duration is not None, f"--duration {remedy}")
+    if cross_check:
+        given = {
+            "--rate": rates_per_s,
+            "--published": published,
+            "--only": only,
+            "--producers": producers,
+            "--busy-thread": busy_thread,
+            "--receiver-command": receiver_command,
+        }
+        for option, value in given.items():
+            _refuse(bool(value), f"--cross-check does not go with {option}: it says what runs")
+        only = [_CROSS_CHECK_ONLY]
+    if size is None:
+        size = _CROSS_CHECK_SIZE if cross_check else _DEFAULT_SIZE
     if messages is None:
         messages = _PUBLISHED_MESSAGES if published else _DEFAULT_MESSAGES
     if link != "loopback":
@@ -111,9 +137,14 @@ def stream(
     placement(pin)
     check_congestion_control(congestion_control)
     duration_ns = parse_duration_ns(duration or "2s")
+    sizes = parse_message_bytes(size)
+    _refuse(
+        cross_check and sizes.min != sizes.max,
+        f"--cross-check needs one size, for other programs have one, and not {size}: --size 100",
+    )
     options = StreamOptions(
         messages=_between("--messages", messages, 1, _MAX_MESSAGES),
-        message_bytes=parse_message_bytes(size),
+        message_bytes=sizes,
         rates_per_s=rates_per_s,
         arrival=arrival or "constant",
         burst=_between("--burst", 1 if burst is None else burst, 1, 1_000_000),
@@ -142,6 +173,7 @@ def stream(
     path = json or store.default_path("stream", datetime.now(UTC))
     store.check_writable(path)
     plan = plan_stream(options)
+    peers = Interleaved(plan, *choose(plan)) if cross_check else None
     with stream_bench(seed) as bench:
         return measure(
             plan,
@@ -150,6 +182,7 @@ def stream(
             congestion_control=congestion_control,
             is_published=published,
             is_quiet=quiet,
+            peers=peers,
         )
 
 

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from tinygram.bench.report.beside import published_tables
 from tinygram.bench.report.calls import draw_calls, is_of_calls
+from tinygram.bench.report.cross_check import draw_cross_check
 from tinygram.bench.report.drawing import Pen
 from tinygram.bench.report.echo_published import echo_published_tables
 from tinygram.bench.report.layout import Table
@@ -49,6 +50,7 @@ def render(result: Result, console: Console, published: bool) -> None:
             _draw(pen, echo_published_tables(result, load))
         elif published and load.is_flat_out:
             _draw(pen, published_tables(result, load))
+    draw_cross_check(pen, result)
     pen.head("The answer")
     pen.list(closing_sentences(result), style="bold")
 

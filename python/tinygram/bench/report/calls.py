@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean, stdev
 
 from tinygram.bench.report.calls_published import published_calls
+from tinygram.bench.report.cross_check import draw_cross_check
 from tinygram.bench.report.drawing import Pen
 from tinygram.bench.report.formats import UNKNOWN, number, rate, ratio, ratio_interval
 from tinygram.bench.report.layout import Column, Row, Table
@@ -49,6 +50,7 @@ def draw_calls(pen: Pen, result: Result, published: bool) -> None:
     pen.list(notes_of(result))
     if published:
         pen.draw(published_calls())
+    draw_cross_check(pen, result)
     pen.head("The answer")
     pen.list(sentences_of(result), style="bold")
 

@@ -38,7 +38,11 @@ def closing_sentences(result: Result) -> tuple[str, ...]:
         for (at, runtime), outcome in outcomes.items()
         if at == load
     )
-    return said or ("Nothing was measured.",)
+    if said:
+        return said
+    if any(summary.rounds for summary in result.summaries):
+        return ("Only limits were measured, which compete with nobody.",)
+    return ("Nothing was measured.",)
 
 
 def _outcome(result: Result, contest: Contest) -> str:

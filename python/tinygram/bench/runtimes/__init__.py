@@ -138,7 +138,7 @@ RUNTIMES = (
         requires=("uvloop", "aiofastnet"),
     ),
     Runtime("processes", "stdlib", "stdlib.processes", _BLOCKING, _PUBLISHED, "runtime"),
-    Runtime("native", "tinygram", "native", ("nodelay", "tick"), ("nodelay", "tick")),
+    Runtime("native", "tinygram", "native", ("nagle", "nodelay", "tick"), ("nodelay", "tick")),
 )
 """In the order of the tables."""
 

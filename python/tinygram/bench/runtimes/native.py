@@ -10,8 +10,8 @@ from tinygram.bench.source import Source
 
 
 def run(sock: socket.socket, source: Source, way: Way) -> None:
-    """Send everything: a write per message (`nodelay`) or per 64 KiB (`tick`)."""
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    """Send everything: a write per message (`nagle`, `nodelay`) or per 64 KiB (`tick`)."""
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, way.strategy.name != "nagle")
     max_bytes = MAX_BATCH_BYTES if way.strategy.name == "tick" else None
     first, last = source.measured
     _native.send_flat_out(sock.fileno(), source.pool, 0, first, max_bytes)
