@@ -122,6 +122,8 @@ fn counters_of(measured: &Measured) -> Counters {
     let usage = measured.usage;
     vec![
         ("first_sample_ns", measured.first_sample_ns),
+        ("start_ns", measured.start_ns),
+        ("run_time_ns", measured.run_time_ns),
         ("retransmits", measured.retransmits),
         ("data_segments", measured.data_segments),
         ("send_mss_bytes", measured.send_mss_bytes),
