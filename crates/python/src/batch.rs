@@ -1,4 +1,5 @@
 use crate::{
+    errors::{OrOsError, os_error},
     gil::{GilCell, TakesMessages},
     knobs::{Knobs, StatsParts, stats_parts},
     message::{immutable, too_large},
@@ -187,7 +188,11 @@ impl Batch {
             .map(|timeout_ns| monotonic_ns().saturating_add(timeout_ns));
         while !(message.is_empty() && self.state.borrow(py).coalescer.pending().is_empty()) {
             let fd = self.fileno.call0(py)?.extract(py)?;
-            let taken_bytes = self.state.borrow(py).write(fd, message, reason)?;
+            let taken_bytes = self
+                .state
+                .borrow(py)
+                .write(fd, message, reason)
+                .or_os_error()?;
             message = &[];
             if taken_bytes == 0 {
                 Self::wait(py, fd, give_up_ns)?;
@@ -201,7 +206,7 @@ impl Batch {
             Ok(true) => Ok(()),
             Ok(false) => Err(PyTimeoutError::new_err("timed out")),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => py.check_signals(),
-            Err(error) => Err(error.into()),
+            Err(error) => Err(os_error(error)),
         }
     }
 }

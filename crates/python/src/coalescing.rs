@@ -1,4 +1,5 @@
 use crate::{
+    errors::OrOsError,
     gil::TakesMessages,
     knobs::{Knobs, StatsParts, stats_parts},
     message::immutable,
@@ -51,7 +52,7 @@ impl CoalescingSocket {
         // SAFETY: the caller's socket is open while this runs, and keeps its descriptor.
         let fd = unsafe { BorrowedFd::borrow_raw(fd) };
         Ok(Self {
-            inner: tinygram_net::CoalescingSocket::new(fd, knobs.inner())?,
+            inner: tinygram_net::CoalescingSocket::new(fd, knobs.inner()).or_os_error()?,
             timeout,
             failed,
             timed_out,

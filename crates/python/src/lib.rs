@@ -7,6 +7,7 @@ mod batch;
 mod coalescing;
 mod diag;
 mod echo;
+mod errors;
 mod gil;
 mod histogram;
 mod knobs;

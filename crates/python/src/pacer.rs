@@ -1,4 +1,4 @@
-use crate::histogram::Histogram;
+use crate::{errors::OrOsError, histogram::Histogram};
 use pyo3::{exceptions::PyValueError, prelude::*};
 use std::{num::NonZeroU64, ops::Range};
 use tinygram_core::{Arrival, Schedule};
@@ -98,15 +98,15 @@ impl Pacer {
     }
 
     fn timer_fd(&mut self) -> PyResult<i32> {
-        Ok(self.inner.timer_fd()?)
+        self.inner.timer_fd().or_os_error()
     }
 
     fn arm(&mut self, spins: bool) -> PyResult<bool> {
-        Ok(self.inner.arm(spins)?)
+        self.inner.arm(spins).or_os_error()
     }
 
     fn on_timer(&mut self, py: Python<'_>) -> PyResult<(u64, u64)> {
-        Ok(ends(py.detach(|| self.inner.on_timer())?))
+        Ok(ends(py.detach(|| self.inner.on_timer()).or_os_error()?))
     }
 
     fn errors(&self) -> Histogram {

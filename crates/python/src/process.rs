@@ -1,3 +1,4 @@
+use crate::errors::{OrOsError, os_error};
 use pyo3::{prelude::*, types::PyBytes};
 use std::os::fd::{BorrowedFd, IntoRawFd, RawFd};
 use tinygram_net::{
@@ -7,27 +8,27 @@ use tinygram_net::{
 
 #[pyfunction]
 pub fn die_with_parent(parent_pid: u32) -> PyResult<()> {
-    Ok(process::die_with_parent(parent_pid)?)
+    process::die_with_parent(parent_pid).or_os_error()
 }
 
 #[pyfunction]
 pub fn set_process_name(name: &str) -> PyResult<()> {
-    Ok(process::set_name(name)?)
+    process::set_name(name).or_os_error()
 }
 
 #[pyfunction]
 pub fn create_network_namespace() -> PyResult<(RawFd, RawFd)> {
-    let (home, made) = namespace::create()?;
+    let (home, made) = namespace::create().or_os_error()?;
     Ok((home.into_raw_fd(), made.into_raw_fd()))
 }
 
 #[pyfunction]
 pub fn enter_network_namespace(fd: RawFd) -> PyResult<()> {
     if fd < 0 {
-        return Err(std::io::Error::from_raw_os_error(libc::EBADF).into());
+        return Err(os_error(std::io::Error::from_raw_os_error(libc::EBADF)));
     }
     // SAFETY: the descriptor is only borrowed for this call; a closed one gives EBADF.
-    Ok(namespace::enter(unsafe { BorrowedFd::borrow_raw(fd) })?)
+    namespace::enter(unsafe { BorrowedFd::borrow_raw(fd) }).or_os_error()
 }
 
 #[pyfunction]
@@ -37,12 +38,12 @@ pub fn count_writes_library(py: Python<'_>) -> Bound<'_, PyBytes> {
 
 #[pyfunction]
 pub fn watch_writes(fd: RawFd) -> PyResult<bool> {
-    Ok(counts::watch(fd)?)
+    counts::watch(fd).or_os_error()
 }
 
 #[pyfunction]
 pub fn watch_more_writes(fd: RawFd) -> PyResult<bool> {
-    Ok(counts::watch_also(fd)?)
+    counts::watch_also(fd).or_os_error()
 }
 
 #[pyfunction]
@@ -52,12 +53,12 @@ pub fn write_counts() -> Option<(u64, u64, u64)> {
 
 #[pyfunction]
 pub fn send_queue_bytes(fd: RawFd) -> PyResult<u64> {
-    Ok(socket::send_queue_bytes(fd)?)
+    socket::send_queue_bytes(fd).or_os_error()
 }
 
 #[pyfunction]
 pub fn tcp_info(fd: RawFd) -> PyResult<Vec<(&'static str, u64)>> {
-    let info = socket::tcp_info(fd)?;
+    let info = socket::tcp_info(fd).or_os_error()?;
     Ok(vec![
         ("send_mss_bytes", info.send_mss_bytes.into()),
         ("rtt_us", info.rtt_us.into()),

@@ -1,4 +1,4 @@
-use crate::pool::StreamCheck;
+use crate::{errors::OrOsError, pool::StreamCheck};
 use pyo3::{
     exceptions::{PyOSError, PyRuntimeError},
     prelude::*,
@@ -17,9 +17,9 @@ pub struct Receiver {
 impl Receiver {
     #[new]
     fn new(congestion_control: &str) -> PyResult<Self> {
-        let inner = receiver::Receiver::listen(congestion_control)?;
+        let inner = receiver::Receiver::listen(congestion_control).or_os_error()?;
         Ok(Self {
-            port: inner.port()?,
+            port: inner.port().or_os_error()?,
             inner: Some(inner),
             reception: None,
         })

@@ -1,4 +1,4 @@
-use crate::{pacer::Pacer, pool::MessagePool};
+use crate::{errors::OrOsError, pacer::Pacer, pool::MessagePool};
 use pyo3::prelude::*;
 use std::os::fd::RawFd;
 use tinygram_net::bench::sender::Sender;
@@ -14,7 +14,8 @@ pub fn send_flat_out(
     max_bytes: Option<usize>,
 ) -> PyResult<Vec<u64>> {
     let mut sender = Sender::new(fd, &pool.inner, max_bytes);
-    Ok(py.detach(|| sender.send_flat_out(first..last))?)
+    py.detach(|| sender.send_flat_out(first..last))
+        .or_os_error()
 }
 
 #[pyfunction]
@@ -28,5 +29,6 @@ pub fn send_paced(
     max_bytes: Option<usize>,
 ) -> PyResult<()> {
     let mut sender = Sender::new(fd, &pool.inner, max_bytes);
-    Ok(py.detach(|| sender.send_paced(&mut pacer.inner, first))?)
+    py.detach(|| sender.send_paced(&mut pacer.inner, first))
+        .or_os_error()
 }

@@ -1,4 +1,8 @@
-use crate::{gil::GilCell, outbox::Outbox};
+use crate::{
+    errors::{OrOsError, os_error},
+    gil::GilCell,
+    outbox::Outbox,
+};
 use pyo3::{PyTraverseError, PyVisit, exceptions::PyException, prelude::*};
 use std::{
     io::ErrorKind,
@@ -49,7 +53,7 @@ impl Ticker {
     fn timer_fd(&self, py: Python<'_>) -> PyResult<RawFd> {
         let mut state = self.state.borrow(py);
         if state.timer.is_none() {
-            state.timer = Some(TimerFd::new()?);
+            state.timer = Some(TimerFd::new().or_os_error()?);
         }
         Ok(state.timer.as_ref().expect("just made").as_raw_fd())
     }
@@ -76,7 +80,7 @@ impl Ticker {
         let mut timeout_ms = timeout_s.map_or(-1, milliseconds);
         let had_calls = self.is_armed(py) && self.end_iteration(py, timeout_ms != 0)?;
         if timeout_ms == 0 || had_calls || self.is_armed(py) {
-            return Ok(events(&epoll::wait(epoll_fd, 0)?));
+            return Ok(events(&epoll::wait(epoll_fd, 0).or_os_error()?));
         }
         let until_ns = u64::try_from(timeout_ms)
             .map_or(u64::MAX, |ms| monotonic_ns().saturating_add(ms * 1_000_000));
@@ -90,7 +94,7 @@ impl Ticker {
                         return Ok(Vec::new());
                     }
                 }
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(os_error(error)),
             }
             // As PEP 475 has it: what no handler ended goes on.
             if timeout_ms > 0 {
@@ -105,7 +109,7 @@ impl Ticker {
         let timed = {
             let mut state = self.state.borrow(py);
             if let Some(timer) = &state.timer {
-                timer.take()?;
+                timer.take().or_os_error()?;
             }
             state.timer_at_ns = None;
             take(&mut state.timed)
@@ -217,7 +221,7 @@ impl Ticker {
         let is_sooner = |at_ns: &u64| state.timer_at_ns.is_none_or(|set_ns| *at_ns < set_ns);
         let sooner_ns = deadlines.min().filter(is_sooner);
         if let (Some(at_ns), Some(timer)) = (sooner_ns, &state.timer) {
-            timer.set(at_ns)?;
+            timer.set(at_ns).or_os_error()?;
             state.timer_at_ns = Some(at_ns);
         }
         Ok(())
