@@ -35,6 +35,8 @@ STATISTICS_OF_HISTOGRAM = {
 }
 HISTOGRAMS_OF: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "stream": STATISTICS_OF_HISTOGRAM,
+    "rr": STATISTICS_OF_HISTOGRAM,
+    "echo": STATISTICS_OF_HISTOGRAM,
     "sizes": SIZES_HISTOGRAMS,
 }
 """Workload → its histograms and what is said of each."""
