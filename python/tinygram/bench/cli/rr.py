@@ -18,13 +18,15 @@ from tinygram.bench.errors import UsageError
 from tinygram.bench.network import check_congestion_control
 from tinygram.bench.placement import default_placement, placement
 from tinygram.bench.result import Plan
-from tinygram.bench.units import parse_bytes, parse_duration_ns
+from tinygram.bench.units import format_duration_ns, parse_bytes, parse_duration_ns
 from tinygram.bench.workloads.rr import scenarios
 from tinygram.bench.workloads.rr.cases import MAX_BYTES, RrOptions, plan_rr
 from tinygram.bench.workloads.rr.run import RrBench
 
 _DEFAULTS = RrOptions()
 _MAX_BACKLOG = 65_535
+_SHORTEST_NS, _LONGEST_NS = 1_000_000, 24 * 3_600_000_000_000
+_LONGEST_PROBE_NS = 60_000_000_000
 
 
 def rr(
@@ -107,7 +109,12 @@ def rr(
         str | None, typer.Option(help="apart, same or none.", show_default="apart")
     ] = None,
     congestion_control: Annotated[str, typer.Option(help="Of all sockets.")] = "cubic",
-    timeout: Annotated[str, typer.Option(help="A run that takes longer fails.")] = "120s",
+    probe: Annotated[
+        str | None, typer.Option(help="Sample what the kernel holds this often, for example 10ms.")
+    ] = None,
+    timeout: Annotated[
+        str, typer.Option(help="A run that takes longer fails (longer by its duration).")
+    ] = "120s",
 ) -> int:
     """Call a server over TCP in every way that was asked for; each call waits for its reply."""
     if list_scenarios:
@@ -144,16 +151,18 @@ def rr(
     placement(shape["placement"])
     check_congestion_control(congestion_control)
     processes, each = _callers(callers)
+    duration_ns = _duration("--duration", duration or "1s")
     options = RrOptions(
         **shape,
         processes=processes,
         callers=each,
         calls=None if calls is None else _between("--calls", calls, 1, 1_000_000_000),
-        duration_ns=parse_duration_ns(duration or "1s"),
+        duration_ns=duration_ns,
+        probe_ns=None if probe is None else _duration("--probe", probe, _LONGEST_PROBE_NS),
         warm_up_calls=_between("--warm-up", warm_up, 0, 1_000_000),
         congestion_control=congestion_control,
         link=link,
-        timeout_ns=parse_duration_ns(timeout),
+        timeout_ns=_duration("--timeout", timeout) + (duration_ns if calls is None else 0),
         rounds=_between("--rounds", _rounds(rounds, scenario), 1, 10_000),
         seed=_between("--seed", seed, 0, (1 << 63) - 1),
     )
@@ -226,6 +235,14 @@ def _callers(text: str | None) -> tuple[int, int]:
             f"--callers {text!r} is not PROCESSESxCALLERS, both 1 or more: for example 2x100"
         )
     return int(match[1]), int(match[2])
+
+
+def _duration(option: str, text: str, longest_ns: int = _LONGEST_NS) -> int:
+    duration_ns = parse_duration_ns(text)
+    if not _SHORTEST_NS <= duration_ns <= longest_ns:
+        low, high = format_duration_ns(_SHORTEST_NS), format_duration_ns(longest_ns)
+        raise UsageError(f"{option} {text} is outside {low} … {high}")
+    return duration_ns
 
 
 def _size(option: str, text: str) -> int:
