@@ -27,6 +27,7 @@ WRONG: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
     (("--server", "nowhere"), ("'nowhere'", "HOST:PORT")),
     (("--server", ":80"), ("':80'", "HOST:PORT")),
     (("--server", "127.0.0.1:99999"), ("99999", "HOST:PORT")),
+    (("--server", "x" * 70 + ":80"), ("has no IPv4 address",)),
     (("--server", "127.0.0.1:9", "--backlog", "5"), ("--server", "--backlog")),
     (("--calls", "5", "--duration", "1s"), ("--calls", "--duration")),
     (("--calls", "0"), ("--calls 0", "1 … ")),

@@ -187,6 +187,7 @@ def _measure(
         congestion_control=options.congestion_control,
         is_published=is_published,
         is_quiet=is_quiet,
+        network=None if options.server_address is None else "the server's",
     )
 
 
@@ -258,11 +259,12 @@ def _checked_backlogs(backlogs: list[int] | None) -> list[int] | None:
 def _address(text: str) -> tuple[str, int]:
     """The host's IPv4 address, and the port, from `HOST:PORT`."""
     host, colon, port = text.rpartition(":")
-    if not (colon and host and port.isascii() and port.isdigit() and 1 <= int(port) <= 65_535):
+    is_number = re.fullmatch("[0-9]{1,5}", port, re.ASCII) is not None
+    if not (colon and host and is_number and 1 <= int(port) <= 65_535):
         raise UsageError(f"--server {text!r} is not HOST:PORT, for example 127.0.0.1:7000")
     try:
         found = socket.getaddrinfo(host, int(port), socket.AF_INET, socket.SOCK_STREAM)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:
         raise UsageError(
             f"--server {text!r}: {host!r} has no IPv4 address ({error}); name one that has"
         ) from error
