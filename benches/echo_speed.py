@@ -12,8 +12,9 @@ import sys
 from collections.abc import Sequence
 from statistics import median
 
-from pairs import shown, verdict
+from pairs import measured, show_environment, shown, verdict
 
+from tinygram.bench.awake import cores_awake
 from tinygram.bench.result import Case, Run
 from tinygram.bench.statistics.intervals import figure_of
 from tinygram.bench.statistics.loads import way_of
@@ -26,7 +27,8 @@ _NATIVE = "native/epoll:64KiB"
 
 
 def main() -> int:
-    with echo_bench(_SEED) as bench:
+    with cores_awake(), echo_bench(_SEED) as bench:
+        show_environment("cubic")
         reached = [
             _is_reached(bench, _cases(size, 1, "per-read"), _NATIVE, 1.15)
             for size in (1_000, 4_096)
@@ -81,11 +83,8 @@ def _cases(size: int, depth: int, reply: str, *only: str) -> list[Case]:
 
 
 def _rate(run: Run) -> float:
-    assert run.failure is None, run.failure
-    messages, run_time_ns = run.counters["messages"], run.counters["run_time_ns"]
-    assert messages is not None
-    assert run_time_ns is not None
-    return messages / run_time_ns * 1e9
+    counters = measured(run)
+    return counters["messages"] / counters["run_time_ns"] * 1e9
 
 
 if __name__ == "__main__":

@@ -37,7 +37,9 @@ class EchoClient:
     def run(
         self, messages: int | None, duration_ns: int | None, timeout_ns: int
     ) -> list[tuple[str, int]]:
-        """Exchange so many messages, all workers' together, or for so long; named counters.
+        """Exchange so many messages, all workers' together, or for so long.
+
+        Named counters, and `start_ns`, when it began (CLOCK_MONOTONIC).
 
         OSError at the first wrong byte, or when it takes `timeout_ns` (beyond the duration).
         """
@@ -73,8 +75,8 @@ class EchoServer:
 
     @property
     def port(self) -> int: ...
-    def serve(self) -> None:
-        """Serve until a signal's handler raises; OSError."""
+    def serve(self, stop_fd: int | None = None) -> None:
+        """Serve until `stop_fd` is readable, without it for ever; OSError."""
 
 def watch_more_writes(fd: int) -> bool:
     """As `watch_writes`, beside those that are counted already."""

@@ -129,7 +129,7 @@ def sockets_of(pid: int) -> int:
         (("--size", "10"), ("--size", "--reply per-message")),
         (("--strategy", "tick"), ("--strategy", "--reply per-message")),
         (("--reply", "per-message"), ("--size", "boundary")),
-        (("--reply", "per-message", "--size", "2GiB"), ("'2GiB'", "1 B to 1 GiB")),
+        (("--reply", "per-message", "--size", "2GiB"), ("--size 2GiB", "16 MiB")),
         (
             ("--reply", "per-message", "--size", "10", "--strategy", "cork"),
             ("--strategy cork", "nagle, nodelay, tick, coalesce:10us, adaptive"),

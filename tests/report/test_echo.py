@@ -120,3 +120,45 @@ def test_a_faulty_server_is_marked_and_wins_nothing(text: str) -> None:
 def test_the_limit_is_no_contestant(text: str) -> None:
     assert "native" not in text[text.index("The answer") :]
     assert "(limit)" in row(text, "native/epoll:64KiB (limit)", "Messages echoed")
+
+
+def published_beside(size: int, rates: Mapping[str, float]) -> str:
+    plan = planned(
+        "implementation=stdlib,runtime=uvloop,runtime=threads",
+        "server=protocol,server=recvmsg_into,strategy=nodelay",
+        message_bytes=[size],
+        buffers_bytes=[4096],
+        fault="whole-buffer",
+    )
+    assert [way_of(case) for case in plan.cases] == list(rates)
+    return printed(result_of(plan, rates), published=True)
+
+
+PUBLISHED_RATES = {
+    "uvloop/protocol": 50_000.0,
+    "threads/recvmsg_into:4KiB": 60_000.0,
+    "threads/recvmsg_into:4KiB:whole-buffer": 150_000.0,
+}
+BESIDE = "Messages echoed beside the published ones, each / its own uvloop server"
+SECOND = "The same beside its second table, of a second machine"
+
+
+def test_the_published_servers_are_beside_ours_by_their_ratios() -> None:
+    text = published_beside(1_000, PUBLISHED_RATES)
+    threads = row(text, "threads/recvmsg_into:4KiB", BESIDE).split()
+    assert threads[1:] == ["423.2k", "3.30", "1.20", "3.00"]
+
+
+def test_what_the_second_table_repeats_or_leaves_empty_has_no_ratio() -> None:
+    text = published_beside(1_000, PUBLISHED_RATES)
+    assert row(text, "uvloop", SECOND).split()[1:] == ["34.63k", "1.00", "1.00"]
+    assert row(text, "uvloop/streams", SECOND).split()[1:] == ["65.59k", "1.89", "-"]
+    repeated = row(text, "threads:4KiB", SECOND).split()
+    assert repeated[1:] == ["423.2k", "-", "1.20", "repeats", "the", "first"]
+    largest = published_beside(65_536, PUBLISHED_RATES)
+    empty = row(largest, "uvloop/streams", SECOND).split()
+    assert empty[1:] == ["-", "-", "-", "was", "left", "empty"]
+
+
+def test_sizes_that_were_not_published_have_no_such_table() -> None:
+    assert BESIDE not in published_beside(100, PUBLISHED_RATES)

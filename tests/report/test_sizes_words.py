@@ -83,6 +83,20 @@ def test_ways_are_set_against_the_one_that_was_named_first() -> None:
     )
 
 
+def test_too_few_rounds_to_compare_are_said() -> None:
+    plan = planned(setup_writes=[2, 1], rounds=3)
+    said = answer(plan, lambda _case, _round: 1.0)
+    assert "it cannot be said of 9 of 9 cells: 3 rounds have both, and 6 are needed" in said
+
+
+def test_two_modes_are_told_of_the_total_alone() -> None:
+    wild = [1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0]
+    plan = planned()
+    text = printed(measured(plan, factored(lambda _case, round: wild[round])))
+    assert "total_p50_us has two modes" in text
+    assert "total_mb_per_s has two modes" not in text
+
+
 def test_failures_and_absences_are_notes() -> None:
     plan = planned()
     result = measured(plan, factored(lambda _case, _round: 1.0))

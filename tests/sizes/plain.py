@@ -61,7 +61,7 @@ def listening(act: Answer) -> Iterator[int]:
                 with sock:
                     try:
                         act(sock)
-                    except OSError:
+                    except (OSError, EOFError):
                         continue
 
         thread = threading.Thread(target=serve, daemon=True)

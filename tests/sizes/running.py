@@ -87,7 +87,7 @@ def serving(*arguments: object) -> Iterator[Serving]:
         while process.poll() is None and time.monotonic() < give_up_s:
             process.send_signal(signal.SIGINT)
             try:
-                process.wait(0.5)
+                process.wait(5)
             except subprocess.TimeoutExpired:
                 continue
         _, served.said = process.communicate(timeout=LONGEST_S)

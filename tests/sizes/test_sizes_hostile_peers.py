@@ -31,10 +31,13 @@ def connected(server: Serving) -> socket.socket:
 
 
 def is_reset(sock: socket.socket) -> bool:
+    """Whether it is a reset that ends the connection, whatever came before."""
     try:
-        return sock.recv(1) != b""
+        while sock.recv(100):
+            pass
     except ConnectionResetError:
         return True
+    return False
 
 
 def test_garbage() -> None:
@@ -73,8 +76,6 @@ def test_half_a_setup_and_half_a_message() -> None:
 def test_one_byte_more_than_was_announced() -> None:
     with unharmed() as server, connected(server) as sock:
         sock.sendall(struct.pack("!II", 5, 1) + bytes(6))
-        acknowledgement = sock.recv(4)
-        assert acknowledgement in (b"\0\0\0\5", b"")
         assert is_reset(sock)
 
 

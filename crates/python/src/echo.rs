@@ -1,10 +1,11 @@
-use crate::{histogram::Histogram, knobs::Knobs};
+use crate::{errors::OrOsError, histogram::Histogram, knobs::Knobs};
 use pyo3::{
     exceptions::{PyOSError, PyValueError},
     prelude::*,
 };
 use std::{
     net::{SocketAddr, ToSocketAddrs},
+    os::fd::RawFd,
     time::Duration,
 };
 use tinygram_core::bench::MessagePool;
@@ -96,6 +97,7 @@ impl EchoClient {
         self.round_trips = found.round_trips;
         Ok(vec![
             ("messages", found.messages),
+            ("start_ns", found.start_ns),
             ("run_time_ns", found.end_ns - found.start_ns),
             ("round_trips_ns", found.round_trips_ns),
             ("client_writes", found.writes),
@@ -133,7 +135,7 @@ impl EchoClient {
 }
 
 fn resolved(host: &str, port: u16) -> PyResult<SocketAddr> {
-    let mut found = (host, port).to_socket_addrs()?;
+    let mut found = (host, port).to_socket_addrs().or_os_error()?;
     found
         .next()
         .ok_or_else(|| PyOSError::new_err(format!("{host} has no address")))
@@ -175,9 +177,10 @@ impl EchoServer {
             buffer_bytes,
             congestion_control,
             most_connections: None,
-        })?;
+        })
+        .or_os_error()?;
         Ok(Self {
-            port: inner.port()?,
+            port: inner.port().or_os_error()?,
             inner,
         })
     }
@@ -187,15 +190,8 @@ impl EchoServer {
         self.port
     }
 
-    fn serve(&mut self, py: Python<'_>) -> PyResult<()> {
-        let inner = &mut self.inner;
-        let mut interrupt = Ok(());
-        let served = py.detach(|| {
-            inner.serve(|| {
-                interrupt = Python::attach(|py| py.check_signals());
-                interrupt.is_err()
-            })
-        });
-        interrupt.and_then(|()| Ok(served?))
+    #[pyo3(signature = (stop_fd=None))]
+    fn serve(&mut self, py: Python<'_>, stop_fd: Option<RawFd>) -> PyResult<()> {
+        py.detach(|| self.inner.serve(stop_fd)).or_os_error()
     }
 }

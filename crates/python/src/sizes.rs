@@ -1,4 +1,7 @@
-use crate::histogram::Histogram;
+use crate::{
+    errors::{OrOsError, os_error},
+    histogram::Histogram,
+};
 use pyo3::{
     exceptions::{PyOSError, PyValueError},
     prelude::*,
@@ -41,9 +44,11 @@ impl SizesServer {
             max_connections,
             compared,
         };
-        let inner = py.detach(|| server::Server::listen(options, congestion_control))?;
+        let inner = py
+            .detach(|| server::Server::listen(options, congestion_control))
+            .or_os_error()?;
         Ok(Self {
-            port: inner.port()?,
+            port: inner.port().or_os_error()?,
             inner,
         })
     }
@@ -61,7 +66,7 @@ impl SizesServer {
                 Err(ServeError::Io(error)) if error.kind() == ErrorKind::Interrupted => {
                     py.check_signals()?;
                 }
-                Err(ServeError::Io(error)) => return Err(error.into()),
+                Err(ServeError::Io(error)) => return Err(os_error(error)),
                 Err(wrong @ ServeError::WrongByte(_)) => {
                     return Err(PyValueError::new_err(wrong.to_string()));
                 }
@@ -122,6 +127,8 @@ fn counters_of(measured: &Measured) -> Counters {
     let usage = measured.usage;
     vec![
         ("first_sample_ns", measured.first_sample_ns),
+        ("start_ns", measured.start_ns),
+        ("run_time_ns", measured.run_time_ns),
         ("retransmits", measured.retransmits),
         ("data_segments", measured.data_segments),
         ("send_mss_bytes", measured.send_mss_bytes),
@@ -170,7 +177,9 @@ pub fn time_local(
         _ => None,
     });
     match timed {
-        Some(timed) => Ok(Histogram { inner: timed? }),
+        Some(timed) => Ok(Histogram {
+            inner: timed.or_os_error()?,
+        }),
         None => Err(PyValueError::new_err(format!(
             "unknown part {part:?}: system-call, one-thread, or two-threads with a core"
         ))),

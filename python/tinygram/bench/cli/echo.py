@@ -16,7 +16,12 @@ from tinygram.bench.cli.measuring import measure
 from tinygram.bench.errors import UsageError
 from tinygram.bench.network import check_congestion_control
 from tinygram.bench.placement import default_placement, placement
-from tinygram.bench.units import MAX_MESSAGE_BYTES, parse_bytes, parse_duration_ns
+from tinygram.bench.units import (
+    MAX_MESSAGE_BYTES,
+    format_duration_ns,
+    parse_bytes,
+    parse_duration_ns,
+)
 from tinygram.bench.workloads.echo.cases import (
     ALL_BUFFERS,
     DEFAULT_BUFFERS,
@@ -28,12 +33,14 @@ from tinygram.bench.workloads.echo.cases import (
 from tinygram.bench.workloads.echo.order import FAULTS, PER_READ, REPLIES
 from tinygram.bench.workloads.echo.run import echo_bench
 
-_MAX_WORKERS = 512
+_MAX_WORKERS = 256
+"""Of a server by the library, each has two descriptors: the writes to 1,024 can be counted."""
 _MAX_DEPTH = 65_536
-_MAX_BUFFER_BYTES = 1 << 30
+_MAX_BUFFER_BYTES = 16 << 20
 _MAX_IN_FLIGHT_BYTES = 1 << 30
 _MAX_MESSAGES = 100_000_000
 _LOOPBACK = "127.0.0.1"
+_PROBE_NS = (1_000_000, 60_000_000_000)
 
 
 def echo(
@@ -85,6 +92,9 @@ def echo(
         str | None, typer.Option(help="apart, same or none.", show_default="apart")
     ] = None,
     congestion_control: Annotated[str, typer.Option(help="Of both sides.")] = "cubic",
+    probe: Annotated[
+        str | None, typer.Option(help="Sample what the kernel holds this often, for example 10ms.")
+    ] = None,
     timeout: Annotated[
         str, typer.Option(help="A run that takes longer than this and its duration fails.")
     ] = "30s",
@@ -123,6 +133,7 @@ def echo(
         seed=_between("--seed", seed, 0, (1 << 63) - 1),
         has_all=every,
         only=only or [],
+        probe_ns=_probe_ns(probe),
     )
     in_flight_bytes = options.workers * options.depth * max(options.message_bytes)
     if in_flight_bytes > _MAX_IN_FLIGHT_BYTES:
@@ -190,6 +201,16 @@ def _running(server: str) -> External:
     if not colon or not host or not port.isascii() or not port.isdigit():
         raise UsageError(f"--server {server!r} is not HOST:PORT, for example 127.0.0.1:9000")
     return External(host.strip("[]"), _between("--server", int(port), 1, 65_535), None)
+
+
+def _probe_ns(text: str | None) -> int | None:
+    if text is None:
+        return None
+    probe_ns = parse_duration_ns(text)
+    if not _PROBE_NS[0] <= probe_ns <= _PROBE_NS[1]:
+        low, high = map(format_duration_ns, _PROBE_NS)
+        raise UsageError(f"--probe {text} is outside {low} … {high}")
+    return probe_ns
 
 
 def _size(text: str) -> int:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import signal
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated
 
 import typer
@@ -11,12 +15,14 @@ from tinygram.bench.errors import UsageError
 from tinygram.bench.network import check_congestion_control
 from tinygram.bench.runtimes.library.strategies import library_strategy
 from tinygram.bench.strategies import parse_strategy
-from tinygram.bench.units import MAX_MESSAGE_BYTES, parse_bytes
+from tinygram.bench.units import parse_bytes
 from tinygram.bench.workloads.echo.order import PER_MESSAGE, PER_READ, REPLIES
 from tinygram.bench.workloads.echo.servers import server as server_named
 from tinygram.strategies import native_knobs
 
 _MAX_BUFFER_BYTES = 16 << 20
+_MAX_MESSAGE_BYTES = 16 << 20
+"""Each connection may make the server keep as much."""
 _NATIVE = server_named("native", "tinygram", "epoll")
 
 
@@ -61,11 +67,25 @@ def serve_echo(
         )
     except OSError as error:
         raise UsageError(
-            f"cannot listen on port {port}: {error}; name another one with --port"
+            f"cannot listen on port {port}: {error.strerror}; name another one with --port"
         ) from error
-    print(f"listening {server.port}", flush=True)
-    server.serve()
+    with _stop_fd() as stop_fd:
+        print(f"listening {server.port}", flush=True)
+        server.serve(stop_fd)
     return 0
+
+
+@contextmanager
+def _stop_fd() -> Iterator[int]:
+    """A descriptor that is readable once Ctrl-C has come; what it means is Python's to say."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.setblocking(False)
+        woken = signal.set_wakeup_fd(theirs.fileno())
+        try:
+            yield ours.fileno()
+        finally:
+            signal.set_wakeup_fd(woken)
 
 
 def _message_bytes(reply: str, size: str | None) -> int | None:
@@ -76,8 +96,8 @@ def _message_bytes(reply: str, size: str | None) -> int | None:
     if size is None:
         raise UsageError("--reply per-message needs --size: an echo has no other message boundary")
     message_bytes = parse_bytes(size)
-    if message_bytes > MAX_MESSAGE_BYTES:
-        raise UsageError(f"the size {size!r} is above 1 GiB: messages have 1 B to 1 GiB")
+    if message_bytes > _MAX_MESSAGE_BYTES:
+        raise UsageError(f"--size {size} is above 16 MiB: name a smaller one")
     return message_bytes
 
 

@@ -51,7 +51,7 @@ def serve_sizes(
         )
     except OSError as error:
         raise UsageError(
-            f"cannot listen on port {port}: {error.strerror}; name another one with --port"
+            f"cannot listen on port {port}: {error.strerror or error}; name another one with --port"
         ) from error
     print(f"listening {server.port}", flush=True)
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import socket
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +14,7 @@ from tinygram.bench.cli.measuring import measure
 from tinygram.bench.errors import UsageError
 from tinygram.bench.network import check_congestion_control
 from tinygram.bench.placement import default_placement, placement
-from tinygram.bench.units import parse_bytes, parse_duration_ns
+from tinygram.bench.units import format_duration_ns, parse_bytes, parse_duration_ns
 from tinygram.bench.workloads.sizes.cases import (
     STRATEGIES,
     SizesOptions,
@@ -25,6 +24,8 @@ from tinygram.bench.workloads.sizes.cases import (
     plan_sizes,
 )
 from tinygram.bench.workloads.sizes.run import SizesBench
+
+_PROBE_NS = (1_000_000, 60_000_000_000)
 
 
 def sizes(
@@ -66,6 +67,9 @@ def sizes(
         str | None, typer.Option(help="apart, same or none.", show_default="apart")
     ] = None,
     congestion_control: Annotated[str, typer.Option(help="Of the connections.")] = "cubic",
+    probe: Annotated[
+        str | None, typer.Option(help="Sample what the kernel holds this often, for example 10ms.")
+    ] = None,
     timeout: Annotated[str, typer.Option(help="A run that takes longer fails.")] = "60s",
 ) -> int:
     """A connection per sample: time by size and round trips, and the model that explains it."""
@@ -94,6 +98,7 @@ def sizes(
         timeout_ns=parse_duration_ns(timeout),
         rounds=_between("--rounds", rounds, 1, 10_000),
         seed=_between("--seed", seed, 0, (1 << 63) - 1),
+        probe_ns=None if probe is None else _between_durations("--probe", probe, *_PROBE_NS),
     )
     check_sample_bytes(options.sizes_bytes, options.round_trips)
     path = json or store.default_path("sizes", datetime.now(UTC))
@@ -121,11 +126,18 @@ def address_of(text: str) -> str:
         raise UsageError(
             f"--server {text!r}: the host is not known ({error}); name it by an IPv4 address"
         ) from error
-    address = str(found[0][4][0])
-    return f"{ipaddress.IPv4Address(address)}:{port}"
+    return f"{found[0][4][0]}:{int(port)}"
 
 
 def _between(option: str, value: int, low: int, high: int) -> int:
     if not low <= value <= high:
         raise UsageError(f"{option} {value} is outside {low} … {high}")
     return value
+
+
+def _between_durations(option: str, text: str, low_ns: int, high_ns: int) -> int:
+    duration_ns = parse_duration_ns(text)
+    if not low_ns <= duration_ns <= high_ns:
+        low, high = format_duration_ns(low_ns), format_duration_ns(high_ns)
+        raise UsageError(f"{option} {text} is outside {low} … {high}")
+    return duration_ns

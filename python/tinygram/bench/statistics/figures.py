@@ -33,14 +33,13 @@ STATISTICS_OF_HISTOGRAM = {
     "hold": ("p50", "p99"),
 }
 HISTOGRAMS_OF: Mapping[str, Mapping[str, tuple[str, ...]]] = {
-    "stream": STATISTICS_OF_HISTOGRAM,
     "rr": calls.HISTOGRAMS,
     "sizes": SIZES_HISTOGRAMS,
 }
-"""Workload → its histograms and what is said of each."""
+"""Workload → its histograms and what is said of each, where that is not what all others have."""
 STATISTIC_OF_FIGURE = {
     f"{histogram}_{statistic}_us": (histogram, statistic)
-    for histograms in HISTOGRAMS_OF.values()
+    for histograms in (STATISTICS_OF_HISTOGRAM, *HISTOGRAMS_OF.values())
     for histogram, statistics in histograms.items()
     for statistic in statistics
 }
@@ -58,7 +57,7 @@ def figures_of(case: Case, run: Run) -> RunFigures:
     """The figures of one good run; ValueError where a histogram cannot be read."""
     histograms = {
         name: _histogram(run, name)
-        for name in HISTOGRAMS_OF[case.workload]
+        for name in _histograms_of(case.workload)
         if _is_meaningful(name, case)
     }
     values = {name: formula(run.counters) for name, formula in FORMULAS.items()}
@@ -75,9 +74,16 @@ def figures_of(case: Case, run: Run) -> RunFigures:
 def figure_names(workload: str) -> tuple[str, ...]:
     """What a summary of this workload tells, null where it cannot be said."""
     formulas: Iterable[str] = SIZES_FORMULAS if workload == "sizes" else FORMULAS
-    histograms = HISTOGRAMS_OF[workload]
-    spread = (figure for figure, (name, _) in STATISTIC_OF_FIGURE.items() if name in histograms)
+    spread = (
+        f"{name}_{statistic}_us"
+        for name, statistics in _histograms_of(workload).items()
+        for statistic in statistics
+    )
     return (*formulas, *spread, *(MODEL_FIGURES if workload == "sizes" else ()))
+
+
+def _histograms_of(workload: str) -> Mapping[str, tuple[str, ...]]:
+    return HISTOGRAMS_OF.get(workload, STATISTICS_OF_HISTOGRAM)
 
 
 def has_enough_samples(figure: str, sample_counts: Mapping[str, int]) -> bool:

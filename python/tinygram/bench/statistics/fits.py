@@ -67,7 +67,8 @@ def fits_of(plan: Plan, runs: Sequence[Run]) -> tuple[Fit, ...]:
     for case in plan.cases:
         if is_exchange(case):
             groups.setdefault(_group(case), []).append(case)
-    samples = samples_of(plan, runs) if groups else {}
+    exchanges = [case for cases in groups.values() for case in cases]
+    samples = _samples(plan, runs, exchanges, "total_ns")
     return tuple(_fit(cases, samples) for cases in groups.values())
 
 
@@ -100,7 +101,7 @@ def local_parts(plan: Plan, runs: Sequence[Run]) -> dict[str, Figure | None]:
         for case in plan.cases
         if case.workload == "sizes" and not is_exchange(case)
     }
-    samples = samples_of(plan, runs) if named else {}
+    samples = _samples(plan, runs, list(named.values()), "part_ns")
 
     def rounds(part: str) -> dict[int, float]:
         case = named.get(part)
@@ -114,6 +115,22 @@ def local_parts(plan: Plan, runs: Sequence[Run]) -> dict[str, Figure | None]:
         "same core": _difference(rounds("same-core"), alone),
         "other core": _difference(rounds("other-core"), alone),
     }
+
+
+def _samples(
+    plan: Plan, runs: Sequence[Run], cases: Sequence[Case], histogram: str
+) -> dict[str, Sample]:
+    """Those of the cases, with one histogram of each run: the others take their time to read."""
+    asked = {case.case_id for case in cases}
+    kept = [
+        msgspec.structs.replace(
+            run,
+            histograms={name: text for name, text in run.histograms.items() if name == histogram},
+        )
+        for run in runs
+        if run.case_id in asked
+    ]
+    return samples_of(msgspec.structs.replace(plan, cases=tuple(cases)), kept)
 
 
 def is_exchange(case: Case) -> bool:

@@ -268,14 +268,18 @@ impl EchoClient {
             let received = self.links[worker]
                 .receive(&self.pool, buffer, &mut run.exchange.round_trips)
                 .map_err(|fault| ClientError { worker, fault })?;
-            if let Some((at_ns, ended)) = received {
+            let now_ns = if let Some((at_ns, ended)) = received {
                 run.exchange.reads += 1;
                 run.exchange.end_ns = at_ns;
                 run.exchange.messages += ended.messages;
                 run.exchange.round_trips_ns += ended.round_trips_ns;
                 run.left -= ended.messages;
-                self.look_at_the_clock(at_ns, run)?;
-            }
+                at_ns
+            } else {
+                // Also then, for events without bytes must not go on for ever.
+                monotonic_ns()
+            };
+            self.look_at_the_clock(now_ns, run)?;
         }
         run.exchange.writes += self.send(worker)?;
         Ok(())
@@ -290,11 +294,11 @@ impl EchoClient {
         usize::try_from(outstanding).map_or(READ_BYTES, |bytes| bytes.min(READ_BYTES))
     }
 
-    fn look_at_the_clock(&mut self, at_ns: u64, run: &mut Run) -> Result<(), ClientError> {
-        if at_ns >= run.give_up_ns {
+    fn look_at_the_clock(&mut self, now_ns: u64, run: &mut Run) -> Result<(), ClientError> {
+        if now_ns >= run.give_up_ns {
             return Err(self.silent());
         }
-        if run.stop_ns.is_some_and(|stop_ns| at_ns >= stop_ns) {
+        if run.stop_ns.is_some_and(|stop_ns| now_ns >= stop_ns) {
             run.stop_ns = None;
             for link in &mut self.links {
                 link.echoes.stop();

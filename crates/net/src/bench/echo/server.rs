@@ -15,10 +15,7 @@ use crate::{
 use std::{
     io::{self, ErrorKind},
     net::{Ipv4Addr, TcpListener, TcpStream},
-    os::{
-        fd::{AsRawFd, OwnedFd},
-        unix::net::UnixStream,
-    },
+    os::fd::{AsRawFd, RawFd},
 };
 use tinygram_core::Knobs;
 
@@ -68,20 +65,12 @@ pub struct Settings {
     pub most_connections: Option<usize>,
 }
 
-/// Ends a server that runs, when it is dropped.
-#[derive(Debug)]
-pub struct Stopper {
-    _end: OwnedFd,
-}
-
 /// An echo server on 127.0.0.1.
 #[derive(Debug)]
 pub struct EchoServer {
     listener: TcpListener,
     poller: Poller,
     timer: TimerFd,
-    _stop: UnixStream,
-    stopper: Option<Stopper>,
     reply: Reply,
     /// One for all: what a connection's read brings goes back, or is copied, before the next read.
     buffer: Vec<u8>,
@@ -105,18 +94,14 @@ impl EchoServer {
         }
         socket::set_backlog(listener.as_raw_fd(), BACKLOG)?;
         listener.set_nonblocking(true)?;
-        let (stop, end) = UnixStream::pair()?;
         let (poller, timer) = (Poller::new()?, TimerFd::new()?);
         poller.add(listener.as_raw_fd(), LISTENER, Interest::Reading)?;
         poller.add(timer.as_raw_fd(), TIMER, Interest::Reading)?;
-        poller.add(stop.as_raw_fd(), STOP, Interest::Reading)?;
         let most = settings.most_connections.unwrap_or_else(most_connections);
         Ok(Self {
             listener,
             poller,
             timer,
-            _stop: stop,
-            stopper: Some(Stopper { _end: end.into() }),
             reply: settings.reply,
             // Not zero, so that the pages are touched now.
             buffer: vec![1; settings.buffer_bytes.max(1)],
@@ -136,26 +121,27 @@ impl EchoServer {
         Ok(self.listener.local_addr()?.port())
     }
 
-    /// What ends `serve` when it is dropped; `None` the second time.
-    pub fn stopper(&mut self) -> Option<Stopper> {
-        self.stopper.take()
-    }
-
-    /// Serve whoever connects, until the stopper is dropped, or a signal came and `ends` says so.
+    /// Serve whoever connects until `stop_fd` is readable; `None`: without end.
     ///
     /// # Errors
-    /// When epoll or the timer fails; never because of a connection.
-    pub fn serve(&mut self, mut ends: impl FnMut() -> bool) -> io::Result<()> {
+    /// When `stop_fd` cannot be watched, or epoll or the timer fails; never because of a connection.
+    pub fn serve(&mut self, stop_fd: Option<RawFd>) -> io::Result<()> {
+        if let Some(fd) = stop_fd {
+            self.poller.add(fd, STOP, Interest::Reading)?;
+        }
+        let served = self.serve_until_stopped();
+        if let Some(fd) = stop_fd {
+            self.poller.remove(fd);
+        }
+        served
+    }
+
+    fn serve_until_stopped(&mut self) -> io::Result<()> {
         // Whether nothing waits for the loop to turn again.
         let mut may_wait = true;
         loop {
             let count = match self.poller.wait(if may_wait { -1 } else { 0 }) {
-                Err(error) if error.kind() == ErrorKind::Interrupted => {
-                    if ends() {
-                        return Ok(());
-                    }
-                    continue;
-                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 outcome => outcome?,
             };
             for index in 0..count {

@@ -6,6 +6,7 @@ use super::{
 };
 use std::{
     net::{Ipv4Addr, SocketAddr},
+    os::{fd::AsRawFd, unix::net::UnixStream},
     thread,
     time::Duration,
 };
@@ -40,9 +41,9 @@ fn per_message(message_bytes: usize, strategy: Strategy) -> Reply {
 pub fn while_serving<T>(settings: &Settings, act: impl FnOnce(SocketAddr) -> T) -> T {
     let mut server = EchoServer::listen(settings).unwrap();
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, server.port().unwrap()));
-    let stopper = server.stopper();
+    let (stop, stopper) = UnixStream::pair().unwrap();
     thread::scope(|scope| {
-        scope.spawn(move || server.serve(|| false).unwrap());
+        scope.spawn(move || server.serve(Some(stop.as_raw_fd())).unwrap());
         // Dropped also when `act` panics, so that the scope ends.
         let _stopper = stopper;
         act(address)

@@ -112,6 +112,10 @@ pub struct Measured {
     pub first_total: Histogram,
     /// The whole time of the very first one.
     pub first_sample_ns: u64,
+    /// When the first of the others began, CLOCK_MONOTONIC.
+    pub start_ns: u64,
+    /// From then to the end of the last one.
+    pub run_time_ns: u64,
     /// Segments sent again.
     pub retransmits: u64,
     /// Segments sent that carried data.
@@ -169,10 +173,12 @@ impl Client {
         }
         (self.retransmits, self.data_segments) = (0, 0);
         let before = Usage::of_thread();
+        measured.start_ns = monotonic_ns();
         for sample in first..first + samples {
             let times = self.sample(sample)?;
             self.record(times, &mut measured);
         }
+        measured.run_time_ns = monotonic_ns() - measured.start_ns;
         measured.usage = Usage::of_thread().since(before);
         measured.retransmits = self.retransmits;
         measured.data_segments = self.data_segments;
@@ -217,7 +223,7 @@ impl Client {
     fn try_sample(&mut self) -> Result<Times, (Stage, Fault)> {
         let mut stream = self
             .socket()
-            .map_err(|error| (Stage::Connect, error.into()))?;
+            .map_err(|error| (Stage::Connect, Fault::Io(error)))?;
         self.acknowledged_ns.clear();
         let start_ns = monotonic_ns();
         let connected = connect(&stream, self.options.address);

@@ -20,9 +20,8 @@ __all__ = ["render_sizes"]
 
 def render_sizes(result: Result, pen: Pen, published: bool) -> None:
     """Print everything; `published` adds the model of the published measurements."""
-    run, how_to_read, _ = opening_of(result)
-    pen.write(run)
-    pen.write(how_to_read)
+    for paragraph in opening_of(result):
+        pen.write(paragraph)
     fits = fits_of(result.plan, result.runs)
     for fit in fits:
         pen.draw(cell_table(result, fit))

@@ -8,12 +8,13 @@ from tinygram.bench.report.formats import number, ratio_interval
 from tinygram.bench.report.formats import ratio as ratio_text
 from tinygram.bench.report.sizes.names import cell, size, way
 from tinygram.bench.result import Case, Figure, Result, Verdict
-from tinygram.bench.statistics.fits import Fit
+from tinygram.bench.statistics.fits import TIME, Fit
 from tinygram.bench.statistics.intervals import confidence_of
 
 TOLERANCE_PERCENT = 10.0
 """The model holds for a cell that is no further from it."""
 MAX_NAMED = 4
+_ANSWERED = {TIME, "part_p50_us"}
 
 
 def closing_sentences(
@@ -27,7 +28,11 @@ def closing_sentences(
 
 
 def notes_of(result: Result) -> tuple[str, ...]:
-    """Failures, absences and warnings, each said once, after the cells that have it."""
+    """Failures, absences and warnings, each said once, after the cells that have it.
+
+    Two modes are told of the figures that the answer rests on; of what the probe took, the first
+    cell's share stands for all.
+    """
     cells: dict[str, list[str]] = {}
     for absent in result.plan.unavailable:
         cells.setdefault(f"unavailable: {absent.reason}", []).append(cell(absent.case))
@@ -35,9 +40,15 @@ def notes_of(result: Result) -> tuple[str, ...]:
     for run in result.runs:
         if run.failure is not None:
             cells.setdefault(f"failed: {run.failure}", []).append(cell(cases[run.case_id]))
+    probed = ""
     for summary in result.summaries:
         for warning in summary.warnings:
-            cells.setdefault(warning.message, []).append(cell(summary.case))
+            if warning.code == "two_modes" and not _ANSWERED.intersection(warning.figures):
+                continue
+            message = warning.message
+            if warning.code == "probed":
+                message = probed = probed or message
+            cells.setdefault(message, []).append(cell(summary.case))
     return tuple(f"{_named(list(dict.fromkeys(of)))}: {note}" for note, of in cells.items())
 
 
@@ -123,13 +134,12 @@ def _described(residuals: Sequence[tuple[Case, Figure]]) -> str:
 
 
 def _on_ways(result: Result) -> list[str]:
-    """How a way compares with the first one, cell by cell: the slowest and the fastest cell."""
+    """How a way compares with the first one: its slowest and its fastest cell, and the doubts."""
     cases = {case.case_id: case for case in result.plan.cases}
     found: dict[tuple[str, str], list[Verdict]] = {}
     for verdict in result.verdicts:
         case, baseline = cases[verdict.case_id], cases[verdict.baseline_case_id]
-        if verdict.ratio is not None and verdict.verdict != "cannot_say":
-            found.setdefault((way(case), way(baseline)), []).append(verdict)
+        found.setdefault((way(case), way(baseline)), []).append(verdict)
     sentences = []
     for (name, baseline_name), verdicts in found.items():
         parts = []
@@ -143,6 +153,11 @@ def _on_ways(result: Result) -> list[str]:
                     f"{cell(cases[most.case_id])}: {ratio_text(most.ratio.median)} × "
                     f"({ratio_interval(most.ratio)})"
                 )
+        doubts = [each for each in verdicts if each.verdict == "cannot_say"]
+        if doubts:
+            parts.append(
+                f"it cannot be said of {len(doubts)} of {len(verdicts)} cells: {doubts[0].reason}"
+            )
         what = "; ".join(parts) or f"no difference shown in {len(verdicts)} cells"
         sentences.append(f"{name}, against {baseline_name}: {what}.")
     return sentences

@@ -63,6 +63,7 @@ class EchoOptions:
     seed: int
     has_all: bool
     only: Sequence[str]
+    probe_ns: int | None = None
 
 
 @dataclass(frozen=True)
@@ -168,6 +169,8 @@ def _case(options: EchoOptions, row: _Row, message_bytes: int) -> Case:
         "congestion_control": options.congestion_control,
         "timeout_ns": options.timeout_ns,
     }
+    if options.probe_ns is not None:
+        parameters["probe_ns"] = options.probe_ns
     load = f"{message_bytes}B/{options.workers}-workers-depth-{options.depth}/{options.reply}"
     return Case(
         case_id=f"echo/{row.runtime}/{row.implementation}/{row.name}/{row.strategy}"

@@ -12,7 +12,7 @@ import msgspec
 
 from tinygram import _native
 from tinygram.bench.probes.kernel import KERNEL_COUNTERS, kernel_counters
-from tinygram.bench.workloads.echo.marks import marks_of, since
+from tinygram.bench.workloads.echo.marks import marks_of, rested, since
 from tinygram.bench.workloads.echo.order import ClientOrder, Report
 
 _CONNECT_LIMIT_NS = 10_000_000_000
@@ -52,11 +52,13 @@ def _exchange(order: ClientOrder) -> Report:
     marks = marks_of(order.channel_fd, order.session_pid)
     client.run(order.warm_up, None, order.timeout_ns)
     kernel_before = kernel_counters() if order.has_private_network else None
-    before = marks.used()
-    counters: dict[str, int | None] = dict(
-        client.run(order.messages, order.duration_ns, order.timeout_ns)
-    )
-    counters |= since(before, marks.used())
+    warm_up_bytes = order.warm_up * order.message_bytes
+    before = rested(marks, warm_up_bytes)
+    found = dict(client.run(order.messages, order.duration_ns, order.timeout_ns))
+    start_ns = found.pop("start_ns")
+    counters: dict[str, int | None] = {**found}
+    after = rested(marks, warm_up_bytes + found["messages"] * order.message_bytes)
+    counters |= since(before, after)
     counters |= _kernel_since(kernel_before)
     if not order.trusts:
         client.finish(_PATIENCE_NS)
@@ -65,7 +67,8 @@ def _exchange(order: ClientOrder) -> Report:
         "connect_ns": sum(connects_ns) // len(connects_ns),
         "connect_max_ns": max(connects_ns),
     }
-    return Report(counters, {"round_trip_ns": client.round_trips().to_base64()}, client.fault())
+    round_trips = {"round_trip_ns": client.round_trips().to_base64()}
+    return Report(start_ns, counters, round_trips, client.fault())
 
 
 def _kernel_since(before: dict[str, int] | None) -> dict[str, int | None]:

@@ -29,6 +29,8 @@ USED = (
 )
 """Null where it is not known."""
 _ANSWER_LIMIT_S = 10.0
+_COUNT_LIMIT_S = 1.0
+_STEP_S = 0.001
 
 Used = dict[str, int | None]
 
@@ -47,6 +49,25 @@ def marks_of(channel_fd: int | None, session_pid: int | None) -> Marks:
     if session_pid is not None:
         return SessionMarks(session_pid)
     return NoMarks()
+
+
+def rested(marks: Marks, replied_bytes: int) -> Used:
+    """What was used, once all the writes of so many bytes are counted.
+
+    A reply may come back before its write is counted, for the server's thread may be stopped
+    between the two. Raises OSError.
+    """
+    give_up_s = time.monotonic() + _COUNT_LIMIT_S
+    used = marks.used()
+    while _lags(used, replied_bytes) and time.monotonic() < give_up_s:
+        time.sleep(_STEP_S)
+        used = marks.used()
+    return used
+
+
+def _lags(used: Used, replied_bytes: int) -> bool:
+    written_bytes = used["written_bytes"]
+    return written_bytes is not None and written_bytes < replied_bytes
 
 
 def since(earlier: Used, later: Used) -> Used:

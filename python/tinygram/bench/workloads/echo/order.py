@@ -59,8 +59,12 @@ class ClientOrder(Value, frozen=True):
 
 
 class Report(Value, frozen=True):
-    """What the client found: raw counters, histograms, and what it should not have believed."""
+    """What the client found: raw counters, histograms, and what it should not have believed.
 
+    `start_ns`: when the measured part began.
+    """
+
+    start_ns: int
     counters: dict[str, int | None]
     histograms: dict[str, str]
     fault: str | None

@@ -16,6 +16,7 @@ from tinygram import _native
 from tinygram.bench.interrupts import INTERRUPTS
 from tinygram.bench.network import Network, private_network
 from tinygram.bench.placement import placement
+from tinygram.bench.probes.sampling import probing
 from tinygram.bench.result import Case, Run
 from tinygram.bench.workers import RunError, Worker, port_of, wait_all
 from tinygram.bench.workloads.echo.external import (
@@ -30,6 +31,7 @@ from tinygram.bench.workloads.echo.selection import EXTERNAL
 PACKAGE = "tinygram.bench.workloads.echo"
 _LISTEN_LIMIT_S = 20.0
 _LINE_BYTES = 1024
+_GRACE_S = 0.5
 
 
 @dataclass
@@ -70,6 +72,8 @@ class EchoBench:
                 server = self._start_external(stack, case, network, limit_s)
             else:
                 server = self._start_ours(stack, case, network, limit_s)
+            probe_ns = _whole_or_none(case, "probe_ns") if "probe_ns" in case.parameters else None
+            probe = stack.enter_context(probing(probe_ns, server.port, network))
             order = self._client_order(case, server, network)
             channel_fds = [] if server.channel is None else [server.channel.fileno()]
             with INTERRUPTS.held(), network.entered():
@@ -83,7 +87,7 @@ class EchoBench:
                 )
             _wait(client, server, 3 * order.timeout_ns / 1e9 + (order.duration_ns or 0) / 1e9)
             report = msgspec.json.decode(client.output, type=Report)
-            return assembled(case, round, order, report)
+            return probe.added_to(assembled(case, round, order, report), report.start_ns)
 
     def _start_ours(self, stack: ExitStack, case: Case, network: Network, limit_s: float) -> Served:
         ours, theirs = socket.socketpair()
@@ -199,7 +203,8 @@ def _wait(client: Worker, server: Served, seconds: float) -> None:
         wait_all(workers, seconds)
     except RunError as failure:
         is_external = server.channel is None and server.worker is not None
-        if is_external and server.worker is not None and server.worker.has_ended:
+        # Its connections end a moment before it does.
+        if is_external and server.worker is not None and server.worker.wait_ended(_GRACE_S):
             reason = server.worker.failure or "the server has ended"
             raise RunError(f"{failure}; {reason}") from failure
         raise

@@ -24,6 +24,7 @@ class SizesOptions:
 
     `server`: IPv4:PORT of one that runs already; None: one of ours for each run.
     `predicted_bytes`: the sizes whose times the report is to predict.
+    `probe_ns`: how often what the kernel holds is sampled; None: not at all.
     """
 
     sizes_bytes: Sequence[int]
@@ -41,6 +42,7 @@ class SizesOptions:
     timeout_ns: int
     rounds: int
     seed: int
+    probe_ns: int | None = None
 
 
 def plan_sizes(options: SizesOptions) -> Plan:
@@ -121,6 +123,9 @@ def _exchange(
     trips = "1-round-trip" if round_trips == 1 else f"{round_trips}-round-trips"
     writes = "1-setup-write" if setup_writes == 1 else f"{setup_writes}-setup-writes"
     to = "" if options.server is None else f"/server-{options.server}"
+    probed: dict[str, Parameter] = (
+        {} if options.probe_ns is None else {"probe_ns": options.probe_ns}
+    )
     return _case(
         options,
         strategy,
@@ -132,6 +137,7 @@ def _exchange(
             "setup_writes": setup_writes,
             "server": options.server,
             "predicted_bytes": ",".join(map(str, options.predicted_bytes)) or None,
+            **probed,
         },
     )
 

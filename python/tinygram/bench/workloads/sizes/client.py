@@ -38,12 +38,12 @@ def main() -> int:
 def _local(order: Order) -> Report:
     part = "two-threads" if order.far_cpu is not None else str(order.part)
     taken = _native.time_local(part, order.first_samples, order.samples, order.far_cpu)
-    return Report({"samples": order.samples}, {"part_ns": taken.to_base64()})
+    return Report({"samples": order.samples}, {"part_ns": taken.to_base64()}, start_ns=0)
 
 
 def _samples(order: Order) -> Report:
     before = kernel_counters() if order.has_private_network else None
-    counters, histograms = _native.take_samples(
+    named, histograms = _native.take_samples(
         order.address,
         order.message_bytes,
         order.round_trips,
@@ -55,13 +55,15 @@ def _samples(order: Order) -> Report:
         order.first_samples,
         order.samples,
     )
-    counted: dict[str, int | None] = {"samples": order.samples, **dict(counters)}
+    counters = dict(named)
+    start_ns = counters.pop("start_ns")
+    counted: dict[str, int | None] = {"samples": order.samples, **counters}
     # The kernel's own are those of all connections, the first ones too.
     if before is None:
         counted |= dict.fromkeys(KERNEL_COUNTERS)
     else:
         counted |= {name: now - before[name] for name, now in kernel_counters().items()}
-    return Report(counted, _stored(histograms))
+    return Report(counted, _stored(histograms), start_ns)
 
 
 def _stored(histograms: Iterable[tuple[str, _native.Histogram]]) -> dict[str, str]:

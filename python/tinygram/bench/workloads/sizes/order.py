@@ -31,7 +31,11 @@ class Order(Value, frozen=True):
 
 
 class Report(Value, frozen=True):
-    """What it found: raw counters and histograms."""
+    """What it found: raw counters and histograms.
+
+    `start_ns`: when the samples began, CLOCK_MONOTONIC; 0 of a local part.
+    """
 
     counters: dict[str, int | None]
     histograms: dict[str, str]
+    start_ns: int

@@ -12,6 +12,7 @@ import msgspec
 from tinygram.bench.interrupts import INTERRUPTS
 from tinygram.bench.network import Network, private_network
 from tinygram.bench.placement import placement
+from tinygram.bench.probes.sampling import probing
 from tinygram.bench.result import Case, Run, Warning
 from tinygram.bench.workers import RunError, Worker, wait_all
 from tinygram.bench.workloads.sizes.order import Order, Report
@@ -44,6 +45,9 @@ class SizesBench:
                     server = stack.enter_context(Worker("server", self._server_command(case)))
                 port = server.wait_listening(min(_LISTEN_LIMIT_S, timeout_s))
                 address = f"127.0.0.1:{port}"
+            probe_ns = whole(case, "probe_ns") if "probe_ns" in case.parameters else None
+            _, _, to_port = address.rpartition(":")
+            probe = stack.enter_context(probing(probe_ns, int(to_port or 0), network))
             order = self._order(case, address, network)
             with INTERRUPTS.held(), network.entered():
                 client = stack.enter_context(
@@ -58,8 +62,9 @@ class SizesBench:
             counters = dict(report.counters)
             if server is not None:
                 counters |= _agreed(case, server.output)
-        warnings = _warnings(case, counters, network)
-        return Run(case.case_id, round, counters, report.histograms, warnings)
+            warnings = _warnings(case, counters, network)
+            run = Run(case.case_id, round, counters, report.histograms, warnings)
+            return probe.added_to(run, report.start_ns)
 
     def _server_command(self, case: Case) -> list[str]:
         options = {

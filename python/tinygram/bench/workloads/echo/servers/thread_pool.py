@@ -7,6 +7,7 @@ import socket
 import sys
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 
 import tinygram
 from tinygram.bench.workloads.echo.servers.service import Data, Service
@@ -27,16 +28,16 @@ def serve(service: Service, echo: Echo) -> None:
 
 
 def _serve_one(service: Service, sock: socket.socket, echo: Echo) -> None:
-    send: Send = sock.sendall
-    if service.order.implementation == "tinygram":
-        send = tinygram.CoalescingSocket(sock, strategy=service.library_strategy).send
-    # After the library has made its own descriptor, which is counted too.
-    service.accepted(sock)
-    with sock:
-        try:
-            echo(service, sock, send)
-        except ConnectionError:
-            return  # The client has left.
+    with ExitStack() as stack:
+        stack.enter_context(sock)
+        stack.enter_context(suppress(ConnectionError))  # The client has left.
+        send: Send = sock.sendall
+        if service.order.implementation == "tinygram":
+            out = tinygram.CoalescingSocket(sock, strategy=service.library_strategy)
+            send = stack.enter_context(out).send
+        # After the library has made its own descriptor, which is counted too.
+        service.accepted(sock)
+        echo(service, sock, send)
 
 
 def _end_with_failure(served: Future[None]) -> None:
