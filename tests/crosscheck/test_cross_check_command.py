@@ -81,9 +81,11 @@ def test_a_peer_that_fails_fails_the_run_and_ours_are_kept(tmp_path: Path) -> No
         ("stream", ("--rate", "1000"), "--cross-check does not go with --rate"),
         ("stream", ("--only", "runtime=loop"), "--cross-check does not go with --only"),
         ("stream", ("--producers", "2"), "--cross-check does not go with --producers"),
+        ("stream", ("--probe", "10ms"), "--cross-check does not go with --probe"),
         ("stream", ("--size", "1..500"), "--cross-check needs one size"),
         ("rr", ("--callers", "2x2"), "--callers: --cross-check says that itself"),
         ("rr", ("--runtime", "threads"), "--runtime: --cross-check says that itself"),
+        ("rr", ("--probe", "10ms"), "--probe: --cross-check says that itself"),
         ("rr", ("--request", "10", "--reply", "2"), "--request and --reply of one size"),
     ],
 )

@@ -63,3 +63,20 @@ def test_a_run_of_a_duration_ends_with_it_and_finishes_its_calls(command: Comman
         rate = counters["calls"] * 4 / counters["callers_time_ns"] * 1e9
         assert figures[run["case_id"]]["calls_per_s"]["median"] == pytest.approx(rate)
         assert figures[run["case_id"]]["calls_in_flight"]["median"] <= 4.0
+
+
+def test_what_the_kernel_held_beside_a_run_is_in_its_result(command: Command) -> None:
+    done = command.run(
+        *("--rounds", 1, "--pin", "none", "--callers", "1x3", "--duration", "500ms"),
+        *("--runtime", "native", "--connections", "per-caller", "--sends-per-request", 1),
+        *("--strategy", "nodelay", "--probe", "5ms"),
+    )
+    assert done.code == 0, done.stderr
+    [run] = done.runs
+    columns = run["samples"]["columns"]
+    assert len(columns["at_ns"]) >= 10
+    assert 0 <= columns["at_ns"][0] <= columns["at_ns"][-1] <= done.counters_of()["run_time_ns"]
+    assert columns["client_connections"][0] == 3
+    assert max(columns["server_connections"]) == 3
+    assert "probed" in {warning["code"] for warning in run["warnings"]}
+    assert done.result["plan"]["cases"][0]["parameters"]["probe_ns"] == 5_000_000

@@ -90,7 +90,6 @@ def test_figures_are_littles_laws_and_percentiles_need_samples() -> None:
     assert figure(NAGLE, "call_p50_us") == pytest.approx(40_000, rel=1e-3)
     assert figure(NAGLE, "connect_p99_us") is None  # 14 connections
     assert figure(NAGLE, "connect_max_us") == pytest.approx(20, rel=1e-3)
-    assert figure(NAGLE, "latency_p50_us") is None
     assert figure(NAGLE, "delayed_acks") == 9
 
 

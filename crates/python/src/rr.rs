@@ -1,6 +1,6 @@
 //! Both native sides of the bench's `rr`, and what its Python sides check with.
 
-use crate::histogram::Histogram;
+use crate::{errors::OrOsError, histogram::Histogram};
 use pyo3::{
     exceptions::{PyOSError, PyRuntimeError, PyValueError},
     prelude::*,
@@ -122,9 +122,9 @@ impl RrServer {
             idle_ns,
             congestion_control,
         };
-        let inner = native::Server::listen(port, content.inner.clone(), options)?;
+        let inner = native::Server::listen(port, content.inner.clone(), options).or_os_error()?;
         Ok(Self {
-            port: inner.port()?,
+            port: inner.port().or_os_error()?,
             inner: Some(inner),
         })
     }
@@ -138,7 +138,7 @@ impl RrServer {
         let Some(inner) = self.inner.take() else {
             return Err(PyRuntimeError::new_err("a server runs once"));
         };
-        let counts = py.detach(|| inner.run(stop_fd))?;
+        let counts = py.detach(|| inner.run(stop_fd)).or_os_error()?;
         Ok(vec![
             ("server_connections", counts.accepted),
             ("server_requests", counts.requests),

@@ -21,7 +21,7 @@ from tinygram.bench.errors import UsageError
 from tinygram.bench.network import check_congestion_control
 from tinygram.bench.placement import default_placement, placement
 from tinygram.bench.result import Plan
-from tinygram.bench.units import parse_bytes, parse_duration_ns
+from tinygram.bench.units import format_duration_ns, parse_bytes, parse_duration_ns
 from tinygram.bench.workloads.rr import scenarios
 from tinygram.bench.workloads.rr.cases import MAX_BYTES, RrOptions, plan_rr
 from tinygram.bench.workloads.rr.run import RrBench
@@ -31,6 +31,8 @@ _MAX_BACKLOG = 65_535
 _SIZES = ("request_bytes", "reply_bytes")
 _CROSS_CHECK_KEEPS = (*_SIZES, "placement")
 _CROSS_CHECK_BYTES = 100
+_SHORTEST_NS, _LONGEST_NS = 1_000_000, 24 * 3_600_000_000_000
+_LONGEST_PROBE_NS = 60_000_000_000
 
 
 def rr(
@@ -116,7 +118,12 @@ def rr(
         str | None, typer.Option(help="apart, same or none.", show_default="apart")
     ] = None,
     congestion_control: Annotated[str, typer.Option(help="Of all sockets.")] = "cubic",
-    timeout: Annotated[str, typer.Option(help="A run that takes longer fails.")] = "120s",
+    probe: Annotated[
+        str | None, typer.Option(help="Sample what the kernel holds this often, for example 10ms.")
+    ] = None,
+    timeout: Annotated[
+        str, typer.Option(help="A run that takes longer fails (longer by its duration).")
+    ] = "120s",
 ) -> int:
     """Call a server over TCP in every way that was asked for; each call waits for its reply."""
     if list_scenarios:
@@ -141,7 +148,7 @@ def rr(
     if scenario is not None and shape:
         _refuse_with_scenario(shape)
     if cross_check:
-        _check_cross_check(scenario, callers, shape)
+        _check_cross_check({"scenario": scenario, "callers": callers, "probe": probe}, shape)
         callers = "1x1"
         shape = _cross_checked(shape)
     if server is not None and (server_runtime or server_strategy or backlog or quickack):
@@ -157,16 +164,18 @@ def rr(
     placement(shape["placement"])
     check_congestion_control(congestion_control)
     processes, each = _callers(callers)
+    duration_ns = _duration("--duration", duration or "1s")
     options = RrOptions(
         **shape,
         processes=processes,
         callers=each,
         calls=None if calls is None else _between("--calls", calls, 1, 1_000_000_000),
-        duration_ns=parse_duration_ns(duration or "1s"),
+        duration_ns=duration_ns,
+        probe_ns=None if probe is None else _duration("--probe", probe, _LONGEST_PROBE_NS),
         warm_up_calls=_between("--warm-up", warm_up, 0, 1_000_000),
         congestion_control=congestion_control,
         link=link,
-        timeout_ns=parse_duration_ns(timeout),
+        timeout_ns=_duration("--timeout", timeout) + (duration_ns if calls is None else 0),
         rounds=_between("--rounds", _rounds(rounds, scenario), 1, 10_000),
         seed=_between("--seed", seed, 0, (1 << 63) - 1),
     )
@@ -199,6 +208,7 @@ def _measure(
         is_published=is_published,
         is_quiet=is_quiet,
         peers=peers,
+        network=None if options.server_address is None else "the server's",
     )
 
 
@@ -235,11 +245,11 @@ def _options_of(names: Iterable[str]) -> list[str]:
     return [options.get(name, "--" + name.replace("_", "-")) for name in names]
 
 
-def _check_cross_check(scenario: str | None, callers: str | None, shape: dict[str, Any]) -> None:
-    named = [*(["--scenario"] if scenario else []), *(["--callers"] if callers else [])]
-    named += _options_of(name for name in shape if name not in _CROSS_CHECK_KEEPS)
+def _check_cross_check(others: dict[str, str | None], shape: dict[str, Any]) -> None:
+    named = [name for name, value in others.items() if value is not None]
+    named += [name for name in shape if name not in _CROSS_CHECK_KEEPS]
     if named:
-        names = ", ".join(named)
+        names = ", ".join(_options_of(named))
         raise UsageError(f"{names}: --cross-check says that itself; leave it, or --cross-check")
     if len({shape[name] for name in _SIZES if name in shape}) > 1:
         raise UsageError(
@@ -278,6 +288,14 @@ def _callers(text: str | None) -> tuple[int, int]:
     return int(match[1]), int(match[2])
 
 
+def _duration(option: str, text: str, longest_ns: int = _LONGEST_NS) -> int:
+    duration_ns = parse_duration_ns(text)
+    if not _SHORTEST_NS <= duration_ns <= longest_ns:
+        low, high = format_duration_ns(_SHORTEST_NS), format_duration_ns(longest_ns)
+        raise UsageError(f"{option} {text} is outside {low} … {high}")
+    return duration_ns
+
+
 def _size(option: str, text: str) -> int:
     return _between(option, parse_bytes(text), 1, MAX_BYTES)
 
@@ -291,11 +309,12 @@ def _checked_backlogs(backlogs: list[int] | None) -> list[int] | None:
 def _address(text: str) -> tuple[str, int]:
     """The host's IPv4 address, and the port, from `HOST:PORT`."""
     host, colon, port = text.rpartition(":")
-    if not (colon and host and port.isascii() and port.isdigit() and 1 <= int(port) <= 65_535):
+    is_number = re.fullmatch("[0-9]{1,5}", port, re.ASCII) is not None
+    if not (colon and host and is_number and 1 <= int(port) <= 65_535):
         raise UsageError(f"--server {text!r} is not HOST:PORT, for example 127.0.0.1:7000")
     try:
         found = socket.getaddrinfo(host, int(port), socket.AF_INET, socket.SOCK_STREAM)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:
         raise UsageError(
             f"--server {text!r}: {host!r} has no IPv4 address ({error}); name one that has"
         ) from error

@@ -19,6 +19,8 @@ from tinygram.bench.workloads.rr.cases import MAX_BYTES, STRATEGIES
 from tinygram.bench.workloads.rr.server import raise_descriptor_limit
 from tinygram.bench.workloads.rr.serving import IDLE_NS, MAX_CONNECTIONS
 
+_LONGEST_IDLE_NS = 24 * 3_600_000_000_000
+
 
 def serve_rr(
     port: Annotated[int, typer.Option(help="0: one that the kernel picks.")] = 0,
@@ -43,6 +45,9 @@ def serve_rr(
     (i + j) modulo 251, both from 0.
     """
     request_bytes, reply_bytes = parse_bytes(request), parse_bytes(reply)
+    idle_ns = parse_duration_ns(idle)
+    if idle_ns > _LONGEST_IDLE_NS:
+        raise UsageError(f"--idle {idle} is above 24h: name a shorter time")
     for option, value, low, high in (
         ("--port", port, 0, (1 << 16) - 1),
         ("--request", request_bytes, 1, MAX_BYTES),
@@ -67,11 +72,11 @@ def serve_rr(
             is_quickack=quickack,
             congestion_control=congestion_control,
             max_connections=max_connections,
-            idle_ns=parse_duration_ns(idle),
+            idle_ns=idle_ns,
         )
     except OSError as error:
         raise UsageError(
-            f"cannot listen on port {port}: {error}; name another one with --port"
+            f"cannot listen on port {port}: {error.strerror}; name another one with --port"
         ) from error
     with _stop_fd() as stop_fd:
         print(f"listening {server.port}", flush=True)

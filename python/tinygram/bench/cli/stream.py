@@ -120,6 +120,7 @@ def stream(
             "--producers": producers,
             "--busy-thread": busy_thread,
             "--receiver-command": receiver_command,
+            "--probe": probe,
         }
         for option, value in given.items():
             _refuse(bool(value), f"--cross-check does not go with {option}: it says what runs")

@@ -17,6 +17,7 @@ from tinygram.bench.statistics.counters import FORMULAS
 from tinygram.bench.statistics.intervals import confidence_of
 
 US_PER_MS = 1_000
+CONNECTING = "Connecting (ms), which no call includes; the kernel's counts, the warm-up's included"
 WORDS = {
     "faster": "is faster",
     "slower": "is slower",
@@ -41,8 +42,7 @@ def is_of_calls(result: Result) -> bool:
 
 def draw_calls(pen: Pen, result: Result, published: bool) -> None:
     """Write all of the report; `published` adds the published calls."""
-    run, how_to_read, _ = opening_of(result)
-    for paragraph in (run, how_to_read):
+    for paragraph in opening_of(result):
         pen.write(paragraph)
     pen.head(title_of(result))
     for table in tables_of(result):
@@ -91,7 +91,11 @@ def tables_of(result: Result) -> tuple[Table, Table]:
     ]
     return (
         _table(result, "Calls: first send to last byte of the reply (ms)", calls),
-        _table(result, "Connecting (ms), which no call includes; the kernel's counts", connecting),
+        _table(
+            result,
+            "Connecting (ms), which no call includes; the kernel's counts, the warm-up's included",
+            connecting,
+        ),
     )
 
 

@@ -1,4 +1,4 @@
-"""Calls of `rr`: which cases are compared, and on what."""
+"""Calls of `rr`: what is said of them, which cases are compared, and on what."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ from collections.abc import Hashable, Iterator, Sequence
 from tinygram.bench.result import Case
 
 WORKLOAD = "rr"
+HISTOGRAMS = {
+    "call": ("min", "mean", "p50", "p99", "p99_9", "p99_99", "max"),
+    "connect": ("mean", "p50", "p99", "max"),
+}
 COMPARED = ("calls_per_s", "call_p50_us", "call_p99_us")
 BASELINE = "nagle"
 

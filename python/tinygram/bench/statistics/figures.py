@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from tinygram._native import Histogram
 from tinygram.bench.result import Case, Run
+from tinygram.bench.statistics import calls
 from tinygram.bench.statistics.counters import FORMULAS, PER_MILLION, Number
 from tinygram.bench.statistics.sizes import (
     MODEL_FIGURES,
@@ -30,10 +31,9 @@ STATISTICS_OF_HISTOGRAM = {
     "round_trip": SPREAD,
     "pacing_error": ("p50", "p99"),
     "hold": ("p50", "p99"),
-    "call": SPREAD,
-    "connect": ("mean", "p50", "p99", "max"),
 }
 HISTOGRAMS_OF: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "rr": calls.HISTOGRAMS,
     "sizes": SIZES_HISTOGRAMS,
 }
 """Workload → its histograms and what is said of each, where that is not what all others have."""
@@ -119,7 +119,6 @@ def is_higher_better(figure: str) -> bool:
 def _is_meaningful(histogram: str, case: Case) -> bool:
     """Latency and pacing exist only when paced; queueing is what a flat-out sender makes.
 
-    Calls wait for their replies, and have times always.
     Of several paced producers queueing is the time from the call: a thread may be late to call.
     A round trip is one wherever there is a reply.
     """
@@ -127,7 +126,7 @@ def _is_meaningful(histogram: str, case: Case) -> bool:
         return True
     if histogram == "queueing":
         return case.is_flat_out or case.producers > 1
-    return histogram in ("hold", "round_trip", "call", "connect") or not case.is_flat_out
+    return histogram in ("hold", "round_trip") or not case.is_flat_out
 
 
 def _histogram(run: Run, name: str) -> Histogram | None:

@@ -33,7 +33,7 @@ pub struct Caller<'a> {
 
 /// Part `number` of `of` parts of a request; all parts together are the request.
 pub fn part_of(request: &[u8], number: usize, of: usize) -> &[u8] {
-    let end = |number| request.len() * number / of;
+    let end = |number: usize| request.len() * number / of;
     &request[end(number)..end(number + 1)]
 }
 

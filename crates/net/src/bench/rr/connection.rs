@@ -73,6 +73,12 @@ impl Connection {
         self.progress_ns
     }
 
+    /// Who has the least of it is closed first when there is no room: when it last made progress; of
+    /// those within one tick of the clock, how much it has asked for.
+    pub fn standing(&self) -> (u64, u64) {
+        (self.progress_ns, self.due_bytes)
+    }
+
     /// Do what can be done now; what to watch it for next.
     pub fn on_ready(&mut self, lent: &mut Lent<'_>) -> Result<For, End> {
         if self.due_bytes == self.sent_bytes {

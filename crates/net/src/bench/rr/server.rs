@@ -6,10 +6,7 @@ use super::{
     options::set_nodelay,
 };
 use crate::{
-    bench::{
-        process::Usage,
-        socket::{set_backlog, set_congestion_control},
-    },
+    bench::socket::{set_backlog, set_congestion_control},
     clock::{coarse_monotonic_ns, monotonic_ns, sleep_until_ns},
     epoll::{Epoll, For},
 };
@@ -68,8 +65,6 @@ pub struct Counts {
     pub failed_accepts: u64,
     /// The most connections at a time.
     pub most_connections: u64,
-    /// What the thread used.
-    pub usage: Usage,
 }
 
 /// A server that listens, and serves when it is run.
@@ -129,7 +124,6 @@ impl Server {
         self.epoll.watch(stop_fd, For::Reading)?;
         self.epoll.watch(listener_fd, For::Reading)?;
         let sweep_ms = (self.options.idle_ns / 2_000_000).clamp(1, LONGEST_SWEEP_MS);
-        let before = Usage::of_thread();
         let mut swept_ns = coarse_monotonic_ns();
         loop {
             let timeout_ms = if self.open > 0 { sweep_ms as i32 } else { -1 };
@@ -140,7 +134,6 @@ impl Server {
             let now_ns = coarse_monotonic_ns();
             for each in ready {
                 if each.fd == stop_fd {
-                    self.counts.usage = Usage::of_thread().since(before);
                     return Ok(self.counts);
                 }
                 if each.fd == listener_fd {
@@ -161,10 +154,16 @@ impl Server {
             match self.listener.accept() {
                 Ok((stream, _)) => self.add(stream, now_ns),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                Err(_) => {
+                // Its client has gone: nobody else has to.
+                Err(error) if error.kind() == ErrorKind::ConnectionAborted => {
                     self.counts.failed_accepts += 1;
-                    // Mostly there is no descriptor left; without a pause this would spin.
-                    if !self.evict() {
+                }
+                Err(error) => {
+                    self.counts.failed_accepts += 1;
+                    let errno = error.raw_os_error();
+                    let lacks_descriptors = matches!(errno, Some(libc::EMFILE | libc::ENFILE));
+                    // Without room or a pause this would spin.
+                    if !(lacks_descriptors && self.evict()) {
                         sleep_until_ns(monotonic_ns() + NO_ROOM_NS);
                     }
                     return;
@@ -230,7 +229,7 @@ impl Server {
     fn evict(&mut self) -> bool {
         let laggard = self.connections.iter().flatten();
         let Some(fd) = laggard
-            .min_by_key(|each| each.progress_ns())
+            .min_by_key(|each| each.standing())
             .map(Connection::fd)
         else {
             return false;

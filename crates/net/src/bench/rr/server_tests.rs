@@ -163,7 +163,7 @@ fn silent_connections_make_room_for_those_that_ask() {
         let mut last = server.connect();
         call(&mut last, &content, 0);
         call(&mut honest, &content, index);
-        // The kernel's coarse clock tells the next ones apart from this call.
+        // So that the coarse clock tells the next silent ones apart from this call.
         thread::sleep(Duration::from_millis(15));
     }
     let counts = server.stop();
@@ -177,7 +177,8 @@ fn a_client_that_sends_a_byte_now_and_then_is_closed_and_the_busy_one_is_not() {
     let server = Running::start(
         &content,
         ServerOptions {
-            idle_ns: 100_000_000,
+            // Far longer than a busy machine keeps the honest client waiting.
+            idle_ns: 1_000_000_000,
             ..options()
         },
     );

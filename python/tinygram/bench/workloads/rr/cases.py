@@ -24,7 +24,7 @@ class RrOptions:
 
     `processes` × `callers` call at a time. `depth` None: as many as share a connection. `calls`
     None: until `duration_ns` is over; else so many of each caller at most. `server_address`
-    (host, port): a server that runs already.
+    (host, port): a server that runs already. `probe_ns`: sample what the kernel holds this often.
     """
 
     runtimes: Sequence[str] = ("threads",)
@@ -44,6 +44,7 @@ class RrOptions:
     warm_up_calls: int = 3
     calls: int | None = None
     duration_ns: int = 1_000_000_000
+    probe_ns: int | None = None
     congestion_control: str = "cubic"
     link: str = "loopback"
     placement: str = "apart"
@@ -110,6 +111,8 @@ def _case(
         "congestion_control": options.congestion_control,
         "timeout_ns": options.timeout_ns,
     }
+    if options.probe_ns is not None:
+        parameters["probe_ns"] = options.probe_ns
     callers = options.processes * options.callers
     return Case(
         case_id="/".join(

@@ -14,13 +14,14 @@ from tinygram.bench.interrupts import INTERRUPTS
 from tinygram.bench.network import Network, private_network
 from tinygram.bench.placement import placement
 from tinygram.bench.probes.kernel import KERNEL_COUNTERS, kernel_counters
+from tinygram.bench.probes.sampling import probing
 from tinygram.bench.result import Case, Run
 from tinygram.bench.workers import RunError, port_of
 from tinygram.bench.workloads.rr.callers import READY
 from tinygram.bench.workloads.rr.order import CallOrder, Report, ServerOrder, Start
 from tinygram.bench.workloads.rr.outcome import Found, assembled
 from tinygram.bench.workloads.rr.parties import Parties
-from tinygram.bench.workloads.stream.run import kept_failure, whole
+from tinygram.bench.workloads.stream.run import kept_failure, probe_ns, whole
 from tinygram.bench.workloads.stream.warm import WarmWorker
 
 _PORT_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
@@ -50,6 +51,7 @@ class RrBench:
             parties = Parties(stack, network, whole(case, "timeout_ns") / 1e9)
             server, host, port = self._server(case, parties)
             servers = [] if server is None else [server]
+            probe = stack.enter_context(probing(probe_ns(case), port, network))
             before = _kernel(network)
             callers = [
                 parties.start(
@@ -70,7 +72,8 @@ class RrBench:
             kernel = _since(before, _kernel(network))
             counted = _ended(parties, server)
             found = Found(start, reports, counted, kernel | {"server_cpu_ns": used_ns})
-            return assembled(case, round, found, has_private_network=network.is_private)
+            run = assembled(case, round, found, has_private_network=network.is_private)
+            return probe.added_to(run, start.start_ns)
 
     def _server(self, case: Case, parties: Parties) -> tuple[WarmWorker | None, str, int]:
         """Our own, and where it listens; or None, and where another does."""

@@ -53,7 +53,7 @@ class StreamBench:
                     )
                 )
             port = receiver.wait_listening(min(_LISTEN_LIMIT_S, timeout_s))
-            probe = stack.enter_context(probing(_probe_ns(case), port, network))
+            probe = stack.enter_context(probing(probe_ns(case), port, network))
             order = self.order(case, round, port, network)
             with INTERRUPTS.held(), network.entered():
                 sender = stack.enter_context(
@@ -173,5 +173,6 @@ def whole(case: Case, name: str) -> int:
     return value
 
 
-def _probe_ns(case: Case) -> int | None:
+def probe_ns(case: Case) -> int | None:
+    """How often the kernel is asked beside a run of the case; None: never."""
     return whole(case, "probe_ns") if "probe_ns" in case.parameters else None
