@@ -122,7 +122,7 @@ def _wait_listening(server: Worker, port: int) -> None:
 def _listens(server: Worker, port: int) -> bool:
     try:
         own = list(sockets_of(server.pid))
-        _, listeners, _ = _native.proc_sockets(f"/proc/{server.pid}/net", port, own)
+        listeners = _native.proc_sockets(f"/proc/{server.pid}/net", port, own)[1]
     except OSError:  # It has just ended.
         return False
     return bool(listeners)
