@@ -12,13 +12,13 @@ from typing import Annotated
 import typer
 
 from tinygram.bench import store
+from tinygram.bench.cli.bounds import between, probe_interval_ns, server_address
 from tinygram.bench.cli.measuring import measure
 from tinygram.bench.errors import UsageError
 from tinygram.bench.network import check_congestion_control
 from tinygram.bench.placement import default_placement, placement
 from tinygram.bench.units import (
     MAX_MESSAGE_BYTES,
-    format_duration_ns,
     parse_bytes,
     parse_duration_ns,
 )
@@ -40,7 +40,6 @@ _MAX_BUFFER_BYTES = 16 << 20
 _MAX_IN_FLIGHT_BYTES = 1 << 30
 _MAX_MESSAGES = 100_000_000
 _LOOPBACK = "127.0.0.1"
-_PROBE_NS = (1_000_000, 60_000_000_000)
 
 
 def echo(
@@ -117,11 +116,11 @@ def echo(
         )
     options = EchoOptions(
         message_bytes=[_size(text) for text in size or ["1000", "4096", "64KiB"]],
-        workers=_between("--workers", workers, 1, _MAX_WORKERS),
-        depth=_between("--depth", depth, 1, _MAX_DEPTH),
+        workers=between("--workers", workers, 1, _MAX_WORKERS),
+        depth=between("--depth", depth, 1, _MAX_DEPTH),
         reply=reply,
         buffers_bytes=_buffers(buffer, every, published),
-        messages=None if messages is None else _between("--messages", messages, 1, _MAX_MESSAGES),
+        messages=None if messages is None else between("--messages", messages, 1, _MAX_MESSAGES),
         duration_ns=parse_duration_ns(duration or "500ms"),
         fault=faulty,
         external=_external(server_command, port, server),
@@ -129,11 +128,11 @@ def echo(
         link=link,
         placement=pin,
         timeout_ns=parse_duration_ns(timeout),
-        rounds=_between("--rounds", rounds, 1, 10_000),
-        seed=_between("--seed", seed, 0, (1 << 63) - 1),
+        rounds=between("--rounds", rounds, 1, 10_000),
+        seed=between("--seed", seed, 0, (1 << 63) - 1),
         has_all=every,
         only=only or [],
-        probe_ns=_probe_ns(probe),
+        probe_ns=probe_interval_ns(probe),
     )
     in_flight_bytes = options.workers * options.depth * max(options.message_bytes)
     if in_flight_bytes > _MAX_IN_FLIGHT_BYTES:
@@ -158,7 +157,7 @@ def echo(
 
 def _buffers(texts: list[str] | None, every: bool, published: bool) -> Sequence[int]:
     if texts:
-        return [_between("--buffer", parse_bytes(text), 1, _MAX_BUFFER_BYTES) for text in texts]
+        return [between("--buffer", parse_bytes(text), 1, _MAX_BUFFER_BYTES) for text in texts]
     if published:
         return PUBLISHED_BUFFERS
     return ALL_BUFFERS if every else DEFAULT_BUFFERS
@@ -177,7 +176,7 @@ def _external(command: str | None, port: int | None, server: str | None) -> Exte
     if server is not None:
         if command is not None or port is not None:
             raise UsageError("--server names one that runs: without --server-command and --port")
-        return _running(server)
+        return External(*server_address(server), None)
     if command is None:
         if port is not None:
             raise UsageError("--port goes with --server-command: it is where that one listens")
@@ -193,24 +192,7 @@ def _external(command: str | None, port: int | None, server: str | None) -> Exte
             f"--server-command {command!r} starts with no program that is here: name one in PATH, "
             "or by its path"
         )
-    return External(_LOOPBACK, _between("--port", port, 1, 65_535), command)
-
-
-def _running(server: str) -> External:
-    host, colon, port = server.rpartition(":")
-    if not colon or not host or not port.isascii() or not port.isdigit():
-        raise UsageError(f"--server {server!r} is not HOST:PORT, for example 127.0.0.1:9000")
-    return External(host.strip("[]"), _between("--server", int(port), 1, 65_535), None)
-
-
-def _probe_ns(text: str | None) -> int | None:
-    if text is None:
-        return None
-    probe_ns = parse_duration_ns(text)
-    if not _PROBE_NS[0] <= probe_ns <= _PROBE_NS[1]:
-        low, high = map(format_duration_ns, _PROBE_NS)
-        raise UsageError(f"--probe {text} is outside {low} … {high}")
-    return probe_ns
+    return External(_LOOPBACK, between("--port", port, 1, 65_535), command)
 
 
 def _size(text: str) -> int:
@@ -218,9 +200,3 @@ def _size(text: str) -> int:
     if size > MAX_MESSAGE_BYTES:
         raise UsageError(f"the size {text!r} is above 1 GiB: messages have 1 B to 1 GiB")
     return size
-
-
-def _between(option: str, value: int, low: int, high: int) -> int:
-    if not low <= value <= high:
-        raise UsageError(f"{option} {value} is outside {low} … {high}")
-    return value

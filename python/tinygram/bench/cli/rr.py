@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import socket
 import sys
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -13,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from tinygram.bench import store
+from tinygram.bench.cli.bounds import between, probe_interval_ns, server_address
 from tinygram.bench.cli.exit_codes import ExitCode
 from tinygram.bench.cli.measuring import measure
 from tinygram.bench.crosscheck.interleaved import Interleaved
@@ -32,7 +32,6 @@ _SIZES = ("request_bytes", "reply_bytes")
 _CROSS_CHECK_KEEPS = (*_SIZES, "placement")
 _CROSS_CHECK_BYTES = 100
 _SHORTEST_NS, _LONGEST_NS = 1_000_000, 24 * 3_600_000_000_000
-_LONGEST_PROBE_NS = 60_000_000_000
 
 
 def rr(
@@ -141,7 +140,7 @@ def rr(
         "reply_bytes": None if reply is None else _size("--reply", reply),
         "depth": depth,
         "has_quickack": quickack or None,
-        "server_address": None if server is None else _address(server),
+        "server_address": None if server is None else server_address(server),
         "placement": pin,
     }
     shape = {name: value for name, value in shape.items() if value is not None}
@@ -169,15 +168,15 @@ def rr(
         **shape,
         processes=processes,
         callers=each,
-        calls=None if calls is None else _between("--calls", calls, 1, 1_000_000_000),
+        calls=None if calls is None else between("--calls", calls, 1, 1_000_000_000),
         duration_ns=duration_ns,
-        probe_ns=None if probe is None else _duration("--probe", probe, _LONGEST_PROBE_NS),
-        warm_up_calls=_between("--warm-up", warm_up, 0, 1_000_000),
+        probe_ns=probe_interval_ns(probe),
+        warm_up_calls=between("--warm-up", warm_up, 0, 1_000_000),
         congestion_control=congestion_control,
         link=link,
         timeout_ns=_duration("--timeout", timeout) + (duration_ns if calls is None else 0),
-        rounds=_between("--rounds", _rounds(rounds, scenario), 1, 10_000),
-        seed=_between("--seed", seed, 0, (1 << 63) - 1),
+        rounds=between("--rounds", _rounds(rounds, scenario), 1, 10_000),
+        seed=between("--seed", seed, 0, (1 << 63) - 1),
     )
     path = json or store.default_path("rr", datetime.now(UTC))
     store.check_writable(path)
@@ -297,31 +296,10 @@ def _duration(option: str, text: str, longest_ns: int = _LONGEST_NS) -> int:
 
 
 def _size(option: str, text: str) -> int:
-    return _between(option, parse_bytes(text), 1, MAX_BYTES)
+    return between(option, parse_bytes(text), 1, MAX_BYTES)
 
 
 def _checked_backlogs(backlogs: list[int] | None) -> list[int] | None:
     for backlog in backlogs or ():
-        _between("--backlog", backlog, 1, _MAX_BACKLOG)
+        between("--backlog", backlog, 1, _MAX_BACKLOG)
     return backlogs
-
-
-def _address(text: str) -> tuple[str, int]:
-    """The host's IPv4 address, and the port, from `HOST:PORT`."""
-    host, colon, port = text.rpartition(":")
-    is_number = re.fullmatch("[0-9]{1,5}", port, re.ASCII) is not None
-    if not (colon and host and is_number and 1 <= int(port) <= 65_535):
-        raise UsageError(f"--server {text!r} is not HOST:PORT, for example 127.0.0.1:7000")
-    try:
-        found = socket.getaddrinfo(host, int(port), socket.AF_INET, socket.SOCK_STREAM)
-    except (OSError, UnicodeError) as error:
-        raise UsageError(
-            f"--server {text!r}: {host!r} has no IPv4 address ({error}); name one that has"
-        ) from error
-    return str(found[0][4][0]), int(port)
-
-
-def _between(option: str, value: int, low: int, high: int) -> int:
-    if not low <= value <= high:
-        raise UsageError(f"{option} {value} is outside {low} … {high}")
-    return value

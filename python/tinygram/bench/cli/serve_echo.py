@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import signal
-import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Annotated
 
 import typer
 
 from tinygram import _native
+from tinygram.bench.cli.stopping import stopped_by_signal
 from tinygram.bench.errors import UsageError
 from tinygram.bench.network import check_congestion_control
 from tinygram.bench.runtimes.library.strategies import library_strategy
@@ -69,23 +66,10 @@ def serve_echo(
         raise UsageError(
             f"cannot listen on port {port}: {error.strerror}; name another one with --port"
         ) from error
-    with _stop_fd() as stop_fd:
+    with stopped_by_signal() as stop_fd:
         print(f"listening {server.port}", flush=True)
         server.serve(stop_fd)
-    return 0
-
-
-@contextmanager
-def _stop_fd() -> Iterator[int]:
-    """A descriptor that is readable once Ctrl-C has come; what it means is Python's to say."""
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        theirs.setblocking(False)
-        woken = signal.set_wakeup_fd(theirs.fileno())
-        try:
-            yield ours.fileno()
-        finally:
-            signal.set_wakeup_fd(woken)
+    raise KeyboardInterrupt
 
 
 def _message_bytes(reply: str, size: str | None) -> int | None:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import signal
-import socket
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Annotated
 
 import typer
 
 from tinygram._native import CallContent, RrServer
+from tinygram.bench.cli.stopping import stopped_by_signal
 from tinygram.bench.errors import UsageError
 from tinygram.bench.network import check_congestion_control
 from tinygram.bench.units import parse_bytes, parse_duration_ns
@@ -78,26 +75,9 @@ def serve_rr(
         raise UsageError(
             f"cannot listen on port {port}: {error.strerror}; name another one with --port"
         ) from error
-    with _stop_fd() as stop_fd:
+    with stopped_by_signal() as stop_fd:
         print(f"listening {server.port}", flush=True)
         counters = server.run(stop_fd)
     for name, count in counters:
         print(f"{name.removeprefix('server_').replace('_', ' ')}: {count}", file=sys.stderr)
     raise KeyboardInterrupt
-
-
-@contextmanager
-def _stop_fd() -> Iterator[int]:
-    """A descriptor that is readable once Ctrl-C or SIGTERM has come, which do nothing else."""
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        theirs.setblocking(False)
-        woken = signal.set_wakeup_fd(theirs.fileno())
-        numbers = (signal.SIGINT, signal.SIGTERM)
-        before = [signal.signal(number, lambda *_: None) for number in numbers]
-        try:
-            yield ours.fileno()
-        finally:
-            for number, handler in zip(numbers, before, strict=True):
-                signal.signal(number, handler)
-            signal.set_wakeup_fd(woken)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -10,11 +9,12 @@ from typing import Annotated
 import typer
 
 from tinygram.bench import store
+from tinygram.bench.cli.bounds import between, probe_interval_ns, server_address
 from tinygram.bench.cli.measuring import measure
 from tinygram.bench.errors import UsageError
 from tinygram.bench.network import check_congestion_control
 from tinygram.bench.placement import default_placement, placement
-from tinygram.bench.units import format_duration_ns, parse_bytes, parse_duration_ns
+from tinygram.bench.units import parse_bytes, parse_duration_ns
 from tinygram.bench.workloads.sizes.cases import (
     STRATEGIES,
     SizesOptions,
@@ -24,8 +24,6 @@ from tinygram.bench.workloads.sizes.cases import (
     plan_sizes,
 )
 from tinygram.bench.workloads.sizes.run import SizesBench
-
-_PROBE_NS = (1_000_000, 60_000_000_000)
 
 
 def sizes(
@@ -85,20 +83,20 @@ def sizes(
     options = SizesOptions(
         sizes_bytes=parse_sizes(sizes),
         round_trips=parse_round_trips(round_trips),
-        setup_writes=[_between("--setup-writes", count, 1, 2) for count in setup_writes or [2]],
+        setup_writes=[between("--setup-writes", count, 1, 2) for count in setup_writes or [2]],
         strategies=strategy or ["nodelay"],
-        samples=_between("--samples", samples, 100, 1_000_000),
-        first_samples=_between("--first", first, 1, 1_000_000),
+        samples=between("--samples", samples, 100, 1_000_000),
+        first_samples=between("--first", first, 1, 1_000_000),
         predicted_bytes=[parse_bytes(text) for text in predict or []],
-        server=None if server is None else address_of(server),
+        server=None if server is None else "{}:{}".format(*server_address(server)),
         has_local=local,
         congestion_control=congestion_control,
         link=link,
         placement=pin,
         timeout_ns=parse_duration_ns(timeout),
-        rounds=_between("--rounds", rounds, 1, 10_000),
-        seed=_between("--seed", seed, 0, (1 << 63) - 1),
-        probe_ns=None if probe is None else _between_durations("--probe", probe, *_PROBE_NS),
+        rounds=between("--rounds", rounds, 1, 10_000),
+        seed=between("--seed", seed, 0, (1 << 63) - 1),
+        probe_ns=probe_interval_ns(probe),
     )
     check_sample_bytes(options.sizes_bytes, options.round_trips)
     path = json or store.default_path("sizes", datetime.now(UTC))
@@ -112,32 +110,3 @@ def sizes(
         is_quiet=quiet,
         network=None if server is None else "the server's",
     )
-
-
-def address_of(text: str) -> str:
-    """IPv4:PORT of a server that is named HOST:PORT. Raises UsageError."""
-    host, colon, port = text.rpartition(":")
-    is_port = port.isascii() and port.isdigit() and len(port) < 6 and 0 < int(port) < 1 << 16
-    if not (host and colon and is_port):
-        raise UsageError(f"--server {text!r} is not HOST:PORT: write for example 127.0.0.1:9000")
-    try:
-        found = socket.getaddrinfo(host, int(port), socket.AF_INET, socket.SOCK_STREAM)
-    except (OSError, UnicodeError) as error:
-        raise UsageError(
-            f"--server {text!r}: the host is not known ({error}); name it by an IPv4 address"
-        ) from error
-    return f"{found[0][4][0]}:{int(port)}"
-
-
-def _between(option: str, value: int, low: int, high: int) -> int:
-    if not low <= value <= high:
-        raise UsageError(f"{option} {value} is outside {low} … {high}")
-    return value
-
-
-def _between_durations(option: str, text: str, low_ns: int, high_ns: int) -> int:
-    duration_ns = parse_duration_ns(text)
-    if not low_ns <= duration_ns <= high_ns:
-        low, high = format_duration_ns(low_ns), format_duration_ns(high_ns)
-        raise UsageError(f"{option} {text} is outside {low} … {high}")
-    return duration_ns

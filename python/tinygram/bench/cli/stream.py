@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from tinygram.bench import store
+from tinygram.bench.cli.bounds import between, probe_interval_ns
 from tinygram.bench.cli.measuring import measure
 from tinygram.bench.crosscheck.interleaved import Interleaved
 from tinygram.bench.crosscheck.selection import choose
@@ -19,7 +20,6 @@ from tinygram.bench.network import check_congestion_control
 from tinygram.bench.placement import default_placement, placement
 from tinygram.bench.producers import MAX_POOL_BYTES, MAX_PRODUCERS
 from tinygram.bench.units import (
-    format_duration_ns,
     parse_bytes,
     parse_duration_ns,
     parse_message_bytes,
@@ -36,7 +36,6 @@ _DEFAULT_MESSAGES = 200_000
 _PUBLISHED_MESSAGES = 1_000_000
 _MAX_MESSAGES = 100_000_000
 _MAX_RECEIVE_BUFFER_BYTES = 1 << 30
-_PROBE_NS = (1_000_000, 60_000_000_000)
 
 
 def stream(
@@ -144,16 +143,16 @@ def stream(
         f"--cross-check needs one size, for other programs have one, and not {size}: --size 100",
     )
     options = StreamOptions(
-        messages=_between("--messages", messages, 1, _MAX_MESSAGES),
+        messages=between("--messages", messages, 1, _MAX_MESSAGES),
         message_bytes=sizes,
         rates_per_s=rates_per_s,
         arrival=arrival or "constant",
-        burst=_between("--burst", 1 if burst is None else burst, 1, 1_000_000),
-        producers=[_between("--producers", count, 1, MAX_PRODUCERS) for count in producers or [1]],
+        burst=between("--burst", 1 if burst is None else burst, 1, 1_000_000),
+        producers=[between("--producers", count, 1, MAX_PRODUCERS) for count in producers or [1]],
         has_busy_thread=busy_thread,
-        probe_ns=None if probe is None else _between_durations("--probe", probe, *_PROBE_NS),
+        probe_ns=probe_interval_ns(probe),
         duration_ns=duration_ns,
-        receive_buffer_bytes=_between(
+        receive_buffer_bytes=between(
             "--receive-buffer", parse_bytes(receive_buffer), 1, _MAX_RECEIVE_BUFFER_BYTES
         ),
         receiver_command=receiver_command,
@@ -161,8 +160,8 @@ def stream(
         link=link,
         placement=pin,
         timeout_ns=parse_duration_ns(timeout) + (duration_ns if rates_per_s else 0),
-        rounds=_between("--rounds", rounds, 1, 10_000),
-        seed=_between("--seed", seed, 0, (1 << 63) - 1),
+        rounds=between("--rounds", rounds, 1, 10_000),
+        seed=between("--seed", seed, 0, (1 << 63) - 1),
         has_all=every,
         only=only or [],
     )
@@ -204,17 +203,3 @@ def _check_command(command: str | None) -> None:
             f"--receiver-command {command!r} starts with no program that is here: name one in "
             "PATH, or by its path"
         )
-
-
-def _between(option: str, value: int, low: int, high: int) -> int:
-    if not low <= value <= high:
-        raise UsageError(f"{option} {value} is outside {low} … {high}")
-    return value
-
-
-def _between_durations(option: str, text: str, low_ns: int, high_ns: int) -> int:
-    duration_ns = parse_duration_ns(text)
-    if not low_ns <= duration_ns <= high_ns:
-        low, high = format_duration_ns(low_ns), format_duration_ns(high_ns)
-        raise UsageError(f"{option} {text} is outside {low} … {high}")
-    return duration_ns

@@ -18,6 +18,7 @@ from tinygram.bench.network import Network, private_network
 from tinygram.bench.placement import placement
 from tinygram.bench.probes.sampling import probing
 from tinygram.bench.result import Case, Run
+from tinygram.bench.running import kept_failure, whole, whole_or_none
 from tinygram.bench.workers import RunError, Worker, port_of, wait_all
 from tinygram.bench.workloads.echo.external import (
     check_port_free,
@@ -53,26 +54,20 @@ class EchoBench:
 
     def run_case(self, case: Case, round: int) -> Run:
         """Run a case once; a failure is in the run, not raised."""
-        try:
-            return self._measure(case, round)
-        except RunError as failure:
-            return Run(case.case_id, round, {}, {}, failure=str(failure))
-        except Exception as fault:  # noqa: BLE001 - it is kept in the run, and the other runs too
-            name = type(fault).__name__
-            return Run(case.case_id, round, {}, {}, failure=f"the run broke: {name}: {fault}")
+        return kept_failure(case, round, self._measure)
 
     def _measure(self, case: Case, round: int) -> Run:
         with ExitStack() as stack:
             is_elsewhere = case.runtime == EXTERNAL and case.parameters["server_command"] is None
             network = Network() if is_elsewhere else stack.enter_context(private_network())
-            limit_s = min(_LISTEN_LIMIT_S, _whole(case, "timeout_ns") / 1e9)
+            limit_s = min(_LISTEN_LIMIT_S, whole(case, "timeout_ns") / 1e9)
             if is_elsewhere:
                 server = Served(str(case.parameters["server_host"]), _port(case), None)
             elif case.runtime == EXTERNAL:
                 server = self._start_external(stack, case, network, limit_s)
             else:
                 server = self._start_ours(stack, case, network, limit_s)
-            probe_ns = _whole_or_none(case, "probe_ns") if "probe_ns" in case.parameters else None
+            probe_ns = whole_or_none(case, "probe_ns")
             probe = stack.enter_context(probing(probe_ns, server.port, network))
             order = self._client_order(case, server, network)
             channel_fds = [] if server.channel is None else [server.channel.fileno()]
@@ -137,11 +132,11 @@ class EchoBench:
             seed=self.seed,
             message_bytes=case.message_bytes.max,
             workers=case.connections,
-            depth=_whole(case, "depth"),
-            warm_up=_whole(case, "warm_up_messages"),
-            messages=_whole_or_none(case, "messages"),
-            duration_ns=_whole_or_none(case, "duration_ns"),
-            timeout_ns=_whole(case, "timeout_ns"),
+            depth=whole(case, "depth"),
+            warm_up=whole(case, "warm_up_messages"),
+            messages=whole_or_none(case, "messages"),
+            duration_ns=whole_or_none(case, "duration_ns"),
+            timeout_ns=whole(case, "timeout_ns"),
             trusts=case.parameters["fault"] is not None,
             congestion_control=str(case.parameters["congestion_control"]),
             has_private_network=network.is_private,
@@ -153,7 +148,7 @@ class EchoBench:
 
 
 def _server_order(case: Case) -> ServerOrder:
-    buffer_bytes = _whole_or_none(case, "buffer_bytes")
+    buffer_bytes = whole_or_none(case, "buffer_bytes")
     fault = case.parameters["fault"]
     return ServerOrder(
         runtime=case.runtime,
@@ -211,19 +206,7 @@ def _wait(client: Worker, server: Served, seconds: float) -> None:
 
 
 def _port(case: Case) -> int:
-    return _whole(case, "server_port")
-
-
-def _whole(case: Case, name: str) -> int:
-    value = _whole_or_none(case, name)
-    assert value is not None, f"{case.case_id} has no {name}"
-    return value
-
-
-def _whole_or_none(case: Case, name: str) -> int | None:
-    value = case.parameters[name]
-    assert value is None or isinstance(value, int), f"{name} of {case.case_id} is {value!r}"
-    return value
+    return whole(case, "server_port")
 
 
 @contextmanager

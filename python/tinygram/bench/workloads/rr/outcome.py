@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from tinygram._native import Histogram
 from tinygram.bench.result import Case, Run
+from tinygram.bench.running import whole
 from tinygram.bench.workers import RunError
 from tinygram.bench.workloads.rr.order import Report, Start
 from tinygram.bench.workloads.rr.warnings import warnings_of
-from tinygram.bench.workloads.stream.run import whole
 
 _FAULTS = {
     "server_short_requests": "connections ended in the middle of a request",

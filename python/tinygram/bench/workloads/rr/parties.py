@@ -13,8 +13,8 @@ import msgspec
 from tinygram.bench.interrupts import INTERRUPTS
 from tinygram.bench.network import Network
 from tinygram.bench.result import Value
+from tinygram.bench.warm_worker import WarmWorker
 from tinygram.bench.workers import RunError
-from tinygram.bench.workloads.stream.warm import WarmWorker
 
 PACKAGE = "tinygram.bench.workloads.rr"
 _GRACE_S = 2.0

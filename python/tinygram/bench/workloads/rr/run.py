@@ -16,13 +16,13 @@ from tinygram.bench.placement import placement
 from tinygram.bench.probes.kernel import KERNEL_COUNTERS, kernel_counters
 from tinygram.bench.probes.sampling import probing
 from tinygram.bench.result import Case, Run
+from tinygram.bench.running import kept_failure, whole, whole_or_none
+from tinygram.bench.warm_worker import WarmWorker
 from tinygram.bench.workers import RunError, port_of
 from tinygram.bench.workloads.rr.callers import READY
 from tinygram.bench.workloads.rr.order import CallOrder, Report, ServerOrder, Start
 from tinygram.bench.workloads.rr.outcome import Found, assembled
 from tinygram.bench.workloads.rr.parties import Parties
-from tinygram.bench.workloads.stream.run import kept_failure, probe_ns, whole
-from tinygram.bench.workloads.stream.warm import WarmWorker
 
 _PORT_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _ALL_PORTS = "1024 65535"
@@ -51,7 +51,7 @@ class RrBench:
             parties = Parties(stack, network, whole(case, "timeout_ns") / 1e9)
             server, host, port = self._server(case, parties)
             servers = [] if server is None else [server]
-            probe = stack.enter_context(probing(probe_ns(case), port, network))
+            probe = stack.enter_context(probing(whole_or_none(case, "probe_ns"), port, network))
             before = _kernel(network)
             callers = [
                 parties.start(

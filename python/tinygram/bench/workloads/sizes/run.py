@@ -14,9 +14,9 @@ from tinygram.bench.network import Network, private_network
 from tinygram.bench.placement import placement
 from tinygram.bench.probes.sampling import probing
 from tinygram.bench.result import Case, Run, Warning
+from tinygram.bench.running import kept_failure, whole, whole_or_none
 from tinygram.bench.workers import RunError, Worker, wait_all
 from tinygram.bench.workloads.sizes.order import Order, Report
-from tinygram.bench.workloads.stream.run import kept_failure, whole
 
 PACKAGE = "tinygram.bench.workloads.sizes"
 _LISTEN_LIMIT_S = 20.0
@@ -45,7 +45,7 @@ class SizesBench:
                     server = stack.enter_context(Worker("server", self._server_command(case)))
                 port = server.wait_listening(min(_LISTEN_LIMIT_S, timeout_s))
                 address = f"127.0.0.1:{port}"
-            probe_ns = whole(case, "probe_ns") if "probe_ns" in case.parameters else None
+            probe_ns = whole_or_none(case, "probe_ns")
             _, _, to_port = address.rpartition(":")
             probe = stack.enter_context(probing(probe_ns, int(to_port or 0), network))
             order = self._order(case, address, network)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
@@ -17,8 +17,9 @@ from tinygram.bench.network import Network, private_network
 from tinygram.bench.placement import placement
 from tinygram.bench.probes.sampling import probing
 from tinygram.bench.result import Case, Run
+from tinygram.bench.running import kept_failure, whole, whole_or_none
 from tinygram.bench.source import BURST_MESSAGES
-from tinygram.bench.workers import RunError, Worker, contents, wait_all
+from tinygram.bench.workers import Worker, contents, wait_all
 from tinygram.bench.workloads.stream.order import Order, Pace, Report
 from tinygram.bench.workloads.stream.outcome import Heard, assembled, received_counters
 
@@ -53,7 +54,7 @@ class StreamBench:
                     )
                 )
             port = receiver.wait_listening(min(_LISTEN_LIMIT_S, timeout_s))
-            probe = stack.enter_context(probing(probe_ns(case), port, network))
+            probe = stack.enter_context(probing(whole_or_none(case, "probe_ns"), port, network))
             order = self.order(case, round, port, network)
             with INTERRUPTS.held(), network.entered():
                 sender = stack.enter_context(
@@ -144,17 +145,6 @@ class StreamBench:
         return os.environ | {"LD_PRELOAD": f"{library} {others}".strip()}
 
 
-def kept_failure(case: Case, round: int, measure: Callable[[Case, int], Run]) -> Run:
-    """What `measure` makes, its failure put into the run."""
-    try:
-        return measure(case, round)
-    except RunError as failure:
-        return Run(case.case_id, round, {}, {}, failure=str(failure))
-    except Exception as fault:  # noqa: BLE001 - it is kept in the run, and the other runs too
-        name = type(fault).__name__
-        return Run(case.case_id, round, {}, {}, failure=f"the run broke: {name}: {fault}")
-
-
 @contextmanager
 def stream_bench(seed: int) -> Iterator[StreamBench]:
     """A bench that leaves nothing behind: the counting library lies in memory only."""
@@ -164,15 +154,3 @@ def stream_bench(seed: int) -> Iterator[StreamBench]:
         yield StreamBench(seed, fd)
     finally:
         os.close(fd)
-
-
-def whole(case: Case, name: str) -> int:
-    """A parameter of the case that is a whole number."""
-    value = case.parameters[name]
-    assert isinstance(value, int), f"{name} of {case.case_id} is {value!r}"
-    return value
-
-
-def probe_ns(case: Case) -> int | None:
-    """How often the kernel is asked beside a run of the case; None: never."""
-    return whole(case, "probe_ns") if "probe_ns" in case.parameters else None

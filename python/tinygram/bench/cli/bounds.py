@@ -1,0 +1,47 @@
+"""Options that have bounds: each is checked here, and its refusal names them."""
+
+from __future__ import annotations
+
+import re
+import socket
+
+from tinygram.bench.errors import UsageError
+from tinygram.bench.units import format_duration_ns, parse_duration_ns
+
+_PROBE_NS = (1_000_000, 60_000_000_000)
+
+
+def between(option: str, value: int, low: int, high: int) -> int:
+    """`value`. Raises UsageError outside `low` … `high`."""
+    if not low <= value <= high:
+        raise UsageError(f"{option} {value} is outside {low} … {high}")
+    return value
+
+
+def duration_between_ns(option: str, text: str, low_ns: int, high_ns: int) -> int:
+    """The duration that `text` says, in ns. Raises UsageError outside `low_ns` … `high_ns`."""
+    duration_ns = parse_duration_ns(text)
+    if not low_ns <= duration_ns <= high_ns:
+        low, high = format_duration_ns(low_ns), format_duration_ns(high_ns)
+        raise UsageError(f"{option} {text} is outside {low} … {high}")
+    return duration_ns
+
+
+def probe_interval_ns(text: str | None) -> int | None:
+    """Of `--probe`; None: not asked for. Raises UsageError."""
+    return None if text is None else duration_between_ns("--probe", text, *_PROBE_NS)
+
+
+def server_address(text: str) -> tuple[str, int]:
+    """The host's IPv4 address, and the port, of `--server HOST:PORT`. Raises UsageError."""
+    host, colon, port = text.rpartition(":")
+    is_number = re.fullmatch("[0-9]{1,5}", port, re.ASCII) is not None
+    if not (colon and host and is_number and 1 <= int(port) <= 65_535):
+        raise UsageError(f"--server {text!r} is not HOST:PORT, for example 127.0.0.1:7000")
+    try:
+        found = socket.getaddrinfo(host, int(port), socket.AF_INET, socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise UsageError(
+            f"--server {text!r}: {host!r} has no IPv4 address ({error}); name one that has"
+        ) from error
+    return str(found[0][4][0]), int(port)
