@@ -35,9 +35,10 @@ def test_a_reset_connection_is_a_connection_reset_error() -> None:
         client = socket.create_connection(listener.getsockname())
         server, _ = listener.accept()
         server.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        out = tinygram.batch(client, strategy=tinygram.nodelay)
         server.close()
         with client, pytest.raises(ConnectionResetError) as raised:
-            tinygram.batch(client, strategy="nodelay").send(b"x")
+            out.send(b"x")
     assert raised.value.errno == errno.ECONNRESET
 
 

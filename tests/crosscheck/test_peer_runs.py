@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -11,17 +12,25 @@ from tests.crosscheck.fakes import SILENT, prints, write_sockperf
 from tests.stream.plans import planned
 
 from tinygram.bench.crosscheck import run
+from tinygram.bench.crosscheck.control import common_congestion_control
 from tinygram.bench.crosscheck.interleaved import Interleaved
 from tinygram.bench.crosscheck.run import run_peer
 from tinygram.bench.crosscheck.selection import Chosen, choose
 from tinygram.bench.network import private_network
 from tinygram.bench.progress import Progress
-from tinygram.bench.result import Case, MessageBytes, PeerRun, Run
+from tinygram.bench.result import Case, MessageBytes, PeerRun, Plan, Run
 from tinygram.bench.rounds import run_plan
 
-PLAN = planned(
-    "runtime=native,strategy=nodelay", message_bytes=MessageBytes(100, 100), placement="same"
-)
+
+@cache
+def plan() -> Plan:
+    """With a congestion control that peers can be given here."""
+    return planned(
+        "runtime=native,strategy=nodelay",
+        message_bytes=MessageBytes(100, 100),
+        placement="same",
+        congestion_control=common_congestion_control(None),
+    )
 
 
 @pytest.fixture
@@ -34,7 +43,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def sockperf() -> Chosen:
-    chosen, _ = choose(PLAN)
+    chosen, _ = choose(plan())
     return next(each for each in chosen if each.peer.peer_id == "sockperf/nodelay")
 
 
@@ -94,7 +103,7 @@ def test_a_server_that_does_not_listen_is_a_failure(
 
 def test_peers_run_once_in_each_round_and_are_no_cases_of_the_result(folder: Path) -> None:
     write_sockperf(folder, client=prints(""))
-    chosen, (_, absent) = [sockperf()], choose(PLAN)
+    chosen, (_, absent) = [sockperf()], choose(plan())
 
     def run_case(case: Case, round: int) -> Run:
         return Run(case.case_id, round, {}, {})
@@ -103,14 +112,14 @@ def test_peers_run_once_in_each_round_and_are_no_cases_of_the_result(folder: Pat
         failure = "it broke" if round == 1 else None
         return PeerRun(each.peer.peer_id, round, None if failure else 1.0, {}, failure)
 
-    peers = Interleaved(PLAN, chosen, absent, run_one)
-    total = len(peers.plan.cases) * PLAN.rounds
+    peers = Interleaved(plan(), chosen, absent, run_one)
+    total = len(peers.plan.cases) * plan().rounds
     runs, _ = run_plan(peers.plan, peers.around(run_case), Progress(total, quiet=True))
-    assert len(runs) == total == 2 * PLAN.rounds
+    assert len(runs) == total == 2 * plan().rounds
     assert [each.failure for each in runs if each.failure] == ["it broke"]
     ours = peers.without_peers(runs)
-    assert {each.case_id for each in ours} == {PLAN.cases[0].case_id}
-    assert len(ours) == PLAN.rounds
+    assert {each.case_id for each in ours} == {plan().cases[0].case_id}
+    assert len(ours) == plan().rounds
     found = peers.found()
     assert [each.round for each in found.runs] == [0, 1, 2]
     assert found.absent == absent

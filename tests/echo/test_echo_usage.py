@@ -48,7 +48,7 @@ WRONG: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
     (("--server-command", "cat", "--port", "0"), ("--port 0", "1 … 65535")),
     ((*PROGRAM, "--server", "127.0.0.1:9000"), ("--server", "--server-command")),
     (("--server", "127.0.0.1"), ("'127.0.0.1'", "HOST:PORT")),
-    (("--server", "127.0.0.1:99999"), ("--server 99999", "1 … 65535")),
+    (("--server", "127.0.0.1:99999"), ("--server", "127.0.0.1:99999", "HOST:PORT")),
     (("--rounds", "0"), ("--rounds 0", "1 … 10000")),
     (("--seed", "-1"), ("--seed -1", "0 … ")),
     (("--pin", "left"), ("'left'", "apart, same, none")),

@@ -109,8 +109,8 @@ def test_a_server_that_runs_already_is_measured(command: Command) -> None:
 def serve_all(socks: list[socket.socket]) -> None:
     """Echo until all have ended."""
     with selectors.DefaultSelector() as waiting:
-        for sock in socks:
-            waiting.register(sock, selectors.EVENT_READ)
+        for each in socks:
+            waiting.register(each, selectors.EVENT_READ)
         while waiting.get_map():
             for key, _ in waiting.select():
                 sock = key.fileobj

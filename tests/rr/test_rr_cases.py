@@ -44,7 +44,7 @@ def test_every_case_has_a_name_of_its_own() -> None:
     )
     ids = {case.case_id for case in plan.cases}
     assert len(ids) == len(plan.cases) == 3 * 3 * 2 * 3 * 2 * 2 * 2
-    others = [
+    others: list[dict[str, Any]] = [
         {"request_bytes": 1_000},
         {"reply_bytes": 3},
         {"callers": 5},

@@ -76,7 +76,7 @@ def test_what_the_kernel_held_beside_a_run_is_in_its_result(command: Command) ->
     columns = run["samples"]["columns"]
     assert len(columns["at_ns"]) >= 10
     assert 0 <= columns["at_ns"][0] <= columns["at_ns"][-1] <= done.counters_of()["run_time_ns"]
-    assert columns["client_connections"][0] == 3
+    assert max(columns["client_connections"]) == 3
     assert max(columns["server_connections"]) == 3
     assert "probed" in {warning["code"] for warning in run["warnings"]}
     assert done.result["plan"]["cases"][0]["parameters"]["probe_ns"] == 5_000_000

@@ -24,7 +24,7 @@ SIZES: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
     (("--setup-writes", "3"), ("--setup-writes 3", "1 … 2")),
     (("--strategy", "cork"), ("'cork'", "nodelay, nagle")),
     (("--predict", "soon"), ("'soon'", "64KiB")),
-    (("--server", "9000"), ("'9000'", "127.0.0.1:9000")),
+    (("--server", "9000"), ("'9000'", "127.0.0.1:7000")),
     (("--server", "127.0.0.1:0"), ("'127.0.0.1:0'", "HOST:PORT")),
     (("--server", f"{NO_HOST}:9000"), (NO_HOST, "IPv4 address")),
     (("--rounds", "0"), ("--rounds 0", "1 … 10000")),

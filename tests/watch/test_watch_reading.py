@@ -7,7 +7,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from types import SimpleNamespace
 
@@ -101,13 +101,14 @@ def test_options_and_the_process_are_those_of_the_socket() -> None:
         assert (ours.owner.pid, ours.owner.fd) == (os.getpid(), client.fileno())
 
 
+def has_waiting(connections: int) -> Callable[[Listener], bool]:
+    return lambda listener: listener.accept_queue_connections == connections
+
+
 def test_a_listener_tells_who_waits_and_when_it_is_full() -> None:
     with listening(backlog=2) as listener, ExitStack() as stack:
         for waiting in range(4):
-            found = waited_for(
-                lambda: listener_of(port_of(listener)),
-                lambda each, waiting=waiting: each.accept_queue_connections == waiting,
-            )
+            found = waited_for(lambda: listener_of(port_of(listener)), has_waiting(waiting))
             assert found.backlog_connections == 2
             # The kernel lets one more wait than was asked for.
             assert found.is_full == (waiting > 2)

@@ -17,6 +17,7 @@ from pathlib import Path
 from tinygram import _native
 from tinygram.bench.errors import UsageError
 
+DEFAULT_CONGESTION_CONTROL = "cubic"
 _NOT_HERE = (errno.EPERM, errno.ENOSPC, errno.EINVAL, errno.ENOSYS, errno.ENOENT)
 """Without the capability, at user.max_net_namespaces, or in a kernel without namespaces."""
 

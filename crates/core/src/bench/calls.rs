@@ -131,18 +131,24 @@ impl CallContent {
     }
 
     /// Whether `bytes` are what comes from byte `offset` of a connection's replies on.
-    pub fn is_reply(&self, mut offset: u64, bytes: &[u8]) -> bool {
+    pub fn is_reply(&self, offset: u64, bytes: &[u8]) -> bool {
+        self.wrong_reply(offset, bytes).is_none()
+    }
+
+    /// The first reply of a connection that is not as it should be, of those that `bytes`, from byte
+    /// `offset` of its replies on, are parts of.
+    pub fn wrong_reply(&self, mut offset: u64, bytes: &[u8]) -> Option<u64> {
         let mut rest = bytes;
         while !rest.is_empty() {
             let part = self.reply_part(offset);
             let (now, later) = rest.split_at(part.len().min(rest.len()));
             if *now != part[..now.len()] {
-                return false;
+                return Some(offset / self.reply_bytes);
             }
             offset += now.len() as u64;
             rest = later;
         }
-        true
+        None
     }
 }
 

@@ -15,10 +15,11 @@ from tinygram.bench import store
 from tinygram.bench.cli.bounds import between, probe_interval_ns, server_address
 from tinygram.bench.cli.exit_codes import ExitCode
 from tinygram.bench.cli.measuring import measure
+from tinygram.bench.crosscheck.control import common_congestion_control
 from tinygram.bench.crosscheck.interleaved import Interleaved
 from tinygram.bench.crosscheck.selection import choose
 from tinygram.bench.errors import UsageError
-from tinygram.bench.network import check_congestion_control
+from tinygram.bench.network import DEFAULT_CONGESTION_CONTROL, check_congestion_control
 from tinygram.bench.placement import default_placement, placement
 from tinygram.bench.result import Plan
 from tinygram.bench.units import format_duration_ns, parse_bytes, parse_duration_ns
@@ -116,7 +117,9 @@ def rr(
     pin: Annotated[
         str | None, typer.Option(help="apart, same or none.", show_default="apart")
     ] = None,
-    congestion_control: Annotated[str, typer.Option(help="Of all sockets.")] = "cubic",
+    congestion_control: Annotated[
+        str | None, typer.Option(help="Of all sockets.", show_default=DEFAULT_CONGESTION_CONTROL)
+    ] = None,
     probe: Annotated[
         str | None, typer.Option(help="Sample what the kernel holds this often, for example 10ms.")
     ] = None,
@@ -161,7 +164,12 @@ def rr(
         raise UsageError(f"unknown link {link!r}: the known one is loopback")
     shape.setdefault("placement", default_placement())
     placement(shape["placement"])
-    check_congestion_control(congestion_control)
+    control = (
+        common_congestion_control(congestion_control)
+        if cross_check
+        else congestion_control or DEFAULT_CONGESTION_CONTROL
+    )
+    check_congestion_control(control)
     processes, each = _callers(callers)
     duration_ns = _duration("--duration", duration or "1s")
     options = RrOptions(
@@ -172,7 +180,7 @@ def rr(
         duration_ns=duration_ns,
         probe_ns=probe_interval_ns(probe),
         warm_up_calls=between("--warm-up", warm_up, 0, 1_000_000),
-        congestion_control=congestion_control,
+        congestion_control=control,
         link=link,
         timeout_ns=_duration("--timeout", timeout) + (duration_ns if calls is None else 0),
         rounds=between("--rounds", _rounds(rounds, scenario), 1, 10_000),

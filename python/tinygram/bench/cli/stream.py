@@ -13,10 +13,11 @@ import typer
 from tinygram.bench import store
 from tinygram.bench.cli.bounds import between, probe_interval_ns
 from tinygram.bench.cli.measuring import measure
+from tinygram.bench.crosscheck.control import common_congestion_control
 from tinygram.bench.crosscheck.interleaved import Interleaved
 from tinygram.bench.crosscheck.selection import choose
 from tinygram.bench.errors import UsageError
-from tinygram.bench.network import check_congestion_control
+from tinygram.bench.network import DEFAULT_CONGESTION_CONTROL, check_congestion_control
 from tinygram.bench.placement import default_placement, placement
 from tinygram.bench.producers import MAX_POOL_BYTES, MAX_PRODUCERS
 from tinygram.bench.units import (
@@ -89,7 +90,10 @@ def stream(
     pin: Annotated[
         str | None, typer.Option(help="apart, same or none.", show_default="apart")
     ] = None,
-    congestion_control: Annotated[str, typer.Option(help="Of the sending socket.")] = "cubic",
+    congestion_control: Annotated[
+        str | None,
+        typer.Option(help="Of the sending socket.", show_default=DEFAULT_CONGESTION_CONTROL),
+    ] = None,
     receive_buffer: Annotated[str, typer.Option(help="Bytes per read at most.")] = "256KiB",
     receiver_command: Annotated[
         str | None, typer.Option(help="A program in the receiver's place.")
@@ -135,7 +139,12 @@ def stream(
     _check_command(receiver_command)
     pin = default_placement() if pin is None else pin
     placement(pin)
-    check_congestion_control(congestion_control)
+    control = (
+        common_congestion_control(congestion_control)
+        if cross_check
+        else congestion_control or DEFAULT_CONGESTION_CONTROL
+    )
+    check_congestion_control(control)
     duration_ns = parse_duration_ns(duration or "2s")
     sizes = parse_message_bytes(size)
     _refuse(
@@ -156,7 +165,7 @@ def stream(
             "--receive-buffer", parse_bytes(receive_buffer), 1, _MAX_RECEIVE_BUFFER_BYTES
         ),
         receiver_command=receiver_command,
-        congestion_control=congestion_control,
+        congestion_control=control,
         link=link,
         placement=pin,
         timeout_ns=parse_duration_ns(timeout) + (duration_ns if rates_per_s else 0),
@@ -179,7 +188,7 @@ def stream(
             plan,
             bench.run_case,
             path,
-            congestion_control=congestion_control,
+            congestion_control=control,
             is_published=published,
             is_quiet=quiet,
             peers=peers,

@@ -8,9 +8,9 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 
 from tinygram import _native
+from tinygram.bench.crosscheck.control import set_congestion_control
 from tinygram.bench.crosscheck.peer import Reading
 from tinygram.bench.crosscheck.selection import SECONDS, Chosen, work_of
 from tinygram.bench.interrupts import INTERRUPTS
@@ -21,7 +21,6 @@ from tinygram.bench.probes.owners import sockets_of
 from tinygram.bench.result import PeerRun
 from tinygram.bench.workers import RunError, Worker
 
-_CONGESTION_CONTROL = Path("/proc/sys/net/ipv4/tcp_congestion_control")
 _LISTEN_LIMIT_S = 10.0
 _CLIENT_LIMIT_S = SECONDS + 20.0
 """Agreeing, warming up and summing up are beside the time that it works."""
@@ -50,8 +49,7 @@ def _measure(chosen: Chosen) -> tuple[Reading, dict[str, int | None]]:
         with INTERRUPTS.held(), network.entered():
             work = work_of(chosen.case, *_free_ports())
             if network.is_private:
-                # Most programs take the one that is the network's own.
-                _CONGESTION_CONTROL.write_text(work.congestion_control)
+                set_congestion_control(work.congestion_control)
         server = _started(
             *(stack, network, f"{program} server", chosen.setting.server(work)),
             where.receiver_cpu,

@@ -158,7 +158,8 @@ impl<'a> Pipeline<'a> {
                 expected,
             });
         }
-        if !self.content.is_reply(self.received, &self.buffer[..count]) {
+        let read = &self.buffer[..count];
+        if let Some(index) = self.content.wrong_reply(self.received, read) {
             return Err(CallError::WrongReply { index });
         }
         self.received += count as u64;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import time
 from collections import deque
@@ -203,7 +204,9 @@ async def connected(order: CallOrder) -> Connection:
         await asyncio.get_running_loop().sock_connect(sock, (order.host, order.port))
     except OSError as error:
         sock.close()
-        raise CallError(f"connecting to {order.host}:{order.port} failed: {error}") from error
+        # asyncio has a text of its own.
+        reason = os.strerror(error.errno) if error.errno else error
+        raise CallError(f"connecting to {order.host}:{order.port} failed: {reason}") from error
     connect_ns = time.monotonic_ns() - begun_ns
     reader, writer = await asyncio.open_connection(sock=sock)
     # asyncio has switched it on.
