@@ -260,7 +260,8 @@ def test_ctrl_c_within_a_tick_ends_the_program_and_keeps_nothing_back(
             transport.write(b"held")
         if ends == "flush":
             await loop.shutdown_asyncgens()
-        await asyncio.sleep(20)
+        else:
+            await asyncio.sleep(20)
 
     async def abort() -> None:
         for transport in transports:
