@@ -152,13 +152,28 @@ impl Server {
         self.counts
     }
 
-    /// Serve until `samples` have come and their connections have ended.
+    /// Serve until `samples` have come and their connections have ended, or `stop_fd` is readable;
+    /// `None`: until they have come.
     ///
     /// # Errors
     /// [`ServeError`]; never because of what a peer does, but for a wrong byte.
-    pub fn serve(&mut self, samples: u64) -> Result<(), ServeError> {
+    pub fn serve(&mut self, samples: u64, stop_fd: Option<RawFd>) -> Result<(), ServeError> {
+        if let Some(fd) = stop_fd {
+            self.epoll.watch(fd, For::Reading)?;
+        }
+        let served = self.serve_until(samples, stop_fd);
+        if let Some(fd) = stop_fd {
+            self.epoll.unwatch(fd);
+        }
+        served
+    }
+
+    fn serve_until(&mut self, samples: u64, stop_fd: Option<RawFd>) -> Result<(), ServeError> {
         while self.counts.samples < samples {
             for ready in self.epoll.wait(self.timeout_ms())? {
+                if Some(ready.fd) == stop_fd {
+                    return Ok(());
+                }
                 if ready.fd == self.listener.as_raw_fd() {
                     self.on_connection()?;
                 } else {
