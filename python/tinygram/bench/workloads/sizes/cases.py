@@ -135,7 +135,7 @@ def _exchange(
             "part": None,
             "round_trips": round_trips,
             "setup_writes": setup_writes,
-            "server": options.server,
+            "server_address": options.server,
             "predicted_bytes": ",".join(map(str, options.predicted_bytes)) or None,
             **probed,
         },
