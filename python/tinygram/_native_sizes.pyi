@@ -28,8 +28,12 @@ class SizesServer:
 
     @property
     def port(self) -> int: ...
-    def serve(self, samples: int | None = None) -> list[tuple[str, int]]:
+    def serve(
+        self, samples: int | None = None, stop_fd: int | None = None
+    ) -> list[tuple[str, int]]:
         """Serve until so many samples have come, None: without end; the named counters.
+
+        It ends, too, when `stop_fd` is readable, or is so already.
 
         ValueError: a byte is not the one that was sent. OSError: the kernel cannot go on. What a
         signal's handler raises; it may then be called again.

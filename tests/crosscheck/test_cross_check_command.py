@@ -63,13 +63,13 @@ def test_calls_are_set_beside_one_native_caller(tmp_path: Path) -> None:
     command.end()
 
 
-def test_a_peer_that_fails_fails_the_run_and_ours_are_kept(tmp_path: Path) -> None:
+def test_a_peer_that_fails_is_told_and_does_not_fail_ours(tmp_path: Path) -> None:
     command = Command(tmp_path, "stream")
     done = command.run(
         *("--cross-check", "--rounds", 1, "--messages", 2_000),
         environment=with_sockperf(tmp_path, client=prints("sockperf: Test ended\n")),
     )
-    assert done.code == 1
+    assert done.code == 0, done.stderr
     assert [run["failure"] for run in done.runs] == [None] * 3
     assert "its output has no message rate" in done.stdout
     command.end()

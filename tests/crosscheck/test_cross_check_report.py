@@ -64,6 +64,27 @@ def test_what_is_apart_is_explained() -> None:
     assert line.endswith("its figure: messages sent; it has a header.")
 
 
+@pytest.mark.parametrize(
+    ("theirs", "is_close"),
+    [
+        ((0.91, 1.09, 1, 1, 1, 1), True),
+        ((0.91, 1.11, 1, 1, 1, 1), None),
+        ((0.85, 0.95, 0.85, 0.85, 0.85, 0.85), None),
+        ((0.85, 0.89, 0.85, 0.85, 0.85, 0.85), False),
+        ((1.2, 1.11, 1.2, 1.2, 1.2, 1.2), False),
+        ((1, 1, 1, 1, 1), None),
+    ],
+)
+def test_the_interval_says_whether_it_is_close_or_that_it_cannot_be_said(
+    theirs: tuple[float, ...], is_close: bool | None
+) -> None:
+    runs = [peer_run(number, 1e5 * value) for number, value in enumerate(theirs)]
+    shown = result([1e5] * len(theirs), runs)
+    (agreement,) = agreements_of(shown)
+    assert agreement.is_close is is_close
+    assert ("cannot be said" in said(shown)) == (is_close is None)
+
+
 def test_ratios_are_formed_round_by_round_where_both_have_a_figure() -> None:
     runs = [peer_run(0, 100e3), peer_run(1, None), peer_run(2, 250e3)]
     shown = result([100e3, 200e3, 250e3], runs)
@@ -71,10 +92,10 @@ def test_ratios_are_formed_round_by_round_where_both_have_a_figure() -> None:
     assert agreement.ratio is not None
     assert agreement.ratio.median == pytest.approx(1)
     assert agreement.paired_rounds == 2
-    assert agreement.is_close
+    assert agreement.is_close is None
     assert not agreement.has_enough_rounds
     line = said(shown)
-    assert "in 2 rounds, which are too few to be sure" in line
+    assert "in 2 rounds, which are too few to be sure: whether it is within 10% cannot" in line
     assert line.endswith("It failed in 1 of 3 rounds: it broke.")
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 from tests.crosscheck.fakes import prints, write_sockperf
 from tests.stream.plans import planned
 
+from tinygram.bench.crosscheck import selection
 from tinygram.bench.crosscheck.selection import PROGRAMS, choose
+from tinygram.bench.network import Network
 from tinygram.bench.result import MessageBytes, Plan
 from tinygram.bench.workloads.rr.cases import RrOptions, plan_rr
 
@@ -75,3 +78,15 @@ def test_a_size_that_a_program_does_not_take_is_no_run_of_it(folder: Path) -> No
     chosen, absent = choose(limits(size=13))
     assert chosen == ()
     assert absent[0].reason == "takes messages of 14 to 65,507 bytes, and these have 13"
+
+
+@pytest.mark.parametrize("program", ["nuttcp", "qperf"])
+def test_who_listens_on_all_addresses_does_so_in_a_private_network_alone(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, program: str
+) -> None:
+    (folder / program).write_text("#!/bin/sh\n")
+    (folder / program).chmod(0o755)
+    monkeypatch.setattr(selection, "private_network", lambda: nullcontext(Network()))
+    _, absent = choose(limits())
+    reasons = {each.program: each.reason for each in absent}
+    assert reasons[program].startswith("listens on all addresses, and no private network")

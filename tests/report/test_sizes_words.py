@@ -79,14 +79,14 @@ def test_ways_are_set_against_the_one_that_was_named_first() -> None:
     said = answer(plan, lambda case, _: 0.5 if case.parameters["setup_writes"] == 1 else 1.0)
     assert (
         "nodelay, setup and first data in one write, against nodelay, setup and first data in "
-        "2 writes: faster in 9 of 9 cells" in said
+        "2 writes: faster in 6 of 6 cells" in said
     )
 
 
 def test_too_few_rounds_to_compare_are_said() -> None:
     plan = planned(setup_writes=[2, 1], rounds=3)
     said = answer(plan, lambda _case, _round: 1.0)
-    assert "it cannot be said of 9 of 9 cells: 3 rounds have both, and 6 are needed" in said
+    assert "it cannot be said of 6 of 6 cells: 3 rounds have both, and 6 are needed" in said
 
 
 def test_two_modes_are_told_of_the_total_alone() -> None:

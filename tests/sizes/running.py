@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -82,14 +81,7 @@ def serving(*arguments: object) -> Iterator[Serving]:
         assert found is not None, line
         served = Serving(process, int(found[1]))
         yield served
-        give_up_s = time.monotonic() + LONGEST_S
-        # A signal just before it waits would be seen at the next connection only.
-        while process.poll() is None and time.monotonic() < give_up_s:
-            process.send_signal(signal.SIGINT)
-            try:
-                process.wait(5)
-            except subprocess.TimeoutExpired:
-                continue
+        process.send_signal(signal.SIGINT)
         _, served.said = process.communicate(timeout=LONGEST_S)
         assert process.returncode == 130, served.said
     finally:

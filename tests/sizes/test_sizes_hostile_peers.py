@@ -6,6 +6,7 @@ import os
 import resource
 import socket
 import struct
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
@@ -107,3 +108,17 @@ def test_it_takes_no_more_descriptors_than_it_may_have() -> None:
         for _ in range(300):
             stack.enter_context(connected(server))
         assert exchange(server.port, 10, 1) == [10]
+
+
+def test_without_one_descriptor_it_waits_until_there_is_one() -> None:
+    """Nobody is there to give way, and somebody waits to be accepted."""
+    with serving() as server:
+        pid = server.process.pid
+        _, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+        first_free = max(int(name) for name in os.listdir(f"/proc/{pid}/fd")) + 1
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, hard))
+        with connected(server):
+            time.sleep(0.2)
+            assert server.process.poll() is None
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, (first_free + 100, hard))
+            assert exchange(server.port, 10, 1) == [10]

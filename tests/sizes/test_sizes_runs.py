@@ -101,6 +101,7 @@ def test_the_report_says_the_model_what_it_predicts_and_the_local_parts(done: Do
         "A round trip of 1 B on this host, part by part",
         "The published measurements, by the same model",
         "gigabit-ethernet",
+        "only shapes and ratios can be set beside ours",
         "- nodelay, setup and first data in 2 writes: time = ",
         "- A round trip of 1 B on this host: four system calls ",
     ):

@@ -6,7 +6,7 @@ use pyo3::{
     exceptions::{PyOSError, PyValueError},
     prelude::*,
 };
-use std::{io::ErrorKind, net::SocketAddrV4, time::Duration};
+use std::{io::ErrorKind, net::SocketAddrV4, os::fd::RawFd, time::Duration};
 use tinygram_core::bench::{Limits, Setup};
 use tinygram_net::bench::sizes::{
     client::{Client, Measured, Options},
@@ -58,10 +58,16 @@ impl SizesServer {
         self.port
     }
 
-    #[pyo3(signature = (samples=None))]
-    fn serve(&mut self, py: Python<'_>, samples: Option<u64>) -> PyResult<Counters> {
+    #[pyo3(signature = (samples=None, stop_fd=None))]
+    fn serve(
+        &mut self,
+        py: Python<'_>,
+        samples: Option<u64>,
+        stop_fd: Option<RawFd>,
+    ) -> PyResult<Counters> {
+        let samples = samples.unwrap_or(u64::MAX);
         loop {
-            match py.detach(|| self.inner.serve(samples.unwrap_or(u64::MAX))) {
+            match py.detach(|| self.inner.serve(samples, stop_fd)) {
                 Ok(()) => return Ok(self.counters()),
                 Err(ServeError::Io(error)) if error.kind() == ErrorKind::Interrupted => {
                     py.check_signals()?;

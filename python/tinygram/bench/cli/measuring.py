@@ -39,7 +39,8 @@ def measure(
 
     Ctrl-C and SIGTERM end it early: the runs that are finished are saved and reported. `network`:
     what the environment says of where the runs were, if it is no network of their own. `peers`:
-    other programs in the same rounds. Raises OutputError when the result cannot be saved.
+    other programs in the same rounds, whose failures are told and do not fail ours. Raises
+    OutputError when the result cannot be saved.
     """
     running = plan if peers is None else peers.plan
     run = run_case if peers is None else peers.around(run_case)
@@ -47,7 +48,8 @@ def measure(
     with INTERRUPTS.handled():
         found = _environment(plan, congestion_control, network)
         runs, is_interrupted = run_plan(running, run, progress)
-        failed = [each for each in runs if each.failure]
+        all_failed = [each for each in runs if each.failure]
+        failed = all_failed if peers is None else peers.without_peers(all_failed)
         with INTERRUPTS.held():
             if peers is None:
                 result = _result(plan, found, runs)
@@ -55,7 +57,7 @@ def measure(
                 result = _result(plan, found, peers.without_peers(runs), peers.found())
             store.save(result, path)
         if is_quiet:
-            for each in failed:
+            for each in all_failed:
                 print(f"tinygram: {each.case_id} failed: {each.failure}", file=sys.stderr)
         else:
             render(result, Console(highlight=False), is_published)

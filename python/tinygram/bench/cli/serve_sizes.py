@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from tinygram import _native
+from tinygram.bench.cli.stopping import stopped_by_signal
 from tinygram.bench.errors import UsageError
 from tinygram.bench.network import check_congestion_control
 from tinygram.bench.units import parse_bytes
@@ -28,7 +29,7 @@ def serve_sizes(
         int, typer.Option(help="At a time; then the most silent one gives way.")
     ] = MAX_CONNECTIONS,
     congestion_control: Annotated[str, typer.Option(help="Of the connections.")] = "cubic",
-) -> int:
+) -> None:
     """Acknowledge messages, for `tinygram sizes --server` or any program that speaks with it.
 
     The setup is two big-endian u32, length and count; then count × (length bytes, which 4 bytes
@@ -53,11 +54,9 @@ def serve_sizes(
         raise UsageError(
             f"cannot listen on port {port}: {error.strerror or error}; name another one with --port"
         ) from error
-    print(f"listening {server.port}", flush=True)
-    try:
-        server.serve()
-    finally:
-        for name, count in server.counters():
-            what = name.removeprefix("server_").replace("_", " ")
-            print(f"{what}: {count}", file=sys.stderr)
-    return 0
+    with stopped_by_signal() as stop_fd:
+        print(f"listening {server.port}", flush=True)
+        counters = server.serve(stop_fd=stop_fd)
+    for name, count in counters:
+        print(f"{name.removeprefix('server_').replace('_', ' ')}: {count}", file=sys.stderr)
+    raise KeyboardInterrupt

@@ -35,7 +35,10 @@ def sizes(
     first: Annotated[int, typer.Option(help="First ones, in no figure but their own.")] = 10,
     setup_writes: Annotated[
         list[int] | None,
-        typer.Option(help="Setup and first data in 1 write or in 2, repeatable.", show_default="2"),
+        typer.Option(
+            help="Setup and first data in 1 write, where there is data, or in 2, repeatable.",
+            show_default="2",
+        ),
     ] = None,
     strategy: Annotated[
         list[str] | None,

@@ -59,6 +59,7 @@ NUTTCP = Program(
     name="nuttcp",
     version_option="-V",
     sizes=(1, 1 << 20),
+    listens_everywhere=True,
     settings={
         "stream": (
             _setting("nagle", _client(), NAGLE),

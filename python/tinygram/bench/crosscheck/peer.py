@@ -59,13 +59,15 @@ class Program:
     """A program, which is also the name of its Debian package.
 
     `sizes`: the smallest and the largest message, in bytes. `settings`: workload → ways; a workload
-    that is not there is one that it does not do.
+    that is not there is one that it does not do. `listens_everywhere`: its server cannot be told to
+    listen on loopback alone.
     """
 
     name: str
     version_option: str
     sizes: tuple[int, int]
     settings: Mapping[str, tuple[Setting, ...]]
+    listens_everywhere: bool = False
 
 
 NAGLE = "one write for a message, with Nagle: the kernel joins writes while others are in flight"

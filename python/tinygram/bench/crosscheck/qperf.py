@@ -56,6 +56,7 @@ QPERF = Program(
     name="qperf",
     version_option="--version",
     sizes=(1, 1 << 20),
+    listens_everywhere=True,
     settings={
         "stream": (
             Setting(

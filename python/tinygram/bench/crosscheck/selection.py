@@ -12,6 +12,7 @@ from tinygram.bench.crosscheck.nuttcp import NUTTCP
 from tinygram.bench.crosscheck.peer import Program, Setting, Work
 from tinygram.bench.crosscheck.qperf import QPERF
 from tinygram.bench.crosscheck.sockperf import SOCKPERF
+from tinygram.bench.network import private_network
 from tinygram.bench.result import AbsentPeer, Case, Peer, Plan
 from tinygram.bench.statistics.loads import is_limit
 
@@ -71,7 +72,14 @@ def _missing(program: Program, workload: str, size: int) -> str | None:
         return f"is not installed: apt-get install {program.name}"
     if not smallest <= size <= largest:
         return f"takes messages of {smallest:,} to {largest:,} bytes, and these have {size:,}"
+    if program.listens_everywhere and not _has_private_network():
+        return "listens on all addresses, and no private network is permitted here"
     return None
+
+
+def _has_private_network() -> bool:
+    with private_network() as network:
+        return network.is_private
 
 
 def _counterpart(plan: Plan, setting: Setting) -> Case | None:

@@ -53,7 +53,8 @@ class RunProbe:
             run,
             "probed",
             f"the kernel was asked every {format_duration_ns(self._interval_ns)} beside the run, "
-            f"which took {share:.2%} of a core: compare with what was probed, too",
+            f"which took {share:.2%} of a core over its time, start and end included: compare with "
+            "what was probed, too",
         )
 
     def stop(self) -> None:

@@ -102,6 +102,8 @@ def _sentence(agreement: Agreement) -> str:
     within = f"{AGREES_WITHIN:.0%}"
     if agreement.is_close:
         return f"{told}: within {within}. {failed}".rstrip()
+    if agreement.is_close is None:
+        return f"{told}: whether it is within {within} cannot be said. {failed}".rstrip()
     return f"{told}: more than {within} apart. {_why(agreement)} {failed}".rstrip()
 
 

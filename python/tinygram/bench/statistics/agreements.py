@@ -33,9 +33,14 @@ class Agreement:
     rounds: int
 
     @property
-    def is_close(self) -> bool:
-        """Whether it is at most 10 % apart."""
-        return self.ratio is not None and abs(self.ratio.median - 1) <= AGREES_WITHIN
+    def is_close(self) -> bool | None:
+        """Whether the whole interval is within 10 %, or beyond; None: it cannot be said."""
+        if self.ratio is None or not self.has_enough_rounds:
+            return None
+        low, high = self.ratio.low - 1, self.ratio.high - 1
+        if low >= -AGREES_WITHIN and high <= AGREES_WITHIN:
+            return True
+        return False if high < -AGREES_WITHIN or low > AGREES_WITHIN else None
 
     @property
     def has_enough_rounds(self) -> bool:

@@ -139,7 +139,7 @@ def is_exchange(case: Case) -> bool:
 
 
 def _group(case: Case) -> tuple[object, ...]:
-    named = (case.parameters.get(name) for name in ("setup_writes", "server"))
+    named = (case.parameters.get(name) for name in ("setup_writes", "server_address"))
     return (case.strategy, case.link, case.placement, *named)
 
 

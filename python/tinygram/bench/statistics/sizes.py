@@ -54,7 +54,9 @@ def compared_pairs(cases: Sequence[Case]) -> Iterator[tuple[str, str]]:
     baselines: dict[object, Case] = {}
     for case in cases:
         if case.workload == "sizes" and case.parameters.get("part") is None:
-            trips, server = (case.parameters.get(name) for name in ("round_trips", "server"))
+            trips, server = (
+                case.parameters.get(name) for name in ("round_trips", "server_address")
+            )
             cell = (case.message_bytes, trips, server, case.link, case.placement)
             baseline = baselines.setdefault(cell, case)
             if baseline is not case:

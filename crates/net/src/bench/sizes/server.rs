@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     bench::socket::{set_backlog, set_congestion_control},
-    clock::monotonic_ns,
+    clock::{monotonic_ns, sleep_until_ns},
     epoll::{Epoll, For},
     socket::send_now,
 };
@@ -31,6 +31,7 @@ const IDLE_NS: u64 = 60_000_000_000;
 const ENDING_NS: u64 = 10_000_000;
 /// Reads of one connection in a row; then the others have their turn.
 const MAX_READS: usize = 64;
+const NOTHING_TO_BE_HAD_PAUSE_NS: u64 = 10_000_000;
 
 /// What a server takes.
 #[derive(Clone, Copy, Debug)]
@@ -56,7 +57,8 @@ pub struct Counts {
     pub compared_samples: u64,
     /// The bytes of the samples' messages.
     pub bytes: u64,
-    /// Connections that were reset, for they asked or sent what is not taken, or ended too early.
+    /// Connections that were reset, for they asked or sent what is not taken, or ended too early, or
+    /// could not be watched.
     pub refused: u64,
     /// Connections that gave way, or on which nothing came.
     pub idle: u64,
@@ -152,13 +154,28 @@ impl Server {
         self.counts
     }
 
-    /// Serve until `samples` have come and their connections have ended.
+    /// Serve until `samples` have come and their connections have ended, or `stop_fd` is readable;
+    /// `None`: until they have come.
     ///
     /// # Errors
     /// [`ServeError`]; never because of what a peer does, but for a wrong byte.
-    pub fn serve(&mut self, samples: u64) -> Result<(), ServeError> {
+    pub fn serve(&mut self, samples: u64, stop_fd: Option<RawFd>) -> Result<(), ServeError> {
+        if let Some(fd) = stop_fd {
+            self.epoll.watch(fd, For::Reading)?;
+        }
+        let served = self.serve_until(samples, stop_fd);
+        if let Some(fd) = stop_fd {
+            self.epoll.unwatch(fd);
+        }
+        served
+    }
+
+    fn serve_until(&mut self, samples: u64, stop_fd: Option<RawFd>) -> Result<(), ServeError> {
         while self.counts.samples < samples {
             for ready in self.epoll.wait(self.timeout_ms())? {
+                if Some(ready.fd) == stop_fd {
+                    return Ok(());
+                }
                 if ready.fd == self.listener.as_raw_fd() {
                     self.on_connection()?;
                 } else {
@@ -179,14 +196,14 @@ impl Server {
     }
 
     fn on_connection(&mut self) -> Result<(), ServeError> {
-        if self.peers.len() >= self.options.max_connections {
-            self.give_way()?;
-        }
         let stream = match self.listener.accept() {
             Ok((stream, _)) => stream,
             Err(error) => return self.on_accept_failed(error),
         };
         self.counts.connections += 1;
+        if self.peers.len() >= self.options.max_connections {
+            self.give_way()?;
+        }
         let fd = stream.as_raw_fd();
         let peer = Peer {
             stream,
@@ -198,24 +215,26 @@ impl Server {
         self.peers.insert(fd, peer);
         // Its first bytes are often there already: they do not wait for what it takes to watch it.
         self.on_readable(fd)?;
-        if self.peers.contains_key(&fd) {
-            self.epoll.watch(fd, For::Reading)?;
+        if self.peers.contains_key(&fd) && self.epoll.watch(fd, For::Reading).is_err() {
+            // The kernel has no memory, or no watch, for one more: nobody else's loss.
+            self.counts.refused += 1;
+            self.reset(fd);
+            pause();
         }
         Ok(())
     }
 
-    /// The peer's faults and the network's are not ours (accept(2)); without descriptors somebody
-    /// gives way, and the connection stays in the queue until then.
+    /// The peer's faults and the network's are not ours (accept(2)); without descriptors or memory
+    /// somebody gives way, or we wait a little: the connection stays in the queue until then.
     fn on_accept_failed(&mut self, error: io::Error) -> Result<(), ServeError> {
         match error.raw_os_error() {
-            Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM)
-                if !self.peers.is_empty() =>
-            {
+            Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM) => {
+                if self.peers.is_empty() {
+                    pause();
+                }
                 self.give_way()
             }
-            Some(libc::EMFILE | libc::ENFILE | libc::EBADF | libc::EINVAL | libc::ENOTSOCK) => {
-                Err(error.into())
-            }
+            Some(libc::EBADF | libc::EINVAL | libc::ENOTSOCK) => Err(error.into()),
             _ => Ok(()),
         }
     }
@@ -298,6 +317,11 @@ impl Server {
         self.reset(fd);
         Ok(())
     }
+}
+
+/// What is not to be had may be had soon; asking again and again would take the core.
+fn pause() {
+    sleep_until_ns(monotonic_ns() + NOTHING_TO_BE_HAD_PAUSE_NS);
 }
 
 /// Read what is there, until a message is whole, and acknowledge it.

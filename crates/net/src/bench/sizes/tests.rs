@@ -6,6 +6,7 @@ use super::{
 use std::{
     io::{Read, Write},
     net::{Ipv4Addr, Shutdown, SocketAddrV4, TcpListener, TcpStream},
+    os::{fd::AsRawFd, unix::net::UnixStream},
     thread,
     time::{Duration, Instant},
 };
@@ -48,7 +49,7 @@ fn while_serving<T>(
     let mut server = Server::listen(options, "cubic").unwrap();
     let port = server.port().unwrap();
     // Not a scoped thread, which a failure of `act` would wait for.
-    let serving = thread::spawn(move || server.serve(samples).map(|()| server.counts()));
+    let serving = thread::spawn(move || server.serve(samples, None).map(|()| server.counts()));
     let done = act(port);
     (done, serving.join().unwrap())
 }
@@ -176,6 +177,21 @@ fn a_peer_that_reads_no_acknowledgement_is_let_go() {
         Client::new(asking(port, 1, 1)).measure(0, 1).unwrap();
     });
     assert!(counts.unwrap().refused >= 1);
+}
+
+#[test]
+fn it_ends_when_it_is_told_to_even_before_it_waits_and_may_serve_again() {
+    let mut server = Server::listen(options(), "cubic").unwrap();
+    let port = server.port().unwrap();
+    let (mut ours, theirs) = UnixStream::pair().unwrap();
+    ours.write_all(b"x").unwrap();
+    for _ in 0..2 {
+        server.serve(1, Some(theirs.as_raw_fd())).unwrap();
+    }
+    assert_eq!(server.counts().samples, 0);
+    let serving = thread::spawn(move || server.serve(1, None).map(|()| server.counts()));
+    Client::new(asking(port, 1, 1)).measure(0, 1).unwrap();
+    assert_eq!(serving.join().unwrap().unwrap().samples, 1);
 }
 
 #[test]

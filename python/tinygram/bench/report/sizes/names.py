@@ -27,6 +27,6 @@ def way(case: Case) -> str:
     """`nodelay, setup and data in 2 writes`."""
     writes = case.parameters.get("setup_writes")
     joined = "one write" if writes == 1 else f"{writes} writes"
-    server = case.parameters.get("server")
+    server = case.parameters.get("server_address")
     to = "" if server is None else f", server {server}"
     return f"{case.strategy}, setup and first data in {joined}{to}"

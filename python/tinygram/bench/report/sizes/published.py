@@ -25,6 +25,12 @@ _COLUMNS = (
     Column("furthest\ncell %"),
 )
 
+_NOTES = (
+    "measured for a lecture over four networks, on other machines: only shapes and ratios can be "
+    "set beside ours",
+    "each cell is the total of one series, without an interval; start-up is in the first ones",
+)
+
 
 def published_points() -> dict[str, list[Point]]:
     """Network → its cells, in the published order."""
@@ -39,7 +45,7 @@ def published_points() -> dict[str, list[Point]]:
 def published_table() -> Table:
     """A row for each network."""
     rows = [_row(network, fitted(points), points) for network, points in published_points().items()]
-    return Table("The published measurements, by the same model", _COLUMNS, tuple(rows))
+    return Table("The published measurements, by the same model", _COLUMNS, tuple(rows), _NOTES)
 
 
 def _row(network: str, model: Model | None, points: list[Point]) -> Row:

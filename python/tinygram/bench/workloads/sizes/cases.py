@@ -53,7 +53,14 @@ def plan_sizes(options: SizesOptions) -> Plan:
         for writes in dict.fromkeys(options.setup_writes)
         for size in dict.fromkeys(options.sizes_bytes)
         for trips in dict.fromkeys(options.round_trips)
+        # Without data the setup is one write in either way, and that is measured once.
+        if trips or writes == 2
     ]
+    if not cases:
+        raise UsageError(
+            "--setup-writes 1 joins the setup and the first data, and with --round-trips 0 there "
+            "is none: name more round trips"
+        )
     unavailable = []
     for part in LOCAL_PARTS if options.has_local else ():
         case = _local(options, part)
@@ -135,7 +142,7 @@ def _exchange(
             "part": None,
             "round_trips": round_trips,
             "setup_writes": setup_writes,
-            "server": options.server,
+            "server_address": options.server,
             "predicted_bytes": ",".join(map(str, options.predicted_bytes)) or None,
             **probed,
         },

@@ -36,8 +36,8 @@ class SizesBench:
         timeout_s = whole(case, "timeout_ns") / 1e9
         with ExitStack() as stack:
             address, server, network = "", None, Network()
-            if case.parameters.get("server") is not None:
-                address = str(case.parameters["server"])
+            if case.parameters.get("server_address") is not None:
+                address = str(case.parameters["server_address"])
             else:
                 network = stack.enter_context(private_network())
             if not address and case.parameters["part"] is None:
@@ -141,12 +141,12 @@ def _warnings(case: Case, counters: dict[str, int | None], network: Network) -> 
         warnings.append(Warning("retransmits", f"segments sent again: {counters['retransmits']}"))
     if counters.get("server_refused_connections") or counters.get("server_idle_connections"):
         warnings.append(Warning("strangers", "connections that were not ours reached the server"))
-    if case.parameters.get("server") is not None:
+    if case.parameters.get("server_address") is not None:
         warnings.append(
             Warning(
                 "other_server",
-                f"the server at {case.parameters['server']} is another program: its bytes were not "
-                "compared, and nothing is known of its placement",
+                f"the server at {case.parameters['server_address']} is another program: its bytes "
+                "were not compared, and nothing is known of its placement",
             )
         )
     elif not network.is_private:
