@@ -29,7 +29,7 @@ _ASPECTS: Mapping[str, Callable[[Case], str]] = {
     "runtime": lambda case: f"callers {case.runtime}",
     "connections": lambda case: _connections(case),
     "sends": lambda case: _sends(case),
-    "server": lambda case: f"server {case.parameters['server']}",
+    "server": lambda case: f"server {case.parameters['server_runtime']}",
     "server_strategy": lambda case: f"server's {case.parameters['server_strategy'] or 'own'}",
     "backlog": lambda case: f"backlog {case.parameters['backlog'] or 'of its own'}",
 }

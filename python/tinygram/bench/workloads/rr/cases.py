@@ -100,7 +100,7 @@ def _case(
         "processes": options.processes,
         "callers_per_process": options.callers,
         "depth": options.callers if connections == "shared" and depth is None else depth,
-        "server": server,
+        "server_runtime": server,
         "server_address": None if address is None else f"{address[0]}:{address[1]}",
         "server_strategy": server_strategy,
         "quickack": options.has_quickack,
