@@ -96,7 +96,10 @@ def rr(
         bool, typer.Option("--published", help="The published figures beside ours.")
     ] = False,
     scenario: Annotated[
-        str | None, typer.Option(help="One of --scenarios; exit 1 when a figure is out of range.")
+        str | None,
+        typer.Option(
+            help="One of --scenarios; exit 1 when a figure is out of range, 4 when not known."
+        ),
     ] = None,
     list_scenarios: Annotated[
         bool, typer.Option("--scenarios", help="List the scenarios, and measure nothing.")
@@ -227,8 +230,11 @@ def _judge(scenario: str, case_ids: dict[str, str], path: Path, is_quiet: bool) 
             print(f"tinygram: scenario {scenario}: {finding.text}", file=sys.stderr)
         elif not is_quiet:
             print(f"scenario {scenario}: {finding.text}")
-    is_as_expected = all(finding.is_as_expected for finding in found)
-    return ExitCode.OK if is_as_expected else ExitCode.RUN_FAILED
+    if any(finding.is_known and not finding.is_as_expected for finding in found):
+        return ExitCode.RUN_FAILED
+    if not all(finding.is_known for finding in found):
+        return ExitCode.INCONCLUSIVE
+    return ExitCode.OK
 
 
 def _refuse_with_scenario(shape: dict[str, Any]) -> None:

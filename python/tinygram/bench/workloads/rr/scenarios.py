@@ -48,15 +48,22 @@ class Finding:
         return self.value is not None and self.expected.low <= self.value <= self.expected.high
 
     @property
+    def is_known(self) -> bool:
+        """Whether there is a value: the kernel's counts are not known on the host's network."""
+        return self.value is not None
+
+    @property
     def text(self) -> str:
         """One line."""
         expected = self.expected
         what = f"{expected.figure} of {expected.of}"
         if expected.over is not None:
             what += f" ÷ that of {expected.over}"
-        value = "not known" if self.value is None else f"{self.value:,.6g}"
+        span = _range(expected.low, expected.high)
+        if self.value is None:
+            return f"{what}: not known here ({span})"
         verdict = "as expected" if self.is_as_expected else "OUT OF RANGE"
-        return f"{what}: {value}, {verdict} ({_range(expected.low, expected.high)})"
+        return f"{what}: {self.value:,.6g}, {verdict} ({span})"
 
 
 _NATIVE = {"runtimes": ("native",), "servers": ("native",)}
