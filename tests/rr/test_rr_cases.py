@@ -64,6 +64,12 @@ def test_shared_connections_are_as_many_as_processes_and_as_deep_as_asked() -> N
     assert deep.case_id != case.case_id
 
 
+def test_a_number_of_calls_ends_a_run_in_place_of_a_duration() -> None:
+    for calls, duration_ns in ((None, 1_000_000_000), (5, None)):
+        case = plan_rr(RrOptions(calls=calls)).cases[0]
+        assert (case.parameters["calls"], case.parameters["duration_ns"]) == (calls, duration_ns)
+
+
 def test_a_server_that_runs_already_has_no_options_of_ours() -> None:
     plan = plan_rr(RrOptions(server_address=("127.0.0.1", 7000)))
     assert {case.parameters["server_runtime"] for case in plan.cases} == {"elsewhere"}

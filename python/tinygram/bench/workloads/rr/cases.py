@@ -107,7 +107,7 @@ def _case(
         "backlog": backlog,
         "warm_up_calls": options.warm_up_calls,
         "calls": options.calls,
-        "duration_ns": options.duration_ns,
+        "duration_ns": options.duration_ns if options.calls is None else None,
         "congestion_control": options.congestion_control,
         "timeout_ns": options.timeout_ns,
     }
