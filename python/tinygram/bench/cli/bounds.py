@@ -27,6 +27,15 @@ def duration_between_ns(option: str, text: str, low_ns: int, high_ns: int) -> in
     return duration_ns
 
 
+def backlog_below(backlog: int, longest: int) -> int:
+    """`backlog`. Raises UsageError where the kernel would not keep to it."""
+    if not 1 <= backlog <= longest:
+        raise UsageError(
+            f"--backlog {backlog} is outside 1 … {longest}, the kernel's net.core.somaxconn"
+        )
+    return backlog
+
+
 def probe_interval_ns(text: str | None) -> int | None:
     """Of `--probe`; None: not asked for. Raises UsageError."""
     return None if text is None else duration_between_ns("--probe", text, *_PROBE_NS)
