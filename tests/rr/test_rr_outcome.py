@@ -98,6 +98,16 @@ def test_callers_that_share_an_interpreter_have_no_verdict_on_connect_times(
     assert all(warning.figures == ("connect_",) for warning in warnings)
 
 
+@pytest.mark.parametrize(("depth", "codes"), [(1, ["waits_for_room"]), (2, []), (None, [])])
+def test_callers_that_wait_for_room_on_a_shared_connection_say_so(
+    depth: int | None, codes: list[str]
+) -> None:
+    options = RrOptions(runtimes=("native",), connections=("shared",), callers=2, depth=depth)
+    case = plan_rr(options).cases[0]
+    warnings = run_of(case, 0, found(case, [report(400, 1_000_000, callers=4)])).warnings
+    assert [warning.code for warning in warnings] == codes
+
+
 def figure(case: Case, name: str) -> float | None:
     runs = [
         run_of(case, number, found(case, reports(400, 40_000_000))) for number in range(PLAN.rounds)

@@ -37,6 +37,15 @@ def warnings_of(
                 ("connect_",),
             )
         )
+    depth, callers_each = case.parameters["depth"], whole(case, "callers_per_process")
+    if case.parameters["connections"] == "shared" and int(depth or callers_each) < callers_each:
+        warnings.append(
+            Warning(
+                "waits_for_room",
+                f"the time of a call includes the wait for room: {callers_each} callers share a "
+                f"connection on which {depth} requests are in flight at a time",
+            )
+        )
     overflows = counters.get("kernel_ListenOverflows")
     if overflows:
         warnings.append(
