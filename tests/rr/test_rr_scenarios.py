@@ -65,17 +65,29 @@ def test_figures_are_held_against_their_ranges(
         for number in range(3)
         for case in plan.cases
     ]
-    summaries = result_of(plan, runs).summaries
-    judged = findings("delayed-ack-stall", case_ids, summaries)
+    judged = findings("delayed-ack-stall", case_ids, result_of(plan, runs))
     assert [finding.is_as_expected for finding in judged] == as_expected
     for finding in judged:
         assert finding.is_known
         assert ("OUT OF RANGE" in finding.text) != finding.is_as_expected
 
 
+def test_ratios_are_formed_round_by_round() -> None:
+    """Calls that become slower from round to round, of both alike, are no difference."""
+    plan, case_ids = plan_scenario("one-write", RrOptions(callers=4, rounds=3))
+    runs = [
+        run_of(case, number, found(case, [report(800, call_ns, callers=8)]))
+        for number, call_ns in ((0, 1_000_000), (1, 4_000_000), (2, 2_000_000))
+        for case in plan.cases
+        if (number, case.strategy) not in ((0, "nagle"), (2, "nodelay"))
+    ]
+    [finding] = findings("one-write", case_ids, result_of(plan, runs))
+    assert finding.value == pytest.approx(1, rel=1e-3)
+
+
 def test_what_is_not_known_is_neither_as_expected_nor_out_of_range() -> None:
     plan, case_ids = plan_scenario("one-write", RrOptions(rounds=3))
-    [finding] = findings("one-write", case_ids, result_of(plan, []).summaries)
+    [finding] = findings("one-write", case_ids, result_of(plan, []))
     assert not finding.is_known
     assert not finding.is_as_expected
     assert "not known here" in finding.text

@@ -238,7 +238,7 @@ def _measure(
 
 def _judge(scenario: str, case_ids: dict[str, str], path: Path, is_quiet: bool) -> ExitCode:
     """Say what was expected, and whether it came; from the stored result alone."""
-    found = scenarios.findings(scenario, case_ids, store.load(path).summaries)
+    found = scenarios.findings(scenario, case_ids, store.load(path))
     for finding in found:
         if not finding.is_as_expected:
             print(f"tinygram: scenario {scenario}: {finding.text}", file=sys.stderr)
