@@ -49,11 +49,11 @@ def draw_calls(pen: Pen, result: Result, published: bool) -> None:
         pen.draw(table)
     pen.list(notes_of(result))
     if published:
-        table = published_calls(result.summaries, labels_of(result))
-        if table is None:
+        beside = published_calls(result.summaries, labels_of(result))
+        if beside is None:
             pen.list((OTHERWISE,))
         else:
-            pen.draw(table)
+            pen.draw(beside)
     draw_cross_check(pen, result)
     pen.head("The answer")
     pen.list(sentences_of(result), style="bold")
