@@ -6,7 +6,8 @@
   package), each with its own server. Where sockperf is not installed, that cannot be said, and the
   status is 1.
 
-Each side runs once per round, in random order.
+Each side runs once per round, in random order. A target inside the interval of what was found is
+neither reached nor missed: that cannot be said, and the status is 1.
 """
 
 from __future__ import annotations
@@ -22,9 +23,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pairs import SEED, measured, show_environment, shown, side_by_side, verdict
+from pairs import (
+    SEED,
+    at_least,
+    at_most,
+    measured,
+    show_environment,
+    shown,
+    side_by_side,
+    verdict,
+)
 
 from tinygram._native import Histogram, proc_sockets
+from tinygram.bench.awake import cores_awake
 from tinygram.bench.placement import default_placement, placement
 from tinygram.bench.result import Run
 from tinygram.bench.statistics.intervals import figure_of
@@ -46,8 +57,9 @@ _LISTENS_WITHIN_S = 10
 
 
 def main() -> int:
-    show_environment("cubic")
-    reached = (_is_as_fast_as_c(), _is_as_quick_as_sockperf())
+    with cores_awake():
+        show_environment("cubic")
+        reached = (_is_as_fast_as_c(), _is_as_quick_as_sockperf())
     return 0 if all(reached) else 1
 
 
@@ -60,7 +72,7 @@ def _is_as_fast_as_c() -> bool:
     pairs = zip(costs["c"], costs["ours"], strict=True)
     ratio = figure_of([c_ns / ours_ns for c_ns, ours_ns in pairs])
     what = "calls on a connection each, one thread, against C"
-    return verdict(what, ratio.median >= _ASKED, f"{shown(ratio)}, asked {_ASKED}")
+    return verdict(what, at_least(ratio, _ASKED), f"{shown(ratio)}, asked {_ASKED}")
 
 
 def _is_as_quick_as_sockperf() -> bool:
@@ -77,7 +89,7 @@ def _is_as_quick_as_sockperf() -> bool:
     more = figure_of([a - b for a, b in zip(p50_us["ours"], p50_us["sockperf"], strict=True)])
     found = f"{figure_of(p50_us['ours']).median:.2f} µs, {more.median:+.2f} µs"
     found += f" ({more.low:+.2f} to {more.high:+.2f}), asked at most +{_ASKED_US:g}; both {control}"
-    return verdict(what, more.median <= _ASKED_US, found)
+    return verdict(what, at_most(more, _ASKED_US), found)
 
 
 @contextmanager

@@ -112,6 +112,16 @@ def show_environment(congestion_control: str) -> None:
     print(shlex.join(sys.orig_argv), flush=True)
 
 
+def at_least(found: Figure, asked: float) -> bool | None:
+    """Whether it is; None where the interval has `asked` inside."""
+    return None if found.low < asked <= found.high else found.median >= asked
+
+
+def at_most(found: Figure, asked: float) -> bool | None:
+    """Whether it is; None where the interval has `asked` inside."""
+    return None if found.low <= asked < found.high else found.median <= asked
+
+
 def verdict(what: str, is_reached: bool | None, figures: str) -> bool:
     """Print one line of a target; whether it was reached. None: it cannot be said."""
     word = "cannot say" if is_reached is None else "reached" if is_reached else "MISSED"

@@ -9,6 +9,7 @@ import pytest
 
 from tinygram.bench.errors import UsageError
 from tinygram.bench.statistics.calls import compared_calls
+from tinygram.bench.statistics.loads import way_of
 from tinygram.bench.workloads.rr.calling import RUNTIMES
 from tinygram.bench.workloads.rr.cases import CONNECTIONS, RrOptions, plan_rr
 from tinygram.bench.workloads.rr.serving import SERVERS
@@ -63,9 +64,15 @@ def test_shared_connections_are_as_many_as_processes_and_as_deep_as_asked() -> N
     assert deep.case_id != case.case_id
 
 
+def test_a_number_of_calls_ends_a_run_in_place_of_a_duration() -> None:
+    for calls, duration_ns in ((None, 1_000_000_000), (5, None)):
+        case = plan_rr(RrOptions(calls=calls)).cases[0]
+        assert (case.parameters["calls"], case.parameters["duration_ns"]) == (calls, duration_ns)
+
+
 def test_a_server_that_runs_already_has_no_options_of_ours() -> None:
     plan = plan_rr(RrOptions(server_address=("127.0.0.1", 7000)))
-    assert {case.parameters["server"] for case in plan.cases} == {"elsewhere"}
+    assert {case.parameters["server_runtime"] for case in plan.cases} == {"elsewhere"}
     assert {case.parameters["backlog"] for case in plan.cases} == {None}
     assert {case.parameters["server_address"] for case in plan.cases} == {"127.0.0.1:7000"}
 
@@ -96,3 +103,8 @@ def test_nodelay_is_compared_with_nagle_where_nothing_else_differs() -> None:
     assert len(pairs) == len(plan.cases) // 2
     for baseline, case_id in pairs:
         assert baseline == case_id.replace("/nodelay/loopback", "/nagle/loopback")
+
+
+def test_who_serves_is_no_part_of_how_callers_send() -> None:
+    plan = plan_rr(RrOptions(runtimes=("threads",), servers=("native", "asyncio")))
+    assert {way_of(case) for case in plan.cases} == {"threads/nagle", "threads/nodelay"}

@@ -13,7 +13,13 @@ from tinygram.bench.workloads.rr.cases import RrOptions, plan_rr
 from tinygram.bench.workloads.rr.order import Report
 
 PLAN = plan_rr(
-    RrOptions(connections=("per-caller",), sends_per_request=(10,), callers=4, placement="none")
+    RrOptions(
+        runtimes=("native",),
+        connections=("per-caller",),
+        sends_per_request=(10,),
+        callers=4,
+        placement="none",
+    )
 )
 NAGLE, NODELAY = PLAN.cases
 
@@ -71,6 +77,35 @@ def test_a_backlog_that_overflowed_bars_verdicts_on_connect_times() -> None:
     counted = found(NAGLE, reports(400, 1_000_000), kernel={"kernel_ListenOverflows": 7})
     [warning] = run_of(NAGLE, 0, counted).warnings
     assert (warning.code, warning.figures) == ("listen_overflows", ("connect_",))
+
+
+@pytest.mark.parametrize(
+    ("runtime", "callers", "codes"),
+    [
+        ("native", 2, []),
+        ("threads", 1, []),
+        ("threads", 2, ["interpreter"]),
+        ("asyncio", 2, ["interpreter"]),
+    ],
+)
+def test_callers_that_share_an_interpreter_have_no_verdict_on_connect_times(
+    runtime: str, callers: int, codes: list[str]
+) -> None:
+    """A thread notes that it is connected when it has the interpreter's lock again."""
+    case = plan_rr(RrOptions(runtimes=(runtime,), callers=callers)).cases[0]
+    warnings = run_of(case, 0, found(case, [report(400, 1_000_000, callers=2 * callers)])).warnings
+    assert [warning.code for warning in warnings] == codes
+    assert all(warning.figures == ("connect_",) for warning in warnings)
+
+
+@pytest.mark.parametrize(("depth", "codes"), [(1, ["waits_for_room"]), (2, []), (None, [])])
+def test_callers_that_wait_for_room_on_a_shared_connection_say_so(
+    depth: int | None, codes: list[str]
+) -> None:
+    options = RrOptions(runtimes=("native",), connections=("shared",), callers=2, depth=depth)
+    case = plan_rr(options).cases[0]
+    warnings = run_of(case, 0, found(case, [report(400, 1_000_000, callers=4)])).warnings
+    assert [warning.code for warning in warnings] == codes
 
 
 def figure(case: Case, name: str) -> float | None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shlex
+import shutil
 import socket
 
 from tinygram.bench.errors import UsageError
@@ -25,6 +27,28 @@ def duration_between_ns(option: str, text: str, low_ns: int, high_ns: int) -> in
         low, high = format_duration_ns(low_ns), format_duration_ns(high_ns)
         raise UsageError(f"{option} {text} is outside {low} … {high}")
     return duration_ns
+
+
+def check_command(option: str, text: str) -> None:
+    """Raises UsageError unless `text` starts with a program that is here."""
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise UsageError(f"{option} {text!r} cannot be read: {error}") from error
+    if not words or shutil.which(words[0]) is None:
+        raise UsageError(
+            f"{option} {text!r} starts with no program that is here: name one in PATH, or by its "
+            "path"
+        )
+
+
+def backlog_below(backlog: int, longest: int) -> int:
+    """`backlog`. Raises UsageError where the kernel would not keep to it."""
+    if not 1 <= backlog <= longest:
+        raise UsageError(
+            f"--backlog {backlog} is outside 1 … {longest}, the kernel's net.core.somaxconn"
+        )
+    return backlog
 
 
 def probe_interval_ns(text: str | None) -> int | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import shutil
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +10,7 @@ from typing import Annotated
 import typer
 
 from tinygram.bench import store
-from tinygram.bench.cli.bounds import between, probe_interval_ns, server_address
+from tinygram.bench.cli.bounds import between, check_command, probe_interval_ns, server_address
 from tinygram.bench.cli.measuring import measure
 from tinygram.bench.errors import UsageError
 from tinygram.bench.network import check_congestion_control
@@ -183,15 +181,7 @@ def _external(command: str | None, port: int | None, server: str | None) -> Exte
         return None
     if port is None:
         raise UsageError("--server-command needs --port: where the program listens, e.g. 9000")
-    try:
-        words = shlex.split(command)
-    except ValueError as error:
-        raise UsageError(f"--server-command {command!r} cannot be read: {error}") from error
-    if not words or shutil.which(words[0]) is None:
-        raise UsageError(
-            f"--server-command {command!r} starts with no program that is here: name one in PATH, "
-            "or by its path"
-        )
+    check_command("--server-command", command)
     return External(_LOOPBACK, between("--port", port, 1, 65_535), command)
 
 

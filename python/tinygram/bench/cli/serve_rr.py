@@ -8,13 +8,14 @@ from typing import Annotated
 import typer
 
 from tinygram._native import CallContent, RrServer
+from tinygram.bench.cli.bounds import backlog_below, between
 from tinygram.bench.cli.stopping import stopped_by_signal
 from tinygram.bench.errors import UsageError
 from tinygram.bench.network import check_congestion_control
 from tinygram.bench.units import parse_bytes, parse_duration_ns
 from tinygram.bench.workloads.rr.cases import MAX_BYTES, STRATEGIES
 from tinygram.bench.workloads.rr.server import raise_descriptor_limit
-from tinygram.bench.workloads.rr.serving import IDLE_NS, MAX_CONNECTIONS
+from tinygram.bench.workloads.rr.serving import IDLE_NS, MAX_CONNECTIONS, longest_backlog
 
 _LONGEST_IDLE_NS = 24 * 3_600_000_000_000
 
@@ -45,15 +46,11 @@ def serve_rr(
     idle_ns = parse_duration_ns(idle)
     if idle_ns > _LONGEST_IDLE_NS:
         raise UsageError(f"--idle {idle} is above 24h: name a shorter time")
-    for option, value, low, high in (
-        ("--port", port, 0, (1 << 16) - 1),
-        ("--request", request_bytes, 1, MAX_BYTES),
-        ("--reply", reply_bytes, 1, MAX_BYTES),
-        ("--backlog", backlog, 1, (1 << 16) - 1),
-        ("--max-connections", max_connections, 1, 1_000_000),
-    ):
-        if not low <= value <= high:
-            raise UsageError(f"{option} {value} is outside {low} … {high}")
+    between("--port", port, 0, (1 << 16) - 1)
+    between("--request", request_bytes, 1, MAX_BYTES)
+    between("--reply", reply_bytes, 1, MAX_BYTES)
+    backlog_below(backlog, longest_backlog())
+    between("--max-connections", max_connections, 1, 1_000_000)
     if strategy not in STRATEGIES:
         raise UsageError(
             f"unknown --strategy {strategy!r}: the known ones are {', '.join(STRATEGIES)}"

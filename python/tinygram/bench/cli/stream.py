@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +9,7 @@ from typing import Annotated
 import typer
 
 from tinygram.bench import store
-from tinygram.bench.cli.bounds import between, probe_interval_ns
+from tinygram.bench.cli.bounds import between, check_command, probe_interval_ns
 from tinygram.bench.cli.measuring import measure
 from tinygram.bench.crosscheck.control import common_congestion_control
 from tinygram.bench.crosscheck.interleaved import Interleaved
@@ -136,7 +134,8 @@ def stream(
         raise UsageError(f"unknown link {link!r}: the known one is loopback")
     if arrival not in (None, *_ARRIVALS):
         raise UsageError(f"unknown arrival {arrival!r}: the known ones are {', '.join(_ARRIVALS)}")
-    _check_command(receiver_command)
+    if receiver_command is not None:
+        check_command("--receiver-command", receiver_command)
     pin = default_placement() if pin is None else pin
     placement(pin)
     control = (
@@ -198,17 +197,3 @@ def stream(
 def _refuse(is_given: bool, fault: str) -> None:
     if is_given:
         raise UsageError(fault)
-
-
-def _check_command(command: str | None) -> None:
-    if command is None:
-        return
-    try:
-        words = shlex.split(command)
-    except ValueError as error:
-        raise UsageError(f"--receiver-command {command!r} cannot be read: {error}") from error
-    if not words or shutil.which(words[0]) is None:
-        raise UsageError(
-            f"--receiver-command {command!r} starts with no program that is here: name one in "
-            "PATH, or by its path"
-        )

@@ -7,15 +7,14 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from tinygram.bench.cli.bounds import duration_between_ns
 from tinygram.bench.cli.exit_codes import ExitCode
 from tinygram.bench.errors import UsageError
-from tinygram.bench.units import parse_duration_ns
 from tinygram.bench.watch.live import show_again_and_again, show_once
 from tinygram.bench.watch.reading import Reader, TargetEndedError
 from tinygram.bench.watch.targets import Target, parse_target
 
-_MIN_INTERVAL_NS = 10_000_000
-_MAX_INTERVAL_NS = 3_600_000_000_000
+_INTERVAL_NS = 10_000_000, 3_600_000_000_000
 
 
 def watch(
@@ -29,9 +28,7 @@ def watch(
     interval: Annotated[str, typer.Option(help="How often, without --once.")] = "500ms",
 ) -> int:
     """Show queues, windows and timers of TCP connections, and listeners, as the kernel has them."""
-    interval_ns = parse_duration_ns(interval)
-    if not _MIN_INTERVAL_NS <= interval_ns <= _MAX_INTERVAL_NS:
-        raise UsageError(f"--interval {interval} is outside 10ms … 1h")
+    interval_ns = duration_between_ns("--interval", interval, *_INTERVAL_NS)
     reader = Reader(parse_target(target, _is_port_here))
     console = Console(highlight=False)
     if not once:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean, stdev
 
-from tinygram.bench.report.calls_published import published_calls
+from tinygram.bench.report.calls_published import OTHERWISE, published_calls
 from tinygram.bench.report.cross_check import draw_cross_check
 from tinygram.bench.report.drawing import Pen
 from tinygram.bench.report.formats import UNKNOWN, number, rate, ratio, ratio_interval
@@ -29,7 +29,7 @@ _ASPECTS: Mapping[str, Callable[[Case], str]] = {
     "runtime": lambda case: f"callers {case.runtime}",
     "connections": lambda case: _connections(case),
     "sends": lambda case: _sends(case),
-    "server": lambda case: f"server {case.parameters['server']}",
+    "server": lambda case: f"server {case.parameters['server_runtime']}",
     "server_strategy": lambda case: f"server's {case.parameters['server_strategy'] or 'own'}",
     "backlog": lambda case: f"backlog {case.parameters['backlog'] or 'of its own'}",
 }
@@ -49,7 +49,11 @@ def draw_calls(pen: Pen, result: Result, published: bool) -> None:
         pen.draw(table)
     pen.list(notes_of(result))
     if published:
-        pen.draw(published_calls())
+        beside = published_calls(result.summaries, labels_of(result))
+        if beside is None:
+            pen.list((OTHERWISE,))
+        else:
+            pen.draw(beside)
     draw_cross_check(pen, result)
     pen.head("The answer")
     pen.list(sentences_of(result), style="bold")

@@ -1,44 +1,103 @@
-"""The published calls, as they were published.
+"""The published calls, as they were published, and the ratio of both strategies beside ours.
 
 Source of `rr_published.csv`: a published comparison of a Java server with two machines of a hundred
 blocking client threads each, the client's TCP_NODELAY on and off. It came from other machines, so
-that only shapes and ratios can be set side by side.
+that only shapes and ratios can be set side by side. Its time of a call
+includes connecting, ours does not.
 """
 
 from __future__ import annotations
 
 import csv
+from collections.abc import Mapping, Sequence
 from importlib import resources
 
-from tinygram.bench.report.formats import number, rate
+from tinygram.bench.report.formats import UNKNOWN, number, rate, ratio
 from tinygram.bench.report.layout import Column, Row, Table
+from tinygram.bench.result import Case, Summary
+from tinygram.bench.statistics.calls import BASELINE, all_but_strategy
 
 NOTES = (
     "Whether these rates are of one client machine or of both was not said. Connect times like "
-    "these come of a backlog that overflows: see `--backlog 50`.",
+    "these can come of a backlog that overflows: see `--backlog 50`.",
+    "÷ nagle is of the time of a call, connecting included.",
 )
+OTHERWISE = (
+    "The published calls are of 2 x 100 callers, 10,010 B and 2 B, and a connection for each "
+    "request: nothing here is like them, so that they are not shown."
+)
+_COMPARED = "nodelay"
 
 
-def published_calls() -> Table:
-    """The published table."""
+def published_calls(summaries: Sequence[Summary], labels: Mapping[str, str]) -> Table | None:
+    """The published table, and our ratios; None where nothing that was measured is like it.
+
+    `labels`: case_id → what tells the case from the others, its strategy last.
+    """
+    alike = [summary for summary in summaries if _is_alike(summary.case)]
+    if not alike:
+        return None
+    ours = _ratios(alike, labels)
     file = resources.files("tinygram.bench.report") / "rr_published.csv"
-    rows = csv.DictReader(file.read_text("utf-8").splitlines())
-    columns = ("case", "calls/s\nmean", "SD", "call\nmean", "connect\nmean")
+    rows = {
+        "nodelay" if row["client_tcp_nodelay"] == "true" else BASELINE: row
+        for row in csv.DictReader(file.read_text("utf-8").splitlines())
+    }
+    headers = (
+        *("case", "calls/s\nmean", "SD", "call,\nconnect\nincluded", "connect\nmean"),
+        "÷ nagle\npublished",
+    )
+    own = (Column(f"÷ nagle\nours\n{where}".rstrip(), place) for place, where in enumerate(ours))
+    base_ms = float(rows[BASELINE]["call_ms_mean"])
     return Table(
         "Published calls, on other machines (ms)",
-        tuple(Column(header) for header in columns),
-        tuple(_row(row) for row in rows),
+        (*(Column(header) for header in headers), *own),
+        tuple(_row(strategy, row, base_ms, ours) for strategy, row in rows.items()),
         NOTES,
     )
 
 
-def _row(row: dict[str, str]) -> Row:
+def _is_alike(case: Case) -> bool:
+    """Whether it has the published callers, sizes and connections."""
+    named = ("processes", "callers_per_process", "reply_bytes", "connections")
+    parameters = tuple(case.parameters.get(name) for name in named)
+    return (case.message_bytes.max, *parameters) == (10_010, 2, 100, 2, "per-request")
+
+
+def _ratios(summaries: Sequence[Summary], labels: Mapping[str, str]) -> dict[str, float]:
+    """NODELAY ÷ Nagle where nothing else differs, by what tells the pair from the others."""
+    bases = {
+        all_but_strategy(summary.case): time_us
+        for summary in summaries
+        if summary.case.strategy == BASELINE and (time_us := _time_us(summary))
+    }
+    found = {}
+    for summary in summaries:
+        base_us = bases.get(all_but_strategy(summary.case))
+        time_us = _time_us(summary)
+        if summary.case.strategy == _COMPARED and base_us and time_us:
+            where = labels[summary.case.case_id].removesuffix(_COMPARED).removesuffix(", ")
+            found[where] = time_us / base_us
+    return found
+
+
+def _time_us(summary: Summary) -> float | None:
+    """Of a call, connecting included."""
+    call, connect = (summary.figures.get(f"{name}_mean_us") for name in ("call", "connect"))
+    return None if call is None or connect is None else call.median + connect.median
+
+
+def _row(strategy: str, row: dict[str, str], base_ms: float, ours: Mapping[str, float]) -> Row:
+    call_ms = float(row["call_ms_mean"])
+    is_base = strategy == BASELINE
     return Row(
         (
-            "nodelay" if row["client_tcp_nodelay"] == "true" else "nagle",
+            strategy,
             rate(float(row["calls_per_s_mean"])),
             rate(float(row["calls_per_s_sd"])),
-            number(float(row["call_ms_mean"])),
+            number(call_ms),
             number(float(row["connect_ms_mean"])),
+            UNKNOWN if is_base else ratio(call_ms / base_ms),
+            *(UNKNOWN if is_base else ratio(found) for found in ours.values()),
         )
     )

@@ -73,7 +73,7 @@ def _cells(agreement: Agreement) -> tuple[str, ...]:
     found = agreement.ratio
     return (
         agreement.peer.peer_id,
-        way_of(agreement.case) if agreement.case.workload == "stream" else "native",
+        way_of(agreement.case),
         NAMES[agreement.peer.figure],
         _value(agreement, agreement.value),
         _value(agreement, agreement.our_value),

@@ -54,7 +54,7 @@ def assembled(case: Case, round: int, found: Found, *, has_private_network: bool
         **found.others,
     }
     histograms = {name: _merged(found.reports, name) for name in ("call_ns", "connect_ns")}
-    warnings = warnings_of(counters, has_private_network=has_private_network)
+    warnings = warnings_of(case, counters, has_private_network=has_private_network)
     return Run(case.case_id, round, counters, histograms, warnings)
 
 

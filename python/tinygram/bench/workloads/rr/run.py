@@ -83,7 +83,7 @@ class RrBench:
             return None, host, int(port)
         parameters = case.parameters
         order = ServerOrder(
-            runtime=str(parameters["server"]),
+            runtime=str(parameters["server_runtime"]),
             port=0,
             request_bytes=case.message_bytes.max,
             reply_bytes=whole(case, "reply_bytes"),

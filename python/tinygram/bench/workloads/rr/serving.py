@@ -9,6 +9,7 @@ import asyncio
 import socket
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import cast
 
 from tinygram._native import CallContent, RequestReader, RrServer
@@ -47,6 +48,11 @@ def serve(
     )
     announce(server.port)
     return dict(server.run(stop_fd))
+
+
+def longest_backlog() -> int:
+    """Of this network: listen(2) silently makes less of a longer one."""
+    return int(Path("/proc/sys/net/core/somaxconn").read_text())
 
 
 @dataclass

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tinygram.bench.result import Warning
+from tinygram.bench.result import Case, Warning
+from tinygram.bench.running import whole
 
 LEAST_IN_FLIGHT = 0.9
 """Of the callers: by Little's law, rate × mean time of a call, connecting included."""
 
 
+SHARES_AN_INTERPRETER = ("threads", "asyncio")
+"""Runtimes whose callers take turns in one interpreter: for its lock, or in its event loop."""
+
+
 def warnings_of(
-    counters: Mapping[str, int | None], *, has_private_network: bool
+    case: Case, counters: Mapping[str, int | None], *, has_private_network: bool
 ) -> tuple[Warning, ...]:
     """Every warning of one run."""
     warnings = []
@@ -21,6 +26,24 @@ def warnings_of(
                 "host_network",
                 "the run shared the host's network (a private one needs CAP_SYS_ADMIN, and a "
                 "server of ours): the kernel's counters are not known",
+            )
+        )
+    if case.runtime in SHARES_AN_INTERPRETER and whole(case, "callers_per_process") > 1:
+        warnings.append(
+            Warning(
+                "interpreter",
+                "connect and call times include the wait for the interpreter, which the callers of "
+                "a process share: --runtime native has none",
+                ("connect_",),
+            )
+        )
+    depth, callers_each = case.parameters["depth"], whole(case, "callers_per_process")
+    if case.parameters["connections"] == "shared" and int(depth or callers_each) < callers_each:
+        warnings.append(
+            Warning(
+                "waits_for_room",
+                f"the time of a call includes the wait for room: {callers_each} callers share a "
+                f"connection on which {depth} requests are in flight at a time",
             )
         )
     overflows = counters.get("kernel_ListenOverflows")
