@@ -62,7 +62,7 @@ class EchoBench:
             network = Network() if is_elsewhere else stack.enter_context(private_network())
             limit_s = min(_LISTEN_LIMIT_S, whole(case, "timeout_ns") / 1e9)
             if is_elsewhere:
-                server = Served(str(case.parameters["server_host"]), _port(case), None)
+                server = Served(*_address(case), None)
             elif case.runtime == EXTERNAL:
                 server = self._start_external(stack, case, network, limit_s)
             else:
@@ -110,7 +110,7 @@ class EchoBench:
     def _start_external(
         self, stack: ExitStack, case: Case, network: Network, limit_s: float
     ) -> Served:
-        port = _port(case)
+        host, port = _address(case)
         if not network.is_private:
             check_port_free(os.getpid(), port)
         with INTERRUPTS.held(), network.entered():
@@ -122,7 +122,7 @@ class EchoBench:
             with suppress(ProcessLookupError):  # What has ended is told below.
                 os.sched_setaffinity(worker.pid, {cpu})
         wait_listening(worker, port, limit_s)
-        return Served("127.0.0.1", port, worker)
+        return Served(host, port, worker)
 
     def _client_order(self, case: Case, server: Served, network: Network) -> ClientOrder:
         is_external = server.channel is None and server.worker is not None
@@ -205,8 +205,9 @@ def _wait(client: Worker, server: Served, seconds: float) -> None:
         raise
 
 
-def _port(case: Case) -> int:
-    return whole(case, "server_port")
+def _address(case: Case) -> tuple[str, int]:
+    host, _, port = str(case.parameters["server_address"]).rpartition(":")
+    return host, int(port)
 
 
 @contextmanager
