@@ -14,8 +14,17 @@ _COUNTS_OF_CLIENT = ("throughput", "run_time", "both_ways", "round_trip")
 _EVERYTHING = (*_COUNTS_OF_CLIENT, "cpu", "messages_per_write")
 
 
-def assembled(case: Case, round: int, order: ClientOrder, report: Report) -> Run:
-    """Check the counts against each other, and add the warnings."""
+def assembled(
+    case: Case,
+    round: int,
+    order: ClientOrder,
+    report: Report,
+    server_congestion_control: str | None,
+) -> Run:
+    """Check the counts against each other, and add the warnings.
+
+    `server_congestion_control`: what the replies went under; null: not known.
+    """
     counters = report.counters
     messages = _known(counters, "messages")
     counters |= {
@@ -33,7 +42,10 @@ def assembled(case: Case, round: int, order: ClientOrder, report: Report) -> Run
         round,
         counters,
         report.histograms,
-        tuple(_warnings(case, order, report)),
+        (
+            *_warnings(case, order, report),
+            *_of_congestion_control(order.congestion_control, server_congestion_control),
+        ),
     )
 
 
@@ -101,6 +113,21 @@ def _warnings(case: Case, order: ClientOrder, report: Report) -> list[Warning]:
             )
         )
     return warnings
+
+
+def _of_congestion_control(asked: str, given: str | None) -> list[Warning]:
+    if given == asked:
+        return []
+    replies = (
+        f"its replies went under {given}" if given else "what its replies went under is not known"
+    )
+    return [
+        Warning(
+            "congestion_control",
+            f"{replies}, those of our servers under {asked}: it is another transport's figure, too",
+            _COUNTS_OF_CLIENT,
+        )
+    ]
 
 
 def _of_fault(case: Case, report: Report) -> Warning:
