@@ -132,6 +132,7 @@ def test_another_program_runs_beside_ours_unless_only_others_are_named() -> None
     both = planned("runtime=native,runtime=external", external=external)
     assert ways(both) == [*LIMIT, "external/socat"]
     assert ways(planned("runtime=native", external=external)) == LIMIT
+    assert {case.parameters["server_address"] for case in both.cases} == {None, "127.0.0.1:9000"}
     running = External("127.0.0.1", 9000, None)
     assert ways(planned("runtime=external", external=running)) == ["external/127.0.0.1:9000"]
 

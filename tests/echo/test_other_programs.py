@@ -8,9 +8,12 @@ import shlex
 import signal
 import socket
 import sys
+from contextlib import suppress
 
 import pytest
 from tests.stream.command import Command, Done, wait_until
+
+from tinygram.bench.network import own_congestion_control, private_network, set_congestion_control
 
 PORT = 9107
 LOAD = ("--size", 100, "--workers", 3, "--messages", 600, "--rounds", 1)
@@ -34,6 +37,20 @@ def failure_of(done: Done) -> str:
     return failure
 
 
+def barred_by(done: Done) -> dict[str, list[str]]:
+    """The figures that each warning of the only run bars."""
+    [run] = done.runs
+    return {warning["code"]: warning["figures"] for warning in run["warnings"]}
+
+
+def can_give_congestion_control(name: str) -> bool:
+    with private_network() as network, network.entered():
+        if network.is_private:
+            with suppress(PermissionError):
+                set_congestion_control(name)
+        return own_congestion_control() == name
+
+
 def test_an_honest_one_is_measured_and_its_cpu_time_too(command: Command) -> None:
     done = command.run(*LOAD, *echoing("honest"))
     assert done.code == 0, done.stderr
@@ -42,6 +59,8 @@ def test_an_honest_one_is_measured_and_its_cpu_time_too(command: Command) -> Non
     assert counters["cpu_ns"] > 0
     assert counters["writes"] is None
     [case] = done.result["plan"]["cases"]
+    if can_give_congestion_control("cubic"):
+        assert "congestion_control" not in barred_by(done)
     assert (case["runtime"], case["implementation"]) == ("external", "external")
 
 
@@ -103,6 +122,7 @@ def test_a_server_that_runs_already_is_measured(command: Command) -> None:
     done = command.finish(process)
     assert done.code == 0, done.stderr
     assert done.counters_of()["cpu_ns"] is None
+    assert set(barred_by(done)["congestion_control"]) >= {"throughput", "round_trip", "both_ways"}
     assert done.result["environment"]["network"] == "the server's"
 
 

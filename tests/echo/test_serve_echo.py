@@ -64,6 +64,11 @@ def test_ctrl_c_ends_it_without_a_traceback(serving: Serving) -> None:
     assert (serving.process.returncode, stderr) == (130, "tinygram: interrupted\n")
 
 
+def test_it_has_as_many_descriptors_as_it_may(serving: Serving) -> None:
+    soft, hard = resource.prlimit(serving.process.pid, resource.RLIMIT_NOFILE)
+    assert soft == hard
+
+
 def test_the_command_measures_it(serving: Serving, command: Command) -> None:
     done = command.run(
         *("--server", f"127.0.0.1:{serving.port}", "--only", "runtime=external"),

@@ -18,6 +18,7 @@ from tinygram import _native
 from tinygram.bench.errors import UsageError
 
 DEFAULT_CONGESTION_CONTROL = "cubic"
+_CONGESTION_CONTROL = Path("/proc/sys/net/ipv4/tcp_congestion_control")
 _NOT_HERE = (errno.EPERM, errno.ENOSPC, errno.EINVAL, errno.ENOSYS, errno.ENOENT)
 """Without the capability, at user.max_net_namespaces, or in a kernel without namespaces."""
 
@@ -62,6 +63,20 @@ def private_network() -> Iterator[Network]:
     finally:
         os.close(home)
         os.close(inside)
+
+
+def own_congestion_control() -> str:
+    """What a program has in the calling thread's network that asks for none."""
+    return _CONGESTION_CONTROL.read_text().strip()
+
+
+def set_congestion_control(name: str) -> None:
+    """Give it to what starts in the calling thread's network, which must be a private one.
+
+    Most programs take the one that is the network's own. Raises PermissionError where the kernel
+    keeps it from networks that are not the host's (tcp_allowed_congestion_control).
+    """
+    _CONGESTION_CONTROL.write_text(name)
 
 
 def check_congestion_control(name: str) -> None:

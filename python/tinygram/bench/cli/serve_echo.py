@@ -8,6 +8,7 @@ import typer
 
 from tinygram import _native
 from tinygram.bench.cli.stopping import stopped_by_signal
+from tinygram.bench.descriptors import raise_descriptor_limit
 from tinygram.bench.errors import UsageError
 from tinygram.bench.network import check_congestion_control
 from tinygram.bench.runtimes.library.strategies import library_strategy
@@ -54,6 +55,7 @@ def serve_echo(
     message_bytes = _message_bytes(reply, size)
     if message_bytes is None and strategy is not None:
         raise UsageError("--strategy goes with --reply per-message: a read goes back at once")
+    raise_descriptor_limit()
     try:
         server = _native.EchoServer(
             port,

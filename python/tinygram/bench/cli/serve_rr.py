@@ -10,11 +10,11 @@ import typer
 from tinygram._native import CallContent, RrServer
 from tinygram.bench.cli.bounds import backlog_below, between
 from tinygram.bench.cli.stopping import stopped_by_signal
+from tinygram.bench.descriptors import raise_descriptor_limit
 from tinygram.bench.errors import UsageError
 from tinygram.bench.network import check_congestion_control
 from tinygram.bench.units import parse_bytes, parse_duration_ns
 from tinygram.bench.workloads.rr.cases import MAX_BYTES, STRATEGIES
-from tinygram.bench.workloads.rr.server import raise_descriptor_limit
 from tinygram.bench.workloads.rr.serving import IDLE_NS, MAX_CONNECTIONS, longest_backlog
 
 _LONGEST_IDLE_NS = 24 * 3_600_000_000_000

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from tinygram.bench.errors import UsageError
-from tinygram.bench.network import DEFAULT_CONGESTION_CONTROL, private_network
-
-_OF_NETWORK = Path("/proc/sys/net/ipv4/tcp_congestion_control")
-
-
-def set_congestion_control(name: str) -> None:
-    """Give it to what starts in the calling thread's network, which must be a private one.
-
-    Most programs take the one that is the network's own. Raises PermissionError where the kernel
-    keeps it from networks that are not the host's (tcp_allowed_congestion_control).
-    """
-    _OF_NETWORK.write_text(name)
+from tinygram.bench.network import (
+    DEFAULT_CONGESTION_CONTROL,
+    own_congestion_control,
+    private_network,
+    set_congestion_control,
+)
 
 
 def common_congestion_control(asked: str | None) -> str:
@@ -28,7 +20,7 @@ def common_congestion_control(asked: str | None) -> str:
     with private_network() as network, network.entered():
         if not network.is_private:
             return wanted
-        own = _OF_NETWORK.read_text().strip()
+        own = own_congestion_control()
         try:
             set_congestion_control(wanted)
         except PermissionError as error:

@@ -10,11 +10,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 from tinygram import _native
-from tinygram.bench.crosscheck.control import set_congestion_control
 from tinygram.bench.crosscheck.peer import Reading
 from tinygram.bench.crosscheck.selection import SECONDS, Chosen, work_of
 from tinygram.bench.interrupts import INTERRUPTS
-from tinygram.bench.network import Network, private_network
+from tinygram.bench.network import Network, private_network, set_congestion_control
 from tinygram.bench.placement import placement
 from tinygram.bench.probes.kernel import kernel_counters
 from tinygram.bench.probes.owners import sockets_of

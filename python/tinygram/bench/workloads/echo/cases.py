@@ -35,10 +35,15 @@ class External:
     command: str | None
 
     @property
+    def address(self) -> str:
+        """`HOST:PORT`."""
+        return f"{self.host}:{self.port}"
+
+    @property
     def name(self) -> str:
         """What its rows are called."""
         if self.command is None:
-            return f"{self.host}:{self.port}"
+            return self.address
         return Path(shlex.split(self.command)[0]).name
 
 
@@ -164,8 +169,7 @@ def _case(options: EchoOptions, row: _Row, message_bytes: int) -> Case:
         "duration_ns": None if options.messages is not None else options.duration_ns,
         "warm_up_messages": warm_up_messages(message_bytes, options.workers * options.depth),
         "server_command": external.command if external else None,
-        "server_host": external.host if external else None,
-        "server_port": external.port if external else None,
+        "server_address": external.address if external else None,
         "congestion_control": options.congestion_control,
         "timeout_ns": options.timeout_ns,
     }

@@ -71,11 +71,15 @@ def _lags(used: Used, replied_bytes: int) -> bool:
 
 
 def since(earlier: Used, later: Used) -> Used:
-    """What was used in between; null where it is not known."""
+    """What was used in between; null where it is not known.
+
+    It is not known where less is used later: of another program, a process that has ended is no
+    longer counted.
+    """
     used: Used = {}
     for name in USED:
         before, now = earlier[name], later[name]
-        used[name] = None if before is None or now is None else now - before
+        used[name] = None if before is None or now is None or now < before else now - before
     return used
 
 

@@ -8,14 +8,25 @@ from tinygram.bench.workloads.echo.order import ClientOrder, Report
 
 _BUSY = 0.95
 """Of the run, on the CPU: a client that is busier than this may be what limits it."""
+_BUSIER_THAN_SERVER = 0.7
+"""The same for a client that uses more CPU time than the server: both wait for each other."""
 _LEAST_IN_FLIGHT = 0.9
 """Of the messages that may be in flight: with fewer on average, the client left places empty."""
 _COUNTS_OF_CLIENT = ("throughput", "run_time", "both_ways", "round_trip")
 _EVERYTHING = (*_COUNTS_OF_CLIENT, "cpu", "messages_per_write")
 
 
-def assembled(case: Case, round: int, order: ClientOrder, report: Report) -> Run:
-    """Check the counts against each other, and add the warnings."""
+def assembled(
+    case: Case,
+    round: int,
+    order: ClientOrder,
+    report: Report,
+    server_congestion_control: str | None,
+) -> Run:
+    """Check the counts against each other, and add the warnings.
+
+    `server_congestion_control`: what the replies went under; null: not known.
+    """
     counters = report.counters
     messages = _known(counters, "messages")
     counters |= {
@@ -33,7 +44,10 @@ def assembled(case: Case, round: int, order: ClientOrder, report: Report) -> Run
         round,
         counters,
         report.histograms,
-        tuple(_warnings(case, order, report)),
+        (
+            *_warnings(case, order, report),
+            *_of_congestion_control(order.congestion_control, server_congestion_control),
+        ),
     )
 
 
@@ -81,13 +95,11 @@ def _warnings(case: Case, order: ClientOrder, report: Report) -> list[Warning]:
                 "server that is started by us): the kernel's counters are not known",
             )
         )
-    busy = _known(counters, "client_cpu_ns") / max(1, _known(counters, "run_time_ns"))
-    if busy > _BUSY:
+    limit = _limit_of_client(case, counters)
+    if limit is not None:
         warnings.append(
             Warning(
-                "client_busy",
-                f"the client was busy {busy:.0%} of the run: the server may be faster than this",
-                _COUNTS_OF_CLIENT,
+                "client_busy", f"{limit}: the server may be faster than this", _COUNTS_OF_CLIENT
             )
         )
     in_flight, most = _in_flight(counters), order.workers * order.depth
@@ -96,11 +108,43 @@ def _warnings(case: Case, order: ClientOrder, report: Report) -> list[Warning]:
             Warning(
                 "places_empty",
                 f"{in_flight:.1f} messages were in flight on average, where {most} might be: the "
-                "client did not keep up",
+                "next ones of the others were not sent yet, by a client that was at other replies, "
+                "had no core, or whose connections took no more",
                 _COUNTS_OF_CLIENT,
             )
         )
     return warnings
+
+
+def _limit_of_client(case: Case, counters: dict[str, int | None]) -> str | None:
+    """Why the client may be what limits the run, as far as CPU time tells; None: it is not."""
+    if case.placement == "same":
+        return "the client and the server shared a core"
+    client_ns, server_ns = _known(counters, "client_cpu_ns"), counters["cpu_ns"]
+    busy = client_ns / max(1, _known(counters, "run_time_ns"))
+    if busy > _BUSY:
+        return f"the client was busy {busy:.0%} of the run"
+    if busy > _BUSIER_THAN_SERVER and server_ns is not None and client_ns > server_ns:
+        return (
+            f"the client was busy {busy:.0%} of the run, and took {client_ns / 1e9:.3g} s of CPU "
+            f"time where the server took {server_ns / 1e9:.3g} s"
+        )
+    return None
+
+
+def _of_congestion_control(asked: str, given: str | None) -> list[Warning]:
+    if given == asked:
+        return []
+    replies = (
+        f"its replies went under {given}" if given else "what its replies went under is not known"
+    )
+    return [
+        Warning(
+            "congestion_control",
+            f"{replies}, those of our servers under {asked}: it is another transport's figure, too",
+            _COUNTS_OF_CLIENT,
+        )
+    ]
 
 
 def _of_fault(case: Case, report: Report) -> Warning:

@@ -14,7 +14,12 @@ import msgspec
 
 from tinygram import _native
 from tinygram.bench.interrupts import INTERRUPTS
-from tinygram.bench.network import Network, private_network
+from tinygram.bench.network import (
+    Network,
+    own_congestion_control,
+    private_network,
+    set_congestion_control,
+)
 from tinygram.bench.placement import placement
 from tinygram.bench.probes.sampling import probing
 from tinygram.bench.result import Case, Run
@@ -37,11 +42,15 @@ _GRACE_S = 0.5
 
 @dataclass
 class Served:
-    """A server that listens. `channel`: where it tells what it used, if it is ours."""
+    """A server that listens. `channel`: where it tells what it used, if it is ours.
+
+    `congestion_control`: what its replies go under, unless it picks another; null: not known.
+    """
 
     host: str
     port: int
     worker: Worker | None
+    congestion_control: str | None
     channel: socket.socket | None = None
 
 
@@ -62,7 +71,7 @@ class EchoBench:
             network = Network() if is_elsewhere else stack.enter_context(private_network())
             limit_s = min(_LISTEN_LIMIT_S, whole(case, "timeout_ns") / 1e9)
             if is_elsewhere:
-                server = Served(str(case.parameters["server_host"]), _port(case), None)
+                server = Served(*_address(case), None, None)
             elif case.runtime == EXTERNAL:
                 server = self._start_external(stack, case, network, limit_s)
             else:
@@ -82,7 +91,9 @@ class EchoBench:
                 )
             _wait(client, server, 3 * order.timeout_ns / 1e9 + (order.duration_ns or 0) / 1e9)
             report = msgspec.json.decode(client.output, type=Report)
-            return probe.added_to(assembled(case, round, order, report), report.start_ns)
+            return probe.added_to(
+                assembled(case, round, order, report, server.congestion_control), report.start_ns
+            )
 
     def _start_ours(self, stack: ExitStack, case: Case, network: Network, limit_s: float) -> Served:
         ours, theirs = socket.socketpair()
@@ -105,15 +116,19 @@ class EchoBench:
             worker.wait_ended(limit_s)
             raise RunError(worker.failure or f"the server takes no order: {error}") from error
         port = port_of("server", _line(ours, worker, limit_s))
-        return Served("127.0.0.1", port, worker, ours)
+        return Served("127.0.0.1", port, worker, str(case.parameters["congestion_control"]), ours)
 
     def _start_external(
         self, stack: ExitStack, case: Case, network: Network, limit_s: float
     ) -> Served:
-        port = _port(case)
+        host, port = _address(case)
         if not network.is_private:
             check_port_free(os.getpid(), port)
         with INTERRUPTS.held(), network.entered():
+            if network.is_private:
+                with suppress(PermissionError):  # Then the replies go under the network's own.
+                    set_congestion_control(str(case.parameters["congestion_control"]))
+            congestion_control = own_congestion_control()
             worker = stack.enter_context(
                 Worker("server", external_command(str(case.parameters["server_command"])))
             )
@@ -122,7 +137,7 @@ class EchoBench:
             with suppress(ProcessLookupError):  # What has ended is told below.
                 os.sched_setaffinity(worker.pid, {cpu})
         wait_listening(worker, port, limit_s)
-        return Served("127.0.0.1", port, worker)
+        return Served(host, port, worker, congestion_control)
 
     def _client_order(self, case: Case, server: Served, network: Network) -> ClientOrder:
         is_external = server.channel is None and server.worker is not None
@@ -205,8 +220,9 @@ def _wait(client: Worker, server: Served, seconds: float) -> None:
         raise
 
 
-def _port(case: Case) -> int:
-    return whole(case, "server_port")
+def _address(case: Case) -> tuple[str, int]:
+    host, _, port = str(case.parameters["server_address"]).rpartition(":")
+    return host, int(port)
 
 
 @contextmanager

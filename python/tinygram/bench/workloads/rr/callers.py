@@ -14,9 +14,9 @@ import sys
 import msgspec
 
 from tinygram import _native
+from tinygram.bench.descriptors import raise_descriptor_limit
 from tinygram.bench.workloads.rr.calling import CallError, prepared
 from tinygram.bench.workloads.rr.order import CallOrder, Report, Start
-from tinygram.bench.workloads.rr.server import raise_descriptor_limit
 
 READY = b"ready"
 

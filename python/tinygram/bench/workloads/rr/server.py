@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import sys
 
 import msgspec
 
 from tinygram import _native
+from tinygram.bench.descriptors import raise_descriptor_limit
 from tinygram.bench.workloads.rr import serving
 from tinygram.bench.workloads.rr.order import ServerOrder
 
@@ -34,12 +34,6 @@ def main() -> int:
         return 1
     print(json.dumps(counters), flush=True)
     return 0
-
-
-def raise_descriptor_limit() -> None:
-    """Let this process have as many descriptors as it may: each connection takes one."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _announce(port: int) -> None:

@@ -1,0 +1,11 @@
+"""How many file descriptors this process may have."""
+
+from __future__ import annotations
+
+import resource
+
+
+def raise_descriptor_limit() -> None:
+    """Let this process have as many descriptors as it may: each connection takes one."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
