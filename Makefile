@@ -81,13 +81,14 @@ free-threaded: ## build the library for a Python without a GIL, and run the test
 stubtest: $(STAMPS)/dev
 	$(BIN)/stubtest --mypy-config-file pyproject.toml tinygram._native
 
-# Those that mostly wait run two at a time; the others measure, one at a time.
-SIDE_BY_SIDE = tests/library tests/claim tests/statistics tests/report
+# Tests run two at a time but for these, which look at times or at all that the machine has.
+ALONE = $(addprefix tests/stream/test_,stopped_receiver.py holds.py placement.py warm.py source.py \
+	producers.py nothing_left.py interrupted.py) tests/rr/test_rr_scenarios.py tests/test_awake.py
 
 .PHONY: pytest
 pytest: $(STAMPS)/dev
-	$(BIN)/pytest -n 2 --dist loadfile $(SIDE_BY_SIDE)
-	$(BIN)/pytest tests $(SIDE_BY_SIDE:%=--ignore=%)
+	$(BIN)/pytest -n 2 --dist loadfile $(ALONE:%=--ignore=%)
+	$(BIN)/pytest $(ALONE)
 
 .PHONY: test-real
 test-real: $(STAMPS)/real ## run aiohttp, websockets, redis-py and coredis on the drop-in event loop

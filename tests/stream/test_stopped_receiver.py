@@ -82,7 +82,9 @@ def test_every_default_way_was_measured(stopped: Stopped) -> None:
 
 
 @pytest.mark.parametrize("way", DEFAULT_WAYS)
-def test_the_slowest_hundredth_waited_all_but_its_own_time_of_it(stopped: Stopped, way: str) -> None:
+def test_the_slowest_hundredth_waited_all_but_its_own_time_of_it(
+    stopped: Stopped, way: str
+) -> None:
     runs = stopped.done.runs
     [at] = [at for at, run in enumerate(runs) if run["case_id"].startswith(f"stream/{way}/")]
     assert runs[at]["failure"] is None
