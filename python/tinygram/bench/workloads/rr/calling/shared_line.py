@@ -52,8 +52,12 @@ class SharedLine:
                 self._waiting.append(waiter)
                 index = self._sent
                 self._sent += 1
-                for part in self._parts[index % len(self._parts)]:
-                    self._sock.sendall(part)
+                try:
+                    for part in self._parts[index % len(self._parts)]:
+                        self._sock.sendall(part)
+                except OSError as error:
+                    # Whoever reads has ended the connection, and knows why.
+                    raise self._failure or error from error
             failure = waiter.get()
         if failure is not None:
             raise failure
