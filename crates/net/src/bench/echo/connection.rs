@@ -177,7 +177,7 @@ impl Connection {
         }
     }
 
-    /// What it is to be watched for now.
+    /// What it is to be watched for.
     pub fn wanted_interest(&self) -> Interest {
         if self.is_blocked() {
             Interest::Writing
