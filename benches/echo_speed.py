@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from statistics import median
 
-from pairs import measured, show_environment, shown, verdict
+from pairs import at_least, measured, show_environment, shown, verdict
 
 from tinygram.bench.awake import cores_awake
 from tinygram.bench.result import Case, Run
@@ -55,7 +55,7 @@ def _is_reached(bench: EchoBench, cases: Sequence[Case], native: str, asked: flo
     )
     case = cases[0]
     what = f"{native} ÷ {best}, {case.message_bytes.max} B, depth {case.parameters['depth']}"
-    return verdict(what, ratio.median >= asked, f"{shown(ratio)}, asked {asked}")
+    return verdict(what, at_least(ratio, asked), f"{shown(ratio)}, asked {asked}")
 
 
 def _cases(size: int, depth: int, reply: str, *only: str) -> list[Case]:

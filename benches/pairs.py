@@ -26,6 +26,7 @@ def flat_out_case(
     *,
     size: MessageBytes | None = None,
     receiver_command: str | None = None,
+    congestion_control: str = "cubic",
 ) -> Case:
     """The one case that `tinygram stream --only ONLY` runs flat out, both ends apart."""
     options = StreamOptions(
@@ -37,7 +38,7 @@ def flat_out_case(
         duration_ns=0,
         receive_buffer_bytes=256 << 10,
         receiver_command=receiver_command,
-        congestion_control="cubic",
+        congestion_control=congestion_control,
         link="loopback",
         placement="apart",
         timeout_ns=60_000_000_000,
