@@ -4,8 +4,8 @@ One way, 100 bytes: 12 × the best of `sockperf throughput` and `nuttcp -l100`, 
 setting (Nagle or TCP_NODELAY), with batches; 0.95 × with equal writes, one for each message. All
 sides run once per round, in random order, on the same cores; one round warms up. A program that is
 not installed is named; without either, nothing can be said, and the status is 1. What else the
-programs do than we, `tinygram stream --cross-check` says. All have one congestion control: CUBIC, or what the
-programs have where the kernel keeps CUBIC from them.
+programs do than we, `tinygram stream --cross-check` says. All have one congestion control:
+CUBIC, or Reno where the kernel keeps CUBIC from the programs.
 """
 
 from __future__ import annotations

@@ -5,29 +5,40 @@ from __future__ import annotations
 from tinygram.bench.errors import UsageError
 from tinygram.bench.network import (
     DEFAULT_CONGESTION_CONTROL,
+    check_congestion_control,
     own_congestion_control,
     private_network,
     set_congestion_control,
 )
 
+_UNPACED = (DEFAULT_CONGESTION_CONTROL, "reno")
+"""BBR, which may be the network's own, would pace, at a rate that it has not measured yet."""
+
 
 def common_congestion_control(asked: str | None) -> str:
-    """`asked`; without it the default, or the network's own where peers cannot be given that.
+    """`asked`; without it the first of CUBIC, Reno and the network's own that peers can be given.
 
-    Raises UsageError where they cannot be given `asked`.
+    Raises UsageError where they cannot be given `asked`, or nobody can.
     """
-    wanted = asked or DEFAULT_CONGESTION_CONTROL
+    if asked is not None:
+        check_congestion_control(asked)
     with private_network() as network, network.entered():
         if not network.is_private:
-            return wanted
+            return asked or DEFAULT_CONGESTION_CONTROL
         own = own_congestion_control()
-        try:
-            set_congestion_control(wanted)
-        except PermissionError as error:
-            if asked is None:
-                return own
-            raise UsageError(
-                f"--cross-check with --congestion-control {asked}: this kernel keeps it from other "
-                f"programs in a private network; without the option all have {own}"
-            ) from error
-    return wanted
+        given = (name for name in (_UNPACED if asked is None else (asked,)) if _can_have(name))
+        control = next(given, None if asked else own)
+    if control is None:
+        raise UsageError(
+            f"--cross-check with --congestion-control {asked}: this kernel keeps it from other "
+            "programs in a private network; leave the option, and all have one that they can"
+        )
+    return control
+
+
+def _can_have(name: str) -> bool:
+    try:
+        set_congestion_control(name)
+    except PermissionError:
+        return False
+    return True
