@@ -184,7 +184,8 @@ def rr(
         else congestion_control or DEFAULT_CONGESTION_CONTROL
     )
     check_congestion_control(control)
-    processes, each = _callers(callers)
+    each_of_default = _DEFAULTS.callers if scenario is None else scenarios.callers_of(scenario)
+    processes, each = _callers(callers, each_of_default)
     duration_ns = duration_between_ns("--duration", duration or "1s", *_DURATION_NS)
     options = RrOptions(
         **shape,
@@ -303,10 +304,10 @@ def _rounds(rounds: int | None, scenario: str | None) -> int:
     return _DEFAULTS.rounds if scenario is None else scenarios.ROUNDS
 
 
-def _callers(text: str | None) -> tuple[int, int]:
-    """Processes and callers in each, from `2x100`."""
+def _callers(text: str | None, callers: int) -> tuple[int, int]:
+    """Processes and callers in each, from `2x100`; `callers` of each without it."""
     if text is None:
-        return _DEFAULTS.processes, _DEFAULTS.callers
+        return _DEFAULTS.processes, callers
     match = re.fullmatch(r"([0-9]{1,4})x([0-9]{1,4})", text, re.ASCII)
     if match is None or not int(match[1]) or not int(match[2]):
         raise UsageError(

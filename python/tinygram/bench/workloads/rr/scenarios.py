@@ -30,12 +30,16 @@ class Expected:
 
 @dataclass(frozen=True)
 class Scenario:
-    """Variants of one situation: name → the options that it does not share with the others."""
+    """Variants of one situation: name → the options that it does not share with the others.
+
+    `callers`: in each process, unless another number is asked for.
+    """
 
     about: str
     shared: Mapping[str, Any]
     variants: Mapping[str, Mapping[str, Any]]
     expected: tuple[Expected, ...]
+    callers: int = RrOptions().callers
 
 
 @dataclass(frozen=True)
@@ -66,8 +70,11 @@ class Finding:
         if self.value is None:
             return f"{what}: not known here ({span})"
         verdict = "as expected" if self.is_as_expected else "OUT OF RANGE"
-        return f"{what}: {self.value:,.6g}, {verdict} ({span})"
+        return f"{what}: {_number(self.value)}, {verdict} ({span})"
 
+
+# A hundred callers wait for a core as well, and a stall is longer by that.
+_FEW_CALLERS = 10
 
 _NATIVE = {"runtimes": ("native",), "servers": ("native",)}
 _CLIENTS = {"nagle": {"strategies": ("nagle",)}, "nodelay": {"strategies": ("nodelay",)}}
@@ -81,6 +88,7 @@ SCENARIOS: Mapping[str, Scenario] = {
             Expected("call_p50_us", "nagle", 40_000, 45_000),
             Expected("calls_per_s", "nodelay", 3, _ANY, over="nagle"),
         ),
+        _FEW_CALLERS,
     ),
     "quick-ack": Scenario(
         "a new connection's first ACKs are not delayed: a connection per request hides the stall",
@@ -131,21 +139,32 @@ SCENARIOS: Mapping[str, Scenario] = {
             Expected("calls_per_s", "nodelay on the server", 0.8, 1.25, over="nagle on the server"),
             Expected("call_p50_us", "nodelay on the server", 40_000, 45_000),
         ),
+        _FEW_CALLERS,
     ),
 }
 
 
+def callers_of(name: str) -> int:
+    """The callers in each process that the scenario asks for. Raises UsageError."""
+    return _scenario(name).callers
+
+
 def plan_scenario(name: str, options: RrOptions) -> tuple[Plan, dict[str, str]]:
     """The scenario's plan, and variant → case_id. Raises UsageError."""
-    scenario = SCENARIOS.get(name)
-    if scenario is None:
-        raise UsageError(f"unknown scenario {name!r}: the known ones are {', '.join(SCENARIOS)}")
+    scenario = _scenario(name)
     cases = {
         variant: plan_rr(replace(options, **{**scenario.shared, **changes})).cases[0]
         for variant, changes in scenario.variants.items()
     }
     plan = Plan(tuple(cases.values()), options.rounds, options.seed)
     return plan, {variant: case.case_id for variant, case in cases.items()}
+
+
+def _scenario(name: str) -> Scenario:
+    scenario = SCENARIOS.get(name)
+    if scenario is None:
+        raise UsageError(f"unknown scenario {name!r}: the known ones are {', '.join(SCENARIOS)}")
+    return scenario
 
 
 def findings(name: str, case_ids: Mapping[str, str], result: Result) -> tuple[Finding, ...]:
@@ -186,5 +205,10 @@ def listing() -> str:
 
 def _range(low: float, high: float) -> str:
     if high == _ANY:
-        return f"expected {low:,.6g} or more"
-    return f"expected {low:,.6g}" if low == high else f"expected {low:,.6g} … {high:,.6g}"
+        return f"expected {_number(low)} or more"
+    span = _number(low) if low == high else f"{_number(low)} … {_number(high)}"
+    return f"expected {span}"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1_000 else f"{value:.3g}"
