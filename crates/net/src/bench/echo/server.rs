@@ -8,13 +8,13 @@ use super::{
     poller::{Event, Interest, Poller},
 };
 use crate::{
-    bench::{socket, write_counts},
+    bench::{socket::listening, write_counts},
     clock::{monotonic_ns, sleep_until_ns},
     timer::TimerFd,
 };
 use std::{
     io::{self, ErrorKind},
-    net::{Ipv4Addr, TcpListener, TcpStream},
+    net::{TcpListener, TcpStream},
     os::fd::{AsRawFd, RawFd},
 };
 use tinygram_core::Knobs;
@@ -88,11 +88,8 @@ impl EchoServer {
     /// # Errors
     /// When the port or the congestion control is not to be had.
     pub fn listen(settings: &Settings) -> io::Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, settings.port))?;
-        if let Some(name) = &settings.congestion_control {
-            socket::set_congestion_control(listener.as_raw_fd(), name)?;
-        }
-        socket::set_backlog(listener.as_raw_fd(), BACKLOG)?;
+        let control = settings.congestion_control.as_deref();
+        let listener = listening(settings.port, control, BACKLOG)?;
         listener.set_nonblocking(true)?;
         let (poller, timer) = (Poller::new()?, TimerFd::new()?);
         poller.add(listener.as_raw_fd(), LISTENER, Interest::Reading)?;

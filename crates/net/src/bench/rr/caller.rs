@@ -2,12 +2,15 @@
 
 use super::{
     callers::{CallOptions, Connections, Span},
-    options::{connect, receive_some, unconnected},
     tally::{CallError, Tally},
 };
-use crate::{bench::socket::send_all, clock::monotonic_ns};
+use crate::{
+    bench::socket::{connect, receive_some, send_all, unconnected},
+    clock::monotonic_ns,
+};
 use std::{
-    os::fd::{AsRawFd, OwnedFd},
+    net::TcpStream,
+    os::fd::AsRawFd,
     sync::atomic::{AtomicBool, Ordering::Relaxed},
 };
 use tinygram_core::bench::CallContent;
@@ -17,7 +20,7 @@ const BUFFER_BYTES: u64 = 64 << 10;
 /// A connection, and how many requests were made on it.
 #[derive(Debug)]
 struct Line {
-    socket: OwnedFd,
+    socket: TcpStream,
     requests: u64,
 }
 
@@ -38,7 +41,7 @@ pub fn part_of(request: &[u8], number: usize, of: usize) -> &[u8] {
 }
 
 /// A new connection, and how long connecting took.
-pub fn connected(options: &CallOptions) -> Result<(OwnedFd, u64), CallError> {
+pub fn connected(options: &CallOptions) -> Result<(TcpStream, u64), CallError> {
     let failed = |source| CallError::Connect {
         address: options.address,
         source,

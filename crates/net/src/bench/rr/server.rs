@@ -1,18 +1,15 @@
 //! The server: one thread, one epoll instance, and a bound on everything that a client could make
 //! large. No client stops it serving the others.
 
-use super::{
-    connection::{Connection, End, Lent},
-    options::set_nodelay,
-};
+use super::connection::{Connection, End, Lent};
 use crate::{
-    bench::socket::{set_backlog, set_congestion_control},
+    bench::socket::{listening, set_nodelay},
     clock::{coarse_monotonic_ns, monotonic_ns, sleep_until_ns},
     epoll::{Epoll, For},
 };
 use std::{
     io::{self, ErrorKind},
-    net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream},
+    net::{TcpListener, TcpStream},
     os::fd::{AsRawFd, RawFd},
 };
 use tinygram_core::bench::CallContent;
@@ -87,12 +84,8 @@ impl Server {
     /// # Errors
     /// When the port is taken, or the kernel refuses an option.
     pub fn listen(port: u16, content: CallContent, options: ServerOptions) -> io::Result<Self> {
-        let listener = TcpListener::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, port))?;
-        let fd = listener.as_raw_fd();
-        // What the listener has, its connections have from the start.
-        set_congestion_control(fd, &options.congestion_control)?;
-        set_nodelay(fd, options.is_nodelay)?;
-        set_backlog(fd, options.backlog)?;
+        let listener = listening(port, Some(&options.congestion_control), options.backlog)?;
+        set_nodelay(listener.as_raw_fd(), options.is_nodelay)?;
         listener.set_nonblocking(true)?;
         Ok(Self {
             listener,
