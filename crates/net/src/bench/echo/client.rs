@@ -2,8 +2,8 @@
 //! every byte that comes back, after it has taken the time.
 
 pub use super::link::Fault;
-use super::{link::Link, poller::Poller};
-use crate::{bench::process::Usage, clock::monotonic_ns};
+use super::link::Link;
+use crate::{bench::process::Usage, clock::monotonic_ns, epoll::Epoll};
 use std::{
     io::{self, ErrorKind},
     net::SocketAddr,
@@ -83,8 +83,10 @@ pub struct Exchange {
 #[derive(Debug)]
 pub struct EchoClient {
     pool: MessagePool,
-    poller: Poller,
+    epoll: Epoll,
     links: Vec<Link>,
+    /// Whose each descriptor is.
+    worker_of: Vec<usize>,
     buffer: Vec<u8>,
     connects_ns: Vec<u64>,
     is_trusting: bool,
@@ -109,8 +111,9 @@ impl EchoClient {
                 fault: Fault::Connect(error),
             }
         };
-        let poller = Poller::new().map_err(failed(0))?;
+        let epoll = Epoll::new().map_err(failed(0))?;
         let mut links = Vec::with_capacity(settings.workers);
+        let mut worker_of = Vec::new();
         let mut connects_ns = Vec::with_capacity(settings.workers);
         for worker in 0..settings.workers {
             // Workers start apart, so that a reply to another one's message is a wrong one.
@@ -122,19 +125,24 @@ impl EchoClient {
             let before_ns = monotonic_ns();
             let link = Link::connect(
                 server,
-                worker as u64,
                 echoes,
                 settings.congestion_control.as_deref(),
                 settings.connect_timeout,
             )
             .map_err(failed(worker))?;
             connects_ns.push(monotonic_ns() - before_ns);
+            let slot = link.fd() as usize;
+            if slot >= worker_of.len() {
+                worker_of.resize(slot + 1, 0);
+            }
+            worker_of[slot] = worker;
             links.push(link);
         }
         Ok(Self {
             pool,
-            poller,
+            epoll,
             links,
+            worker_of,
             // Not zero, so that the pages are touched now.
             buffer: vec![1; READ_BYTES],
             connects_ns,
@@ -186,8 +194,9 @@ impl EchoClient {
         while run.left > 0 {
             let count = self.wait(run.give_up_ns)?;
             for index in 0..count {
-                let event = self.poller.event(index);
-                self.serve(event.token as usize, event.is_readable, &mut run)?;
+                let ready = self.epoll.ready(index);
+                let worker = self.worker_of[ready.fd as usize];
+                self.serve(worker, ready.is_readable, &mut run)?;
             }
         }
         let size = self.pool.message(0).len() as u64;
@@ -248,7 +257,7 @@ impl EchoClient {
     fn wait(&mut self, give_up_ns: u64) -> Result<usize, ClientError> {
         let left_ns = give_up_ns.saturating_sub(monotonic_ns());
         let timeout_ms = i32::try_from(left_ns.div_ceil(1_000_000)).unwrap_or(i32::MAX);
-        match self.poller.wait(timeout_ms) {
+        match self.epoll.wait(timeout_ms) {
             Ok(0) if monotonic_ns() >= give_up_ns => Err(self.silent()),
             Err(error) if error.kind() == ErrorKind::Interrupted => Ok(0),
             Err(error) => Err(self.broken(0, error)),
@@ -310,12 +319,12 @@ impl EchoClient {
 
     fn send(&mut self, worker: usize) -> Result<u64, ClientError> {
         let link = &mut self.links[worker];
-        let sent = link.send(&self.pool, &self.poller);
+        let sent = link.send(&self.pool, &self.epoll);
         let is_over = self.is_trusting && link.echoes.is_done();
         let sent = match sent {
             Ok(_) if is_over => {
                 // What else comes is not read, and would be told of without end.
-                let unwatched = link.watch(&self.poller, None);
+                let unwatched = link.watch(&self.epoll, None);
                 unwatched.map_err(|error| link.failed(error)).and(sent)
             }
             sent => sent,

@@ -1,7 +1,7 @@
 //! One connection of the server: what it read and has not sent back yet.
 
-use super::{poller::Interest, server::Reply};
-use crate::{clock::monotonic_ns, socket::send_now};
+use super::server::Reply;
+use crate::{clock::monotonic_ns, epoll::For, socket::send_now};
 use std::{
     io::{self, ErrorKind, Read},
     net::TcpStream,
@@ -16,7 +16,7 @@ pub struct Connection {
     stream: TcpStream,
     replies: Replies,
     /// What it is watched for.
-    pub interest: Interest,
+    pub watched: For,
     /// When it last had something to say, in the server's own count.
     pub last_active: u64,
     /// The peer sends no more; what is left for it is sent, and then it is over.
@@ -76,7 +76,7 @@ impl Connection {
         Ok(Self {
             stream,
             replies,
-            interest: Interest::Reading,
+            watched: For::Reading,
             last_active,
             has_ended: false,
         })
@@ -178,11 +178,11 @@ impl Connection {
     }
 
     /// What it is to be watched for.
-    pub fn wanted_interest(&self) -> Interest {
+    pub fn wanted(&self) -> For {
         if self.is_blocked() {
-            Interest::Writing
+            For::Writing
         } else {
-            Interest::Reading
+            For::Reading
         }
     }
 

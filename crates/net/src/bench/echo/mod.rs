@@ -6,7 +6,6 @@
 pub mod client;
 mod connection;
 mod link;
-mod poller;
 pub mod server;
 
 #[cfg(test)]

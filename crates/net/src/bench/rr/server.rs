@@ -120,19 +120,20 @@ impl Server {
         let mut swept_ns = coarse_monotonic_ns();
         loop {
             let timeout_ms = if self.open > 0 { sweep_ms as i32 } else { -1 };
-            let ready = match self.epoll.wait(timeout_ms) {
+            let count = match self.epoll.wait(timeout_ms) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 outcome => outcome?,
             };
             let now_ns = coarse_monotonic_ns();
-            for each in ready {
-                if each.fd == stop_fd {
+            for index in 0..count {
+                let fd = self.epoll.ready(index).fd;
+                if fd == stop_fd {
                     return Ok(self.counts);
                 }
-                if each.fd == listener_fd {
+                if fd == listener_fd {
                     self.accept(now_ns);
                 } else {
-                    self.serve(each.fd, now_ns);
+                    self.serve(fd, now_ns);
                 }
             }
             if now_ns.saturating_sub(swept_ns) >= sweep_ms * 1_000_000 {
@@ -200,8 +201,7 @@ impl Server {
             Ok(wanted) if wanted == connection.watched => {}
             Ok(wanted) => {
                 connection.watched = wanted;
-                self.epoll.unwatch(fd);
-                if self.epoll.watch(fd, wanted).is_err() {
+                if self.epoll.change(fd, wanted).is_err() {
                     self.counts.failed_connections += 1;
                     self.close(fd);
                 }

@@ -167,7 +167,8 @@ impl Server {
 
     fn serve_until(&mut self, samples: u64, stop_fd: Option<RawFd>) -> Result<(), ServeError> {
         while self.counts.samples < samples {
-            for ready in self.epoll.wait(self.timeout_ms())? {
+            for index in 0..self.epoll.wait(self.timeout_ms())? {
+                let ready = self.epoll.ready(index);
                 if Some(ready.fd) == stop_fd {
                     return Ok(());
                 }
