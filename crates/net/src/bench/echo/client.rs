@@ -1,8 +1,8 @@
 //! The client: keeps `depth` messages of each worker in flight, times each round trip, and compares
 //! every byte that comes back, after it has taken the time.
 
-pub use super::link::Fault;
-use super::link::Link;
+pub use super::worker::Fault;
+use super::worker::Worker;
 use crate::{bench::process::Usage, clock::monotonic_ns, epoll::Epoll};
 use std::{
     io::{self, ErrorKind},
@@ -84,9 +84,9 @@ pub struct Exchange {
 pub struct EchoClient {
     pool: MessagePool,
     epoll: Epoll,
-    links: Vec<Link>,
-    /// Whose each descriptor is.
-    worker_of: Vec<usize>,
+    workers: Vec<Worker>,
+    /// By descriptor: the number of the worker whose it is.
+    numbers: Vec<usize>,
     buffer: Vec<u8>,
     connects_ns: Vec<u64>,
     is_trusting: bool,
@@ -105,44 +105,39 @@ impl EchoClient {
         pool: MessagePool,
         settings: &Settings,
     ) -> Result<Self, ClientError> {
-        let failed = |worker| {
-            move |error| ClientError {
-                worker,
-                fault: Fault::Connect(error),
-            }
-        };
+        let failed = |number| move |error| of_worker(number)(Fault::Connect(error));
         let epoll = Epoll::new().map_err(failed(0))?;
-        let mut links = Vec::with_capacity(settings.workers);
-        let mut worker_of = Vec::new();
+        let mut workers = Vec::with_capacity(settings.workers);
+        let mut numbers = Vec::new();
         let mut connects_ns = Vec::with_capacity(settings.workers);
-        for worker in 0..settings.workers {
+        for number in 0..settings.workers {
             // Workers start apart, so that a reply to another one's message is a wrong one.
-            let first = pool.message_count() * worker as u64 / settings.workers as u64;
+            let first = pool.message_count() * number as u64 / settings.workers as u64;
             let mut echoes = Echoes::new(&pool, first, settings.depth);
             if settings.is_trusting {
                 echoes = echoes.trusting();
             }
             let before_ns = monotonic_ns();
-            let link = Link::connect(
+            let worker = Worker::connect(
                 server,
                 echoes,
                 settings.congestion_control.as_deref(),
                 settings.connect_timeout,
             )
-            .map_err(failed(worker))?;
+            .map_err(failed(number))?;
             connects_ns.push(monotonic_ns() - before_ns);
-            let slot = link.fd() as usize;
-            if slot >= worker_of.len() {
-                worker_of.resize(slot + 1, 0);
+            let slot = worker.fd() as usize;
+            if slot >= numbers.len() {
+                numbers.resize(slot + 1, 0);
             }
-            worker_of[slot] = worker;
-            links.push(link);
+            numbers[slot] = number;
+            workers.push(worker);
         }
         Ok(Self {
             pool,
             epoll,
-            links,
-            worker_of,
+            workers,
+            numbers,
             // Not zero, so that the pages are touched now.
             buffer: vec![1; READ_BYTES],
             connects_ns,
@@ -188,15 +183,15 @@ impl EchoClient {
                 Goal::Duration(_) => stop_ns.saturating_add(timeout_ns),
             },
         };
-        for worker in 0..self.links.len() {
-            run.exchange.writes += self.send(worker)?;
+        for number in 0..self.workers.len() {
+            run.exchange.writes += self.send(number)?;
         }
         while run.left > 0 {
             let count = self.wait(run.give_up_ns)?;
             for index in 0..count {
                 let ready = self.epoll.ready(index);
-                let worker = self.worker_of[ready.fd as usize];
-                self.serve(worker, ready.is_readable, &mut run)?;
+                let number = self.numbers[ready.fd as usize];
+                self.serve(number, ready.is_readable, &mut run)?;
             }
         }
         let size = self.pool.message(0).len() as u64;
@@ -215,10 +210,11 @@ impl EchoClient {
     /// # Errors
     /// [`ClientError`], when something does.
     pub fn finish(&mut self, patience: Duration) -> Result<(), ClientError> {
-        let share = patience / (self.links.len() as u32).max(1);
-        for (worker, link) in self.links.iter_mut().enumerate() {
-            link.end(share.max(Duration::from_millis(1)))
-                .map_err(|fault| ClientError { worker, fault })?;
+        let share = patience / (self.workers.len() as u32).max(1);
+        for (number, worker) in self.workers.iter_mut().enumerate() {
+            worker
+                .end(share.max(Duration::from_millis(1)))
+                .map_err(of_worker(number))?;
         }
         Ok(())
     }
@@ -226,30 +222,30 @@ impl EchoClient {
     /// What a check finds in what a trusting client has believed: the first fault of the first
     /// worker that has one.
     pub fn fault(&self) -> Option<(usize, EchoError)> {
-        let faults = self.links.iter().map(|link| link.echoes.fault());
+        let faults = self.workers.iter().map(|worker| worker.echoes.fault());
         faults
             .enumerate()
-            .find_map(|(worker, fault)| Some((worker, fault?)))
+            .find_map(|(number, fault)| Some((number, fault?)))
     }
 
     fn allow(&mut self, goal: Goal) {
-        let workers = self.links.len() as u64;
-        for (worker, link) in (0..).zip(&mut self.links) {
-            link.echoes.allow(match goal {
-                Goal::Messages(all) => all / workers + u64::from(worker < all % workers),
+        let workers = self.workers.len() as u64;
+        for (number, worker) in (0..).zip(&mut self.workers) {
+            worker.echoes.allow(match goal {
+                Goal::Messages(all) => all / workers + u64::from(number < all % workers),
                 Goal::Duration(_) => MOST_MESSAGES,
             });
         }
     }
 
     fn received_bytes(&self) -> impl Iterator<Item = u64> {
-        self.links.iter().map(|link| link.echoes.bytes().1)
+        self.workers.iter().map(|worker| worker.echoes.bytes().1)
     }
 
     fn left_messages(&self) -> u64 {
-        self.links
+        self.workers
             .iter()
-            .map(|link| link.echoes.left_messages())
+            .map(|worker| worker.echoes.left_messages())
             .sum()
     }
 
@@ -267,16 +263,16 @@ impl EchoClient {
 
     fn serve(
         &mut self,
-        worker: usize,
+        number: usize,
         is_readable: bool,
         run: &mut Run,
     ) -> Result<(), ClientError> {
         if is_readable {
-            let most = self.most_read_bytes(worker);
+            let most = self.most_read_bytes(number);
             let buffer = &mut self.buffer[..most];
-            let received = self.links[worker]
+            let received = self.workers[number]
                 .receive(&self.pool, buffer, &mut run.exchange.round_trips)
-                .map_err(|fault| ClientError { worker, fault })?;
+                .map_err(of_worker(number))?;
             let now_ns = if let Some((at_ns, ended)) = received {
                 run.exchange.reads += 1;
                 run.exchange.end_ns = at_ns;
@@ -290,16 +286,16 @@ impl EchoClient {
             };
             self.look_at_the_clock(now_ns, run)?;
         }
-        run.exchange.writes += self.send(worker)?;
+        run.exchange.writes += self.send(number)?;
         Ok(())
     }
 
-    fn most_read_bytes(&self, worker: usize) -> usize {
+    fn most_read_bytes(&self, number: usize) -> usize {
         if !self.is_trusting {
             return READ_BYTES;
         }
         // As the clients that it stands for: what else has come is the next message's.
-        let outstanding = self.links[worker].echoes.outstanding_bytes();
+        let outstanding = self.workers[number].echoes.outstanding_bytes();
         usize::try_from(outstanding).map_or(READ_BYTES, |bytes| bytes.min(READ_BYTES))
     }
 
@@ -309,44 +305,47 @@ impl EchoClient {
         }
         if run.stop_ns.is_some_and(|stop_ns| now_ns >= stop_ns) {
             run.stop_ns = None;
-            for link in &mut self.links {
-                link.echoes.stop();
+            for worker in &mut self.workers {
+                worker.echoes.stop();
             }
             run.left = self.left_messages();
         }
         Ok(())
     }
 
-    fn send(&mut self, worker: usize) -> Result<u64, ClientError> {
-        let link = &mut self.links[worker];
-        let sent = link.send(&self.pool, &self.epoll);
-        let is_over = self.is_trusting && link.echoes.is_done();
+    fn send(&mut self, number: usize) -> Result<u64, ClientError> {
+        let worker = &mut self.workers[number];
+        let sent = worker.send(&self.pool, &self.epoll);
+        let is_over = self.is_trusting && worker.echoes.is_done();
         let sent = match sent {
             Ok(_) if is_over => {
                 // What else comes is not read, and would be told of without end.
-                let unwatched = link.watch(&self.epoll, None);
-                unwatched.map_err(|error| link.failed(error)).and(sent)
+                let unwatched = worker.watch(&self.epoll, None);
+                unwatched.map_err(|error| worker.failed(error)).and(sent)
             }
             sent => sent,
         };
-        sent.map_err(|fault| ClientError { worker, fault })
+        sent.map_err(of_worker(number))
     }
 
     /// Time is up: the first worker that still waits.
     fn silent(&self) -> ClientError {
-        let waits = self.links.iter().position(|link| !link.echoes.is_done());
-        let worker = waits.unwrap_or(0);
-        ClientError {
-            worker,
-            fault: self.links[worker].silent(),
-        }
+        let mut workers = self.workers.iter();
+        let number = workers
+            .position(|worker| !worker.echoes.is_done())
+            .unwrap_or(0);
+        of_worker(number)(self.workers[number].silent())
     }
 
-    fn broken(&self, worker: usize, error: io::Error) -> ClientError {
-        ClientError {
-            worker,
-            fault: self.links[worker].failed(error),
-        }
+    fn broken(&self, number: usize, error: io::Error) -> ClientError {
+        of_worker(number)(self.workers[number].failed(error))
+    }
+}
+
+fn of_worker(number: usize) -> impl Fn(Fault) -> ClientError {
+    move |fault| ClientError {
+        worker: number,
+        fault,
     }
 }
 

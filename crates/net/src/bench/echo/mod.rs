@@ -5,8 +5,8 @@
 
 pub mod client;
 mod connection;
-mod link;
 pub mod server;
+mod worker;
 
 #[cfg(test)]
 mod hostile_peers;

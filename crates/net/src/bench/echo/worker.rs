@@ -1,4 +1,4 @@
-//! One connection of the client, and why it failed.
+//! A worker, which is one connection of the client, and why it failed.
 
 use crate::{
     bench::socket::set_congestion_control,
@@ -57,13 +57,13 @@ pub enum Fault {
 
 /// A connection and its messages.
 #[derive(Debug)]
-pub(super) struct Link {
+pub(super) struct Worker {
     stream: TcpStream,
     watched: Option<For>,
     pub(super) echoes: Echoes,
 }
 
-impl Link {
+impl Worker {
     /// Connect.
     pub(super) fn connect(
         server: SocketAddr,
