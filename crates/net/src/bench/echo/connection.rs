@@ -236,3 +236,48 @@ fn write(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::echo::bounds::most_kept_bytes;
+    use std::{io::Write, net::TcpListener};
+    use tinygram_core::{Knobs, Strategy};
+
+    const BUFFER_BYTES: usize = 1 << 20;
+
+    fn kept_bytes(connection: &Connection) -> usize {
+        match &connection.replies {
+            Replies::PerRead { unsent, .. } => unsent.capacity(),
+            Replies::PerMessage { coalescer, .. } => coalescer.pending().len(),
+        }
+    }
+
+    #[test]
+    fn one_who_takes_nothing_is_kept_no_more_for_than_is_reckoned_with() {
+        let per_message = |message_bytes| Reply::PerMessage {
+            message_bytes,
+            knobs: Knobs::new(Strategy::Tick),
+        };
+        let per_read = Reply::PerRead {
+            is_whole_buffer: false,
+        };
+        for reply in [per_read, per_message(10), per_message(3 << 20)] {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let mut peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            peer.set_nonblocking(true).unwrap();
+            let mut connection = Connection::new(listener.accept().unwrap().0, reply, 0).unwrap();
+            let mut buffer = vec![0; BUFFER_BYTES];
+            let mut most_bytes = 0;
+            // It is blocked while the peer's bytes fill its own buffers.
+            while !(connection.is_blocked() && peer.write(&buffer).is_err()) {
+                let _full = peer.write(&[1; BUFFER_BYTES]);
+                connection.on_readable(&mut buffer).unwrap();
+                connection.on_tick(0, true).unwrap();
+                most_bytes = most_bytes.max(kept_bytes(&connection));
+            }
+            assert!(most_bytes > 0);
+            assert!(most_bytes <= most_kept_bytes(reply, BUFFER_BYTES));
+        }
+    }
+}

@@ -3,6 +3,7 @@
 //! Both are one thread around epoll(7), so that a server under test has no better neighbour than
 //! the limit that it is measured against.
 
+mod bounds;
 pub mod client;
 mod connection;
 pub mod server;

@@ -3,7 +3,10 @@
 //! Whoever connects may send anything, at any speed, or nothing at all: a connection costs bounded
 //! memory, and where there are too many the one that has been silent for longest is ended.
 
-use super::connection::{Connection, Outcome};
+use super::{
+    bounds::most_connections,
+    connection::{Connection, Outcome},
+};
 use crate::{
     bench::{socket::listening, write_counts},
     clock::{monotonic_ns, sleep_until_ns},
@@ -18,10 +21,6 @@ use std::{
 use tinygram_core::Knobs;
 
 const BACKLOG: i32 = 4096;
-/// The most connections at a time, unless the process may have fewer descriptors.
-const MOST_CONNECTIONS: usize = 4096;
-/// Descriptors that are left to the rest of the process.
-const SPARED_DESCRIPTORS: usize = 64;
 /// So many are accepted before those that are there get their turn.
 const MOST_ACCEPTS: usize = 64;
 const NO_DESCRIPTORS_PAUSE_NS: u64 = 10_000_000;
@@ -55,8 +54,20 @@ pub struct Settings {
     pub buffer_bytes: usize,
     /// Pinned on each connection; `None`: the kernel's own choice.
     pub congestion_control: Option<String>,
-    /// Connections at a time at most; `None`: 4,096, or what the process's limit leaves.
-    pub most_connections: Option<usize>,
+    /// With more, the one that has been silent for longest is ended. `None`: as many as together keep
+    /// no more than 1 GiB, at most 4,096, or what the process's limit of descriptors leaves.
+    pub max_connections: Option<usize>,
+}
+
+/// What came so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Connections that were accepted.
+    pub accepted: u64,
+    /// Connections that were ended to make room for others.
+    pub evicted_connections: u64,
+    /// The most connections at a time.
+    pub most_connections: u64,
 }
 
 /// An echo server on 127.0.0.1.
@@ -73,8 +84,9 @@ pub struct EchoServer {
     open: usize,
     /// Connections that hold messages for a time, by descriptor.
     holding: Vec<RawFd>,
-    most_connections: usize,
+    max_connections: usize,
     activity: u64,
+    counts: Counts,
 }
 
 impl EchoServer {
@@ -89,7 +101,9 @@ impl EchoServer {
         let (epoll, timer) = (Epoll::new()?, TimerFd::new()?);
         epoll.watch(listener.as_raw_fd(), For::Reading)?;
         epoll.watch(timer.as_raw_fd(), For::Reading)?;
-        let most = settings.most_connections.unwrap_or_else(most_connections);
+        let max_connections = settings
+            .max_connections
+            .unwrap_or_else(|| most_connections(settings.reply, settings.buffer_bytes));
         Ok(Self {
             listener,
             epoll,
@@ -100,8 +114,9 @@ impl EchoServer {
             connections: Vec::new(),
             open: 0,
             holding: Vec::new(),
-            most_connections: most.max(1),
+            max_connections: max_connections.max(1),
             activity: 0,
+            counts: Counts::default(),
         })
     }
 
@@ -111,6 +126,11 @@ impl EchoServer {
     /// When the socket is gone.
     pub fn port(&self) -> io::Result<u16> {
         Ok(self.listener.local_addr()?.port())
+    }
+
+    /// What came so far.
+    pub fn counts(&self) -> Counts {
+        self.counts
     }
 
     /// Serve whoever connects until `stop_fd` is readable; `None`: without end.
@@ -230,7 +250,7 @@ impl EchoServer {
                     ErrorKind::Interrupted | ErrorKind::ConnectionAborted => {}
                     // No descriptor or memory to be had: whoever was silent longest gives one.
                     _ => {
-                        if !self.end_most_silent() {
+                        if !self.evict() {
                             sleep_until_ns(monotonic_ns() + NO_DESCRIPTORS_PAUSE_NS);
                         }
                         return;
@@ -241,8 +261,8 @@ impl EchoServer {
     }
 
     fn begin(&mut self, stream: TcpStream) {
-        if self.open >= self.most_connections {
-            self.end_most_silent();
+        if self.open >= self.max_connections {
+            self.evict();
         }
         self.activity += 1;
         // One that has ended meanwhile has no options to set.
@@ -261,6 +281,8 @@ impl EchoServer {
         }
         self.connections[slot] = Some(connection);
         self.open += 1;
+        self.counts.accepted += 1;
+        self.counts.most_connections = self.counts.most_connections.max(self.open as u64);
     }
 
     /// Closing its descriptor, the only one, ends the watch too.
@@ -271,8 +293,8 @@ impl EchoServer {
         }
     }
 
-    /// End the connection that has been silent for longest; false where there is none.
-    fn end_most_silent(&mut self) -> bool {
+    /// Make room: the connection that has been silent for longest ends. False where there is none.
+    fn evict(&mut self) -> bool {
         let living = self.connections.iter().flatten();
         let Some(fd) = living
             .min_by_key(|connection| connection.last_active)
@@ -280,22 +302,8 @@ impl EchoServer {
         else {
             return false;
         };
+        self.counts.evicted_connections += 1;
         self.end(fd);
         true
-    }
-}
-
-fn most_connections() -> usize {
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    // SAFETY: the kernel writes one rlimit.
-    match unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } {
-        0 => usize::try_from(limit.rlim_cur)
-            .unwrap_or(usize::MAX)
-            .saturating_sub(SPARED_DESCRIPTORS)
-            .clamp(1, MOST_CONNECTIONS),
-        _ => MOST_CONNECTIONS,
     }
 }
