@@ -1,9 +1,9 @@
 //! One connection of the server: what it read and has not sent back yet.
 
 use super::server::Reply;
-use crate::{clock::monotonic_ns, epoll::For, socket::send_now};
+use crate::{bench::socket::receive_now, clock::monotonic_ns, epoll::For, socket::send_now};
 use std::{
-    io::{self, ErrorKind, Read},
+    io,
     net::TcpStream,
     os::fd::{AsRawFd, RawFd},
 };
@@ -51,7 +51,6 @@ pub enum Outcome {
 
 impl Connection {
     pub fn new(stream: TcpStream, reply: Reply, last_active: u64) -> io::Result<Self> {
-        stream.set_nonblocking(true)?;
         let replies = match reply {
             Reply::PerRead { is_whole_buffer } => {
                 stream.set_nodelay(true)?;
@@ -92,17 +91,12 @@ impl Connection {
             // Told of an end or an error, which the next write tells of.
             return Ok(Outcome::Goes);
         }
-        let count = match self.stream.read(buffer) {
-            Ok(0) => return self.on_end(),
-            Ok(count) => count,
-            Err(error)
-                if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) =>
-            {
-                return Ok(Outcome::Goes);
-            }
-            Err(error) => return Err(error),
-        };
         let fd = self.fd();
+        let count = match receive_now(fd, buffer)? {
+            None => return Ok(Outcome::Goes),
+            Some(0) => return self.on_end(),
+            Some(count) => count,
+        };
         match &mut self.replies {
             Replies::PerRead {
                 unsent,

@@ -1,13 +1,13 @@
 //! A worker, which is one connection of the client, and why it failed.
 
 use crate::{
-    bench::socket::set_congestion_control,
+    bench::socket::{receive_now, receive_some, set_congestion_control},
     clock::monotonic_ns,
     epoll::{Epoll, For},
     socket::send_now,
 };
 use std::{
-    io::{self, ErrorKind, Read},
+    io,
     net::{SocketAddr, TcpStream},
     os::fd::{AsRawFd, RawFd},
     time::Duration,
@@ -77,7 +77,6 @@ impl Worker {
         if let Some(name) = congestion_control {
             set_congestion_control(stream.as_raw_fd(), name)?;
         }
-        stream.set_nonblocking(true)?;
         Ok(Self {
             stream,
             watched: None,
@@ -137,11 +136,9 @@ impl Worker {
         if buffer.is_empty() {
             return Ok(None);
         }
-        let count = match self.stream.read(buffer) {
-            Ok(count) => count,
-            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
-            Err(error) if error.kind() == ErrorKind::Interrupted => return Ok(None),
-            Err(error) => return Err(self.failed(error)),
+        let read = receive_now(self.fd(), buffer).map_err(|source| self.failed(source))?;
+        let Some(count) = read else {
+            return Ok(None);
         };
         let at_ns = monotonic_ns();
         if count == 0 {
@@ -158,13 +155,11 @@ impl Worker {
     pub(super) fn end(&mut self, patience: Duration) -> Result<(), Fault> {
         let (sent, received) = self.echoes.bytes();
         let ended = self.stream.shutdown(std::net::Shutdown::Write);
-        let waiting = ended
-            .and_then(|()| self.stream.set_nonblocking(false))
-            .and_then(|()| self.stream.set_read_timeout(Some(patience)));
+        let waiting = ended.and_then(|()| self.stream.set_read_timeout(Some(patience)));
         if waiting.is_err() {
             return Ok(()); // The server was faster, and nothing came back.
         }
-        match self.stream.read(&mut [0; 4096]) {
+        match receive_some(self.fd(), &mut [0; 4096]) {
             Ok(more) if more > 0 => Err(Fault::Echo(EchoError::TooLong {
                 received: received + more as u64,
                 sent,
