@@ -108,10 +108,10 @@ impl<'a> Caller<'a> {
             self.connect()?;
         }
         let line = self.line.as_mut().expect("it was connected before");
+        let request = self.content.request(line.requests);
         let begun_ns = monotonic_ns();
-        line.send(self.content, self.options.sends_per_request)?;
-        line.receive(self.content, &mut self.buffer)?;
-        let ended_ns = monotonic_ns();
+        line.send(request, self.options.sends_per_request)?;
+        let ended_ns = line.receive(self.content, &mut self.buffer)?;
         self.tally.record_call(begun_ns, ended_ns);
         if self.is_per_request() {
             self.line = None;
@@ -121,8 +121,7 @@ impl<'a> Caller<'a> {
 }
 
 impl Line {
-    fn send(&self, content: &CallContent, sends: usize) -> Result<(), CallError> {
-        let request = content.request(self.requests);
+    fn send(&self, request: &[u8], sends: usize) -> Result<(), CallError> {
         for number in 0..sends {
             send_all(self.socket.as_raw_fd(), part_of(request, number, sends)).map_err(
                 |source| CallError::Send {
@@ -134,13 +133,17 @@ impl Line {
         Ok(())
     }
 
-    fn receive(&mut self, content: &CallContent, buffer: &mut [u8]) -> Result<(), CallError> {
+    /// Wait for the reply; when the read of its last byte returned, which is before that is compared.
+    fn receive(&mut self, content: &CallContent, buffer: &mut [u8]) -> Result<u64, CallError> {
         let (index, expected) = (self.requests, content.reply_bytes());
-        let mut received = 0;
+        let (mut received, mut ended_ns) = (0, 0);
         while received < expected {
             let room = (buffer.len() as u64).min(expected - received) as usize;
             let count = receive_some(self.socket.as_raw_fd(), &mut buffer[..room])
                 .map_err(|source| CallError::Receive { index, source })?;
+            if received + count as u64 == expected {
+                ended_ns = monotonic_ns();
+            }
             if count == 0 {
                 return Err(CallError::ShortReply {
                     index,
@@ -154,7 +157,7 @@ impl Line {
             received += count as u64;
         }
         self.requests += 1;
-        Ok(())
+        Ok(ended_ns)
     }
 }
 
