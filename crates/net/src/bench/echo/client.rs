@@ -187,7 +187,7 @@ impl EchoClient {
             run.exchange.writes += self.send(number)?;
         }
         while run.left > 0 {
-            let count = self.wait(run.give_up_ns)?;
+            let count = self.wait(&run)?;
             for index in 0..count {
                 let ready = self.epoll.ready(index);
                 let number = self.numbers[ready.fd as usize];
@@ -249,15 +249,16 @@ impl EchoClient {
             .sum()
     }
 
-    /// Wait for what is ready; never longer than until `give_up_ns`.
-    fn wait(&mut self, give_up_ns: u64) -> Result<usize, ClientError> {
-        let left_ns = give_up_ns.saturating_sub(monotonic_ns());
+    /// Wait for what is ready, as long as was left of the run's time at the last read: the clock is
+    /// asked when nothing comes.
+    fn wait(&mut self, run: &Run) -> Result<usize, ClientError> {
+        let left_ns = run.give_up_ns.saturating_sub(run.exchange.end_ns);
         let timeout_ms = i32::try_from(left_ns.div_ceil(1_000_000)).unwrap_or(i32::MAX);
         match self.epoll.wait(timeout_ms) {
-            Ok(0) if monotonic_ns() >= give_up_ns => Err(self.silent()),
-            Err(error) if error.kind() == ErrorKind::Interrupted => Ok(0),
-            Err(error) => Err(self.broken(0, error)),
-            Ok(count) => Ok(count),
+            Ok(count) if count > 0 => Ok(count),
+            Err(error) if error.kind() != ErrorKind::Interrupted => Err(self.broken(0, error)),
+            _ if monotonic_ns() >= run.give_up_ns => Err(self.silent()),
+            _ => Ok(0),
         }
     }
 
