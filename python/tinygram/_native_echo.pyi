@@ -55,7 +55,10 @@ class EchoClient:
 
 @final
 class EchoServer:
-    """Sends back what it reads, on one thread, on 127.0.0.1; whoever connects is served."""
+    """Sends back what it reads, on one thread, on 127.0.0.1; whoever connects is served.
+
+    With `max_connections` open, the one that was silent for longest is ended for a new one.
+    """
 
     def __new__(
         cls,
@@ -65,18 +68,21 @@ class EchoServer:
         knobs: Knobs | None = None,
         congestion_control: str | None = None,
         sends_whole_buffer: bool = False,
+        max_connections: int | None = None,
     ) -> EchoServer:
         """Listen; port 0: the kernel picks one. `buffer_bytes`: per read at most.
 
         With `message_bytes` and `knobs` each message is sent when the strategy says so; without,
         what was read goes back at once; with `sends_whole_buffer`, which is a fault, the buffer.
+        `max_connections` None: as many as together keep no more than 1 GiB, at most 4,096, or what
+        the process's limit of descriptors leaves.
         OSError when the port is not to be had, ValueError for arguments that do not go together.
         """
 
     @property
     def port(self) -> int: ...
-    def serve(self, stop_fd: int | None = None) -> None:
-        """Serve until `stop_fd` is readable, without it for ever; OSError."""
+    def serve(self, stop_fd: int | None = None) -> list[tuple[str, int]]:
+        """Serve until `stop_fd` is readable, without it for ever; the named counters. OSError."""
 
 def watch_more_writes(fd: int) -> bool:
     """As `watch_writes`, beside those that are counted already."""

@@ -61,7 +61,8 @@ def test_ctrl_c_ends_it_without_a_traceback(serving: Serving) -> None:
     serving.check_serves()
     serving.process.send_signal(signal.SIGINT)
     _, stderr = serving.process.communicate(timeout=PATIENCE_S)
-    assert (serving.process.returncode, stderr) == (130, "tinygram: interrupted\n")
+    counted = "connections: 1\nevicted connections: 0\nmost connections: 1\n"
+    assert (serving.process.returncode, stderr) == (130, counted + "tinygram: interrupted\n")
 
 
 def test_it_has_as_many_descriptors_as_it_may(serving: Serving) -> None:
@@ -112,6 +113,37 @@ def test_silent_slow_and_greedy_peers_cost_little_and_stop_nobody(serving: Servi
     wait_until(lambda: sockets_of(serving.process.pid) < 10, PATIENCE_S, "connections are ended")
 
 
+@pytest.mark.parametrize(
+    ("options", "most"),
+    [
+        (("--max-connections", "3"), 3),
+        # As many as together keep 1 GiB.
+        (("--buffer", "16MiB"), 64),
+        (("--buffer", "16MiB", "--reply", "per-message", "--size", "16MiB"), 10),
+    ],
+)
+def test_with_too_many_connections_the_most_silent_are_ended_and_counted(
+    options: tuple[str, ...], most: int
+) -> None:
+    serving = Serving(*options)
+    try:
+        silent = [serving.connect() for _ in range(most + 2)]
+        for sock in silent[:2]:
+            assert sock.recv(1) == b""
+        # The others are there: whoever ends now gives its place.
+        silent[-1].shutdown(socket.SHUT_WR)
+        assert silent[-1].recv(1) == b""
+        serving.process.send_signal(signal.SIGINT)
+        _, stderr = serving.process.communicate(timeout=PATIENCE_S)
+        counted = f"connections: {most + 2}\nevicted connections: 2\nmost connections: {most}\n"
+        assert stderr.startswith(counted)
+        for sock in silent:
+            sock.close()
+    finally:
+        serving.process.kill()
+        serving.process.communicate(timeout=PATIENCE_S)
+
+
 def spare_descriptors() -> int:
     return resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 100
 
@@ -130,6 +162,7 @@ def sockets_of(pid: int) -> int:
     ("options", "said"),
     [
         (("--port", "70000"), ("--port 70000", "0 … 65535")),
+        (("--max-connections", "0"), ("--max-connections 0", "1 … 1000000")),
         (("--reply", "never"), ("'never'", "per-read, per-message")),
         (("--size", "10"), ("--size", "--reply per-message")),
         (("--strategy", "tick"), ("--strategy", "--reply per-message")),

@@ -8,6 +8,7 @@ use std::{
 
 /// So many are told at once; the others are told the next time.
 const MOST: usize = 128;
+const NOTHING: libc::epoll_event = libc::epoll_event { events: 0, u64: 0 };
 
 /// A descriptor that is ready: for reading, for writing; an error or a hang-up is both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,19 +21,46 @@ pub struct Ready {
     pub is_writable: bool,
 }
 
-/// What a descriptor is watched for.
+impl Ready {
+    fn of(event: libc::epoll_event) -> Self {
+        let bits = event.events;
+        let [a, b, c, d, ..] = event.u64.to_ne_bytes();
+        Self {
+            // A union: the descriptor comes first in memory.
+            fd: RawFd::from_ne_bytes([a, b, c, d]),
+            is_readable: bits & !(libc::EPOLLOUT as u32) != 0,
+            is_writable: bits & !(libc::EPOLLIN as u32) != 0,
+        }
+    }
+}
+
+/// What a descriptor is watched for; its end and its errors are told in any case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum For {
     /// Until it is readable.
     Reading,
     /// Until it is writable.
     Writing,
+    /// Until it is one of the two.
+    Both,
 }
 
-/// An epoll instance, level-triggered.
+impl For {
+    fn bits(self) -> u32 {
+        let (reading, writing) = (libc::EPOLLIN as u32, libc::EPOLLOUT as u32);
+        match self {
+            For::Reading => reading,
+            For::Writing => writing,
+            For::Both => reading | writing,
+        }
+    }
+}
+
+/// An epoll instance, level-triggered, and what it told last.
 #[derive(Debug)]
 pub struct Epoll {
     fd: OwnedFd,
+    told: Vec<libc::epoll_event>,
 }
 
 impl Epoll {
@@ -48,7 +76,8 @@ impl Epoll {
         }
         // SAFETY: `fd` was just created and belongs to nobody else.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-        Ok(Self { fd })
+        let told = vec![NOTHING; MOST];
+        Ok(Self { fd, told })
     }
 
     /// Watch a descriptor until [`Epoll::unwatch`]: closing it does not end the watch while
@@ -57,18 +86,26 @@ impl Epoll {
     /// # Errors
     /// When it is watched already, or cannot be.
     pub fn watch(&self, fd: RawFd, what: For) -> io::Result<()> {
-        let events = match what {
-            For::Reading => libc::EPOLLIN,
-            For::Writing => libc::EPOLLOUT,
-        };
+        self.control(libc::EPOLL_CTL_ADD, fd, what)
+    }
+
+    /// Watch it for something else.
+    ///
+    /// # Errors
+    /// When it is not watched.
+    pub fn change(&self, fd: RawFd, what: For) -> io::Result<()> {
+        self.control(libc::EPOLL_CTL_MOD, fd, what)
+    }
+
+    fn control(&self, operation: libc::c_int, fd: RawFd, what: For) -> io::Result<()> {
         let mut data = [0; 8];
         data[..4].copy_from_slice(&fd.to_ne_bytes());
         let mut event = libc::epoll_event {
-            events: events as u32,
+            events: what.bits(),
             u64: u64::from_ne_bytes(data),
         };
         // SAFETY: the kernel reads one event.
-        match unsafe { libc::epoll_ctl(self.fd.as_raw_fd(), libc::EPOLL_CTL_ADD, fd, &mut event) } {
+        match unsafe { libc::epoll_ctl(self.fd.as_raw_fd(), operation, fd, &mut event) } {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),
         }
@@ -87,46 +124,42 @@ impl Epoll {
         }
     }
 
-    /// As [`wait`].
+    /// Wait until something is ready, for `timeout_ms` at most, -1 for ever; 0 asks and does not
+    /// wait. How many are ready: see [`Epoll::ready`].
     ///
     /// # Errors
     /// `Interrupted` after a signal.
-    pub fn wait(&self, timeout_ms: i32) -> io::Result<Vec<Ready>> {
-        wait(self.fd.as_raw_fd(), timeout_ms)
+    pub fn wait(&mut self, timeout_ms: i32) -> io::Result<usize> {
+        wait_for(self.fd.as_raw_fd(), &mut self.told, timeout_ms)
+    }
+
+    /// What the last wait told, by number from 0: a copy, for who serves it may watch and unwatch.
+    pub fn ready(&self, index: usize) -> Ready {
+        Ready::of(self.told[index])
     }
 }
 
-/// Wait until something is ready, for `timeout_ms` at most, -1 for ever; 0 asks and does not wait.
+/// What is ready on an instance of somebody else's; waits as [`Epoll::wait`].
 ///
 /// # Errors
 /// `Interrupted` after a signal; otherwise `epoll_fd` is no epoll instance.
 pub fn wait(epoll_fd: RawFd, timeout_ms: i32) -> io::Result<Vec<Ready>> {
-    let mut events = [const { libc::epoll_event { events: 0, u64: 0 } }; MOST];
-    // SAFETY: the kernel writes at most `MOST` events into `events`.
+    let mut told = [NOTHING; MOST];
+    let count = wait_for(epoll_fd, &mut told, timeout_ms)?;
+    Ok(told[..count].iter().copied().map(Ready::of).collect())
+}
+
+fn wait_for(epoll_fd: RawFd, told: &mut [libc::epoll_event], timeout_ms: i32) -> io::Result<usize> {
+    // SAFETY: the kernel writes at most as many events as `told` has.
     let count = unsafe {
         libc::epoll_wait(
             epoll_fd,
-            events.as_mut_ptr(),
-            MOST as libc::c_int,
+            told.as_mut_ptr(),
+            told.len() as libc::c_int,
             timeout_ms,
         )
     };
-    if count < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(events[..count as usize]
-        .iter()
-        .map(|event| {
-            let bits = event.events;
-            let [a, b, c, d, ..] = event.u64.to_ne_bytes();
-            Ready {
-                // A union: the descriptor comes first in memory.
-                fd: RawFd::from_ne_bytes([a, b, c, d]),
-                is_readable: bits & !(libc::EPOLLOUT as u32) != 0,
-                is_writable: bits & !(libc::EPOLLIN as u32) != 0,
-            }
-        })
-        .collect())
+    usize::try_from(count).map_err(|_| io::Error::last_os_error())
 }
 
 #[cfg(test)]
@@ -141,28 +174,35 @@ mod tests {
     fn it_tells_what_is_ready_and_for_what() {
         let (mut ours, mut theirs) = UnixStream::pair().unwrap();
         let fd = ours.as_raw_fd();
-        let (reading, writing) = (Epoll::new().unwrap(), Epoll::new().unwrap());
+        let (mut reading, mut writing) = (Epoll::new().unwrap(), Epoll::new().unwrap());
         reading.watch(fd, For::Reading).unwrap();
         writing.watch(fd, For::Writing).unwrap();
         assert!(writing.watch(fd, For::Writing).is_err());
-        let told = |is_readable, is_writable| {
-            vec![Ready {
-                fd,
-                is_readable,
-                is_writable,
-            }]
+        let told = |is_readable, is_writable| Ready {
+            fd,
+            is_readable,
+            is_writable,
         };
-        assert_eq!(reading.wait(0).unwrap(), []);
-        assert_eq!(writing.wait(0).unwrap(), told(false, true));
+        assert_eq!(reading.wait(0).unwrap(), 0);
+        assert_eq!(writing.wait(0).unwrap(), 1);
+        assert_eq!(writing.ready(0), told(false, true));
         theirs.write_all(b"x").unwrap();
-        assert_eq!(reading.wait(-1).unwrap(), told(true, false));
+        assert_eq!(reading.wait(-1).unwrap(), 1);
+        assert_eq!(reading.ready(0), told(true, false));
+        writing.change(fd, For::Both).unwrap();
+        assert_eq!(writing.wait(0).unwrap(), 1);
+        assert_eq!(writing.ready(0), told(true, true));
         ours.read_exact(&mut [0]).unwrap();
-        assert_eq!(reading.wait(1).unwrap(), []);
+        assert_eq!(reading.wait(1).unwrap(), 0);
         writing.unwatch(fd);
         writing.unwatch(fd);
-        assert_eq!(writing.wait(0).unwrap(), []);
+        assert!(writing.change(fd, For::Reading).is_err());
+        assert_eq!(writing.wait(0).unwrap(), 0);
         drop(theirs);
-        assert_eq!(reading.wait(-1).unwrap(), told(true, true));
+        assert_eq!(
+            wait(reading.fd.as_raw_fd(), -1).unwrap(),
+            [told(true, true)]
+        );
     }
 
     #[test]

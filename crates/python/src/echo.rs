@@ -14,6 +14,8 @@ use tinygram_net::bench::echo::{
     server::{self, Reply},
 };
 
+type Counters = Vec<(&'static str, u64)>;
+
 fn os_error(error: &ClientError) -> PyErr {
     PyOSError::new_err(error.to_string())
 }
@@ -150,7 +152,7 @@ pub struct EchoServer {
 #[pymethods]
 impl EchoServer {
     #[new]
-    #[pyo3(signature = (port, buffer_bytes, message_bytes=None, knobs=None, congestion_control=None, sends_whole_buffer=false))]
+    #[pyo3(signature = (port, buffer_bytes, message_bytes=None, knobs=None, congestion_control=None, sends_whole_buffer=false, max_connections=None))]
     fn new(
         port: u16,
         buffer_bytes: usize,
@@ -158,6 +160,7 @@ impl EchoServer {
         knobs: Option<&Knobs>,
         congestion_control: Option<String>,
         sends_whole_buffer: bool,
+        max_connections: Option<usize>,
     ) -> PyResult<Self> {
         let reply = match (message_bytes, knobs, sends_whole_buffer) {
             (None, None, is_whole_buffer) => Reply::PerRead { is_whole_buffer },
@@ -176,7 +179,7 @@ impl EchoServer {
             reply,
             buffer_bytes,
             congestion_control,
-            most_connections: None,
+            max_connections,
         })
         .or_os_error()?;
         Ok(Self {
@@ -191,7 +194,13 @@ impl EchoServer {
     }
 
     #[pyo3(signature = (stop_fd=None))]
-    fn serve(&mut self, py: Python<'_>, stop_fd: Option<RawFd>) -> PyResult<()> {
-        py.detach(|| self.inner.serve(stop_fd)).or_os_error()
+    fn serve(&mut self, py: Python<'_>, stop_fd: Option<RawFd>) -> PyResult<Counters> {
+        py.detach(|| self.inner.serve(stop_fd)).or_os_error()?;
+        let counts = self.inner.counts();
+        Ok(vec![
+            ("server_connections", counts.accepted),
+            ("server_evicted_connections", counts.evicted_connections),
+            ("server_most_connections", counts.most_connections),
+        ])
     }
 }

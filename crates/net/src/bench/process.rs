@@ -1,4 +1,4 @@
-//! What a worker process of the bench says about itself.
+//! What a worker process of the bench says about itself, and where it stays.
 
 use std::{ffi::CString, io};
 
@@ -28,6 +28,26 @@ pub fn set_name(name: &str) -> io::Result<()> {
     // SAFETY: PR_SET_NAME reads a zero-terminated string.
     unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) };
     Ok(())
+}
+
+/// Keep the calling thread on one core.
+///
+/// # Errors
+/// When there is no such core, or this process may not use it.
+pub fn pin_thread(cpu: usize) -> io::Result<()> {
+    if cpu >= libc::CPU_SETSIZE as usize {
+        return Err(io::Error::from_raw_os_error(libc::EINVAL));
+    }
+    // SAFETY: an all-zero set is empty; `cpu` is within the set; the kernel reads the set.
+    let status = unsafe {
+        let mut cpus: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(cpu, &mut cpus);
+        libc::sched_setaffinity(0, size_of_val(&cpus), &cpus)
+    };
+    match status {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 /// What the kernel charged this thread or process for.

@@ -2,11 +2,7 @@
 
 use super::{process::Usage, socket};
 use crate::clock::monotonic_ns;
-use std::{
-    io::{self, Read},
-    net::{Ipv4Addr, TcpListener, TcpStream},
-    os::fd::AsRawFd,
-};
+use std::{io, net::TcpListener, os::fd::AsRawFd};
 use thiserror::Error;
 use tinygram_core::bench::{Note, StreamCheck, StreamError};
 
@@ -57,9 +53,7 @@ impl Receiver {
     /// # Errors
     /// When no port or no such congestion control is to be had.
     pub fn listen(congestion_control: &str) -> io::Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-        socket::set_congestion_control(listener.as_raw_fd(), congestion_control)?;
-        socket::set_backlog(listener.as_raw_fd(), BACKLOG)?;
+        let listener = socket::listening(0, Some(congestion_control), BACKLOG)?;
         Ok(Self { listener })
     }
 
@@ -90,11 +84,12 @@ impl Receiver {
         // Not zero, so that the pages are touched now.
         let mut buffer = vec![1u8; buffer_bytes];
         let failed = |received| move |source| ReceiveError::Connection { received, source };
-        let (mut stream, peer) = self.listener.accept().map_err(failed(0))?;
+        let (stream, peer) = self.listener.accept().map_err(failed(0))?;
         drop(self.listener);
         let mut before = Usage::of_thread();
         loop {
-            let count = read(&mut stream, &mut buffer).map_err(failed(check.received_bytes()))?;
+            let count = socket::receive_some(stream.as_raw_fd(), &mut buffer)
+                .map_err(failed(check.received_bytes()))?;
             let at_ns = monotonic_ns();
             if count == 0 {
                 break;
@@ -122,15 +117,6 @@ impl Receiver {
     }
 }
 
-fn read(stream: &mut TcpStream, buffer: &mut [u8]) -> io::Result<usize> {
-    loop {
-        match stream.read(buffer) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            outcome => return outcome,
-        }
-    }
-}
-
 /// Room for `count` notes whose pages the kernel has already given.
 fn ready_notes(count: u64) -> Vec<Note> {
     let count = (count + 1024).min(MAX_READY_NOTES) as usize;
@@ -142,7 +128,11 @@ fn ready_notes(count: u64) -> Vec<Note> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::{io::Write, thread};
+    use std::{
+        io::Write,
+        net::{Ipv4Addr, TcpStream},
+        thread,
+    };
     use tinygram_core::bench::MessagePool;
 
     fn receive(

@@ -1,38 +1,136 @@
-//! Socket options and blocking writes of the bench's two ends.
+//! The sockets of the bench's two ends: how they are made, what is set on them, and how bytes go
+//! through them.
 
-use std::{io, os::fd::RawFd, ptr};
+use std::{
+    io::{self, ErrorKind},
+    net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream},
+    os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
+    ptr,
+};
 
-/// Make `backlog` connections wait at most in the accept queue of a listening socket.
+/// Listen on a port of 127.0.0.1, 0: one that the kernel picks; `backlog` connections wait at most
+/// until they are accepted. What is set on the listener, its connections have from the start.
 ///
 /// # Errors
-/// When `fd` is no listening socket.
-pub fn set_backlog(fd: RawFd, backlog: i32) -> io::Result<()> {
-    // SAFETY: takes two numbers.
-    match unsafe { libc::listen(fd, backlog) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
+/// When the port or the congestion control is not to be had.
+pub fn listening(
+    port: u16,
+    congestion_control: Option<&str>,
+    backlog: i32,
+) -> io::Result<TcpListener> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
+    let fd = listener.as_raw_fd();
+    if let Some(name) = congestion_control {
+        set_congestion_control(fd, name)?;
     }
+    // SAFETY: takes two numbers; listen(2) again sets the backlog alone.
+    outcome(unsafe { libc::listen(fd, backlog) })?;
+    Ok(listener)
 }
 
-/// Pin the congestion control of a socket; connections that a listening socket accepts have its.
+/// A socket of IPv4 that is not connected yet, with the options that must come before.
+///
+/// # Errors
+/// When the kernel has no descriptor to give, or not this congestion control.
+pub fn unconnected(congestion_control: &str, is_nodelay: bool) -> io::Result<TcpStream> {
+    // SAFETY: takes three numbers; the result is checked before it is owned.
+    let fd = unsafe { libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: `fd` was just created and belongs to nobody else.
+    let socket = TcpStream::from(unsafe { OwnedFd::from_raw_fd(fd) });
+    set_congestion_control(fd, congestion_control)?;
+    if is_nodelay {
+        set_nodelay(fd, true)?;
+    }
+    Ok(socket)
+}
+
+/// Connect a socket, and wait until that is done, or as long as its write timeout says.
+///
+/// # Errors
+/// What the kernel says; `TimedOut` at the end of the timeout.
+pub fn connect(socket: &TcpStream, address: SocketAddrV4) -> io::Result<()> {
+    let target = libc::sockaddr_in {
+        sin_family: libc::AF_INET as libc::sa_family_t,
+        sin_port: address.port().to_be(),
+        sin_addr: libc::in_addr {
+            s_addr: u32::from_ne_bytes(address.ip().octets()),
+        },
+        sin_zero: [0; 8],
+    };
+    // SAFETY: the kernel reads one sockaddr_in, of the length told.
+    let status = unsafe {
+        libc::connect(
+            socket.as_raw_fd(),
+            ptr::from_ref(&target).cast(),
+            size_of_val(&target) as libc::socklen_t,
+        )
+    };
+    outcome(status).map_err(|error| match error.raw_os_error() {
+        // What SO_SNDTIMEO makes of a connect that takes too long (socket(7)).
+        Some(libc::EINPROGRESS) => ErrorKind::TimedOut.into(),
+        _ => error,
+    })
+}
+
+/// Pin the congestion control of a socket.
 ///
 /// # Errors
 /// When the kernel does not have it, or does not give it to this process.
 pub fn set_congestion_control(fd: RawFd, name: &str) -> io::Result<()> {
-    // SAFETY: the kernel reads `name.len()` bytes.
-    let status = unsafe {
+    set_option(fd, libc::IPPROTO_TCP, libc::TCP_CONGESTION, name)
+}
+
+/// Switch TCP_NODELAY.
+///
+/// # Errors
+/// When `fd` is no TCP socket.
+pub fn set_nodelay(fd: RawFd, is_on: bool) -> io::Result<()> {
+    let value = libc::c_int::from(is_on);
+    set_option(fd, libc::IPPROTO_TCP, libc::TCP_NODELAY, &value)
+}
+
+/// Acknowledge at once what comes next; the kernel goes back to delaying by itself (tcp(7)).
+///
+/// # Errors
+/// When `fd` is no TCP socket.
+pub fn acknowledge_quickly(fd: RawFd) -> io::Result<()> {
+    let on: libc::c_int = 1;
+    set_option(fd, libc::IPPROTO_TCP, libc::TCP_QUICKACK, &on)
+}
+
+/// Let the close of this socket reset the connection, so that its peer cannot take the end for a
+/// good one.
+///
+/// # Errors
+/// When `fd` is no socket.
+pub fn reset_when_closed(fd: RawFd) -> io::Result<()> {
+    let linger = libc::linger {
+        l_onoff: 1,
+        l_linger: 0,
+    };
+    set_option(fd, libc::SOL_SOCKET, libc::SO_LINGER, &linger)
+}
+
+/// `value` is what setsockopt(2) has for the option: an int, a struct of ints, a name.
+fn set_option<T: ?Sized>(
+    fd: RawFd,
+    level: libc::c_int,
+    option: libc::c_int,
+    value: &T,
+) -> io::Result<()> {
+    // SAFETY: the kernel reads as many bytes as `value` has.
+    outcome(unsafe {
         libc::setsockopt(
             fd,
-            libc::IPPROTO_TCP,
-            libc::TCP_CONGESTION,
-            name.as_ptr().cast(),
-            name.len() as libc::socklen_t,
+            level,
+            option,
+            ptr::from_ref(value).cast(),
+            size_of_val(value) as libc::socklen_t,
         )
-    };
-    match status {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    })
 }
 
 /// What the kernel keeps for received bytes at most (SO_RCVBUF), in bytes.
@@ -43,7 +141,7 @@ pub fn receive_buffer_bytes(fd: RawFd) -> io::Result<u64> {
     let mut bytes: libc::c_int = 0;
     let mut length = size_of_val(&bytes) as libc::socklen_t;
     // SAFETY: the kernel writes one int.
-    let status = unsafe {
+    outcome(unsafe {
         libc::getsockopt(
             fd,
             libc::SOL_SOCKET,
@@ -51,11 +149,8 @@ pub fn receive_buffer_bytes(fd: RawFd) -> io::Result<u64> {
             ptr::from_mut(&mut bytes).cast(),
             &mut length,
         )
-    };
-    match status {
-        0 => Ok(bytes as u64),
-        _ => Err(io::Error::last_os_error()),
-    }
+    })?;
+    Ok(bytes as u64)
 }
 
 /// Send all of `bytes` on a blocking socket; a reset is an error, not a signal.
@@ -69,7 +164,7 @@ pub fn send_all(fd: RawFd, bytes: &[u8]) -> io::Result<()> {
         let sent = unsafe { libc::send(fd, rest.as_ptr().cast(), rest.len(), libc::MSG_NOSIGNAL) };
         if sent < 0 {
             let error = io::Error::last_os_error();
-            if error.kind() != io::ErrorKind::Interrupted {
+            if error.kind() != ErrorKind::Interrupted {
                 return Err(error);
             }
         } else {
@@ -79,15 +174,122 @@ pub fn send_all(fd: RawFd, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
+/// Read what is there, without waiting; `None`: nothing is, 0: the peer sends no more.
+///
+/// # Errors
+/// What the kernel says of the connection.
+pub fn receive_now(fd: RawFd, target: &mut [u8]) -> io::Result<Option<usize>> {
+    match receive(fd, target, libc::MSG_DONTWAIT) {
+        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
+        outcome => outcome.map(Some),
+    }
+}
+
+/// Wait for something on a blocking socket, and read it; 0: the peer sends no more.
+///
+/// # Errors
+/// What the kernel says of the connection; `WouldBlock` at the end of the read timeout.
+pub fn receive_some(fd: RawFd, target: &mut [u8]) -> io::Result<usize> {
+    receive(fd, target, 0)
+}
+
+fn receive(fd: RawFd, target: &mut [u8], flags: libc::c_int) -> io::Result<usize> {
+    loop {
+        // SAFETY: the kernel writes at most `target.len()` bytes into `target`.
+        let count = unsafe { libc::recv(fd, target.as_mut_ptr().cast(), target.len(), flags) };
+        if count >= 0 {
+            return Ok(count as usize);
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}
+
+/// Wait until a socket is readable, or writable too if that is asked for, for 100 ms at most.
+///
+/// # Errors
+/// When the kernel has no memory for it.
+pub fn wait_ready(fd: RawFd, for_writing: bool) -> io::Result<()> {
+    const LONGEST_MS: libc::c_int = 100;
+    let mut waiting = libc::pollfd {
+        fd,
+        events: libc::POLLIN | if for_writing { libc::POLLOUT } else { 0 },
+        revents: 0,
+    };
+    // SAFETY: `waiting` is one pollfd.
+    if unsafe { libc::poll(&mut waiting, 1, LONGEST_MS) } < 0 {
+        let error = io::Error::last_os_error();
+        if error.kind() != ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+    Ok(())
+}
+
+fn outcome(status: libc::c_int) -> io::Result<()> {
+    match status {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn address_of(listener: &TcpListener) -> SocketAddrV4 {
+        SocketAddrV4::new(Ipv4Addr::LOCALHOST, listener.local_addr().unwrap().port())
+    }
+
+    #[test]
+    fn what_is_set_before_connecting_holds_and_a_refusal_is_an_error() {
+        let listener = listening(0, Some("cubic"), 1).unwrap();
+        for is_nodelay in [false, true] {
+            let socket = unconnected("cubic", is_nodelay).unwrap();
+            connect(&socket, address_of(&listener)).unwrap();
+            listener.accept().unwrap();
+            assert_eq!(socket.nodelay().unwrap(), is_nodelay);
+        }
+        let address = address_of(&listener);
+        drop(listener);
+        let socket = unconnected("cubic", true).unwrap();
+        let refused = connect(&socket, address).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
+    }
+
+    #[test]
+    fn what_a_listener_has_its_connections_have() {
+        let listener = listening(0, None, 1).unwrap();
+        set_nodelay(listener.as_raw_fd(), true).unwrap();
+        let _client = TcpStream::connect(address_of(&listener)).unwrap();
+        assert!(listener.accept().unwrap().0.nodelay().unwrap());
+    }
+
+    #[test]
+    fn a_congestion_control_that_is_not_to_be_had_is_an_error() {
+        assert!(unconnected("no-such-control", true).is_err());
+        assert!(listening(0, Some("no-such-control"), 1).is_err());
+    }
+
+    #[test]
+    fn nothing_to_read_is_no_error() {
+        let listener = listening(0, None, 1).unwrap();
+        let socket = unconnected("cubic", true).unwrap();
+        connect(&socket, address_of(&listener)).unwrap();
+        acknowledge_quickly(socket.as_raw_fd()).unwrap();
+        assert_eq!(receive_now(socket.as_raw_fd(), &mut [0; 4]).unwrap(), None);
+    }
+
     #[test]
     fn what_is_no_socket_is_an_error() {
-        assert!(set_backlog(-1, 1).is_err());
         assert!(set_congestion_control(-1, "cubic").is_err());
+        assert!(set_nodelay(-1, true).is_err());
+        assert!(reset_when_closed(-1).is_err());
         assert!(receive_buffer_bytes(-1).is_err());
         assert!(send_all(-1, b"x").is_err());
+        assert!(receive_now(-1, &mut [0; 4]).is_err());
+        assert!(receive_some(-1, &mut [0; 4]).is_err());
     }
 }

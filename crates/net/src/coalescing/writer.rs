@@ -232,7 +232,8 @@ impl Thread {
 
     /// Wait for senders, the timer and peers that take bytes again.
     fn wait(&mut self, timeout_ms: i32, to_visit: &mut Vec<Arc<Connection>>) {
-        for ready in self.epoll.wait(timeout_ms).unwrap_or_default() {
+        for index in 0..self.epoll.wait(timeout_ms).unwrap_or(0) {
+            let ready = self.epoll.ready(index);
             if let Some(connection) = self.blocked.remove(&ready.fd) {
                 self.epoll.unwatch(ready.fd);
                 to_visit.push(connection);

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
 
 from tinygram import _native
+from tinygram.bench.cli.bounds import between
 from tinygram.bench.cli.stopping import stopped_by_signal
 from tinygram.bench.descriptors import raise_descriptor_limit
 from tinygram.bench.errors import UsageError
@@ -37,15 +39,24 @@ def serve_echo(
         typer.Option(help="When replies leave; with --reply per-message.", show_default="nodelay"),
     ] = None,
     buffer: Annotated[str, typer.Option(help="Bytes per read at most.")] = "64KiB",
+    max_connections: Annotated[
+        int | None,
+        typer.Option(
+            help="At a time; then the one silent for longest is ended.",
+            show_default="so many that they keep 1 GiB at most; 4096",
+        ),
+    ] = None,
     congestion_control: Annotated[str, typer.Option(help="Of the connections.")] = "cubic",
-) -> int:
+) -> None:
     """Send back whatever comes, for `tinygram echo --server` or any other client.
 
-    Connections are no more than 4,096, or what the process may have; then the one that has been
-    silent for longest is ended.
+    What a client does not take is kept for it: one --buffer, with --reply per-message some more of
+    it and of --size. All connections together may keep 1 GiB: the larger these are, the fewer there
+    are at a time, unless --max-connections says how many.
     """
-    if not 0 <= port <= 65_535:
-        raise UsageError(f"--port {port} is outside 0 … 65535")
+    between("--port", port, 0, (1 << 16) - 1)
+    if max_connections is not None:
+        between("--max-connections", max_connections, 1, 1_000_000)
     if reply not in REPLIES:
         raise UsageError(f"unknown reply {reply!r}: the known ones are {', '.join(REPLIES)}")
     buffer_bytes = parse_bytes(buffer)
@@ -63,6 +74,7 @@ def serve_echo(
             message_bytes,
             None if message_bytes is None else _knobs(strategy or "nodelay"),
             congestion_control,
+            max_connections=max_connections,
         )
     except OSError as error:
         raise UsageError(
@@ -70,7 +82,9 @@ def serve_echo(
         ) from error
     with stopped_by_signal() as stop_fd:
         print(f"listening {server.port}", flush=True)
-        server.serve(stop_fd)
+        counters = server.serve(stop_fd)
+    for name, count in counters:
+        print(f"{name.removeprefix('server_').replace('_', ' ')}: {count}", file=sys.stderr)
     raise KeyboardInterrupt
 
 

@@ -211,7 +211,7 @@ mod tests {
     use super::*;
     use crate::bench::{
         diag::{State, fields},
-        socket::set_backlog,
+        socket::listening,
     };
     use std::{
         io::{Read, Write},
@@ -235,8 +235,7 @@ mod tests {
 
     #[test]
     fn both_ends_of_a_connection_and_its_listener_are_found_by_port() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        set_backlog(listener.as_raw_fd(), 7).unwrap();
+        let listener = listening(0, None, 7).unwrap();
         let address = listener.local_addr().unwrap();
         let mut client = TcpStream::connect(address).unwrap();
         let wanted = of_port(address.port());

@@ -1,9 +1,9 @@
 //! The client: keeps `depth` messages of each worker in flight, times each round trip, and compares
 //! every byte that comes back, after it has taken the time.
 
-pub use super::link::Fault;
-use super::{link::Link, poller::Poller};
-use crate::{bench::process::Usage, clock::monotonic_ns};
+pub use super::worker::Fault;
+use super::worker::Worker;
+use crate::{bench::process::Usage, clock::monotonic_ns, epoll::Epoll};
 use std::{
     io::{self, ErrorKind},
     net::SocketAddr,
@@ -83,8 +83,10 @@ pub struct Exchange {
 #[derive(Debug)]
 pub struct EchoClient {
     pool: MessagePool,
-    poller: Poller,
-    links: Vec<Link>,
+    epoll: Epoll,
+    workers: Vec<Worker>,
+    /// By descriptor: the number of the worker whose it is.
+    numbers: Vec<usize>,
     buffer: Vec<u8>,
     connects_ns: Vec<u64>,
     is_trusting: bool,
@@ -103,38 +105,39 @@ impl EchoClient {
         pool: MessagePool,
         settings: &Settings,
     ) -> Result<Self, ClientError> {
-        let failed = |worker| {
-            move |error| ClientError {
-                worker,
-                fault: Fault::Connect(error),
-            }
-        };
-        let poller = Poller::new().map_err(failed(0))?;
-        let mut links = Vec::with_capacity(settings.workers);
+        let failed = |number| move |error| of_worker(number)(Fault::Connect(error));
+        let epoll = Epoll::new().map_err(failed(0))?;
+        let mut workers = Vec::with_capacity(settings.workers);
+        let mut numbers = Vec::new();
         let mut connects_ns = Vec::with_capacity(settings.workers);
-        for worker in 0..settings.workers {
+        for number in 0..settings.workers {
             // Workers start apart, so that a reply to another one's message is a wrong one.
-            let first = pool.message_count() * worker as u64 / settings.workers as u64;
+            let first = pool.message_count() * number as u64 / settings.workers as u64;
             let mut echoes = Echoes::new(&pool, first, settings.depth);
             if settings.is_trusting {
                 echoes = echoes.trusting();
             }
             let before_ns = monotonic_ns();
-            let link = Link::connect(
+            let worker = Worker::connect(
                 server,
-                worker as u64,
                 echoes,
                 settings.congestion_control.as_deref(),
                 settings.connect_timeout,
             )
-            .map_err(failed(worker))?;
+            .map_err(failed(number))?;
             connects_ns.push(monotonic_ns() - before_ns);
-            links.push(link);
+            let slot = worker.fd() as usize;
+            if slot >= numbers.len() {
+                numbers.resize(slot + 1, 0);
+            }
+            numbers[slot] = number;
+            workers.push(worker);
         }
         Ok(Self {
             pool,
-            poller,
-            links,
+            epoll,
+            workers,
+            numbers,
             // Not zero, so that the pages are touched now.
             buffer: vec![1; READ_BYTES],
             connects_ns,
@@ -180,14 +183,15 @@ impl EchoClient {
                 Goal::Duration(_) => stop_ns.saturating_add(timeout_ns),
             },
         };
-        for worker in 0..self.links.len() {
-            run.exchange.writes += self.send(worker)?;
+        for number in 0..self.workers.len() {
+            run.exchange.writes += self.send(number)?;
         }
         while run.left > 0 {
-            let count = self.wait(run.give_up_ns)?;
+            let count = self.wait(&run)?;
             for index in 0..count {
-                let event = self.poller.event(index);
-                self.serve(event.token as usize, event.is_readable, &mut run)?;
+                let ready = self.epoll.ready(index);
+                let number = self.numbers[ready.fd as usize];
+                self.serve(number, ready.is_readable, &mut run)?;
             }
         }
         let size = self.pool.message(0).len() as u64;
@@ -206,10 +210,11 @@ impl EchoClient {
     /// # Errors
     /// [`ClientError`], when something does.
     pub fn finish(&mut self, patience: Duration) -> Result<(), ClientError> {
-        let share = patience / (self.links.len() as u32).max(1);
-        for (worker, link) in self.links.iter_mut().enumerate() {
-            link.end(share.max(Duration::from_millis(1)))
-                .map_err(|fault| ClientError { worker, fault })?;
+        let share = patience / (self.workers.len() as u32).max(1);
+        for (number, worker) in self.workers.iter_mut().enumerate() {
+            worker
+                .end(share.max(Duration::from_millis(1)))
+                .map_err(of_worker(number))?;
         }
         Ok(())
     }
@@ -217,57 +222,58 @@ impl EchoClient {
     /// What a check finds in what a trusting client has believed: the first fault of the first
     /// worker that has one.
     pub fn fault(&self) -> Option<(usize, EchoError)> {
-        let faults = self.links.iter().map(|link| link.echoes.fault());
+        let faults = self.workers.iter().map(|worker| worker.echoes.fault());
         faults
             .enumerate()
-            .find_map(|(worker, fault)| Some((worker, fault?)))
+            .find_map(|(number, fault)| Some((number, fault?)))
     }
 
     fn allow(&mut self, goal: Goal) {
-        let workers = self.links.len() as u64;
-        for (worker, link) in (0..).zip(&mut self.links) {
-            link.echoes.allow(match goal {
-                Goal::Messages(all) => all / workers + u64::from(worker < all % workers),
+        let workers = self.workers.len() as u64;
+        for (number, worker) in (0..).zip(&mut self.workers) {
+            worker.echoes.allow(match goal {
+                Goal::Messages(all) => all / workers + u64::from(number < all % workers),
                 Goal::Duration(_) => MOST_MESSAGES,
             });
         }
     }
 
     fn received_bytes(&self) -> impl Iterator<Item = u64> {
-        self.links.iter().map(|link| link.echoes.bytes().1)
+        self.workers.iter().map(|worker| worker.echoes.bytes().1)
     }
 
     fn left_messages(&self) -> u64 {
-        self.links
+        self.workers
             .iter()
-            .map(|link| link.echoes.left_messages())
+            .map(|worker| worker.echoes.left_messages())
             .sum()
     }
 
-    /// Wait for what is ready; never longer than until `give_up_ns`.
-    fn wait(&mut self, give_up_ns: u64) -> Result<usize, ClientError> {
-        let left_ns = give_up_ns.saturating_sub(monotonic_ns());
+    /// Wait for what is ready, as long as was left of the run's time at the last read: the clock is
+    /// asked when nothing comes.
+    fn wait(&mut self, run: &Run) -> Result<usize, ClientError> {
+        let left_ns = run.give_up_ns.saturating_sub(run.exchange.end_ns);
         let timeout_ms = i32::try_from(left_ns.div_ceil(1_000_000)).unwrap_or(i32::MAX);
-        match self.poller.wait(timeout_ms) {
-            Ok(0) if monotonic_ns() >= give_up_ns => Err(self.silent()),
-            Err(error) if error.kind() == ErrorKind::Interrupted => Ok(0),
-            Err(error) => Err(self.broken(0, error)),
-            Ok(count) => Ok(count),
+        match self.epoll.wait(timeout_ms) {
+            Ok(count) if count > 0 => Ok(count),
+            Err(error) if error.kind() != ErrorKind::Interrupted => Err(self.broken(0, error)),
+            _ if monotonic_ns() >= run.give_up_ns => Err(self.silent()),
+            _ => Ok(0),
         }
     }
 
     fn serve(
         &mut self,
-        worker: usize,
+        number: usize,
         is_readable: bool,
         run: &mut Run,
     ) -> Result<(), ClientError> {
         if is_readable {
-            let most = self.most_read_bytes(worker);
+            let most = self.most_read_bytes(number);
             let buffer = &mut self.buffer[..most];
-            let received = self.links[worker]
+            let received = self.workers[number]
                 .receive(&self.pool, buffer, &mut run.exchange.round_trips)
-                .map_err(|fault| ClientError { worker, fault })?;
+                .map_err(of_worker(number))?;
             let now_ns = if let Some((at_ns, ended)) = received {
                 run.exchange.reads += 1;
                 run.exchange.end_ns = at_ns;
@@ -281,16 +287,16 @@ impl EchoClient {
             };
             self.look_at_the_clock(now_ns, run)?;
         }
-        run.exchange.writes += self.send(worker)?;
+        run.exchange.writes += self.send(number)?;
         Ok(())
     }
 
-    fn most_read_bytes(&self, worker: usize) -> usize {
+    fn most_read_bytes(&self, number: usize) -> usize {
         if !self.is_trusting {
             return READ_BYTES;
         }
         // As the clients that it stands for: what else has come is the next message's.
-        let outstanding = self.links[worker].echoes.outstanding_bytes();
+        let outstanding = self.workers[number].echoes.outstanding_bytes();
         usize::try_from(outstanding).map_or(READ_BYTES, |bytes| bytes.min(READ_BYTES))
     }
 
@@ -300,44 +306,47 @@ impl EchoClient {
         }
         if run.stop_ns.is_some_and(|stop_ns| now_ns >= stop_ns) {
             run.stop_ns = None;
-            for link in &mut self.links {
-                link.echoes.stop();
+            for worker in &mut self.workers {
+                worker.echoes.stop();
             }
             run.left = self.left_messages();
         }
         Ok(())
     }
 
-    fn send(&mut self, worker: usize) -> Result<u64, ClientError> {
-        let link = &mut self.links[worker];
-        let sent = link.send(&self.pool, &self.poller);
-        let is_over = self.is_trusting && link.echoes.is_done();
+    fn send(&mut self, number: usize) -> Result<u64, ClientError> {
+        let worker = &mut self.workers[number];
+        let sent = worker.send(&self.pool, &self.epoll);
+        let is_over = self.is_trusting && worker.echoes.is_done();
         let sent = match sent {
             Ok(_) if is_over => {
                 // What else comes is not read, and would be told of without end.
-                let unwatched = link.watch(&self.poller, None);
-                unwatched.map_err(|error| link.failed(error)).and(sent)
+                let unwatched = worker.watch(&self.epoll, None);
+                unwatched.map_err(|error| worker.failed(error)).and(sent)
             }
             sent => sent,
         };
-        sent.map_err(|fault| ClientError { worker, fault })
+        sent.map_err(of_worker(number))
     }
 
     /// Time is up: the first worker that still waits.
     fn silent(&self) -> ClientError {
-        let waits = self.links.iter().position(|link| !link.echoes.is_done());
-        let worker = waits.unwrap_or(0);
-        ClientError {
-            worker,
-            fault: self.links[worker].silent(),
-        }
+        let mut workers = self.workers.iter();
+        let number = workers
+            .position(|worker| !worker.echoes.is_done())
+            .unwrap_or(0);
+        of_worker(number)(self.workers[number].silent())
     }
 
-    fn broken(&self, worker: usize, error: io::Error) -> ClientError {
-        ClientError {
-            worker,
-            fault: self.links[worker].failed(error),
-        }
+    fn broken(&self, number: usize, error: io::Error) -> ClientError {
+        of_worker(number)(self.workers[number].failed(error))
+    }
+}
+
+fn of_worker(number: usize) -> impl Fn(Fault) -> ClientError {
+    move |fault| ClientError {
+        worker: number,
+        fault,
     }
 }
 

@@ -1,9 +1,9 @@
 //! One connection of the server: what it read and has not sent back yet.
 
-use super::{poller::Interest, server::Reply};
-use crate::{clock::monotonic_ns, socket::send_now};
+use super::server::Reply;
+use crate::{bench::socket::receive_now, clock::monotonic_ns, epoll::For, socket::send_now};
 use std::{
-    io::{self, ErrorKind, Read},
+    io,
     net::TcpStream,
     os::fd::{AsRawFd, RawFd},
 };
@@ -16,7 +16,7 @@ pub struct Connection {
     stream: TcpStream,
     replies: Replies,
     /// What it is watched for.
-    pub interest: Interest,
+    pub watched: For,
     /// When it last had something to say, in the server's own count.
     pub last_active: u64,
     /// The peer sends no more; what is left for it is sent, and then it is over.
@@ -51,7 +51,6 @@ pub enum Outcome {
 
 impl Connection {
     pub fn new(stream: TcpStream, reply: Reply, last_active: u64) -> io::Result<Self> {
-        stream.set_nonblocking(true)?;
         let replies = match reply {
             Reply::PerRead { is_whole_buffer } => {
                 stream.set_nodelay(true)?;
@@ -76,7 +75,7 @@ impl Connection {
         Ok(Self {
             stream,
             replies,
-            interest: Interest::Reading,
+            watched: For::Reading,
             last_active,
             has_ended: false,
         })
@@ -92,17 +91,12 @@ impl Connection {
             // Told of an end or an error, which the next write tells of.
             return Ok(Outcome::Goes);
         }
-        let count = match self.stream.read(buffer) {
-            Ok(0) => return self.on_end(),
-            Ok(count) => count,
-            Err(error)
-                if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) =>
-            {
-                return Ok(Outcome::Goes);
-            }
-            Err(error) => return Err(error),
-        };
         let fd = self.fd();
+        let count = match receive_now(fd, buffer)? {
+            None => return Ok(Outcome::Goes),
+            Some(0) => return self.on_end(),
+            Some(count) => count,
+        };
         match &mut self.replies {
             Replies::PerRead {
                 unsent,
@@ -178,11 +172,11 @@ impl Connection {
     }
 
     /// What it is to be watched for.
-    pub fn wanted_interest(&self) -> Interest {
+    pub fn wanted(&self) -> For {
         if self.is_blocked() {
-            Interest::Writing
+            For::Writing
         } else {
-            Interest::Reading
+            For::Reading
         }
     }
 
@@ -235,4 +229,49 @@ fn write(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::echo::bounds::most_kept_bytes;
+    use std::{io::Write, net::TcpListener};
+    use tinygram_core::{Knobs, Strategy};
+
+    const BUFFER_BYTES: usize = 1 << 20;
+
+    fn kept_bytes(connection: &Connection) -> usize {
+        match &connection.replies {
+            Replies::PerRead { unsent, .. } => unsent.capacity(),
+            Replies::PerMessage { coalescer, .. } => coalescer.pending().len(),
+        }
+    }
+
+    #[test]
+    fn one_who_takes_nothing_is_kept_no_more_for_than_is_reckoned_with() {
+        let per_message = |message_bytes| Reply::PerMessage {
+            message_bytes,
+            knobs: Knobs::new(Strategy::Tick),
+        };
+        let per_read = Reply::PerRead {
+            is_whole_buffer: false,
+        };
+        for reply in [per_read, per_message(10), per_message(3 << 20)] {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let mut peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            peer.set_nonblocking(true).unwrap();
+            let mut connection = Connection::new(listener.accept().unwrap().0, reply, 0).unwrap();
+            let mut buffer = vec![0; BUFFER_BYTES];
+            let mut most_bytes = 0;
+            // It is blocked while the peer's bytes fill its own buffers.
+            while !(connection.is_blocked() && peer.write(&buffer).is_err()) {
+                let _full = peer.write(&[1; BUFFER_BYTES]);
+                connection.on_readable(&mut buffer).unwrap();
+                connection.on_tick(0, true).unwrap();
+                most_bytes = most_bytes.max(kept_bytes(&connection));
+            }
+            assert!(most_bytes > 0);
+            assert!(most_bytes <= most_kept_bytes(reply, BUFFER_BYTES));
+        }
+    }
 }

@@ -3,7 +3,7 @@
 
 use super::{
     server::{Reply, Settings},
-    tests::while_serving,
+    tests::{counted_while_serving, while_serving},
 };
 use std::{
     io::{ErrorKind, Read, Write},
@@ -23,7 +23,7 @@ fn per_message(message_bytes: usize) -> Settings {
         },
         buffer_bytes: 1 << 16,
         congestion_control: None,
-        most_connections: Some(50),
+        max_connections: Some(50),
     }
 }
 
@@ -78,13 +78,15 @@ fn one_who_sends_byte_after_byte_is_served_and_so_are_others() {
 
 #[test]
 fn silent_connections_stop_nobody() {
-    while_serving(&per_message(10), |server| {
+    let ((), counts) = counted_while_serving(&per_message(10), |server| {
         let silent: Vec<TcpStream> = (0..120).map(|_| connect(server)).collect();
         check_served(server);
         // The first were ended for the last: no more than 50 are kept.
         let mut first = &silent[0];
         assert_eq!(first.read(&mut [0]).unwrap(), 0);
     });
+    assert_eq!((counts.accepted, counts.most_connections), (121, 50));
+    assert_eq!(counts.evicted_connections, 121 - 50);
 }
 
 #[test]

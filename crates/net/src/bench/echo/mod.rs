@@ -3,11 +3,11 @@
 //! Both are one thread around epoll(7), so that a server under test has no better neighbour than
 //! the limit that it is measured against.
 
+mod bounds;
 pub mod client;
 mod connection;
-mod link;
-mod poller;
 pub mod server;
+mod worker;
 
 #[cfg(test)]
 mod hostile_peers;

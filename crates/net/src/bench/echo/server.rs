@@ -4,33 +4,26 @@
 //! memory, and where there are too many the one that has been silent for longest is ended.
 
 use super::{
+    bounds::most_connections,
     connection::{Connection, Outcome},
-    poller::{Event, Interest, Poller},
 };
 use crate::{
-    bench::{socket, write_counts},
+    bench::{socket::listening, write_counts},
     clock::{monotonic_ns, sleep_until_ns},
+    epoll::{Epoll, For, Ready},
     timer::TimerFd,
 };
 use std::{
     io::{self, ErrorKind},
-    net::{Ipv4Addr, TcpListener, TcpStream},
+    net::{TcpListener, TcpStream},
     os::fd::{AsRawFd, RawFd},
 };
 use tinygram_core::Knobs;
 
 const BACKLOG: i32 = 4096;
-/// The most connections at a time, unless the process may have fewer descriptors.
-const MOST_CONNECTIONS: usize = 4096;
-/// Descriptors that are left to the rest of the process.
-const SPARED_DESCRIPTORS: usize = 64;
 /// So many are accepted before those that are there get their turn.
 const MOST_ACCEPTS: usize = 64;
 const NO_DESCRIPTORS_PAUSE_NS: u64 = 10_000_000;
-
-const LISTENER: u64 = u64::MAX;
-const TIMER: u64 = u64::MAX - 1;
-const STOP: u64 = u64::MAX - 2;
 
 /// What goes back, and when.
 #[derive(Clone, Copy, Debug)]
@@ -61,25 +54,39 @@ pub struct Settings {
     pub buffer_bytes: usize,
     /// Pinned on each connection; `None`: the kernel's own choice.
     pub congestion_control: Option<String>,
-    /// Connections at a time at most; `None`: 4,096, or what the process's limit leaves.
-    pub most_connections: Option<usize>,
+    /// With more, the one that has been silent for longest is ended. `None`: as many as together keep
+    /// no more than 1 GiB, at most 4,096, or what the process's limit of descriptors leaves.
+    pub max_connections: Option<usize>,
+}
+
+/// What came so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Connections that were accepted.
+    pub accepted: u64,
+    /// Connections that were ended to make room for others.
+    pub evicted_connections: u64,
+    /// The most connections at a time.
+    pub most_connections: u64,
 }
 
 /// An echo server on 127.0.0.1.
 #[derive(Debug)]
 pub struct EchoServer {
     listener: TcpListener,
-    poller: Poller,
+    epoll: Epoll,
     timer: TimerFd,
     reply: Reply,
     /// One for all: what a connection's read brings goes back, or is copied, before the next read.
     buffer: Vec<u8>,
+    /// By descriptor.
     connections: Vec<Option<Connection>>,
-    free: Vec<usize>,
-    /// Connections that hold messages for a time.
-    holding: Vec<usize>,
-    most_connections: usize,
+    open: usize,
+    /// Connections that hold messages for a time, by descriptor.
+    holding: Vec<RawFd>,
+    max_connections: usize,
     activity: u64,
+    counts: Counts,
 }
 
 impl EchoServer {
@@ -88,28 +95,28 @@ impl EchoServer {
     /// # Errors
     /// When the port or the congestion control is not to be had.
     pub fn listen(settings: &Settings) -> io::Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, settings.port))?;
-        if let Some(name) = &settings.congestion_control {
-            socket::set_congestion_control(listener.as_raw_fd(), name)?;
-        }
-        socket::set_backlog(listener.as_raw_fd(), BACKLOG)?;
+        let control = settings.congestion_control.as_deref();
+        let listener = listening(settings.port, control, BACKLOG)?;
         listener.set_nonblocking(true)?;
-        let (poller, timer) = (Poller::new()?, TimerFd::new()?);
-        poller.add(listener.as_raw_fd(), LISTENER, Interest::Reading)?;
-        poller.add(timer.as_raw_fd(), TIMER, Interest::Reading)?;
-        let most = settings.most_connections.unwrap_or_else(most_connections);
+        let (epoll, timer) = (Epoll::new()?, TimerFd::new()?);
+        epoll.watch(listener.as_raw_fd(), For::Reading)?;
+        epoll.watch(timer.as_raw_fd(), For::Reading)?;
+        let max_connections = settings
+            .max_connections
+            .unwrap_or_else(|| most_connections(settings.reply, settings.buffer_bytes));
         Ok(Self {
             listener,
-            poller,
+            epoll,
             timer,
             reply: settings.reply,
             // Not zero, so that the pages are touched now.
             buffer: vec![1; settings.buffer_bytes.max(1)],
             connections: Vec::new(),
-            free: Vec::new(),
+            open: 0,
             holding: Vec::new(),
-            most_connections: most.max(1),
+            max_connections: max_connections.max(1),
             activity: 0,
+            counts: Counts::default(),
         })
     }
 
@@ -121,38 +128,46 @@ impl EchoServer {
         Ok(self.listener.local_addr()?.port())
     }
 
+    /// What came so far.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
     /// Serve whoever connects until `stop_fd` is readable; `None`: without end.
     ///
     /// # Errors
     /// When `stop_fd` cannot be watched, or epoll or the timer fails; never because of a connection.
     pub fn serve(&mut self, stop_fd: Option<RawFd>) -> io::Result<()> {
         if let Some(fd) = stop_fd {
-            self.poller.add(fd, STOP, Interest::Reading)?;
+            self.epoll.watch(fd, For::Reading)?;
         }
-        let served = self.serve_until_stopped();
+        let served = self.serve_until(stop_fd);
         if let Some(fd) = stop_fd {
-            self.poller.remove(fd);
+            self.epoll.unwatch(fd);
         }
         served
     }
 
-    fn serve_until_stopped(&mut self) -> io::Result<()> {
+    fn serve_until(&mut self, stop_fd: Option<RawFd>) -> io::Result<()> {
+        let (listener_fd, timer_fd) = (self.listener.as_raw_fd(), self.timer.as_raw_fd());
         // Whether nothing waits for the loop to turn again.
         let mut may_wait = true;
         loop {
-            let count = match self.poller.wait(if may_wait { -1 } else { 0 }) {
+            let count = match self.epoll.wait(if may_wait { -1 } else { 0 }) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 outcome => outcome?,
             };
             for index in 0..count {
-                let event = self.poller.event(index);
-                match event.token {
-                    LISTENER => self.accept(),
-                    TIMER => {
-                        self.timer.take()?;
-                    }
-                    STOP => return Ok(()),
-                    _ => self.on_ready(event),
+                let ready = self.epoll.ready(index);
+                if Some(ready.fd) == stop_fd {
+                    return Ok(());
+                }
+                if ready.fd == listener_fd {
+                    self.accept();
+                } else if ready.fd == timer_fd {
+                    self.timer.take()?;
+                } else {
+                    self.on_ready(ready);
                 }
             }
             may_wait = self.holding.is_empty();
@@ -164,45 +179,44 @@ impl EchoServer {
         }
     }
 
-    fn on_ready(&mut self, event: Event) {
-        let slot = event.token as usize;
+    fn on_ready(&mut self, ready: Ready) {
         self.activity += 1;
-        let Some(connection) = self.connections.get_mut(slot).and_then(Option::as_mut) else {
-            return; // It was ended since.
+        // It may have been ended since.
+        let Some(Some(connection)) = self.connections.get_mut(ready.fd as usize) else {
+            return;
         };
         connection.last_active = self.activity;
         let mut outcome = Ok(Outcome::Goes);
-        if event.is_writable {
+        if ready.is_writable {
             outcome = connection.on_writable();
         }
-        if event.is_readable && matches!(outcome, Ok(Outcome::Goes | Outcome::Holds)) {
+        if ready.is_readable && matches!(outcome, Ok(Outcome::Goes | Outcome::Holds)) {
             outcome = connection.on_readable(&mut self.buffer);
         }
-        self.settle(slot, outcome);
+        self.settle(ready.fd, outcome);
     }
 
     /// Do what is to be done with a connection next.
-    fn settle(&mut self, slot: usize, outcome: io::Result<Outcome>) {
-        let Some(connection) = self.connections[slot].as_mut() else {
+    fn settle(&mut self, fd: RawFd, outcome: io::Result<Outcome>) {
+        let Some(connection) = self.connections[fd as usize].as_mut() else {
             return;
         };
-        let wanted = connection.wanted_interest();
+        let wanted = connection.wanted();
         let is_over = match outcome {
             // A connection that failed is over, and nobody else's.
             Err(_) | Ok(Outcome::Over) => true,
-            Ok(Outcome::Holds) if !self.holding.contains(&slot) => {
-                self.holding.push(slot);
+            Ok(Outcome::Holds) if !self.holding.contains(&fd) => {
+                self.holding.push(fd);
                 false
             }
             Ok(Outcome::Goes | Outcome::Holds) => false,
         };
         if is_over {
-            self.end(slot);
-        } else if wanted != connection.interest {
-            let changed = self.poller.change(connection.fd(), slot as u64, wanted);
-            connection.interest = wanted;
-            if changed.is_err() {
-                self.end(slot);
+            self.end(fd);
+        } else if wanted != connection.watched {
+            connection.watched = wanted;
+            if self.epoll.change(fd, wanted).is_err() {
+                self.end(fd);
             }
         }
     }
@@ -211,15 +225,15 @@ impl EchoServer {
     fn tick(&mut self, will_wait: bool) -> io::Result<()> {
         let now_ns = monotonic_ns();
         let mut deadline_ns = u64::MAX;
-        for slot in std::mem::take(&mut self.holding) {
-            let Some(connection) = self.connections[slot].as_mut() else {
+        for fd in std::mem::take(&mut self.holding) {
+            let Some(connection) = self.connections[fd as usize].as_mut() else {
                 continue;
             };
             let outcome = connection.on_tick(now_ns, will_wait);
             if let Some(at_ns) = connection.deadline_ns() {
                 deadline_ns = deadline_ns.min(at_ns);
             }
-            self.settle(slot, outcome);
+            self.settle(fd, outcome);
         }
         if will_wait && !self.holding.is_empty() {
             self.timer.set(deadline_ns)?;
@@ -236,7 +250,7 @@ impl EchoServer {
                     ErrorKind::Interrupted | ErrorKind::ConnectionAborted => {}
                     // No descriptor or memory to be had: whoever was silent longest gives one.
                     _ => {
-                        if !self.end_most_silent() {
+                        if !self.evict() {
                             sleep_until_ns(monotonic_ns() + NO_DESCRIPTORS_PAUSE_NS);
                         }
                         return;
@@ -247,58 +261,49 @@ impl EchoServer {
     }
 
     fn begin(&mut self, stream: TcpStream) {
-        if self.connections.len() - self.free.len() >= self.most_connections {
-            self.end_most_silent();
+        if self.open >= self.max_connections {
+            self.evict();
         }
         self.activity += 1;
         // One that has ended meanwhile has no options to set.
         let Ok(connection) = Connection::new(stream, self.reply, self.activity) else {
             return;
         };
-        // Where writes are counted, a connection that is not shows in the bytes.
-        let _is_counted = write_counts::watch_also(connection.fd());
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.connections.push(None);
-            self.connections.len() - 1
-        });
         let fd = connection.fd();
+        // Where writes are counted, a connection that is not shows in the bytes.
+        let _is_counted = write_counts::watch_also(fd);
+        if self.epoll.watch(fd, For::Reading).is_err() {
+            return;
+        }
+        let slot = fd as usize;
+        if slot >= self.connections.len() {
+            self.connections.resize_with(slot + 1, || None);
+        }
         self.connections[slot] = Some(connection);
-        if self.poller.add(fd, slot as u64, Interest::Reading).is_err() {
-            self.end(slot);
+        self.open += 1;
+        self.counts.accepted += 1;
+        self.counts.most_connections = self.counts.most_connections.max(self.open as u64);
+    }
+
+    /// Closing its descriptor, the only one, ends the watch too.
+    fn end(&mut self, fd: RawFd) {
+        if self.connections[fd as usize].take().is_some() {
+            self.holding.retain(|&held| held != fd);
+            self.open -= 1;
         }
     }
 
-    fn end(&mut self, slot: usize) {
-        if self.connections[slot].take().is_some() {
-            self.holding.retain(|&held| held != slot);
-            self.free.push(slot);
-        }
-    }
-
-    /// End the connection that has been silent for longest; false where there is none.
-    fn end_most_silent(&mut self) -> bool {
-        let living = self.connections.iter().enumerate();
-        let most_silent = living
-            .filter_map(|(slot, connection)| Some((connection.as_ref()?.last_active, slot)))
-            .min();
-        if let Some((_, slot)) = most_silent {
-            self.end(slot);
-        }
-        most_silent.is_some()
-    }
-}
-
-fn most_connections() -> usize {
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    // SAFETY: the kernel writes one rlimit.
-    match unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } {
-        0 => usize::try_from(limit.rlim_cur)
-            .unwrap_or(usize::MAX)
-            .saturating_sub(SPARED_DESCRIPTORS)
-            .clamp(1, MOST_CONNECTIONS),
-        _ => MOST_CONNECTIONS,
+    /// Make room: the connection that has been silent for longest ends. False where there is none.
+    fn evict(&mut self) -> bool {
+        let living = self.connections.iter().flatten();
+        let Some(fd) = living
+            .min_by_key(|connection| connection.last_active)
+            .map(Connection::fd)
+        else {
+            return false;
+        };
+        self.counts.evicted_connections += 1;
+        self.end(fd);
+        true
     }
 }

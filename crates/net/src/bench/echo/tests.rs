@@ -2,7 +2,7 @@
 
 use super::{
     client::{ClientError, EchoClient, Exchange, Fault, Goal, Settings as ClientSettings},
-    server::{EchoServer, Reply, Settings},
+    server::{Counts, EchoServer, Reply, Settings},
 };
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -26,7 +26,7 @@ fn settings(reply: Reply, buffer_bytes: usize) -> Settings {
         reply,
         buffer_bytes,
         congestion_control: Some("cubic".into()),
-        most_connections: None,
+        max_connections: None,
     }
 }
 
@@ -39,14 +39,27 @@ fn per_message(message_bytes: usize, strategy: Strategy) -> Reply {
 
 /// Do something while a server runs.
 pub fn while_serving<T>(settings: &Settings, act: impl FnOnce(SocketAddr) -> T) -> T {
+    counted_while_serving(settings, act).0
+}
+
+/// The same, and what the server counted.
+pub fn counted_while_serving<T>(
+    settings: &Settings,
+    act: impl FnOnce(SocketAddr) -> T,
+) -> (T, Counts) {
     let mut server = EchoServer::listen(settings).unwrap();
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, server.port().unwrap()));
     let (stop, stopper) = UnixStream::pair().unwrap();
     thread::scope(|scope| {
-        scope.spawn(move || server.serve(Some(stop.as_raw_fd())).unwrap());
+        let serving = scope.spawn(move || {
+            server.serve(Some(stop.as_raw_fd())).unwrap();
+            server.counts()
+        });
         // Dropped also when `act` panics, so that the scope ends.
-        let _stopper = stopper;
-        act(address)
+        let stopper = stopper;
+        let done = act(address);
+        drop(stopper);
+        (done, serving.join().unwrap())
     })
 }
 

@@ -2,12 +2,15 @@
 
 use super::{
     callers::{CallOptions, Connections, Span},
-    options::{connect, receive_some, unconnected},
     tally::{CallError, Tally},
 };
-use crate::{bench::socket::send_all, clock::monotonic_ns};
+use crate::{
+    bench::socket::{connect, receive_some, send_all, unconnected},
+    clock::monotonic_ns,
+};
 use std::{
-    os::fd::{AsRawFd, OwnedFd},
+    net::TcpStream,
+    os::fd::AsRawFd,
     sync::atomic::{AtomicBool, Ordering::Relaxed},
 };
 use tinygram_core::bench::CallContent;
@@ -17,7 +20,7 @@ const BUFFER_BYTES: u64 = 64 << 10;
 /// A connection, and how many requests were made on it.
 #[derive(Debug)]
 struct Line {
-    socket: OwnedFd,
+    socket: TcpStream,
     requests: u64,
 }
 
@@ -38,7 +41,7 @@ pub fn part_of(request: &[u8], number: usize, of: usize) -> &[u8] {
 }
 
 /// A new connection, and how long connecting took.
-pub fn connected(options: &CallOptions) -> Result<(OwnedFd, u64), CallError> {
+pub fn connected(options: &CallOptions) -> Result<(TcpStream, u64), CallError> {
     let failed = |source| CallError::Connect {
         address: options.address,
         source,
@@ -105,10 +108,10 @@ impl<'a> Caller<'a> {
             self.connect()?;
         }
         let line = self.line.as_mut().expect("it was connected before");
+        let request = self.content.request(line.requests);
         let begun_ns = monotonic_ns();
-        line.send(self.content, self.options.sends_per_request)?;
-        line.receive(self.content, &mut self.buffer)?;
-        let ended_ns = monotonic_ns();
+        line.send(request, self.options.sends_per_request)?;
+        let ended_ns = line.receive(self.content, &mut self.buffer)?;
         self.tally.record_call(begun_ns, ended_ns);
         if self.is_per_request() {
             self.line = None;
@@ -118,8 +121,7 @@ impl<'a> Caller<'a> {
 }
 
 impl Line {
-    fn send(&self, content: &CallContent, sends: usize) -> Result<(), CallError> {
-        let request = content.request(self.requests);
+    fn send(&self, request: &[u8], sends: usize) -> Result<(), CallError> {
         for number in 0..sends {
             send_all(self.socket.as_raw_fd(), part_of(request, number, sends)).map_err(
                 |source| CallError::Send {
@@ -131,13 +133,17 @@ impl Line {
         Ok(())
     }
 
-    fn receive(&mut self, content: &CallContent, buffer: &mut [u8]) -> Result<(), CallError> {
+    /// Wait for the reply; when the read of its last byte returned, which is before that is compared.
+    fn receive(&mut self, content: &CallContent, buffer: &mut [u8]) -> Result<u64, CallError> {
         let (index, expected) = (self.requests, content.reply_bytes());
-        let mut received = 0;
+        let (mut received, mut ended_ns) = (0, 0);
         while received < expected {
             let room = (buffer.len() as u64).min(expected - received) as usize;
             let count = receive_some(self.socket.as_raw_fd(), &mut buffer[..room])
                 .map_err(|source| CallError::Receive { index, source })?;
+            if received + count as u64 == expected {
+                ended_ns = monotonic_ns();
+            }
             if count == 0 {
                 return Err(CallError::ShortReply {
                     index,
@@ -151,7 +157,7 @@ impl Line {
             received += count as u64;
         }
         self.requests += 1;
-        Ok(())
+        Ok(ended_ns)
     }
 }
 

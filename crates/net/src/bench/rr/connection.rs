@@ -1,10 +1,11 @@
 //! One connection of the server: what it has asked for, and what it is still owed.
 
-use super::{
-    options::{acknowledge_quickly, receive_now},
-    server::Counts,
+use super::server::Counts;
+use crate::{
+    bench::socket::{acknowledge_quickly, receive_now},
+    epoll::For,
+    socket::send_now,
 };
-use crate::{epoll::For, socket::send_now};
 use std::{
     io,
     net::TcpStream,

@@ -5,7 +5,6 @@
 mod caller;
 mod callers;
 mod connection;
-mod options;
 mod pipeline;
 mod server;
 mod tally;

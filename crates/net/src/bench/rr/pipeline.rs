@@ -7,13 +7,17 @@
 use super::{
     caller::{connected, part_of},
     callers::{CallOptions, Span},
-    options::{receive_now, wait_ready},
     tally::{CallError, Tally},
 };
-use crate::{clock::monotonic_ns, socket::send_now};
+use crate::{
+    bench::socket::{receive_now, wait_ready},
+    clock::monotonic_ns,
+    socket::send_now,
+};
 use std::{
     collections::VecDeque,
-    os::fd::{AsRawFd, OwnedFd, RawFd},
+    net::TcpStream,
+    os::fd::{AsRawFd, RawFd},
     sync::atomic::{AtomicBool, Ordering::Relaxed},
 };
 use tinygram_core::bench::CallContent;
@@ -26,7 +30,7 @@ pub struct Pipeline<'a> {
     options: &'a CallOptions,
     content: &'a CallContent,
     depth: usize,
-    socket: OwnedFd,
+    socket: TcpStream,
     connect_ns: u64,
     /// Requests that were sent whole, and bytes of replies that came.
     requests: u64,

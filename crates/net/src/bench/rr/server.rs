@@ -1,18 +1,15 @@
 //! The server: one thread, one epoll instance, and a bound on everything that a client could make
 //! large. No client stops it serving the others.
 
-use super::{
-    connection::{Connection, End, Lent},
-    options::set_nodelay,
-};
+use super::connection::{Connection, End, Lent};
 use crate::{
-    bench::socket::{set_backlog, set_congestion_control},
+    bench::socket::{listening, set_nodelay},
     clock::{coarse_monotonic_ns, monotonic_ns, sleep_until_ns},
     epoll::{Epoll, For},
 };
 use std::{
     io::{self, ErrorKind},
-    net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream},
+    net::{TcpListener, TcpStream},
     os::fd::{AsRawFd, RawFd},
 };
 use tinygram_core::bench::CallContent;
@@ -87,12 +84,8 @@ impl Server {
     /// # Errors
     /// When the port is taken, or the kernel refuses an option.
     pub fn listen(port: u16, content: CallContent, options: ServerOptions) -> io::Result<Self> {
-        let listener = TcpListener::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, port))?;
-        let fd = listener.as_raw_fd();
-        // What the listener has, its connections have from the start.
-        set_congestion_control(fd, &options.congestion_control)?;
-        set_nodelay(fd, options.is_nodelay)?;
-        set_backlog(fd, options.backlog)?;
+        let listener = listening(port, Some(&options.congestion_control), options.backlog)?;
+        set_nodelay(listener.as_raw_fd(), options.is_nodelay)?;
         listener.set_nonblocking(true)?;
         Ok(Self {
             listener,
@@ -127,19 +120,20 @@ impl Server {
         let mut swept_ns = coarse_monotonic_ns();
         loop {
             let timeout_ms = if self.open > 0 { sweep_ms as i32 } else { -1 };
-            let ready = match self.epoll.wait(timeout_ms) {
+            let count = match self.epoll.wait(timeout_ms) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 outcome => outcome?,
             };
             let now_ns = coarse_monotonic_ns();
-            for each in ready {
-                if each.fd == stop_fd {
+            for index in 0..count {
+                let fd = self.epoll.ready(index).fd;
+                if fd == stop_fd {
                     return Ok(self.counts);
                 }
-                if each.fd == listener_fd {
+                if fd == listener_fd {
                     self.accept(now_ns);
                 } else {
-                    self.serve(each.fd, now_ns);
+                    self.serve(fd, now_ns);
                 }
             }
             if now_ns.saturating_sub(swept_ns) >= sweep_ms * 1_000_000 {
@@ -207,8 +201,7 @@ impl Server {
             Ok(wanted) if wanted == connection.watched => {}
             Ok(wanted) => {
                 connection.watched = wanted;
-                self.epoll.unwatch(fd);
-                if self.epoll.watch(fd, wanted).is_err() {
+                if self.epoll.change(fd, wanted).is_err() {
                     self.counts.failed_connections += 1;
                     self.close(fd);
                 }

@@ -3,7 +3,7 @@
 use super::*;
 use std::{
     io::{Read, Write},
-    net::Shutdown,
+    net::{Ipv4Addr, Shutdown},
     os::unix::net::UnixStream,
     thread::{self, JoinHandle},
     time::Duration,

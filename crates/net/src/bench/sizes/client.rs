@@ -4,17 +4,16 @@
 //! begins when the server has ended the connection of the one before, so that no two overlap; what
 //! is not exactly as the protocol says fails the whole.
 
-use super::socket::{connect, unconnected};
 use crate::{
     bench::{
         process::Usage,
-        socket::{send_all, set_congestion_control},
+        socket::{connect, receive_some, send_all, unconnected},
     },
     clock::monotonic_ns,
     socket::tcp_info,
 };
 use std::{
-    io::{self, ErrorKind, IoSlice, Read, Write},
+    io::{self, ErrorKind, IoSlice, Write},
     net::{Shutdown, SocketAddrV4, TcpStream},
     os::fd::AsRawFd,
     time::Duration,
@@ -221,7 +220,7 @@ impl Client {
     }
 
     fn try_sample(&mut self) -> Result<Times, (Stage, Fault)> {
-        let mut stream = self
+        let stream = self
             .socket()
             .map_err(|error| (Stage::Connect, Fault::Io(error)))?;
         self.acknowledged_ns.clear();
@@ -235,8 +234,8 @@ impl Client {
             sent.map_err(|error| (Stage::Setup, self.fault(error)))?;
             set_up_ns = monotonic_ns();
         }
-        self.transfer(&mut stream)?;
-        self.end(&mut stream).map_err(|fault| (Stage::End, fault))?;
+        self.transfer(&stream)?;
+        self.end(&stream).map_err(|fault| (Stage::End, fault))?;
         let over_ns = self.acknowledged_ns.last().copied().unwrap_or(set_up_ns);
         Ok(Times {
             connect_ns: connected_ns - start_ns,
@@ -246,16 +245,15 @@ impl Client {
     }
 
     fn socket(&self) -> io::Result<TcpStream> {
-        let stream = unconnected()?;
-        set_congestion_control(stream.as_raw_fd(), &self.options.congestion_control)?;
-        stream.set_nodelay(self.options.is_nodelay)?;
-        stream.set_read_timeout(Some(self.options.timeout))?;
-        stream.set_write_timeout(Some(self.options.timeout))?;
+        let options = &self.options;
+        let stream = unconnected(&options.congestion_control, options.is_nodelay)?;
+        stream.set_read_timeout(Some(options.timeout))?;
+        stream.set_write_timeout(Some(options.timeout))?;
         Ok(stream)
     }
 
     /// Every round trip of a sample.
-    fn transfer(&mut self, stream: &mut TcpStream) -> Result<(), (Stage, Fault)> {
+    fn transfer(&mut self, stream: &TcpStream) -> Result<(), (Stage, Fault)> {
         let setup = self.options.setup;
         let length = setup.length as usize;
         let mut acknowledgements = Acknowledgements::new(setup);
@@ -277,14 +275,15 @@ impl Client {
 
     fn wait_acknowledged(
         &self,
-        stream: &mut TcpStream,
+        stream: &TcpStream,
         acknowledgements: &mut Acknowledgements,
     ) -> Result<(), Fault> {
         let mut bytes = [0; ACKNOWLEDGEMENT_BYTES];
         let mut give_up_ns = None;
         loop {
             let wanted = acknowledgements.wanted();
-            let count = read(stream, &mut bytes[..wanted]).map_err(|error| self.fault(error))?;
+            let count = receive_some(stream.as_raw_fd(), &mut bytes[..wanted])
+                .map_err(|error| self.fault(error))?;
             if count == 0 && wanted == ACKNOWLEDGEMENT_BYTES {
                 return Err(self.refused());
             }
@@ -304,11 +303,12 @@ impl Client {
     }
 
     /// End our side and see the server end its own, with nothing sent that it should not have.
-    fn end(&mut self, stream: &mut TcpStream) -> Result<(), Fault> {
+    fn end(&mut self, stream: &TcpStream) -> Result<(), Fault> {
         stream
             .shutdown(Shutdown::Write)
             .map_err(|error| self.fault(error))?;
-        let excess = read(stream, &mut [0; 64]).map_err(|error| self.fault(error))?;
+        let excess =
+            receive_some(stream.as_raw_fd(), &mut [0; 64]).map_err(|error| self.fault(error))?;
         if excess > 0 {
             return Err(WireError::Excess { excess }.into());
         }
@@ -344,7 +344,7 @@ impl Times {
 }
 
 /// Both in one write, and what the kernel did not take of them in others.
-fn send_joined(stream: &mut TcpStream, setup: &[u8], message: &[u8]) -> io::Result<()> {
+fn send_joined(mut stream: &TcpStream, setup: &[u8], message: &[u8]) -> io::Result<()> {
     let sent = loop {
         match stream.write_vectored(&[IoSlice::new(setup), IoSlice::new(message)]) {
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -354,13 +354,4 @@ fn send_joined(stream: &mut TcpStream, setup: &[u8], message: &[u8]) -> io::Resu
     let fd = stream.as_raw_fd();
     send_all(fd, &setup[sent.min(setup.len())..])?;
     send_all(fd, &message[sent.saturating_sub(setup.len())..])
-}
-
-fn read(stream: &mut TcpStream, target: &mut [u8]) -> io::Result<usize> {
-    loop {
-        match stream.read(target) {
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            outcome => return outcome,
-        }
-    }
 }

@@ -5,8 +5,7 @@
 //! waits, for loopback delivers within the write; one between two threads on one core, which take
 //! turns; one between two cores, of which the one has to wake the other.
 
-use super::socket::pin_thread;
-use crate::clock::monotonic_ns;
+use crate::{bench::process::pin_thread, clock::monotonic_ns};
 use std::{
     io::{self, Read, Write},
     net::{Ipv4Addr, TcpListener, TcpStream},

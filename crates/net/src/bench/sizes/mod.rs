@@ -5,6 +5,5 @@ pub mod client;
 mod kept;
 pub mod local;
 pub mod server;
-mod socket;
 #[cfg(test)]
 mod tests;

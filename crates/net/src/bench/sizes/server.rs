@@ -5,12 +5,9 @@
 //! time; what the protocol does not have ends in a reset. Nothing is compared or closed before the
 //! peer, which keeps the time, has ended its side.
 
-use super::{
-    kept::{Memory, WrongByte},
-    socket::{receive_now, reset_when_closed, set_nodelay},
-};
+use super::kept::{Memory, WrongByte};
 use crate::{
-    bench::socket::{set_backlog, set_congestion_control},
+    bench::socket::{listening, receive_now, reset_when_closed, set_nodelay},
     clock::{monotonic_ns, sleep_until_ns},
     epoll::{Epoll, For},
     socket::send_now,
@@ -18,7 +15,7 @@ use crate::{
 use std::{
     collections::HashMap,
     io,
-    net::{Ipv4Addr, TcpListener, TcpStream},
+    net::{TcpListener, TcpStream},
     os::fd::{AsRawFd, RawFd},
 };
 use thiserror::Error;
@@ -122,11 +119,9 @@ impl Server {
     /// # Errors
     /// When the port or the congestion control is not to be had.
     pub fn listen(options: Options, congestion_control: &str) -> io::Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, options.port))?;
+        let listener = listening(options.port, Some(congestion_control), BACKLOG)?;
         let fd = listener.as_raw_fd();
-        set_congestion_control(fd, congestion_control)?;
-        set_backlog(fd, BACKLOG)?;
-        set_nodelay(fd)?;
+        set_nodelay(fd, true)?;
         listener.set_nonblocking(true)?;
         let epoll = Epoll::new()?;
         epoll.watch(fd, For::Reading)?;
@@ -172,7 +167,8 @@ impl Server {
 
     fn serve_until(&mut self, samples: u64, stop_fd: Option<RawFd>) -> Result<(), ServeError> {
         while self.counts.samples < samples {
-            for ready in self.epoll.wait(self.timeout_ms())? {
+            for index in 0..self.epoll.wait(self.timeout_ms())? {
+                let ready = self.epoll.ready(index);
                 if Some(ready.fd) == stop_fd {
                     return Ok(());
                 }
@@ -273,7 +269,8 @@ impl Server {
     fn reset(&mut self, fd: RawFd) {
         self.memory.forget(fd);
         if let Some(peer) = self.peers.remove(&fd) {
-            reset_when_closed(peer.stream.as_raw_fd());
+            // It fails on what is no socket alone.
+            let _is_set = reset_when_closed(peer.stream.as_raw_fd());
         }
     }
 

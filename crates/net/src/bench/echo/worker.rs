@@ -1,11 +1,15 @@
-//! One connection of the client, and why it failed.
+//! A worker, which is one connection of the client, and why it failed.
 
-use super::poller::{Interest, Poller};
-use crate::{bench::socket::set_congestion_control, clock::monotonic_ns, socket::send_now};
+use crate::{
+    bench::socket::{receive_now, receive_some, set_congestion_control},
+    clock::monotonic_ns,
+    epoll::{Epoll, For},
+    socket::send_now,
+};
 use std::{
-    io::{self, ErrorKind, Read},
+    io,
     net::{SocketAddr, TcpStream},
-    os::fd::AsRawFd,
+    os::fd::{AsRawFd, RawFd},
     time::Duration,
 };
 use thiserror::Error;
@@ -53,18 +57,16 @@ pub enum Fault {
 
 /// A connection and its messages.
 #[derive(Debug)]
-pub(super) struct Link {
+pub(super) struct Worker {
     stream: TcpStream,
-    token: u64,
-    interest: Option<Interest>,
+    watched: Option<For>,
     pub(super) echoes: Echoes,
 }
 
-impl Link {
-    /// Connect; `token` is its number for the poller.
+impl Worker {
+    /// Connect.
     pub(super) fn connect(
         server: SocketAddr,
-        token: u64,
         echoes: Echoes,
         congestion_control: Option<&str>,
         timeout: Duration,
@@ -75,50 +77,50 @@ impl Link {
         if let Some(name) = congestion_control {
             set_congestion_control(stream.as_raw_fd(), name)?;
         }
-        stream.set_nonblocking(true)?;
         Ok(Self {
             stream,
-            token,
-            interest: None,
+            watched: None,
             echoes,
         })
     }
 
-    /// Have the poller tell of it from now on, or no more.
-    pub(super) fn watch(&mut self, poller: &Poller, interest: Option<Interest>) -> io::Result<()> {
-        let fd = self.stream.as_raw_fd();
-        match (self.interest, interest) {
+    pub(super) fn fd(&self) -> RawFd {
+        self.stream.as_raw_fd()
+    }
+
+    /// Have epoll tell of it from now on, or no more.
+    pub(super) fn watch(&mut self, epoll: &Epoll, wanted: Option<For>) -> io::Result<()> {
+        match (self.watched, wanted) {
             (now, wanted) if now == wanted => {}
-            (None, Some(wanted)) => poller.add(fd, self.token, wanted)?,
-            (Some(_), Some(wanted)) => poller.change(fd, self.token, wanted)?,
-            (_, None) => poller.remove(fd),
+            (None, Some(what)) => epoll.watch(self.fd(), what)?,
+            (Some(_), Some(what)) => epoll.change(self.fd(), what)?,
+            (_, None) => epoll.unwatch(self.fd()),
         }
-        self.interest = interest;
+        self.watched = wanted;
         Ok(())
     }
 
     /// Send what may be sent, as far as the kernel takes it; how many writes that took.
-    pub(super) fn send(&mut self, pool: &MessagePool, poller: &Poller) -> Result<u64, Fault> {
+    pub(super) fn send(&mut self, pool: &MessagePool, epoll: &Epoll) -> Result<u64, Fault> {
         let mut writes = 0;
-        let mut interest = Interest::Reading;
+        let mut wanted = For::Reading;
         loop {
             let bytes = self.echoes.to_send(pool);
             if bytes.is_empty() {
                 break;
             }
             let at_ns = monotonic_ns();
-            let taken = send_now(self.stream.as_raw_fd(), bytes, &[])
-                .map_err(|source| self.failed(source))?;
+            let taken = send_now(self.fd(), bytes, &[]).map_err(|source| self.failed(source))?;
             if taken > 0 {
                 writes += 1;
                 self.echoes.on_sent(pool, taken, at_ns);
             }
             if taken < bytes.len() {
-                interest = Interest::Both;
+                wanted = For::Both;
                 break;
             }
         }
-        self.watch(poller, Some(interest))
+        self.watch(epoll, Some(wanted))
             .map_err(|source| self.failed(source))?;
         Ok(writes)
     }
@@ -134,11 +136,9 @@ impl Link {
         if buffer.is_empty() {
             return Ok(None);
         }
-        let count = match self.stream.read(buffer) {
-            Ok(count) => count,
-            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
-            Err(error) if error.kind() == ErrorKind::Interrupted => return Ok(None),
-            Err(error) => return Err(self.failed(error)),
+        let read = receive_now(self.fd(), buffer).map_err(|source| self.failed(source))?;
+        let Some(count) = read else {
+            return Ok(None);
         };
         let at_ns = monotonic_ns();
         if count == 0 {
@@ -155,13 +155,11 @@ impl Link {
     pub(super) fn end(&mut self, patience: Duration) -> Result<(), Fault> {
         let (sent, received) = self.echoes.bytes();
         let ended = self.stream.shutdown(std::net::Shutdown::Write);
-        let waiting = ended
-            .and_then(|()| self.stream.set_nonblocking(false))
-            .and_then(|()| self.stream.set_read_timeout(Some(patience)));
+        let waiting = ended.and_then(|()| self.stream.set_read_timeout(Some(patience)));
         if waiting.is_err() {
             return Ok(()); // The server was faster, and nothing came back.
         }
-        match self.stream.read(&mut [0; 4096]) {
+        match receive_some(self.fd(), &mut [0; 4096]) {
             Ok(more) if more > 0 => Err(Fault::Echo(EchoError::TooLong {
                 received: received + more as u64,
                 sent,
