@@ -24,11 +24,14 @@ class EchoClient:
         congestion_control: str | None,
         connect_timeout_ns: int,
         trusts: bool = False,
+        polls: bool = False,
     ) -> EchoClient:
         """Connect `workers` times; each will have `depth` messages in flight.
 
         `trusts`: count bytes and believe that they are the right ones; `fault` then tells what the
-        comparison finds. ValueError unless there is a worker, a depth, and a size of 1 B to 1 GiB.
+        comparison finds. `polls`: its core is its own, and it asks for a while before it sleeps;
+        that is not in the CPU time that `run` tells. ValueError unless there is a worker, a depth,
+        and a size of 1 B to 1 GiB.
         """
 
     def connects_ns(self) -> list[int]:

@@ -22,6 +22,7 @@ ORDER = ClientOrder(
     duration_ns=None,
     timeout_ns=1_000_000_000,
     trusts=False,
+    polls=True,
     congestion_control="cubic",
     has_private_network=True,
     parent_pid=1,

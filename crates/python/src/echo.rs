@@ -33,7 +33,7 @@ impl EchoClient {
         clippy::too_many_arguments,
         reason = "where to, what, and how: named by every caller"
     )]
-    #[pyo3(signature = (host, port, seed, message_bytes, workers, depth, congestion_control, connect_timeout_ns, trusts=false))]
+    #[pyo3(signature = (host, port, seed, message_bytes, workers, depth, congestion_control, connect_timeout_ns, trusts=false, polls=false))]
     fn new(
         py: Python<'_>,
         host: &str,
@@ -45,6 +45,7 @@ impl EchoClient {
         congestion_control: Option<String>,
         connect_timeout_ns: u64,
         trusts: bool,
+        polls: bool,
     ) -> PyResult<Self> {
         if workers == 0 || depth == 0 {
             return Err(PyValueError::new_err(format!(
@@ -57,6 +58,7 @@ impl EchoClient {
             congestion_control,
             connect_timeout: Duration::from_nanos(connect_timeout_ns),
             is_trusting: trusts,
+            is_polling: polls,
         };
         py.detach(|| {
             let server = resolved(host, port)?;
@@ -107,6 +109,7 @@ impl EchoClient {
             ("fewest_messages_of_a_worker", found.fewest_messages),
             ("most_messages_of_a_worker", found.most_messages),
             ("client_cpu_ns", found.usage.cpu_ns),
+            ("client_polled_ns", found.polled_ns),
             (
                 "client_voluntary_context_switches",
                 found.usage.voluntary_context_switches,

@@ -68,6 +68,7 @@ struct Load {
     workers: usize,
     depth: u64,
     is_trusting: bool,
+    is_polling: bool,
 }
 
 impl Load {
@@ -78,6 +79,7 @@ impl Load {
             congestion_control: Some("cubic".into()),
             connect_timeout: Duration::from_secs(5),
             is_trusting: self.is_trusting,
+            is_polling: self.is_polling,
         };
         EchoClient::connect(server, self.pool.clone(), &settings).unwrap()
     }
@@ -93,6 +95,7 @@ fn load(message_bytes: u64, workers: usize, depth: u64) -> Load {
         workers,
         depth,
         is_trusting: false,
+        is_polling: false,
     }
 }
 
@@ -129,6 +132,7 @@ fn every_byte_comes_back_in_each_way_of_replying() {
                     workers,
                     depth,
                     is_trusting: false,
+                    is_polling: depth > 1,
                 };
                 let found = exchange(&settings(reply, buffer_bytes), &load, messages).unwrap();
                 assert_eq!(found.messages, messages);
@@ -218,6 +222,29 @@ fn a_trusting_client_finds_nothing_in_an_honest_echo() {
 }
 
 #[test]
+fn asking_before_it_sleeps_is_not_counted_as_work() {
+    // A server that holds each message for as long as the client asks, and longer.
+    let hold = Strategy::Coalesce {
+        hold: Duration::from_millis(1),
+    };
+    while_serving(&settings(per_message(10, hold), 4096), |address| {
+        for is_polling in [false, true] {
+            let mut client = Load {
+                is_polling,
+                ..load(10, 1, 1)
+            }
+            .client(address);
+            let found = client.run(Goal::Messages(20), TIMEOUT_NS).unwrap();
+            assert_eq!(found.messages, 20);
+            assert_eq!(found.polled_ns > 0, is_polling);
+            assert!(
+                found.polled_ns + found.usage.cpu_ns <= found.end_ns - found.start_ns + 1_000_000
+            );
+        }
+    });
+}
+
+#[test]
 fn a_server_that_does_not_answer_is_named_when_time_is_up() {
     // It accepts nobody; the kernel does.
     let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
@@ -240,6 +267,7 @@ fn a_server_that_is_not_there_is_named() {
         congestion_control: None,
         connect_timeout: Duration::from_secs(5),
         is_trusting: false,
+        is_polling: false,
     };
     let failure = EchoClient::connect(address, pool(10), &settings).unwrap_err();
     assert!(

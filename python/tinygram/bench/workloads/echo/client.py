@@ -48,6 +48,7 @@ def _exchange(order: ClientOrder) -> Report:
         order.congestion_control,
         _CONNECT_LIMIT_NS,
         order.trusts,
+        order.polls,
     )
     marks = marks_of(order.channel_fd, order.session_pid)
     client.run(order.warm_up, None, order.timeout_ns)

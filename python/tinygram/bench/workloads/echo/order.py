@@ -35,8 +35,10 @@ class ClientOrder(Value, frozen=True):
     """What the client is told.
 
     `messages` or `duration_ns`: when the run ends; `warm_up`: how many messages go before.
-    `trusts`: it believes that what comes back is right, and tells what a check finds. `channel_fd`:
-    where a server of ours tells what it used; `session_pid`: the session of another program's.
+    `trusts`: it believes that what comes back is right, and tells what a check finds. `polls`: its
+    core is its own, and before it sleeps it asks for a while whether something has come.
+    `channel_fd`: where a server of ours tells what it used; `session_pid`: the session of another
+    program's.
     """
 
     host: str
@@ -50,6 +52,7 @@ class ClientOrder(Value, frozen=True):
     duration_ns: int | None
     timeout_ns: int
     trusts: bool
+    polls: bool
     congestion_control: str
     has_private_network: bool
     parent_pid: int

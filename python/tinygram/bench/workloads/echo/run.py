@@ -153,6 +153,8 @@ class EchoBench:
             duration_ns=whole_or_none(case, "duration_ns"),
             timeout_ns=whole(case, "timeout_ns"),
             trusts=case.parameters["fault"] is not None,
+            # A server that runs already may be on any core.
+            polls=case.placement == "apart" and server.worker is not None,
             congestion_control=str(case.parameters["congestion_control"]),
             has_private_network=network.is_private,
             parent_pid=os.getpid(),
