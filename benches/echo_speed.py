@@ -2,7 +2,7 @@
 
 Targets: 1.15 × the best Python row with a reply to each read, 5 workers, one message of 1,000 or
 4,096 bytes in flight each; 40 × the best row by hand with a reply to each of 64 messages of 100
-bytes in flight. Medians of seven interleaved rounds; the ratio is formed round by round.
+bytes in flight. Medians of fifteen interleaved rounds; the ratio is formed round by round.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tinygram.bench.statistics.loads import way_of
 from tinygram.bench.workloads.echo.cases import EchoOptions, plan_echo
 from tinygram.bench.workloads.echo.run import EchoBench, echo_bench
 
-_ROUNDS = 7
+_ROUNDS = 15
 _SEED = 1
 _NATIVE = "native/epoll:64KiB"
 
