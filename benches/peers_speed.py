@@ -37,7 +37,7 @@ from tinygram.bench.workloads.stream.run import StreamBench
 _ROUNDS = 9
 _SIZE = MessageBytes(100, 100)
 _BATCHED_MESSAGES = 10_000_000
-_SINGLE_MESSAGES = 400_000
+_SINGLE_MESSAGES = 1_500_000
 _PROGRAMS = ("sockperf", "nuttcp")
 _ASKED_BATCHED, _ASKED_EQUAL = 12, 0.95
 
