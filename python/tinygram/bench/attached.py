@@ -1,4 +1,4 @@
-"""Runs a program that dies with the process that started it: `python -m … PARENT PROGRAM …`.
+"""Runs a program that knows nothing of us, and dies with the process that started it.
 
 The wish to die with the parent survives exec (prctl(2), PR_SET_PDEATHSIG), so that a killed bench
 leaves no program behind that knows nothing of it.
@@ -8,8 +8,14 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 
 from tinygram import _native
+
+
+def attached(program: Sequence[str]) -> list[str]:
+    """The words that run `program` so."""
+    return [sys.executable, "-m", "tinygram.bench.attached", str(os.getpid()), *program]
 
 
 def main() -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import socket
 import sys
 import time
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 import msgspec
 
 from tinygram import _native
+from tinygram.bench.attached import attached
 from tinygram.bench.interrupts import INTERRUPTS
 from tinygram.bench.network import (
     Network,
@@ -21,15 +23,11 @@ from tinygram.bench.network import (
     set_congestion_control,
 )
 from tinygram.bench.placement import placement
+from tinygram.bench.probes.listening import is_listening, wait_listening
 from tinygram.bench.probes.sampling import probing
 from tinygram.bench.result import Case, Run
 from tinygram.bench.running import kept_failure, whole, whole_or_none
 from tinygram.bench.workers import RunError, Worker, port_of, wait_all
-from tinygram.bench.workloads.echo.external import (
-    check_port_free,
-    external_command,
-    wait_listening,
-)
 from tinygram.bench.workloads.echo.order import ClientOrder, Report, ServerOrder
 from tinygram.bench.workloads.echo.outcome import assembled
 from tinygram.bench.workloads.echo.selection import EXTERNAL
@@ -122,16 +120,18 @@ class EchoBench:
         self, stack: ExitStack, case: Case, network: Network, limit_s: float
     ) -> Served:
         host, port = _address(case)
-        if not network.is_private:
-            check_port_free(os.getpid(), port)
+        if not network.is_private and is_listening(os.getpid(), port):
+            raise RunError(
+                f"port {port} has a listener already, which is not the server that was to be "
+                "started: end it, or name another port"
+            )
         with INTERRUPTS.held(), network.entered():
             if network.is_private:
                 with suppress(PermissionError):  # Then the replies go under the network's own.
                     set_congestion_control(str(case.parameters["congestion_control"]))
             congestion_control = own_congestion_control()
-            worker = stack.enter_context(
-                Worker("server", external_command(str(case.parameters["server_command"])))
-            )
+            program = shlex.split(str(case.parameters["server_command"]))
+            worker = stack.enter_context(Worker("server", attached(program)))
         cpu = placement(case.placement).receiver_cpu
         if cpu is not None:
             with suppress(ProcessLookupError):  # What has ended is told below.

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 import msgspec
 
 from tinygram import _native
-from tinygram.bench.probes.kernel import KERNEL_COUNTERS, kernel_counters
+from tinygram.bench.probes.kernel import counted_between, counters_here
 from tinygram.bench.workloads.sizes.order import Order, Report
 
 
@@ -42,7 +42,7 @@ def _local(order: Order) -> Report:
 
 
 def _samples(order: Order) -> Report:
-    before = kernel_counters() if order.has_private_network else None
+    before = counters_here(is_private=order.has_private_network)
     named, histograms = _native.take_samples(
         order.address,
         order.message_bytes,
@@ -59,10 +59,7 @@ def _samples(order: Order) -> Report:
     start_ns = counters.pop("start_ns")
     counted: dict[str, int | None] = {"samples": order.samples, **counters}
     # The kernel's own are those of all connections, the first ones too.
-    if before is None:
-        counted |= dict.fromkeys(KERNEL_COUNTERS)
-    else:
-        counted |= {name: now - before[name] for name, now in kernel_counters().items()}
+    counted |= counted_between(before, counters_here(is_private=order.has_private_network))
     return Report(counted, _stored(histograms), start_ns)
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import msgspec
 
 from tinygram import _native
+from tinygram.bench.attached import attached
 from tinygram.bench.interrupts import INTERRUPTS
 from tinygram.bench.network import Network, private_network
 from tinygram.bench.placement import placement
@@ -78,9 +79,7 @@ class StreamBench:
         command = [sys.executable, "-m", f"{PACKAGE}.receiver"]
         substitute = case.parameters["receiver_command"]
         if substitute is not None:
-            # It does not know that it is to die with us: `attached` sees to it.
-            attached = [sys.executable, "-m", "tinygram.bench.attached", str(os.getpid())]
-            command = attached + shlex.split(str(substitute))
+            command = attached(shlex.split(str(substitute)))
         return command + self.receiver_options(case, notes_fd, turns_fd)
 
     def receiver_options(self, case: Case, notes_fd: int, turns_fd: int) -> list[str]:
