@@ -18,7 +18,6 @@ from tinygram.bench.cli.measuring import measure
 from tinygram.bench.crosscheck.interleaved import Interleaved
 from tinygram.bench.crosscheck.selection import choose
 from tinygram.bench.errors import UsageError
-from tinygram.bench.interrupts import INTERRUPTS
 from tinygram.bench.network import DEFAULT_CONGESTION_CONTROL, private_network
 from tinygram.bench.result import Plan
 from tinygram.bench.units import parse_bytes
@@ -290,7 +289,7 @@ def _size(option: str, text: str) -> int:
 
 def _check_backlogs(asked: RrOptions) -> None:
     """In a network as the runs': a new one has settings of its own."""
-    with INTERRUPTS.held(), private_network() as network, network.entered():
+    with private_network() as network, network.entered():
         longest = longest_backlog()
     for backlog in asked.backlogs:
         backlog_below(backlog, longest)

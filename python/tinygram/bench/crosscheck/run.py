@@ -10,7 +10,6 @@ from contextlib import ExitStack, contextmanager
 from tinygram.bench.attached import attached
 from tinygram.bench.crosscheck.peer import Reading
 from tinygram.bench.crosscheck.selection import SECONDS, Chosen, work_of
-from tinygram.bench.interrupts import INTERRUPTS
 from tinygram.bench.network import Network, private_network, set_congestion_control
 from tinygram.bench.placement import placement
 from tinygram.bench.probes.kernel import counted_between, counters_in
@@ -42,7 +41,7 @@ def _measure(chosen: Chosen) -> tuple[Reading, dict[str, int | None]]:
     where = placement(chosen.case.placement)
     with ExitStack() as stack:
         network = stack.enter_context(private_network())
-        with INTERRUPTS.held(), network.entered():
+        with network.entered():
             work = work_of(chosen.case, *_free_ports())
             if network.is_private:
                 set_congestion_control(work.congestion_control)
@@ -75,7 +74,7 @@ def _started(
     stack: ExitStack, network: Network, role: str, words: Sequence[str], cpu: int | None
 ) -> Worker:
     """A program that dies with us, on its core from the beginning. Raises RunError."""
-    with INTERRUPTS.held(), network.entered(), _on_core(cpu):
+    with network.entered(), _on_core(cpu):
         return stack.enter_context(Worker(role, attached(words)))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tinygram.bench.interrupts import INTERRUPTS
 from tinygram.bench.network import Network
 
 _FILES = ("/proc/thread-self/net/snmp", "/proc/thread-self/net/netstat")
@@ -34,7 +33,7 @@ def counters_here(*, is_private: bool) -> Counted:
 
 def counters_in(network: Network) -> Counted:
     """The counters of `network` now."""
-    with INTERRUPTS.held(), network.entered():
+    with network.entered():
         return counters_here(is_private=network.is_private)
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import msgspec
 
-from tinygram.bench.interrupts import INTERRUPTS
 from tinygram.bench.network import Network, private_network
 from tinygram.bench.placement import placement
 from tinygram.bench.probes.kernel import counted_between, counters_in
@@ -143,7 +142,7 @@ def _ended(parties: Parties, server: WarmWorker | None) -> dict[str, int] | None
 def _widen_ports(network: Network) -> None:
     """A connection per request takes a local port each, which stays taken for a while."""
     if network.is_private:
-        with INTERRUPTS.held(), network.entered(), suppress(OSError):
+        with network.entered(), suppress(OSError):
             _PORT_RANGE.write_text(_ALL_PORTS)
 
 
