@@ -5,12 +5,12 @@ It reads a `ClientOrder` from stdin and writes a `Report` to stdout, both JSON (
 
 from __future__ import annotations
 
-import os
 import sys
 
 import msgspec
 
 from tinygram import _native
+from tinygram.bench.attached import settle
 from tinygram.bench.probes.kernel import counted_between, counters_here
 from tinygram.bench.workloads.echo.marks import marks_of, rested, since
 from tinygram.bench.workloads.echo.order import ClientOrder, Report
@@ -23,10 +23,7 @@ _PATIENCE_NS = 1_000_000_000
 def main() -> int:
     """Exchange messages; a failure is the last line on stderr and exit status 1."""
     order = msgspec.json.decode(sys.stdin.buffer.read(), type=ClientOrder)
-    _native.die_with_parent(order.parent_pid)
-    _native.set_process_name("tg-client")
-    if order.cpu is not None:
-        os.sched_setaffinity(0, {order.cpu})
+    settle("tg-client", order.parent_pid, order.cpu)
     try:
         report = _exchange(order)
     except (OSError, MemoryError) as failure:

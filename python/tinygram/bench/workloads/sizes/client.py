@@ -6,13 +6,13 @@ It writes a `Report` to stdout; a failure is the last line on stderr and exit st
 from __future__ import annotations
 
 import gc
-import os
 import sys
 from collections.abc import Iterable
 
 import msgspec
 
 from tinygram import _native
+from tinygram.bench.attached import settle
 from tinygram.bench.probes.kernel import counted_between, counters_here
 from tinygram.bench.workloads.sizes.order import Order, Report
 
@@ -20,10 +20,7 @@ from tinygram.bench.workloads.sizes.order import Order, Report
 def main() -> int:
     """Take them."""
     order = msgspec.json.decode(sys.stdin.buffer.read(), type=Order)
-    _native.die_with_parent(order.parent_pid)
-    _native.set_process_name("tg-client")
-    if order.cpu is not None:
-        os.sched_setaffinity(0, {order.cpu})
+    settle("tg-client", order.parent_pid, order.cpu)
     gc.collect()
     gc.freeze()
     try:
