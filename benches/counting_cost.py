@@ -8,12 +8,12 @@ without counting differs by less than its noise: a socket's two ends disturb eac
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 
 from pairs import bench, flat_out_case, measured, verdict
 
+from tinygram.bench.counting import Counting
 from tinygram.bench.result import Figure
 from tinygram.bench.statistics.intervals import figure_of
 
@@ -37,13 +37,7 @@ print(took_ns / {_CALLS}, 0 if counts is None else counts[0])
 
 def main() -> int:
     with bench() as stream:
-        library = f"/proc/self/fd/{stream.counting_fd}"
-        added_ns = figure_of(
-            [
-                _call_ns(stream.counting_fd, library) - _call_ns(stream.counting_fd, None)
-                for _ in range(_PAIRS)
-            ]
-        )
+        added_ns = figure_of([_call_ns(stream.counting) - _call_ns(None) for _ in range(_PAIRS)])
         write_ns = min(
             figure_of([_write_ns(measured(stream.run_case(case, 0))) for _ in range(7)]).median
             for case in (
@@ -61,19 +55,18 @@ def main() -> int:
     return 0 if verdict("what counting adds to a write", share.high < 0.02, figures) else 1
 
 
-def _call_ns(counting_fd: int, library: str | None) -> float:
+def _call_ns(counting: Counting | None) -> float:
     """Nanoseconds of one os.write to /dev/null; its calls must be counted where that is asked."""
-    environment = os.environ | ({} if library is None else {"LD_PRELOAD": library})
     done = subprocess.run(
         [sys.executable, "-c", _PROGRAM],
-        env=environment,
-        pass_fds=[counting_fd],
+        env=None if counting is None else counting.environment(),
+        pass_fds=[] if counting is None else [counting.fd],
         check=True,
         capture_output=True,
         text=True,
     )
     took_ns, counted = done.stdout.split()
-    assert int(counted) == (0 if library is None else _CALLS), done
+    assert int(counted) == (0 if counting is None else _CALLS), done
     return float(took_ns)
 
 

@@ -21,7 +21,7 @@ from tests.statistics.experiment import (
 )
 
 from tinygram.bench.report import render
-from tinygram.bench.report.published import published_ways
+from tinygram.bench.report.published.stream import published_ways
 from tinygram.bench.report.sentences import closing_sentences
 from tinygram.bench.result import Result, Run, Unavailable, Warning
 

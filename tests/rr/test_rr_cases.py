@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tinygram.bench.errors import UsageError
-from tinygram.bench.statistics.calls import compared_calls
 from tinygram.bench.statistics.loads import way_of
+from tinygram.bench.statistics.rr import compared_pairs
 from tinygram.bench.workloads.rr.calling import RUNTIMES
 from tinygram.bench.workloads.rr.cases import CONNECTIONS, RrOptions, plan_rr
 from tinygram.bench.workloads.rr.serving import SERVERS
@@ -99,7 +99,7 @@ def test_what_cannot_be_is_refused_by_name(change: dict[str, Any], said: str) ->
 
 def test_nodelay_is_compared_with_nagle_where_nothing_else_differs() -> None:
     plan = plan_rr(RrOptions(runtimes=("threads", "native"), sends_per_request=(1, 10)))
-    pairs = list(compared_calls(plan.cases))
+    pairs = list(compared_pairs(plan.cases))
     assert len(pairs) == len(plan.cases) // 2
     for baseline, case_id in pairs:
         assert baseline == case_id.replace("/nodelay/loopback", "/nagle/loopback")

@@ -18,6 +18,7 @@ from tests.stream.kernel_trace import Trace, TracingError, Write, kernel_trace
 
 from tinygram import _native
 from tinygram.bench import runtimes
+from tinygram.bench.counting import Counting, counting
 from tinygram.bench.workloads.stream.cases import warm_up_messages
 from tinygram.bench.workloads.stream.order import Order
 
@@ -38,11 +39,9 @@ def trace() -> Iterator[Trace]:
 
 
 @pytest.fixture(scope="module")
-def counting_library() -> Iterator[int]:
-    fd = os.memfd_create("count-writes")
-    os.write(fd, _native.count_writes_library())
-    yield fd
-    os.close(fd)
+def library() -> Iterator[Counting]:
+    with counting() as library:
+        yield library
 
 
 def order_of(way: tuple[str, str, str], messages: int, sizes: tuple[int, int]) -> Order:
@@ -87,7 +86,7 @@ def start_receiver(order: Order, notes: Path) -> subprocess.Popen[str]:
 
 
 def send_traced(
-    order: Order, library: int, trace: Trace, send_buffer_bytes: int
+    order: Order, library: Counting, trace: Trace, send_buffer_bytes: int
 ) -> tuple[Any, Any]:
     """The sender's report, and its totals: `fds`, `connected_ns` and `counts`."""
     with subprocess.Popen(
@@ -95,12 +94,8 @@ def send_traced(
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=os.environ
-        | {
-            "LD_PRELOAD": f"/proc/self/fd/{library}",
-            "PYTHONPATH": search_path(),
-        },
-        pass_fds=(library,),
+        env=library.environment() | {"PYTHONPATH": search_path()},
+        pass_fds=(library.fd,),
     ) as sender:
         # It waits for its order, and has started nothing yet.
         trace.follow(sender.pid)
@@ -110,7 +105,7 @@ def send_traced(
 
 
 def check_counts(
-    trace: Trace, library: int, notes: Path, order: Order, send_buffer_bytes: int = 0
+    trace: Trace, library: Counting, notes: Path, order: Order, send_buffer_bytes: int = 0
 ) -> list[Write]:
     """Send as `order` says, but for its port; the calls that the kernel saw on it."""
     with start_receiver(order, notes) as receiver:
@@ -145,18 +140,16 @@ def check_counts(
 
 @pytest.mark.parametrize("way", WAYS, ids="/".join)
 def test_every_write_of_small_messages_is_counted(
-    trace: Trace, counting_library: int, way: tuple[str, str, str], tmp_path: Path
+    trace: Trace, library: Counting, way: tuple[str, str, str], tmp_path: Path
 ) -> None:
-    check_counts(trace, counting_library, tmp_path / "notes", order_of(way, 2_000, (1, 500)))
+    check_counts(trace, library, tmp_path / "notes", order_of(way, 2_000, (1, 500)))
 
 
 @pytest.mark.parametrize("runtime", ["asyncio", "uvloop"])
 def test_writes_that_the_full_buffer_cut_short_or_refused_are_counted(
-    trace: Trace, counting_library: int, runtime: str, tmp_path: Path
+    trace: Trace, library: Counting, runtime: str, tmp_path: Path
 ) -> None:
     order = order_of((runtime, "stdlib", "nodelay"), 32, (1 << 20, 1 << 20))
-    seen = check_counts(
-        trace, counting_library, tmp_path / "notes", order, send_buffer_bytes=1 << 16
-    )
+    seen = check_counts(trace, library, tmp_path / "notes", order, send_buffer_bytes=1 << 16)
     # Otherwise this has shown nothing.
     assert any(write.result < 1 << 20 for write in seen)

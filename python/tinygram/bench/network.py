@@ -16,6 +16,7 @@ from pathlib import Path
 
 from tinygram import _native
 from tinygram.bench.errors import UsageError
+from tinygram.bench.interrupts import INTERRUPTS
 
 DEFAULT_CONGESTION_CONTROL = "cubic"
 _CONGESTION_CONTROL = Path("/proc/sys/net/ipv4/tcp_congestion_control")
@@ -32,15 +33,16 @@ class Network:
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """What the block starts is born in this network."""
-        if self.home is None or self.inside is None:
-            yield
-            return
-        _native.enter_network_namespace(self.inside)
-        try:
-            yield
-        finally:
-            _native.enter_network_namespace(self.home)
+        """What the block starts is born in this network, and nothing in it is interrupted."""
+        with INTERRUPTS.held():
+            if self.home is None or self.inside is None:
+                yield
+                return
+            _native.enter_network_namespace(self.inside)
+            try:
+                yield
+            finally:
+                _native.enter_network_namespace(self.home)
 
     @property
     def is_private(self) -> bool:

@@ -1,14 +1,16 @@
-"""A worker that serves one run after the other."""
+"""A worker that is spoken to in lines, of JSON mostly, as long as it lives."""
 
 from __future__ import annotations
 
+import select
 import socket
+import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 
 from tinygram.bench.workers import RunError, Worker
 
-_GRACE_S = 1.0
+_GRACE_S = 2.0
 _READ_BYTES = 1 << 20
 
 
@@ -66,5 +68,53 @@ class WarmWorker:
         return bool(said)
 
     def fileno(self) -> int:
-        """Readable when there is something to `read`."""
+        """The channel's end: readable when there is something to `read`."""
         return self._channel.fileno()
+
+    def let_go(self) -> None:
+        """Close the channel: who was given `fileno` may speak with it from now on."""
+        self._channel.close()
+
+
+def wait_lines(
+    of: Sequence[WarmWorker],
+    give_up_s: float,
+    late: str = "did not finish in time",
+    beside: Sequence[WarmWorker] = (),
+) -> list[bytes]:
+    """The next line of each, as soon as all have said one; asleep until then.
+
+    Raises RunError when a silent one, or one of those beside, ends; and at `give_up_s`
+    (CLOCK_MONOTONIC), when it says that the silent ones are `late`.
+    """
+    said: dict[WarmWorker, bytes] = {}
+    while True:
+        for worker in of:
+            if worker not in said and (line := worker.take_line()) is not None:
+                said[worker] = line
+        silent = [worker for worker in of if worker not in said]
+        if not silent:
+            return [said[worker] for worker in of]
+        ready = _readable([*silent, *beside], give_up_s)
+        if not ready:
+            roles = " and the ".join(worker.worker.role for worker in silent)
+            raise RunError(f"the {roles} {late}")
+        if not all(worker.read() for worker in ready):
+            raise RunError(_failure([*of, *beside]))
+
+
+def _readable(workers: Sequence[WarmWorker], give_up_s: float) -> list[WarmWorker]:
+    poll = select.poll()
+    for worker in workers:
+        poll.register(worker.fileno(), select.POLLIN)
+    ready = {fd for fd, _ in poll.poll(max(0.0, give_up_s - time.monotonic()) * 1000)}
+    return [worker for worker in workers if worker.fileno() in ready]
+
+
+def _failure(workers: Sequence[WarmWorker]) -> str:
+    """Why one of them ended; the others may say why, too."""
+    give_up_s = time.monotonic() + _GRACE_S
+    for worker in workers:
+        worker.worker.wait_ended(give_up_s - time.monotonic())
+    failures = [worker.worker.failure for worker in workers]
+    return "; ".join(failure for failure in failures if failure) or "a process ended early"

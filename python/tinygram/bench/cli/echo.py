@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tinygram.bench import store
-from tinygram.bench.cli.bounds import between, check_command, probe_interval_ns, server_address
+from tinygram.bench.cli import options
+from tinygram.bench.cli.bounds import between, check_command, server_address
 from tinygram.bench.cli.measuring import measure
 from tinygram.bench.errors import UsageError
-from tinygram.bench.network import check_congestion_control
-from tinygram.bench.placement import default_placement, placement
-from tinygram.bench.units import (
-    MAX_MESSAGE_BYTES,
-    parse_bytes,
-    parse_duration_ns,
-)
+from tinygram.bench.units import MAX_MESSAGE_BYTES, parse_bytes, parse_duration_ns
 from tinygram.bench.workloads.echo.cases import (
     ALL_BUFFERS,
     DEFAULT_BUFFERS,
@@ -65,9 +58,7 @@ def echo(
         str | None, typer.Option(help="A program that echoes on 127.0.0.1, with --port.")
     ] = None,
     port: Annotated[int | None, typer.Option(help="Where that program listens.")] = None,
-    server: Annotated[
-        str | None, typer.Option(help="HOST:PORT of a server that runs already.")
-    ] = None,
+    server: options.Server = None,
     published: Annotated[
         bool, typer.Option(help="The published sizes and buffers, and those figures beside ours.")
     ] = False,
@@ -77,21 +68,14 @@ def echo(
     only: Annotated[
         list[str] | None, typer.Option(help="runtime=NAME,server=NAME,… (repeatable).")
     ] = None,
-    rounds: Annotated[int, typer.Option(help="Runs of each; six are needed for verdicts.")] = 7,
-    seed: Annotated[int, typer.Option(help="Of messages and order.")] = 1,
-    json: Annotated[
-        Path | None,
-        typer.Option(help="The result file.", show_default="results/<UTC time>-echo.json"),
-    ] = None,
-    quiet: Annotated[bool, typer.Option(help="No progress and no tables.")] = False,
-    link: Annotated[str, typer.Option(help="What lies between: loopback.")] = "loopback",
-    pin: Annotated[
-        str | None, typer.Option(help="apart, same or none.", show_default="apart")
-    ] = None,
+    rounds: options.Rounds = 7,
+    seed: options.Seed = 1,
+    json: Annotated[Path | None, options.result_file("echo")] = None,
+    quiet: options.Quiet = False,
+    link: options.Link = "loopback",
+    pin: options.Pin = None,
     congestion_control: Annotated[str, typer.Option(help="Of both sides.")] = "cubic",
-    probe: Annotated[
-        str | None, typer.Option(help="Sample what the kernel holds this often, for example 10ms.")
-    ] = None,
+    probe: options.Probe = None,
     timeout: Annotated[
         str, typer.Option(help="A run that takes longer than this and its duration fails.")
     ] = "30s",
@@ -101,18 +85,13 @@ def echo(
         raise UsageError("--messages does not go with --duration: a run ends by one of them")
     if reply not in REPLIES:
         raise UsageError(f"unknown reply {reply!r}: the known ones are {', '.join(REPLIES)}")
-    if link != "loopback":
-        raise UsageError(f"unknown link {link!r}: the known one is loopback")
     _check_fault(faulty, reply)
-    pin = default_placement() if pin is None else pin
-    placement(pin)
-    check_congestion_control(congestion_control)
     if published and (size or workers != 5 or depth != 1 or reply != PER_READ):
         raise UsageError(
             "--published has sizes, workers, depth and reply of its own: leave --size, --workers, "
             "--depth and --reply away"
         )
-    options = EchoOptions(
+    asked = EchoOptions(
         message_bytes=[_size(text) for text in size or ["1000", "4096", "64KiB"]],
         workers=between("--workers", workers, 1, _MAX_WORKERS),
         depth=between("--depth", depth, 1, _MAX_DEPTH),
@@ -122,31 +101,24 @@ def echo(
         duration_ns=parse_duration_ns(duration or "500ms"),
         fault=faulty,
         external=_external(server_command, port, server),
-        congestion_control=congestion_control,
-        link=link,
-        placement=pin,
         timeout_ns=parse_duration_ns(timeout),
-        rounds=between("--rounds", rounds, 1, 10_000),
-        seed=between("--seed", seed, 0, (1 << 63) - 1),
         has_all=every,
         only=only or [],
-        probe_ns=probe_interval_ns(probe),
+        **options.shared(rounds, seed, link, pin, congestion_control, probe),
     )
-    in_flight_bytes = options.workers * options.depth * max(options.message_bytes)
+    in_flight_bytes = asked.workers * asked.depth * max(asked.message_bytes)
     if in_flight_bytes > _MAX_IN_FLIGHT_BYTES:
         raise UsageError(
             f"--workers {workers} with --depth {depth} would have {in_flight_bytes} bytes in "
             "flight: 1 GiB is the most, so ask for fewer, or for smaller messages"
         )
-    path = json or store.default_path("echo", datetime.now(UTC))
-    store.check_writable(path)
-    plan = plan_echo(options)
-    with echo_bench(seed) as bench:
+    path = options.result_path("echo", json)
+    plan = plan_echo(asked)
+    with echo_bench(asked.seed) as bench:
         return measure(
             plan,
             bench.run_case,
             path,
-            congestion_control=congestion_control,
             is_published=published,
             is_quiet=quiet,
             network=None if server is None else "the server's",

@@ -29,7 +29,6 @@ def measure(
     run_case: Callable[[Case, int], Run],
     path: Path,
     *,
-    congestion_control: str,
     is_published: bool,
     is_quiet: bool,
     network: str | None = None,
@@ -46,7 +45,7 @@ def measure(
     run = run_case if peers is None else peers.around(run_case)
     progress = Progress(len(running.cases) * running.rounds, quiet=is_quiet)
     with INTERRUPTS.handled():
-        found = _environment(plan, congestion_control, network)
+        found = _environment(plan, network)
         runs, is_interrupted = run_plan(running, run, progress)
         all_failed = [each for each in runs if each.failure]
         failed = all_failed if peers is None else peers.without_peers(all_failed)
@@ -70,14 +69,15 @@ def measure(
     return ExitCode.OK
 
 
-def _environment(plan: Plan, congestion_control: str, named: str | None) -> dict[str, Any]:
+def _environment(plan: Plan, named: str | None) -> dict[str, Any]:
     """Read where the runs will be: a new network has settings of its own."""
-    where = placement(plan.cases[0].placement)
+    any_case = plan.cases[0]
+    where = placement(any_case.placement)
     own: AbstractContextManager[Network] = (
         private_network() if named is None else nullcontext(Network())
     )
     with own as network, network.entered():
-        found = environment(congestion_control)
+        found = environment(str(any_case.parameters["congestion_control"]))
     return found | {
         "network": named or ("private" if network.is_private else "host"),
         "sender_core": where.sender_cpu,

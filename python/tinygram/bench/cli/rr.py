@@ -5,33 +5,20 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from tinygram.bench import store
-from tinygram.bench.cli.bounds import (
-    backlog_below,
-    between,
-    duration_between_ns,
-    probe_interval_ns,
-    server_address,
-)
+from tinygram.bench.cli import options
+from tinygram.bench.cli.bounds import backlog_below, between, duration_between_ns, server_address
 from tinygram.bench.cli.exit_codes import ExitCode
 from tinygram.bench.cli.measuring import measure
-from tinygram.bench.crosscheck.control import common_congestion_control
 from tinygram.bench.crosscheck.interleaved import Interleaved
 from tinygram.bench.crosscheck.selection import choose
 from tinygram.bench.errors import UsageError
-from tinygram.bench.interrupts import INTERRUPTS
-from tinygram.bench.network import (
-    DEFAULT_CONGESTION_CONTROL,
-    check_congestion_control,
-    private_network,
-)
-from tinygram.bench.placement import default_placement, placement
+from tinygram.bench.network import DEFAULT_CONGESTION_CONTROL, private_network
 from tinygram.bench.result import Plan
 from tinygram.bench.units import parse_bytes
 from tinygram.bench.workloads.rr import scenarios
@@ -41,7 +28,6 @@ from tinygram.bench.workloads.rr.serving import longest_backlog
 
 _DEFAULTS = RrOptions()
 _SIZES = ("request_bytes", "reply_bytes")
-_CROSS_CHECK_KEEPS = (*_SIZES, "placement")
 _CROSS_CHECK_BYTES = 100
 _DURATION_NS = 1_000_000, 24 * 3_600_000_000_000
 
@@ -95,9 +81,7 @@ def rr(
     quickack: Annotated[
         bool, typer.Option("--quickack", help="The server sets TCP_QUICKACK after each read.")
     ] = False,
-    server: Annotated[
-        str | None, typer.Option(help="HOST:PORT of a server that runs already.")
-    ] = None,
+    server: options.Server = None,
     calls: Annotated[
         int | None, typer.Option(help="Of each caller, in place of --duration.")
     ] = None,
@@ -121,22 +105,15 @@ def rr(
     rounds: Annotated[
         int | None, typer.Option(help="Runs of each case.", show_default="7; of a scenario 3")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of requests and order.")] = 1,
-    json: Annotated[
-        Path | None,
-        typer.Option(help="The result file.", show_default="results/<UTC time>-rr.json"),
-    ] = None,
-    quiet: Annotated[bool, typer.Option(help="No progress and no tables.")] = False,
-    link: Annotated[str, typer.Option(help="What lies between: loopback.")] = "loopback",
-    pin: Annotated[
-        str | None, typer.Option(help="apart, same or none.", show_default="apart")
-    ] = None,
+    seed: options.Seed = 1,
+    json: Annotated[Path | None, options.result_file("rr")] = None,
+    quiet: options.Quiet = False,
+    link: options.Link = "loopback",
+    pin: options.Pin = None,
     congestion_control: Annotated[
         str | None, typer.Option(help="Of all sockets.", show_default=DEFAULT_CONGESTION_CONTROL)
     ] = None,
-    probe: Annotated[
-        str | None, typer.Option(help="Sample what the kernel holds this often, for example 10ms.")
-    ] = None,
+    probe: options.Probe = None,
     timeout: Annotated[
         str, typer.Option(help="A run that takes longer fails (longer by its duration).")
     ] = "120s",
@@ -158,11 +135,10 @@ def rr(
         "depth": depth,
         "has_quickack": quickack or None,
         "server_address": None if server is None else server_address(server),
-        "placement": pin,
     }
     shape = {name: value for name, value in shape.items() if value is not None}
-    if scenario is not None and shape:
-        _refuse_with_scenario(shape)
+    if scenario is not None:
+        _refuse_with_scenario(shape if pin is None else [*shape, "pin"])
     if cross_check:
         _check_cross_check({"scenario": scenario, "callers": callers, "probe": probe}, shape)
         callers = "1x1"
@@ -174,44 +150,37 @@ def rr(
         )
     if calls is not None and duration is not None:
         raise UsageError("--calls and --duration do not go together: name one")
-    if link != "loopback":
-        raise UsageError(f"unknown link {link!r}: the known one is loopback")
-    shape.setdefault("placement", default_placement())
-    placement(shape["placement"])
-    control = (
-        common_congestion_control(congestion_control)
-        if cross_check
-        else congestion_control or DEFAULT_CONGESTION_CONTROL
-    )
-    check_congestion_control(control)
     each_of_default = _DEFAULTS.callers if scenario is None else scenarios.callers_of(scenario)
     processes, each = _callers(callers, each_of_default)
     duration_ns = duration_between_ns("--duration", duration or "1s", *_DURATION_NS)
-    options = RrOptions(
+    asked = RrOptions(
         **shape,
         processes=processes,
         callers=each,
         calls=None if calls is None else between("--calls", calls, 1, 1_000_000_000),
         duration_ns=duration_ns,
-        probe_ns=probe_interval_ns(probe),
         warm_up_calls=between("--warm-up", warm_up, 0, 1_000_000),
-        congestion_control=control,
-        link=link,
         timeout_ns=duration_between_ns("--timeout", timeout, *_DURATION_NS)
         + (duration_ns if calls is None else 0),
-        rounds=between("--rounds", _rounds(rounds, scenario), 1, 10_000),
-        seed=between("--seed", seed, 0, (1 << 63) - 1),
+        **options.shared(
+            _rounds(rounds, scenario),
+            seed,
+            link,
+            pin,
+            congestion_control,
+            probe,
+            is_cross_check=cross_check,
+        ),
     )
     if server is None:
-        _check_backlogs(options)
-    path = json or store.default_path("rr", datetime.now(UTC))
-    store.check_writable(path)
+        _check_backlogs(asked)
+    path = options.result_path("rr", json)
     if scenario is None:
-        plan = plan_rr(options)
+        plan = plan_rr(asked)
         peers = Interleaved(plan, *choose(plan)) if cross_check else None
-        return _measure(plan, options, path, quiet, published, peers)
-    plan, case_ids = scenarios.plan_scenario(scenario, options)
-    code = _measure(plan, options, path, quiet, published)
+        return _measure(plan, asked, path, quiet, published, peers)
+    plan, case_ids = scenarios.plan_scenario(scenario, asked)
+    code = _measure(plan, asked, path, quiet, published)
     if code != ExitCode.OK:
         return code
     return _judge(scenario, case_ids, path, quiet)
@@ -219,7 +188,7 @@ def rr(
 
 def _measure(
     plan: Plan,
-    options: RrOptions,
+    asked: RrOptions,
     path: Path,
     is_quiet: bool,
     is_published: bool,
@@ -227,13 +196,12 @@ def _measure(
 ) -> ExitCode:
     return measure(
         plan,
-        RrBench(options.seed).run_case,
+        RrBench(asked.seed).run_case,
         path,
-        congestion_control=options.congestion_control,
         is_published=is_published,
         is_quiet=is_quiet,
         peers=peers,
-        network=None if options.server_address is None else "the server's",
+        network=None if asked.server_address is None else "the server's",
     )
 
 
@@ -252,13 +220,14 @@ def _judge(scenario: str, case_ids: dict[str, str], path: Path, is_quiet: bool) 
     return ExitCode.OK
 
 
-def _refuse_with_scenario(shape: dict[str, Any]) -> None:
-    names = ", ".join(_options_of(shape))
-    raise UsageError(f"{names}: a scenario says that itself; leave it, or --scenario")
+def _refuse_with_scenario(named: Iterable[str]) -> None:
+    names = ", ".join(_options_of(named))
+    if names:
+        raise UsageError(f"{names}: a scenario says that itself; leave it, or --scenario")
 
 
 def _options_of(names: Iterable[str]) -> list[str]:
-    options = {
+    known = {
         "strategies": "--strategy",
         "runtimes": "--runtime",
         "servers": "--server-runtime",
@@ -268,14 +237,13 @@ def _options_of(names: Iterable[str]) -> list[str]:
         "reply_bytes": "--reply",
         "has_quickack": "--quickack",
         "server_address": "--server",
-        "placement": "--pin",
     }
-    return [options.get(name, "--" + name.replace("_", "-")) for name in names]
+    return [known.get(name, "--" + name.replace("_", "-")) for name in names]
 
 
 def _check_cross_check(others: dict[str, str | None], shape: dict[str, Any]) -> None:
     named = [name for name, value in others.items() if value is not None]
-    named += [name for name in shape if name not in _CROSS_CHECK_KEEPS]
+    named += [name for name in shape if name not in _SIZES]
     if named:
         names = ", ".join(_options_of(named))
         raise UsageError(f"{names}: --cross-check says that itself; leave it, or --cross-check")
@@ -320,9 +288,9 @@ def _size(option: str, text: str) -> int:
     return between(option, parse_bytes(text), 1, MAX_BYTES)
 
 
-def _check_backlogs(options: RrOptions) -> None:
+def _check_backlogs(asked: RrOptions) -> None:
     """In a network as the runs': a new one has settings of its own."""
-    with INTERRUPTS.held(), private_network() as network, network.entered():
+    with private_network() as network, network.entered():
         longest = longest_backlog()
-    for backlog in options.backlogs:
+    for backlog in asked.backlogs:
         backlog_below(backlog, longest)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tinygram.bench import store
-from tinygram.bench.cli.bounds import between, probe_interval_ns, server_address
+from tinygram.bench.cli import options
+from tinygram.bench.cli.bounds import between, server_address
 from tinygram.bench.cli.measuring import measure
 from tinygram.bench.errors import UsageError
-from tinygram.bench.network import check_congestion_control
-from tinygram.bench.placement import default_placement, placement
 from tinygram.bench.units import parse_bytes, parse_duration_ns
 from tinygram.bench.workloads.sizes.cases import (
     STRATEGIES,
@@ -56,34 +53,22 @@ def sizes(
     published: Annotated[
         bool, typer.Option("--published", help="The published measurements beside ours.")
     ] = False,
-    rounds: Annotated[int, typer.Option(help="Runs of each; six are needed for verdicts.")] = 7,
-    seed: Annotated[int, typer.Option(help="Of the messages' bytes and of the order.")] = 1,
-    json: Annotated[
-        Path | None,
-        typer.Option(help="The result file.", show_default="results/<UTC time>-sizes.json"),
-    ] = None,
-    quiet: Annotated[bool, typer.Option(help="No progress and no tables.")] = False,
-    link: Annotated[str, typer.Option(help="What lies between: loopback.")] = "loopback",
-    pin: Annotated[
-        str | None, typer.Option(help="apart, same or none.", show_default="apart")
-    ] = None,
+    rounds: options.Rounds = 7,
+    seed: options.Seed = 1,
+    json: Annotated[Path | None, options.result_file("sizes")] = None,
+    quiet: options.Quiet = False,
+    link: options.Link = "loopback",
+    pin: options.Pin = None,
     congestion_control: Annotated[str, typer.Option(help="Of the connections.")] = "cubic",
-    probe: Annotated[
-        str | None, typer.Option(help="Sample what the kernel holds this often, for example 10ms.")
-    ] = None,
+    probe: options.Probe = None,
     timeout: Annotated[str, typer.Option(help="A run that takes longer fails.")] = "60s",
 ) -> int:
     """A connection per sample: time by size and round trips, and the model that explains it."""
-    if link != "loopback":
-        raise UsageError(f"unknown link {link!r}: the known one is loopback")
     for each in strategy or []:
         if each not in STRATEGIES:
             known = ", ".join(STRATEGIES)
             raise UsageError(f"unknown strategy {each!r}: the ones of sizes are {known}")
-    pin = default_placement() if pin is None else pin
-    placement(pin)
-    check_congestion_control(congestion_control)
-    options = SizesOptions(
+    asked = SizesOptions(
         sizes_bytes=parse_sizes(sizes),
         round_trips=parse_round_trips(round_trips),
         setup_writes=[between("--setup-writes", count, 1, 2) for count in setup_writes or [2]],
@@ -93,22 +78,15 @@ def sizes(
         predicted_bytes=[parse_bytes(text) for text in predict or []],
         server=None if server is None else "{}:{}".format(*server_address(server)),
         has_local=local,
-        congestion_control=congestion_control,
-        link=link,
-        placement=pin,
         timeout_ns=parse_duration_ns(timeout),
-        rounds=between("--rounds", rounds, 1, 10_000),
-        seed=between("--seed", seed, 0, (1 << 63) - 1),
-        probe_ns=probe_interval_ns(probe),
+        **options.shared(rounds, seed, link, pin, congestion_control, probe),
     )
-    check_sample_bytes(options.sizes_bytes, options.round_trips)
-    path = json or store.default_path("sizes", datetime.now(UTC))
-    store.check_writable(path)
+    check_sample_bytes(asked.sizes_bytes, asked.round_trips)
+    path = options.result_path("sizes", json)
     return measure(
-        plan_sizes(options),
-        SizesBench(seed).run_case,
+        plan_sizes(asked),
+        SizesBench(asked.seed).run_case,
         path,
-        congestion_control=congestion_control,
         is_published=published,
         is_quiet=quiet,
         network=None if server is None else "the server's",

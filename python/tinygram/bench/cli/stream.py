@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tinygram.bench import store
-from tinygram.bench.cli.bounds import between, check_command, probe_interval_ns
+from tinygram.bench.cli import options
+from tinygram.bench.cli.bounds import between, check_command
 from tinygram.bench.cli.measuring import measure
-from tinygram.bench.crosscheck.control import common_congestion_control
 from tinygram.bench.crosscheck.interleaved import Interleaved
 from tinygram.bench.crosscheck.selection import choose
 from tinygram.bench.errors import UsageError
-from tinygram.bench.network import DEFAULT_CONGESTION_CONTROL, check_congestion_control
-from tinygram.bench.placement import default_placement, placement
+from tinygram.bench.network import DEFAULT_CONGESTION_CONTROL
 from tinygram.bench.producers import MAX_POOL_BYTES, MAX_PRODUCERS
 from tinygram.bench.units import (
     parse_bytes,
@@ -77,17 +74,12 @@ def stream(
         bool,
         typer.Option("--cross-check", help="sockperf, iperf3, nuttcp and qperf beside our limits."),
     ] = False,
-    rounds: Annotated[int, typer.Option(help="Runs of each way; six are needed for verdicts.")] = 7,
-    seed: Annotated[int, typer.Option(help="Of messages, arrivals and order.")] = 1,
-    json: Annotated[
-        Path | None,
-        typer.Option(help="The result file.", show_default="results/<UTC time>-stream.json"),
-    ] = None,
-    quiet: Annotated[bool, typer.Option(help="No progress and no tables.")] = False,
-    link: Annotated[str, typer.Option(help="What lies between: loopback.")] = "loopback",
-    pin: Annotated[
-        str | None, typer.Option(help="apart, same or none.", show_default="apart")
-    ] = None,
+    rounds: options.Rounds = 7,
+    seed: options.Seed = 1,
+    json: Annotated[Path | None, options.result_file("stream")] = None,
+    quiet: options.Quiet = False,
+    link: options.Link = "loopback",
+    pin: options.Pin = None,
     congestion_control: Annotated[
         str | None,
         typer.Option(help="Of the sending socket.", show_default=DEFAULT_CONGESTION_CONTROL),
@@ -96,9 +88,7 @@ def stream(
     receiver_command: Annotated[
         str | None, typer.Option(help="A program in the receiver's place.")
     ] = None,
-    probe: Annotated[
-        str | None, typer.Option(help="Sample what the kernel holds this often, for example 10ms.")
-    ] = None,
+    probe: options.Probe = None,
     timeout: Annotated[
         str, typer.Option(help="A run that takes longer fails (paced: longer by its duration).")
     ] = "120s",
@@ -130,27 +120,17 @@ def stream(
         size = _CROSS_CHECK_SIZE if cross_check else _DEFAULT_SIZE
     if messages is None:
         messages = _PUBLISHED_MESSAGES if published else _DEFAULT_MESSAGES
-    if link != "loopback":
-        raise UsageError(f"unknown link {link!r}: the known one is loopback")
     if arrival not in (None, *_ARRIVALS):
         raise UsageError(f"unknown arrival {arrival!r}: the known ones are {', '.join(_ARRIVALS)}")
     if receiver_command is not None:
         check_command("--receiver-command", receiver_command)
-    pin = default_placement() if pin is None else pin
-    placement(pin)
-    control = (
-        common_congestion_control(congestion_control)
-        if cross_check
-        else congestion_control or DEFAULT_CONGESTION_CONTROL
-    )
-    check_congestion_control(control)
     duration_ns = parse_duration_ns(duration or "2s")
     sizes = parse_message_bytes(size)
     _refuse(
         cross_check and sizes.min != sizes.max,
         f"--cross-check needs one size, for other programs have one, and not {size}: --size 100",
     )
-    options = StreamOptions(
+    asked = StreamOptions(
         messages=between("--messages", messages, 1, _MAX_MESSAGES),
         message_bytes=sizes,
         rates_per_s=rates_per_s,
@@ -158,36 +138,31 @@ def stream(
         burst=between("--burst", 1 if burst is None else burst, 1, 1_000_000),
         producers=[between("--producers", count, 1, MAX_PRODUCERS) for count in producers or [1]],
         has_busy_thread=busy_thread,
-        probe_ns=probe_interval_ns(probe),
         duration_ns=duration_ns,
         receive_buffer_bytes=between(
             "--receive-buffer", parse_bytes(receive_buffer), 1, _MAX_RECEIVE_BUFFER_BYTES
         ),
         receiver_command=receiver_command,
-        congestion_control=control,
-        link=link,
-        placement=pin,
         timeout_ns=parse_duration_ns(timeout) + (duration_ns if rates_per_s else 0),
-        rounds=between("--rounds", rounds, 1, 10_000),
-        seed=between("--seed", seed, 0, (1 << 63) - 1),
         has_all=every,
         only=only or [],
+        **options.shared(
+            rounds, seed, link, pin, congestion_control, probe, is_cross_check=cross_check
+        ),
     )
-    if max(options.producers) * options.message_bytes.max > MAX_POOL_BYTES:
+    if max(asked.producers) * asked.message_bytes.max > MAX_POOL_BYTES:
         raise UsageError(
-            f"--producers {max(options.producers)} with messages of {size}: together they may have "
+            f"--producers {max(asked.producers)} with messages of {size}: together they may have "
             "64 MiB, so name fewer or smaller ones"
         )
-    path = json or store.default_path("stream", datetime.now(UTC))
-    store.check_writable(path)
-    plan = plan_stream(options)
+    path = options.result_path("stream", json)
+    plan = plan_stream(asked)
     peers = Interleaved(plan, *choose(plan)) if cross_check else None
-    with stream_bench(seed) as bench:
+    with stream_bench(asked.seed) as bench:
         return measure(
             plan,
             bench.run_case,
             path,
-            congestion_control=control,
             is_published=published,
             is_quiet=quiet,
             peers=peers,

@@ -1,8 +1,10 @@
-"""The kernel's TCP counters of the network namespace that this thread is in."""
+"""The kernel's TCP counters of a network namespace, which are a run's own where it is private."""
 
 from __future__ import annotations
 
 from pathlib import Path
+
+from tinygram.bench.network import Network
 
 _FILES = ("/proc/thread-self/net/snmp", "/proc/thread-self/net/netstat")
 
@@ -20,9 +22,30 @@ KERNEL_COUNTERS = {
 }
 """Counters of both ends of a run; the names are the kernel's own (snmp_counter.rst)."""
 
+Counted = dict[str, int] | None
+"""Each of KERNEL_COUNTERS; None where others' traffic is in them."""
 
-def kernel_counters() -> dict[str, int]:
-    """Every counter of KERNEL_COUNTERS now; 0 for one that this kernel does not know."""
+
+def counters_here(*, is_private: bool) -> Counted:
+    """The counters now, of the network that this thread is in."""
+    return _counters() if is_private else None
+
+
+def counters_in(network: Network) -> Counted:
+    """The counters of `network` now."""
+    with network.entered():
+        return counters_here(is_private=network.is_private)
+
+
+def counted_between(before: Counted, after: Counted) -> dict[str, int | None]:
+    """By how much each has grown; null where that is not known."""
+    if before is None or after is None:
+        return dict.fromkeys(KERNEL_COUNTERS)
+    return {name: count - before[name] for name, count in after.items()}
+
+
+def _counters() -> dict[str, int]:
+    """0 for one that this kernel does not know."""
     found: dict[tuple[str, str], int] = {}
     for path in _FILES:
         # Lines in pairs: `Group: Name …`, then `Group: number …` (proc_pid_net(5)).

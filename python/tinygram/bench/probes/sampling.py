@@ -13,7 +13,6 @@ from contextlib import contextmanager
 import msgspec
 
 from tinygram import _native
-from tinygram.bench.interrupts import INTERRUPTS
 from tinygram.bench.network import Network
 from tinygram.bench.result import Run, Samples, Warning
 from tinygram.bench.units import format_duration_ns
@@ -80,7 +79,7 @@ def _warned(run: Run, code: str, message: str) -> Run:
 @contextmanager
 def probing(interval_ns: int | None, port: int, network: Network) -> Iterator[RunProbe]:
     """A probe of the connections to `port` in `network`; it ends with the block at the latest."""
-    with INTERRUPTS.held(), network.entered():
+    with network.entered():
         probe = RunProbe(port, interval_ns)
     try:
         yield probe

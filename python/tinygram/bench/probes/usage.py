@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tinygram import _native
-from tinygram.bench.probes.kernel import KERNEL_COUNTERS, kernel_counters
+from tinygram.bench.probes.kernel import Counted, counted_between, counters_here
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Mark:
     involuntary_context_switches: int
     writes: tuple[int, int, int] | None
     connection: dict[str, int]
-    kernel: dict[str, int] | None
+    kernel: Counted
 
     @staticmethod
     def at_start(
@@ -73,12 +73,12 @@ def _used(child_pids: Sequence[int]) -> tuple[int, int, int]:
 
 def _counted(
     probe: socket.socket, has_private_network: bool
-) -> tuple[tuple[int, int, int] | None, dict[str, int], dict[str, int] | None]:
+) -> tuple[tuple[int, int, int] | None, dict[str, int], Counted]:
     """Writes, the connection's counters and the kernel's."""
     return (
         _native.write_counts(),
         dict(_native.tcp_info(probe.fileno())),
-        kernel_counters() if has_private_network else None,
+        counters_here(is_private=has_private_network),
     )
 
 
@@ -105,8 +105,5 @@ def segments_since(mark: Mark, probe: socket.socket) -> dict[str, int | None]:
     counters: dict[str, int | None] = {
         name: state[name] - mark.connection[name] for name in counted
     }
-    if mark.kernel is None:
-        counters |= dict.fromkeys(KERNEL_COUNTERS)
-    else:
-        counters |= {name: now - mark.kernel[name] for name, now in kernel_counters().items()}
+    counters |= counted_between(mark.kernel, counters_here(is_private=mark.kernel is not None))
     return counters | {"send_mss_bytes": state["send_mss_bytes"], "rtt_us": state["rtt_us"]}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tinygram.bench.result import MessageBytes, Result
+from tinygram.bench.result import Case, MessageBytes, Result
 from tinygram.bench.statistics.loads import Load, loads_of
 
 
@@ -23,10 +23,14 @@ def load_names(result: Result) -> dict[Load, str]:
     }
 
 
+def all_cases(result: Result) -> tuple[Case, ...]:
+    """Every case of the plan, the unavailable ones last."""
+    return (*result.plan.cases, *(absent.case for absent in result.plan.unavailable))
+
+
 def all_loads(result: Result) -> tuple[Load, ...]:
-    """Every load of the plan, those of unavailable cases too."""
-    plan = result.plan
-    return loads_of((*plan.cases, *(absent.case for absent in plan.unavailable)))
+    """Every load that was asked for."""
+    return loads_of(all_cases(result))
 
 
 def pace(load: Load) -> str:

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from tinygram.bench.report.layout import RowKind
+from tinygram.bench.report.names import all_cases
 from tinygram.bench.report.outcomes import clear_winners
 from tinygram.bench.result import Case, Result, Summary
 from tinygram.bench.statistics.loads import Load, is_faulty, is_limit, way_of
@@ -30,14 +31,13 @@ class CaseRow:
 
 def rows_of(result: Result, load: Load) -> tuple[CaseRow, ...]:
     """The load's cases by runtime, then in the plan's order; the limits last."""
-    plan = result.plan
-    cases = [*plan.cases, *(absent.case for absent in plan.unavailable)]
+    cases = all_cases(result)
     here = [case for case in cases if Load.of(case) == load]
     runtimes = list(dict.fromkeys(case.runtime for case in cases))
     labels = _labels(here)
     summaries = {summary.case.case_id: summary for summary in result.summaries}
     best = {case.case_id for case in clear_winners(result)}
-    absent = {unavailable.case.case_id for unavailable in plan.unavailable}
+    absent = {unavailable.case.case_id for unavailable in result.plan.unavailable}
     return tuple(
         _row(case, labels[case.case_id], summaries.get(case.case_id), best, absent)
         for case in sorted(here, key=lambda case: (is_limit(case), runtimes.index(case.runtime)))

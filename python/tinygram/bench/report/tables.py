@@ -20,7 +20,6 @@ from tinygram.bench.report.names import pace
 from tinygram.bench.report.outcomes import verdicts_by_pair
 from tinygram.bench.report.rows import CaseRow
 from tinygram.bench.result import Result, Summary, Verdict
-from tinygram.bench.statistics.contests import PACED_FIGURES
 from tinygram.bench.statistics.loads import Load, is_base, way_of
 
 BASE = "loop/nodelay"
@@ -34,24 +33,28 @@ Verdicts = dict[tuple[str, str], Verdict]
 
 def tables_of(result: Result, load: Load, rows: Sequence[CaseRow]) -> tuple[Table, ...]:
     """The load's tables, a row per case."""
-    if load.is_closed_loop:
-        return _rates(result, ECHO_TITLE, ECHO, rows), _table(ROUND_TRIP_TITLE, ROUND_TRIP, rows)
-    if load.is_flat_out:
-        rates = _rates(result, "Throughput", THROUGHPUT, rows)
-        return rates, _table(QUEUEING_TITLE, QUEUEING, rows)
-    if load.producers > 1:
-        return _paced(result, load, rows), _table(FROM_CALL_TITLE, QUEUEING, rows)
-    return (_paced(result, load, rows),)
+    (title, shown), *others = _tables_in(load)
+    first = (
+        _rates(result, title, shown, rows)
+        if load.is_flat_out
+        else _paced(result, load, title, shown, rows)
+    )
+    return first, *(_table(title, shown, rows) for title, shown in others)
 
 
 def shown_figures(load: Load) -> tuple[str, ...]:
     """The figures that the load's tables show."""
+    return tuple(each.figure for _, shown in _tables_in(load) for each in shown)
+
+
+def _tables_in(load: Load) -> tuple[tuple[str, Sequence[Shown]], ...]:
+    """Title and columns of each of the load's tables; the first compares with the base."""
     if load.is_closed_loop:
-        return tuple(each.figure for each in (*ECHO, *ROUND_TRIP))
-    columns = [*THROUGHPUT] if load.is_flat_out else [*PACED]
-    if load.is_flat_out or load.producers > 1:
-        columns += QUEUEING
-    return tuple(each.figure for each in columns)
+        return (ECHO_TITLE, ECHO), (ROUND_TRIP_TITLE, ROUND_TRIP)
+    if load.is_flat_out:
+        return ("Throughput", THROUGHPUT), (QUEUEING_TITLE, QUEUEING)
+    paced = (f"Latency from the intended send time {pace(load)} (µs)", PACED)
+    return (paced, (FROM_CALL_TITLE, QUEUEING)) if load.producers > 1 else (paced,)
 
 
 def _table(
@@ -103,9 +106,11 @@ def _rates(result: Result, title: str, shown: Sequence[Shown], rows: Sequence[Ca
     return _table(title, shown, rows, legend(compared, name))
 
 
-def _paced(result: Result, load: Load, rows: Sequence[CaseRow]) -> Table:
+def _paced(
+    result: Result, load: Load, title: str, shown: Sequence[Shown], rows: Sequence[CaseRow]
+) -> Table:
     """The figures; p50, p99 and CPU with a mark where they are not shown to differ."""
-    verdicts = _against_baselines(result, rows)
+    verdicts = _against_baselines(result, load, rows)
 
     def with_mark(shown: Shown) -> Shown:
         def text(summary: Summary) -> str:
@@ -114,13 +119,12 @@ def _paced(result: Result, load: Load, rows: Sequence[CaseRow]) -> Table:
 
         return replace(shown, text=text)
 
-    shown = [each if each.column.header == "low–high" else with_mark(each) for each in PACED]
+    shown = [each if each.column.header == "low–high" else with_mark(each) for each in shown]
     baseline = BASE if any(is_base(row.case) for row in rows) else OWN_BASE
-    title = f"Latency from the intended send time {pace(load)} (µs)"
     return _table(title, shown, rows, legend(tuple(verdicts.values()), baseline))
 
 
-def _against_baselines(result: Result, rows: Sequence[CaseRow]) -> Verdicts:
+def _against_baselines(result: Result, load: Load, rows: Sequence[CaseRow]) -> Verdicts:
     """(case_id, figure) → verdict on a figure that is shown: against `loop/nodelay` by hand or,
     where that was not asked for, `nodelay` of the same runtime and implementation.
     """
@@ -134,7 +138,7 @@ def _against_baselines(result: Result, rows: Sequence[CaseRow]) -> Verdicts:
     for row in rows:
         baseline = base or own.get((row.case.runtime, row.case.implementation))
         known = row.summary.figures if row.summary else {}
-        for figure in PACED_FIGURES:
+        for figure in load.compared_figures:
             verdict = by_pair.get((baseline.case_id if baseline else "", row.case.case_id, figure))
             if verdict is not None and known.get(figure) is not None:
                 verdicts[row.case.case_id, figure] = verdict

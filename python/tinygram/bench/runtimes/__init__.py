@@ -6,7 +6,6 @@ To add a runtime: a module with `run(sock, source, way)` and a line in RUNTIMES.
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import socket
 from array import array
 from collections.abc import Callable, Iterator
@@ -14,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Literal, cast
 
 from tinygram._native import Histogram
+from tinygram.bench.extras import missing
 from tinygram.bench.source import Source
 from tinygram.bench.strategies import Strategy, parse_strategy
 
@@ -83,10 +83,7 @@ class Runtime:
 
     def missing(self) -> str | None:
         """Why it cannot run here; None when it can."""
-        for package in self.requires:
-            if not importlib.util.find_spec(package):
-                return f"{package} is not installed: pip install 'tinygram[{package}]'"
-        return None
+        return missing(self.requires)
 
     def supports(self, strategy: Strategy) -> bool:
         """Whether the strategy makes sense here, whatever its duration."""

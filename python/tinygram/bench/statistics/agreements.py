@@ -9,6 +9,7 @@ from tinygram.bench.result import Case, Figure, Peer, PeerRun, Result, Run
 from tinygram.bench.statistics.intervals import figure_of
 from tinygram.bench.statistics.samples import samples_of
 from tinygram.bench.statistics.verdicts import MIN_PAIRED_ROUNDS, paired_ratios
+from tinygram.bench.statistics.workloads import WORKLOADS
 
 AGREES_WITHIN = 0.10
 
@@ -69,7 +70,7 @@ def agreements_of(result: Result) -> tuple[Agreement, ...]:
                 ratio=_figure(ratios),
                 paired_rounds=len(ratios),
                 segments=_segments(runs, "messages"),
-                our_segments=_segments(sample.good_runs, _counted(sample.case)),
+                our_segments=_segments(sample.good_runs, WORKLOADS[sample.case.workload].unit),
                 failures=tuple(run.failure for run in runs if run.failure is not None),
                 rounds=len(runs),
             )
@@ -79,10 +80,6 @@ def agreements_of(result: Result) -> tuple[Agreement, ...]:
 
 def _figure(values: Sequence[float]) -> Figure | None:
     return figure_of(values) if values else None
-
-
-def _counted(case: Case) -> str:
-    return "calls" if case.workload == "rr" else "messages"
 
 
 def _segments(runs: Sequence[Run] | Sequence[PeerRun], counted: str) -> float | None:

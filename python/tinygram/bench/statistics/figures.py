@@ -11,36 +11,17 @@ from dataclasses import dataclass
 
 from tinygram._native import Histogram
 from tinygram.bench.result import Case, Run
-from tinygram.bench.statistics import calls
 from tinygram.bench.statistics.counters import FORMULAS, PER_MILLION, Number
-from tinygram.bench.statistics.sizes import (
-    MODEL_FIGURES,
-    SIZES_FORMULAS,
-    SIZES_HISTOGRAMS,
-    sizes_figures,
-)
+from tinygram.bench.statistics.workloads import WORKLOADS
 
 FLAT_OUT_ONLY = ("throughput_per_s", "run_time_s")
 PACED_ONLY = ("messages_per_release",)
 MIN_SAMPLES_BEYOND = 10
 TAIL_PER_MILLION = {"p50": 500_000, "p99": 10_000, "p99_9": 1_000, "p99_99": 100}
-SPREAD = ("min", "mean", *TAIL_PER_MILLION, "max")
-STATISTICS_OF_HISTOGRAM = {
-    "latency": SPREAD,
-    "queueing": SPREAD,
-    "round_trip": SPREAD,
-    "pacing_error": ("p50", "p99"),
-    "hold": ("p50", "p99"),
-}
-HISTOGRAMS_OF: Mapping[str, Mapping[str, tuple[str, ...]]] = {
-    "rr": calls.HISTOGRAMS,
-    "sizes": SIZES_HISTOGRAMS,
-}
-"""Workload → its histograms and what is said of each, where that is not what all others have."""
 STATISTIC_OF_FIGURE = {
     f"{histogram}_{statistic}_us": (histogram, statistic)
-    for histograms in (STATISTICS_OF_HISTOGRAM, *HISTOGRAMS_OF.values())
-    for histogram, statistics in histograms.items()
+    for workload in WORKLOADS.values()
+    for histogram, statistics in workload.histograms.items()
     for statistic in statistics
 }
 
@@ -55,35 +36,29 @@ class RunFigures:
 
 def figures_of(case: Case, run: Run) -> RunFigures:
     """The figures of one good run; ValueError where a histogram cannot be read."""
+    workload = WORKLOADS[case.workload]
     histograms = {
-        name: _histogram(run, name)
-        for name in _histograms_of(case.workload)
-        if _is_meaningful(name, case)
+        name: _histogram(run, name) for name in workload.histograms if _is_meaningful(name, case)
     }
     values = {name: formula(run.counters) for name, formula in FORMULAS.items()}
     for name in FLAT_OUT_ONLY if not case.is_flat_out else PACED_ONLY:
         values[name] = None
     for figure, (name, statistic) in STATISTIC_OF_FIGURE.items():
         values[figure] = _statistic(histograms.get(name), statistic)
-    if case.workload == "sizes":
-        values |= sizes_figures(case, run, values)
+    values |= workload.computed(case, run, values)
     counts = {name: histogram.count for name, histogram in histograms.items() if histogram}
     return RunFigures(values, counts)
 
 
-def figure_names(workload: str) -> tuple[str, ...]:
+def figure_names(name: str) -> tuple[str, ...]:
     """What a summary of this workload tells, null where it cannot be said."""
-    formulas: Iterable[str] = SIZES_FORMULAS if workload == "sizes" else FORMULAS
+    workload = WORKLOADS[name]
     spread = (
-        f"{name}_{statistic}_us"
-        for name, statistics in _histograms_of(workload).items()
+        f"{histogram}_{statistic}_us"
+        for histogram, statistics in workload.histograms.items()
         for statistic in statistics
     )
-    return (*formulas, *spread, *(MODEL_FIGURES if workload == "sizes" else ()))
-
-
-def _histograms_of(workload: str) -> Mapping[str, tuple[str, ...]]:
-    return HISTOGRAMS_OF.get(workload, STATISTICS_OF_HISTOGRAM)
+    return (*workload.counted, *spread, *workload.modelled)
 
 
 def has_enough_samples(figure: str, sample_counts: Mapping[str, int]) -> bool:
@@ -120,13 +95,10 @@ def _is_meaningful(histogram: str, case: Case) -> bool:
     """Latency and pacing exist only when paced; queueing is what a flat-out sender makes.
 
     Of several paced producers queueing is the time from the call: a thread may be late to call.
-    A round trip is one wherever there is a reply.
     """
-    if case.workload != "stream":
-        return True
     if histogram == "queueing":
         return case.is_flat_out or case.producers > 1
-    return histogram in ("hold", "round_trip") or not case.is_flat_out
+    return histogram not in ("latency", "pacing_error") or not case.is_flat_out
 
 
 def _histogram(run: Run, name: str) -> Histogram | None:

@@ -15,6 +15,7 @@ from tinygram.bench.result import Case, Figure, Plan, Run, Summary
 from tinygram.bench.statistics.intervals import figure_of
 from tinygram.bench.statistics.model import Model, Point, fitted
 from tinygram.bench.statistics.samples import Sample, samples_of
+from tinygram.bench.statistics.sizes import is_exchange
 
 TIME = "total_p50_us"
 _PARAMETERS: dict[str, Callable[[Model], float | None]] = {
@@ -96,11 +97,7 @@ def local_parts(plan: Plan, runs: Sequence[Run]) -> dict[str, Figure | None]:
     `system calls`: four that do nothing. `stack`: what a round trip within one thread takes longer
     than these. `same core`, `other core`: what it takes longer with another thread there.
     """
-    named = {
-        case.parameters["part"]: case
-        for case in plan.cases
-        if case.workload == "sizes" and not is_exchange(case)
-    }
+    named = {part: case for case in plan.cases if (part := case.parameters.get("part")) is not None}
     samples = _samples(plan, runs, list(named.values()), "part_ns")
 
     def rounds(part: str) -> dict[int, float]:
@@ -131,11 +128,6 @@ def _samples(
         if run.case_id in asked
     ]
     return samples_of(msgspec.structs.replace(plan, cases=tuple(cases)), kept)
-
-
-def is_exchange(case: Case) -> bool:
-    """Whether the case takes samples of `sizes`, and is no local part."""
-    return case.workload == "sizes" and case.parameters.get("part") is None
 
 
 def _group(case: Case) -> tuple[object, ...]:

@@ -6,17 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tinygram.bench.result import Case, MessageBytes, Parameter
+from tinygram.bench.statistics.workloads import WORKLOADS
 
 LIMIT_RUNTIME = "native"
-LOAD_PARAMETERS = {"echo": ("depth", "reply")}
-"""What else belongs to a workload's load: the names of parameters."""
-CLOSED_LOOPS = ("echo",)
-"""Workloads whose client sends the next message when one has come back."""
-BASES = {
-    "stream": ("loop", "stdlib", "nodelay", None),
-    "echo": ("asyncio", "stdlib", "nodelay", "protocol"),
-}
-"""The way that all others of its workload are measured against: the last part is the server."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +38,8 @@ class Load:
             **{name: getattr(case, name) for name in named},
             busy_thread=bool(case.parameters.get("busy_thread")),
             parameters=tuple(
-                (name, case.parameters.get(name)) for name in LOAD_PARAMETERS.get(case.workload, ())
+                (name, case.parameters.get(name))
+                for name in WORKLOADS[case.workload].load_parameters
             ),
         )
 
@@ -58,7 +51,13 @@ class Load:
     @property
     def is_closed_loop(self) -> bool:
         """Whether it is the replies that say when the next message is sent."""
-        return self.workload in CLOSED_LOOPS
+        return WORKLOADS[self.workload].is_closed_loop
+
+    @property
+    def compared_figures(self) -> tuple[str, ...]:
+        """The figures that verdicts are given on; the first is the one that contests are won by."""
+        workload = WORKLOADS[self.workload]
+        return workload.compared if self.is_flat_out else workload.compared_paced
 
 
 def loads_of(cases: Iterable[Case]) -> tuple[Load, ...]:
@@ -79,7 +78,7 @@ def is_faulty(case: Case) -> bool:
 def is_base(case: Case) -> bool:
     """Whether all others of its workload are measured against it."""
     way = (case.runtime, case.implementation, case.strategy, server_of(case))
-    return way == BASES.get(case.workload)
+    return way == WORKLOADS[case.workload].base
 
 
 def server_of(case: Case) -> str | None:

@@ -1,4 +1,4 @@
-"""The figures of `sizes` that one run says: the parts of a sample's time, and MB/s."""
+"""What only `sizes` has: its rates, and which of its cases are compared."""
 
 from __future__ import annotations
 
@@ -7,30 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from tinygram.bench.result import Case, Run
 from tinygram.bench.statistics.counters import Number
 
-_SPREAD = ("min", "mean", "p50", "p99", "p99_9", "max")
-SIZES_HISTOGRAMS = {
-    "connect": _SPREAD,
-    "setup": _SPREAD,
-    "transfer": _SPREAD,
-    "total": _SPREAD,
-    "first_trip": ("p50", "p99"),
-    "next_trip": ("p50", "p99"),
-    "part": ("min", "mean", "p50", "p99"),
-}
-SIZES_FORMULAS = ("first_sample_us", "mb_per_s", "total_mb_per_s", "delayed_acks")
-MODEL_FIGURES = (
-    "model_setup_us",
-    "model_latency_us",
-    "model_mb_per_s",
-    "model_n_half_bytes",
-    "model_n90_bytes",
-    "model_residual_percent",
-)
-"""What the model says of a case and of those it was fitted with (fits.py)."""
-COMPARED_FIGURES = ("total_p50_us",)
 
-
-def sizes_figures(case: Case, run: Run, figures: Mapping[str, Number]) -> dict[str, Number]:
+def computed_figures(case: Case, run: Run, figures: Mapping[str, Number]) -> dict[str, Number]:
     """What comes from the run's medians: bytes ÷ µs is MB/s (10⁶ bytes).
 
     `mb_per_s` is that of the transfer alone, `total_mb_per_s` with connect and setup.
@@ -45,15 +23,20 @@ def sizes_figures(case: Case, run: Run, figures: Mapping[str, Number]) -> dict[s
     }
 
 
+def is_exchange(case: Case) -> bool:
+    """Whether the case takes samples of `sizes`, and is no local part."""
+    return case.workload == "sizes" and case.parameters.get("part") is None
+
+
 def _rate(sample_bytes: int, time_us: Number) -> Number:
     return sample_bytes / time_us if sample_bytes and time_us else None
 
 
 def compared_pairs(cases: Sequence[Case]) -> Iterator[tuple[str, str]]:
-    """(baseline, case) of `sizes`: the way that was named first, for the same cell."""
+    """(baseline, case): the way that was named first, for the same cell."""
     baselines: dict[object, Case] = {}
     for case in cases:
-        if case.workload == "sizes" and case.parameters.get("part") is None:
+        if is_exchange(case):
             trips, server = (
                 case.parameters.get(name) for name in ("round_trips", "server_address")
             )

@@ -10,21 +10,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from tinygram.bench.result import Case, Figure, Plan, Run, Summary, Verdict
-from tinygram.bench.statistics import calls
-from tinygram.bench.statistics.contests import compared_figures, contests_of
+from tinygram.bench.statistics.contests import contests_of
 from tinygram.bench.statistics.figures import is_higher_better
 from tinygram.bench.statistics.intervals import figure_of
 from tinygram.bench.statistics.loads import Load, is_base, is_limit, server_of, way_of
 from tinygram.bench.statistics.samples import Sample, samples_of
-from tinygram.bench.statistics.sizes import compared_pairs
+from tinygram.bench.statistics.workloads import WORKLOADS
 
 MIN_PAIRED_ROUNDS = 6
 
 
 def compare(plan: Plan, summaries: Sequence[Summary], runs: Sequence[Run]) -> tuple[Verdict, ...]:
-    """Every verdict, none twice: cases with `nodelay` of their own runtime and implementation, with
-    `loop/nodelay` by hand, and the first of each runtime with every other way of that runtime; of
-    `rr` (calls.py), with `nagle`.
+    """Every verdict, none twice, on the pairs that the workload names; where it names none, cases
+    with `nodelay` of their own runtime and implementation, with the workload's base, and the first
+    of each runtime with every other way of that runtime.
 
     `summaries` are those of `summarise(plan, runs)`. Raises what `samples_of` raises.
     """
@@ -39,17 +38,17 @@ def compare(plan: Plan, summaries: Sequence[Summary], runs: Sequence[Run]) -> tu
 
 def _pairs(plan: Plan, summaries: Sequence[Summary]) -> Mapping[tuple[str, str], tuple[str, ...]]:
     """(baseline, case) → the figures that they are compared on."""
-    cases = {case.case_id: case for case in plan.cases if case.workload != calls.WORKLOAD}
-    of_streams = [each for each in summaries if each.case.case_id in cases]
-    pairs = (
-        *_baseline_pairs(tuple(cases.values())),
-        *_first_pairs(of_streams),
-        *compared_pairs(plan.cases),
-    )
-    return {
-        **{pair: compared_figures(Load.of(cases[pair[1]])) for pair in pairs},
-        **dict.fromkeys(calls.compared_calls(plan.cases), calls.COMPARED),
-    }
+    loads = {case.case_id: Load.of(case) for case in plan.cases}
+    found: list[tuple[str, str]] = []
+    for name in dict.fromkeys(case.workload for case in plan.cases):
+        cases = [case for case in plan.cases if case.workload == name]
+        named = WORKLOADS[name].pairs
+        if named is not None:
+            found += named(cases)
+        else:
+            found += _baseline_pairs(cases)
+            found += _first_pairs([each for each in summaries if each.case.workload == name])
+    return {pair: loads[pair[1]].compared_figures for pair in found}
 
 
 def paired_ratios(baseline: Mapping[int, float], case: Mapping[int, float]) -> tuple[float, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tinygram.bench.report.drawing import Pen
 from tinygram.bench.report.opening import opening_of
-from tinygram.bench.report.sizes.published import published_table
+from tinygram.bench.report.published.sizes import published_table
 from tinygram.bench.report.sizes.tables import (
     cell_table,
     local_table,
@@ -15,10 +15,10 @@ from tinygram.bench.report.sizes.words import closing_sentences, notes_of
 from tinygram.bench.result import Result
 from tinygram.bench.statistics.fits import fits_of, local_parts
 
-__all__ = ["render_sizes"]
+__all__ = ["draw_sizes"]
 
 
-def render_sizes(result: Result, pen: Pen, published: bool) -> None:
+def draw_sizes(pen: Pen, result: Result, published: bool) -> None:
     """Print everything; `published` adds the model of the published measurements."""
     for paragraph in opening_of(result):
         pen.write(paragraph)

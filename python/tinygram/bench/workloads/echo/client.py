@@ -5,13 +5,13 @@ It reads a `ClientOrder` from stdin and writes a `Report` to stdout, both JSON (
 
 from __future__ import annotations
 
-import os
 import sys
 
 import msgspec
 
 from tinygram import _native
-from tinygram.bench.probes.kernel import KERNEL_COUNTERS, kernel_counters
+from tinygram.bench.attached import settle
+from tinygram.bench.probes.kernel import counted_between, counters_here
 from tinygram.bench.workloads.echo.marks import marks_of, rested, since
 from tinygram.bench.workloads.echo.order import ClientOrder, Report
 
@@ -23,10 +23,7 @@ _PATIENCE_NS = 1_000_000_000
 def main() -> int:
     """Exchange messages; a failure is the last line on stderr and exit status 1."""
     order = msgspec.json.decode(sys.stdin.buffer.read(), type=ClientOrder)
-    _native.die_with_parent(order.parent_pid)
-    _native.set_process_name("tg-client")
-    if order.cpu is not None:
-        os.sched_setaffinity(0, {order.cpu})
+    settle("tg-client", order.parent_pid, order.cpu)
     try:
         report = _exchange(order)
     except (OSError, MemoryError) as failure:
@@ -52,7 +49,7 @@ def _exchange(order: ClientOrder) -> Report:
     )
     marks = marks_of(order.channel_fd, order.session_pid)
     client.run(order.warm_up, None, order.timeout_ns)
-    kernel_before = kernel_counters() if order.has_private_network else None
+    kernel_before = counters_here(is_private=order.has_private_network)
     warm_up_bytes = order.warm_up * order.message_bytes
     before = rested(marks, warm_up_bytes)
     found = dict(client.run(order.messages, order.duration_ns, order.timeout_ns))
@@ -60,7 +57,7 @@ def _exchange(order: ClientOrder) -> Report:
     counters: dict[str, int | None] = {**found}
     after = rested(marks, warm_up_bytes + found["messages"] * order.message_bytes)
     counters |= since(before, after)
-    counters |= _kernel_since(kernel_before)
+    counters |= counted_between(kernel_before, counters_here(is_private=order.has_private_network))
     if not order.trusts:
         client.finish(_PATIENCE_NS)
     connects_ns = client.connects_ns()
@@ -70,12 +67,6 @@ def _exchange(order: ClientOrder) -> Report:
     }
     round_trips = {"round_trip_ns": client.round_trips().to_base64()}
     return Report(start_ns, counters, round_trips, client.fault())
-
-
-def _kernel_since(before: dict[str, int] | None) -> dict[str, int | None]:
-    if before is None:
-        return dict.fromkeys(KERNEL_COUNTERS)
-    return {name: now - before[name] for name, now in kernel_counters().items()}
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import socket
+import shlex
 import sys
 import time
 from collections.abc import Iterator
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from tinygram import _native
-from tinygram.bench.interrupts import INTERRUPTS
+from tinygram.bench.attached import attached
+from tinygram.bench.counting import Counting, counting
 from tinygram.bench.network import (
     Network,
     own_congestion_control,
@@ -21,45 +21,41 @@ from tinygram.bench.network import (
     set_congestion_control,
 )
 from tinygram.bench.placement import placement
+from tinygram.bench.probes.listening import is_listening, wait_listening
 from tinygram.bench.probes.sampling import probing
 from tinygram.bench.result import Case, Run
 from tinygram.bench.running import kept_failure, whole, whole_or_none
+from tinygram.bench.warm_worker import WarmWorker, wait_lines
 from tinygram.bench.workers import RunError, Worker, port_of, wait_all
-from tinygram.bench.workloads.echo.external import (
-    check_port_free,
-    external_command,
-    wait_listening,
-)
 from tinygram.bench.workloads.echo.order import ClientOrder, Report, ServerOrder
 from tinygram.bench.workloads.echo.outcome import assembled
 from tinygram.bench.workloads.echo.selection import EXTERNAL
 
 PACKAGE = "tinygram.bench.workloads.echo"
 _LISTEN_LIMIT_S = 20.0
-_LINE_BYTES = 1024
 _GRACE_S = 0.5
 
 
 @dataclass
 class Served:
-    """A server that listens. `channel`: where it tells what it used, if it is ours.
+    """A server that listens: `ours`, which tells what it used, `external`, or one that ran already.
 
     `congestion_control`: what its replies go under, unless it picks another; null: not known.
     """
 
     host: str
     port: int
-    worker: Worker | None
     congestion_control: str | None
-    channel: socket.socket | None = None
+    ours: WarmWorker | None = None
+    external: Worker | None = None
 
 
 @dataclass(frozen=True)
 class EchoBench:
-    """Runs cases of `echo`. `counting_fd` holds the library that counts writes."""
+    """Runs cases of `echo`, the writes of our servers counted."""
 
     seed: int
-    counting_fd: int
+    counting: Counting
 
     def run_case(self, case: Case, round: int) -> Run:
         """Run a case once; a failure is in the run, not raised."""
@@ -71,7 +67,7 @@ class EchoBench:
             network = Network() if is_elsewhere else stack.enter_context(private_network())
             limit_s = min(_LISTEN_LIMIT_S, whole(case, "timeout_ns") / 1e9)
             if is_elsewhere:
-                server = Served(*_address(case), None, None)
+                server = Served(*_address(case), None)
             elif case.runtime == EXTERNAL:
                 server = self._start_external(stack, case, network, limit_s)
             else:
@@ -79,14 +75,13 @@ class EchoBench:
             probe_ns = whole_or_none(case, "probe_ns")
             probe = stack.enter_context(probing(probe_ns, server.port, network))
             order = self._client_order(case, server, network)
-            channel_fds = [] if server.channel is None else [server.channel.fileno()]
-            with INTERRUPTS.held(), network.entered():
+            with network.entered():
                 client = stack.enter_context(
                     Worker(
                         "client",
                         [sys.executable, "-m", f"{PACKAGE}.client"],
                         order=msgspec.json.encode(order),
-                        pass_fds=channel_fds,
+                        pass_fds=[] if order.channel_fd is None else [order.channel_fd],
                     )
                 )
             _wait(client, server, 3 * order.timeout_ns / 1e9 + (order.duration_ns or 0) / 1e9)
@@ -96,51 +91,41 @@ class EchoBench:
             )
 
     def _start_ours(self, stack: ExitStack, case: Case, network: Network, limit_s: float) -> Served:
-        ours, theirs = socket.socketpair()
-        stack.enter_context(ours)
-        library = f"/proc/self/fd/{self.counting_fd}"
-        others = os.environ.get("LD_PRELOAD", "")
-        with theirs, INTERRUPTS.held(), network.entered():
-            worker = stack.enter_context(
-                Worker(
-                    "server",
-                    [sys.executable, "-m", f"{PACKAGE}.server"],
-                    channel=theirs.fileno(),
-                    environment=os.environ | {"LD_PRELOAD": f"{library} {others}".strip()},
-                    pass_fds=[self.counting_fd],
-                )
+        with network.entered():
+            server = WarmWorker(
+                *(stack, "server", [sys.executable, "-m", f"{PACKAGE}.server"]),
+                *(self.counting.environment(), [self.counting.fd]),
             )
-        try:
-            ours.sendall(msgspec.json.encode(_server_order(case)) + b"\n")
-        except OSError as error:
-            worker.wait_ended(limit_s)
-            raise RunError(worker.failure or f"the server takes no order: {error}") from error
-        port = port_of("server", _line(ours, worker, limit_s))
-        return Served("127.0.0.1", port, worker, str(case.parameters["congestion_control"]), ours)
+        server.tell(msgspec.json.encode(_server_order(case)))
+        late = f"did not listen within {limit_s:g} s"
+        (line,) = wait_lines([server], time.monotonic() + limit_s, late)
+        control = str(case.parameters["congestion_control"])
+        return Served("127.0.0.1", port_of("server", line), control, ours=server)
 
     def _start_external(
         self, stack: ExitStack, case: Case, network: Network, limit_s: float
     ) -> Served:
         host, port = _address(case)
-        if not network.is_private:
-            check_port_free(os.getpid(), port)
-        with INTERRUPTS.held(), network.entered():
+        if not network.is_private and is_listening(os.getpid(), port):
+            raise RunError(
+                f"port {port} has a listener already, which is not the server that was to be "
+                "started: end it, or name another port"
+            )
+        with network.entered():
             if network.is_private:
                 with suppress(PermissionError):  # Then the replies go under the network's own.
                     set_congestion_control(str(case.parameters["congestion_control"]))
             congestion_control = own_congestion_control()
-            worker = stack.enter_context(
-                Worker("server", external_command(str(case.parameters["server_command"])))
-            )
+            program = shlex.split(str(case.parameters["server_command"]))
+            worker = stack.enter_context(Worker("server", attached(program)))
         cpu = placement(case.placement).receiver_cpu
         if cpu is not None:
             with suppress(ProcessLookupError):  # What has ended is told below.
                 os.sched_setaffinity(worker.pid, {cpu})
         wait_listening(worker, port, limit_s)
-        return Served(host, port, worker, congestion_control)
+        return Served(host, port, congestion_control, external=worker)
 
     def _client_order(self, case: Case, server: Served, network: Network) -> ClientOrder:
-        is_external = server.channel is None and server.worker is not None
         return ClientOrder(
             host=server.host,
             port=server.port,
@@ -159,8 +144,8 @@ class EchoBench:
             has_private_network=network.is_private,
             parent_pid=os.getpid(),
             cpu=placement(case.placement).sender_cpu,
-            channel_fd=None if server.channel is None else server.channel.fileno(),
-            session_pid=server.worker.pid if is_external and server.worker else None,
+            channel_fd=None if server.ours is None else server.ours.fileno(),
+            session_pid=None if server.external is None else server.external.pid,
         )
 
 
@@ -183,41 +168,21 @@ def _server_order(case: Case) -> ServerOrder:
     )
 
 
-def _line(channel: socket.socket, worker: Worker, seconds: float) -> bytes:
-    """The first line that the server says. Raises RunError."""
-    give_up_s = time.monotonic() + seconds
-    said = b""
-    while not said.endswith(b"\n") and len(said) < _LINE_BYTES:
-        channel.settimeout(max(0.001, give_up_s - time.monotonic()))
-        try:
-            more = channel.recv(_LINE_BYTES)
-        except TimeoutError:
-            raise RunError(f"the server did not listen within {seconds:g} s") from None
-        except OSError:
-            more = b""
-        if not more:
-            worker.wait_ended(seconds)
-            raise RunError(worker.failure or "the server ended before it listened")
-        said += more
-    return said.rstrip(b"\n")
-
-
 def _wait(client: Worker, server: Served, seconds: float) -> None:
     """Sleep until the client has succeeded. Raises RunError, with the server's reason too.
 
     A server of ours ends when its channel does, and that is the client's from now on.
     """
     workers = [client]
-    if server.channel is not None and server.worker is not None:
-        server.channel.close()
-        workers.append(server.worker)
+    if server.ours is not None:
+        server.ours.let_go()
+        workers.append(server.ours.worker)
     try:
         wait_all(workers, seconds)
     except RunError as failure:
-        is_external = server.channel is None and server.worker is not None
         # Its connections end a moment before it does.
-        if is_external and server.worker is not None and server.worker.wait_ended(_GRACE_S):
-            reason = server.worker.failure or "the server has ended"
+        if server.external is not None and server.external.wait_ended(_GRACE_S):
+            reason = server.external.failure or "the server has ended"
             raise RunError(f"{failure}; {reason}") from failure
         raise
 
@@ -229,10 +194,6 @@ def _address(case: Case) -> tuple[str, int]:
 
 @contextmanager
 def echo_bench(seed: int) -> Iterator[EchoBench]:
-    """A bench that leaves nothing behind: the counting library lies in memory only."""
-    fd = os.memfd_create("tinygram-count-writes")
-    try:
-        os.write(fd, _native.count_writes_library())
-        yield EchoBench(seed, fd)
-    finally:
-        os.close(fd)
+    """A bench, until the block's end."""
+    with counting() as library:
+        yield EchoBench(seed, library)

@@ -8,11 +8,10 @@ from tinygram.bench.errors import UsageError
 from tinygram.bench.strategies import Strategy, parse_strategy
 from tinygram.bench.workloads.echo.order import PER_READ
 from tinygram.bench.workloads.echo.servers import SERVERS, Server
+from tinygram.bench.workloads.only import Named, in_words, parse_only
 
 EXTERNAL = "external"
 """The runtime, and the implementation, of a server that is not ours."""
-
-Named = dict[str, list[str]]
 
 
 def selected(
@@ -26,11 +25,10 @@ def selected(
     found = [way for known in SERVERS for way in _ways(known, named, reply, has_all)]
     runs_external = has_external and _names_external(named)
     if not found and not runs_external:
-        wanted = ", ".join(f"{key}={value}" for key, values in named.items() for value in values)
         there = "; ".join(f"{runtime}: {', '.join(names)}" for runtime, names in _there().items())
         raise UsageError(
-            f"no server is {wanted}: there are {there}; strategies other than nodelay and nagle "
-            "are implementation=tinygram's"
+            f"no server is {in_words(named)}: there are {there}; strategies other than nodelay and "
+            "nagle are implementation=tinygram's"
         )
     return found, runs_external
 
@@ -73,19 +71,5 @@ def _parse_only(only: Iterable[str]) -> Named:
         "runtime": [*dict.fromkeys(server.runtime for server in SERVERS), EXTERNAL],
         "implementation": [*dict.fromkeys(server.implementation for server in SERVERS), EXTERNAL],
         "server": [*dict.fromkeys(server.name for server in SERVERS), EXTERNAL],
-        "strategy": [],
     }
-    named: Named = {key: [] for key in known}
-    for part in (part.strip() for text in only for part in text.split(",")):
-        key, equals, value = part.partition("=")
-        if key not in known or not equals:
-            raise UsageError(
-                f"--only {part!r} is not KEY=VALUE with one of the keys {', '.join(known)}: "
-                "for example --only runtime=asyncio,server=protocol"
-            )
-        if known[key] and value not in known[key]:
-            raise UsageError(f"unknown {key} {value!r}: the known ones are {', '.join(known[key])}")
-        if key == "strategy":
-            parse_strategy(value)
-        named[key].append(value)
-    return named
+    return parse_only(only, known, "runtime=asyncio,server=protocol")

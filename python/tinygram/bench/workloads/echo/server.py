@@ -15,7 +15,7 @@ import threading
 
 import msgspec
 
-from tinygram import _native
+from tinygram.bench.attached import settle
 from tinygram.bench.workloads.echo.marks import answer_marks
 from tinygram.bench.workloads.echo.order import ServerOrder
 from tinygram.bench.workloads.echo.servers import server
@@ -28,10 +28,7 @@ def main() -> int:
     # Without a buffer: whoever answers marks reads on from here.
     channel = io.FileIO(0, closefd=False)
     order = msgspec.json.decode(channel.readline(), type=ServerOrder)
-    _native.die_with_parent(order.parent_pid)
-    _native.set_process_name("tg-server")
-    if order.cpu is not None:
-        os.sched_setaffinity(0, {order.cpu})
+    settle("tg-server", order.parent_pid, order.cpu)
     threading.Thread(target=answer_marks, args=(channel,), name="marks", daemon=True).start()
     serve = server(order.runtime, order.implementation, order.server).load()
     gc.collect()

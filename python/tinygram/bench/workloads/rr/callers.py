@@ -14,6 +14,7 @@ import sys
 import msgspec
 
 from tinygram import _native
+from tinygram.bench.attached import settle
 from tinygram.bench.descriptors import raise_descriptor_limit
 from tinygram.bench.workloads.rr.calling import CallError, prepared
 from tinygram.bench.workloads.rr.order import CallOrder, Report, Start
@@ -24,10 +25,7 @@ READY = b"ready"
 def main() -> int:
     """Call as told; the process ends with status 1 when a call failed."""
     order = msgspec.json.decode(sys.stdin.buffer.readline(), type=CallOrder)
-    _native.die_with_parent(order.parent_pid)
-    _native.set_process_name("tg-callers")
-    if order.cpu is not None:
-        os.sched_setaffinity(0, {order.cpu})
+    settle("tg-callers", order.parent_pid, order.cpu)
     raise_descriptor_limit()
     try:
         content = _native.CallContent(order.request_bytes, order.reply_bytes, order.seed)

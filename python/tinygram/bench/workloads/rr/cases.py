@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
 from tinygram.bench.errors import UsageError
+from tinygram.bench.extras import missing
 from tinygram.bench.result import Case, MessageBytes, Parameter, Plan, Unavailable
 from tinygram.bench.workloads.rr.calling import RUNTIMES
 from tinygram.bench.workloads.rr.serving import MAX_CONNECTIONS, SERVERS
@@ -71,11 +71,11 @@ def plan_rr(options: RrOptions) -> Plan:
         case = _case(
             options, connections, sends, runtime, server, server_strategy, backlog, strategy
         )
-        if server == "uvloop" and not importlib.util.find_spec("uvloop"):
-            reason = "uvloop is not installed: pip install 'tinygram[uvloop]'"
-            unavailable.append(Unavailable(case, reason))
-        else:
+        reason = missing(("uvloop",) if server == "uvloop" else ())
+        if reason is None:
             cases.append(case)
+        else:
+            unavailable.append(Unavailable(case, reason))
     if not cases:
         raise UsageError(f"nothing to run: {unavailable[0].reason}")
     return Plan(tuple(cases), options.rounds, options.seed, tuple(unavailable))

@@ -10,10 +10,9 @@ from pathlib import Path
 
 import msgspec
 
-from tinygram.bench.interrupts import INTERRUPTS
 from tinygram.bench.network import Network, private_network
 from tinygram.bench.placement import placement
-from tinygram.bench.probes.kernel import KERNEL_COUNTERS, kernel_counters
+from tinygram.bench.probes.kernel import counted_between, counters_in
 from tinygram.bench.probes.sampling import probing
 from tinygram.bench.result import Case, Run
 from tinygram.bench.running import kept_failure, whole, whole_or_none
@@ -52,7 +51,8 @@ class RrBench:
             server, host, port = self._server(case, parties)
             servers = [] if server is None else [server]
             probe = stack.enter_context(probing(whole_or_none(case, "probe_ns"), port, network))
-            before = _kernel(network)
+            # Before connections are made that stay: the figures of connecting have them, too.
+            before = counters_in(network)
             callers = [
                 parties.start(
                     f"callers {number + 1}", "callers", self._call_order(case, parties, host, port)
@@ -69,7 +69,7 @@ class RrBench:
                 msgspec.json.decode(line, type=Report) for line in parties.lines(callers, servers)
             ]
             used_ns = _difference(_cpu_ns(server), server_cpu_ns)
-            kernel = _since(before, _kernel(network))
+            kernel = counted_between(before, counters_in(network))
             counted = _ended(parties, server)
             found = Found(start, reports, counted, kernel | {"server_cpu_ns": used_ns})
             run = assembled(case, round, found, has_private_network=network.is_private)
@@ -142,22 +142,8 @@ def _ended(parties: Parties, server: WarmWorker | None) -> dict[str, int] | None
 def _widen_ports(network: Network) -> None:
     """A connection per request takes a local port each, which stays taken for a while."""
     if network.is_private:
-        with INTERRUPTS.held(), network.entered(), suppress(OSError):
+        with network.entered(), suppress(OSError):
             _PORT_RANGE.write_text(_ALL_PORTS)
-
-
-def _kernel(network: Network) -> dict[str, int] | None:
-    """The kernel's counters; None where others' traffic is in them."""
-    if not network.is_private:
-        return None
-    with INTERRUPTS.held(), network.entered():
-        return kernel_counters()
-
-
-def _since(before: dict[str, int] | None, after: dict[str, int] | None) -> dict[str, int | None]:
-    if before is None or after is None:
-        return dict.fromkeys(KERNEL_COUNTERS)
-    return {name: count - before[name] for name, count in after.items()}
 
 
 def _cpu_ns(server: WarmWorker | None) -> int | None:

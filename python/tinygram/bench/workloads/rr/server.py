@@ -7,12 +7,12 @@ its standard input, or its end, and prints one line of JSON, an object of whole 
 from __future__ import annotations
 
 import json
-import os
 import sys
 
 import msgspec
 
 from tinygram import _native
+from tinygram.bench.attached import settle
 from tinygram.bench.descriptors import raise_descriptor_limit
 from tinygram.bench.workloads.rr import serving
 from tinygram.bench.workloads.rr.order import ServerOrder
@@ -21,10 +21,7 @@ from tinygram.bench.workloads.rr.order import ServerOrder
 def main() -> int:
     """Serve as told; the exit status is 1 when it cannot."""
     order = msgspec.json.decode(sys.stdin.buffer.readline(), type=ServerOrder)
-    _native.die_with_parent(order.parent_pid)
-    _native.set_process_name("tg-server")
-    if order.cpu is not None:
-        os.sched_setaffinity(0, {order.cpu})
+    settle("tg-server", order.parent_pid, order.cpu)
     raise_descriptor_limit()
     try:
         content = _native.CallContent(order.request_bytes, order.reply_bytes, order.seed)

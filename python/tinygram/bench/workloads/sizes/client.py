@@ -6,24 +6,21 @@ It writes a `Report` to stdout; a failure is the last line on stderr and exit st
 from __future__ import annotations
 
 import gc
-import os
 import sys
 from collections.abc import Iterable
 
 import msgspec
 
 from tinygram import _native
-from tinygram.bench.probes.kernel import KERNEL_COUNTERS, kernel_counters
+from tinygram.bench.attached import settle
+from tinygram.bench.probes.kernel import counted_between, counters_here
 from tinygram.bench.workloads.sizes.order import Order, Report
 
 
 def main() -> int:
     """Take them."""
     order = msgspec.json.decode(sys.stdin.buffer.read(), type=Order)
-    _native.die_with_parent(order.parent_pid)
-    _native.set_process_name("tg-client")
-    if order.cpu is not None:
-        os.sched_setaffinity(0, {order.cpu})
+    settle("tg-client", order.parent_pid, order.cpu)
     gc.collect()
     gc.freeze()
     try:
@@ -42,7 +39,7 @@ def _local(order: Order) -> Report:
 
 
 def _samples(order: Order) -> Report:
-    before = kernel_counters() if order.has_private_network else None
+    before = counters_here(is_private=order.has_private_network)
     named, histograms = _native.take_samples(
         order.address,
         order.message_bytes,
@@ -59,10 +56,7 @@ def _samples(order: Order) -> Report:
     start_ns = counters.pop("start_ns")
     counted: dict[str, int | None] = {"samples": order.samples, **counters}
     # The kernel's own are those of all connections, the first ones too.
-    if before is None:
-        counted |= dict.fromkeys(KERNEL_COUNTERS)
-    else:
-        counted |= {name: now - before[name] for name, now in kernel_counters().items()}
+    counted |= counted_between(before, counters_here(is_private=order.has_private_network))
     return Report(counted, _stored(histograms), start_ns)
 
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import msgspec
 
-from tinygram.bench.interrupts import INTERRUPTS
 from tinygram.bench.network import Network, private_network
 from tinygram.bench.placement import placement
 from tinygram.bench.probes.sampling import probing
@@ -41,7 +40,7 @@ class SizesBench:
             else:
                 network = stack.enter_context(private_network())
             if not address and case.parameters["part"] is None:
-                with INTERRUPTS.held(), network.entered():
+                with network.entered():
                     server = stack.enter_context(Worker("server", self._server_command(case)))
                 port = server.wait_listening(min(_LISTEN_LIMIT_S, timeout_s))
                 address = f"127.0.0.1:{port}"
@@ -49,7 +48,7 @@ class SizesBench:
             _, _, to_port = address.rpartition(":")
             probe = stack.enter_context(probing(probe_ns, int(to_port or 0), network))
             order = self._order(case, address, network)
-            with INTERRUPTS.held(), network.entered():
+            with network.entered():
                 client = stack.enter_context(
                     Worker(
                         "client",

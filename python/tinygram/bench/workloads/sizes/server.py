@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 
 from tinygram import _native
+from tinygram.bench.attached import settle
 
 MAX_MESSAGE_BYTES = 64 << 20
 """Refused above, unless told otherwise."""
@@ -24,10 +24,7 @@ MAX_CONNECTIONS = 512
 def main() -> int:
     """Serve what is asked for."""
     options = _parser().parse_args()
-    _native.die_with_parent(options.parent)
-    _native.set_process_name("tg-server")
-    if options.cpu is not None:
-        os.sched_setaffinity(0, {options.cpu})
+    settle("tg-server", options.parent, options.cpu)
     server = _native.SizesServer(
         0,
         MAX_MESSAGE_BYTES,

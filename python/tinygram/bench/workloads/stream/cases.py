@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tinygram import _native
@@ -10,6 +10,7 @@ from tinygram.bench import runtimes
 from tinygram.bench.errors import UsageError
 from tinygram.bench.result import Case, MessageBytes, Parameter, Plan, Unavailable
 from tinygram.bench.strategies import Strategy, parse_strategy
+from tinygram.bench.workloads.only import Named, in_words, parse_only
 
 WARM_UP_MESSAGES = 1024
 """Fewer where they would exceed WARM_UP_BYTES."""
@@ -160,7 +161,7 @@ def _ways(
         if ways:
             break
     if not ways:
-        wanted = ", ".join(f"{key}={value}" for key, values in named.items() for value in values)
+        wanted = in_words(named)
         if producers > 1:
             several = dict.fromkeys(r.name for r in runtimes.RUNTIMES if r.has_producers)
             raise UsageError(
@@ -173,7 +174,7 @@ def _ways(
     return ways
 
 
-def _is_asked(known: runtimes.Runtime, named: Mapping[str, list[str]], producers: int) -> bool:
+def _is_asked(known: runtimes.Runtime, named: Named, producers: int) -> bool:
     if known.runs_when == "several":
         return producers > 1 or bool(named["implementation"])
     if known.runs_when == "either":
@@ -186,22 +187,9 @@ def _strategies_on(runtime: str) -> Iterable[str]:
     return dict.fromkeys(text for each in known for text in each.strategies)
 
 
-def _parse_only(only: Iterable[str]) -> dict[str, list[str]]:
+def _parse_only(only: Iterable[str]) -> Named:
     known = {
         "runtime": sorted({runtime.name for runtime in runtimes.RUNTIMES}),
         "implementation": sorted({runtime.implementation for runtime in runtimes.RUNTIMES}),
-        "strategy": [],
     }
-    named: dict[str, list[str]] = {key: [] for key in known}
-    for part in (part.strip() for text in only for part in text.split(",")):
-        key, equals, value = part.partition("=")
-        if key not in known or not equals:
-            raise UsageError(
-                f"--only {part!r} is not KEY=VALUE with one of the keys {', '.join(known)}: "
-                "for example --only runtime=asyncio,strategy=nagle"
-            )
-        if known[key] and value not in known[key]:
-            raise UsageError(f"unknown {key} {value!r}: the known ones are {', '.join(known[key])}")
-        if value not in named[key]:
-            named[key].append(value)
-    return named
+    return parse_only(only, known, "runtime=asyncio,strategy=nagle")

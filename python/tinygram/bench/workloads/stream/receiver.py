@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 
 from tinygram import _native
+from tinygram.bench.attached import settle
 from tinygram.bench.source import message_pool
 
 
@@ -36,10 +36,7 @@ def main() -> int:
 
 def _receive(options: argparse.Namespace) -> int:
     """One stream."""
-    _native.die_with_parent(options.parent)
-    _native.set_process_name("tg-receiver")
-    if options.cpu is not None:
-        os.sched_setaffinity(0, {options.cpu})
+    settle("tg-receiver", options.parent, options.cpu)
     pool = message_pool(options.seed, options.min_bytes, options.max_bytes, options.producers)
     check = _native.StreamCheck(pool, options.messages)
     receiver = _native.Receiver(options.congestion_control)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from tinygram import _native
-from tinygram.bench.interrupts import INTERRUPTS
+from tinygram.bench.attached import attached
+from tinygram.bench.counting import Counting, counting
 from tinygram.bench.network import Network, private_network
 from tinygram.bench.placement import placement
 from tinygram.bench.probes.sampling import probing
@@ -29,10 +29,10 @@ PACKAGE = "tinygram.bench.workloads.stream"
 
 @dataclass(frozen=True)
 class StreamBench:
-    """Runs cases of `stream`. `counting_fd` holds the library that counts writes."""
+    """Runs cases of `stream`, the sender's writes counted."""
 
     seed: int
-    counting_fd: int
+    counting: Counting
 
     def run_case(self, case: Case, round: int) -> Run:
         """Run a case once; a failure is in the run, not raised."""
@@ -45,7 +45,7 @@ class StreamBench:
             stack.callback(os.close, turns_fd)
             network = stack.enter_context(private_network())
             timeout_s = whole(case, "timeout_ns") / 1e9
-            with INTERRUPTS.held(), network.entered():
+            with network.entered():
                 receiver = stack.enter_context(
                     Worker(
                         "receiver",
@@ -56,14 +56,14 @@ class StreamBench:
             port = receiver.wait_listening(min(_LISTEN_LIMIT_S, timeout_s))
             probe = stack.enter_context(probing(whole_or_none(case, "probe_ns"), port, network))
             order = self.order(case, round, port, network)
-            with INTERRUPTS.held(), network.entered():
+            with network.entered():
                 sender = stack.enter_context(
                     Worker(
                         "sender",
                         [sys.executable, "-m", f"{PACKAGE}.sender"],
                         order=msgspec.json.encode(order),
-                        environment=self.counting_environment(),
-                        pass_fds=[self.counting_fd],
+                        environment=self.counting.environment(),
+                        pass_fds=[self.counting.fd],
                     )
                 )
             wait_all([receiver, sender], timeout_s)
@@ -78,9 +78,7 @@ class StreamBench:
         command = [sys.executable, "-m", f"{PACKAGE}.receiver"]
         substitute = case.parameters["receiver_command"]
         if substitute is not None:
-            # It does not know that it is to die with us: `attached` sees to it.
-            attached = [sys.executable, "-m", "tinygram.bench.attached", str(os.getpid())]
-            command = attached + shlex.split(str(substitute))
+            command = attached(shlex.split(str(substitute)))
         return command + self.receiver_options(case, notes_fd, turns_fd)
 
     def receiver_options(self, case: Case, notes_fd: int, turns_fd: int) -> list[str]:
@@ -138,19 +136,9 @@ class StreamBench:
             withholds=bool(case.parameters.get("withholds")),
         )
 
-    def counting_environment(self) -> dict[str, str]:
-        """The environment of a sender whose writes are counted."""
-        library = f"/proc/self/fd/{self.counting_fd}"
-        others = os.environ.get("LD_PRELOAD", "")
-        return os.environ | {"LD_PRELOAD": f"{library} {others}".strip()}
-
 
 @contextmanager
 def stream_bench(seed: int) -> Iterator[StreamBench]:
-    """A bench that leaves nothing behind: the counting library lies in memory only."""
-    fd = os.memfd_create("tinygram-count-writes")
-    try:
-        os.write(fd, _native.count_writes_library())
-        yield StreamBench(seed, fd)
-    finally:
-        os.close(fd)
+    """A bench, until the block's end."""
+    with counting() as library:
+        yield StreamBench(seed, library)

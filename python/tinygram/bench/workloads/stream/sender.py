@@ -17,6 +17,7 @@ import msgspec
 
 from tinygram import _native
 from tinygram.bench import runtimes
+from tinygram.bench.attached import settle
 from tinygram.bench.probes.usage import Mark, segments_since
 from tinygram.bench.source import Share, Source, message_pool
 from tinygram.bench.strategies import parse_strategy
@@ -32,10 +33,7 @@ def main() -> int:
     for number, line in enumerate(sys.stdin.buffer):
         begun_ns = time.monotonic_ns() if number else _started_ns()
         order = msgspec.json.decode(line, type=Order)
-        _native.die_with_parent(order.parent_pid)
-        _native.set_process_name("tg-sender")
-        if order.cpu is not None:
-            os.sched_setaffinity(0, {order.cpu})
+        settle("tg-sender", order.parent_pid, order.cpu)
         try:
             report = _send(order, begun_ns)
         except (OSError, EOFError, MemoryError, ExceptionGroup) as failure:

@@ -8,26 +8,21 @@ ends its pair; the next one starts another.
 from __future__ import annotations
 
 import os
-import select
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 import msgspec
 
-from tinygram.bench.interrupts import INTERRUPTS
 from tinygram.bench.network import Network, private_network
 from tinygram.bench.result import Case, Run
 from tinygram.bench.running import kept_failure, whole
-from tinygram.bench.warm_worker import WarmWorker
-from tinygram.bench.workers import RunError, contents, port_of
+from tinygram.bench.warm_worker import WarmWorker, wait_lines
+from tinygram.bench.workers import contents, port_of
 from tinygram.bench.workloads.stream.order import Report
 from tinygram.bench.workloads.stream.outcome import Heard, assembled, received_counters
 from tinygram.bench.workloads.stream.run import PACKAGE, StreamBench, stream_bench
-
-_GRACE_S = 1.0
-_READ_BYTES = 1 << 20
 
 
 class Pair:
@@ -39,46 +34,15 @@ class Pair:
         self.notes_fd, self.turns_fd = os.memfd_create("notes"), os.memfd_create("turns")
         stack.callback(os.close, self.notes_fd)
         stack.callback(os.close, self.turns_fd)
-        with INTERRUPTS.held(), self.network.entered():
+        with self.network.entered():
             self.receiver = WarmWorker(
                 *(stack, "receiver", [sys.executable, "-m", f"{PACKAGE}.receiver", "--warm"]),
                 *(None, [self.notes_fd, self.turns_fd]),
             )
             self.sender = WarmWorker(
                 *(stack, "sender", [sys.executable, "-m", f"{PACKAGE}.sender"]),
-                *(bench.counting_environment(), [bench.counting_fd]),
+                *(bench.counting.environment(), [bench.counting.fd]),
             )
-
-    def wait_lines(self, workers: Sequence[WarmWorker], give_up_s: float) -> list[bytes]:
-        """Sleep until each of `workers` has said a line. Raises RunError."""
-        lines: dict[WarmWorker, bytes] = {}
-        while True:
-            for worker in workers:
-                if worker not in lines and (line := worker.take_line()) is not None:
-                    lines[worker] = line
-            if len(lines) == len(workers):
-                return [lines[worker] for worker in workers]
-            self._wait_readable(give_up_s)
-
-    def _wait_readable(self, give_up_s: float) -> None:
-        both = (self.receiver, self.sender)
-        poll = select.poll()
-        for worker in both:
-            poll.register(worker.fileno(), select.POLLIN)
-        ready = poll.poll(max(0.0, give_up_s - time.monotonic()) * 1000)
-        if not ready:
-            raise RunError("the receiver and the sender did not finish in time")
-        for worker in both:
-            if any(fd == worker.fileno() for fd, _ in ready) and not worker.read():
-                raise RunError(self._failure())
-
-    def _failure(self) -> str:
-        """Why one of them ended; the other may say why, too."""
-        workers = (self.receiver.worker, self.sender.worker)
-        for worker in workers:
-            worker.wait_ended(_GRACE_S)
-        failures = [worker.failure for worker in workers if worker.has_ended]
-        return "; ".join(failure for failure in failures if failure) or "a process ended early"
 
 
 class WarmBench:
@@ -110,10 +74,10 @@ class WarmBench:
         give_up_s = time.monotonic() + whole(case, "timeout_ns") / 1e9
         options = bench.receiver_options(case, pair.notes_fd, pair.turns_fd)
         pair.receiver.tell(msgspec.json.encode(options))
-        (said,) = pair.wait_lines([pair.receiver], give_up_s)
+        (said,) = wait_lines([pair.receiver], give_up_s, beside=[pair.sender])
         order = bench.order(case, round, port_of("receiver", said), pair.network)
         pair.sender.tell(msgspec.json.encode(order))
-        received, reported = pair.wait_lines([pair.receiver, pair.sender], give_up_s)
+        received, reported = wait_lines([pair.receiver, pair.sender], give_up_s)
         report = msgspec.json.decode(reported, type=Report)
         counters = received_counters(received) | report.counters
         heard = Heard(contents(pair.notes_fd), contents(pair.turns_fd))

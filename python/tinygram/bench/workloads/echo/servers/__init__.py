@@ -7,11 +7,11 @@ ended; and a line in SERVERS. One that several runtimes or implementations share
 from __future__ import annotations
 
 import importlib
-import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
+from tinygram.bench.extras import missing
 from tinygram.bench.strategies import Strategy, parse_strategy
 from tinygram.bench.workloads.echo.order import WHOLE_BUFFER
 from tinygram.bench.workloads.echo.servers.service import Service
@@ -56,10 +56,7 @@ class Server:
 
     def missing(self) -> str | None:
         """Why it cannot run here; None when it can."""
-        for package in self.requires:
-            if not importlib.util.find_spec(package):
-                return f"{package} is not installed: pip install 'tinygram[{package}]'"
-        return None
+        return missing(self.requires)
 
     def supports(self, strategy: Strategy) -> bool:
         """Whether the strategy makes sense here, whatever its duration."""

@@ -1,19 +1,18 @@
 """The published echo servers beside ours, each as a ratio to its own uvloop server.
 
-Source of `echo_published.csv`: a published comparison of uvloop with a pool of threads, 5 clients.
-Its threads sent their whole buffer, however little of it they had read: `--faulty whole-buffer`.
-`echo_published_second.csv` is its second table, as it was published, of another machine.
+Source of `echo.csv`: a published comparison of uvloop with a pool of threads, 5 clients. Its
+threads sent their whole buffer, however little of it they had read: `--faulty whole-buffer`.
+`echo_second.csv` is its second table, of another machine.
 """
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import resources
 
 from tinygram.bench.report.formats import UNKNOWN, number, rate
 from tinygram.bench.report.layout import Column, Row, Table
+from tinygram.bench.report.published import published_rows
 from tinygram.bench.result import Figure, Result
 from tinygram.bench.statistics.loads import Load, way_of
 from tinygram.bench.units import format_bytes
@@ -73,9 +72,8 @@ class PublishedServer:
         return f"{self.server}:{format_bytes(self.buffer_bytes)}"
 
 
-def published_servers(table: str = "echo_published") -> tuple[PublishedServer, ...]:
+def published_servers(table: str) -> tuple[PublishedServer, ...]:
     """The rows in the published order; one that is there twice, once."""
-    file = resources.files("tinygram.bench.report") / f"{table}.csv"
     rows = (
         PublishedServer(
             server=row["server"],
@@ -83,16 +81,16 @@ def published_servers(table: str = "echo_published") -> tuple[PublishedServer, .
             message_bytes=int(row["message_bytes"]),
             messages_per_s=float(row["messages_per_s"]) if row["messages_per_s"] else None,
         )
-        for row in csv.DictReader(file.read_text("utf-8").splitlines())
+        for row in published_rows(table)
     )
     return tuple(dict.fromkeys(rows))
 
 
-def echo_published_tables(result: Result, load: Load) -> tuple[Table, ...]:
+def published_tables(result: Result, load: Load) -> tuple[Table, ...]:
     """Both tables for the load's size of messages; none where it was not published."""
     first, second = (
         [each for each in published_servers(table) if each.message_bytes == load.message_bytes.max]
-        for table in ("echo_published", "echo_published_second")
+        for table in ("echo", "echo_second")
     )
     if not first:
         return ()

@@ -1,21 +1,19 @@
-"""The published calls, as they were published, and the ratio of both strategies beside ours.
+"""The published calls, and the ratio of both strategies beside ours.
 
-Source of `rr_published.csv`: a published comparison of a Java server with two machines of a hundred
-blocking client threads each, the client's TCP_NODELAY on and off. It came from other machines, so
-that only shapes and ratios can be set side by side. Its time of a call
-includes connecting, ours does not.
+Source of `rr.csv`: a published comparison of a Java server with two machines of a hundred blocking
+client threads each, the client's TCP_NODELAY on and off. Its time of a call includes connecting,
+ours does not.
 """
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping, Sequence
-from importlib import resources
 
 from tinygram.bench.report.formats import UNKNOWN, number, rate, ratio
 from tinygram.bench.report.layout import Column, Row, Table
+from tinygram.bench.report.published import published_rows
 from tinygram.bench.result import Case, Summary
-from tinygram.bench.statistics.calls import BASELINE, all_but_strategy
+from tinygram.bench.statistics.rr import BASELINE, all_but_strategy
 
 NOTES = (
     "Whether these rates are of one client machine or of both was not said. Connect times like "
@@ -29,7 +27,7 @@ OTHERWISE = (
 _COMPARED = "nodelay"
 
 
-def published_calls(summaries: Sequence[Summary], labels: Mapping[str, str]) -> Table | None:
+def published_table(summaries: Sequence[Summary], labels: Mapping[str, str]) -> Table | None:
     """The published table, and our ratios; None where nothing that was measured is like it.
 
     `labels`: case_id → what tells the case from the others, its strategy last.
@@ -38,10 +36,9 @@ def published_calls(summaries: Sequence[Summary], labels: Mapping[str, str]) -> 
     if not alike:
         return None
     ours = _ratios(alike, labels)
-    file = resources.files("tinygram.bench.report") / "rr_published.csv"
     rows = {
         "nodelay" if row["client_tcp_nodelay"] == "true" else BASELINE: row
-        for row in csv.DictReader(file.read_text("utf-8").splitlines())
+        for row in published_rows("rr")
     }
     headers = (
         *("case", "calls/s\nmean", "SD", "call,\nconnect\nincluded", "connect\nmean"),

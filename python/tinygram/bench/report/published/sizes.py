@@ -1,17 +1,14 @@
 """The published measurements beside ours: the same model, fitted to their one number for each cell.
 
-Source of `published.csv`: measurements for a lecture over four networks, on other machines. Each
-total is that of one series without an interval, and its first cells have start-up in them; only
-shapes and ratios can be set beside ours.
+Source of `sizes.csv`: measurements for a lecture over four networks. Each total is that of one
+series without an interval, and its first cells have start-up in them.
 """
 
 from __future__ import annotations
 
-import csv
-from importlib import resources
-
 from tinygram.bench.report.formats import UNKNOWN, number
 from tinygram.bench.report.layout import Column, Row, Table
+from tinygram.bench.report.published import published_rows
 from tinygram.bench.report.sizes.names import size
 from tinygram.bench.statistics.model import Model, Point, fitted
 
@@ -34,9 +31,8 @@ _NOTES = (
 
 def published_points() -> dict[str, list[Point]]:
     """Network → its cells, in the published order."""
-    file = resources.files("tinygram.bench.report.sizes") / "published.csv"
     points: dict[str, list[Point]] = {}
-    for row in csv.DictReader(file.read_text("utf-8").splitlines()):
+    for row in published_rows("sizes"):
         point = Point(int(row["bytes"]), int(row["round_trips"]), float(row["total_ms"]) * 1_000)
         points.setdefault(row["network"], []).append(point)
     return points

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean, stdev
 
-from tinygram.bench.report.calls_published import OTHERWISE, published_calls
 from tinygram.bench.report.cross_check import draw_cross_check
 from tinygram.bench.report.drawing import Pen
 from tinygram.bench.report.formats import UNKNOWN, number, rate, ratio, ratio_interval
 from tinygram.bench.report.layout import Column, Row, Table
+from tinygram.bench.report.names import all_cases
 from tinygram.bench.report.opening import opening_of
+from tinygram.bench.report.published.rr import OTHERWISE, published_table
 from tinygram.bench.result import Case, Result, Summary, Verdict
-from tinygram.bench.statistics.calls import BASELINE, WORKLOAD, all_but_strategy
 from tinygram.bench.statistics.counters import FORMULAS
 from tinygram.bench.statistics.intervals import confidence_of
+from tinygram.bench.statistics.rr import BASELINE, all_but_strategy
 
 US_PER_MS = 1_000
 CONNECTING = "Connecting (ms), which no call includes; the kernel's counts, the warm-up's included"
@@ -35,12 +36,7 @@ _ASPECTS: Mapping[str, Callable[[Case], str]] = {
 }
 
 
-def is_of_calls(result: Result) -> bool:
-    """Whether the result is one of `rr`."""
-    return any(case.workload == WORKLOAD for case in _all_cases(result))
-
-
-def draw_calls(pen: Pen, result: Result, published: bool) -> None:
+def draw_rr(pen: Pen, result: Result, published: bool) -> None:
     """Write all of the report; `published` adds the published calls."""
     for paragraph in opening_of(result):
         pen.write(paragraph)
@@ -49,7 +45,7 @@ def draw_calls(pen: Pen, result: Result, published: bool) -> None:
         pen.draw(table)
     pen.list(notes_of(result))
     if published:
-        beside = published_calls(result.summaries, labels_of(result))
+        beside = published_table(result.summaries, labels_of(result))
         if beside is None:
             pen.list((OTHERWISE,))
         else:
@@ -61,7 +57,7 @@ def draw_calls(pen: Pen, result: Result, published: bool) -> None:
 
 def title_of(result: Result) -> str:
     """What all cases have in common."""
-    cases = _all_cases(result)
+    cases = all_cases(result)
     first = cases[0]
     callers = f"{first.parameters['processes']} × {first.parameters['callers_per_process']}"
     parts = [
@@ -95,11 +91,7 @@ def tables_of(result: Result) -> tuple[Table, Table]:
     ]
     return (
         _table(result, "Calls: first send to last byte of the reply (ms)", calls),
-        _table(
-            result,
-            "Connecting (ms), which no call includes; the kernel's counts, the warm-up's included",
-            connecting,
-        ),
+        _table(result, CONNECTING, connecting),
     )
 
 
@@ -137,7 +129,7 @@ def sentences_of(result: Result) -> tuple[str, ...]:
 
 def labels_of(result: Result) -> dict[str, str]:
     """case_id → the fewest words that tell it from the others: its strategy last."""
-    cases = _all_cases(result)
+    cases = all_cases(result)
     distinct = _distinct(cases)
     return {
         case.case_id: ", ".join((*(_ASPECTS[name](case) for name in distinct), case.strategy))
@@ -217,7 +209,3 @@ def _sends(case: Case) -> str:
 
 def _distinct(cases: Sequence[Case]) -> tuple[str, ...]:
     return tuple(name for name, say in _ASPECTS.items() if len({say(case) for case in cases}) > 1)
-
-
-def _all_cases(result: Result) -> tuple[Case, ...]:
-    return (*result.plan.cases, *(absent.case for absent in result.plan.unavailable))

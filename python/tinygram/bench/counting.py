@@ -1,0 +1,36 @@
+"""The library that counts a process's writes (crates/net, count_writes.c), preloaded into it.
+
+It lies in memory only, so that nothing is left behind.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from tinygram import _native
+
+
+@dataclass(frozen=True)
+class Counting:
+    """`fd` holds the library; a process that is to have it inherits that."""
+
+    fd: int
+
+    def environment(self) -> dict[str, str]:
+        """Ours, for a process whose writes are counted."""
+        others = os.environ.get("LD_PRELOAD", "")
+        return os.environ | {"LD_PRELOAD": f"/proc/self/fd/{self.fd} {others}".strip()}
+
+
+@contextmanager
+def counting() -> Iterator[Counting]:
+    """The library until the block's end."""
+    fd = os.memfd_create("tinygram-count-writes")
+    try:
+        os.write(fd, _native.count_writes_library())
+        yield Counting(fd)
+    finally:
+        os.close(fd)
