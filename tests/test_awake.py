@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
+import pytest
+
 from tinygram.bench.awake import cores_awake
+from tinygram.bench.cli import main, measuring
 
 
 def _holds(device: Path) -> bool:
@@ -26,3 +30,30 @@ def test_the_device_is_asked_for_no_latency_and_held_open_until_the_end(tmp_path
 def test_where_it_is_not_permitted_the_cores_may_sleep(tmp_path: Path) -> None:
     with cores_awake(tmp_path / "missing") as is_awake:
         assert not is_awake
+
+
+@pytest.mark.parametrize("is_permitted", [True, False])
+def test_a_command_is_told_where_it_is_not_permitted(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    is_permitted: bool,
+) -> None:
+    device = tmp_path / "cpu_dma_latency"
+    if is_permitted:
+        device.write_bytes(b"\xff" * 4)
+    monkeypatch.setattr(measuring, "cores_awake", lambda: cores_awake(device))
+    result = tmp_path / "result.json"
+    arguments = ("--sizes", "1..1B", "--samples", "100", "--rounds", "1", "--no-local", "--quiet")
+    monkeypatch.setattr(
+        sys, "argv", ["tinygram", "sizes", "--awake", *arguments, "--json", str(result)]
+    )
+    with pytest.raises(SystemExit) as exited:
+        main()
+    assert result.exists() == is_permitted
+    if is_permitted:
+        assert exited.value.code == 0
+        assert device.read_bytes() == bytes(4)
+    else:
+        assert exited.value.code == 2
+        assert "--awake: only root may keep cores from sleeping" in capsys.readouterr().err

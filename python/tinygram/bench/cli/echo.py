@@ -76,6 +76,7 @@ def echo(
     pin: options.Pin = None,
     congestion_control: Annotated[str, typer.Option(help="Of both sides.")] = "cubic",
     probe: options.Probe = None,
+    awake: options.Awake = False,
     timeout: Annotated[
         str, typer.Option(help="A run that takes longer than this and its duration fails.")
     ] = "30s",
@@ -121,6 +122,7 @@ def echo(
             path,
             is_published=published,
             is_quiet=quiet,
+            is_awake=awake,
             network=None if server is None else "the server's",
         )
 

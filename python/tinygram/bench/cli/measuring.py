@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
 from tinygram.bench import store
+from tinygram.bench.awake import cores_awake
 from tinygram.bench.cli.exit_codes import ExitCode
 from tinygram.bench.crosscheck.interleaved import Interleaved
+from tinygram.bench.errors import UsageError
 from tinygram.bench.interrupts import INTERRUPTS
 from tinygram.bench.network import Network, private_network
 from tinygram.bench.placement import placement
@@ -31,6 +33,7 @@ def measure(
     *,
     is_published: bool,
     is_quiet: bool,
+    is_awake: bool,
     network: str | None = None,
     peers: Interleaved | None = None,
 ) -> ExitCode:
@@ -38,13 +41,14 @@ def measure(
 
     Ctrl-C and SIGTERM end it early: the runs that are finished are saved and reported. `network`:
     what the environment says of where the runs were, if it is no network of their own. `peers`:
-    other programs in the same rounds, whose failures are told and do not fail ours. Raises
-    OutputError when the result cannot be saved.
+    other programs in the same rounds, whose failures are told and do not fail ours. `is_awake`:
+    no core sleeps meanwhile. Raises UsageError where that is not permitted, and OutputError when
+    the result cannot be saved.
     """
     running = plan if peers is None else peers.plan
     run = run_case if peers is None else peers.around(run_case)
     progress = Progress(len(running.cases) * running.rounds, quiet=is_quiet)
-    with INTERRUPTS.handled():
+    with INTERRUPTS.handled(), _awake(is_awake):
         found = _environment(plan, network)
         runs, is_interrupted = run_plan(running, run, progress)
         all_failed = [each for each in runs if each.failure]
@@ -67,6 +71,20 @@ def measure(
     if failed:
         return ExitCode.RUN_FAILED
     return ExitCode.OK
+
+
+@contextmanager
+def _awake(is_asked: bool) -> Iterator[None]:
+    if not is_asked:
+        yield
+        return
+    with cores_awake() as is_awake:
+        if not is_awake:
+            raise UsageError(
+                "--awake: only root may keep cores from sleeping (/dev/cpu_dma_latency); leave it, "
+                "or run as root"
+            )
+        yield
 
 
 def _environment(plan: Plan, named: str | None) -> dict[str, Any]:

@@ -23,6 +23,9 @@ Pin = Annotated[str | None, typer.Option(help="apart, same or none.", show_defau
 Probe = Annotated[
     str | None, typer.Option(help="Sample what the kernel holds this often, for example 10ms.")
 ]
+Awake = Annotated[
+    bool, typer.Option("--awake", help="Keep idle cores from sleeping meanwhile; needs root.")
+]
 Server = Annotated[str | None, typer.Option(help="HOST:PORT of a server that runs already.")]
 
 

@@ -114,6 +114,7 @@ def rr(
         str | None, typer.Option(help="Of all sockets.", show_default=DEFAULT_CONGESTION_CONTROL)
     ] = None,
     probe: options.Probe = None,
+    awake: options.Awake = False,
     timeout: Annotated[
         str, typer.Option(help="A run that takes longer fails (longer by its duration).")
     ] = "120s",
@@ -178,9 +179,9 @@ def rr(
     if scenario is None:
         plan = plan_rr(asked)
         peers = Interleaved(plan, *choose(plan)) if cross_check else None
-        return _measure(plan, asked, path, quiet, published, peers)
+        return _measure(plan, asked, path, quiet, published, awake, peers)
     plan, case_ids = scenarios.plan_scenario(scenario, asked)
-    code = _measure(plan, asked, path, quiet, published)
+    code = _measure(plan, asked, path, quiet, published, awake)
     if code != ExitCode.OK:
         return code
     return _judge(scenario, case_ids, path, quiet)
@@ -192,6 +193,7 @@ def _measure(
     path: Path,
     is_quiet: bool,
     is_published: bool,
+    is_awake: bool,
     peers: Interleaved | None = None,
 ) -> ExitCode:
     return measure(
@@ -200,6 +202,7 @@ def _measure(
         path,
         is_published=is_published,
         is_quiet=is_quiet,
+        is_awake=is_awake,
         peers=peers,
         network=None if asked.server_address is None else "the server's",
     )

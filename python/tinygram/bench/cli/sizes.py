@@ -61,6 +61,7 @@ def sizes(
     pin: options.Pin = None,
     congestion_control: Annotated[str, typer.Option(help="Of the connections.")] = "cubic",
     probe: options.Probe = None,
+    awake: options.Awake = False,
     timeout: Annotated[str, typer.Option(help="A run that takes longer fails.")] = "60s",
 ) -> int:
     """A connection per sample: time by size and round trips, and the model that explains it."""
@@ -89,5 +90,6 @@ def sizes(
         path,
         is_published=published,
         is_quiet=quiet,
+        is_awake=awake,
         network=None if server is None else "the server's",
     )

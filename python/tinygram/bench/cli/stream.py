@@ -89,6 +89,7 @@ def stream(
         str | None, typer.Option(help="A program in the receiver's place.")
     ] = None,
     probe: options.Probe = None,
+    awake: options.Awake = False,
     timeout: Annotated[
         str, typer.Option(help="A run that takes longer fails (paced: longer by its duration).")
     ] = "120s",
@@ -165,6 +166,7 @@ def stream(
             path,
             is_published=published,
             is_quiet=quiet,
+            is_awake=awake,
             peers=peers,
         )
 
