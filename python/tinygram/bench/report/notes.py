@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from tinygram.bench.report.rows import CaseRow
 from tinygram.bench.report.tables import shown_figures
@@ -13,15 +13,27 @@ MAX_NAMED_CASES = 3
 
 
 def notes_of(result: Result, load: Load, rows: Sequence[CaseRow]) -> tuple[str, ...]:
-    """The notes on `rows`; what several cases share is said once, after their names.
+    """The notes on `rows`, as `said_once` has them."""
+    notes = (
+        (row.label, note)
+        for row in rows
+        for note in (*_absences(result, row), *_warnings(load, row.summary))
+    )
+    return said_once(notes, [row.label for row in rows if row.absence is None])
 
-    `all ways` are all that have figures.
+
+def said_once(
+    notes: Iterable[tuple[str, str]], measured: Sequence[str] | None = None
+) -> tuple[str, ...]:
+    """One line for each note of (case, note); what several cases share, after their names.
+
+    `all ways` are all of `measured`, those that have figures.
     """
     cases_of: dict[str, list[str]] = {}
-    for row in rows:
-        for note in (*_absences(result, row), *_warnings(load, row.summary)):
-            cases_of.setdefault(note, []).append(row.label)
-    measured = [row.label for row in rows if row.absence is None]
+    for case, note in notes:
+        cases = cases_of.setdefault(note, [])
+        if case not in cases:
+            cases.append(case)
     return tuple(
         f"{'all ways' if len(cases) > 1 and cases == measured else _named(cases)}: {note}"
         for note, cases in cases_of.items()

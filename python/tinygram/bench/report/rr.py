@@ -10,6 +10,7 @@ from tinygram.bench.report.drawing import Pen
 from tinygram.bench.report.formats import UNKNOWN, number, rate, ratio, ratio_interval
 from tinygram.bench.report.layout import Column, Row, Table
 from tinygram.bench.report.names import all_cases
+from tinygram.bench.report.notes import said_once
 from tinygram.bench.report.opening import opening_of
 from tinygram.bench.report.published.rr import OTHERWISE, published_table
 from tinygram.bench.result import Case, Result, Summary, Verdict
@@ -96,10 +97,10 @@ def tables_of(result: Result) -> tuple[Table, Table]:
 
 
 def notes_of(result: Result) -> tuple[str, ...]:
-    """Absences, failures and warnings, one line each."""
+    """Absences, failures and warnings, as `said_once` has them."""
     labels = labels_of(result)
     notes = [
-        f"{labels[absent.case.case_id]}: unavailable: {absent.reason}"
+        (labels[absent.case.case_id], f"unavailable: {absent.reason}")
         for absent in result.plan.unavailable
     ]
     for summary in result.summaries:
@@ -111,9 +112,10 @@ def notes_of(result: Result) -> tuple[str, ...]:
         ]
         if failures:
             total = summary.rounds + summary.failed_rounds
-            notes.append(f"{label}: failed in {len(failures)} of {total} rounds: {failures[0]}")
-        notes += [f"{label}: {warning.message}" for warning in summary.warnings]
-    return tuple(notes)
+            notes.append((label, f"failed in {len(failures)} of {total} rounds: {failures[0]}"))
+        notes += [(label, warning.message) for warning in summary.warnings]
+    measured = [labels[summary.case.case_id] for summary in result.summaries if summary.rounds]
+    return said_once(notes, measured)
 
 
 def sentences_of(result: Result) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tinygram.bench.report.formats import number, ratio_interval
 from tinygram.bench.report.formats import ratio as ratio_text
+from tinygram.bench.report.notes import said_once
 from tinygram.bench.report.sizes.names import cell, size, way
 from tinygram.bench.result import Case, Figure, Result, Verdict
 from tinygram.bench.statistics.fits import TIME, Fit
@@ -28,18 +29,18 @@ def closing_sentences(
 
 
 def notes_of(result: Result) -> tuple[str, ...]:
-    """Failures, absences and warnings, each said once, after the cells that have it.
+    """Failures, absences and warnings, as `said_once` has them.
 
     Two modes are told of the figures that the answer rests on; of what the probe took, the first
     cell's share stands for all.
     """
-    cells: dict[str, list[str]] = {}
-    for absent in result.plan.unavailable:
-        cells.setdefault(f"unavailable: {absent.reason}", []).append(cell(absent.case))
+    notes = [
+        (cell(absent.case), f"unavailable: {absent.reason}") for absent in result.plan.unavailable
+    ]
     cases = {case.case_id: case for case in result.plan.cases}
     for run in result.runs:
         if run.failure is not None:
-            cells.setdefault(f"failed: {run.failure}", []).append(cell(cases[run.case_id]))
+            notes.append((cell(cases[run.case_id]), f"failed: {run.failure}"))
     probed = ""
     for summary in result.summaries:
         for warning in summary.warnings:
@@ -48,8 +49,8 @@ def notes_of(result: Result) -> tuple[str, ...]:
             message = warning.message
             if warning.code == "probed":
                 message = probed = probed or message
-            cells.setdefault(message, []).append(cell(summary.case))
-    return tuple(f"{_named(list(dict.fromkeys(of)))}: {note}" for note, of in cells.items())
+            notes.append((cell(summary.case), message))
+    return said_once(notes)
 
 
 def _on_fit(fit: Fit) -> Iterator[str]:
@@ -176,8 +177,3 @@ def _on_parts(parts: Mapping[str, Figure | None]) -> list[str]:
         if waking is not None:
             told.append(f"another thread {where} {number(waking.median)} µs more")
     return [f"A round trip of 1 B on this host: {'; '.join(told)}."]
-
-
-def _named(cells: Sequence[str]) -> str:
-    more = len(cells) - MAX_NAMED
-    return ", ".join(cells[:MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
