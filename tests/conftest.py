@@ -7,10 +7,18 @@ permission or package must not pass for success.
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import settings
+
+# `tests.…` is importable however pytest is started.
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from tests.stream.command import Command
 
 # The same examples every time, and no deadline: a slow machine is no fault of the code.
 settings.register_profile("tinygram", derandomize=True, deadline=None)
@@ -26,3 +34,14 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         for report in skipped:
             reporter.write_line(f"SKIPPED, AND ALL ARE REQUIRED: {report.nodeid}", red=True)
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.fixture
+def command(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Command]:
+    """`tinygram` in an empty folder; whatever it started must be gone afterwards.
+
+    Its subcommand is the test's parameter, or else what the test's folder is called.
+    """
+    command = Command(tmp_path, getattr(request, "param", request.path.parent.name))
+    yield command
+    command.end()

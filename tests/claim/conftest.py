@@ -1,7 +1,6 @@
-"""Makes `claim.…`, which is no installed package, and `tests.…` importable."""
+"""Makes `claim.…`, which is no installed package, importable."""
 
 import sys
 from pathlib import Path
 
-_ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(_ROOT), str(_ROOT / "benches")]
+sys.path.insert(0, str(Path(__file__).parents[2] / "benches"))

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import faulthandler
 import shutil
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
 from tests.real.certificate import Certificate, make_certificate
 from tests.real.loops import NAMES, Programs
 from tests.real.redis_server import RedisServer, has_redis_server, redis_server

@@ -8,10 +8,9 @@ import msgspec
 import pytest
 from tests.echo.plans import planned
 from tests.report.printing import printed, row
-from tests.statistics.experiment import histogram, warned
+from tests.statistics.experiment import histogram, result_of, warned
 
-from tinygram.bench.result import SCHEMA_VERSION, Case, Plan, Result, Run, Warning
-from tinygram.bench.statistics import compare, summarise
+from tinygram.bench.result import Case, Plan, Result, Run, Warning
 from tinygram.bench.statistics.loads import way_of
 
 ROUNDS = 7
@@ -34,7 +33,7 @@ def run_of(case: Case, number: int, rate_per_s: float) -> Run:
     return Run(case.case_id, number, counters, {"round_trip_ns": trips})
 
 
-def result_of(plan: Plan, rates: Mapping[str, float]) -> Result:
+def measured(plan: Plan, rates: Mapping[str, float]) -> Result:
     """way → messages/s, a little more in each round."""
     runs = [
         run_of(case, number, rates[way_of(case)] * (1 + number / 1_000))
@@ -47,17 +46,7 @@ def result_of(plan: Plan, rates: Mapping[str, float]) -> Result:
         else run
         for run in runs
     ]
-    plan = msgspec.structs.replace(plan, rounds=ROUNDS)
-    summaries = summarise(plan, runs)
-    return Result(
-        schema_version=SCHEMA_VERSION,
-        command=("tinygram", "echo"),
-        environment={},
-        plan=plan,
-        runs=tuple(runs),
-        summaries=summaries,
-        verdicts=compare(plan, summaries, runs),
-    )
+    return result_of(msgspec.structs.replace(plan, rounds=ROUNDS), runs)
 
 
 RATES = {
@@ -80,7 +69,7 @@ def text() -> str:
         fault="whole-buffer",
     )
     cases = tuple(case for case in plan.cases if way_of(case) in RATES)
-    return printed(result_of(msgspec.structs.replace(plan, cases=cases), RATES))
+    return printed(measured(msgspec.structs.replace(plan, cases=cases), RATES))
 
 
 def test_the_heading_says_what_the_load_is(text: str) -> None:
@@ -131,7 +120,7 @@ def published_beside(size: int, rates: Mapping[str, float]) -> str:
         fault="whole-buffer",
     )
     assert [way_of(case) for case in plan.cases] == list(rates)
-    return printed(result_of(plan, rates), published=True)
+    return printed(measured(plan, rates), published=True)
 
 
 PUBLISHED_RATES = {

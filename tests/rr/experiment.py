@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tinygram._native import Histogram
-from tinygram.bench.result import SCHEMA_VERSION, Case, Plan, Result, Run
-from tinygram.bench.statistics import compare, summarise
+from tests.statistics.experiment import histogram
+
+from tinygram.bench.result import Case, Run
 from tinygram.bench.workloads.rr.order import Report, Start
 from tinygram.bench.workloads.rr.outcome import Found, assembled
 
@@ -17,13 +17,6 @@ KERNEL = {
     "kernel_OutRsts": 0,
 }
 START = Start(start_ns=1_000_000_000, end_ns=2_000_000_000, calls=None)
-
-
-def histogram(values_ns: Sequence[int]) -> str:
-    made = Histogram()
-    for value_ns in values_ns:
-        made.record(value_ns)
-    return made.to_base64()
 
 
 def report(calls: int, call_ns: int, callers: int, connect_ns: int = 0) -> Report:
@@ -59,16 +52,3 @@ def found(
 
 def run_of(case: Case, round: int, found: Found) -> Run:
     return assembled(case, round, found, has_private_network=True)
-
-
-def result_of(plan: Plan, runs: Sequence[Run]) -> Result:
-    summaries = summarise(plan, runs)
-    return Result(
-        schema_version=SCHEMA_VERSION,
-        command=("tinygram", "rr"),
-        environment={},
-        plan=plan,
-        runs=tuple(runs),
-        summaries=summaries,
-        verdicts=compare(plan, summaries, runs),
-    )

@@ -6,7 +6,8 @@ import socket
 import time
 
 import pytest
-from tests.rr.peers import Treat, peer, received, replying, right
+from tests.peers import Treat, peer, received
+from tests.rr.peers import replying, right
 from tests.stream.command import Command, Done
 
 from tinygram.bench.workloads.rr.calling import RUNTIMES

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
-from tests.rr.experiment import found, report, result_of, run_of
+from tests.rr.experiment import found, report, run_of
+from tests.statistics.experiment import result_of
 
 from tinygram.bench.result import Case
 from tinygram.bench.workers import RunError

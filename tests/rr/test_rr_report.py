@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from io import StringIO
+from tests.report.printing import printed
+from tests.rr.experiment import found, report, run_of
+from tests.statistics.experiment import result_of
 
-from rich.console import Console
-from tests.rr.experiment import found, report, result_of, run_of
-
-from tinygram.bench.report import render
 from tinygram.bench.result import Plan, Result, Run
 from tinygram.bench.workloads.rr.cases import RrOptions, plan_rr
 
@@ -17,9 +15,7 @@ OPTIONS = RrOptions(
 
 
 def shown(result: Result) -> str:
-    text = StringIO()
-    render(result, Console(file=text, width=200, highlight=False), False)
-    return text.getvalue()
+    return printed(result, width=200)
 
 
 def measured(plan: Plan) -> Result:
@@ -73,9 +69,7 @@ def test_a_failed_and_an_unfinished_case_say_so() -> None:
 
 
 def with_published(options: RrOptions) -> str:
-    text = StringIO()
-    render(measured(plan_rr(options)), Console(file=text, width=200, highlight=False), True)
-    return text.getvalue()
+    return printed(measured(plan_rr(options)), width=200, published=True)
 
 
 def test_the_published_calls_stand_beside_our_ratio_of_the_same_callers() -> None:

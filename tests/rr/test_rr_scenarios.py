@@ -8,7 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.rr.experiment import found, report, result_of, run_of
+from tests.rr.experiment import found, report, run_of
+from tests.statistics.experiment import result_of
 from tests.stream.command import Command
 
 from tinygram.bench.cli import main

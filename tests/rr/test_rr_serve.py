@@ -2,44 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import resource
-import signal
 import socket
-import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from pathlib import Path
+from contextlib import ExitStack
 
 import pytest
-from tests.stream.command import Command, search_path, wait_until
+from tests.serving import serving
+from tests.stream.command import Command
 
 REQUEST_BYTES = 100
-
-
-@contextmanager
-def serving(folder: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    """The server, and its port."""
-    process = subprocess.Popen(
-        [
-            *(sys.executable, "-B", "-m", "tinygram.bench", "serve", "rr"),
-            *("--request", str(REQUEST_BYTES), *arguments),
-        ],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": search_path()},
-    )
-    try:
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        assert line.startswith("listening "), process.communicate()
-        yield process, int(line.split()[1])
-    finally:
-        process.kill()
-        process.communicate(timeout=20)
+SERVER = ("rr", "--request", REQUEST_BYTES)
 
 
 def connected(port: int) -> socket.socket:
@@ -59,10 +32,6 @@ def ask_until_refused(sock: socket.socket) -> None:
         sock.send(bytes(1 << 20))
 
 
-def resident_bytes(pid: int) -> int:
-    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4096
-
-
 @pytest.fixture
 def many_descriptors() -> Iterator[None]:
     """Enough for a thousand connections."""
@@ -73,27 +42,26 @@ def many_descriptors() -> Iterator[None]:
 
 
 def test_the_command_measures_it_like_its_own(command: Command) -> None:
-    with serving(command.folder) as (_, port):
+    with serving(*SERVER) as server:
         done = command.run(
-            *("--server", f"127.0.0.1:{port}", "--request", REQUEST_BYTES, "--callers", "1x3"),
-            *("--calls", 4, "--rounds", 1, "--pin", "none", "--runtime", "native"),
+            *("--server", f"127.0.0.1:{server.port}", "--request", REQUEST_BYTES),
+            *("--callers", "1x3", "--calls", 4, "--rounds", 1, "--pin", "none"),
+            *("--runtime", "native"),
         )
     assert done.code == 0, done.stderr
     assert [done.counters_of(index)["calls"] for index in range(len(done.runs))] == [12] * 8
 
 
 @pytest.mark.usefixtures("many_descriptors")
-def test_a_thousand_silent_a_slow_and_a_greedy_client_cost_little_and_stop_nobody(
-    tmp_path: Path,
-) -> None:
-    with serving(tmp_path) as (process, port), ExitStack() as stack:
-        honest = stack.enter_context(connected(port))
+def test_a_thousand_silent_a_slow_and_a_greedy_client_cost_little_and_stop_nobody() -> None:
+    with serving(*SERVER) as server, ExitStack() as stack:
+        honest = stack.enter_context(connected(server.port))
         call(honest, 0)
-        before = resident_bytes(process.pid)
+        before = server.resident_bytes()
         for _ in range(1_000):
-            stack.enter_context(connected(port))
-        slow = stack.enter_context(connected(port))
-        greedy = stack.enter_context(connected(port))
+            stack.enter_context(connected(server.port))
+        slow = stack.enter_context(connected(server.port))
+        greedy = stack.enter_context(connected(server.port))
         greedy.setblocking(False)
         # Takes no reply either.
         with pytest.raises(BlockingIOError):
@@ -101,33 +69,11 @@ def test_a_thousand_silent_a_slow_and_a_greedy_client_cost_little_and_stop_nobod
         for index in range(1, 20):
             slow.sendall(b"x")
             call(honest, index)
-        assert resident_bytes(process.pid) - before < 64 << 20
+        assert server.resident_bytes() - before < 64 << 20
 
 
-def test_ctrl_c_ends_it_with_what_it_counted(tmp_path: Path) -> None:
-    with serving(tmp_path) as (process, port):
-        with connected(port) as sock:
-            call(sock, 0)
-            call(sock, 1)
-        process.send_signal(signal.SIGINT)
-        wait_until(lambda: process.poll() is not None, 20.0, "the server ends")
-        assert process.returncode == 130
-        assert process.stderr is not None
-        said = process.stderr.read()
-        assert "requests: 2\n" in said
-        assert "Traceback" not in said
-
-
-def test_a_port_that_is_taken_is_one_line_and_exit_2(tmp_path: Path) -> None:
-    with serving(tmp_path) as (_, port):
-        done = subprocess.run(
-            [sys.executable, "-B", "-m", "tinygram.bench", "serve", "rr", "--port", str(port)],
-            capture_output=True,
-            text=True,
-            check=False,
-            cwd=tmp_path,
-            timeout=60,
-        )
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"tinygram: error: cannot listen on port {port}: ")
-    assert done.stderr.count("\n") == 1
+def test_ctrl_c_ends_it_with_what_it_counted() -> None:
+    with serving(*SERVER) as server, connected(server.port) as sock:
+        call(sock, 0)
+        call(sock, 1)
+    assert server.counter("requests") == 2

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import socket
 import struct
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 
-Answer = Callable[[socket.socket], None]
+from tests.peers import received
 
 
 def exchange(port: int, length: int, count: int, *, is_joined: bool = False) -> list[int]:
@@ -37,36 +34,7 @@ def answer(sock: socket.socket) -> None:
 
 
 def exactly(sock: socket.socket, count: int) -> bytes:
-    parts = []
-    while count:
-        part = sock.recv(min(count, 1 << 16))
-        if not part:
-            raise EOFError(f"{count} bytes are missing")
-        parts.append(part)
-        count -= len(part)
-    return b"".join(parts)
-
-
-@contextmanager
-def listening(act: Answer) -> Iterator[int]:
-    """A server that does this with each connection, one after the other; its port."""
-    with socket.create_server(("127.0.0.1", 0), backlog=128) as listener:
-
-        def serve() -> None:
-            while True:
-                try:
-                    sock, _ = listener.accept()
-                except OSError:
-                    return
-                with sock:
-                    try:
-                        act(sock)
-                    except (OSError, EOFError):
-                        continue
-
-        thread = threading.Thread(target=serve, daemon=True)
-        thread.start()
-        yield listener.getsockname()[1]
-        listener.shutdown(socket.SHUT_RDWR)
-        thread.join(20)
-        assert not thread.is_alive()
+    data = received(sock, count)
+    if len(data) < count:
+        raise EOFError(f"{count - len(data)} bytes are missing")
+    return data

@@ -41,7 +41,7 @@ def measured(plan: Plan, time_us: Callable[[Case, int], float]) -> Result:
         for number in range(plan.rounds)
         for case in plan.cases
     ]
-    return result_of(plan, runs, plan.unavailable)
+    return result_of(plan, runs)
 
 
 def _run(case: Case, number: int, time_us: float) -> Run:

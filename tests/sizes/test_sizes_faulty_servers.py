@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import socket
 import struct
-from pathlib import Path
 
 import pytest
-from tests.sizes.plain import Answer, answer, exactly, listening
-from tests.sizes.running import measure
+from tests.peers import Treat, peer
+from tests.sizes.plain import answer, exactly
+from tests.stream.command import Command
 
 ONE_CELL = (
     *("--sizes", "10", "--round-trips", "2", "--samples", 100, "--rounds", 1),
@@ -40,7 +40,7 @@ def say_nothing(sock: socket.socket) -> None:
         pass
 
 
-def fail_the_fifth() -> Answer:
+def fail_the_fifth() -> Treat:
     connections = iter(range(100))
 
     def act(sock: socket.socket) -> None:
@@ -50,7 +50,7 @@ def fail_the_fifth() -> Answer:
     return act
 
 
-FAULTS: list[tuple[Answer, str]] = [
+FAULTS: list[tuple[Treat, str]] = [
     (end_at_once, "sample 0, message 0: the server ended the connection"),
     (acknowledge_too_much, "message 0: acknowledgement 0 says 11 bytes, and the message had 10"),
     (acknowledge_half, "message 0: the connection ended 2 bytes too early"),
@@ -61,9 +61,9 @@ FAULTS: list[tuple[Answer, str]] = [
 
 
 @pytest.mark.parametrize(("act", "fault"), FAULTS, ids=lambda value: getattr(value, "__name__", ""))
-def test_the_run_fails_and_says_why(tmp_path: Path, act: Answer, fault: str) -> None:
-    with listening(act) as port:
-        done = measure(tmp_path, *ONE_CELL, "--server", f"127.0.0.1:{port}")
+def test_the_run_fails_and_says_why(command: Command, act: Treat, fault: str) -> None:
+    with peer(act) as port:
+        done = command.run(*ONE_CELL, "--server", f"127.0.0.1:{port}")
     assert done.code == 1
     assert "Traceback" not in done.stderr
     (run,) = done.result["runs"]
@@ -71,9 +71,9 @@ def test_the_run_fails_and_says_why(tmp_path: Path, act: Answer, fault: str) -> 
     assert (run["counters"], run["histograms"]) == ({}, {})
 
 
-def test_where_nobody_listens_the_run_fails(tmp_path: Path) -> None:
+def test_where_nobody_listens_the_run_fails(command: Command) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    done = measure(tmp_path, *ONE_CELL, "--server", f"127.0.0.1:{port}")
+    done = command.run(*ONE_CELL, "--server", f"127.0.0.1:{port}")
     assert done.code == 1
     assert "sample 0, connect: Connection refused" in done.result["runs"][0]["failure"]

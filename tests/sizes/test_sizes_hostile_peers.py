@@ -10,8 +10,8 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
+from tests.serving import Serving, serving
 from tests.sizes.plain import exchange
-from tests.sizes.running import Serving, serving
 
 MOST_GROWTH_BYTES = 16 << 20
 
@@ -19,7 +19,7 @@ MOST_GROWTH_BYTES = 16 << 20
 @contextmanager
 def unharmed(*arguments: object) -> Iterator[Serving]:
     """A server that serves others afterwards as before, with hardly more memory."""
-    with serving(*arguments) as server:
+    with serving("sizes", *arguments) as server:
         assert exchange(server.port, 1_000, 2) == [1_000, 1_000]
         before = server.resident_bytes()
         yield server
@@ -112,7 +112,7 @@ def test_it_takes_no_more_descriptors_than_it_may_have() -> None:
 
 def test_without_one_descriptor_it_waits_until_there_is_one() -> None:
     """Nobody is there to give way, and somebody waits to be accepted."""
-    with serving() as server:
+    with serving("sizes") as server:
         pid = server.process.pid
         _, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
         first_free = max(int(name) for name in os.listdir(f"/proc/{pid}/fd")) + 1

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from tests.sizes.plain import answer, exchange, listening
-from tests.sizes.running import measure, serving
+from tests.peers import peer
+from tests.serving import serving
+from tests.sizes.plain import answer, exchange
+from tests.stream.command import Command
 
 FEW = ("--sizes", "1,30kB", "--round-trips", "0,2", "--samples", 100, "--rounds", 1, "--no-local")
 
 
 @pytest.mark.parametrize("is_joined", [False, True])
 def test_another_program_s_client_speaks_with_our_server(is_joined: bool) -> None:
-    with serving() as server:
+    with serving("sizes") as server:
         for length, count in ((1, 0), (1, 1), (1, 3), (100_000, 2), (5_000_000, 1)):
             acknowledged = exchange(server.port, length, count, is_joined=is_joined)
             assert acknowledged == [length] * count
@@ -22,10 +22,10 @@ def test_another_program_s_client_speaks_with_our_server(is_joined: bool) -> Non
 
 
 @pytest.mark.parametrize("setup_writes", [1, 2])
-def test_our_client_speaks_with_another_program_s_server(tmp_path: Path, setup_writes: int) -> None:
-    with listening(answer) as port:
+def test_our_client_speaks_with_another_s_server(command: Command, setup_writes: int) -> None:
+    with peer(answer) as port:
         server = f"127.0.0.1:{port}"
-        done = measure(tmp_path, *FEW, "--setup-writes", setup_writes, "--server", server)
+        done = command.run(*FEW, "--setup-writes", setup_writes, "--server", server)
     assert done.code == 0, done.stderr
     assert done.result["environment"]["network"] == "the server's"
     for run in done.result["runs"]:
@@ -35,16 +35,16 @@ def test_our_client_speaks_with_another_program_s_server(tmp_path: Path, setup_w
     assert "its bytes were not compared" in done.stdout
 
 
-def test_our_client_speaks_with_our_server_run_apart(tmp_path: Path) -> None:
-    with serving() as server:
-        done = measure(tmp_path, *FEW, "--server", f"localhost:{server.port}")
+def test_our_client_speaks_with_our_server_run_apart(command: Command) -> None:
+    with serving("sizes") as server:
+        done = command.run(*FEW, "--server", f"localhost:{server.port}")
     assert done.code == 0, done.stderr
     assert server.counter("samples") == 4 * 110
 
 
-def test_what_our_server_refuses_fails_the_run_and_names_the_length(tmp_path: Path) -> None:
-    with serving("--max-message", "20kB") as server:
-        done = measure(tmp_path, *FEW, "--server", f"127.0.0.1:{server.port}")
+def test_what_our_server_refuses_fails_the_run_and_names_the_length(command: Command) -> None:
+    with serving("sizes", "--max-message", "20kB") as server:
+        done = command.run(*FEW, "--server", f"127.0.0.1:{server.port}")
     assert done.code == 1
     failures = {run["case_id"]: run["failure"] for run in done.result["runs"]}
     for case_id, failure in failures.items():

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import subprocess
-from pathlib import Path
+import sys
+from collections.abc import Iterator
 from typing import Any
 
 import jsonschema
 import pytest
-from tests.sizes.running import COMMAND, Done, measure
+from tests.stream.command import Command, Done
 
 from tinygram._native import Histogram
 from tinygram.bench import store
@@ -18,12 +19,13 @@ CELLS = [(size, trips) for size in (1, 10_000, 300_000) for trips in (0, 1, 2)]
 
 
 @pytest.fixture(scope="module")
-def done(tmp_path_factory: pytest.TempPathFactory) -> Done:
-    return measure(
-        tmp_path_factory.mktemp("sizes"),
+def done(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Done]:
+    command = Command(tmp_path_factory.mktemp("sizes"), "sizes")
+    yield command.run(
         *("--sizes", "1,10kB,300kB", "--samples", SAMPLES, "--first", 7, "--rounds", 2),
         *("--predict", "64KiB", "--published"),
     )
+    command.end()
 
 
 def runs_of(done: Done, name: str) -> list[Any]:
@@ -119,9 +121,8 @@ def test_a_round_trip_takes_far_longer_than_a_system_call(done: Done) -> None:
     assert 4 * medians["system-call"] < min(medians["one-thread"], medians["same-core"])
 
 
-def test_ways_are_compared_cell_by_cell(tmp_path: Path) -> None:
-    done = measure(
-        tmp_path,
+def test_ways_are_compared_cell_by_cell(command: Command) -> None:
+    done = command.run(
         *("--sizes", "10", "--round-trips", "1", "--samples", SAMPLES, "--rounds", 6),
         *("--setup-writes", 2, "--setup-writes", 1, "--strategy", "nagle", "--no-local"),
     )
@@ -135,9 +136,8 @@ def test_ways_are_compared_cell_by_cell(tmp_path: Path) -> None:
     assert all("setup_ns" not in run["histograms"] for run in joined)
 
 
-def test_a_probe_leaves_samples_of_the_exchanges_and_says_what_it_took(tmp_path: Path) -> None:
-    done = measure(
-        tmp_path,
+def test_a_probe_leaves_samples_of_the_exchanges_and_says_what_it_took(command: Command) -> None:
+    done = command.run(
         *("--sizes", "300kB", "--round-trips", "2", "--samples", SAMPLES, "--rounds", 1),
         *("--probe", "1ms"),
     )
@@ -155,9 +155,8 @@ def test_a_probe_leaves_samples_of_the_exchanges_and_says_what_it_took(tmp_path:
     assert "the kernel was asked every 1ms beside the run" in done.stdout
 
 
-def test_quiet_prints_nothing(tmp_path: Path) -> None:
-    done = measure(
-        tmp_path,
+def test_quiet_prints_nothing(command: Command) -> None:
+    done = command.run(
         *("--sizes", "1", "--round-trips", "0", "--samples", SAMPLES, "--rounds", 1),
         *("--no-local", "--quiet"),
     )
@@ -166,7 +165,8 @@ def test_quiet_prints_nothing(tmp_path: Path) -> None:
 
 def test_the_help_of_both_commands() -> None:
     for words in (["sizes", "--help"], ["serve", "sizes", "--help"]):
-        shown = subprocess.run([*COMMAND, *words], capture_output=True, text=True, check=True)
+        program = [sys.executable, "-m", "tinygram.bench", *words]
+        shown = subprocess.run(program, capture_output=True, text=True, check=True)
         assert "Usage: tinygram" in shown.stdout
 
 

@@ -97,11 +97,11 @@ def plan_of(cases: Iterable[Case], runs: Iterable[Run]) -> Plan:
 
 
 def result_of(plan: Plan, runs: Sequence[Run], unavailable: tuple[Unavailable, ...] = ()) -> Result:
-    plan = msgspec.structs.replace(plan, unavailable=unavailable)
+    plan = msgspec.structs.replace(plan, unavailable=(*plan.unavailable, *unavailable))
     summaries = summarise(plan, runs)
     return Result(
         schema_version=SCHEMA_VERSION,
-        command=("tinygram", "stream"),
+        command=("tinygram", plan.cases[0].workload if plan.cases else "stream"),
         environment={},
         plan=plan,
         runs=tuple(runs),

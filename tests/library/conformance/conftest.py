@@ -7,16 +7,12 @@ import gc
 import inspect
 import ssl
 import subprocess
-import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[3]))
-
 from tests.library.conformance.channels import Channel, Contexts
 from tests.library.conformance.loops import LOOPS, Loop, Trouble, run
 

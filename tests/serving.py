@@ -1,8 +1,7 @@
-"""Runs `tinygram sizes` and `tinygram serve sizes` as their users do."""
+"""Runs `tinygram serve …` as its users do."""
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import signal
@@ -12,41 +11,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-COMMAND = (sys.executable, "-B", "-m", "tinygram.bench")
 LONGEST_S = 60.0
-
-
-@dataclass(frozen=True)
-class Done:
-    """An ended command; `result` is None where it left no result file."""
-
-    code: int
-    stdout: str
-    stderr: str
-    result: Any
-
-
-def measure(folder: Path, *arguments: object) -> Done:
-    """`tinygram sizes ARGUMENTS --json RESULT`, in `folder`."""
-    path = folder / "result.json"
-    done = subprocess.run(
-        [*COMMAND, "sizes", *map(str, arguments), "--json", str(path)],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        timeout=LONGEST_S,
-        check=False,
-    )
-    result = json.loads(path.read_text()) if path.exists() else None
-    return Done(done.returncode, done.stdout, done.stderr, result)
 
 
 @dataclass
 class Serving:
-    """A running `tinygram serve sizes`; `said` is what it left on stderr when it was ended."""
+    """A running server; `said` is what it left on stderr when it was ended."""
 
     process: subprocess.Popen[str]
     port: int
@@ -66,9 +37,9 @@ class Serving:
 
 @contextmanager
 def serving(*arguments: object) -> Iterator[Serving]:
-    """`tinygram serve sizes ARGUMENTS`, ended by Ctrl-C."""
+    """`tinygram serve ARGUMENTS`, ended by Ctrl-C."""
     process = subprocess.Popen(
-        [*COMMAND, "serve", "sizes", *map(str, arguments)],
+        [*(sys.executable, "-B", "-m", "tinygram.bench", "serve"), *map(str, arguments)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -84,6 +55,7 @@ def serving(*arguments: object) -> Iterator[Serving]:
         process.send_signal(signal.SIGINT)
         _, served.said = process.communicate(timeout=LONGEST_S)
         assert process.returncode == 130, served.said
+        assert "Traceback" not in served.said
     finally:
         process.kill()
         process.communicate()
