@@ -49,6 +49,11 @@ class Served:
     ours: WarmWorker | None = None
     external: Worker | None = None
 
+    @property
+    def runs_already(self) -> bool:
+        """Then nobody here knows on which core."""
+        return self.ours is None and self.external is None
+
 
 @dataclass(frozen=True)
 class EchoBench:
@@ -138,8 +143,7 @@ class EchoBench:
             duration_ns=whole_or_none(case, "duration_ns"),
             timeout_ns=whole(case, "timeout_ns"),
             trusts=case.parameters["fault"] is not None,
-            # A server that runs already may be on any core.
-            polls=case.placement == "apart" and server.worker is not None,
+            polls=case.placement == "apart" and not server.runs_already,
             congestion_control=str(case.parameters["congestion_control"]),
             has_private_network=network.is_private,
             parent_pid=os.getpid(),
