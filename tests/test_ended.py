@@ -15,6 +15,7 @@ from tests.stream.command import Command
 
 PORT = 9108
 SILENT = shlex.join([sys.executable, "-m", "tests.echo.programs.echo", str(PORT), "silent"])
+PARENT_OF_SILENT = shlex.join(["sh", "-c", f"{SILENT} & wait"])
 CALLS = (
     *("--callers", "1x2", "--pin", "none", "--sends-per-request", 1, "--strategy", "nodelay"),
     *("--connections", "per-caller"),
@@ -31,6 +32,13 @@ LONG: dict[str, tuple[str, tuple[object, ...]]] = {
         "tg-client",
         (
             *("--server-command", SILENT, "--port", PORT, "--size", 100),
+            *("--only", "runtime=external", "--timeout", "30s"),
+        ),
+    ),
+    "echo another's child": (
+        "tg-client",
+        (
+            *("--server-command", PARENT_OF_SILENT, "--port", PORT, "--size", 100),
             *("--only", "runtime=external", "--timeout", "30s"),
         ),
     ),
