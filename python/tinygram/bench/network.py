@@ -76,9 +76,15 @@ def set_congestion_control(name: str) -> None:
     """Give it to what starts in the calling thread's network, which must be a private one.
 
     Most programs take the one that is the network's own. Raises PermissionError where the kernel
-    keeps it from networks that are not the host's (tcp_allowed_congestion_control).
+    keeps it from networks that are not the host's (tcp_allowed_congestion_control), or where
+    /proc/sys may only be read, as in most containers.
     """
-    _CONGESTION_CONTROL.write_text(name)
+    try:
+        _CONGESTION_CONTROL.write_text(name)
+    except OSError as error:
+        if error.errno != errno.EROFS:
+            raise
+        raise PermissionError(errno.EACCES, "/proc/sys may only be read here") from error
 
 
 def check_congestion_control(name: str) -> None:

@@ -1,0 +1,29 @@
+"""What cannot be set is told as what is not permitted, whichever way the kernel refuses it."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+import pytest
+
+from tinygram.bench import network
+
+
+class ReadOnly:
+    """A file of a /proc/sys that may only be read."""
+
+    def write_text(self, _text: str) -> int:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+
+def test_a_proc_sys_that_may_only_be_read_permits_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(network, "_CONGESTION_CONTROL", ReadOnly())
+    with pytest.raises(PermissionError, match="may only be read"):
+        network.set_congestion_control("reno")
+
+
+def test_an_unknown_name_is_another_fault(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(network, "_CONGESTION_CONTROL", tmp_path / "missing" / "file")
+    with pytest.raises(FileNotFoundError):
+        network.set_congestion_control("reno")
