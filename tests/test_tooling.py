@@ -124,7 +124,7 @@ def test_where_all_are_required_a_skip_fails(
         (tmp_path / "test_two.py").write_text("def test_other(): ...\n")
     done = subprocess.run(
         [sys.executable, "-B", "-m", "pytest", "-p", "no:cacheprovider", tmp_path],
-        env={**os.environ, "TINYGRAM_REQUIRE_ALL": required},
+        env={**os.environ, "TINYGRAM_REQUIRE_ALL": required, "PYTHONPATH": str(ROOT)},
         cwd=tmp_path,
         capture_output=True,
         text=True,

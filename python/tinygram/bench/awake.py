@@ -10,7 +10,7 @@ latency limit of 0 µs, for as long as /dev/cpu_dma_latency is open
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 _DEVICE = Path("/dev/cpu_dma_latency")
@@ -20,11 +20,10 @@ _NO_LATENCY = (0).to_bytes(4, "little")
 @contextmanager
 def cores_awake(device: Path = _DEVICE) -> Iterator[bool]:
     """Keep all cores awake meanwhile. It yields whether that is so: only root may ask for it."""
-    try:
-        held = device.open("r+b", buffering=0)
-    except OSError:
-        yield False
-        return
-    with held:
-        held.write(_NO_LATENCY)
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(device.open("r+b", buffering=0)).write(_NO_LATENCY)
+        except OSError:
+            yield False
+            return
         yield True

@@ -223,9 +223,9 @@ fn a_trusting_client_finds_nothing_in_an_honest_echo() {
 
 #[test]
 fn asking_before_it_sleeps_is_not_counted_as_work() {
-    // A server that holds each message for as long as the client asks, and longer.
+    // A server that holds each message for most of the time for which the client asks.
     let hold = Strategy::Coalesce {
-        hold: Duration::from_millis(1),
+        hold: Duration::from_micros(80),
     };
     while_serving(&settings(per_message(10, hold), 4096), |address| {
         for is_polling in [false, true] {
@@ -234,12 +234,11 @@ fn asking_before_it_sleeps_is_not_counted_as_work() {
                 ..load(10, 1, 1)
             }
             .client(address);
-            let found = client.run(Goal::Messages(20), TIMEOUT_NS).unwrap();
-            assert_eq!(found.messages, 20);
+            let found = client.run(Goal::Messages(500), TIMEOUT_NS).unwrap();
+            assert_eq!(found.messages, 500);
             assert_eq!(found.polled_ns > 0, is_polling);
-            assert!(
-                found.polled_ns + found.usage.cpu_ns <= found.end_ns - found.start_ns + 1_000_000
-            );
+            let whole_ns = found.polled_ns + found.usage.cpu_ns;
+            assert!(whole_ns <= found.end_ns - found.start_ns + 1_000_000);
         }
     });
 }

@@ -211,4 +211,4 @@ def _range(low: float, high: float) -> str:
 
 
 def _number(value: float) -> str:
-    return f"{value:,.0f}" if value >= 1_000 else f"{value:.3g}"
+    return f"{value:,.1f}".removesuffix(".0") if value >= 100 else f"{value:.3g}"
