@@ -73,6 +73,10 @@ class Finding:
         return f"{what}: {_number(self.value)}, {verdict} ({span})"
 
 
+# 40 ms (TCP_DELACK_MIN), the next tick of the kernel, 4 ms at 250 Hz, and a busy host's waking up.
+# What is sent again, the other long wait, takes 200 ms and more.
+_DELAYED_ACK_US = (40_000, 60_000)
+
 # A hundred callers wait for a core as well, and a stall is longer by that.
 _FEW_CALLERS = 10
 
@@ -85,7 +89,7 @@ SCENARIOS: Mapping[str, Scenario] = {
         {**_NATIVE, "connections": ("per-caller",), "sends_per_request": (10,)},
         _CLIENTS,
         (
-            Expected("call_p50_us", "nagle", 40_000, 45_000),
+            Expected("call_p50_us", "nagle", *_DELAYED_ACK_US),
             Expected("calls_per_s", "nodelay", 3, _ANY, over="nagle"),
         ),
         _FEW_CALLERS,
@@ -137,7 +141,7 @@ SCENARIOS: Mapping[str, Scenario] = {
         },
         (
             Expected("calls_per_s", "nodelay on the server", 0.8, 1.25, over="nagle on the server"),
-            Expected("call_p50_us", "nodelay on the server", 40_000, 45_000),
+            Expected("call_p50_us", "nodelay on the server", *_DELAYED_ACK_US),
         ),
         _FEW_CALLERS,
     ),
