@@ -21,6 +21,7 @@ pub mod bench;
 mod coalescer;
 mod generator;
 mod histogram;
+pub mod link;
 mod onoff;
 mod schedule;
 
