@@ -10,6 +10,17 @@ from typing_extensions import disjoint_base
 
 from tinygram._native_diag import SocketDiag, SocketProbe, proc_sockets, socket_options
 from tinygram._native_echo import EchoClient, EchoServer, watch_more_writes
+from tinygram._native_link import (
+    RTT_FLOOR_NS,
+    LinkRelay,
+    enter_pid_namespace,
+    make_veth,
+    open_tun,
+    packet_socket,
+    pid_namespace_refusal,
+    ping_pong_ns,
+    unrouted_networks,
+)
 from tinygram._native_rr import CallContent, RequestReader, RrCallers, RrServer
 from tinygram._native_sizes import SizesServer, take_samples, time_local
 from tinygram._native_stream import (
@@ -36,6 +47,7 @@ from tinygram._native_stream import (
 )
 
 __all__ = [
+    "RTT_FLOOR_NS",
     "Batch",
     "CallContent",
     "CoalescingSocket",
@@ -43,6 +55,7 @@ __all__ = [
     "EchoServer",
     "Histogram",
     "Knobs",
+    "LinkRelay",
     "MessagePool",
     "Outbox",
     "Pacer",
@@ -60,10 +73,16 @@ __all__ = [
     "create_network_namespace",
     "die_with_parent",
     "enter_network_namespace",
+    "enter_pid_namespace",
     "flush_all_at_exit",
+    "make_veth",
     "match_flat_out",
     "match_paced",
     "offline_optimum",
+    "open_tun",
+    "packet_socket",
+    "pid_namespace_refusal",
+    "ping_pong_ns",
     "proc_sockets",
     "read_notes",
     "scheduled_messages",
@@ -75,6 +94,7 @@ __all__ = [
     "take_samples",
     "tcp_info",
     "time_local",
+    "unrouted_networks",
     "watch_more_writes",
     "watch_writes",
     "write_counts",

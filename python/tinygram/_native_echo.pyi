@@ -58,7 +58,7 @@ class EchoClient:
 
 @final
 class EchoServer:
-    """Sends back what it reads, on one thread, on 127.0.0.1; whoever connects is served.
+    """Sends back what it reads, on one thread; whoever connects to `host` is served.
 
     With `max_connections` open, the one that was silent for longest is ended for a new one.
     """
@@ -71,6 +71,7 @@ class EchoServer:
         knobs: Knobs | None = None,
         congestion_control: str | None = None,
         sends_whole_buffer: bool = False,
+        host: str = "127.0.0.1",
         max_connections: int | None = None,
     ) -> EchoServer:
         """Listen; port 0: the kernel picks one. `buffer_bytes`: per read at most.

@@ -42,7 +42,7 @@ class RequestReader:
 
 @final
 class RrServer:
-    """The native server: one event loop on one thread, on 127.0.0.1.
+    """The native server: one event loop on one thread, on 127.0.0.1 unless told another `host`.
 
     With `max_connections` open, the one that made no progress for longest is closed for a new one;
     one that makes none for `idle_ns` is closed anyway.
@@ -59,6 +59,7 @@ class RrServer:
         congestion_control: str,
         max_connections: int,
         idle_ns: int,
+        host: str = "127.0.0.1",
     ) -> RrServer:
         """Listen; port 0: one that the kernel picks. OSError when that is not to be had."""
 

@@ -6,7 +6,7 @@ from tinygram._native import Histogram
 
 @final
 class SizesServer:
-    """Answers the connections of `sizes` on 127.0.0.1.
+    """Answers the connections of `sizes`, on 127.0.0.1 unless told another `host`.
 
     A peer costs a slot of fixed size; when all `max_connections` are taken, the one that was silent
     the longest gives way. Setups above `max_message_bytes` or `max_messages` are reset.
@@ -20,6 +20,7 @@ class SizesServer:
         max_connections: int,
         congestion_control: str,
         compared: tuple[int, int] | None = None,
+        host: str = "127.0.0.1",
     ) -> SizesServer:
         """Listen; port 0: one that the kernel picks. OSError when that is not to be had.
 

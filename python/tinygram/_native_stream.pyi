@@ -158,10 +158,13 @@ class Pacer:
 
 @final
 class Receiver:
-    """Waits for one connection on a fresh port of 127.0.0.1 and reads it to its end."""
+    """Waits for one connection on a fresh port and reads it to its end."""
 
-    def __new__(cls, congestion_control: str) -> Receiver:
-        """OSError when no port or no such congestion control is to be had."""
+    def __new__(cls, congestion_control: str, host: str = "127.0.0.1") -> Receiver:
+        """`host`: an IPv4 address of this host, or ValueError.
+
+        OSError when no port or no such congestion control is to be had.
+        """
 
     @property
     def port(self) -> int: ...

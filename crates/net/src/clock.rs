@@ -19,12 +19,13 @@ pub fn after_ns(timeout: Duration) -> u64 {
     monotonic_ns().saturating_add(timeout_ns)
 }
 
-fn read_clock(clock: libc::clockid_t) -> u64 {
+/// That clock in nanoseconds; 0 for one that is gone.
+pub fn read_clock(clock: libc::clockid_t) -> u64 {
     let mut now = timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: `now` is valid for writing; the clocks used here always exist.
+    // SAFETY: `now` is valid for writing; for a clock that does not exist the kernel says so.
     unsafe { libc::clock_gettime(clock, &mut now) };
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
@@ -51,6 +52,14 @@ pub fn set_exact_timers(is_exact: bool) {
     let slack_ns: libc::c_ulong = is_exact.into();
     // SAFETY: PR_SET_TIMERSLACK takes one number (0: the default) and touches no memory of ours.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, slack_ns) };
+}
+
+/// The CPU clock of the calling thread, for others to read while it runs.
+pub fn thread_cpu_clock() -> Option<libc::clockid_t> {
+    let mut clock = 0;
+    // SAFETY: the calling thread runs; the clock is written to where there is room for one.
+    let status = unsafe { libc::pthread_getcpuclockid(libc::pthread_self(), &mut clock) };
+    (status == 0).then_some(clock)
 }
 
 /// CPU time of the calling thread, in nanoseconds.

@@ -1,10 +1,14 @@
-use crate::{errors::OrOsError, histogram::Histogram, knobs::Knobs};
+use crate::{
+    errors::{OrOsError, ipv4_of},
+    histogram::Histogram,
+    knobs::Knobs,
+};
 use pyo3::{
     exceptions::{PyOSError, PyValueError},
     prelude::*,
 };
 use std::{
-    net::{SocketAddr, ToSocketAddrs},
+    net::{SocketAddr, SocketAddrV4, ToSocketAddrs},
     os::fd::RawFd,
     time::Duration,
 };
@@ -155,7 +159,8 @@ pub struct EchoServer {
 #[pymethods]
 impl EchoServer {
     #[new]
-    #[pyo3(signature = (port, buffer_bytes, message_bytes=None, knobs=None, congestion_control=None, sends_whole_buffer=false, max_connections=None))]
+    #[allow(clippy::too_many_arguments)] // Keywords in Python.
+    #[pyo3(signature = (port, buffer_bytes, message_bytes=None, knobs=None, congestion_control=None, sends_whole_buffer=false, host="127.0.0.1", max_connections=None))]
     fn new(
         port: u16,
         buffer_bytes: usize,
@@ -163,6 +168,7 @@ impl EchoServer {
         knobs: Option<&Knobs>,
         congestion_control: Option<String>,
         sends_whole_buffer: bool,
+        host: &str,
         max_connections: Option<usize>,
     ) -> PyResult<Self> {
         let reply = match (message_bytes, knobs, sends_whole_buffer) {
@@ -177,14 +183,14 @@ impl EchoServer {
                 ));
             }
         };
-        let inner = server::EchoServer::listen(&server::Settings {
-            port,
+        let settings = server::Settings {
+            address: SocketAddrV4::new(ipv4_of(host)?, port),
             reply,
             buffer_bytes,
             congestion_control,
             max_connections,
-        })
-        .or_os_error()?;
+        };
+        let inner = server::EchoServer::listen(&settings).or_os_error()?;
         Ok(Self {
             port: inner.port().or_os_error()?,
             inner,

@@ -11,6 +11,7 @@ mod errors;
 mod gil;
 mod histogram;
 mod knobs;
+mod link;
 mod matching;
 mod message;
 mod outbox;
@@ -51,6 +52,11 @@ mod _native {
     #[pymodule_export]
     use super::knobs::Knobs;
     #[pymodule_export]
+    use super::link::{
+        LinkRelay, enter_pid_namespace, make_veth, open_tun, packet_socket, pid_namespace_refusal,
+        ping_pong_ns, unrouted_networks,
+    };
+    #[pymodule_export]
     use super::matching::{match_flat_out, match_paced, read_notes};
     #[pymodule_export]
     use super::outbox::Outbox;
@@ -84,6 +90,7 @@ mod _native {
         add_message_method::<CoalescingSocket, true>(&threads, c"send", SHARED_SEND_DOC)?;
         add_message_method::<CoalescingSocket, false>(&threads, c"sendall", SENDALL_DOC)?;
         add_message_method::<Outbox, false>(&py.get_type::<Outbox>(), c"write", WRITE_DOC)?;
+        module.add("RTT_FLOOR_NS", tinygram_core::link::RTT_FLOOR_NS)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

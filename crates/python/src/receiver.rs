@@ -1,4 +1,7 @@
-use crate::{errors::OrOsError, pool::StreamCheck};
+use crate::{
+    errors::{OrOsError, ipv4_of},
+    pool::StreamCheck,
+};
 use pyo3::{
     exceptions::{PyOSError, PyRuntimeError},
     prelude::*,
@@ -16,8 +19,9 @@ pub struct Receiver {
 #[pymethods]
 impl Receiver {
     #[new]
-    fn new(congestion_control: &str) -> PyResult<Self> {
-        let inner = receiver::Receiver::listen(congestion_control).or_os_error()?;
+    #[pyo3(signature = (congestion_control, host="127.0.0.1"))]
+    fn new(congestion_control: &str, host: &str) -> PyResult<Self> {
+        let inner = receiver::Receiver::listen(ipv4_of(host)?, congestion_control).or_os_error()?;
         Ok(Self {
             port: inner.port().or_os_error()?,
             inner: Some(inner),

@@ -1,6 +1,9 @@
 //! Both native sides of the bench's `rr`, and what its Python sides check with.
 
-use crate::{errors::OrOsError, histogram::Histogram};
+use crate::{
+    errors::{OrOsError, ipv4_of},
+    histogram::Histogram,
+};
 use pyo3::{
     exceptions::{PyOSError, PyRuntimeError, PyValueError},
     prelude::*,
@@ -103,7 +106,7 @@ pub struct RrServer {
 impl RrServer {
     #[new]
     #[allow(clippy::too_many_arguments)] // Keywords in Python.
-    #[pyo3(signature = (content, *, port, backlog, is_nodelay, is_quickack, congestion_control, max_connections, idle_ns))]
+    #[pyo3(signature = (content, *, port, backlog, is_nodelay, is_quickack, congestion_control, max_connections, idle_ns, host="127.0.0.1"))]
     fn new(
         content: &CallContent,
         port: u16,
@@ -113,6 +116,7 @@ impl RrServer {
         congestion_control: String,
         max_connections: usize,
         idle_ns: u64,
+        host: &str,
     ) -> PyResult<Self> {
         let options = native::ServerOptions {
             backlog,
@@ -122,7 +126,9 @@ impl RrServer {
             idle_ns,
             congestion_control,
         };
-        let inner = native::Server::listen(port, content.inner.clone(), options).or_os_error()?;
+        let address = SocketAddrV4::new(ipv4_of(host)?, port);
+        let inner =
+            native::Server::listen(address, content.inner.clone(), options).or_os_error()?;
         Ok(Self {
             port: inner.port().or_os_error()?,
             inner: Some(inner),

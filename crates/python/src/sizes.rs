@@ -1,5 +1,5 @@
 use crate::{
-    errors::{OrOsError, os_error},
+    errors::{OrOsError, ipv4_of, os_error},
     histogram::Histogram,
 };
 use pyo3::{
@@ -25,7 +25,8 @@ pub struct SizesServer {
 #[pymethods]
 impl SizesServer {
     #[new]
-    #[pyo3(signature = (port, max_message_bytes, max_messages, max_connections, congestion_control, compared=None))]
+    #[pyo3(signature = (port, max_message_bytes, max_messages, max_connections, congestion_control, compared=None, host="127.0.0.1"))]
+    #[allow(clippy::too_many_arguments)] // Keywords in Python.
     fn new(
         py: Python<'_>,
         port: u16,
@@ -34,9 +35,10 @@ impl SizesServer {
         max_connections: usize,
         congestion_control: &str,
         compared: Option<(u64, usize)>,
+        host: &str,
     ) -> PyResult<Self> {
         let options = server::Options {
-            port,
+            address: SocketAddrV4::new(ipv4_of(host)?, port),
             limits: Limits {
                 max_length: max_message_bytes,
                 max_count: max_messages,

@@ -5,7 +5,10 @@
 
 pub mod diag;
 pub mod echo;
+pub mod link;
+mod margin;
 pub mod namespace;
+mod netlink;
 pub mod pacer;
 pub mod process;
 pub mod receiver;

@@ -4,6 +4,7 @@
 use std::{
     fs::File,
     io,
+    net::{Ipv4Addr, UdpSocket},
     os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
 };
 
@@ -43,8 +44,8 @@ pub fn create() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((home, made?))
 }
 
-fn set_loopback_up() -> io::Result<()> {
-    let socket = std::net::UdpSocket::bind("0.0.0.0:0")?;
+pub(super) fn set_loopback_up() -> io::Result<()> {
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
     // SAFETY: an all-zero ifreq is valid.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     request.ifr_name[0] = b'l' as libc::c_char;

@@ -1,6 +1,7 @@
 //! Releases the messages of a schedule when they are due: never early, everything that is due.
 
 use crate::{
+    bench::margin::Margin,
     clock::{monotonic_ns, set_exact_timers, sleep_until_ns, thread_cpu_ns},
     timer::TimerFd,
 };
@@ -10,27 +11,6 @@ use std::{
     os::fd::{AsRawFd, RawFd},
 };
 use tinygram_core::{Histogram, Schedule};
-
-const MIN_MARGIN_NS: u64 = 2_000;
-const MAX_MARGIN_NS: u64 = 100_000;
-
-/// How early to wake, learned from past oversleep: the rest of the wait is spun.
-#[derive(Clone, Copy, Debug)]
-struct Margin {
-    ns: u64,
-}
-
-impl Margin {
-    fn learn(&mut self, oversleep_ns: u64) {
-        let seen = oversleep_ns.clamp(MIN_MARGIN_NS, MAX_MARGIN_NS);
-        // Quickly up, slowly down: settles near the ninth decile of what was seen.
-        if seen > self.ns {
-            self.ns += (seen - self.ns) / 4;
-        } else {
-            self.ns -= (self.ns - seen) / 32;
-        }
-    }
-}
 
 /// Waits for the due times of a [`Schedule`] and says which messages to send now.
 ///
@@ -67,7 +47,7 @@ impl Pacer {
             late_ns: None,
             asked_ns: 0,
             spin_cpu_ns: 0,
-            margin: Margin { ns: 50_000 },
+            margin: Margin::new(),
             spins: true,
             timer: None,
             armed_ns: None,
@@ -127,8 +107,8 @@ impl Pacer {
         // `until_ns` is the sender's own affair: it gets an ordinary sleep, as it would by itself.
         let is_ours = wake_ns == due_ns;
         set_exact_timers(is_ours);
-        if is_ours && self.spins && wake_ns > now_ns + 2 * self.margin.ns {
-            let early_ns = wake_ns - self.margin.ns;
+        if is_ours && self.spins && wake_ns > now_ns + 2 * self.margin.ns() {
+            let early_ns = wake_ns - self.margin.ns();
             sleep_until_ns(early_ns);
             self.margin.learn(monotonic_ns().saturating_sub(early_ns));
             self.spin_until(wake_ns);
@@ -164,9 +144,9 @@ impl Pacer {
             return Ok(false);
         };
         self.asked_ns = monotonic_ns();
-        let is_early = spins && self.spins && due_ns > self.asked_ns + 2 * self.margin.ns;
+        let is_early = spins && self.spins && due_ns > self.asked_ns + 2 * self.margin.ns();
         let wake_ns = if is_early {
-            due_ns - self.margin.ns
+            due_ns - self.margin.ns()
         } else {
             due_ns
         };

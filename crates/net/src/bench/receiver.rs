@@ -2,7 +2,11 @@
 
 use super::{process::Usage, socket};
 use crate::clock::monotonic_ns;
-use std::{io, net::TcpListener, os::fd::AsRawFd};
+use std::{
+    io,
+    net::{Ipv4Addr, SocketAddrV4, TcpListener},
+    os::fd::AsRawFd,
+};
 use thiserror::Error;
 use tinygram_core::bench::{Note, StreamCheck, StreamError};
 
@@ -41,19 +45,20 @@ pub struct Reception {
     pub peer_port: u16,
 }
 
-/// Waits for one connection on a fresh port of 127.0.0.1.
+/// Waits for one connection on a fresh port.
 #[derive(Debug)]
 pub struct Receiver {
     listener: TcpListener,
 }
 
 impl Receiver {
-    /// Listen on a port that the kernel picks, with this congestion control.
+    /// Listen on an address of this host, a port that the kernel picks, with this congestion control.
     ///
     /// # Errors
-    /// When no port or no such congestion control is to be had.
-    pub fn listen(congestion_control: &str) -> io::Result<Self> {
-        let listener = socket::listening(0, Some(congestion_control), BACKLOG)?;
+    /// When the address, a port or the congestion control is not to be had.
+    pub fn listen(address: Ipv4Addr, congestion_control: &str) -> io::Result<Self> {
+        let address = SocketAddrV4::new(address, 0);
+        let listener = socket::listening(address, Some(congestion_control), BACKLOG)?;
         Ok(Self { listener })
     }
 
@@ -139,7 +144,7 @@ mod tests {
         send: impl FnOnce(&mut TcpStream, &MessagePool) + Send,
     ) -> Result<Reception, ReceiveError> {
         let pool = MessagePool::generate(1, 1, 50).unwrap();
-        let receiver = Receiver::listen("cubic").unwrap();
+        let receiver = Receiver::listen(Ipv4Addr::LOCALHOST, "cubic").unwrap();
         let port = receiver.port().unwrap();
         thread::scope(|scope| {
             let sent = pool.clone();

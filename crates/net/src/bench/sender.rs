@@ -89,19 +89,23 @@ impl<'a> Sender<'a> {
 mod tests {
     use super::*;
     use crate::bench::receiver::Receiver;
-    use std::{net::TcpStream, os::fd::AsRawFd, thread};
+    use std::{
+        net::{Ipv4Addr, TcpStream},
+        os::fd::AsRawFd,
+        thread,
+    };
     use tinygram_core::{Arrival, Schedule, bench::StreamCheck};
 
     fn round_trip(max_bytes: Option<usize>, is_paced: bool) -> usize {
         let pool = MessagePool::generate(5, 1, 300).unwrap();
-        let receiver = Receiver::listen("cubic").unwrap();
+        let receiver = Receiver::listen(Ipv4Addr::LOCALHOST, "cubic").unwrap();
         let port = receiver.port().unwrap();
         let schedule = Schedule::new(50_000.0, Arrival::Poisson, 4, 10_000_000, 1).unwrap();
         let count = schedule.messages();
         let check = StreamCheck::new(pool.clone(), count);
         thread::scope(|scope| {
             let reading = scope.spawn(move || receiver.receive(check, count, 0, 1 << 16, true));
-            let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+            let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
             let mut sender = Sender::new(stream.as_raw_fd(), &pool, max_bytes);
             if is_paced {
                 let mut pacer = Pacer::new(schedule);

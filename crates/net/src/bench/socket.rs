@@ -3,22 +3,26 @@
 
 use std::{
     io::{self, ErrorKind},
-    net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream},
+    net::{SocketAddrV4, TcpListener, TcpStream},
     os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
     ptr,
 };
 
-/// Listen on a port of 127.0.0.1, 0: one that the kernel picks; `backlog` connections wait at most
-/// until they are accepted. What is set on the listener, its connections have from the start.
+/// A port of loopback that the kernel picks.
+#[cfg(test)]
+pub const FRESH_PORT: SocketAddrV4 = SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, 0);
+
+/// Listen on an address of this host, port 0: one that the kernel picks; `backlog` connections wait at
+/// most until they are accepted. What is set on the listener, its connections have from the start.
 ///
 /// # Errors
-/// When the port or the congestion control is not to be had.
+/// When the address, the port or the congestion control is not to be had.
 pub fn listening(
-    port: u16,
+    address: SocketAddrV4,
     congestion_control: Option<&str>,
     backlog: i32,
 ) -> io::Result<TcpListener> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
+    let listener = TcpListener::bind(address)?;
     let fd = listener.as_raw_fd();
     if let Some(name) = congestion_control {
         set_congestion_control(fd, name)?;
@@ -115,7 +119,10 @@ pub fn reset_when_closed(fd: RawFd) -> io::Result<()> {
 }
 
 /// `value` is what setsockopt(2) has for the option: an int, a struct of ints, a name.
-fn set_option<T: ?Sized>(
+///
+/// # Errors
+/// What the kernel says.
+pub fn set_option<T: ?Sized>(
     fd: RawFd,
     level: libc::c_int,
     option: libc::c_int,
@@ -238,6 +245,7 @@ fn outcome(status: libc::c_int) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::Ipv4Addr;
 
     fn address_of(listener: &TcpListener) -> SocketAddrV4 {
         SocketAddrV4::new(Ipv4Addr::LOCALHOST, listener.local_addr().unwrap().port())
@@ -245,7 +253,7 @@ mod tests {
 
     #[test]
     fn what_is_set_before_connecting_holds_and_a_refusal_is_an_error() {
-        let listener = listening(0, Some("cubic"), 1).unwrap();
+        let listener = listening(FRESH_PORT, Some("cubic"), 1).unwrap();
         for is_nodelay in [false, true] {
             let socket = unconnected("cubic", is_nodelay).unwrap();
             connect(&socket, address_of(&listener)).unwrap();
@@ -261,7 +269,7 @@ mod tests {
 
     #[test]
     fn what_a_listener_has_its_connections_have() {
-        let listener = listening(0, None, 1).unwrap();
+        let listener = listening(FRESH_PORT, None, 1).unwrap();
         set_nodelay(listener.as_raw_fd(), true).unwrap();
         let _client = TcpStream::connect(address_of(&listener)).unwrap();
         assert!(listener.accept().unwrap().0.nodelay().unwrap());
@@ -270,12 +278,12 @@ mod tests {
     #[test]
     fn a_congestion_control_that_is_not_to_be_had_is_an_error() {
         assert!(unconnected("no-such-control", true).is_err());
-        assert!(listening(0, Some("no-such-control"), 1).is_err());
+        assert!(listening(FRESH_PORT, Some("no-such-control"), 1).is_err());
     }
 
     #[test]
     fn nothing_to_read_is_no_error() {
-        let listener = listening(0, None, 1).unwrap();
+        let listener = listening(FRESH_PORT, None, 1).unwrap();
         let socket = unconnected("cubic", true).unwrap();
         connect(&socket, address_of(&listener)).unwrap();
         acknowledge_quickly(socket.as_raw_fd()).unwrap();

@@ -22,6 +22,8 @@ pub use options::{Options, options_of};
 pub use probe::{Probe, Recording};
 pub use proc_files::read_proc;
 pub use proc_net::{LineError, parse_line};
-pub use reply::{Outcome, ReplyError, parse_reply};
+pub use reply::parse_reply;
 pub use sample::{MAX_SAMPLES, Sample, Samples, column_names};
 pub use socket::{Socket, SocketId, State, Timer, shown};
+
+pub use super::netlink::wire::{Outcome, ReplyError};

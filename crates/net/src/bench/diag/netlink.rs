@@ -2,37 +2,18 @@
 
 use super::{
     held::{Held, Wanted},
-    reply::{Outcome, ReplyError, parse_reply},
+    reply::parse_reply,
     request::{self, AF_INET, AF_INET6},
     socket::{Socket, SocketId},
 };
-use crate::clock::monotonic_ns;
-use std::{
-    io, mem,
-    os::fd::{AsRawFd, FromRawFd, OwnedFd},
-    ptr,
-};
-
-/// The kernel's datagrams have 32 KiB at most.
-const BUFFER_BYTES: usize = 64 << 10;
-/// The kernel answers at once; a datagram that does not come by then will not.
-const DATAGRAM_LIMIT_S: libc::time_t = 1;
-/// What all sockets of a host may take.
-const DUMP_LIMIT_NS: u64 = 10_000_000_000;
-
-impl From<ReplyError> for io::Error {
-    fn from(error: ReplyError) -> Self {
-        Self::new(io::ErrorKind::InvalidData, error)
-    }
-}
+use crate::bench::netlink::{Netlink, wire::Outcome};
+use std::io;
 
 /// Asks for the sockets of one network namespace: the one in which it was opened. After an error open
 /// another one.
 #[derive(Debug)]
 pub struct Diag {
-    socket: OwnedFd,
-    sequence: u32,
-    buffer: Vec<u8>,
+    netlink: Netlink,
 }
 
 impl Diag {
@@ -41,35 +22,8 @@ impl Diag {
     /// # Errors
     /// Where there is no sock_diag (EPROTONOSUPPORT), or no descriptor to give.
     pub fn open() -> io::Result<Self> {
-        let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC;
-        // SAFETY: takes numbers; the result is checked before it is owned.
-        let fd = unsafe { libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_SOCK_DIAG) };
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: `fd` was just created and belongs to nobody else.
-        let socket = unsafe { OwnedFd::from_raw_fd(fd) };
-        let limit = libc::timeval {
-            tv_sec: DATAGRAM_LIMIT_S,
-            tv_usec: 0,
-        };
-        // SAFETY: SO_RCVTIMEO reads a struct timeval.
-        let status = unsafe {
-            libc::setsockopt(
-                fd,
-                libc::SOL_SOCKET,
-                libc::SO_RCVTIMEO,
-                ptr::from_ref(&limit).cast(),
-                size_of_val(&limit) as libc::socklen_t,
-            )
-        };
-        if status != 0 {
-            return Err(io::Error::last_os_error());
-        }
         Ok(Self {
-            socket,
-            sequence: 0,
-            buffer: vec![0; BUFFER_BYTES],
+            netlink: Netlink::open(libc::NETLINK_SOCK_DIAG)?,
         })
     }
 
@@ -104,15 +58,11 @@ impl Diag {
     /// # Errors
     /// As [`Diag::sockets`].
     pub fn one(&mut self, id: &SocketId) -> io::Result<Option<Socket>> {
-        let sequence = self.next_sequence();
-        self.send(&request::one(id, sequence))?;
-        let give_up_ns = monotonic_ns() + DUMP_LIMIT_NS;
+        let sequence = self.netlink.ask(|sequence| request::one(id, sequence))?;
         let mut found = None;
         while found.is_none() {
-            let length = self.receive(give_up_ns)?;
-            let outcome = parse_reply(&self.buffer[..length], sequence, |socket| {
-                found = Some(socket)
-            })?;
+            let datagram = self.netlink.receive()?;
+            let outcome = parse_reply(datagram, sequence, |socket| found = Some(socket))?;
             match outcome {
                 Outcome::More => {}
                 Outcome::Done | Outcome::Failed(libc::ENOENT | libc::ESTALE) => break,
@@ -123,84 +73,14 @@ impl Diag {
     }
 
     fn dump(&mut self, family: u8, wanted: &Wanted, held: &mut Held) -> io::Result<()> {
-        let sequence = self.next_sequence();
-        self.send(&request::dump(family, wanted.port, sequence))?;
-        let give_up_ns = monotonic_ns() + DUMP_LIMIT_NS;
+        let request = |sequence| request::dump(family, wanted.port, sequence);
+        let sequence = self.netlink.ask(request)?;
         loop {
-            let length = self.receive(give_up_ns)?;
-            let datagram = &self.buffer[..length];
+            let datagram = self.netlink.receive()?;
             match parse_reply(datagram, sequence, |socket| held.take(wanted, socket))? {
                 Outcome::More => {}
                 Outcome::Done => return Ok(()),
                 Outcome::Failed(errno) => return Err(io::Error::from_raw_os_error(errno)),
-            }
-        }
-    }
-
-    fn next_sequence(&mut self) -> u32 {
-        self.sequence = self.sequence.wrapping_add(1);
-        self.sequence
-    }
-
-    fn send(&self, request: &[u8]) -> io::Result<()> {
-        let fd = self.socket.as_raw_fd();
-        // SAFETY: all-zero is a valid sockaddr_nl; as an address it is the kernel's own.
-        let mut kernel: libc::sockaddr_nl = unsafe { mem::zeroed() };
-        kernel.nl_family = libc::AF_NETLINK as libc::sa_family_t;
-        // SAFETY: the kernel reads `request` and a sockaddr_nl.
-        let sent = unsafe {
-            libc::sendto(
-                fd,
-                request.as_ptr().cast(),
-                request.len(),
-                0,
-                ptr::from_ref(&kernel).cast(),
-                size_of_val(&kernel) as libc::socklen_t,
-            )
-        };
-        match sent {
-            -1 => Err(io::Error::last_os_error()),
-            _ => Ok(()),
-        }
-    }
-
-    /// The next datagram of the kernel, into the buffer; its length.
-    fn receive(&mut self, give_up_ns: u64) -> io::Result<usize> {
-        loop {
-            if monotonic_ns() > give_up_ns {
-                return Err(io::ErrorKind::TimedOut.into());
-            }
-            // SAFETY: all-zero is a valid sockaddr_nl.
-            let mut from: libc::sockaddr_nl = unsafe { mem::zeroed() };
-            let mut from_length = size_of_val(&from) as libc::socklen_t;
-            // SAFETY: the kernel writes at most the buffer's length, and one sockaddr_nl. With
-            // MSG_TRUNC it says how long the datagram was, not how much of it there was room for.
-            let length = unsafe {
-                libc::recvfrom(
-                    self.socket.as_raw_fd(),
-                    self.buffer.as_mut_ptr().cast(),
-                    self.buffer.len(),
-                    libc::MSG_TRUNC,
-                    ptr::from_mut(&mut from).cast(),
-                    &mut from_length,
-                )
-            };
-            if length < 0 {
-                let error = io::Error::last_os_error();
-                match error.kind() {
-                    io::ErrorKind::Interrupted => continue,
-                    io::ErrorKind::WouldBlock => return Err(io::ErrorKind::TimedOut.into()),
-                    _ => return Err(error),
-                }
-            }
-            let length = length as usize;
-            if length > self.buffer.len() {
-                let fault = format!("a netlink datagram of {length} bytes");
-                return Err(io::Error::new(io::ErrorKind::InvalidData, fault));
-            }
-            // Another process may send to us, too.
-            if from.nl_pid == 0 {
-                return Ok(length);
             }
         }
     }
@@ -209,13 +89,17 @@ impl Diag {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::{
-        diag::{State, fields},
-        socket::listening,
+    use crate::{
+        bench::{
+            diag::{State, fields},
+            socket::{FRESH_PORT, listening},
+        },
+        clock::monotonic_ns,
     };
     use std::{
         io::{Read, Write},
         net::{Ipv6Addr, TcpListener, TcpStream},
+        os::fd::AsRawFd,
     };
 
     fn of_port(port: u16) -> Wanted {
@@ -235,7 +119,7 @@ mod tests {
 
     #[test]
     fn both_ends_of_a_connection_and_its_listener_are_found_by_port() {
-        let listener = listening(0, None, 7).unwrap();
+        let listener = listening(FRESH_PORT, None, 7).unwrap();
         let address = listener.local_addr().unwrap();
         let mut client = TcpStream::connect(address).unwrap();
         let wanted = of_port(address.port());

@@ -9,57 +9,15 @@ use super::{
     },
     socket::{Socket, SocketId, State, Timer},
 };
+use crate::bench::netlink::wire::{Outcome, ReplyError, attributes, length_within, messages, word};
 use std::net::{IpAddr, SocketAddr};
-use thiserror::Error;
 
-const HEADER_BYTES: usize = 16;
 /// `struct inet_diag_msg`, which attributes follow.
 const SOCKET_BYTES: usize = 72;
-const ATTRIBUTE_HEADER_BYTES: usize = 4;
-/// NLA_TYPE_MASK: the other two bits say how an attribute is stored.
-const ATTRIBUTE_KIND: u16 = 0x3fff;
 /// TCP_CA_NAME_MAX.
 const MAX_NAME_BYTES: usize = 16;
 
-const NLMSG_ERROR: u16 = 2;
-const NLMSG_DONE: u16 = 3;
-
-/// Why an answer is none.
-#[derive(Debug, Error, PartialEq, Eq)]
-pub enum ReplyError {
-    /// A part is shorter than it must be, or longer than what came.
-    #[error("{part} of {length} bytes: at least {least}, at most the {room} that came")]
-    Length {
-        /// Which part.
-        part: &'static str,
-        /// As it says itself, or as it came.
-        length: usize,
-        /// The shortest that there are.
-        least: usize,
-        /// What is left of the answer.
-        room: usize,
-    },
-    /// Neither IPv4 nor IPv6.
-    #[error("a socket of address family {0}, where AF_INET and AF_INET6 are known")]
-    Family(u8),
-    /// A state of a newer kernel.
-    #[error("a socket in state {0}, where 1 to 12 are known")]
-    State(u8),
-}
-
-/// What follows a datagram.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// Another one.
-    More,
-    /// Nothing.
-    Done,
-    /// Nothing; the kernel refuses, with this errno.
-    Failed(i32),
-}
-
-/// Read a datagram of the answer to request `sequence`; `keep` gets each socket in it. Messages that
-/// answer another request are passed over.
+/// Read a datagram of the answer to request `sequence`; `keep` gets each socket in it.
 ///
 /// # Errors
 /// [`ReplyError`]; what came before was kept.
@@ -68,58 +26,12 @@ pub fn parse_reply(
     sequence: u32,
     mut keep: impl FnMut(Socket),
 ) -> Result<Outcome, ReplyError> {
-    let mut rest = datagram;
-    while !rest.is_empty() {
-        let length = length_within("a netlink message", rest, HEADER_BYTES, |header| {
-            word(header, 0) as usize
-        })?;
-        let (kind, answers) = (half(rest, 4), word(rest, 8));
-        let body = &rest[HEADER_BYTES..length];
-        if answers == sequence {
-            match kind {
-                SOCK_DIAG_BY_FAMILY => keep(socket(body)?),
-                NLMSG_ERROR | NLMSG_DONE => return Ok(end(body)),
-                _ => {}
-            }
+    messages(datagram, sequence, |kind, body| {
+        if kind == SOCK_DIAG_BY_FAMILY {
+            keep(socket(body)?);
         }
-        rest = after(rest, length);
-    }
-    Ok(Outcome::More)
-}
-
-/// The length that the part at the beginning of `rest` says it has; at least `least`, and not beyond
-/// what came.
-fn length_within(
-    part: &'static str,
-    rest: &[u8],
-    least: usize,
-    said: impl FnOnce(&[u8]) -> usize,
-) -> Result<usize, ReplyError> {
-    let room = rest.len();
-    let length = if room < least { room } else { said(rest) };
-    if (least..=room).contains(&length) {
-        Ok(length)
-    } else {
-        Err(ReplyError::Length {
-            part,
-            length,
-            least,
-            room,
-        })
-    }
-}
-
-/// What follows a part of `length` bytes: the next one begins at a multiple of 4.
-fn after(rest: &[u8], length: usize) -> &[u8] {
-    &rest[length.next_multiple_of(4).min(rest.len())..]
-}
-
-/// The end of a dump, or an error message: both begin with a negative errno, or 0.
-fn end(body: &[u8]) -> Outcome {
-    match body.first_chunk().copied().map(i32::from_ne_bytes) {
-        Some(error) if error < 0 => Outcome::Failed(error.wrapping_neg()),
-        _ => Outcome::Done,
-    }
+        Ok(())
+    })
 }
 
 fn socket(body: &[u8]) -> Result<Socket, ReplyError> {
@@ -144,20 +56,12 @@ fn socket(body: &[u8]) -> Result<Socket, ReplyError> {
         memory: Structure::default(),
         congestion_control: String::new(),
     };
-    let mut rest = &body[SOCKET_BYTES..];
-    while !rest.is_empty() {
-        let length = length_within("an attribute", rest, ATTRIBUTE_HEADER_BYTES, |header| {
-            half(header, 0).into()
-        })?;
-        let value = &rest[ATTRIBUTE_HEADER_BYTES..length];
-        match half(rest, 2) & ATTRIBUTE_KIND {
-            INET_DIAG_INFO => socket.info = Structure::copied(value),
-            INET_DIAG_SKMEMINFO => socket.memory = Structure::copied(value),
-            INET_DIAG_CONG => socket.congestion_control = name(value),
-            _ => {}
-        }
-        rest = after(rest, length);
-    }
+    attributes(&body[SOCKET_BYTES..], |kind, value| match kind {
+        INET_DIAG_INFO => socket.info = Structure::copied(value),
+        INET_DIAG_SKMEMINFO => socket.memory = Structure::copied(value),
+        INET_DIAG_CONG => socket.congestion_control = name(value),
+        _ => {}
+    })?;
     if state != State::Listen {
         socket.cwnd_segments = socket.info.number(CWND);
     }
@@ -185,14 +89,6 @@ fn name(value: &[u8]) -> String {
     String::from_utf8_lossy(&value[..end]).into_owned()
 }
 
-fn word(bytes: &[u8], at: usize) -> u32 {
-    u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("4 bytes"))
-}
-
-fn half(bytes: &[u8], at: usize) -> u16 {
-    u16::from_ne_bytes(bytes[at..at + 2].try_into().expect("2 bytes"))
-}
-
 fn port(bytes: &[u8], at: usize) -> u16 {
     u16::from_be_bytes(bytes[at..at + 2].try_into().expect("2 bytes"))
 }
@@ -200,7 +96,10 @@ fn port(bytes: &[u8], at: usize) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::diag::fields::{MEMORY, RTT, UNSENT};
+    use crate::bench::{
+        diag::fields::{MEMORY, RTT, UNSENT},
+        netlink::wire::{ATTRIBUTE_HEADER_BYTES, HEADER_BYTES, NLMSG_DONE, NLMSG_ERROR},
+    };
     use proptest::prelude::*;
 
     const SEQUENCE: u32 = 9;

@@ -5,6 +5,7 @@ use super::{
     server::{Reply, Settings},
     tests::{counted_while_serving, while_serving},
 };
+use crate::bench::socket::FRESH_PORT;
 use std::{
     io::{ErrorKind, Read, Write},
     net::{Shutdown, SocketAddr, TcpStream},
@@ -16,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 fn per_message(message_bytes: usize) -> Settings {
     Settings {
-        port: 0,
+        address: FRESH_PORT,
         reply: Reply::PerMessage {
             message_bytes,
             knobs: Knobs::new(Strategy::Adaptive),

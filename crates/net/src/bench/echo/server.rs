@@ -15,7 +15,7 @@ use crate::{
 };
 use std::{
     io::{self, ErrorKind},
-    net::{TcpListener, TcpStream},
+    net::{SocketAddrV4, TcpListener, TcpStream},
     os::fd::{AsRawFd, RawFd},
 };
 use tinygram_core::Knobs;
@@ -46,8 +46,8 @@ pub enum Reply {
 /// How the server works.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The port of 127.0.0.1 to listen on; 0: the kernel picks one.
-    pub port: u16,
+    /// Of this host; port 0: one that the kernel picks.
+    pub address: SocketAddrV4,
     /// What goes back, and when.
     pub reply: Reply,
     /// Bytes per read at most, at least 1.
@@ -70,7 +70,7 @@ pub struct Counts {
     pub most_connections: u64,
 }
 
-/// An echo server on 127.0.0.1.
+/// An echo server.
 #[derive(Debug)]
 pub struct EchoServer {
     listener: TcpListener,
@@ -93,10 +93,10 @@ impl EchoServer {
     /// Listen.
     ///
     /// # Errors
-    /// When the port or the congestion control is not to be had.
+    /// When the address, the port or the congestion control is not to be had.
     pub fn listen(settings: &Settings) -> io::Result<Self> {
         let control = settings.congestion_control.as_deref();
-        let listener = listening(settings.port, control, BACKLOG)?;
+        let listener = listening(settings.address, control, BACKLOG)?;
         listener.set_nonblocking(true)?;
         let (epoll, timer) = (Epoll::new()?, TimerFd::new()?);
         epoll.watch(listener.as_raw_fd(), For::Reading)?;

@@ -4,6 +4,7 @@ use super::{
     client::{ClientError, EchoClient, Exchange, Fault, Goal, Settings as ClientSettings},
     server::{Counts, EchoServer, Reply, Settings},
 };
+use crate::bench::socket::FRESH_PORT;
 use std::{
     net::{Ipv4Addr, SocketAddr},
     os::{fd::AsRawFd, unix::net::UnixStream},
@@ -22,7 +23,7 @@ const PER_READ: Reply = Reply::PerRead {
 
 fn settings(reply: Reply, buffer_bytes: usize) -> Settings {
     Settings {
-        port: 0,
+        address: FRESH_PORT,
         reply,
         buffer_bytes,
         congestion_control: Some("cubic".into()),

@@ -1,7 +1,10 @@
 //! What callers count, and how they fail: against our server, and against peers that do wrong.
 
 use super::*;
-use crate::bench::rr::{Counts, Server, ServerOptions};
+use crate::bench::{
+    rr::{Counts, Server, ServerOptions},
+    socket::FRESH_PORT,
+};
 use std::{
     io::{Read, Write},
     net::{Ipv4Addr, TcpListener, TcpStream},
@@ -41,7 +44,7 @@ fn prepared(options: CallOptions, content: &CallContent) -> Result<Callers, Call
 
 fn with_server<T>(content: &CallContent, act: impl FnOnce(u16) -> T) -> (T, Counts) {
     let server = Server::listen(
-        0,
+        FRESH_PORT,
         content.clone(),
         ServerOptions {
             backlog: 1024,

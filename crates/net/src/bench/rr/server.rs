@@ -9,7 +9,7 @@ use crate::{
 };
 use std::{
     io::{self, ErrorKind},
-    net::{TcpListener, TcpStream},
+    net::{SocketAddrV4, TcpListener, TcpStream},
     os::fd::{AsRawFd, RawFd},
 };
 use tinygram_core::bench::CallContent;
@@ -79,12 +79,17 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listen on a port of 127.0.0.1; 0: one that the kernel picks.
+    /// Listen on an address of this host; port 0: one that the kernel picks.
     ///
     /// # Errors
-    /// When the port is taken, or the kernel refuses an option.
-    pub fn listen(port: u16, content: CallContent, options: ServerOptions) -> io::Result<Self> {
-        let listener = listening(port, Some(&options.congestion_control), options.backlog)?;
+    /// When the address is not to be had, or the kernel refuses an option.
+    pub fn listen(
+        address: SocketAddrV4,
+        content: CallContent,
+        options: ServerOptions,
+    ) -> io::Result<Self> {
+        let control = Some(options.congestion_control.as_str());
+        let listener = listening(address, control, options.backlog)?;
         set_nodelay(listener.as_raw_fd(), options.is_nodelay)?;
         listener.set_nonblocking(true)?;
         Ok(Self {

@@ -1,6 +1,7 @@
 //! What clients get of the server, and what hostile ones cannot take from the others.
 
 use super::*;
+use crate::bench::socket::FRESH_PORT;
 use std::{
     io::{Read, Write},
     net::{Ipv4Addr, Shutdown},
@@ -30,7 +31,7 @@ struct Running {
 
 impl Running {
     fn start(content: &CallContent, options: ServerOptions) -> Self {
-        let server = Server::listen(0, content.clone(), options).unwrap();
+        let server = Server::listen(FRESH_PORT, content.clone(), options).unwrap();
         let port = server.port().unwrap();
         let (stop, stopped) = UnixStream::pair().unwrap();
         let thread = thread::spawn(move || server.run(stopped.as_raw_fd()));
@@ -203,12 +204,13 @@ fn a_client_that_sends_a_byte_now_and_then_is_closed_and_the_busy_one_is_not() {
 #[test]
 fn options_that_cannot_be_had_are_errors() {
     let content = content(2);
-    let taken = Server::listen(0, content.clone(), options()).unwrap();
-    assert!(Server::listen(taken.port().unwrap(), content.clone(), options()).is_err());
+    let taken = Server::listen(FRESH_PORT, content.clone(), options()).unwrap();
+    let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, taken.port().unwrap());
+    assert!(Server::listen(address, content.clone(), options()).is_err());
     let congestion_control = "no-such-control".into();
     let wrong = ServerOptions {
         congestion_control,
         ..options()
     };
-    assert!(Server::listen(0, content, wrong).is_err());
+    assert!(Server::listen(FRESH_PORT, content, wrong).is_err());
 }

@@ -15,7 +15,7 @@ use crate::{
 use std::{
     collections::HashMap,
     io,
-    net::{TcpListener, TcpStream},
+    net::{SocketAddrV4, TcpListener, TcpStream},
     os::fd::{AsRawFd, RawFd},
 };
 use thiserror::Error;
@@ -33,8 +33,8 @@ const NOTHING_TO_BE_HAD_PAUSE_NS: u64 = 10_000_000;
 /// What a server takes.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// 0: a port that the kernel picks.
-    pub port: u16,
+    /// Of this host; port 0: one that the kernel picks.
+    pub address: SocketAddrV4,
     /// Of each setup.
     pub limits: Limits,
     /// Connections at a time.
@@ -100,7 +100,7 @@ enum Step {
     Refused,
 }
 
-/// Listens on 127.0.0.1.
+/// Listens, and serves when it is asked to.
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
@@ -117,9 +117,9 @@ impl Server {
     /// Listen; connections have this congestion control.
     ///
     /// # Errors
-    /// When the port or the congestion control is not to be had.
+    /// When the address, the port or the congestion control is not to be had.
     pub fn listen(options: Options, congestion_control: &str) -> io::Result<Self> {
-        let listener = listening(options.port, Some(congestion_control), BACKLOG)?;
+        let listener = listening(options.address, Some(congestion_control), BACKLOG)?;
         let fd = listener.as_raw_fd();
         set_nodelay(fd, true)?;
         listener.set_nonblocking(true)?;

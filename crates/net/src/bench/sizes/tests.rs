@@ -3,6 +3,7 @@ use super::{
     local::{time_one_thread, time_system_calls, time_two_threads},
     server::{self, Counts, ServeError, Server},
 };
+use crate::bench::socket::FRESH_PORT;
 use std::{
     io::{Read, Write},
     net::{Ipv4Addr, Shutdown, SocketAddrV4, TcpListener, TcpStream},
@@ -18,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 fn options() -> server::Options {
     server::Options {
-        port: 0,
+        address: FRESH_PORT,
         limits: Limits {
             max_length: 2 << 20,
             max_count: 1_000,

@@ -1,0 +1,32 @@
+//! An emulated link between two network namespaces, with the kernel's own TCP at both ends.
+//!
+//! - `relay` is the thread that carries packets as [`tinygram_core::link`] says: a `lane` for each
+//!   direction, `framing` for what is a packet, and `priority` before other programs;
+//! - `device` makes what packets go through, with `request`, netlink's bytes;
+//! - `ping_pong` sees the link as a program does, and `calibrate` takes off what the relay itself adds;
+//! - `routes` reads where the host has routes to, and `address` finds networks that none covers;
+//! - `supervisor` lets nothing outlive the command.
+
+mod address;
+mod calibrate;
+mod device;
+mod framing;
+mod lane;
+mod ping_pong;
+mod priority;
+mod relay;
+mod request;
+mod routes;
+mod supervisor;
+#[cfg(test)]
+mod tests;
+
+pub use address::{MAX_NETWORKS, unrouted_networks};
+pub use calibrate::{Calibration, calibrate};
+pub use device::{End, make_veth, open_tun, packet_socket};
+pub use framing::Framing;
+pub use lane::Counts;
+pub use ping_pong::{MAX_ROUND_TRIPS, ping_pong};
+pub use relay::{Relay, RelayError, Report};
+pub use routes::{Route, host_routes, parse_routes};
+pub use supervisor::{enter, refusal};

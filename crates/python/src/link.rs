@@ -1,0 +1,268 @@
+use crate::{
+    errors::{OrOsError, ipv4_of, os_error},
+    histogram::Histogram,
+};
+use pyo3::{exceptions::PyValueError, prelude::*};
+use std::{
+    io,
+    os::fd::{AsFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd},
+};
+use tinygram_core::link::LinkSpec;
+use tinygram_net::bench::link;
+
+type Counters = Vec<(String, u64)>;
+/// One way, jitter (both in ns), bits per second, loss, queue, MTU (both in bytes).
+type Direction = (u64, u64, Option<u64>, f64, u64, u32);
+/// Namespace, device's name, address.
+type End = (RawFd, String, Option<String>);
+
+#[pyclass(module = "tinygram._native")]
+pub struct LinkRelay {
+    inner: link::Relay,
+}
+
+#[pymethods]
+impl LinkRelay {
+    #[new]
+    fn new(
+        near_fd: RawFd,
+        far_fd: RawFd,
+        near_to_far: Direction,
+        far_to_near: Direction,
+        seed: u64,
+        framing: &str,
+    ) -> PyResult<Self> {
+        let framing = match framing {
+            "tun" => link::Framing::Tun,
+            "tun-offload" => link::Framing::TunOffload,
+            "packet" => link::Framing::Packet,
+            other => {
+                return Err(PyValueError::new_err(format!(
+                    "unknown framing {other:?}: tun, tun-offload or packet"
+                )));
+            }
+        };
+        let specs = [spec(near_to_far), spec(far_to_near)];
+        let inner = link::Relay::new([own(near_fd)?, own(far_fd)?], specs, seed, framing).map_err(
+            |error| match error {
+                link::RelayError::Descriptors(error) => os_error(error),
+                impossible => PyValueError::new_err(impossible.to_string()),
+            },
+        )?;
+        Ok(Self { inner })
+    }
+
+    fn start(&mut self) -> PyResult<()> {
+        self.inner.start().or_os_error()
+    }
+
+    fn calibrate(
+        &self,
+        py: Python<'_>,
+        near_namespace_fd: RawFd,
+        far_namespace_fd: RawFd,
+        far_address: &str,
+    ) -> PyResult<Counters> {
+        let (near, far) = (own(near_namespace_fd)?, own(far_namespace_fd)?);
+        let far_address = ipv4_of(far_address)?;
+        let calibrate = || link::calibrate(&self.inner, near.as_fd(), far.as_fd(), far_address);
+        let found = until_not_interrupted(py, calibrate)?;
+        let told = [
+            ("asked_rtt_ns", found.asked_rtt_ns),
+            ("found_rtt_ns", found.found_rtt_ns),
+            ("left_rtt_ns", found.left_rtt_ns),
+            ("excess_ns", found.excess_ns),
+            ("round_trips", found.round_trips),
+        ];
+        Ok(told.map(|(name, value)| (name.to_owned(), value)).into())
+    }
+
+    // These wait until the relay's thread is done with a batch, which is system calls.
+
+    fn set_excess_ns(&self, py: Python<'_>, excess_ns: u64) {
+        py.detach(|| self.inner.set_excess_ns(excess_ns));
+    }
+
+    fn counters(&self, py: Python<'_>) -> Counters {
+        let report = py.detach(|| self.inner.report());
+        let directions = ["near_to_far", "far_to_near"];
+        let mut counters: Counters = directions
+            .into_iter()
+            .zip(report.counts)
+            .flat_map(|(direction, counts)| {
+                named(counts).map(|(name, value)| (format!("{direction}_{name}"), value))
+            })
+            .collect();
+        let errno = report.failed_errno.unwrap_or(0).unsigned_abs();
+        counters.push(("relay_cpu_ns".to_owned(), report.cpu_ns));
+        counters.push(("relay_failed_errno".to_owned(), errno.into()));
+        counters
+    }
+
+    fn take_lateness(&self, py: Python<'_>) -> Histogram {
+        Histogram {
+            inner: py.detach(|| self.inner.take_lateness()),
+        }
+    }
+
+    fn stop(&mut self, py: Python<'_>) {
+        py.detach(|| self.inner.stop());
+    }
+}
+
+fn named(counts: link::Counts) -> [(&'static str, u64); 8] {
+    [
+        ("packets", counts.packets),
+        ("bytes", counts.bytes),
+        ("lost", counts.lost),
+        ("full", counts.full),
+        ("overflow", counts.overflow),
+        ("refused", counts.refused),
+        ("ignored", counts.ignored),
+        ("missed", counts.missed),
+    ]
+}
+
+fn spec(direction: Direction) -> LinkSpec {
+    let (one_way_ns, jitter_ns, bandwidth_bits_per_s, loss, queue_bytes, mtu_bytes) = direction;
+    LinkSpec {
+        one_way_ns,
+        jitter_ns,
+        bandwidth_bits_per_s,
+        loss,
+        queue_bytes,
+        mtu_bytes,
+    }
+}
+
+#[pyfunction]
+pub fn unrouted_networks(py: Python<'_>, count: usize) -> PyResult<Vec<(String, String)>> {
+    if !(1..=link::MAX_NETWORKS).contains(&count) {
+        return Err(PyValueError::new_err(format!(
+            "{count} networks: 1 to {} are found at once",
+            link::MAX_NETWORKS
+        )));
+    }
+    let routes = py.detach(link::host_routes).or_os_error()?;
+    let found = link::unrouted_networks(&routes, count)
+        .ok_or_else(|| os_error(io::Error::from_raw_os_error(libc::EADDRNOTAVAIL)))?;
+    Ok(found
+        .into_iter()
+        .map(|[near, far]| (near.to_string(), far.to_string()))
+        .collect())
+}
+
+#[pyfunction]
+pub fn open_tun(
+    py: Python<'_>,
+    namespace_fd: RawFd,
+    name: &str,
+    address: &str,
+    mtu_bytes: u32,
+    queue_packets: u32,
+    has_offload: bool,
+) -> PyResult<RawFd> {
+    let namespace = own(namespace_fd)?;
+    let address = ipv4_of(address)?;
+    let open = || {
+        link::open_tun(
+            namespace.as_fd(),
+            name,
+            address,
+            mtu_bytes,
+            queue_packets,
+            has_offload,
+        )
+    };
+    Ok(py.detach(open).or_os_error()?.into_raw_fd())
+}
+
+#[pyfunction]
+pub fn make_veth(py: Python<'_>, near: End, far: End, mtu_bytes: u32) -> PyResult<()> {
+    let namespaces = [own(near.0)?, own(far.0)?];
+    let parsed = |text: Option<String>| text.map(|text| ipv4_of(&text)).transpose();
+    let addresses = [parsed(near.2)?, parsed(far.2)?];
+    let names = [near.1, far.1];
+    let end = |at: usize| link::End {
+        namespace: namespaces[at].as_fd(),
+        name: &names[at],
+        address: addresses[at],
+    };
+    py.detach(|| link::make_veth(end(0), end(1), mtu_bytes))
+        .or_os_error()
+}
+
+#[pyfunction]
+pub fn packet_socket(py: Python<'_>, namespace_fd: RawFd, name: &str) -> PyResult<RawFd> {
+    let namespace = own(namespace_fd)?;
+    let socket = py.detach(|| link::packet_socket(namespace.as_fd(), name));
+    Ok(socket.or_os_error()?.into_raw_fd())
+}
+
+#[pyfunction]
+pub fn ping_pong_ns(
+    py: Python<'_>,
+    near_namespace_fd: RawFd,
+    far_namespace_fd: RawFd,
+    far_address: &str,
+    count: usize,
+) -> PyResult<Vec<u64>> {
+    if !(1..=link::MAX_ROUND_TRIPS).contains(&count) {
+        return Err(PyValueError::new_err(format!(
+            "{count} round trips: 1 to {} are allowed",
+            link::MAX_ROUND_TRIPS
+        )));
+    }
+    let (near, far) = (own(near_namespace_fd)?, own(far_namespace_fd)?);
+    let far_address = ipv4_of(far_address)?;
+    until_not_interrupted(py, || {
+        link::ping_pong(near.as_fd(), far.as_fd(), far_address, count)
+    })
+}
+
+/// After a signal begin again, but for a handler that raises.
+fn until_not_interrupted<T: Send>(
+    py: Python<'_>,
+    act: impl Fn() -> io::Result<T> + Sync,
+) -> PyResult<T> {
+    loop {
+        match py.detach(&act) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => py.check_signals()?,
+            done => return done.or_os_error(),
+        }
+    }
+}
+
+#[pyfunction]
+pub fn enter_pid_namespace(py: Python<'_>, has_user_namespace: bool) -> PyResult<bool> {
+    let os = py.import("os")?;
+    let mut refused = None;
+    // Python's own, which puts the interpreter right in the child.
+    let fork = || {
+        let child = os
+            .call_method0("fork")
+            .and_then(|child| child.extract::<libc::pid_t>());
+        child.map_err(|error: PyErr| {
+            refused = Some(error);
+            io::Error::other("fork")
+        })
+    };
+    let entered = link::enter(has_user_namespace, fork);
+    entered.map_err(|error| refused.unwrap_or_else(|| os_error(error)))
+}
+
+#[pyfunction]
+pub fn pid_namespace_refusal(py: Python<'_>, has_user_namespace: bool) -> PyResult<Option<i32>> {
+    py.detach(|| link::refusal(has_user_namespace))
+        .or_os_error()
+}
+
+/// A copy of a descriptor of the caller's, which the caller may close meanwhile.
+fn own(fd: RawFd) -> PyResult<OwnedFd> {
+    if fd < 0 {
+        return Err(os_error(io::Error::from_raw_os_error(libc::EBADF)));
+    }
+    // SAFETY: the descriptor is only borrowed for this call; a closed one gives EBADF.
+    let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
+    borrowed.try_clone_to_owned().or_os_error()
+}

@@ -1,0 +1,148 @@
+"""What the native module has for links (crates/net/src/bench/link); there is no such module.
+
+A link lies between two network namespaces, `near` (the client's and sender's side) and `far` (the
+server's and receiver's), made with `create_network_namespace`. Descriptors that are returned are
+the caller's to close. OSError has its errno: what the kernel refused is in its text.
+"""
+
+from typing import TypeAlias, final
+
+from tinygram._native import Histogram
+
+LinkDirection: TypeAlias = tuple[int, int, int | None, float, int, int]
+"""(one_way_ns, jitter_ns, bandwidth_bits_per_s, loss, queue_bytes, mtu_bytes) of one direction.
+
+Only in this stub. Jitter is added: uniform from 0 to `jitter_ns`, order kept. Bandwidth None:
+unlimited, then there is no queue. Loss is a share, 0 ≤ loss < 1. The queue and the bandwidth count
+IP packets and 38 bytes each (Ethernet), so a queue has at least mtu_bytes + 38.
+"""
+
+_Counters: TypeAlias = list[tuple[str, int]]
+
+RTT_FLOOR_NS: int
+"""No round trip below this can be asked for: what the relay itself takes on a quick host."""
+
+@final
+class LinkRelay:
+    """Carries IPv4 packets between two devices as a link would: one thread, no Python.
+
+    `framing`: `tun` or `tun-offload`, descriptors of `open_tun` without or with offload; `packet`,
+    of `packet_socket`. The relay has copies of them: the caller may close its own once it is made,
+    and the devices go with both. The thread ends with `stop` or the object. ValueError names a
+    value of a direction that is impossible, and what is allowed; also for two different MTUs, and
+    for an unknown framing. OverflowError for what is below 0.
+    """
+
+    def __new__(
+        cls,
+        near_fd: int,
+        far_fd: int,
+        near_to_far: LinkDirection,
+        far_to_near: LinkDirection,
+        seed: int,
+        framing: str,
+    ) -> LinkRelay: ...
+    def start(self) -> None:
+        """Start the thread. OSError, also the second time."""
+
+    def calibrate(
+        self, near_namespace_fd: int, far_namespace_fd: int, far_address: str
+    ) -> _Counters:
+        """Find what the relay and the host add to a round trip, and take it off. Some 0.8 s.
+
+        Ping-pongs (UDP) without jitter and loss, and at 10 ms at most. Half of what is above the
+        round trip asked for is taken off each direction (`set_excess_ns`). Named: `asked_rtt_ns`
+        (of these packets), `found_rtt_ns` before and `left_rtt_ns` after (medians), `excess_ns`,
+        and `round_trips`, of each ping-pong. OSError; TimeoutError: no answer comes.
+        """
+
+    def set_excess_ns(self, excess_ns: int) -> None:
+        """Take half of this off the delay of each direction, in place of what was before."""
+
+    def counters(self) -> _Counters:
+        """What happened since the start.
+
+        Of each direction, after `near_to_far_` or `far_to_near_`: `packets` and `bytes` (delivered,
+        of IP), and what was dropped: `lost` (as asked), `full` (the queue was), `overflow` (more
+        was on the way than the relay keeps), `refused` (the far device did not take it), `ignored`
+        (not IPv4, or not an IP packet's length), `missed` (a packet socket had no room for it).
+        `relay_cpu_ns`: of the relay's thread. `relay_failed_errno`: 0 while it runs, else why it
+        carries nothing any more.
+        """
+
+    def take_lateness(self) -> Histogram:
+        """How late packets were delivered, in ns, since this was last called; never early.
+
+        From when a packet is due to when the relay begins to hand it to the device. What the relay
+        does not see, such as the wake-up of the program, is in the calibration.
+        """
+
+    def stop(self) -> None:
+        """End the thread; what is on the way is lost. The figures stay. May be called twice."""
+
+def unrouted_networks(count: int) -> list[tuple[str, str]]:
+    """So many different /30 networks that no route of the host covers: (near, far) addresses.
+
+    Asks the calling thread's network: call it before `enter_pid_namespace`, and outside of
+    namespaces of our own. Private ranges only; default routes do not count. OSError: EADDRNOTAVAIL
+    where the host's routes cover them all. ValueError unless 1 ≤ count ≤ 64.
+    """
+
+def open_tun(
+    namespace_fd: int,
+    name: str,
+    address: str,
+    mtu_bytes: int,
+    queue_packets: int,
+    has_offload: bool,
+) -> int:
+    """Make a TUN device in a namespace, with `address`/30, and up; its descriptor.
+
+    It is gone when the descriptor is closed, or the namespace is. IPv4. With `has_offload` TCP's
+    segments stay together, up to 12,000 bytes, and checksums are left out. OSError: ENOENT without
+    /dev/net/tun, EACCES where it is not ours to open, EPERM without the capability.
+    """
+
+def make_veth(
+    near: tuple[int, str, str | None],
+    far: tuple[int, str, str | None],
+    mtu_bytes: int,
+) -> None:
+    """Make a pair of veth devices: (namespace, device's name, its address/30 or None), both up.
+
+    Without ARP: both ends have the same MAC address, `02:74:67:00:00:01`, and so have all pairs,
+    so that a relay may carry frames from one pair to another. No offload (checksums, segmentation).
+    The pair is gone when either namespace is. OSError.
+    """
+
+def packet_socket(namespace_fd: int, name: str) -> int:
+    """A socket for the IPv4 frames that a device of that namespace receives. OSError."""
+
+def ping_pong_ns(
+    near_namespace_fd: int, far_namespace_fd: int, far_address: str, count: int
+) -> list[int]:
+    """Round trips of `count` UDP datagrams, one after the other, seen by the program that waits.
+
+    Those of which no answer comes within 2 s are left out, and after the fifth it is over.
+    OSError; TimeoutError when no answer came at all. ValueError unless 1 ≤ count ≤ 1,000,000.
+    """
+
+def enter_pid_namespace(has_user_namespace: bool) -> bool:
+    """Go on as a child in a PID namespace of its own: nothing that it starts outlives it.
+
+    The caller's process stays outside: it passes on what it is told to end by, and ends with the
+    child's exit code, or 128 + the signal. Between them PID 1 reaps. When any of the three is
+    killed, all end. Call it first, with nothing printed that is not flushed, and from the main
+    thread; other threads are not in the child. With `has_user_namespace`, for those who are not
+    root, the child is root of a user namespace and in a new, empty network.
+
+    Returns whether /proc shows the new namespace's processes: where it does not, process ids of
+    os.getpid() are not those of /proc. OSError: EPERM, EACCES, ENOSPC, EINVAL (there are other
+    threads); nothing was changed then, unless it names what comes after.
+    """
+
+def pid_namespace_refusal(has_user_namespace: bool) -> int | None:
+    """The errno with which `enter_pid_namespace` would be refused; None: it is permitted.
+
+    Tried in a child, which ends at once: nothing changes here. OSError: there is no child.
+    """
