@@ -10,7 +10,7 @@ import errno
 import os
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,20 +51,27 @@ class Network:
 
 
 @contextmanager
-def private_network() -> Iterator[Network]:
-    """A network of the run's own; the host's where that is not permitted."""
-    try:
-        home, inside = _native.create_network_namespace()
-    except OSError as error:
-        if error.errno not in _NOT_HERE:
-            raise
-        yield Network()
-        return
+def own_network() -> Iterator[Network]:
+    """A network that nobody else is in. Raises OSError where that is not permitted."""
+    home, inside = _native.create_network_namespace()
     try:
         yield Network(home, inside)
     finally:
         os.close(home)
         os.close(inside)
+
+
+@contextmanager
+def private_network() -> Iterator[Network]:
+    """A network of the run's own; the host's where that is not permitted."""
+    with ExitStack() as stack:
+        try:
+            network = stack.enter_context(own_network())
+        except OSError as error:
+            if error.errno not in _NOT_HERE:
+                raise
+            network = Network()
+        yield network
 
 
 def own_congestion_control() -> str:

@@ -86,18 +86,55 @@ class Samples(Value, frozen=True):
 
     `columns`: name → one whole number for each sample. `at_ns` counts from the run's start.
     `client_…` are sums over the ends that connected, `server_…` over those that were accepted;
-    `…_rtt_us` are the largest. A run's samples are 512 at most: a longer one's are further apart.
+    `…_rtt_us` are the largest. Over a link they are those of the client's host alone, without
+    `server_…` and listeners. A run's samples are 512 at most: a longer one's are further apart.
     """
 
     interval_ns: int
     columns: dict[str, tuple[int, ...]]
 
 
+class LinkFacts(Value, frozen=True):
+    """How the link of a run was made, the same in both directions.
+
+    `meaning`: all that was asked, also where the link is a preset. `device`: what programs see,
+    `tun` or `veth`. `rtt_ns` null: no delay was asked for; `bandwidth_bits_per_s` null: unlimited,
+    and there is no queue. `device_queue_packets`: 0 for a device that hands over at once what it is
+    given; netem's are those on the way, too. `…_rtt_ns` are those of a program that plays ping-pong
+    when the link is up: what it ought to see, what it saw, and what it saw with half of `excess_ns`
+    taken off each direction. `calibration_age_ns`: how long before that was found, over a link of
+    the same values; 0: over this one; null: nothing was taken off.
+    """
+
+    meaning: str
+    backend: str
+    device: str
+    rtt_ns: int | None
+    bandwidth_bits_per_s: int | None
+    jitter_ns: int
+    loss: float
+    queue_bytes: int | None
+    mtu_bytes: int
+    device_queue_packets: int
+    has_offload: bool
+    is_rootless: bool
+    asked_rtt_ns: int | None
+    found_rtt_ns: int | None
+    left_rtt_ns: int | None
+    excess_ns: int | None
+    calibration_age_ns: int | None = None
+
+    @property
+    def measured_rtt_ns(self) -> int | None:
+        """What the last ping-pong took: after calibrating, where that was done."""
+        return self.found_rtt_ns if self.left_rtt_ns is None else self.left_rtt_ns
+
+
 class Run(Value, frozen=True):
     """What one case produced in one round. `failure` is null where the run succeeded.
 
     `counters` are raw whole numbers, the unit last in the name; null: not known here.
-    `samples` are null unless they were asked for.
+    `samples` are null unless they were asked for; `link` is null where both ends are on one host.
     """
 
     case_id: str
@@ -107,6 +144,7 @@ class Run(Value, frozen=True):
     warnings: tuple[Warning, ...] = ()
     failure: str | None = None
     samples: Samples | None = None
+    link: LinkFacts | None = None
 
 
 class Figure(Value, frozen=True):

@@ -34,13 +34,19 @@ _BYTES_PER_UNIT = {
     "GiB": 1 << 30,
 }
 _MESSAGES_PER_UNIT = {"": 1, "k": 1_000, "M": 1_000_000}
+_BITS_PER_UNIT = {"bit": 1, "kbit": 1_000, "mbit": 1_000_000, "gbit": 1_000_000_000}
 
 # Twenty digits are more than any quantity here needs; without a limit int() itself would refuse.
-_QUANTITY = re.compile(r"(?P<number>[0-9]{1,20}(?:\.[0-9]{1,20})?) ?(?P<unit>[a-zA-Zµ]*)", re.ASCII)
+_DECIMALS = 20
+_QUANTITY = re.compile(
+    rf"(?P<number>[0-9]{{1,20}}(?:\.[0-9]{{1,{_DECIMALS}}})?) ?(?P<unit>[a-zA-Zµ]*)", re.ASCII
+)
 
 _DURATION_HELP = f"write a number and a unit ({', '.join(_NS_PER_UNIT)}), for example 10us"
 _SIZE_HELP = "write bytes, or a number with B, kB, MB, GB, KiB, MiB or GiB, for example 64KiB"
 _RATE_HELP = "write messages per second, k and M allowed, for example 1000 or 10k"
+_BIT_RATE_HELP = "write a number with bit, kbit, mbit or gbit, for example 100mbit"
+_PERCENT_HELP = "write a number and %, for example 0.1%"
 
 
 def parse_duration_ns(text: str) -> int:
@@ -113,6 +119,43 @@ def parse_rate(text: str) -> float:
     if rate_per_s <= 0:
         raise UsageError(f"the rate {text!r} is not above 0: {_RATE_HELP}")
     return rate_per_s
+
+
+def parse_bit_rate(text: str) -> int:
+    """Read a bandwidth above zero, such as `100mbit` or `2.5gbit`, in bits per second.
+
+    Raises UsageError.
+    """
+    number, unit = _quantity(text, f"{text!r} is no bandwidth: {_BIT_RATE_HELP}")
+    if not unit:
+        raise UsageError(f"the bandwidth {text!r} has no unit: {_BIT_RATE_HELP}")
+    if unit.lower() not in _BITS_PER_UNIT:
+        raise UsageError(f"the bandwidth {text!r} has an unknown unit {unit!r}: {_BIT_RATE_HELP}")
+    bits = number * _BITS_PER_UNIT[unit.lower()]
+    return _whole_above_zero(bits, text, "a whole number of bits per second above 0")
+
+
+def format_bit_rate(bits_per_s: int) -> str:
+    """Write a bandwidth in the largest unit that leaves a whole number: `100mbit`."""
+    for unit in ("gbit", "mbit", "kbit"):
+        if bits_per_s and bits_per_s % _BITS_PER_UNIT[unit] == 0:
+            return f"{bits_per_s // _BITS_PER_UNIT[unit]}{unit}"
+    return f"{bits_per_s}bit"
+
+
+def parse_percent(text: str) -> Fraction:
+    """Read a share such as `0.1%`: 1/1000. Raises UsageError."""
+    number, unit = _quantity(text.removesuffix("%"), f"{text!r} is no share: {_PERCENT_HELP}")
+    if unit or not text.strip().endswith("%"):
+        raise UsageError(f"{text!r} is no share: {_PERCENT_HELP}")
+    return number / 100
+
+
+def format_percent(share: Fraction) -> str:
+    """The inverse of `parse_percent`, digit by digit, without needless zeros."""
+    whole, rest = divmod((share * 100 * 10**_DECIMALS).numerator, 10**_DECIMALS)
+    decimals = f"{rest:0{_DECIMALS}}".rstrip("0")
+    return f"{whole}.{decimals}%" if decimals else f"{whole}%"
 
 
 def _message_size(text: str, whole: str) -> int:

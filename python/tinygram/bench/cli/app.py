@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import tinygram
-from tinygram.bench.cli import echo, rr, schema, sizes, stream, watch
+from tinygram.bench.cli import echo, emulate, rr, schema, sizes, stream, watch
 from tinygram.bench.cli.serve import serve
 
 app = typer.Typer(
@@ -17,6 +17,7 @@ app.command()(stream.stream)
 app.command()(rr.rr)
 app.command()(echo.echo)
 app.command()(sizes.sizes)
+app.command()(emulate.emulate)
 app.command()(watch.watch)
 app.add_typer(serve, name="serve")
 app.command()(schema.schema)

@@ -12,6 +12,7 @@ from tinygram.bench.cli import options
 from tinygram.bench.cli.bounds import between, check_command, server_address
 from tinygram.bench.cli.measuring import measure
 from tinygram.bench.errors import UsageError
+from tinygram.bench.links import DEFAULT_BACKEND, has_own_proc
 from tinygram.bench.units import MAX_MESSAGE_BYTES, parse_bytes, parse_duration_ns
 from tinygram.bench.workloads.echo.cases import (
     ALL_BUFFERS,
@@ -55,7 +56,10 @@ def echo(
         str | None, typer.Option(help="whole-buffer: such a server beside, and what it seems.")
     ] = None,
     server_command: Annotated[
-        str | None, typer.Option(help="A program that echoes on 127.0.0.1, with --port.")
+        str | None,
+        typer.Option(
+            help="A program that echoes on 127.0.0.1 (over a link: $TINYGRAM_FAR), with --port."
+        ),
     ] = None,
     port: Annotated[int | None, typer.Option(help="Where that program listens.")] = None,
     server: options.Server = None,
@@ -72,7 +76,8 @@ def echo(
     seed: options.Seed = 1,
     json: Annotated[Path | None, options.result_file("echo")] = None,
     quiet: options.Quiet = False,
-    link: options.Link = "loopback",
+    link: options.Link = None,
+    link_backend: options.LinkBackend = DEFAULT_BACKEND,
     pin: options.Pin = None,
     congestion_control: Annotated[str, typer.Option(help="Of both sides.")] = "cubic",
     probe: options.Probe = None,
@@ -92,6 +97,7 @@ def echo(
             "--published has sizes, workers, depth and reply of its own: leave --size, --workers, "
             "--depth and --reply away"
         )
+    links = options.links(link, link_backend, server)
     asked = EchoOptions(
         message_bytes=[_size(text) for text in size or ["1000", "4096", "64KiB"]],
         workers=between("--workers", workers, 1, _MAX_WORKERS),
@@ -105,7 +111,7 @@ def echo(
         timeout_ns=parse_duration_ns(timeout),
         has_all=every,
         only=only or [],
-        **options.shared(rounds, seed, link, pin, congestion_control, probe),
+        **options.shared(rounds, seed, links, pin, congestion_control, probe),
     )
     in_flight_bytes = asked.workers * asked.depth * max(asked.message_bytes)
     if in_flight_bytes > _MAX_IN_FLIGHT_BYTES:
@@ -114,7 +120,12 @@ def echo(
             "flight: 1 GiB is the most, so ask for fewer, or for smaller messages"
         )
     path = options.result_path("echo", json)
-    plan = plan_echo(asked)
+    plan = links.planned(asked, plan_echo)
+    if server_command is not None and not has_own_proc():
+        raise UsageError(
+            "--server-command over a link needs a /proc of the link's processes, and mounting one "
+            "is not permitted here: leave --link away, or run it as root outside of a container"
+        )
     with echo_bench(asked.seed) as bench:
         return measure(
             plan,

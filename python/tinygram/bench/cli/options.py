@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict, TypeVar
 
 import typer
 
@@ -12,19 +14,45 @@ from tinygram.bench import store
 from tinygram.bench.cli.bounds import between, probe_interval_ns
 from tinygram.bench.crosscheck.control import common_congestion_control
 from tinygram.bench.errors import UsageError
+from tinygram.bench.links import (
+    BACKEND_NAMES,
+    DEFAULT_BACKEND,
+    PRESETS,
+    LinkSpec,
+    parse_links,
+    plan_over,
+    prepare,
+)
 from tinygram.bench.network import DEFAULT_CONGESTION_CONTROL, check_congestion_control
 from tinygram.bench.placement import default_placement, placement
+from tinygram.bench.result import Plan
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+    Asked = TypeVar("Asked", bound=DataclassInstance)
 
 Rounds = Annotated[int, typer.Option(help="Runs of each case; six are needed for verdicts.")]
 Seed = Annotated[int, typer.Option(help="Of what is sent, and of the order.")]
 Quiet = Annotated[bool, typer.Option(help="No progress and no tables.")]
-Link = Annotated[str, typer.Option(help="What lies between: loopback.")]
+Link = Annotated[
+    list[str] | None,
+    typer.Option(
+        help=f"loopback, veth, {', '.join(PRESETS)}, or rtt=5ms,bandwidth=50mbit,…; repeatable.",
+        show_default="loopback",
+    ),
+]
+LinkBackend = Annotated[str, typer.Option(help=f"Who makes the links: {', '.join(BACKEND_NAMES)}.")]
 Pin = Annotated[str | None, typer.Option(help="apart, same or none.", show_default="apart")]
 Probe = Annotated[
     str | None, typer.Option(help="Sample what the kernel holds this often, for example 10ms.")
 ]
 Awake = Annotated[
-    bool, typer.Option("--awake", help="Keep idle cores from sleeping meanwhile; needs root.")
+    bool,
+    typer.Option(
+        "--awake",
+        help="Keep idle cores from sleeping meanwhile; needs root. Over links it is tried anyway.",
+    ),
 ]
 Server = Annotated[str | None, typer.Option(help="HOST:PORT of a server that runs already.")]
 
@@ -46,10 +74,45 @@ class Shared(TypedDict):
     seed: int
 
 
+@dataclass(frozen=True)
+class Links:
+    """What `--link` and `--link-backend` name."""
+
+    specs: tuple[LinkSpec, ...]
+    backend: str = DEFAULT_BACKEND
+
+    def check_loopback(self, option: str, why: str) -> None:
+        """Raises UsageError for a link beside an option that goes with loopback alone."""
+        if not all(link.is_loopback for link in self.specs):
+            raise UsageError(f"--link does not go with {option}: {why}")
+
+    def planned(self, asked: Asked, plan: Callable[[Asked], Plan]) -> Plan:
+        """What `plan` makes of `asked` over each link, as one plan; from now on they can be made.
+
+        Raises UsageError. To be called when all else is checked, before anything is started.
+        """
+        made = plan_over(
+            self.specs, self.backend, lambda link: plan(replace(asked, link=link.text))
+        )
+        prepare(self.specs, self.backend)
+        return made
+
+
+def links(names: list[str] | None, backend: str, server: str | None = None) -> Links:
+    """The links that were named, loopback where none was. Raises UsageError.
+
+    `server`: one that runs already, on none of our hosts.
+    """
+    found = Links(tuple(parse_links(names)), backend)
+    if server is not None:
+        found.check_loopback(f"--server {server}", "that is on no host of ours")
+    return found
+
+
 def shared(
     rounds: int,
     seed: int,
-    link: str,
+    links: Links,
     pin: str | None,
     congestion_control: str | None,
     probe: str | None,
@@ -60,8 +123,8 @@ def shared(
 
     `is_cross_check`: the congestion control must be one that other programs can be given.
     """
-    if link != "loopback":
-        raise UsageError(f"unknown link {link!r}: the known one is loopback")
+    if is_cross_check:
+        links.check_loopback("--cross-check", "other programs run beside ours on loopback alone")
     pin = default_placement() if pin is None else pin
     placement(pin)
     control = (
@@ -72,7 +135,7 @@ def shared(
     check_congestion_control(control)
     return Shared(
         congestion_control=control,
-        link=link,
+        link=links.specs[0].text,
         placement=pin,
         probe_ns=probe_interval_ns(probe),
         rounds=between("--rounds", rounds, 1, 10_000),

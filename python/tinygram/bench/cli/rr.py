@@ -18,6 +18,7 @@ from tinygram.bench.cli.measuring import measure
 from tinygram.bench.crosscheck.interleaved import Interleaved
 from tinygram.bench.crosscheck.selection import choose
 from tinygram.bench.errors import UsageError
+from tinygram.bench.links import DEFAULT_BACKEND
 from tinygram.bench.network import DEFAULT_CONGESTION_CONTROL, private_network
 from tinygram.bench.result import Plan
 from tinygram.bench.units import parse_bytes
@@ -108,7 +109,8 @@ def rr(
     seed: options.Seed = 1,
     json: Annotated[Path | None, options.result_file("rr")] = None,
     quiet: options.Quiet = False,
-    link: options.Link = "loopback",
+    link: options.Link = None,
+    link_backend: options.LinkBackend = DEFAULT_BACKEND,
     pin: options.Pin = None,
     congestion_control: Annotated[
         str | None, typer.Option(help="Of all sockets.", show_default=DEFAULT_CONGESTION_CONTROL)
@@ -151,6 +153,9 @@ def rr(
         )
     if calls is not None and duration is not None:
         raise UsageError("--calls and --duration do not go together: name one")
+    links = options.links(link, link_backend, server)
+    if scenario is not None:
+        links.check_loopback("--scenario", "what a scenario expects is known of loopback")
     each_of_default = _DEFAULTS.callers if scenario is None else scenarios.callers_of(scenario)
     processes, each = _callers(callers, each_of_default)
     duration_ns = duration_between_ns("--duration", duration or "1s", *_DURATION_NS)
@@ -166,23 +171,24 @@ def rr(
         **options.shared(
             _rounds(rounds, scenario),
             seed,
-            link,
+            links,
             pin,
             congestion_control,
             probe,
             is_cross_check=cross_check,
         ),
     )
+    path = options.result_path("rr", json)
+    case_ids: dict[str, str] = {}
+    if scenario is None:
+        plan = links.planned(asked, plan_rr)
+    else:
+        plan, case_ids = scenarios.plan_scenario(scenario, asked)
     if server is None:
         _check_backlogs(asked)
-    path = options.result_path("rr", json)
-    if scenario is None:
-        plan = plan_rr(asked)
-        peers = Interleaved(plan, *choose(plan)) if cross_check else None
-        return _measure(plan, asked, path, quiet, published, awake, peers)
-    plan, case_ids = scenarios.plan_scenario(scenario, asked)
-    code = _measure(plan, asked, path, quiet, published, awake)
-    if code != ExitCode.OK:
+    peers = Interleaved(plan, *choose(plan)) if cross_check else None
+    code = _measure(plan, asked, path, quiet, published, awake, peers)
+    if scenario is None or code != ExitCode.OK:
         return code
     return _judge(scenario, case_ids, path, quiet)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +12,7 @@ from tinygram.bench.cli import options
 from tinygram.bench.cli.bounds import between, server_address
 from tinygram.bench.cli.measuring import measure
 from tinygram.bench.errors import UsageError
+from tinygram.bench.links import DEFAULT_BACKEND
 from tinygram.bench.units import parse_bytes, parse_duration_ns
 from tinygram.bench.workloads.sizes.cases import (
     STRATEGIES,
@@ -57,7 +59,8 @@ def sizes(
     seed: options.Seed = 1,
     json: Annotated[Path | None, options.result_file("sizes")] = None,
     quiet: options.Quiet = False,
-    link: options.Link = "loopback",
+    link: options.Link = None,
+    link_backend: options.LinkBackend = DEFAULT_BACKEND,
     pin: options.Pin = None,
     congestion_control: Annotated[str, typer.Option(help="Of the connections.")] = "cubic",
     probe: options.Probe = None,
@@ -69,6 +72,7 @@ def sizes(
         if each not in STRATEGIES:
             known = ", ".join(STRATEGIES)
             raise UsageError(f"unknown strategy {each!r}: the ones of sizes are {known}")
+    links = options.links(link, link_backend, server)
     asked = SizesOptions(
         sizes_bytes=parse_sizes(sizes),
         round_trips=parse_round_trips(round_trips),
@@ -80,12 +84,16 @@ def sizes(
         server=None if server is None else "{}:{}".format(*server_address(server)),
         has_local=local,
         timeout_ns=parse_duration_ns(timeout),
-        **options.shared(rounds, seed, link, pin, congestion_control, probe),
+        **options.shared(rounds, seed, links, pin, congestion_control, probe),
     )
     check_sample_bytes(asked.sizes_bytes, asked.round_trips)
     path = options.result_path("sizes", json)
+    # The parts of a local round trip are on no link: once is enough.
+    plan = links.planned(
+        asked, lambda each: plan_sizes(replace(each, has_local=local and each.link == asked.link))
+    )
     return measure(
-        plan_sizes(asked),
+        plan,
         SizesBench(asked.seed).run_case,
         path,
         is_published=published,

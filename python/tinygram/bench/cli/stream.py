@@ -13,6 +13,7 @@ from tinygram.bench.cli.measuring import measure
 from tinygram.bench.crosscheck.interleaved import Interleaved
 from tinygram.bench.crosscheck.selection import choose
 from tinygram.bench.errors import UsageError
+from tinygram.bench.links import DEFAULT_BACKEND
 from tinygram.bench.network import DEFAULT_CONGESTION_CONTROL
 from tinygram.bench.producers import MAX_POOL_BYTES, MAX_PRODUCERS
 from tinygram.bench.units import (
@@ -78,7 +79,8 @@ def stream(
     seed: options.Seed = 1,
     json: Annotated[Path | None, options.result_file("stream")] = None,
     quiet: options.Quiet = False,
-    link: options.Link = "loopback",
+    link: options.Link = None,
+    link_backend: options.LinkBackend = DEFAULT_BACKEND,
     pin: options.Pin = None,
     congestion_control: Annotated[
         str | None,
@@ -131,6 +133,7 @@ def stream(
         cross_check and sizes.min != sizes.max,
         f"--cross-check needs one size, for other programs have one, and not {size}: --size 100",
     )
+    links = options.links(link, link_backend)
     asked = StreamOptions(
         messages=between("--messages", messages, 1, _MAX_MESSAGES),
         message_bytes=sizes,
@@ -148,7 +151,7 @@ def stream(
         has_all=every,
         only=only or [],
         **options.shared(
-            rounds, seed, link, pin, congestion_control, probe, is_cross_check=cross_check
+            rounds, seed, links, pin, congestion_control, probe, is_cross_check=cross_check
         ),
     )
     if max(asked.producers) * asked.message_bytes.max > MAX_POOL_BYTES:
@@ -157,7 +160,7 @@ def stream(
             "64 MiB, so name fewer or smaller ones"
         )
     path = options.result_path("stream", json)
-    plan = plan_stream(asked)
+    plan = links.planned(asked, plan_stream)
     peers = Interleaved(plan, *choose(plan)) if cross_check else None
     with stream_bench(asked.seed) as bench:
         return measure(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from tinygram.bench.network import Network
 
 _FILES = ("/proc/thread-self/net/snmp", "/proc/thread-self/net/netstat")
+_READ_BYTES = 1 << 16
 
 KERNEL_COUNTERS = {
     "kernel_InSegs": ("Tcp", "InSegs"),
@@ -26,15 +29,18 @@ Counted = dict[str, int] | None
 """Each of KERNEL_COUNTERS; None where others' traffic is in them."""
 
 
-def counters_here(*, is_private: bool) -> Counted:
-    """The counters now, of the network that this thread is in."""
-    return _counters() if is_private else None
+def counters_here(far_counters: Sequence[int] = (), *, is_private: bool) -> Counted:
+    """The counters now, of the network that this thread is in.
+
+    `far_counters`: what `open_counters` opened on another host, whose counts are added.
+    """
+    return _counters(far_counters) if is_private else None
 
 
-def counters_in(network: Network) -> Counted:
-    """The counters of `network` now."""
+def counters_in(network: Network, far_counters: Sequence[int] = ()) -> Counted:
+    """The counters of `network` now, and of the far host with them."""
     with network.entered():
-        return counters_here(is_private=network.is_private)
+        return counters_here(far_counters, is_private=network.is_private)
 
 
 def counted_between(before: Counted, after: Counted) -> dict[str, int | None]:
@@ -44,15 +50,24 @@ def counted_between(before: Counted, after: Counted) -> dict[str, int | None]:
     return {name: count - before[name] for name, count in after.items()}
 
 
-def _counters() -> dict[str, int]:
+def _counters(far_counters: Sequence[int]) -> dict[str, int]:
     """0 for one that this kernel does not know."""
     found: dict[tuple[str, str], int] = {}
-    for path in _FILES:
+    tables = [Path(path).read_text() for path in _FILES]
+    tables += [os.pread(fd, _READ_BYTES, 0).decode() for fd in far_counters]
+    for table in tables:
         # Lines in pairs: `Group: Name …`, then `Group: number …` (proc_pid_net(5)).
-        lines = [line.split() for line in Path(path).read_text().splitlines()]
+        lines = [line.split() for line in table.splitlines()]
         for names, values in zip(lines[::2], lines[1::2], strict=True):
             group = names[0].rstrip(":")
-            found |= {
-                (group, name): int(value) for name, value in zip(names[1:], values[1:], strict=True)
-            }
+            for name, value in zip(names[1:], values[1:], strict=True):
+                found[group, name] = found.get((group, name), 0) + int(value)
     return {name: found.get(key, 0) for name, key in KERNEL_COUNTERS.items()}
+
+
+def open_counters() -> tuple[int, ...]:
+    """Descriptors of this thread's namespace's counters: they stay those of this namespace.
+
+    Who has them needs no right to enter it, to read them.
+    """
+    return tuple(os.open(path, os.O_RDONLY | os.O_CLOEXEC) for path in _FILES)

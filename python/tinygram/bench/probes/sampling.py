@@ -21,9 +21,13 @@ from tinygram.bench.units import format_duration_ns
 class RunProbe:
     """Samples beside one run; without an interval it does nothing."""
 
-    def __init__(self, port: int, interval_ns: int | None) -> None:
-        """Start sampling the connections to `port` of the calling thread's network."""
+    def __init__(self, port: int, interval_ns: int | None, has_server: bool = True) -> None:
+        """Start sampling the connections to `port` of the calling thread's network.
+
+        `has_server`: whether the server is in that network; else nothing is said of its side.
+        """
         self._interval_ns = interval_ns
+        self._has_server = has_server
         self._probe: _native.SocketProbe | None = None
         self._refusal: str | None = None
         self._started_ns = time.monotonic_ns()
@@ -42,7 +46,10 @@ class RunProbe:
         interval_ns, cpu_ns, columns, failure = self._probe.stop()
         share = cpu_ns / max(1, time.monotonic_ns() - self._started_ns)
         run_time_ns = run.counters.get("run_time_ns") or 0
-        samples = samples_between(dict(columns), start_ns, start_ns + run_time_ns, interval_ns)
+        found = dict(columns)
+        if not self._has_server:
+            found = without_server(found)
+        samples = samples_between(found, start_ns, start_ns + run_time_ns, interval_ns)
         run = msgspec.structs.replace(
             run, samples=samples, counters=run.counters | {"probe_cpu_ns": cpu_ns}
         )
@@ -72,15 +79,26 @@ def samples_between(
     return Samples(interval_ns, kept)
 
 
+def without_server(columns: dict[str, list[int]]) -> dict[str, list[int]]:
+    """Those of the client's side: of a server on another host nothing is known, which is no 0."""
+    return {
+        name: values
+        for name, values in columns.items()
+        if name == "at_ns" or name.startswith("client_")
+    }
+
+
 def _warned(run: Run, code: str, message: str) -> Run:
     return msgspec.structs.replace(run, warnings=(*run.warnings, Warning(code, message)))
 
 
 @contextmanager
-def probing(interval_ns: int | None, port: int, network: Network) -> Iterator[RunProbe]:
+def probing(
+    interval_ns: int | None, port: int, network: Network, has_server: bool = True
+) -> Iterator[RunProbe]:
     """A probe of the connections to `port` in `network`; it ends with the block at the latest."""
     with network.entered():
-        probe = RunProbe(port, interval_ns)
+        probe = RunProbe(port, interval_ns, has_server)
     try:
         yield probe
     finally:

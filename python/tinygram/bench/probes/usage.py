@@ -25,21 +25,30 @@ class Mark:
 
     @staticmethod
     def at_start(
-        probe: socket.socket, child_pids: Sequence[int], has_private_network: bool
+        probe: socket.socket,
+        child_pids: Sequence[int],
+        has_private_network: bool,
+        far_counters: Sequence[int] = (),
     ) -> Mark:
         """What this process and its children used until now; `probe` is the connection.
 
         CPU time is taken last: what the mark itself takes is before the start. The kernel's
-        counters are null where others' traffic is in them.
+        counters are null where others' traffic is in them; those of the far host are added, by the
+        descriptors `far_counters`.
         """
-        counted = _counted(probe, has_private_network)
+        counted = _counted(probe, has_private_network, far_counters)
         return Mark(*_used(child_pids), *counted)
 
     @staticmethod
-    def at_end(probe: socket.socket, child_pids: Sequence[int], has_private_network: bool) -> Mark:
+    def at_end(
+        probe: socket.socket,
+        child_pids: Sequence[int],
+        has_private_network: bool,
+        far_counters: Sequence[int] = (),
+    ) -> Mark:
         """The same, CPU time first: what the mark itself takes is after the end."""
         used = _used(child_pids)
-        return Mark(*used, *_counted(probe, has_private_network))
+        return Mark(*used, *_counted(probe, has_private_network, far_counters))
 
     def since(self, earlier: Mark) -> dict[str, int | None]:
         """Named counters of what was used between two marks; null: not counted here."""
@@ -72,13 +81,13 @@ def _used(child_pids: Sequence[int]) -> tuple[int, int, int]:
 
 
 def _counted(
-    probe: socket.socket, has_private_network: bool
+    probe: socket.socket, has_private_network: bool, far_counters: Sequence[int]
 ) -> tuple[tuple[int, int, int] | None, dict[str, int], Counted]:
     """Writes, the connection's counters and the kernel's."""
     return (
         _native.write_counts(),
         dict(_native.tcp_info(probe.fileno())),
-        counters_here(is_private=has_private_network),
+        counters_here(far_counters, is_private=has_private_network),
     )
 
 
@@ -98,12 +107,15 @@ def _living_child(pid: int) -> tuple[int, int, int] | None:
     )
 
 
-def segments_since(mark: Mark, probe: socket.socket) -> dict[str, int | None]:
+def segments_since(
+    mark: Mark, probe: socket.socket, far_counters: Sequence[int] = ()
+) -> dict[str, int | None]:
     """What TCP_INFO and the kernel counted since the mark, and the connection's state now."""
     state = dict(_native.tcp_info(probe.fileno()))
     counted = ("data_segments", "segments_out", "segments_in", "retransmits")
     counters: dict[str, int | None] = {
         name: state[name] - mark.connection[name] for name in counted
     }
-    counters |= counted_between(mark.kernel, counters_here(is_private=mark.kernel is not None))
+    now = counters_here(far_counters, is_private=mark.kernel is not None)
+    counters |= counted_between(mark.kernel, now)
     return counters | {"send_mss_bytes": state["send_mss_bytes"], "rtt_us": state["rtt_us"]}

@@ -29,6 +29,7 @@ class ServerOrder(Value, frozen=True):
     congestion_control: str
     parent_pid: int
     cpu: int | None
+    host: str = "127.0.0.1"
 
 
 class ClientOrder(Value, frozen=True):
@@ -38,7 +39,7 @@ class ClientOrder(Value, frozen=True):
     `trusts`: it believes that what comes back is right, and tells what a check finds. `polls`: its
     core is its own, and before it sleeps it asks for a while whether something has come.
     `channel_fd`: where a server of ours tells what it used; `session_pid`: the session of another
-    program's.
+    program's. `far_counters`: descriptors of the far host's kernel counters.
     """
 
     host: str
@@ -59,6 +60,7 @@ class ClientOrder(Value, frozen=True):
     cpu: int | None
     channel_fd: int | None = None
     session_pid: int | None = None
+    far_counters: tuple[int, ...] = ()
 
 
 class Report(Value, frozen=True):

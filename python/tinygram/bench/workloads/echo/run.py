@@ -14,12 +14,8 @@ import msgspec
 
 from tinygram.bench.attached import attached
 from tinygram.bench.counting import Counting, counting
-from tinygram.bench.network import (
-    Network,
-    own_congestion_control,
-    private_network,
-    set_congestion_control,
-)
+from tinygram.bench.links import FAR_VARIABLE, Link, link_up
+from tinygram.bench.network import own_congestion_control, set_congestion_control
 from tinygram.bench.placement import placement
 from tinygram.bench.probes.listening import is_listening, wait_listening
 from tinygram.bench.probes.sampling import probing
@@ -69,68 +65,72 @@ class EchoBench:
     def _measure(self, case: Case, round: int) -> Run:
         with ExitStack() as stack:
             is_elsewhere = case.runtime == EXTERNAL and case.parameters["server_command"] is None
-            network = Network() if is_elsewhere else stack.enter_context(private_network())
+            link = Link() if is_elsewhere else stack.enter_context(link_up(case, self.seed + round))
             limit_s = min(_LISTEN_LIMIT_S, whole(case, "timeout_ns") / 1e9)
             if is_elsewhere:
                 server = Served(*_address(case), None)
             elif case.runtime == EXTERNAL:
-                server = self._start_external(stack, case, network, limit_s)
+                server = self._start_external(stack, case, link, limit_s)
             else:
-                server = self._start_ours(stack, case, network, limit_s)
+                server = self._start_ours(stack, case, link, limit_s)
             probe_ns = whole_or_none(case, "probe_ns")
-            probe = stack.enter_context(probing(probe_ns, server.port, network))
-            order = self._client_order(case, server, network)
-            with network.entered():
+            probe = stack.enter_context(probing(probe_ns, server.port, link.near, link.is_one_host))
+            order = self._client_order(case, server, link)
+            channel_fds = [] if order.channel_fd is None else [order.channel_fd]
+            with link.near.entered():
                 client = stack.enter_context(
                     Worker(
                         "client",
                         [sys.executable, "-m", f"{PACKAGE}.client"],
                         order=msgspec.json.encode(order),
-                        pass_fds=[] if order.channel_fd is None else [order.channel_fd],
+                        pass_fds=[*channel_fds, *link.far_counters],
                     )
                 )
             _wait(client, server, 3 * order.timeout_ns / 1e9 + (order.duration_ns or 0) / 1e9)
             report = msgspec.json.decode(client.output, type=Report)
-            return probe.added_to(
-                assembled(case, round, order, report, server.congestion_control), report.start_ns
-            )
+            run = assembled(case, round, order, report, server.congestion_control)
+            return probe.added_to(link.added_to(run), report.start_ns)
 
-    def _start_ours(self, stack: ExitStack, case: Case, network: Network, limit_s: float) -> Served:
-        with network.entered():
+    def _start_ours(self, stack: ExitStack, case: Case, link: Link, limit_s: float) -> Served:
+        with link.far.entered():
             server = WarmWorker(
                 *(stack, "server", [sys.executable, "-m", f"{PACKAGE}.server"]),
                 *(self.counting.environment(), [self.counting.fd]),
             )
-        server.tell(msgspec.json.encode(_server_order(case)))
+        server.tell(msgspec.json.encode(_server_order(case, link.far_address)))
         late = f"did not listen within {limit_s:g} s"
         (line,) = wait_lines([server], time.monotonic() + limit_s, late)
         control = str(case.parameters["congestion_control"])
-        return Served("127.0.0.1", port_of("server", line), control, ours=server)
+        return Served(link.far_address, port_of("server", line), control, ours=server)
 
-    def _start_external(
-        self, stack: ExitStack, case: Case, network: Network, limit_s: float
-    ) -> Served:
-        host, port = _address(case)
-        if not network.is_private and is_listening(os.getpid(), port):
+    def _start_external(self, stack: ExitStack, case: Case, link: Link, limit_s: float) -> Served:
+        _, port = _address(case)
+        if not link.far.is_private and is_listening(os.getpid(), port):
             raise RunError(
                 f"port {port} has a listener already, which is not the server that was to be "
                 "started: end it, or name another port"
             )
-        with network.entered():
-            if network.is_private:
+        with link.far.entered():
+            if link.far.is_private:
                 with suppress(PermissionError):  # Then the replies go under the network's own.
                     set_congestion_control(str(case.parameters["congestion_control"]))
             congestion_control = own_congestion_control()
             program = shlex.split(str(case.parameters["server_command"]))
-            worker = stack.enter_context(Worker("server", attached(program)))
+            worker = stack.enter_context(
+                Worker(
+                    "server",
+                    attached(program),
+                    environment=os.environ | {FAR_VARIABLE: link.far_address},
+                )
+            )
         cpu = placement(case.placement).receiver_cpu
         if cpu is not None:
             with suppress(ProcessLookupError):  # What has ended is told below.
                 os.sched_setaffinity(worker.pid, {cpu})
         wait_listening(worker, port, limit_s)
-        return Served(host, port, congestion_control, external=worker)
+        return Served(link.far_address, port, congestion_control, external=worker)
 
-    def _client_order(self, case: Case, server: Served, network: Network) -> ClientOrder:
+    def _client_order(self, case: Case, server: Served, link: Link) -> ClientOrder:
         return ClientOrder(
             host=server.host,
             port=server.port,
@@ -145,7 +145,8 @@ class EchoBench:
             trusts=case.parameters["fault"] is not None,
             polls=case.placement == "apart" and not server.runs_already,
             congestion_control=str(case.parameters["congestion_control"]),
-            has_private_network=network.is_private,
+            has_private_network=link.near.is_private,
+            far_counters=link.far_counters,
             parent_pid=os.getpid(),
             cpu=placement(case.placement).sender_cpu,
             channel_fd=None if server.ours is None else server.ours.fileno(),
@@ -153,7 +154,7 @@ class EchoBench:
         )
 
 
-def _server_order(case: Case) -> ServerOrder:
+def _server_order(case: Case, host: str) -> ServerOrder:
     buffer_bytes = whole_or_none(case, "buffer_bytes")
     fault = case.parameters["fault"]
     return ServerOrder(
@@ -169,6 +170,7 @@ def _server_order(case: Case) -> ServerOrder:
         congestion_control=str(case.parameters["congestion_control"]),
         parent_pid=os.getpid(),
         cpu=placement(case.placement).receiver_cpu,
+        host=host,
     )
 
 

@@ -19,6 +19,7 @@ class ServerOrder(Value, frozen=True):
     congestion_control: str
     parent_pid: int
     cpu: int | None
+    host: str = "127.0.0.1"
 
 
 class CallOrder(Value, frozen=True):

@@ -19,9 +19,8 @@ PACKAGE = "tinygram.bench.workloads.rr"
 class Parties:
     """All processes of a run; they end with the `ExitStack`."""
 
-    def __init__(self, stack: ExitStack, network: Network, timeout_s: float) -> None:
+    def __init__(self, stack: ExitStack, timeout_s: float) -> None:
         self._stack = stack
-        self._network = network
         self._timeout_s = timeout_s
         self._give_up_s = time.monotonic() + timeout_s
 
@@ -30,9 +29,9 @@ class Parties:
         """When the run has failed, CLOCK_MONOTONIC."""
         return round(self._give_up_s * 1e9)
 
-    def start(self, role: str, module: str, order: Value) -> WarmWorker:
-        """Start a process in the run's network, and tell it what to do. Raises RunError."""
-        with self._network.entered():
+    def start(self, host: Network, role: str, module: str, order: Value) -> WarmWorker:
+        """Start a process on a host of the run, and tell it what to do. Raises RunError."""
+        with host.entered():
             command = [sys.executable, "-m", f"{PACKAGE}.{module}"]
             party = WarmWorker(self._stack, role, command, None, [])
         party.tell(msgspec.json.encode(order))

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import msgspec
 
-from tinygram.bench.network import Network, private_network
+from tinygram.bench.links import Link, link_up
+from tinygram.bench.network import Network
 from tinygram.bench.placement import placement
 from tinygram.bench.probes.kernel import counted_between, counters_in
 from tinygram.bench.probes.sampling import probing
@@ -43,19 +44,24 @@ class RrBench:
 
     def _measure(self, case: Case, round: int) -> Run:
         with ExitStack() as stack:
-            network = Network()
+            link = Link()
             if case.parameters["server_address"] is None:
-                network = stack.enter_context(private_network())
-                _widen_ports(network)
-            parties = Parties(stack, network, whole(case, "timeout_ns") / 1e9)
-            server, host, port = self._server(case, parties)
+                link = stack.enter_context(link_up(case, self.seed + round))
+                _widen_ports(link.near)
+            parties = Parties(stack, whole(case, "timeout_ns") / 1e9)
+            server, host, port = self._server(case, parties, link)
             servers = [] if server is None else [server]
-            probe = stack.enter_context(probing(whole_or_none(case, "probe_ns"), port, network))
+            probe = stack.enter_context(
+                probing(whole_or_none(case, "probe_ns"), port, link.near, link.is_one_host)
+            )
             # Before connections are made that stay: the figures of connecting have them, too.
-            before = counters_in(network)
+            before = counters_in(link.near, link.far_counters)
             callers = [
                 parties.start(
-                    f"callers {number + 1}", "callers", self._call_order(case, parties, host, port)
+                    link.near,
+                    f"callers {number + 1}",
+                    "callers",
+                    self._call_order(case, parties, host, port),
                 )
                 for number in range(whole(case, "processes"))
             ]
@@ -69,13 +75,15 @@ class RrBench:
                 msgspec.json.decode(line, type=Report) for line in parties.lines(callers, servers)
             ]
             used_ns = _difference(_cpu_ns(server), server_cpu_ns)
-            kernel = counted_between(before, counters_in(network))
+            kernel = counted_between(before, counters_in(link.near, link.far_counters))
             counted = _ended(parties, server)
             found = Found(start, reports, counted, kernel | {"server_cpu_ns": used_ns})
-            run = assembled(case, round, found, has_private_network=network.is_private)
-            return probe.added_to(run, start.start_ns)
+            run = assembled(case, round, found, has_private_network=link.near.is_private)
+            return probe.added_to(link.added_to(run), start.start_ns)
 
-    def _server(self, case: Case, parties: Parties) -> tuple[WarmWorker | None, str, int]:
+    def _server(
+        self, case: Case, parties: Parties, link: Link
+    ) -> tuple[WarmWorker | None, str, int]:
         """Our own, and where it listens; or None, and where another does."""
         address = case.parameters["server_address"]
         if address is not None:
@@ -94,10 +102,11 @@ class RrBench:
             congestion_control=str(parameters["congestion_control"]),
             parent_pid=os.getpid(),
             cpu=placement(case.placement).receiver_cpu,
+            host=link.far_address,
         )
-        server = parties.start("server", "server", order)
+        server = parties.start(link.far, "server", "server", order)
         (line,) = parties.lines([server])
-        return server, "127.0.0.1", port_of("server", line)
+        return server, link.far_address, port_of("server", line)
 
     def _call_order(self, case: Case, parties: Parties, host: str, port: int) -> CallOrder:
         parameters = case.parameters

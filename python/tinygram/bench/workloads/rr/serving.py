@@ -45,6 +45,7 @@ def serve(
         congestion_control=order.congestion_control,
         max_connections=MAX_CONNECTIONS,
         idle_ns=IDLE_NS,
+        host=order.host,
     )
     announce(server.port)
     return dict(server.run(stop_fd))
@@ -76,7 +77,7 @@ async def _serve(
     sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, order.congestion_control.encode())
-    sock.bind(("127.0.0.1", order.port))
+    sock.bind((order.host, order.port))
     server = await loop.create_server(
         lambda: _Connection(order, content, counts), sock=sock, backlog=order.backlog
     )

@@ -39,7 +39,8 @@ def _local(order: Order) -> Report:
 
 
 def _samples(order: Order) -> Report:
-    before = counters_here(is_private=order.has_private_network)
+    far = order.far_counters
+    before = counters_here(far, is_private=order.has_private_network)
     named, histograms = _native.take_samples(
         order.address,
         order.message_bytes,
@@ -56,7 +57,8 @@ def _samples(order: Order) -> Report:
     start_ns = counters.pop("start_ns")
     counted: dict[str, int | None] = {"samples": order.samples, **counters}
     # The kernel's own are those of all connections, the first ones too.
-    counted |= counted_between(before, counters_here(is_private=order.has_private_network))
+    after = counters_here(far, is_private=order.has_private_network)
+    counted |= counted_between(before, after)
     return Report(counted, _stored(histograms), start_ns)
 
 

@@ -10,7 +10,7 @@ class Order(Value, frozen=True):
 
     `part`: null for samples, or the local part that is timed instead; `far_cpu`: the core of the
     thread at the far end, for the part that has one. `address` is IPv4:PORT, `timeout_ns` for each
-    connect, write and acknowledgement.
+    connect, write and acknowledgement. `far_counters`: descriptors of the far host's counters.
     """
 
     part: str | None
@@ -28,6 +28,7 @@ class Order(Value, frozen=True):
     parent_pid: int
     cpu: int | None
     has_private_network: bool
+    far_counters: tuple[int, ...] = ()
 
 
 class Report(Value, frozen=True):

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from tinygram.bench.network import Network, private_network
+from tinygram.bench.links import Link, link_up
+from tinygram.bench.network import Network
 from tinygram.bench.placement import placement
 from tinygram.bench.probes.sampling import probing
 from tinygram.bench.result import Case, Run, Warning
@@ -34,26 +35,32 @@ class SizesBench:
     def _measure(self, case: Case, round: int) -> Run:
         timeout_s = whole(case, "timeout_ns") / 1e9
         with ExitStack() as stack:
-            address, server, network = "", None, Network()
+            address, server, link = "", None, Link()
             if case.parameters.get("server_address") is not None:
                 address = str(case.parameters["server_address"])
             else:
-                network = stack.enter_context(private_network())
+                # Of what one host does the link is loopback.
+                link = stack.enter_context(link_up(case, self.seed + round))
             if not address and case.parameters["part"] is None:
-                with network.entered():
-                    server = stack.enter_context(Worker("server", self._server_command(case)))
+                with link.far.entered():
+                    server = stack.enter_context(
+                        Worker("server", self._server_command(case, link.far_address))
+                    )
                 port = server.wait_listening(min(_LISTEN_LIMIT_S, timeout_s))
-                address = f"127.0.0.1:{port}"
+                address = f"{link.far_address}:{port}"
             probe_ns = whole_or_none(case, "probe_ns")
             _, _, to_port = address.rpartition(":")
-            probe = stack.enter_context(probing(probe_ns, int(to_port or 0), network))
-            order = self._order(case, address, network)
-            with network.entered():
+            probe = stack.enter_context(
+                probing(probe_ns, int(to_port or 0), link.near, link.is_one_host)
+            )
+            order = self._order(case, address, link)
+            with link.near.entered():
                 client = stack.enter_context(
                     Worker(
                         "client",
                         [sys.executable, "-m", f"{PACKAGE}.client"],
                         order=msgspec.json.encode(order),
+                        pass_fds=link.far_counters,
                     )
                 )
             wait_all([client] if server is None else [server, client], timeout_s)
@@ -61,12 +68,13 @@ class SizesBench:
             counters = dict(report.counters)
             if server is not None:
                 counters |= _agreed(case, server.output)
-            warnings = _warnings(case, counters, network)
+            warnings = _warnings(case, counters, link.near)
             run = Run(case.case_id, round, counters, report.histograms, warnings)
-            return probe.added_to(run, report.start_ns)
+            return probe.added_to(link.added_to(run), report.start_ns)
 
-    def _server_command(self, case: Case) -> list[str]:
+    def _server_command(self, case: Case, host: str) -> list[str]:
         options = {
+            "--host": host,
             "--samples": _connections(case),
             "--sample-bytes": _sample_bytes(case),
             "--seed": self.seed,
@@ -79,7 +87,7 @@ class SizesBench:
         words = [str(word) for option in options.items() for word in option]
         return [sys.executable, "-m", f"{PACKAGE}.server", *words]
 
-    def _order(self, case: Case, address: str, network: Network) -> Order:
+    def _order(self, case: Case, address: str, link: Link) -> Order:
         part = case.parameters["part"]
         if part is None:
             where = placement(case.placement)
@@ -102,7 +110,8 @@ class SizesBench:
             samples=whole(case, "samples"),
             parent_pid=os.getpid(),
             cpu=where.sender_cpu,
-            has_private_network=network.is_private,
+            has_private_network=link.near.is_private,
+            far_counters=link.far_counters,
         )
 
 

@@ -1,4 +1,4 @@
-"""The far end, `tg-server`: listens on 127.0.0.1, prints `listening PORT`, and answers.
+"""The far end, `tg-server`: listens, prints `listening PORT`, and answers.
 
 With `--samples` it ends after so many, having compared every byte, and prints its counters as a
 line of JSON; the exit status is 1 if a byte was not the one that was sent.
@@ -32,6 +32,7 @@ def main() -> int:
         MAX_CONNECTIONS,
         options.congestion_control,
         (options.seed, options.sample_bytes),
+        options.host,
     )
     print(f"listening {server.port}", flush=True)
     try:
@@ -45,6 +46,7 @@ def main() -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description="Answer the samples of a tinygram bench.")
+    parser.add_argument("--host", default="127.0.0.1", help="the IPv4 address to listen on")
     parser.add_argument("--samples", type=int, required=True, help="how many come")
     parser.add_argument("--sample-bytes", type=int, required=True, help="of the largest sample")
     parser.add_argument("--seed", type=int, required=True, help="of the messages' content")

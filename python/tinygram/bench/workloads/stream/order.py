@@ -25,6 +25,8 @@ class Order(Value, frozen=True):
 
     `withholds`: nothing is handed over when it is due, but all messages with the last one. The CPU
     time of such a run is what the load itself takes, without what sending in time adds.
+    `host`: where the receiver listens; `far_counters`: descriptors of its kernel's counters, where
+    that is another host.
     """
 
     port: int
@@ -45,6 +47,8 @@ class Order(Value, frozen=True):
     has_busy_thread: bool = False
     flat_out_burst: int = BURST_MESSAGES
     withholds: bool = False
+    host: str = "127.0.0.1"
+    far_counters: tuple[int, ...] = ()
 
 
 class Report(Value, frozen=True):

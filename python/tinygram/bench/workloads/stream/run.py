@@ -13,7 +13,7 @@ import msgspec
 
 from tinygram.bench.attached import attached
 from tinygram.bench.counting import Counting, counting
-from tinygram.bench.network import Network, private_network
+from tinygram.bench.links import LOCALHOST, Link, link_up
 from tinygram.bench.placement import placement
 from tinygram.bench.probes.sampling import probing
 from tinygram.bench.result import Case, Run
@@ -43,27 +43,29 @@ class StreamBench:
             notes_fd, turns_fd = os.memfd_create("notes"), os.memfd_create("turns")
             stack.callback(os.close, notes_fd)
             stack.callback(os.close, turns_fd)
-            network = stack.enter_context(private_network())
+            link = stack.enter_context(link_up(case, self.seed + round))
             timeout_s = whole(case, "timeout_ns") / 1e9
-            with network.entered():
+            with link.far.entered():
                 receiver = stack.enter_context(
                     Worker(
                         "receiver",
-                        self._receiver_command(case, notes_fd, turns_fd),
+                        self._receiver_command(case, notes_fd, turns_fd, link.far_address),
                         pass_fds=[notes_fd, turns_fd],
                     )
                 )
             port = receiver.wait_listening(min(_LISTEN_LIMIT_S, timeout_s))
-            probe = stack.enter_context(probing(whole_or_none(case, "probe_ns"), port, network))
-            order = self.order(case, round, port, network)
-            with network.entered():
+            probe = stack.enter_context(
+                probing(whole_or_none(case, "probe_ns"), port, link.near, link.is_one_host)
+            )
+            order = self.order(case, round, port, link)
+            with link.near.entered():
                 sender = stack.enter_context(
                     Worker(
                         "sender",
                         [sys.executable, "-m", f"{PACKAGE}.sender"],
                         order=msgspec.json.encode(order),
                         environment=self.counting.environment(),
-                        pass_fds=[self.counting.fd],
+                        pass_fds=[self.counting.fd, *link.far_counters],
                     )
                 )
             wait_all([receiver, sender], timeout_s)
@@ -71,17 +73,17 @@ class StreamBench:
             _, _, line = receiver.output.partition(b"\n")
             heard = Heard(contents(notes_fd), contents(turns_fd))
             counters = received_counters(line) | report.counters
-            run = assembled(case, round, order, report, counters, heard)
+            run = link.added_to(assembled(case, round, order, report, counters, heard))
             return probe.added_to(run, report.start_ns)
 
-    def _receiver_command(self, case: Case, notes_fd: int, turns_fd: int) -> list[str]:
+    def _receiver_command(self, case: Case, notes_fd: int, turns_fd: int, host: str) -> list[str]:
         command = [sys.executable, "-m", f"{PACKAGE}.receiver"]
         substitute = case.parameters["receiver_command"]
         if substitute is not None:
             command = attached(shlex.split(str(substitute)))
-        return command + self.receiver_options(case, notes_fd, turns_fd)
+        return command + self.receiver_options(case, notes_fd, turns_fd, host)
 
-    def receiver_options(self, case: Case, notes_fd: int, turns_fd: int) -> list[str]:
+    def receiver_options(self, case: Case, notes_fd: int, turns_fd: int, host: str) -> list[str]:
         """What the receiver of a run is told."""
         messages = whole(case, "warm_up_messages") + whole(case, "messages")
         options = {
@@ -97,12 +99,14 @@ class StreamBench:
         }
         if case.producers > 1:
             options |= {"--producers": case.producers, "--turns": f"/dev/fd/{turns_fd}"}
+        if host != LOCALHOST:
+            options["--host"] = host
         cpu = placement(case.placement).receiver_cpu
         if cpu is not None:
             options["--cpu"] = cpu
         return [str(word) for option in options.items() for word in option]
 
-    def order(self, case: Case, round: int, port: int, network: Network) -> Order:
+    def order(self, case: Case, round: int, port: int, link: Link) -> Order:
         """What the sender of a run is told."""
         pace = None
         if case.rate_per_s is not None:
@@ -129,11 +133,13 @@ class StreamBench:
             producers=case.producers,
             has_busy_thread=bool(case.parameters["busy_thread"]),
             congestion_control=str(case.parameters["congestion_control"]),
-            has_private_network=network.is_private,
+            has_private_network=link.near.is_private,
             parent_pid=os.getpid(),
             cpu=placement(case.placement).sender_cpu,
             flat_out_burst=int(case.parameters.get("flat_out_burst") or BURST_MESSAGES),
             withholds=bool(case.parameters.get("withholds")),
+            host=link.far_address,
+            far_counters=link.far_counters,
         )
 
 

@@ -79,7 +79,8 @@ def _send(order: Order, begun_ns: int) -> Report:
 
     def on_start() -> None:
         way.on_start()
-        marks.append(Mark.at_start(probe, way.child_pids, order.has_private_network))
+        private, far = order.has_private_network, order.far_counters
+        marks.append(Mark.at_start(probe, way.child_pids, private, far))
         # After the mark, and ended before the other: all its CPU time lies between.
         if busy is not None:
             busy.start()
@@ -101,9 +102,9 @@ def _send(order: Order, begun_ns: int) -> Report:
     startup_ns = time.monotonic_ns() - begun_ns
     run(sock, source, way)
     busy_cpu_ns = 0 if busy is None else busy.stop()
-    end = Mark.at_end(probe, way.child_pids, order.has_private_network)
+    end = Mark.at_end(probe, way.child_pids, order.has_private_network, order.far_counters)
     _wait_delivered(probe)
-    counters = end.since(marks[0]) | segments_since(marks[0], probe)
+    counters = end.since(marks[0]) | segments_since(marks[0], probe, order.far_counters)
     counters |= {
         "connect_ns": connect_ns,
         "startup_ns": startup_ns,
@@ -146,7 +147,7 @@ def _connect(order: Order) -> tuple[socket.socket, int]:
     sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, order.congestion_control.encode())
     start_ns = time.monotonic_ns()
-    sock.connect(("127.0.0.1", order.port))
+    sock.connect((order.host, order.port))
     return sock, time.monotonic_ns() - start_ns
 
 

@@ -5,6 +5,7 @@ The pacer's own error is set against the latency of all rounds, in bench/statist
 
 from __future__ import annotations
 
+from tinygram.bench.links import parse_link
 from tinygram.bench.result import Case, Warning
 from tinygram.bench.strategies import parse_strategy
 
@@ -44,8 +45,11 @@ def warnings_of(
 
 
 def _behind_ns(case: Case, counters: dict[str, int | None]) -> int:
-    """Last receipt − last intended time, without what the strategy means to hold."""
+    """Last receipt − last intended time, without what the strategy and the link mean to hold."""
     run_time_ns, last_due_ns = counters["run_time_ns"], counters.get("last_due_ns")
     if run_time_ns is None or last_due_ns is None:
         return 0
-    return run_time_ns - last_due_ns - (parse_strategy(case.strategy).hold_ns or 0)
+    link = parse_link(case.link)
+    # The last message's way, and before it the round trip for whose acknowledgement Nagle waits.
+    link_ns = link.rtt_ns // 2 + link.rtt_ns + 2 * link.jitter_ns
+    return run_time_ns - last_due_ns - (parse_strategy(case.strategy).hold_ns or 0) - link_ns

@@ -19,6 +19,7 @@ def serve(service: Service) -> None:
         None if is_per_read else native_knobs(service.library_strategy),
         order.congestion_control,
         service.sends_whole_buffer,
+        order.host,
         # Room for as many strangers as there are connections of the bench.
         2 * order.connections,
     )

@@ -45,7 +45,7 @@ class Service:
         listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         control = self.order.congestion_control.encode()
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control)
-        listener.bind(("127.0.0.1", 0))
+        listener.bind((self.order.host, 0))
         listener.listen(BACKLOG)
         self.announce(listener.getsockname()[1])
         return listener

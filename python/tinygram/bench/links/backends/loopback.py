@@ -1,0 +1,23 @@
+"""`loopback`: nothing between, both ends in one network, as `tinygram` measures by default."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tinygram.bench.links.link import Link
+from tinygram.bench.links.sandbox import Permission
+from tinygram.bench.links.spec import LinkSpec
+from tinygram.bench.network import private_network
+
+
+def probe() -> Permission:
+    """Every machine has it."""
+    return Permission(True, "in a network of its own where that is permitted")
+
+
+@contextmanager
+def up(_spec: LinkSpec, _seed: int) -> Iterator[Link]:
+    """A network of the run's own, the host's where that is not permitted."""
+    with private_network() as network:
+        yield Link(network, network)

@@ -1,0 +1,177 @@
+"""Any programs on the two hosts of a link, with the caller's terminal, until the near one ends.
+
+They get what the terminal sends by themselves, being in its foreground; what else is sent to the
+bench (SIGTERM, SIGHUP, and SIGINT without a terminal) is passed on. Whatever they leave behind ends
+with the bench's PID namespace.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from types import FrameType
+
+from tinygram import _native
+from tinygram.bench.errors import UsageError
+from tinygram.bench.links import bring_up
+from tinygram.bench.links.backends import Backend
+from tinygram.bench.links.facts import described
+from tinygram.bench.links.link import FAR_VARIABLE, Link
+from tinygram.bench.links.spec import LinkSpec
+from tinygram.bench.network import Network, own_congestion_control, set_congestion_control
+from tinygram.bench.result import Run
+from tinygram.bench.workers import RunError
+
+_LISTEN_LIMIT_S = 2.0
+_STEP_S = 0.005
+_GRACE_S = 2.0
+_SIGNALLED = 128
+
+
+def run_over(
+    spec: LinkSpec,
+    backend: Backend,
+    seed: int,
+    near: Sequence[str],
+    far: Sequence[str],
+    *,
+    congestion_control: str,
+    is_quiet: bool,
+) -> int | None:
+    """Run `near`, and `far` meanwhile; the exit code of `near`, 128 + the signal that ended it.
+
+    `congestion_control` is that of programs which ask for none. What the link is goes to stderr,
+    but for `is_quiet`; what went wrong of it goes there anyway. `far` is waited for until it
+    listens, or for 2 s: it may have no need to. None: a program did not start, or `far` ended
+    before it listened, which is said on stderr. Raises UsageError where the link cannot be made.
+    """
+    with ExitStack() as stack:
+        try:
+            link = stack.enter_context(bring_up(spec, backend, seed))
+        except (OSError, RunError) as error:
+            raise UsageError(
+                f"the link could not be made: {error}; `tinygram emulate --check` tells what this "
+                "machine permits"
+            ) from error
+        control = _set_congestion_control(link, congestion_control)
+        if not is_quiet and link.facts is not None:
+            print(f"tinygram: {described(link.facts)}; {control}", file=sys.stderr, flush=True)
+        programs = stack.enter_context(_Programs(link))
+        if far:
+            # The terminal's input is the near program's.
+            server = programs.start(link.far, far, subprocess.DEVNULL)
+            if server is None or not _wait_listening(link.far, server):
+                return None
+        client = programs.start(link.near, near)
+        if client is None:
+            return None
+        with _signals_passed_on(client):
+            status = client.wait()
+        _tell_warnings(link)
+        return _SIGNALLED - status if status < 0 else status
+
+
+def _set_congestion_control(link: Link, congestion_control: str) -> str:
+    """Of programs on both hosts that ask for none; returns the one that they have then."""
+    for host in (link.near, link.far):
+        with host.entered():
+            try:
+                set_congestion_control(congestion_control)
+            except OSError as error:
+                found = own_congestion_control()
+                print(
+                    f"tinygram: programs that ask for no congestion control have {found}, not "
+                    f"{congestion_control}: the kernel refuses it to namespaces "
+                    f"({error.strerror}) unless net.ipv4.tcp_allowed_congestion_control has it",
+                    file=sys.stderr,
+                )
+                return found
+    return congestion_control
+
+
+class _Programs:
+    """Those that were started; what runs at the end is told to end, then killed."""
+
+    def __init__(self, link: Link) -> None:
+        self._environment = os.environ | {FAR_VARIABLE: link.far_address}
+        self._all: list[subprocess.Popen[bytes]] = []
+
+    def __enter__(self) -> _Programs:
+        return self
+
+    def __exit__(self, *_raised: object) -> None:
+        for program in self._all:
+            program.terminate()
+        give_up_s = time.monotonic() + _GRACE_S
+        for program in self._all:
+            try:
+                program.wait(max(0.0, give_up_s - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                program.kill()
+                program.wait()
+
+    def start(
+        self, host: Network, words: Sequence[str], stdin: int | None = None
+    ) -> subprocess.Popen[bytes] | None:
+        """Start a program on a host; None when it cannot be."""
+        try:
+            with host.entered():
+                program = subprocess.Popen(words, env=self._environment, stdin=stdin)
+        except OSError as error:
+            print(f"tinygram: cannot run {words[0]}: {error.strerror}", file=sys.stderr)
+            return None
+        self._all.append(program)
+        return program
+
+
+def _wait_listening(host: Network, server: subprocess.Popen[bytes]) -> bool:
+    """Wait until something listens on the host; False when its program has ended before."""
+    give_up_s = time.monotonic() + _LISTEN_LIMIT_S
+    while time.monotonic() < give_up_s:
+        with host.entered():
+            _, listeners, _ = _native.proc_sockets("/proc/thread-self/net")
+        if listeners:
+            return True
+        if server.poll() is not None:
+            print(
+                f"tinygram: the far program ended with status {server.returncode} before it "
+                "listened",
+                file=sys.stderr,
+            )
+            return False
+        time.sleep(_STEP_S)
+    return True
+
+
+@contextmanager
+def _signals_passed_on(program: subprocess.Popen[bytes]) -> Iterator[None]:
+    """What is sent to us meanwhile goes to `program`, but for what the terminal sends it, too."""
+    has_terminal = os.isatty(0)
+
+    def on_signal(number: int, _frame: FrameType | None) -> None:
+        if number != signal.SIGINT or not has_terminal:
+            program.send_signal(number)
+
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = [signal.signal(number, on_signal) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
+
+
+def _tell_warnings(link: Link) -> None:
+    """What a run's warnings would be, on stderr."""
+    try:
+        run = link.added_to(Run("emulate", 0, {}, {}))
+    except RunError as failure:
+        print(f"tinygram: {failure}", file=sys.stderr)
+        return
+    for warning in run.warnings:
+        print(f"tinygram: {warning.message}", file=sys.stderr)

@@ -1,0 +1,79 @@
+"""A link that is up: two hosts, how it is made, and what it did during a run.
+
+Law: what a run's link was, and how well it kept its times, is in the run: its facts, counters
+`link_…`, the histogram `link_lateness_ns`, and warnings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import msgspec
+
+from tinygram.bench.links.hosts import Hosts
+from tinygram.bench.links.traffic import Traffic
+from tinygram.bench.links.warnings import sandbox_warnings, warnings_of
+from tinygram.bench.network import Network
+from tinygram.bench.result import LinkFacts, Run, Warning
+
+LOCALHOST = "127.0.0.1"
+FAR_VARIABLE = "TINYGRAM_FAR"
+"""Where programs that are not ours find the far host's address, in their environment."""
+
+
+@dataclass(frozen=True)
+class Link:
+    """Two hosts: `near` has the client or sender, `far` the server or receiver.
+
+    Without arguments: both ends are here, in this machine's own network. `far_address`: where
+    servers listen and clients connect. `far_counters`: descriptors of the far host's files of
+    kernel counters (probes/kernel.py), none where both hosts are one. `facts` None: nothing lies
+    between. `take_traffic`: what went over it since that was last called.
+    """
+
+    near: Network = field(default_factory=Network)
+    far: Network = field(default_factory=Network)
+    far_address: str = LOCALHOST
+    far_counters: tuple[int, ...] = ()
+    facts: LinkFacts | None = None
+    take_traffic: Callable[[], Traffic] = Traffic
+    warnings: tuple[Warning, ...] = ()
+
+    @staticmethod
+    def between(hosts: Hosts, facts: LinkFacts, take_traffic: Callable[[], Traffic]) -> Link:
+        """A link between two hosts of ours."""
+        return Link(
+            near=hosts.near,
+            far=hosts.far,
+            far_address=hosts.far_address,
+            far_counters=hosts.far_counters,
+            facts=facts,
+            take_traffic=take_traffic,
+            warnings=sandbox_warnings(),
+        )
+
+    @property
+    def is_one_host(self) -> bool:
+        """Whether both ends are on the same host."""
+        return self.near == self.far
+
+    def added_to(self, run: Run) -> Run:
+        """The run with what the link was, and did since the last run over it.
+
+        Raises RunError when the link has failed.
+        """
+        if self.facts is None:
+            return run
+        traffic = self.take_traffic()
+        found = warnings_of(self.facts, traffic.counters, traffic.lateness)
+        histograms = {}
+        if traffic.lateness is not None and traffic.lateness.count:
+            histograms["link_lateness_ns"] = traffic.lateness.to_base64()
+        return msgspec.structs.replace(
+            run,
+            counters=run.counters | {f"link_{name}": n for name, n in traffic.counters.items()},
+            histograms=run.histograms | histograms,
+            warnings=(*run.warnings, *self.warnings, *found),
+            link=self.facts,
+        )

@@ -1,0 +1,38 @@
+"""What a link carried, lost and dropped during a run, from counters that only grow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tinygram._native import Histogram
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Named counts, and how late packets were, where that is known."""
+
+    counters: dict[str, int] = field(default_factory=dict)
+    lateness: Histogram | None = None
+
+
+class TrafficMeter:
+    """Tells what there was since it was last asked; at first, since it was made."""
+
+    def __init__(
+        self,
+        read: Callable[[], dict[str, int]],
+        take_lateness: Callable[[], Histogram | None] = lambda: None,
+    ) -> None:
+        """`read`: the counters so far; `take_lateness`: of the packets since it was last called."""
+        self._read = read
+        self._take_lateness = take_lateness
+        self._before = read()
+        # What went over the link until now, to calibrate it, is no run's.
+        take_lateness()
+
+    def take(self) -> Traffic:
+        """Raises what `read` raises."""
+        now, before = self._read(), self._before
+        self._before = now
+        return Traffic({name: now[name] - before[name] for name in now}, self._take_lateness())
