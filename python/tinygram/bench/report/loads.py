@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from tinygram.bench.report.cross_check import draw_cross_check
 from tinygram.bench.report.drawing import Pen
 from tinygram.bench.report.layout import Table
+from tinygram.bench.report.links import link_tables
 from tinygram.bench.report.names import load_titles
 from tinygram.bench.report.notes import notes_of
 from tinygram.bench.report.opening import opening_of
@@ -27,6 +28,8 @@ def draw_loads(pen: Pen, result: Result, published: bool) -> None:
     """Write all of the report; `published` adds the published ways, or servers."""
     for paragraph in opening_of(result):
         pen.write(paragraph)
+    for table in link_tables(result):
+        pen.draw(table)
     for load, title in load_titles(result).items():
         rows = rows_of(result, load)
         pen.head(title)

@@ -9,6 +9,7 @@ from tinygram.bench.report.cross_check import draw_cross_check
 from tinygram.bench.report.drawing import Pen
 from tinygram.bench.report.formats import UNKNOWN, number, rate, ratio, ratio_interval
 from tinygram.bench.report.layout import Column, Row, Table
+from tinygram.bench.report.links import link_tables
 from tinygram.bench.report.names import all_cases
 from tinygram.bench.report.notes import said_once
 from tinygram.bench.report.opening import opening_of
@@ -34,6 +35,7 @@ _ASPECTS: Mapping[str, Callable[[Case], str]] = {
     "server": lambda case: f"server {case.parameters['server_runtime']}",
     "server_strategy": lambda case: f"server's {case.parameters['server_strategy'] or 'own'}",
     "backlog": lambda case: f"backlog {case.parameters['backlog'] or 'of its own'}",
+    "link": lambda case: f"over {case.link}",
 }
 
 
@@ -42,7 +44,7 @@ def draw_rr(pen: Pen, result: Result, published: bool) -> None:
     for paragraph in opening_of(result):
         pen.write(paragraph)
     pen.head(title_of(result))
-    for table in tables_of(result):
+    for table in (*link_tables(result), *tables_of(result)):
         pen.draw(table)
     pen.list(notes_of(result))
     if published:
@@ -67,7 +69,6 @@ def title_of(result: Result) -> str:
         f"replies of {first.parameters['reply_bytes']:,} B",
         *(say(first) for name, say in _ASPECTS.items() if name not in _distinct(cases)),
         *(["the server acknowledges quickly"] if first.parameters["quickack"] else []),
-        f"over {first.link}",
         f"placement {first.placement}",
     ]
     return ", ".join(parts)

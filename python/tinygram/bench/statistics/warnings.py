@@ -7,6 +7,7 @@ from statistics import median
 
 from tinygram.bench.errors import UsageError
 from tinygram.bench.result import Case, Figure, Warning
+from tinygram.bench.statistics.links import LINK_FAULTS
 from tinygram.bench.statistics.modes import find_modes
 from tinygram.bench.statistics.samples import Sample
 from tinygram.bench.strategies import parse_strategy
@@ -27,7 +28,11 @@ def warnings_of(sample: Sample, figures: Figures) -> tuple[Warning, ...]:
 
 
 def _run_warnings(sample: Sample) -> tuple[Warning, ...]:
-    """The runs' warnings, one per code: the first message, and in how many rounds it came up."""
+    """The runs' warnings, one per code: the first message, and in how many rounds it came up.
+
+    A link that was not as asked bars figures in half of the rounds or more: with less the median
+    lies among rounds over links that were, and the interval has the others in it.
+    """
     by_code: dict[str, list[Warning]] = {}
     rounds: dict[str, int] = {}
     for run in sample.good_runs:
@@ -39,7 +44,9 @@ def _run_warnings(sample: Sample) -> tuple[Warning, ...]:
         Warning(
             code=code,
             message=f"{same[0].message} ({_share(rounds[code], len(sample.good_runs))})",
-            figures=tuple(dict.fromkeys(figure for each in same for figure in each.figures)),
+            figures=()
+            if code in LINK_FAULTS and 2 * rounds[code] < len(sample.good_runs)
+            else tuple(dict.fromkeys(figure for each in same for figure in each.figures)),
         )
         for code, same in by_code.items()
     )

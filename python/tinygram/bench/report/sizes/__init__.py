@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tinygram.bench.report.drawing import Pen
+from tinygram.bench.report.links import link_tables
 from tinygram.bench.report.opening import opening_of
 from tinygram.bench.report.published.sizes import published_table
 from tinygram.bench.report.sizes.tables import (
@@ -23,6 +24,8 @@ def draw_sizes(pen: Pen, result: Result, published: bool) -> None:
     for paragraph in opening_of(result):
         pen.write(paragraph)
     fits = fits_of(result.plan, result.runs)
+    for table in link_tables(result):
+        pen.draw(table)
     for fit in fits:
         pen.draw(cell_table(result, fit))
     for table in (model_table(fits), prediction_table(result, fits), local_table(result)):

@@ -24,9 +24,9 @@ def cell(case: Case) -> str:
 
 
 def way(case: Case) -> str:
-    """`nodelay, setup and data in 2 writes`."""
+    """`nodelay, setup and first data in 2 writes, over loopback`."""
     writes = case.parameters.get("setup_writes")
     joined = "one write" if writes == 1 else f"{writes} writes"
     server = case.parameters.get("server_address")
     to = "" if server is None else f", server {server}"
-    return f"{case.strategy}, setup and first data in {joined}{to}"
+    return f"{case.strategy}, setup and first data in {joined}{to}, over {case.link}"

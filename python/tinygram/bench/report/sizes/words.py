@@ -11,6 +11,7 @@ from tinygram.bench.report.sizes.names import cell, size, way
 from tinygram.bench.result import Case, Figure, Result, Verdict
 from tinygram.bench.statistics.fits import TIME, Fit
 from tinygram.bench.statistics.intervals import confidence_of
+from tinygram.bench.statistics.sizes import is_exchange
 
 TOLERANCE_PERCENT = 10.0
 """The model holds for a cell that is no further from it."""
@@ -34,13 +35,19 @@ def notes_of(result: Result) -> tuple[str, ...]:
     Two modes are told of the figures that the answer rests on; of what the probe took, the first
     cell's share stands for all.
     """
+    links = {case.link for case in result.plan.cases if is_exchange(case)}
+
+    def named(case: Case) -> str:
+        is_named = len(links) > 1 and is_exchange(case)
+        return f"{cell(case)} over {case.link}" if is_named else cell(case)
+
     notes = [
-        (cell(absent.case), f"unavailable: {absent.reason}") for absent in result.plan.unavailable
+        (named(absent.case), f"unavailable: {absent.reason}") for absent in result.plan.unavailable
     ]
     cases = {case.case_id: case for case in result.plan.cases}
     for run in result.runs:
         if run.failure is not None:
-            notes.append((cell(cases[run.case_id]), f"failed: {run.failure}"))
+            notes.append((named(cases[run.case_id]), f"failed: {run.failure}"))
     probed = ""
     for summary in result.summaries:
         for warning in summary.warnings:
@@ -49,7 +56,7 @@ def notes_of(result: Result) -> tuple[str, ...]:
             message = warning.message
             if warning.code == "probed":
                 message = probed = probed or message
-            notes.append((cell(summary.case), message))
+            notes.append((named(summary.case), message))
     return said_once(notes)
 
 
