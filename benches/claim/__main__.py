@@ -20,14 +20,16 @@ from claim.measure import Measuring
 from claim.progress import Progress
 from claim.result import SCHEMA_VERSION, ClaimResult, earlier_of, judge, load, save
 from tinygram.bench.awake import cores_awake
+from tinygram.bench.errors import UsageError
 from tinygram.bench.interrupts import INTERRUPTS
+from tinygram.bench.links import DEFAULT_BACKEND, parse_links, prepare
 from tinygram.bench.network import private_network
 from tinygram.bench.placement import default_placement
 from tinygram.bench.probes.environment import environment
 from tinygram.bench.workloads.stream.run import stream_bench
 from tinygram.bench.workloads.stream.warm import warm_bench
 
-_MINUTES = {"full": 44.0, "quick": 4.7}
+_MINUTES = {"full": 44.0, "quick": 4.7, "links": 25.0}
 _RESULTS = Path("results")
 _ONCE = "confirm"
 """The set that is not looked at before the code is as it will be."""
@@ -73,6 +75,10 @@ def _measured(asked: argparse.Namespace) -> ClaimResult:
             f"set {_ONCE!r} was measured before, and counts once ({'; '.join(earlier)}): --again "
             "measures it again, and the page tells of both"
         )
+    try:
+        prepare(parse_links([cell.link for cell in cells]), DEFAULT_BACKEND)
+    except UsageError as error:
+        raise SystemExit(str(error)) from error
     begun_s = time.monotonic()
     started = datetime.now(UTC)
     give_up_s = begun_s + 60 * (asked.minutes or _MINUTES[asked.grid])

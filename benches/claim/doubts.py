@@ -15,8 +15,13 @@ MOST_BEHIND = 0.05
 """Of a run's duration."""
 LEAST_BEHIND_NS = 2_000_000
 
-Doubt = Literal["failed", "cannot keep up", "overloaded", "two modes"]
-"""`failed`: a run of ours. `cannot keep up`: ours alone; `overloaded`: the rival, or both."""
+MOST_LATE = 0.25
+"""Of the runs of a strategy, those over a link that was late."""
+_LATE = frozenset(("link_late", "link_slow"))
+
+Doubt = Literal["failed", "late link", "cannot keep up", "overloaded", "two modes"]
+"""`failed`: a run of ours. `late link`: too many runs of ours or of the rival. `cannot keep up`:
+ours alone; `overloaded`: the rival, or both."""
 STILL_LOST: tuple[Doubt | None, ...] = (None, "failed", "cannot keep up", "two modes")
 """Ours may lose all the same: where all of the interval is beyond the margin, both modes are."""
 
@@ -37,12 +42,20 @@ def doubt_of(
     """
     if samples.has_failed(number, ours):
         return "failed"
+    if any(_has_late_link(samples, number, strategy) for strategy in (ours, rival)):
+        return "late link"
     if figure in LATENCIES:
         if is_overloaded(samples, number, cell, rival):
             return "overloaded"
         if is_overloaded(samples, number, cell, ours):
             return "cannot keep up"
     return "two modes" if find_modes(ratios) else None
+
+
+def _has_late_link(samples: Samples, number: int, strategy: str) -> bool:
+    runs = samples.of_strategy(number, strategy)
+    late = sum(not _LATE.isdisjoint(run.warnings) for run in runs)
+    return late > MOST_LATE * len(runs)
 
 
 def is_overloaded(samples: Samples, number: int, cell: Cell, strategy: str) -> bool:

@@ -12,12 +12,15 @@ from tinygram.bench.result import Case, MessageBytes, Value
 from tinygram.bench.workloads.stream.cases import StreamOptions, plan_stream
 
 OURS = "adaptive"
+LOOPBACK = "loopback"
 RUNTIMES = ("loop", "asyncio", "uvloop", "threads")
 RATES_PER_S = (1_000.0, 10_000.0, 50_000.0, 200_000.0)
 BURSTS = (1, 4, 16, 64)
 ARRIVALS = ("constant", "poisson", "onoff")
 PRODUCERS = 8
 """So many threads hand messages over in some cells of `threads`; elsewhere one."""
+LINKS = ("rtt=1ms,bandwidth=1gbit", "rtt=5ms,bandwidth=1gbit")
+"""What lies between the hosts in the cells of grid `links`."""
 FLAT_OUT_NS = 80_000_000
 """About how long the slowest strategy's run lasts flat out; all send as many messages as it, a
 number that comes from runs before the first round."""
@@ -28,6 +31,8 @@ _DURATION_MS = {1_000.0: 300, 10_000.0: 50, 50_000.0: 30, 200_000.0: 25}
 """Short, so that there are many rounds: two runs of one strategy differ by more here than the parts
 of one."""
 _FEWEST_BURSTS = 8
+_LEAST_OVER_LINK_NS = 200_000_000
+"""A run over a link lasts so long: many round trips, of which the first few start slowly."""
 _TIMEOUT_NS = 20_000_000_000
 _RECEIVE_BUFFER_BYTES = 256 << 10
 
@@ -50,7 +55,7 @@ SETS = {
 class Cell(Value, frozen=True):
     """One load on one runtime: what the strategies compete in. Flat out without a rate.
 
-    `burst`: of each producer flat out, where there are several.
+    `burst`: of each producer flat out, where there are several. `link`: as `--link` takes it.
     """
 
     runtime: str
@@ -59,6 +64,7 @@ class Cell(Value, frozen=True):
     burst: int
     message_bytes: int
     producers: int = 1
+    link: str = LOOPBACK
 
     @property
     def load(self) -> str:
@@ -67,7 +73,9 @@ class Cell(Value, frozen=True):
             text = f"flat out × {self.burst}"
         else:
             text = f"{self.rate_per_s / 1_000:g}k/s {self.arrival} × {self.burst}"
-        return text if self.producers == 1 else f"{text}, {self.producers} producers"
+        if self.producers > 1:
+            text += f", {self.producers} producers"
+        return text if self.link == LOOPBACK else f"{text}, over {self.link}"
 
     @property
     def name(self) -> str:
@@ -79,7 +87,18 @@ class Cell(Value, frozen=True):
         """Of a paced run: longer where messages or bursts would be too few for a p99."""
         assert self.rate_per_s is not None, "flat out"
         bursts_ns = _FEWEST_BURSTS * self.burst / self.rate_per_s * 1e9
-        return max(_DURATION_MS[self.rate_per_s] * 1_000_000, round(bursts_ns))
+        return max(
+            _DURATION_MS[self.rate_per_s] * 1_000_000, round(bursts_ns), self._least_duration_ns
+        )
+
+    @property
+    def flat_out_ns(self) -> int:
+        """About how long the slowest strategy's run lasts flat out."""
+        return max(FLAT_OUT_NS, self._least_duration_ns)
+
+    @property
+    def _least_duration_ns(self) -> int:
+        return 0 if self.link == LOOPBACK else _LEAST_OVER_LINK_NS
 
     @property
     def strategies(self) -> tuple[str, ...]:
@@ -106,7 +125,7 @@ class Cell(Value, frozen=True):
             receive_buffer_bytes=_RECEIVE_BUFFER_BYTES,
             receiver_command=None,
             congestion_control="cubic",
-            link="loopback",
+            link=self.link,
             placement=placement,
             timeout_ns=_TIMEOUT_NS,
             rounds=1,
@@ -195,7 +214,24 @@ def quick_grid(sizes: Set) -> list[Cell]:
     ]
 
 
-GRIDS = {"full": full_grid, "quick": quick_grid}
+def links_grid(sizes: Set) -> list[Cell]:
+    """What `make claim-links` measures: a part of the loads over each of `LINKS`."""
+    loads: tuple[tuple[float | None, str | None, int], ...] = (
+        (1_000.0, "constant", 1),
+        (10_000.0, "poisson", 1),
+        (50_000.0, "onoff", 16),
+        (None, None, 16),
+    )
+    return [
+        Cell(runtime, *load, sizes.small_bytes, link=link)
+        for link in LINKS
+        for runtime in RUNTIMES
+        for load in loads
+        if load[0] != RATES_PER_S[0] or runtime in ("loop", "threads")
+    ]
+
+
+GRIDS = {"full": full_grid, "quick": quick_grid, "links": links_grid}
 
 
 TWICE = "nodelay"

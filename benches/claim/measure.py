@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from claim.compare import LOOKS
-from claim.grid import FLAT_OUT_NS, MOST_FLAT_OUT_MESSAGES, PILOT_MESSAGES, Cell
+from claim.grid import MOST_FLAT_OUT_MESSAGES, PILOT_MESSAGES, Cell
 from claim.judge import verdicts_of
 from claim.picks import BESIDE, DECIDING
 from claim.plan import (
@@ -82,7 +82,7 @@ class Measuring:
             for strategy in strategies[number]:
                 run = self._run(PlannedRun(number, strategy, "warm"), 0, PILOT_MESSAGES)
                 slowest_ns = max(slowest_ns, run.counters.get("run_time_ns") or 0)
-            messages = PILOT_MESSAGES * FLAT_OUT_NS // slowest_ns
+            messages = PILOT_MESSAGES * cell.flat_out_ns // slowest_ns
             whole = messages // _BURST_MESSAGES * _BURST_MESSAGES
             fewest = PILOT_MESSAGES // 4
             self._flat_out_messages[number] = min(max(whole, fewest), MOST_FLAT_OUT_MESSAGES)
@@ -139,8 +139,9 @@ class Measuring:
         return True
 
     def _warm_up(self, strategies: Mapping[int, Sequence[str]]) -> None:
-        """A run of each runtime that counts for nothing: the first one of a process starts it."""
-        one_of = {self.cells[number].runtime: number for number in strategies}
+        """A run of each pair of processes that counts for nothing: the first one starts them."""
+        cells = self.cells
+        one_of = {(cells[number].runtime, cells[number].link): number for number in strategies}
         for number in one_of.values():
             self._run(PlannedRun(number, strategies[number][0], "warm"), 0, PILOT_MESSAGES)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from claim import tables
 from claim.calibration import THE_PICK
 from claim.goals import count_of, goals_of, holds, lost_first
-from claim.grid import ARRIVALS, BURSTS, OURS, PRODUCERS, RATES_PER_S
+from claim.grid import ARRIVALS, BURSTS, LOOPBACK, OURS, PRODUCERS, RATES_PER_S
 from claim.heatmap import heat_map
 from claim.margins import FLOOR_QUANTILE, LARGE_LOSS, LARGEST_MARGIN, SMALLEST_MARGIN
 from claim.method import method
@@ -125,14 +125,26 @@ def _not_shown(result: ClaimResult) -> str:
     large = sum(cell.message_bytes == result.set.large_bytes for cell in cells)
     several = [cell for cell in cells if cell.producers > 1]
     usual = len(ARRIVALS) * len(BURSTS)
+    if result.grid == "links":
+        where = """- A part of the loads that are measured on loopback (docs/claim.md).
+- The link's own delay is in the latency of every strategy, and draws ratios towards 1.
+- Links are emulated, on the cores of the two ends (docs/links.md)."""
+    else:
+        where = """- Loopback alone: no wire, no loss, no round trip above some ten microseconds;
+  docs/claim-links.md has a part of the loads over links."""
+    but_for = f", but for {len(several)} cells with\n  {PRODUCERS} of them" if several else ""
+    others = (
+        f"{large} of the {len(cells)} cells have {result.set.large_bytes} B, all others have\n"
+        f"  {result.set.small_bytes} B."
+        if large
+        else f"All cells have {result.set.small_bytes} B."
+    )
     return f"""## What this does not show
 
-- Loopback alone: no wire, no loss, no round-trip time above some ten microseconds.
-- `threads` means one thread that hands messages over, but for {len(several)} cells with
-  {PRODUCERS} of them.
+{where}
+- `threads` means one thread that hands messages over{but_for}.
 - At {RATES_PER_S[0]:,.0f} a second there are {len(loads)} of the {usual} loads of the other rates.
-- {large} of the {len(cells)} cells have {result.set.large_bytes} B, all others have
-  {result.set.small_bytes} B.
+- {others}
 - One connection, one direction, short runs, one machine.
 - {_cores(result)}
 """
@@ -289,9 +301,9 @@ def _where(result: ClaimResult) -> str:
     text = f"""## Where
 
 {facts.get("cpu_model")}, {facts.get("cores")} cores, Linux {facts.get("kernel")},
-{facts.get("python")}, uvloop {facts.get("uvloop")}, loopback, cubic, sender and receiver on a core
-each {cores}. Set *{sizes.name}*: seed {sizes.seed}, {sizes.small_bytes} and
-{sizes.large_bytes} B. Grid *{result.grid}*, begun {result.started_utc} UTC,
+{facts.get("python")}, uvloop {facts.get("uvloop")}, {_links(result)}, cubic,
+sender and receiver on a core each {cores}. Set *{sizes.name}*: seed {sizes.seed},
+{sizes.small_bytes} and {sizes.large_bytes} B. Grid *{result.grid}*, begun {result.started_utc} UTC,
 {result.seconds / 60:.0f} minutes, {len(result.runs):,} runs, {len(result.failures)} failed
 ({result.ending}). Code {code.commit}{changed}, sources {code.sources_sha256}.
 """
@@ -303,6 +315,11 @@ each {cores}. Set *{sizes.name}*: seed {sizes.seed}, {sizes.small_bytes} and
     if result.earlier:
         text += f"\nSet *{sizes.name}* was measured before: {'; '.join(result.earlier)}.\n"
     return text
+
+
+def _links(result: ClaimResult) -> str:
+    links = list(dict.fromkeys(cell.link for cell in result.cells))
+    return links[0] if links == [LOOPBACK] else f"links {' and '.join(links)} (docs/links.md)"
 
 
 __all__ = ["heat_map", "holds", "opening", "page"]

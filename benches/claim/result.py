@@ -99,8 +99,8 @@ def measured_cells(result: ClaimResult) -> int:
 
 
 def whole_grid(result: ClaimResult) -> list[Cell]:
-    """The cells that the claim is about, whatever part of them was measured."""
-    return GRIDS["full"](result.set)
+    """The cells that the claim is about, on loopback or over links, whatever part was measured."""
+    return GRIDS["links" if result.grid == "links" else "full"](result.set)
 
 
 def is_whole(result: ClaimResult) -> bool:
