@@ -7,6 +7,7 @@ permission or package must not pass for success.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +24,9 @@ from tests.stream.command import Command
 # The same examples every time, and no deadline: a slow machine is no fault of the code.
 settings.register_profile("tinygram", derandomize=True, deadline=None)
 settings.load_profile("tinygram")
+
+# A shell ignores Ctrl-C for what it starts in the background, and programs under test inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(tryfirst=True)

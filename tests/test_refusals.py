@@ -30,6 +30,9 @@ ALL: Wrong = [
     (("--seed", "-1"), ("--seed -1", "0 … ")),
     (("--pin", "left"), ("'left'", "apart, same, none")),
     (("--link", "lan"), ("'lan'", "loopback")),
+    (("--link", "rtt=1ms,loss=120%"), ("120%",)),
+    (("--link-backend", "tc"), ("'tc'", "relay, netem, veth")),
+    (("--link", "wifi", "--link-backend", "veth"), ("--link-backend veth", "wifi")),
     (("--congestion-control", "none-such"), ("'none-such'", "cubic")),
     (("--probe", "10"), ("'10' has no unit", UNITS)),
     (("--probe", "1us"), ("--probe 1us", "1ms … 60s")),
@@ -46,6 +49,7 @@ WITH_SERVER: Wrong = [
     (("--server", "127.0.0.1:0"), ("'127.0.0.1:0'", "HOST:PORT")),
     (("--server", "127.0.0.1:99999"), ("127.0.0.1:99999", "HOST:PORT")),
     (("--server", f"{NO_HOST}:9000"), (NO_HOST, "has no IPv4 address")),
+    (("--link", "wifi", "--server", "127.0.0.1:9"), ("--link", "--server 127.0.0.1:9")),
 ]
 BY_COMMAND: dict[str, Wrong] = {
     "stream": [
@@ -104,6 +108,10 @@ BY_COMMAND: dict[str, Wrong] = {
         (("--receiver-command", "'"), ('"\'"', "No closing quotation")),
         (("--receiver-command", "./none-such"), ("'./none-such'", "PATH")),
         (("--receiver-command", ""), ("''", "PATH")),
+        (
+            ("--cross-check", "--link", "wifi"),
+            ("--link does not go with --cross-check", "loopback"),
+        ),
         (("--cross-check", "--rate", "1000"), ("--cross-check does not go with --rate",)),
         (("--cross-check", "--only", "runtime=loop"), ("--cross-check does not go with --only",)),
         (("--cross-check", "--producers", "2"), ("--cross-check does not go with --producers",)),
@@ -135,6 +143,11 @@ BY_COMMAND: dict[str, Wrong] = {
         (("--scenario", "stall"), ("'stall'", "delayed-ack-stall")),
         (("--scenario", "one-write", "--request", "5"), ("--request", "--scenario")),
         (("--scenario", "one-write", "--pin", "none"), ("--pin", "--scenario")),
+        (
+            ("--cross-check", "--link", "veth"),
+            ("--link does not go with --cross-check", "loopback"),
+        ),
+        (("--scenario", "one-write", "--link", "wifi"), ("--link", "--scenario", "loopback")),
         (("--cross-check", "--callers", "2x2"), ("--callers: --cross-check says that itself",)),
         (("--cross-check", "--runtime", "threads"), ("--runtime: --cross-check says that itself",)),
         (("--cross-check", "--probe", "10ms"), ("--probe: --cross-check says that itself",)),

@@ -8,11 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from claim.result import load
 from tests.stream.command import wait_until
 
 ROOT = Path(__file__).parents[2]
 CELL = ("--grid", "quick", "--runtime", "loop", "--only", "flat out × 64")
+OVER_LINK = ("--grid", "links", "--runtime", "loop", "--only", "flat out × 16, over rtt=1ms")
 LONGEST_S = 60.0
 
 
@@ -34,8 +36,9 @@ def children(pid: int) -> list[str]:
     return found.read_text().split() if found.exists() else []
 
 
-def test_it_measures_saves_and_writes_the_page(tmp_path: Path) -> None:
-    process = start(tmp_path, *CELL, "--rounds", "2")
+@pytest.mark.parametrize("cell", [CELL, OVER_LINK], ids=["loopback", "link"])
+def test_it_measures_saves_and_writes_the_page(tmp_path: Path, cell: tuple[str, ...]) -> None:
+    process = start(tmp_path, *cell, "--rounds", "2")
     said, errors = process.communicate(timeout=LONGEST_S)
     assert process.returncode == 1, errors
     assert "This shows nothing of the claim: 1 of the" in said

@@ -110,3 +110,22 @@ def test_what_is_common_to_all_hides_in_the_gross_ratio() -> None:
     ]
     found = by_figure(runs)["p50"]
     assert (found.outcome, found.gross) == ("lost", "undecided")
+
+
+def over_late_link(runs: list[Measured], strategy: str, *, one_in: int) -> list[Measured]:
+    def is_late(run: Measured) -> bool:
+        return run.strategy == strategy and run.round % one_in == 0
+
+    return [changed(run, warnings=("link_late",)) if is_late(run) else run for run in runs]
+
+
+def test_where_the_link_was_late_in_too_many_runs_of_either_there_is_no_verdict() -> None:
+    runs = runs_of([LOOP], {**EQUAL, OURS: 200_000.0})
+    assert by_figure(runs)["p50"].outcome == "lost"
+    for strategy in (OURS, by_figure(runs)["p50"].rival):
+        found = by_figure(over_late_link(runs, strategy, one_in=2))
+        assert {(each.outcome, each.doubt) for each in found.values()} == {
+            ("undecided", "late link")
+        }
+        found = by_figure(over_late_link(runs, strategy, one_in=4))
+        assert found["p50"].outcome == "lost"

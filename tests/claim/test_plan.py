@@ -40,7 +40,7 @@ def test_every_cell_is_there_once_and_can_run(grid: str, name: str) -> None:
             assert (case.runtime, case.implementation) == (cell.runtime, "tinygram")
             assert (case.strategy, case.producers) == (strategy, cell.producers)
             assert case.message_bytes.min == cell.message_bytes
-            assert case.rate_per_s == cell.rate_per_s
+            assert (case.rate_per_s, case.link) == (cell.rate_per_s, cell.link)
 
 
 def test_all_strategies_of_a_cell_are_paced_and_bursting_alike() -> None:
@@ -83,6 +83,7 @@ def test_the_first_look_fits_into_the_time_that_was_promised() -> None:
         minutes[grid] = seconds / 60
     assert minutes["full"] < 35
     assert minutes["quick"] < 4.6
+    assert minutes["links"] < 20
 
 
 def test_a_p99_of_a_round_has_a_few_latencies_beyond_it() -> None:

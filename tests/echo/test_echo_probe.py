@@ -17,8 +17,9 @@ def test_samples_are_of_the_runs_time_and_connections(command: Command) -> None:
     assert times == sorted(times)
     assert times[0] >= 0
     assert times[-1] <= run["counters"]["run_time_ns"]
-    assert set(columns["client_connections"]) == {3}
-    assert set(columns["server_connections"]) == {3}
+    # The last one may be asked for before the end, and answered after it.
+    assert set(columns["client_connections"][:-1]) == {3}
+    assert set(columns["server_connections"][:-1]) == {3}
     assert run["counters"]["probe_cpu_ns"] > 0
     assert "probed" in [warning["code"] for warning in run["warnings"]]
     assert "the kernel was asked every 5ms beside the run" in done.stdout

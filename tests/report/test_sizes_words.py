@@ -78,8 +78,8 @@ def test_ways_are_set_against_the_one_that_was_named_first() -> None:
     plan = planned(setup_writes=[2, 1])
     said = answer(plan, lambda case, _: 0.5 if case.parameters["setup_writes"] == 1 else 1.0)
     assert (
-        "nodelay, setup and first data in one write, against nodelay, setup and first data in "
-        "2 writes: faster in 6 of 6 cells" in said
+        "nodelay, setup and first data in one write, over loopback, against nodelay, setup and "
+        "first data in 2 writes, over loopback: faster in 6 of 6 cells" in said
     )
 
 

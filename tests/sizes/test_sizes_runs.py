@@ -104,7 +104,7 @@ def test_the_report_says_the_model_what_it_predicts_and_the_local_parts(done: Do
         "The published measurements, by the same model",
         "gigabit-ethernet",
         "only shapes and ratios can be set beside ours",
-        "- nodelay, setup and first data in 2 writes: time = ",
+        "- nodelay, setup and first data in 2 writes, over loopback: time = ",
         "- A round trip of 1 B on this host: four system calls ",
     ):
         assert said in done.stdout, done.stdout
@@ -131,7 +131,7 @@ def test_ways_are_compared_cell_by_cell(command: Command) -> None:
     (verdict,) = done.result["verdicts"]
     assert verdict["figure"] == "total_p50_us"
     assert verdict["baseline_case_id"].endswith("/2-setup-writes")
-    assert "setup and first data in one write, against" in done.stdout
+    assert "setup and first data in one write, over loopback, against" in done.stdout
     joined = [run for run in done.result["runs"] if run["case_id"].endswith("/1-setup-write")]
     assert all("setup_ns" not in run["histograms"] for run in joined)
 

@@ -13,9 +13,10 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import DEVNULL, PIPE
 from typing import Any
 
 _ROOT = Path(__file__).parents[2]
@@ -47,54 +48,32 @@ class Done:
         return counters
 
 
-class Command:
-    """`tinygram SUBCOMMAND` in `folder`, its temporary files in an empty folder of their own."""
+class Started:
+    """Processes that were started with a mark in their environment, and all that came of them."""
 
-    def __init__(self, folder: Path, subcommand: str = "stream") -> None:
-        self.folder = folder
-        self._subcommand = subcommand
-        self.result_path = folder / "result.json"
-        self.temporary = folder / "temporary"
-        self.temporary.mkdir()
+    def __init__(self) -> None:
         self._mark = uuid.uuid4().hex
         self._started: list[subprocess.Popen[str]] = []
 
-    def start(
-        self, *arguments: object, environment: Mapping[str, str] | None = None
+    def start_marked(
+        self,
+        words: Sequence[str],
+        folder: Path,
+        environment: Mapping[str, str],
+        terminal_fd: int | None = None,
     ) -> subprocess.Popen[str]:
-        """Start `tinygram SUBCOMMAND ARGUMENTS --json RESULT`."""
+        """Start a program in a folder; without a terminal what it says goes into pipes."""
         process = subprocess.Popen(
-            [
-                *(sys.executable, "-B", "-m", "tinygram.bench", *self._subcommand.split()),
-                *map(str, arguments),
-                *("--json", str(self.result_path)),
-            ],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            words,
+            stdin=DEVNULL if terminal_fd is None else terminal_fd,
+            stdout=PIPE if terminal_fd is None else terminal_fd,
+            stderr=PIPE if terminal_fd is None else terminal_fd,
             text=True,
-            cwd=self.folder,
-            env={
-                **os.environ,
-                "PYTHONPATH": search_path(),
-                "TMPDIR": str(self.temporary),
-                _MARK: self._mark,
-                **(environment or {}),
-            },
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": search_path(), _MARK: self._mark, **environment},
         )
         self._started.append(process)
         return process
-
-    def finish(self, process: subprocess.Popen[str], longest_s: float = _LONGEST_S) -> Done:
-        """Wait for its end; nothing of it may be left then but its result."""
-        stdout, stderr = process.communicate(timeout=longest_s)
-        self.wait_gone(1.0)
-        result = json.loads(self.result_path.read_text()) if self.result_path.exists() else None
-        return Done(process.returncode, stdout, stderr, result)
-
-    def run(self, *arguments: object, environment: Mapping[str, str] | None = None) -> Done:
-        """Run it to its end."""
-        return self.finish(self.start(*arguments, environment=environment))
 
     def processes(self) -> dict[int, str]:
         """The living processes that came of the commands: pid → name."""
@@ -127,13 +106,10 @@ class Command:
         return pids[0]
 
     def wait_gone(self, seconds: float) -> None:
-        """Assert that no process and no temporary file is left within `seconds`."""
+        """Assert that no process is left within `seconds`."""
         wait_until(
-            lambda: not self.processes() and not list(self.temporary.iterdir()),
-            seconds,
-            lambda: f"nothing is left of {self.processes()}, {list(self.temporary.iterdir())}",
+            lambda: not self.processes(), seconds, lambda: f"nothing is left of {self.processes()}"
         )
-        assert [path.name for path in self.folder.glob(".tinygram-*")] == []
 
     def end(self) -> None:
         """End what a failed test left running, and close its pipes."""
@@ -141,6 +117,51 @@ class Command:
             process.kill()
             process.communicate(timeout=_LONGEST_S)
         self.wait_gone(2.0)
+
+
+class Command(Started):
+    """`tinygram SUBCOMMAND` in `folder`, its temporary files in an empty folder of their own."""
+
+    def __init__(self, folder: Path, subcommand: str = "stream") -> None:
+        super().__init__()
+        self.folder = folder
+        self._subcommand = subcommand
+        self.result_path = folder / "result.json"
+        self.temporary = folder / "temporary"
+        self.temporary.mkdir()
+
+    def start(
+        self, *arguments: object, environment: Mapping[str, str] | None = None
+    ) -> subprocess.Popen[str]:
+        """Start `tinygram SUBCOMMAND ARGUMENTS --json RESULT`."""
+        words = [
+            *(sys.executable, "-B", "-m", "tinygram.bench", *self._subcommand.split()),
+            *map(str, arguments),
+            *("--json", str(self.result_path)),
+        ]
+        return self.start_marked(
+            words, self.folder, {"TMPDIR": str(self.temporary), **(environment or {})}
+        )
+
+    def finish(self, process: subprocess.Popen[str], longest_s: float = _LONGEST_S) -> Done:
+        """Wait for its end; nothing of it may be left then but its result."""
+        stdout, stderr = process.communicate(timeout=longest_s)
+        self.wait_gone(1.0)
+        result = json.loads(self.result_path.read_text()) if self.result_path.exists() else None
+        return Done(process.returncode, stdout, stderr, result)
+
+    def run(self, *arguments: object, environment: Mapping[str, str] | None = None) -> Done:
+        """Run it to its end."""
+        return self.finish(self.start(*arguments, environment=environment))
+
+    def wait_gone(self, seconds: float) -> None:
+        """Assert that no process and no temporary file is left within `seconds`."""
+        wait_until(
+            lambda: not self.processes() and not list(self.temporary.iterdir()),
+            seconds,
+            lambda: f"nothing is left of {self.processes()}, {list(self.temporary.iterdir())}",
+        )
+        assert [path.name for path in self.folder.glob(".tinygram-*")] == []
 
 
 def search_path() -> str:

@@ -1,0 +1,88 @@
+"""Runs `tinygram emulate` as its user does, and knows all processes that came of it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.stream.command import Started, wait_until
+
+_LONGEST_S = 60.0
+
+
+@dataclass(frozen=True)
+class Done:
+    """An ended command."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+
+class Emulate(Started):
+    """`tinygram emulate`, in a folder."""
+
+    def __init__(self, folder: Path, prefix: Sequence[str] = ()) -> None:
+        """`prefix`: a program that runs the command, with its options."""
+        super().__init__()
+        self.folder = folder
+        self._command = (*prefix, sys.executable, "-B", "-m", "tinygram.bench", "emulate")
+
+    def start(self, *arguments: object) -> subprocess.Popen[str]:
+        """Start `tinygram emulate ARGUMENTS`."""
+        return self.start_marked([*self._command, *map(str, arguments)], self.folder, {})
+
+    def start_on(self, terminal_fd: int, *arguments: object) -> subprocess.Popen[str]:
+        """Start it in the foreground of a terminal of its own (setsid(1) --ctty takes stdin)."""
+        words = ["setsid", "--ctty", *self._command, *map(str, arguments)]
+        return self.start_marked(words, self.folder, {}, terminal_fd)
+
+    def run(self, *arguments: object) -> Done:
+        """Run it to its end, after which nothing of it may be left."""
+        process = self.start(*arguments)
+        stdout, stderr = process.communicate(timeout=_LONGEST_S)
+        self.wait_gone(2.0)
+        return Done(process.returncode, stdout, stderr)
+
+    def namespaces(self) -> set[int]:
+        """The network namespaces of its processes, but for our own (inode numbers)."""
+        return namespaces_of(self.processes()) - {os.stat("/proc/self/ns/net").st_ino}
+
+    def wait_sleeping(self, count: int) -> list[int]:
+        """Wait until so many programs `sleep` run; their pids."""
+        pids: list[int] = []
+
+        def are_there() -> bool:
+            pids[:] = [pid for pid, name in self.processes().items() if name == "sleep"]
+            return len(pids) == count
+
+        wait_until(are_there, 20.0, f"{count} sleep")
+        return pids
+
+
+def without_tun() -> tuple[str, ...]:
+    """What runs a command that finds no /dev/net/tun, though this machine may have it."""
+    own = ("unshare", "--mount", *(("--map-root-user",) if os.geteuid() else ()))
+    # Where the folder is missing so is the device.
+    hide = '[ ! -d /dev/net ] || mount -t tmpfs none /dev/net; exec "$@"'
+    return (*own, "sh", "-ec", hide, "sh")
+
+
+def namespaces_of(pids: Iterable[int]) -> set[int]:
+    """The network namespaces of these processes."""
+    found = set()
+    for pid in pids:
+        try:
+            found.add(os.stat(f"/proc/{pid}/ns/net").st_ino)
+        except (FileNotFoundError, ProcessLookupError, PermissionError):
+            continue
+    return found
+
+
+def every_process() -> list[int]:
+    """All of this machine that can be seen."""
+    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
