@@ -83,7 +83,9 @@ stubtest: $(STAMPS)/dev
 
 # Tests run two at a time but for these, which look at times or at all that the machine has.
 ALONE = $(addprefix tests/stream/test_,stopped_receiver.py holds.py placement.py warm.py source.py \
-	producers.py nothing_left.py interrupted.py) tests/rr/test_rr_scenarios.py tests/test_awake.py
+	producers.py nothing_left.py interrupted.py) tests/rr/test_rr_scenarios.py tests/test_awake.py \
+	$(addprefix tests/links/test_,emulate.py link_rootless.py link_signals.py links_nothing_left.py \
+	links_without_tun.py stream_over_links.py)
 
 .PHONY: pytest
 pytest: $(STAMPS)/dev
@@ -113,6 +115,10 @@ bench-real: $(STAMPS)/real ## measure those programs on each loop, as it is and 
 	@scripts/check-tools real
 	@$(BIN)/python benches/real_programs.py
 
+.PHONY: bench-links
+bench-links: build ## measure how accurate emulated links are, into docs/links.md
+	@$(BIN)/python benches/links.py --page docs/links.md
+
 # SET: seeds and sizes (tuning, or confirm, which is measured once; AGAIN=1: once more). PAGE: where
 # the page goes.
 SET ?= tuning
@@ -126,6 +132,10 @@ claim: build ## test the claim of docs/claim.md in 45 minutes (SET=confirm: othe
 .PHONY: claim-quick
 claim-quick: build ## the same for a part of the cells, in 5 minutes
 	@$(CLAIM) --grid quick
+
+.PHONY: claim-links
+claim-links: build ## the same over emulated links, a part of the loads, in 25 minutes
+	@$(CLAIM) --grid links
 
 .PHONY: wheel
 wheel: $(STAMPS)/maturin ## build a wheel for every Python from 3.11 on, into dist/
