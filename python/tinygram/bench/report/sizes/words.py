@@ -75,7 +75,10 @@ def _on_fit(fit: Fit) -> Iterator[str]:
     assert latency is not None
     law = f"time = {number(setup.median)} µs + trips × ({number(latency.median)} µs"
     if rate is None:
-        yield f"{name}: {law}): these sizes are too small to show a bandwidth{_sure(fit)}."
+        yield (
+            f"{name}: {law}): no bandwidth, since larger ones did not take longer in every round: "
+            f"these sizes are too small to show it, or the host too noisy{_sure(fit)}."
+        )
     else:
         yield f"{name}: {law} + bytes ÷ {number(rate.median)} MB/s){_sizes(figures)}{_sure(fit)}."
     yield f"{name}: {_whether_it_holds(fit)}."
