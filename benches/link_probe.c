@@ -6,7 +6,8 @@
    link_probe bulk ADDRESS MS         send to it for MS milliseconds
    link_probe count                   datagrams on port 7003, until none comes for 1 s: how many
    link_probe rate ADDRESS BYTES PER_S MS   send such datagrams at even intervals: how many, and the ns
-                                      from the first to the last
+                                      from the first to the last. After a stop it goes on at that rate:
+                                      what it made up for in a burst would be a higher one, and queue
    link_probe stops NS MS             of MS milliseconds, the times that this host stopped a program which
                                       does nothing but look at the clock for more than NS: how many */
 
@@ -21,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PING_PORT = 7001, BULK_PORT = 7002, RATE_PORT = 7003, WARM_UP_NS = 500000000 };
+enum { PING_PORT = 7001, BULK_PORT = 7002, RATE_PORT = 7003, WARM_UP_NS = 500000000, STOP_NS = 1000000 };
 
 static char buffer[1 << 18];
 
@@ -146,14 +147,16 @@ static void rate(const char *address, long bytes, double per_s, long millisecond
 {
     int fd = connected(SOCK_DGRAM, address, RATE_PORT);
     long datagrams = per_s * milliseconds / 1e3;
-    long long begun_ns = now_ns();
+    long long begun_ns = now_ns(), stopped_ns = 0;
     or_exit(datagrams < 2, "datagrams");
     or_exit(bytes < 1 || bytes > (long)sizeof buffer, "bytes");
     for (long i = 0; i < datagrams; i++) {
-        long long due_ns = begun_ns + i * 1e9 / per_s;
+        long long due_ns = begun_ns + stopped_ns + i * 1e9 / per_s, late_ns = now_ns() - due_ns;
         struct timespec due = {due_ns / 1000000000, due_ns % 1000000000};
-        if (now_ns() < due_ns)
+        if (late_ns < 0)
             clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL);
+        else if (late_ns > STOP_NS)
+            stopped_ns += late_ns;
         or_exit(send(fd, buffer, bytes, 0) < 0, "send");
     }
     printf("%ld %lld\n", datagrams, now_ns() - begun_ns);
