@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-LONGEST_S = 60.0
+LONGEST_S = 120.0
 
 
 @dataclass

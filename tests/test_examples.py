@@ -45,7 +45,7 @@ def test_an_example(name: str) -> None:
         [sys.executable, "-W", "error", FOLDER / f"{name}.py"],
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=300,
     )
     assert (process.stderr, process.returncode) == ("", 0)
     expected = re.escape(PRINTED[name]).replace(re.escape(ANY), r".+")

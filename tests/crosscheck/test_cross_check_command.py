@@ -50,7 +50,7 @@ def test_a_stream_is_set_beside_the_same_writes(tmp_path: Path) -> None:
 def test_calls_are_set_beside_one_native_caller(tmp_path: Path) -> None:
     command = Command(tmp_path, "rr")
     done = command.run(
-        *("--cross-check", "--rounds", 1, "--duration", "200ms"),
+        *("--cross-check", "--rounds", 1, "--duration", "1s"),
         environment=with_sockperf(tmp_path),
     )
     assert done.code == 0, done.stderr

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.stream.command import Command
 
-RUN = ("--only", "runtime=native", "--size", 100, "--workers", 3, "--duration", "300ms")
+RUN = ("--only", "runtime=native", "--size", 100, "--workers", 3, "--duration", "1s")
 
 
 def test_samples_are_of_the_runs_time_and_connections(command: Command) -> None:
@@ -13,7 +13,7 @@ def test_samples_are_of_the_runs_time_and_connections(command: Command) -> None:
     [run] = done.runs
     columns = run["samples"]["columns"]
     times = columns["at_ns"]
-    assert len(times) >= 5
+    assert len(times) > 1
     assert times == sorted(times)
     assert times[0] >= 0
     assert times[-1] <= run["counters"]["run_time_ns"]

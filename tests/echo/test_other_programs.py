@@ -83,7 +83,8 @@ def test_one_that_is_no_echo_is_named_with_the_worker(
 
 @pytest.mark.parametrize("how", ["short", "silent"])
 def test_one_that_swallows_bytes_is_named_when_time_is_up(command: Command, how: str) -> None:
-    done = command.run(*LOAD, *echoing(how), "--timeout", "2s")
+    # Time enough for a busy host to have started it.
+    done = command.run(*LOAD, *echoing(how), "--timeout", "5s")
     found = failure_of(done)
     assert re.search(r"worker \d: only \d+ of \d+ bytes had come back when time was up", found)
 
@@ -104,7 +105,7 @@ def test_one_that_listens_elsewhere_is_not_taken_for_another(command: Command) -
 
 def test_an_interrupted_bench_leaves_no_server_behind(command: Command) -> None:
     process = command.start(*LOAD, *echoing("never-listen"))
-    wait_until(lambda: len(command.processes()) > 1, 20.0, "the server is started")
+    wait_until(lambda: len(command.processes()) > 1, 60.0, "the server is started")
     process.send_signal(signal.SIGINT)
     done = command.finish(process)
     assert (done.code, done.runs) == (130, [])
@@ -112,7 +113,7 @@ def test_an_interrupted_bench_leaves_no_server_behind(command: Command) -> None:
 
 def test_a_server_that_runs_already_is_measured(command: Command) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        listener.settimeout(20)
+        listener.settimeout(60)
         port = listener.getsockname()[1]
         process = command.start(
             *LOAD, *("--server", f"127.0.0.1:{port}", "--only", "runtime=external")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.stream.command import Started, wait_until
 
-_LONGEST_S = 60.0
+LONGEST_S = 300.0
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class Emulate(Started):
     def run(self, *arguments: object) -> Done:
         """Run it to its end, after which nothing of it may be left."""
         process = self.start(*arguments)
-        stdout, stderr = process.communicate(timeout=_LONGEST_S)
-        self.wait_gone(2.0)
+        stdout, stderr = process.communicate(timeout=LONGEST_S)
+        self.wait_gone()
         return Done(process.returncode, stdout, stderr)
 
     def namespaces(self) -> set[int]:
@@ -60,7 +60,7 @@ class Emulate(Started):
             pids[:] = [pid for pid, name in self.processes().items() if name == "sleep"]
             return len(pids) == count
 
-        wait_until(are_there, 20.0, f"{count} sleep")
+        wait_until(are_there, 60.0, f"{count} sleep")
         return pids
 
 

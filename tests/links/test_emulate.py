@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.links.emulating import Emulate, namespaces_of
+from tests.links.emulating import LONGEST_S, Emulate, namespaces_of
 from tests.stream.command import wait_until
 
 from tinygram.bench.cli import main
@@ -15,15 +15,26 @@ from tinygram.bench.cli import main
 PYTHON = sys.executable
 SERVER = (
     f"{PYTHON} -c \"import socket; s = socket.create_server(('0.0.0.0', 7000)); "
-    'c, _ = s.accept(); c.sendall(c.recv(100)); c.recv(1)"'
+    "c, _ = s.accept(); list(map(c.sendall, iter(lambda: c.recv(100), b'')))\""
+)
+# The far program is waited for, but not for ever: on a busy host it may not listen yet.
+CONNECTED = (
+    "import os, socket, time\n"
+    "give_up = time.monotonic() + 60\n"
+    "while True:\n"
+    "    try: c = socket.create_connection((os.environ['TINYGRAM_FAR'], 7000)); break\n"
+    "    except ConnectionRefusedError: assert time.monotonic() < give_up; time.sleep(0.01)\n"
 )
 CLIENT = (
-    "import os, socket, time\n"
-    "c = socket.create_connection((os.environ['TINYGRAM_FAR'], 7000))\n"
+    f"{CONNECTED}"
     "c.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)\n"
-    "at = time.monotonic(); c.sendall(b'over'); said = c.recv(100)\n"
-    "print(said.decode(), time.monotonic() - at)"
+    "took = []\n"
+    "for _ in range(20):\n"
+    "    at = time.monotonic(); c.sendall(b'over'); said = c.recv(100)\n"
+    "    took.append(time.monotonic() - at)\n"
+    "print(said.decode(), min(took))"
 )
+"""Tells its shortest round trip: a host that stops makes others longer."""
 BACKENDS = ["relay", "netem"]
 
 
@@ -34,7 +45,8 @@ def test_a_round_trip_takes_what_was_asked(emulate: Emulate, backend: str) -> No
     assert done.code == 0, done.stderr
     said, seconds = done.stdout.split()
     assert said == "over"
-    assert 0.035 <= float(seconds) < 0.25
+    # What calibrating took off may be too much where the host was busy then, but not by half.
+    assert 0.02 < float(seconds) < 0.2
     # Where this kernel has no netem that is said, and the relay takes its place.
     is_replaced = "no netem here" in done.stderr
     assert is_replaced == ("going on with the relay" in done.stderr)
@@ -42,12 +54,15 @@ def test_a_round_trip_takes_what_was_asked(emulate: Emulate, backend: str) -> No
     assert backend == "netem" or not is_replaced
 
 
+# What was sent is due after a second; what is sent then comes behind it, and its answer says so.
 STALL = (
     "import os, signal, socket, time\n"
     "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
     "for _ in range(200): s.sendto(b'x', (os.environ['TINYGRAM_FAR'], 7000))\n"
-    "os.kill(os.getppid(), signal.SIGSTOP); time.sleep(0.5)\n"
-    "os.kill(os.getppid(), signal.SIGCONT); time.sleep(0.5)\n"
+    "os.kill(os.getppid(), signal.SIGSTOP); time.sleep(1.5)\n"
+    "os.kill(os.getppid(), signal.SIGCONT)\n"
+    "try: socket.create_connection((os.environ['TINYGRAM_FAR'], 7000))\n"
+    "except ConnectionRefusedError: pass\n"
 )
 
 
@@ -56,7 +71,7 @@ def test_a_relay_that_was_stopped_is_late_and_says_so(
     emulate: Emulate, program: str, is_late: bool
 ) -> None:
     """What the program sent is due while the process that has the relay, its parent, is stopped."""
-    done = emulate.run("rtt=200ms", "--", PYTHON, "-c", program)
+    done = emulate.run("rtt=2s", "--", PYTHON, "-c", program)
     assert done.code == 0, done.stderr
     assert ("the link was late" in done.stderr) == is_late
 
@@ -91,19 +106,19 @@ def test_a_far_program_that_ends_before_it_listens_is_told(emulate: Emulate) -> 
 
 def test_what_the_command_leaves_behind_ends_with_it(emulate: Emulate) -> None:
     # `run` asserts that nothing is left: setsid(1) is no child of anybody's group.
-    done = emulate.run("veth", "--", "sh", "-c", "setsid sleep 60 & setsid sleep 60 & exit 0")
+    done = emulate.run("veth", "--", "sh", "-c", "setsid sleep 1000 & setsid sleep 1000 & exit 0")
     assert done.code == 0
 
 
 def test_two_links_at_once_do_not_meet(emulate: Emulate) -> None:
-    waits = ("rtt=5ms", "--", "sh", "-c", "echo $TINYGRAM_FAR; sleep 60")
+    waits = ("rtt=5ms", "--", "sh", "-c", "echo $TINYGRAM_FAR; sleep 1000")
     first, second = emulate.start(*waits), emulate.start(*waits)
-    wait_until(lambda: len(emulate.namespaces()) >= 2, 20.0, "both links are up")
+    wait_until(lambda: len(emulate.namespaces()) >= 2, 60.0, "both links are up")
     assert len(namespaces_of(emulate.wait_sleeping(2))) == 2
     for process in (first, second):
         process.send_signal(signal.SIGTERM)
-        process.wait(10.0)
-    emulate.wait_gone(2.0)
+        process.wait(LONGEST_S)
+    emulate.wait_gone()
 
 
 WRONG: list[tuple[tuple[str, ...], tuple[str, ...]]] = [

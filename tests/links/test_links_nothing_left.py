@@ -10,17 +10,18 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from tests.links.emulating import Emulate, every_process, namespaces_of
-from tests.stream.command import wait_until
+from tests.links.emulating import LONGEST_S, Emulate, every_process, namespaces_of
+from tests.stream.command import GONE_S, wait_until
 
 KILLS = 20
-COMMAND = ("rtt=1ms", "--far", "sleep 60", "--", "sh", "-c", "setsid sleep 60 & exec sleep 60")
+NEAR = "setsid sleep 1000 & exec sleep 1000"
+COMMAND = ("rtt=1ms", "--far", "sleep 1000", "--", "sh", "-c", NEAR)
 
 
 def check_nothing_left(emulate: Emulate, namespaces: set[int]) -> None:
-    emulate.wait_gone(2.0)
+    emulate.wait_gone()
     wait_until(
-        lambda: not namespaces & namespaces_of(every_process()), 2.0, "no process is left in them"
+        lambda: not namespaces & namespaces_of(every_process()), GONE_S, "no process is left there"
     )
     mounts = Path("/proc/mounts").read_text()
     assert not any(f"net:[{inode}]" in mounts for inode in namespaces)
@@ -51,7 +52,7 @@ def test_what_ends_it_ends_all(emulate: Emulate, number: signal.Signals) -> None
     assert len(namespaces) >= 2
     process.send_signal(number)
     # The far program has no say in it: the exit code is the near one's, as a shell tells it.
-    assert process.wait(10.0) == 128 + number
+    assert process.wait(LONGEST_S) == 128 + number
     check_nothing_left(emulate, namespaces)
 
 
@@ -64,7 +65,7 @@ def test_the_death_of_each_of_our_own_processes_ends_all(emulate: Emulate) -> No
         others = ("sleep", "sh")
         ours = sorted(pid for pid, name in emulate.processes().items() if name not in others)
         os.kill(ours[min(position, len(ours) - 1)], signal.SIGKILL)
-        process.wait(10.0)
+        process.wait(LONGEST_S)
         check_nothing_left(emulate, namespaces)
 
 
@@ -75,5 +76,5 @@ def test_a_closed_terminal_ends_all(emulate: Emulate) -> None:
     emulate.wait_sleeping(3)
     namespaces = emulate.namespaces()
     os.close(main_fd)
-    process.wait(10.0)
+    process.wait(LONGEST_S)
     check_nothing_left(emulate, namespaces)

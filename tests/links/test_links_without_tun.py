@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.links.emulating import Emulate, without_tun
-from tests.links.test_emulate import CLIENT, PYTHON, SERVER
+from tests.links.test_emulate import CLIENT, CONNECTED, PYTHON, SERVER
 from tests.stream.command import search_path
 
 STREAM = (
@@ -46,12 +46,11 @@ def test_a_round_trip_takes_what_was_asked(emulate: Emulate) -> None:
     assert "rtt=40ms by relay (veth), MTU 1500, no device queues, no offload" in done.stderr
     said, seconds = done.stdout.split()
     assert said == "over"
-    assert 0.04 <= float(seconds) < 0.25
+    assert 0.02 < float(seconds) < 0.2
 
 
 LONG = (
-    "import os, socket\n"
-    "c = socket.create_connection((os.environ['TINYGRAM_FAR'], 7000))\n"
+    f"{CONNECTED}"
     "c.sendall(b'x' * 1_000_000); c.shutdown(socket.SHUT_WR)\n"
     "print(len(b''.join(iter(lambda: c.recv(65536), b''))))"
 )
@@ -78,7 +77,7 @@ def test_a_run_says_what_its_packets_went_through(tmp_path: Path) -> None:
         text=True,
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": search_path()},
-        timeout=60.0,
+        timeout=300.0,
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -87,9 +86,13 @@ def test_a_run_says_what_its_packets_went_through(tmp_path: Path) -> None:
     assert (run["link"]["has_offload"], run["link"]["device_queue_packets"]) == (False, 0)
     counters = run["counters"]
     assert counters["link_near_to_far_bytes"] > counters["bytes"]
+    unasked = 0
     for direction in ("near_to_far", "far_to_near"):
         assert counters[f"link_{direction}_packets"] > 10
-        for dropped in ("missed", "refused", "ignored", "lost", "full"):
+        for dropped in ("ignored", "lost", "full"):
             assert counters[f"link_{direction}_{dropped}"] == 0
-    # Every segment came, and was a packet of its own.
-    assert counters["link_near_to_far_packets"] >= counters["messages"] * 0.9
+        unasked += sum(counters[f"link_{direction}_{name}"] for name in ("missed", "refused"))
+    # A host that stops for long may have no room for what comes, and it is told.
+    assert ("link_dropped" in {each["code"] for each in run["warnings"]}) == (unasked > 0)
+    # Every segment came, or was counted, and was a packet of its own.
+    assert counters["link_near_to_far_packets"] + unasked >= counters["data_segments"] > 100

@@ -70,11 +70,10 @@ def test_each_run_is_over_the_link_of_its_case_and_no_faster(
     assert "Links: what was asked" in done.stdout
     assert done.stdout.count("over rtt=5ms") >= 2
     assert done.stdout.count("over lan-100m") >= 2
-    shortest = [
-        summary["figures"][SHORTEST[workload]]["median"]
-        for summary in done.result["summaries"]
-        if summary["case"]["link"] == "rtt=5ms"
-    ]
-    # What calibrating took off may be too much where the host was busy then, but not by half.
-    assert shortest
-    assert all(shortest_us > 2_500 for shortest_us in shortest)
+    figures = {each["case"]["case_id"]: each["figures"] for each in done.result["summaries"]}
+    slow = [run for run in done.runs if cases[run["case_id"]]["link"] == "rtt=5ms"]
+    assert slow
+    for run in slow:
+        # All but what calibrating took off, which may be too much where the host was busy then.
+        least_us = (5_000_000 - run["link"]["excess_ns"]) / 1e3
+        assert figures[run["case_id"]][SHORTEST[workload]]["median"] >= 0.999 * least_us

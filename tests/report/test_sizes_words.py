@@ -66,6 +66,26 @@ def test_where_there_can_be_no_model_the_remedy_is_told() -> None:
     assert "no model: it takes two counts of --round-trips, two --sizes" in said
 
 
+def test_where_larger_ones_took_no_longer_there_is_no_bandwidth_and_the_rest_is_told() -> None:
+    """In one round of seven: a busy host may do that to the smallest."""
+    shrinking = Model(setup_us=50.0, latency_us=200.0, us_per_byte=-1 / 10_000)
+
+    def time_us(case: Case, round: int) -> float:
+        trips = case.parameters["round_trips"]
+        assert isinstance(trips, int)
+        model = shrinking if round == 3 else TRUTH
+        return model.time_us(case.message_bytes.max, trips)
+
+    plan = planned(sizes_bytes=ALL_SIZES)
+    text = printed(measured(plan, time_us))
+    said = text.partition("The answer")[2]
+    assert "time = 50.0 us + trips x (20.0 us): no bandwidth" in said
+    assert "no bandwidth, since larger ones did not take longer in every round" in said
+    assert "or the host too noisy, at 98.4% confidence from 7 rounds." in said
+    assert "half of the bandwidth" not in said
+    assert "the model " in said
+
+
 def test_predictions_have_intervals_and_say_when_they_go_beyond() -> None:
     plan = planned(predicted_bytes=[400_000, 40_000_000])
     text = printed(measured(plan, factored(lambda _case, _round: 1.0)))

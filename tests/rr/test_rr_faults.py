@@ -92,4 +92,5 @@ def test_a_server_that_never_replies_fails_the_run_in_time(command: Command, run
         )
     assert done.code == 1
     assert "in time" in done.runs[0]["failure"] or "within 1 s" in done.runs[0]["failure"]
-    assert time.monotonic() - began_s < 30
+    # Far from the 120 s that a run may take otherwise.
+    assert time.monotonic() - began_s < 100

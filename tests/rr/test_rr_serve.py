@@ -16,7 +16,7 @@ SERVER = ("rr", "--request", REQUEST_BYTES)
 
 
 def connected(port: int) -> socket.socket:
-    sock = socket.create_connection(("127.0.0.1", port), timeout=20)
+    sock = socket.create_connection(("127.0.0.1", port), timeout=60)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return sock
 

@@ -10,7 +10,7 @@ from tests.peers import received
 
 def exchange(port: int, length: int, count: int, *, is_joined: bool = False) -> list[int]:
     """One sample of a client; the acknowledged lengths, and nothing may come after them."""
-    with socket.create_connection(("127.0.0.1", port), timeout=20) as sock:
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as sock:
         setup = struct.pack("!II", length, count)
         if not (is_joined and count):
             sock.sendall(setup)

@@ -12,7 +12,7 @@ from tests.stream.command import Command
 
 ONE_CELL = (
     *("--sizes", "10", "--round-trips", "2", "--samples", 100, "--rounds", 1),
-    *("--no-local", "--timeout", "4s"),
+    *("--no-local", "--timeout", "10s"),
 )
 
 
@@ -55,7 +55,7 @@ FAULTS: list[tuple[Treat, str]] = [
     (acknowledge_too_much, "message 0: acknowledgement 0 says 11 bytes, and the message had 10"),
     (acknowledge_half, "message 0: the connection ended 2 bytes too early"),
     (say_more, "sample 0, end: 1 bytes came after the end"),
-    (say_nothing, "sample 0, message 0: nothing came within 2s"),
+    (say_nothing, "sample 0, message 0: nothing came within 5s"),
     (fail_the_fifth(), "sample 5, "),
 ]
 

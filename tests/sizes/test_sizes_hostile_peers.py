@@ -28,7 +28,7 @@ def unharmed(*arguments: object) -> Iterator[Serving]:
 
 
 def connected(server: Serving) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", server.port), timeout=20)
+    return socket.create_connection(("127.0.0.1", server.port), timeout=60)
 
 
 def is_reset(sock: socket.socket) -> bool:

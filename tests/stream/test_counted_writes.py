@@ -23,6 +23,7 @@ from tinygram.bench.workloads.stream.cases import warm_up_messages
 from tinygram.bench.workloads.stream.order import Order
 
 SEED = 5
+LONGEST_S = 120.0
 WAYS = [
     (runtime.name, runtime.implementation, strategy.text)
     for runtime, strategy in runtimes.all_ways()
@@ -99,7 +100,7 @@ def send_traced(
     ) as sender:
         # It waits for its order, and has started nothing yet.
         trace.follow(sender.pid)
-        stdout, stderr = sender.communicate(msgspec.json.encode(order), timeout=30)
+        stdout, stderr = sender.communicate(msgspec.json.encode(order), timeout=LONGEST_S)
     assert sender.returncode == 0, stderr.decode()
     return json.loads(stdout), json.loads(stderr.splitlines()[-1])
 
@@ -114,7 +115,7 @@ def check_counts(
             port = int(receiver.stdout.readline().removeprefix("listening "))
             addressed = msgspec.structs.replace(order, port=port)
             report, totals = send_traced(addressed, library, trace, send_buffer_bytes)
-            assert receiver.wait(10) == 0
+            assert receiver.wait(LONGEST_S) == 0
         finally:
             receiver.kill()
     # Before the connection, its descriptor was another file's.

@@ -1,6 +1,7 @@
 """What is held back leaves when its time ends, though nothing follows that could push it out.
 
-Four messages are due 250 ms apart and each is held 20 ms. The last one leaves as soon as the stream
+Two messages are due a second apart and each is held 20 ms. The first one leaves alone and before
+the second is due, though a busy host may be late with it. The last one leaves as soon as the stream
 ends, so that it alone may be earlier.
 """
 
@@ -16,7 +17,7 @@ from tinygram._native import Histogram
 from tinygram.bench import runtimes
 
 HOLD_NS = 20_000_000
-LATE_NS = 100_000_000
+GAP_NS = 1_000_000_000
 EARLY_NS = {"timer": 1_000_000}
 """An event loop's own timer may be early: uvloop counts milliseconds from its last wake-up."""
 HOLDING = ("coalesce", "timer")
@@ -35,7 +36,7 @@ def held(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Done]:
     only += [f"runtime={name}" for name in names]
     # The whole warm-up, 32 KiB, is one batch: only its hold's end lets it go.
     yield command.run(
-        *("--rate", 4, "--duration", "1s", "--size", 32, "--rounds", 1, "--only", ",".join(only))
+        *("--rate", 1, "--duration", "2s", "--size", 32, "--rounds", 1, "--only", ",".join(only))
     )
     command.end()
 
@@ -68,12 +69,10 @@ def test_a_message_that_nothing_follows_arrives_when_its_hold_ends(
     held: Done, runtime: str, strategy: str
 ) -> None:
     run = run_of(held, runtime, strategy)
-    last_ns, *others_ns = values_ns(Histogram.from_base64(run["histograms"]["latency_ns"]))
-    assert len(others_ns) == 3
-    for value_ns in others_ns:
-        assert shortest_ns(strategy) <= value_ns <= HOLD_NS + LATE_NS
-    assert last_ns < HOLD_NS + LATE_NS
-    assert run["counters"]["writes"] == 4
+    shorter_ns, longer_ns = values_ns(Histogram.from_base64(run["histograms"]["latency_ns"]))
+    assert shortest_ns(strategy) <= longer_ns < GAP_NS
+    assert shorter_ns < GAP_NS
+    assert run["counters"]["writes"] == 2
 
 
 @pytest.mark.parametrize(("runtime", "strategy"), WAYS)
@@ -83,6 +82,6 @@ def test_no_batch_but_the_last_leaves_before_its_hold_ends(
     run = run_of(held, runtime, strategy)
     _, *others_ns = values_ns(Histogram.from_base64(run["histograms"]["hold_ns"]))
     # The child of `processes` counts its warm-up's batches too.
-    assert len(others_ns) == 3 if runtime != "processes/stdlib" else len(others_ns) > 3
+    assert len(others_ns) == 1 if runtime != "processes/stdlib" else len(others_ns) > 1
     for value_ns in others_ns:
-        assert shortest_ns(strategy) <= value_ns <= HOLD_NS + LATE_NS
+        assert shortest_ns(strategy) <= value_ns < GAP_NS

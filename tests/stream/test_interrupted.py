@@ -22,11 +22,10 @@ from tinygram.bench.result import Case, Result, Run
 WAY = ("--only", "runtime=loop,implementation=stdlib,strategy=nodelay")
 RUN_OF_1_S = ("--rate", 1_000, "--duration", "1s")
 LONG_RUN = ("--rate", 1_000, "--duration", "60s")
-KILL_LIMIT_S = 5.0
 
 
 def in_the_third_run(command: Command) -> subprocess.Popen[str]:
-    """A plan of twenty runs, two of which are finished."""
+    """A plan of twenty runs, two of which are finished, or more where this process was stopped."""
     process = command.start(*WAY, "--rounds", 20, *RUN_OF_1_S)
     senders: set[int] = set()
     for _ in range(3):
@@ -34,14 +33,16 @@ def in_the_third_run(command: Command) -> subprocess.Popen[str]:
     return process
 
 
-def check_two_runs_kept(command: Command, done: Done) -> None:
+def check_finished_runs_kept(command: Command, done: Done) -> None:
     assert done.code == ExitCode.INTERRUPTED
     assert "Traceback" not in done.stderr
     assert done.stderr.splitlines()[-1] == "tinygram: interrupted; the finished runs are saved"
     result = store.load(command.result_path)
-    assert (result.plan.rounds, [run.round for run in result.runs]) == (20, [0, 1])
+    kept = [run.round for run in result.runs]
+    assert (result.plan.rounds, kept) == (20, list(range(len(kept))))
+    assert 2 <= len(kept) < 20
     assert all(run.failure is None for run in result.runs)
-    assert result.summaries[0].rounds == 2
+    assert result.summaries[0].rounds == len(kept)
     assert "loop/nodelay" in done.stdout
     assert done.stdout.endswith(f"\nSaved: {command.result_path}\n")
 
@@ -50,7 +51,7 @@ def check_two_runs_kept(command: Command, done: Done) -> None:
 def test_the_finished_runs_are_saved_and_reported(command: Command, number: signal.Signals) -> None:
     process = in_the_third_run(command)
     process.send_signal(number)
-    check_two_runs_kept(command, command.finish(process, longest_s=10.0))
+    check_finished_runs_kept(command, command.finish(process))
 
 
 @pytest.mark.parametrize("second", [signal.SIGINT, signal.SIGTERM])
@@ -58,7 +59,7 @@ def test_a_second_one_right_after_changes_nothing(command: Command, second: sign
     process = in_the_third_run(command)
     process.send_signal(signal.SIGINT)
     process.send_signal(second)
-    check_two_runs_kept(command, command.finish(process, longest_s=10.0))
+    check_finished_runs_kept(command, command.finish(process))
 
 
 @pytest.mark.parametrize("second", [signal.SIGINT, signal.SIGTERM])
@@ -108,7 +109,7 @@ def test_no_worker_outlives_a_killed_bench(command: Command, runtime: str) -> No
     command.wait_process("tg-sender")
     assert "tg-receiver" in command.processes().values()
     process.kill()
-    command.wait_gone(KILL_LIMIT_S)
+    command.wait_gone()
 
 
 def test_no_program_of_the_user_outlives_a_killed_bench(command: Command) -> None:
@@ -120,7 +121,7 @@ def test_no_program_of_the_user_outlives_a_killed_bench(command: Command) -> Non
     process = command.start(*WAY, "--rounds", 1, *LONG_RUN, "--receiver-command", " ".join(waiting))
     command.wait_process("users-own")
     process.kill()
-    command.wait_gone(KILL_LIMIT_S)
+    command.wait_gone()
 
 
 def test_no_receiver_in_the_middle_of_a_run_outlives_a_killed_bench(command: Command) -> None:
@@ -128,4 +129,4 @@ def test_no_receiver_in_the_middle_of_a_run_outlives_a_killed_bench(command: Com
     process = command.start(*WAY, "--rounds", 1, *LONG_RUN, "--receiver-command", receiver)
     command.wait_process("tg-sender")
     process.kill()
-    command.wait_gone(KILL_LIMIT_S)
+    command.wait_gone()

@@ -7,16 +7,17 @@ import signal
 from pathlib import Path
 
 import pytest
-from tests.stream.command import Command, program, wait_until
+from tests.stream.command import GONE_S, Command, program, wait_until
 
-RUN = ("--rate", 1_000, "--duration", "800ms", "--timeout", "20s")
+LONG_RUN = ("--rate", 1_000, "--duration", "60s")
+STARTED_S = 60.0
 
 
 @pytest.mark.parametrize("runtime", ["threads", "asyncio", "processes", "native"])
 def test_before_the_first_run_is_finished_nothing_is_claimed(
     command: Command, runtime: str
 ) -> None:
-    process = command.start("--only", f"runtime={runtime},strategy=nodelay", *RUN)
+    process = command.start("--only", f"runtime={runtime},strategy=nodelay", *LONG_RUN)
     command.wait_process("tg-sender")
     process.send_signal(signal.SIGINT)
     done = command.finish(process)
@@ -27,8 +28,8 @@ def test_before_the_first_run_is_finished_nothing_is_claimed(
 
 def test_while_it_waits_for_a_receiver_that_never_listens(command: Command) -> None:
     receiver = program("broken_receiver", "never-listen")
-    process = command.start("--only", "runtime=loop", *RUN, "--receiver-command", receiver)
-    wait_until(lambda: len(command.processes()) > 1, 10.0, "the receiver is started")
+    process = command.start("--only", "runtime=loop", *LONG_RUN, "--receiver-command", receiver)
+    wait_until(lambda: len(command.processes()) > 1, STARTED_S, "the receiver is started")
     process.send_signal(signal.SIGINT)
     done = command.finish(process)
     assert (done.code, done.runs) == (130, [])
@@ -43,24 +44,22 @@ def test_while_it_waits_for_a_receiver_that_never_listens(command: Command) -> N
     ],
     ids=["forked-sender", "relay-and-its-receiver"],
 )
-def test_a_killed_bench_takes_everything_along_within_two_seconds(
-    command: Command, options: tuple[str, ...]
-) -> None:
-    process = command.start(*options, *RUN)
+def test_a_killed_bench_takes_everything_along(command: Command, options: tuple[str, ...]) -> None:
+    process = command.start(*options, *LONG_RUN)
     command.wait_process("tg-sender")
     if "runtime=processes,strategy=nodelay" in options:
         wait_until(
             lambda: list(command.processes().values()).count("tg-sender") == 2,
-            10.0,
+            STARTED_S,
             "the sending process is forked",
         )
     namespaces = namespaces_of(command.processes())
     process.kill()
     process.wait()
-    command.wait_gone(2.0)
+    command.wait_gone()
     wait_until(
         lambda: not namespaces & namespaces_of(every_process()),
-        2.0,
+        GONE_S,
         "no process is left in the run's network namespace",
     )
     assert not command.result_path.exists()
@@ -84,13 +83,15 @@ def namespaces_of(pids: list[int] | dict[int, str]) -> set[int]:
 
 def test_a_run_has_a_network_of_its_own_that_goes_with_it(command: Command) -> None:
     process = command.start(
-        "--only", "runtime=loop,implementation=stdlib,strategy=nodelay", "--rounds", 1, *RUN
+        "--only", "runtime=loop,implementation=stdlib,strategy=nodelay", "--rounds", 1, *LONG_RUN
     )
     sender = command.wait_process("tg-sender")
     receiver = command.wait_process("tg-receiver")
     both = namespaces_of([sender]) | namespaces_of([receiver])
+    # A run that ended by itself might do so before it is looked at.
+    process.send_signal(signal.SIGINT)
     done = command.finish(process)
-    assert done.code == 0
+    assert done.code == 130
     if done.result["environment"]["network"] == "host":
         pytest.skip("no network namespace may be made here")
     assert len(both) == 1

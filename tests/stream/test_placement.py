@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from tinygram.bench.errors import UsageError
 from tinygram.bench.placement import Placement, placement
 
 ALLOWED = sorted(os.sched_getaffinity(0))
+# It is looked at as long as that takes, and then interrupted.
+LONG_RUN = ("--rate", 1_000, "--duration", "60s")
 
 
 def cores_of(pid: int) -> list[set[int]]:
@@ -43,8 +46,7 @@ def test_a_side_stays_on_its_core(
         pytest.skip("two cores are needed")
     process = command.start(
         *("--only", f"runtime={runtime},implementation=stdlib,strategy=nodelay"),
-        *("--rounds", 1, "--pin", pin),
-        *("--rate", 1_000, "--duration", "600ms"),
+        *("--rounds", 1, "--pin", pin, *LONG_RUN),
     )
     roles: dict[str, list[int]] = {}
 
@@ -59,11 +61,12 @@ def test_a_side_stays_on_its_core(
         # It is named before it is pinned.
         return len(roles.get("tg-sender", [])) == senders and has_threads and all(pinned)
 
-    wait_until(are_at_work, 20.0, lambda: f"the sender's side is at work: {roles}")
+    wait_until(are_at_work, 60.0, lambda: f"the sender's side is at work: {roles}")
     sender_cores = [core for pid in roles["tg-sender"] for core in cores_of(pid)]
     [receiver_cores] = cores_of(*roles["tg-receiver"])
+    process.send_signal(signal.SIGINT)
     done = command.finish(process)
-    assert done.code == 0
+    assert done.code == 130
     sender, receiver = (done.result["environment"][f"{end}_core"] for end in ("sender", "receiver"))
     assert sender == ALLOWED[0]
     assert cores(sender, receiver)
@@ -74,14 +77,14 @@ def test_a_side_stays_on_its_core(
 def test_unpinned_a_side_may_go_where_the_bench_may(command: Command) -> None:
     process = command.start(
         *("--only", "runtime=loop,implementation=stdlib,strategy=nodelay"),
-        *("--rounds", 1, "--pin", "none"),
-        *("--rate", 1_000, "--duration", "600ms"),
+        *("--rounds", 1, "--pin", "none", *LONG_RUN),
     )
     sender = command.wait_process("tg-sender")
     receiver = command.wait_process("tg-receiver")
     found = cores_of(sender) + cores_of(receiver)
+    process.send_signal(signal.SIGINT)
     done = command.finish(process)
-    assert done.code == 0
+    assert done.code == 130
     assert found == [set(ALLOWED)] * len(found)
     assert done.result["environment"]["sender_core"] is None
 

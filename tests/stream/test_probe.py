@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.stream.command import Command
 
-RUN = ("--only", "runtime=native,strategy=nodelay", "--rate", 1_000, "--duration", "500ms")
+RUN = ("--only", "runtime=native,strategy=nodelay", "--rate", 1_000, "--duration", "1s")
 
 
 def test_samples_are_of_the_runs_time_and_connection(command: Command) -> None:
@@ -15,14 +15,17 @@ def test_samples_are_of_the_runs_time_and_connection(command: Command) -> None:
         counters = done.counters_of(index)
         columns = run["samples"]["columns"]
         times = columns["at_ns"]
-        assert len(times) >= 10
+        # How even they are is a test of crates/net (bench/diag/probe.rs).
+        assert 1 < len(times) <= counters["run_time_ns"] // 5_000_000 + 2
         assert times == sorted(times)
         assert times[0] >= 0
         assert times[-1] <= counters["run_time_ns"]
-        assert set(columns["client_connections"]) == {1}
-        assert set(columns["server_connections"]) == {1}
-        assert columns["client_sent_bytes"] == sorted(columns["client_sent_bytes"])
-        assert 0 < columns["client_sent_bytes"][-1] <= counters["bytes"] + 1024 * 100
+        # The last one may be asked for before the end, and answered after it.
+        assert set(columns["client_connections"][:-1]) == {1}
+        assert set(columns["server_connections"][:-1]) == {1}
+        sent_bytes = columns["client_sent_bytes"][:-1]
+        assert sent_bytes == sorted(sent_bytes)
+        assert 0 < sent_bytes[-1] <= counters["bytes"] + 1024 * 100
         assert counters["probe_cpu_ns"] > 0
         assert "probed" in [warning["code"] for warning in run["warnings"]]
     assert done.result["plan"]["cases"][0]["parameters"]["probe_ns"] == 5_000_000

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-GIVE_UP_S = 10.0
+GIVE_UP_S = 60.0
 
 
 @contextmanager

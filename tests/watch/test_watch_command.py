@@ -21,7 +21,11 @@ COMMAND = [sys.executable, "-B", "-m", "tinygram.bench", "watch"]
 
 def run(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*COMMAND, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=60
+        [*COMMAND, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=GIVE_UP_S,
     )
 
 
@@ -121,7 +125,7 @@ def test_on_a_terminal_it_is_one_screen_which_is_given_back() -> None:
 
 
 def read_until(terminal: int, mark: bytes) -> bytes:
-    give_up_s = time.monotonic() + 30
+    give_up_s = time.monotonic() + GIVE_UP_S
     seen = b""
     while mark not in seen:
         ready, _, _ = select.select([terminal], [], [], max(0.0, give_up_s - time.monotonic()))

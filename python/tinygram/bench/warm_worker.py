@@ -10,7 +10,7 @@ from contextlib import ExitStack
 
 from tinygram.bench.workers import RunError, Worker
 
-_GRACE_S = 2.0
+_GRACE_S = 5.0
 _READ_BYTES = 1 << 20
 
 

@@ -158,7 +158,7 @@ def port_of(role: str, line: bytes) -> int:
     return int(port[1])
 
 
-def wait_all(workers: Sequence[Worker], seconds: float, grace_s: float = 2.0) -> None:
+def wait_all(workers: Sequence[Worker], seconds: float, grace_s: float = 5.0) -> None:
     """Sleep until all have succeeded.
 
     Raises RunError as soon as one has failed, the others getting `grace_s` to say why they fail

@@ -19,6 +19,8 @@ from tests.stream.programs.options import Options
 
 from tinygram._native import MessagePool
 
+# What a stopped reader leaves unread must not all fit into the kernel: the sender would be done.
+_KERNEL_BYTES = 1 << 16
 Note = tuple[int, int]
 """Bytes so far, and when (ns)."""
 
@@ -33,6 +35,8 @@ class Stream:
         self._notes = Path(options.notes)
         self.notes: list[Note] = []
         with socket.create_server(("127.0.0.1", 0)) as listener:
+            # The connection has it from the listener, before anything comes.
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _KERNEL_BYTES)
             print(f"listening {listener.getsockname()[1]}", flush=True)
             self.connection, _ = listener.accept()
 
@@ -99,8 +103,6 @@ def pretend(stream: Stream) -> int:
 
 def hang(options: Options) -> int:
     stream = Stream(options)
-    # Else the kernel might take all that is missing, and the sender would be done.
-    stream.connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     signal.pause()
     return pretend(stream)
 

@@ -10,6 +10,7 @@ import os
 import socket
 import subprocess
 import sys
+from typing import Protocol
 
 from tests.stream.programs.faults import FaultyStream
 from tests.stream.programs.options import Options
@@ -17,10 +18,22 @@ from tests.stream.programs.options import Options
 RECEIVER = [sys.executable, "-m", "tinygram.bench.workloads.stream.receiver"]
 
 
+class Passing(Protocol):
+    """What a relay does to a stream."""
+
+    is_done: bool
+
+    def passed(self, chunk: bytes) -> bytes:
+        """What to pass on for this chunk."""
+
+
 def main() -> int:
     """`relay FAULT` and a receiver's options."""
-    options = Options.from_arguments(sys.argv[2:])
-    stream = FaultyStream(sys.argv[1])
+    return relay(FaultyStream(sys.argv[1]), Options.from_arguments(sys.argv[2:]))
+
+
+def relay(stream: Passing, options: Options) -> int:
+    """Relay a stream; the exit status is the receiver's."""
     notes_fd = int(options.notes.rpartition("/")[2])
     receiver = subprocess.Popen(
         [*RECEIVER, *options.words_for(parent=os.getpid())],
@@ -45,7 +58,7 @@ def main() -> int:
             print(f"the relay was cut off: {error}", file=sys.stderr)
         status = receiver.wait()
     if not stream.is_done:
-        raise EOFError("the stream ended before the fault")
+        raise EOFError("the stream ended before that was done to it")
     print(receiver.stdout.read(), end="")
     print(receiver.stderr.read(), end="", file=sys.stderr)
     return status

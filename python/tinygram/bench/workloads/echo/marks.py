@@ -29,7 +29,7 @@ USED = (
 )
 """Null where it is not known."""
 _ANSWER_LIMIT_S = 10.0
-_COUNT_LIMIT_S = 1.0
+_COUNT_LIMIT_S = 5.0
 _STEP_S = 0.001
 
 Used = dict[str, int | None]
