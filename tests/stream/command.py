@@ -116,7 +116,7 @@ class Started:
         for process in self._started:
             process.kill()
             process.communicate(timeout=_LONGEST_S)
-        self.wait_gone(2.0)
+        self.wait_gone(20.0)
 
 
 class Command(Started):
@@ -146,7 +146,8 @@ class Command(Started):
     def finish(self, process: subprocess.Popen[str], longest_s: float = _LONGEST_S) -> Done:
         """Wait for its end; nothing of it may be left then but its result."""
         stdout, stderr = process.communicate(timeout=longest_s)
-        self.wait_gone(1.0)
+        # They may still be dying: a busy host runs them late.
+        self.wait_gone(5.0)
         result = json.loads(self.result_path.read_text()) if self.result_path.exists() else None
         return Done(process.returncode, stdout, stderr, result)
 
