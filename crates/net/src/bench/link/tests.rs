@@ -35,7 +35,8 @@ fn relay_between(specs: [LinkSpec; 2]) -> (Relay, [UnixDatagram; 2]) {
     let hosts = [0, 1].map(|_| {
         let (host, device) = UnixDatagram::pair().unwrap();
         device.set_nonblocking(true).unwrap();
-        host.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        host.set_read_timeout(Some(Duration::from_secs(60)))
+            .unwrap();
         devices.push(OwnedFd::from(device));
         host
     });
@@ -56,11 +57,11 @@ fn received(host: &UnixDatagram) -> Vec<u8> {
     bytes[..length].to_vec()
 }
 
-/// Until the relay's figures are so, or 5 s have passed.
+/// Until the relay's figures are so, or a minute has passed.
 fn wait_until(mut is_so: impl FnMut() -> bool) {
-    let give_up_ns = monotonic_ns() + 5_000_000_000;
+    let give_up_ns = monotonic_ns() + 60_000_000_000;
     while !is_so() {
-        assert!(monotonic_ns() < give_up_ns, "not within 5 s");
+        assert!(monotonic_ns() < give_up_ns, "not within a minute");
         sleep_until_ns(monotonic_ns() + 1_000_000);
     }
 }
@@ -92,9 +93,9 @@ fn packets_come_whole_in_order_and_never_before_their_delay_is_over() {
 
 #[test]
 fn what_is_not_delivered_is_counted_by_its_reason() {
-    // 1538 bytes at 10 kbit/s: more than a second. The second one of them finds the queue full.
+    // 1538 bytes at 1 kbit/s: 12 s. The second one of them finds the queue full.
     let slow = LinkSpec {
-        bandwidth_bits_per_s: Some(10_000),
+        bandwidth_bits_per_s: Some(1_000),
         queue_bytes: 1538,
         ..ONE_MS
     };
@@ -289,7 +290,15 @@ fn what_a_packet_socket_had_no_room_for_is_counted_once() {
     })
     .unwrap();
     let missed = |relay: &Relay| relay.report().counts.map(|counts| counts.missed);
-    let [there, back] = missed(&relay);
+    // A busy host hands packets over after they were sent: until nothing has come for a while.
+    let (mut seen, mut looks) = ([0; 2], 0);
+    wait_until(|| {
+        let now = missed(&relay);
+        looks = if now == seen { looks + 1 } else { 0 };
+        seen = now;
+        now[0] >= SENT / 2 && looks >= 100
+    });
+    let [there, back] = seen;
     assert!((SENT / 2..SENT).contains(&there), "{there}");
     assert_eq!(back, 0);
     assert_eq!(missed(&relay), [there, 0]);
