@@ -12,15 +12,15 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.library.setups import NAMES, Setup
-from tests.library.wires import tcp_pair
+from tests.library.wires import LONGEST_S, tcp_pair
 
 
 @pytest.fixture(params=["unix", "tcp"])
 def pair(request: pytest.FixtureRequest) -> Iterator[tuple[socket.socket, socket.socket]]:
-    """A connected pair, ours and the peer's; nothing waits longer than 10 s."""
+    """A connected pair, ours and the peer's; nothing waits longer than `LONGEST_S`."""
     ours, peer = socket.socketpair() if request.param == "unix" else tcp_pair()
-    ours.settimeout(10)
-    peer.settimeout(10)
+    ours.settimeout(LONGEST_S)
+    peer.settimeout(LONGEST_S)
     with ours, peer:
         yield ours, peer
 
@@ -29,8 +29,8 @@ def pair(request: pytest.FixtureRequest) -> Iterator[tuple[socket.socket, socket
 def unix_pair() -> Iterator[tuple[socket.socket, socket.socket]]:
     """As `pair`, Unix sockets only: nothing is lost or late between them."""
     ours, peer = socket.socketpair()
-    ours.settimeout(10)
-    peer.settimeout(10)
+    ours.settimeout(LONGEST_S)
+    peer.settimeout(LONGEST_S)
     with ours, peer:
         yield ours, peer
 
@@ -39,8 +39,8 @@ def unix_pair() -> Iterator[tuple[socket.socket, socket.socket]]:
 def tcp() -> Iterator[tuple[socket.socket, socket.socket]]:
     """As `pair`, TCP only."""
     ours, peer = tcp_pair()
-    ours.settimeout(10)
-    peer.settimeout(10)
+    ours.settimeout(LONGEST_S)
+    peer.settimeout(LONGEST_S)
     with ours, peer:
         yield ours, peer
 

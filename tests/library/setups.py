@@ -81,12 +81,12 @@ class Setup:
         return Connector(self.is_ours, knobs)
 
     def run(self, program: Callable[[Connector], Awaitable[T]], **knobs: Any) -> T:
-        """Run it to its end; TimeoutError after 20 s; what the loop was told went wrong, fails."""
+        """Run it to its end, in a minute at most; what the loop was told went wrong, fails."""
         told: list[dict[str, Any]] = []
 
         async def bounded() -> T:
             asyncio.get_running_loop().set_exception_handler(lambda _, what: told.append(what))
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 return await program(self.connector(**knobs))
 
         with asyncio.Runner(loop_factory=lambda: self.new_loop(**knobs)) as runner:

@@ -11,12 +11,14 @@ from pathlib import Path
 import pytest
 from tests.library.setups import LONG
 from tests.library.wires import (
+    LONGEST_S,
     STALLED,
     finish,
     receive_all,
     receive_exactly,
     reset,
     start_python,
+    wait_until_reset,
     wait_until_stalled,
     waiting_bytes,
 )
@@ -53,7 +55,7 @@ def test_a_timeout_keeps_the_rest_for_the_next_flush(pair: Pair) -> None:
                 out.flush()
         except TimeoutError:
             continue
-    reader.join(timeout=10)
+    reader.join(timeout=LONGEST_S)
     assert bytes(received) == sent + b"tail"
     assert out.stats().bytes == len(received)
     assert out.stats().messages == 2
@@ -92,7 +94,7 @@ def test_ctrl_c_ends_a_blocked_send_and_loses_nothing(pair: Pair) -> None:
         ours,
     )
     try:
-        wait_until_stalled(peer)
+        wait_until_stalled(peer, process.pid)
         process.send_signal(signal.SIGINT)
         assert process.stdout is not None
         assert process.stdout.readline() == "interrupted\n"
@@ -115,7 +117,7 @@ def test_a_second_thread_neither_tears_nor_loses_a_message(pair: Pair) -> None:
         threads[-1].start()
     assert receive_exactly(peer, STALLED) == sent
     for thread in threads:
-        thread.join(timeout=10)
+        thread.join(timeout=LONGEST_S)
     out.flush()
     assert receive_exactly(peer, 12) in (b"secondthird-", b"third-second")
     assert out.stats().messages == 3
@@ -173,6 +175,7 @@ def test_a_reset_in_the_middle_of_a_batch_is_an_error(tcp: Pair) -> None:
     assert receive_exactly(peer, 7) == b"arrives"
     out.send(b"held")
     reset(peer)
+    wait_until_reset(ours)
     with pytest.raises(ConnectionError):
         out.flush()
     with pytest.raises(ConnectionError):

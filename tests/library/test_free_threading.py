@@ -8,7 +8,7 @@ import sysconfig
 import threading
 from collections.abc import Callable
 
-from tests.library.wires import receive_all, tcp_pair
+from tests.library.wires import LONGEST_S, receive_all, tcp_pair
 
 import tinygram
 from tinygram import CoalescingSocket
@@ -24,7 +24,7 @@ def together(act: Callable[[int], None]) -> None:
 
     def run(number: int) -> None:
         try:
-            begin.wait(timeout=20)
+            begin.wait(timeout=LONGEST_S)
             act(number)
         except BaseException as failure:
             failures.append(failure)
@@ -34,7 +34,7 @@ def together(act: Callable[[int], None]) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(timeout=60)
+        thread.join(timeout=2 * LONGEST_S)
         assert not thread.is_alive()
     assert failures == []
 
@@ -77,7 +77,7 @@ def test_a_batch_that_threads_share_loses_nothing() -> None:
         together(send)
         batch.flush()
         assert batch.stats().messages == THREADS * MESSAGES
-    reading.join(timeout=20)
+    reading.join(timeout=LONGEST_S)
     check_frames(received[0])
 
 
@@ -93,12 +93,12 @@ def test_everything_of_a_socket_at_the_same_time() -> None:
             for index in range(MESSAGES):
                 sock.send(b"%d,%d;" % (number, index))
                 if index % 200 == number:
-                    sock.flush(timeout_s=20)
+                    sock.flush(timeout_s=LONGEST_S)
                     assert sock.held_bytes <= 20_000
                     assert sock.stats().messages <= THREADS * MESSAGES
 
         together(send)
-    reading.join(timeout=20)
+    reading.join(timeout=LONGEST_S)
     check_frames(received[0])
 
 
@@ -120,6 +120,6 @@ def test_a_buffer_that_another_thread_fills_anew() -> None:
                     buffer[index % 100] = number
 
         together(act)
-    reading.join(timeout=20)
+    reading.join(timeout=LONGEST_S)
     assert sock.stats().bytes == len(received[0]) == THREADS // 2 * MESSAGES * 100
     assert set(received[0]) <= set(range(0, THREADS, 2))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import select
 import socket
 import ssl
 import textwrap
@@ -22,7 +21,7 @@ from tests.library.wires import (
     reset,
     start_python,
     tcp_pair,
-    wait_until,
+    wait_until_reset,
 )
 
 import tinygram
@@ -131,7 +130,7 @@ def test_a_reply_to_what_came_with_the_end_of_tls(
     server = threading.Thread(target=serve, daemon=True)
     server.start()
     setup.run(program, strategy=strategy)
-    server.join(timeout=10)
+    server.join(timeout=60)
     assert received == [b"reply to request"]
 
 
@@ -152,7 +151,7 @@ def test_a_tls_handshake_that_fails(name: str, answer: str, tcp: Pair) -> None:
         )
         await asyncio.get_running_loop().run_in_executor(None, refuse)
         with pytest.raises((ssl.SSLError, ConnectionError)):
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(30):
                 await upgrading
 
     def refuse() -> None:
@@ -182,9 +181,7 @@ def test_a_reset_that_a_write_meets(
             transport.pause_reading()
         await asyncio.sleep(0)
         reset(peer)
-        poll = select.poll()
-        poll.register(ours, 0)
-        wait_until(lambda: bool(poll.poll(0)), "the reset came")
+        wait_until_reset(ours)
         transport.write(b"too ")
         transport.write(b"late")
         assert isinstance(await protocol.lost, ConnectionResetError)
@@ -243,7 +240,7 @@ def test_a_closed_connection_is_freed_at_once(
 
     async def program(connect: Connector) -> None:
         ends = await connect_and_end(connect)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             await wait_for(lambda: [end() for end in ends] == [None, None])
 
     gc.disable()

@@ -186,7 +186,7 @@ def test_tls_after_held_bytes(setup: Setup, tcp: Pair, strategy: tinygram.Strate
         reader, writer = await connect.streams(ours)
         writer.write(b"before ")
         writer.write(b"encryption;")
-        await writer.start_tls(anonymous(ssl.PROTOCOL_TLS_CLIENT), ssl_handshake_timeout=10)
+        await writer.start_tls(anonymous(ssl.PROTOCOL_TLS_CLIENT), ssl_handshake_timeout=60)
         assert isinstance(writer.transport, tinygram.Transport)
         if strategy is LONG:
             writer.write(b"after ")
@@ -203,5 +203,5 @@ def test_tls_after_held_bytes(setup: Setup, tcp: Pair, strategy: tinygram.Strate
     server = threading.Thread(target=serve, daemon=True)
     server.start()
     setup.run(program, strategy=strategy)
-    server.join(timeout=10)
+    server.join(timeout=60)
     assert received == [b"before encryption;", b"after it;  and on that", b"last"]

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import array
 import errno
-import fcntl
 import pickle
+import select
 import socket
-import termios
 import threading
 import time
 
 import pytest
 from tests.library.wires import (
+    LONGEST_S,
     STALLED,
     finish,
     receive_all,
     receive_exactly,
     reset,
     start_python,
+    unacknowledged_bytes,
     wait_until,
 )
 
@@ -35,12 +35,18 @@ def stall(sock: CoalescingSocket) -> None:
 
 
 def wait_until_nothing_moves(sock: CoalescingSocket) -> None:
-    """For longer than TCP takes to look again at a peer that had no room."""
-    before = -1
-    while before != sock.held_bytes:
-        before = sock.held_bytes
-        time.sleep(0.5)
-    assert 0 < before < STALLED
+    """For longer than TCP takes to look again at a peer that had no room.
+
+    Meanwhile the kernel must have had no room for more, either: else it may be the writing thread
+    that the host keeps from running.
+    """
+    looks, before = 0, -1
+    while looks < 10:
+        now = sock.held_bytes
+        is_full = not select.select([], [sock], [], 0)[1]
+        looks = looks + 1 if is_full and 0 < now < STALLED and now == before else 0
+        before = now
+        time.sleep(0.05)
 
 
 def test_an_abort_ends_the_wait_for_the_peer_s_acknowledgement(tcp: Pair) -> None:
@@ -57,24 +63,18 @@ def test_an_abort_ends_the_wait_for_the_peer_s_acknowledgement(tcp: Pair) -> Non
             failures.append(failure)
 
     # Our kernel has it all, and the peer's has no room.
-    while not kernel_has_unsent(ours):
+    # More than a peer that reads nothing takes.
+    while unacknowledged_bytes(ours) <= 100_000:
         sock.send(bytes(1000))
-    sock.flush(timeout_s=10)
+    sock.flush(timeout_s=LONGEST_S)
     closing = threading.Thread(target=close)
     closing.start()
     wait_until(lambda: is_closed_for_more(sock), "the close does not begin")
     sock.abort()
-    closing.join(20)
+    closing.join(LONGEST_S)
     assert not closing.is_alive()
     assert failures[0].errno == errno.ECONNABORTED
     assert failures[0].unknown_bytes > 0
-
-
-def kernel_has_unsent(sock: socket.socket) -> bool:
-    """More than a peer that reads nothing takes."""
-    queued = array.array("i", [0])
-    fcntl.ioctl(sock, termios.TIOCOUTQ, queued)
-    return queued[0] > 100_000
 
 
 def is_closed_for_more(sock: CoalescingSocket) -> bool:
@@ -101,7 +101,7 @@ def test_a_reset_in_mid_batch_accounts_for_every_byte(tcp: Pair) -> None:
     ours, peer = tcp
     sock = CoalescingSocket(ours, strategy=tinygram.combine)
     sock.send(b"arrives")
-    sock.flush(timeout_s=20)
+    sock.flush(timeout_s=LONGEST_S)
     assert receive_exactly(peer, 7) == b"arrives"
     stall(sock)
     flushing: list[BaseException] = []
@@ -117,17 +117,16 @@ def test_a_reset_in_mid_batch_accounts_for_every_byte(tcp: Pair) -> None:
     receive_exactly(peer, 100_000)
     wait_until_nothing_moves(sock)
     held_bytes, written_bytes = sock.held_bytes, sock.stats().bytes
-    queue = array.array("i", [0])
-    fcntl.ioctl(ours, termios.TIOCOUTQ, queue)
-    assert queue[0] > 0
+    unknown_bytes = unacknowledged_bytes(ours)
+    assert unknown_bytes > 0
     reset(peer)
-    waiting.join(timeout=20)
+    waiting.join(timeout=LONGEST_S)
     with pytest.raises(ConnectionFailedError) as caught:
         sock.send(b"never taken")
     failure = caught.value
     assert [str(one) for one in flushing] == [str(failure)]
-    assert failure.acknowledged_bytes == written_bytes - queue[0]
-    assert failure.unknown_bytes == queue[0]
+    assert failure.acknowledged_bytes == written_bytes - unknown_bytes
+    assert failure.unknown_bytes == unknown_bytes
     assert failure.unsent_bytes == held_bytes == 7 + STALLED - written_bytes
     assert sock.held_bytes == 0
 
@@ -155,9 +154,9 @@ def test_flush_ends_though_others_go_on_sending(unix_pair: Pair) -> None:
     is_over.set()
     receiving = threading.Thread(target=receive_all, args=(peer,))
     receiving.start()
-    sending.join(timeout=20)
-    sock.close(timeout_s=20)
-    receiving.join(timeout=20)
+    sending.join(timeout=LONGEST_S)
+    sock.close(timeout_s=LONGEST_S)
+    receiving.join(timeout=LONGEST_S)
     assert was_flushed
 
 
@@ -167,14 +166,17 @@ def test_who_waits_is_told_when_another_thread_gives_up_what_is_held(pair: Pair)
     sock = CoalescingSocket(ours, strategy=tinygram.combine, max_buffered_bytes=10_000)
     stall(sock)
     raised: list[OSError] = []
+    begin = threading.Barrier(3)
 
     def flush() -> None:
+        begin.wait(timeout=LONGEST_S)
         try:
             sock.flush()
         except OSError as error:
             raised.append(error)
 
     def send() -> None:
+        begin.wait(timeout=LONGEST_S)
         try:
             sock.send(b"no room")
         except OSError as error:
@@ -183,11 +185,13 @@ def test_who_waits_is_told_when_another_thread_gives_up_what_is_held(pair: Pair)
     threads = [threading.Thread(target=act, daemon=True) for act in (flush, send)]
     for thread in threads:
         thread.start()
-    time.sleep(0.2)
+    begin.wait(timeout=LONGEST_S)
+    # Whether a thread waits in a call cannot be asked: one that has not run after so long is late.
+    time.sleep(0.5)
     with pytest.raises(DeliveryTimeoutError) as late:
-        sock.close(timeout_s=0.3)
+        sock.close(timeout_s=1)
     for thread in threads:
-        thread.join(timeout=20)
+        thread.join(timeout=LONGEST_S)
     assert late.value.unsent_bytes > 0
     errors = {type(error): error for error in raised}
     told = errors.pop(ConnectionFailedError)
@@ -204,7 +208,7 @@ def test_close_waits_until_the_peer_has_it(tcp: Pair) -> None:
     peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     sock = CoalescingSocket(ours, strategy=tinygram.combine)
     sock.send(bytes(200_000))
-    sock.flush(timeout_s=20)
+    sock.flush(timeout_s=LONGEST_S)
     with pytest.raises(DeliveryTimeoutError) as late:
         sock.close(timeout_s=0.2)
     assert late.value.unsent_bytes == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import fcntl
+import select
 import socket
 import struct
 import subprocess
@@ -12,7 +13,10 @@ import termios
 import textwrap
 import time
 from collections.abc import Callable
+from pathlib import Path
 
+LONGEST_S = 60.0
+"""What anything here may take: far longer than it does, for a host may stop us for a while."""
 STALLED = 8 << 20
 """More bytes than any socket buffer here holds."""
 
@@ -58,19 +62,46 @@ def reset(peer: socket.socket) -> None:
 
 
 def wait_until(holds: Callable[[], bool], what: str) -> None:
-    """Wait for a condition; AssertionError after 10 s."""
-    give_up_s = time.monotonic() + 10
+    """Wait for a condition; AssertionError after `LONGEST_S`."""
+    give_up_s = time.monotonic() + LONGEST_S
     while not holds():
         assert time.monotonic() < give_up_s, what
         time.sleep(0.001)
 
 
-def wait_until_stalled(peer: socket.socket) -> None:
-    """Wait until the sender has filled all buffers: nothing more has come for 50 ms."""
-    before = 0
-    while not 0 < waiting_bytes(peer) == before:
-        before = waiting_bytes(peer)
-        time.sleep(0.05)
+def wait_until_reset(ours: socket.socket) -> None:
+    """Wait until our kernel knows that the peer has reset the connection."""
+    poll = select.poll()
+    poll.register(ours, 0)
+    wait_until(lambda: bool(poll.poll(0)), "no reset came")
+
+
+def unacknowledged_bytes(sock: socket.socket) -> int:
+    """What our kernel has, and the peer's has not acknowledged."""
+    queued = array.array("i", [0])
+    fcntl.ioctl(sock, termios.TIOCOUTQ, queued)
+    return queued[0]
+
+
+def wait_until_stalled(peer: socket.socket, sender_pid: int | None = None) -> None:
+    """Wait until the sender has filled all buffers: nothing more has come for 200 ms.
+
+    A sender of another process, of one thread, must have slept at each look: one that the host
+    keeps from running sends nothing either, and does not wait.
+    """
+    looks = 0
+    before = -1
+    while looks < 10:
+        now = waiting_bytes(peer)
+        is_stalled = 0 < now == before and (sender_pid is None or is_asleep(sender_pid))
+        looks = looks + 1 if is_stalled else 0
+        before = now
+        time.sleep(0.02)
+
+
+def is_asleep(pid: int) -> bool:
+    """Whether a process waits for something other than a CPU."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "S"
 
 
 def start_python(
@@ -92,9 +123,9 @@ def start_python(
 
 
 def finish(process: subprocess.Popen[str], status: int | None = None) -> tuple[str, str]:
-    """What it printed, on both streams; killed after 20 s; it must end with `status`, if told."""
+    """What it printed, on both streams; it must end with `status`, if told, within 2 minutes."""
     try:
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=2 * LONGEST_S)
     finally:
         process.kill()
         process.wait()

@@ -28,6 +28,12 @@ def run(request: pytest.FixtureRequest) -> Programs:
     return Programs(request.param)
 
 
+@pytest.fixture(params=["adaptive", "tick"])
+def run_by(run: Programs, request: pytest.FixtureRequest) -> Programs:
+    """The same by each of the strategies that a program may be joined by."""
+    return run.ticking() if request.param == "tick" else run
+
+
 @pytest.fixture(scope="session")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
     """One for all tests."""

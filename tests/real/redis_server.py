@@ -16,7 +16,7 @@ from tests.real.certificate import Certificate
 
 from tinygram.bench.workers import RunError, Worker
 
-_START_S = 10.0
+_START_S = 30.0
 _ATTEMPTS = 3
 _STEP_S = 0.01
 _ATTACHED = (sys.executable, "-m", "tinygram.bench.attached")
@@ -31,7 +31,7 @@ class RedisServer:
 
     def tell(self, command: str) -> str:
         """One command on a connection of its own; the start of the answer. Raises OSError."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=1) as sock:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=10) as sock:
             sock.sendall(f"{command}\r\n".encode())
             return sock.recv(64).decode()
 

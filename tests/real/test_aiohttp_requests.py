@@ -46,7 +46,7 @@ def test_a_large_body_arrives_whole_both_ways(run: Programs, secret: Certificate
 
 
 def test_a_response_streamed_in_small_pieces_arrives_whole(
-    run: Programs, secret: Certificate | None
+    run_by: Programs, secret: Certificate | None
 ) -> None:
     async def stream(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse()
@@ -54,7 +54,7 @@ def test_a_response_streamed_in_small_pieces_arrives_whole(
         for piece in _PIECES:
             await response.write(piece)
         await response.write_eof()
-        run.check_joins(request.transport)
+        run_by.check_joins(request.transport)
         return response
 
     async def program() -> bytes:
@@ -62,7 +62,7 @@ def test_a_response_streamed_in_small_pieces_arrives_whole(
         async with serving(routes, secret) as session, session.get("/") as answer:
             return await answer.read()
 
-    assert run(program) == b"".join(_PIECES)
+    assert run_by(program) == b"".join(_PIECES)
 
 
 def test_a_request_streamed_by_a_generator_arrives_whole(

@@ -33,10 +33,12 @@ def secret(is_secure: bool, certificate: Certificate) -> Certificate | None:
     return certificate if is_secure else None
 
 
-def test_many_small_messages_come_back_in_order(run: Programs, secret: Certificate | None) -> None:
+def test_many_small_messages_come_back_in_order(
+    run_by: Programs, secret: Certificate | None
+) -> None:
     async def echo(request: web.Request) -> web.WebSocketResponse:
         socket = await _echo(request)
-        run.check_joins(request.transport)
+        run_by.check_joins(request.transport)
         return socket
 
     async def program() -> list[str]:
@@ -53,10 +55,10 @@ def test_many_small_messages_come_back_in_order(run: Programs, secret: Certifica
             answers = [await socket.receive_str() for _ in _MESSAGES]
             await sending
             assert socket._conn is not None
-            run.check_joins(socket._conn.transport)
+            run_by.check_joins(socket._conn.transport)
             return answers
 
-    assert run(program) == _MESSAGES
+    assert run_by(program) == _MESSAGES
 
 
 def test_a_large_message_between_small_ones(run: Programs, secret: Certificate | None) -> None:

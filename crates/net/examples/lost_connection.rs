@@ -46,7 +46,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// Send until there is no room, which nobody makes; how many messages that took.
 fn fill(socket: &CoalescingSocket) -> Result<u32, SendError> {
     for sent in 0.. {
-        match socket.send_timeout(&MESSAGE, Duration::from_millis(100)) {
+        match socket.send_timeout(&MESSAGE, Duration::from_secs(1)) {
             Ok(()) => {}
             Err(SendError::NoRoom { .. }) => return Ok(sent),
             Err(error) => return Err(error),

@@ -94,9 +94,10 @@ mod tests {
     fn it_is_readable_once_its_time_has_come_and_only_then() {
         let timer = TimerFd::new().unwrap();
         assert!(!timer.take().unwrap());
+        timer.set(monotonic_ns() + 3_600_000_000_000).unwrap();
+        assert!(!timer.take().unwrap());
         let at_ns = monotonic_ns() + 3_000_000;
         timer.set(at_ns).unwrap();
-        assert!(!timer.take().unwrap());
         while !timer.take().unwrap() {
             sleep_until_ns(monotonic_ns() + 100_000);
         }

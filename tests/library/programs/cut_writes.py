@@ -49,8 +49,8 @@ class Cutter:
 
 def send_with_batch(cutter: Cutter, strategy: tinygram.Strategy) -> None:
     ours, peer = socket.socketpair()
-    ours.settimeout(10)
-    peer.settimeout(10)
+    ours.settimeout(60)
+    peer.settimeout(60)
     with ours, peer, tinygram.batch(ours, strategy=strategy) as out:
         for takes in CUTS:
             with cutter.cutting(ours, takes):

@@ -292,22 +292,24 @@ mod tests {
 
     #[test]
     fn a_wait_ends_at_its_deadline_with_nothing() {
-        let mut pacer = pacer(1.0, 1);
+        let mut pacer = pacer(1.0 / 60.0, 1);
         let until_ns = monotonic_ns() + 2_000_000;
         assert!(pacer.wait(Some(until_ns)).is_empty());
-        assert!((until_ns..until_ns + 900_000_000).contains(&monotonic_ns()));
+        let due_ns = pacer.next_due_ns().unwrap();
+        assert!((until_ns..due_ns).contains(&monotonic_ns()));
     }
 
     #[test]
     fn a_late_sender_gets_everything_that_is_due() {
-        let mut pacer = pacer(1_000.0, 100);
+        let mut pacer = pacer(1_000.0, 100).with_notes();
         sleep_until_ns(pacer.start_ns + 50_000_000);
+        let asked_ns = monotonic_ns();
         let range = pacer.wait(None);
+        let waited_ns = monotonic_ns() - asked_ns;
         assert!(range.end >= 50, "{range:?}");
-        assert!(
-            pacer.errors().max_ns() < 49_000_000,
-            "the sender was late, not the pacer"
-        );
+        // The sender was late, not the pacer: that errs by no more than it took to answer.
+        let late_ns = pacer.late_ns().iter().map(|&late_ns| u64::from(late_ns));
+        assert!(late_ns.max().unwrap() <= waited_ns);
         assert_eq!(pacer.releases(), 1);
     }
 

@@ -133,6 +133,10 @@ fn ready_notes(count: u64) -> Vec<Note> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        bench::diag::{Diag, Socket, Wanted},
+        socket::send_queue_bytes,
+    };
     use std::{
         io::Write,
         net::{Ipv4Addr, TcpStream},
@@ -209,11 +213,30 @@ mod tests {
         ));
     }
 
+    /// Wait until the peer's program has taken all that was sent.
+    fn wait_until_read(stream: &TcpStream) {
+        let ours = stream.local_addr().unwrap();
+        let wanted = Wanted {
+            port: Some(ours.port()),
+            inodes: None,
+        };
+        let mut diag = Diag::open().unwrap();
+        let mut is_unread = || {
+            let held = diag.sockets(&wanted).unwrap();
+            let is_peer = |socket: &&Socket| socket.id.remote == ours;
+            let peer = held.sockets.iter().find(is_peer);
+            peer.is_some_and(|socket| socket.receive_queue > 0)
+        };
+        while send_queue_bytes(stream.as_raw_fd()).unwrap() > 0 || is_unread() {
+            thread::yield_now();
+        }
+    }
+
     #[test]
     fn a_reset_is_an_error_with_the_bytes_that_arrived() {
         let reset = receive(|stream, pool| {
             stream.write_all(pool.message(0)).unwrap();
-            thread::sleep(std::time::Duration::from_millis(50));
+            wait_until_read(stream);
             let linger = libc::linger {
                 l_onoff: 1,
                 l_linger: 0,

@@ -202,18 +202,18 @@ mod tests {
             .iter()
             .position(|name| name == "server_receive_queue_bytes")
             .unwrap();
-        let give_up_ns = monotonic_ns() + 5_000_000_000;
+        let give_up_ns = monotonic_ns() + 60_000_000_000;
         while sampler.sample(2).unwrap().columns[queue] != 1000 {
             assert!(
                 monotonic_ns() < give_up_ns,
-                "1000 bytes are not there after 5 s"
+                "1000 bytes are not there after a minute"
             );
         }
         drop((client, server));
         while sampler.sample(3).unwrap().has_connections() {
             assert!(
                 monotonic_ns() < give_up_ns,
-                "the connection is there after 5 s"
+                "the connection is there after a minute"
             );
         }
     }

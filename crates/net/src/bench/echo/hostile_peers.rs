@@ -13,7 +13,7 @@ use std::{
 };
 use tinygram_core::{Knobs, Strategy};
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 fn per_message(message_bytes: usize) -> Settings {
     Settings {
