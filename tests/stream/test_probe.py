@@ -6,6 +6,8 @@ import pytest
 from tests.stream.command import Command
 
 RUN = ("--only", "runtime=native,strategy=nodelay", "--rate", 1_000, "--duration", "1s")
+WARM_UP_BYTES = 1_024 * 100
+LONGEST_SEGMENT_BYTES = 65_536
 
 
 def test_samples_are_of_the_runs_time_and_connection(command: Command) -> None:
@@ -25,7 +27,9 @@ def test_samples_are_of_the_runs_time_and_connection(command: Command) -> None:
         assert set(columns["server_connections"][:-1]) == {1}
         sent_bytes = columns["client_sent_bytes"][:-1]
         assert sent_bytes == sorted(sent_bytes)
-        assert 0 < sent_bytes[-1] <= counters["bytes"] + 1024 * 100
+        # What is sent again is in it: acknowledgements of a core that stood still come late.
+        again_bytes = columns["client_retransmits"][-1] * LONGEST_SEGMENT_BYTES
+        assert 0 < sent_bytes[-1] <= counters["bytes"] + WARM_UP_BYTES + again_bytes
         assert counters["probe_cpu_ns"] > 0
         assert "probed" in [warning["code"] for warning in run["warnings"]]
     assert done.result["plan"]["cases"][0]["parameters"]["probe_ns"] == 5_000_000

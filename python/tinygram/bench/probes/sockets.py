@@ -23,6 +23,7 @@ class Connection(Value, frozen=True):
     `send_queue_bytes` are `unsent_bytes` and `unacknowledged_bytes` together. Null are, from
     /proc/net/tcp, all but the queues, the timer and the congestion window; with an older kernel,
     what it does not know; `is_nodelay` and `is_corked` where the owner may not be asked.
+    `sent_bytes` and `data_segments_sent` count again what is sent again.
     """
 
     local: str
