@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from tinygram.bench.line_worker import LineWorker
 from tinygram.bench.links import Link, link_up
 from tinygram.bench.network import Network
 from tinygram.bench.placement import placement
@@ -17,7 +18,6 @@ from tinygram.bench.probes.kernel import counted_between, counters_in
 from tinygram.bench.probes.sampling import probing
 from tinygram.bench.result import Case, Run
 from tinygram.bench.running import kept_failure, whole, whole_or_none
-from tinygram.bench.warm_worker import WarmWorker
 from tinygram.bench.workers import RunError, port_of
 from tinygram.bench.workloads.rr.callers import READY
 from tinygram.bench.workloads.rr.order import CallOrder, Report, ServerOrder, Start
@@ -83,7 +83,7 @@ class RrBench:
 
     def _server(
         self, case: Case, parties: Parties, link: Link
-    ) -> tuple[WarmWorker | None, str, int]:
+    ) -> tuple[LineWorker | None, str, int]:
         """Our own, and where it listens; or None, and where another does."""
         address = case.parameters["server_address"]
         if address is not None:
@@ -139,7 +139,7 @@ def _start(case: Case) -> Start:
     return Start(start_ns, _NO_END_NS, whole(case, "calls"))
 
 
-def _ended(parties: Parties, server: WarmWorker | None) -> dict[str, int] | None:
+def _ended(parties: Parties, server: LineWorker | None) -> dict[str, int] | None:
     """What the server counted, its process being told to end; None where it is not ours."""
     if server is None:
         return None
@@ -155,7 +155,7 @@ def _widen_ports(network: Network) -> None:
             _PORT_RANGE.write_text(_ALL_PORTS)
 
 
-def _cpu_ns(server: WarmWorker | None) -> int | None:
+def _cpu_ns(server: LineWorker | None) -> int | None:
     """CPU time of the server's process so far, by its pid (clock_getcpuclockid(3))."""
     if server is None:
         return None
