@@ -83,7 +83,7 @@ class EchoBench:
                         "client",
                         [sys.executable, "-m", f"{PACKAGE}.client"],
                         order=msgspec.json.encode(order),
-                        pass_fds=[*channel_fds, *link.far_counters],
+                        pass_fds=[*channel_fds, *(link.counter_fds or ())],
                     )
                 )
             _wait(client, server, 3 * order.timeout_ns / 1e9 + (order.duration_ns or 0) / 1e9)
@@ -145,8 +145,7 @@ class EchoBench:
             trusts=case.parameters["fault"] is not None,
             polls=case.placement == "apart" and not server.runs_already,
             congestion_control=str(case.parameters["congestion_control"]),
-            has_private_network=link.near.is_private,
-            far_counters=link.far_counters,
+            counter_fds=link.counter_fds,
             parent_pid=os.getpid(),
             cpu=placement(case.placement).sender_cpu,
             channel_fd=None if server.ours is None else server.ours.fileno(),

@@ -55,7 +55,7 @@ class RrBench:
                 probing(whole_or_none(case, "probe_ns"), port, link.near, link.is_one_host)
             )
             # Before connections are made that stay: the figures of connecting have them, too.
-            before = counters_in(link.near, link.far_counters)
+            before = counters_in(link.near, link.counter_fds)
             callers = [
                 parties.start(
                     link.near,
@@ -75,10 +75,10 @@ class RrBench:
                 msgspec.json.decode(line, type=Report) for line in parties.lines(callers, servers)
             ]
             used_ns = _difference(_cpu_ns(server), server_cpu_ns)
-            kernel = counted_between(before, counters_in(link.near, link.far_counters))
+            kernel = counted_between(before, counters_in(link.near, link.counter_fds))
             counted = _ended(parties, server)
             found = Found(start, reports, counted, kernel | {"server_cpu_ns": used_ns})
-            run = assembled(case, round, found, has_private_network=link.near.is_private)
+            run = assembled(case, round, found, has_private_network=link.counter_fds is not None)
             return probe.added_to(link.added_to(run), start.start_ns)
 
     def _server(

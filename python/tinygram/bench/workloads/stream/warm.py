@@ -39,10 +39,11 @@ class Pair:
                 *(stack, "receiver", [sys.executable, "-m", f"{PACKAGE}.receiver", "--warm"]),
                 *(None, [self.notes_fd, self.turns_fd]),
             )
+        passed_fds = [bench.counting.fd, *(self.link.counter_fds or ())]
         with self.link.near.entered():
             self.sender = LineWorker(
                 *(stack, "sender", [sys.executable, "-m", f"{PACKAGE}.sender"]),
-                *(bench.counting.environment(), [bench.counting.fd, *self.link.far_counters]),
+                *(bench.counting.environment(), passed_fds),
             )
 
 
