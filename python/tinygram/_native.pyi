@@ -11,6 +11,10 @@ from typing_extensions import disjoint_base
 from tinygram._native_diag import SocketDiag, SocketProbe, proc_sockets, socket_options
 from tinygram._native_echo import EchoClient, EchoServer, watch_more_writes
 from tinygram._native_link import (
+    CALIBRATION_BITS_PER_S,
+    CALIBRATION_DELAY_NS,
+    ETHERNET_BYTES,
+    PING_PONG_BYTES,
     RTT_FLOOR_NS,
     LinkRelay,
     enter_pid_namespace,
@@ -47,6 +51,10 @@ from tinygram._native_stream import (
 )
 
 __all__ = [
+    "CALIBRATION_BITS_PER_S",
+    "CALIBRATION_DELAY_NS",
+    "ETHERNET_BYTES",
+    "PING_PONG_BYTES",
     "RTT_FLOOR_NS",
     "Batch",
     "CallContent",

@@ -14,10 +14,22 @@ LinkDirection: TypeAlias = tuple[int, int, int | None, float, int, int]
 
 Only in this stub. Jitter is added: uniform from 0 to `jitter_ns`, order kept. Bandwidth None:
 unlimited, then there is no queue. Loss is a share, 0 ≤ loss < 1. The queue and the bandwidth count
-IP packets and 38 bytes each (Ethernet), so a queue has at least mtu_bytes + 38.
+IP packets and ETHERNET_BYTES each, so a queue has at least mtu_bytes + ETHERNET_BYTES.
 """
 
 _Counters: TypeAlias = list[tuple[str, int]]
+
+ETHERNET_BYTES: int
+"""On the line with every packet: preamble, header, checksum, and the gap between frames."""
+
+PING_PONG_BYTES: int
+"""Of a datagram of `ping_pong_ns`, with the headers of UDP and IP."""
+
+CALIBRATION_DELAY_NS: int
+"""While a link is calibrated its delay is this at most, each way, so that it does not take long."""
+
+CALIBRATION_BITS_PER_S: int
+"""And its bandwidth is this at least."""
 
 RTT_FLOOR_NS: int
 """No round trip below this can be asked for: what the relay itself takes on a quick host."""

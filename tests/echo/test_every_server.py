@@ -91,7 +91,7 @@ def test_every_message_has_a_round_trip_and_none_a_latency(
     assert figures["throughput_per_s"]["median"] > 0
     assert figures["both_ways_mb_per_s"]["median"] > 0
     assert 0 < figures["in_flight"]["median"] <= 24
-    assert figures["latency_p50_us"] is None
+    assert not [name for name in figures if name.startswith("latency_")]
 
 
 def test_a_run_ends_by_time_unless_messages_are_asked_for(command: Command) -> None:

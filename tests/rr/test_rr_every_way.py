@@ -65,6 +65,18 @@ def test_a_run_of_a_duration_ends_with_it_and_finishes_its_calls(command: Comman
         assert figures[run["case_id"]]["calls_in_flight"]["median"] <= 4.0
 
 
+def test_what_the_kernel_counts_is_without_the_warm_up(command: Command) -> None:
+    done = command.run(
+        *("--rounds", 1, "--pin", "none", "--callers", "1x1", "--calls", 1, "--warm-up", 100),
+        *("--runtime", "native", "--connections", "per-caller", "--connections", "per-request"),
+        *("--sends-per-request", 1, "--strategy", "nodelay"),
+    )
+    assert done.code == 0, done.stderr
+    segments = [done.counters_of(index)["kernel_OutSegs"] for index in range(2)]
+    # None: the run was in the host's network.
+    assert all(count is None or 2 <= count < 20 for count in segments)
+
+
 def test_what_the_kernel_held_beside_a_run_is_in_its_result(command: Command) -> None:
     done = command.run(
         *("--rounds", 1, "--pin", "none", "--callers", "1x3", "--duration", "1s"),

@@ -60,7 +60,7 @@ def order_of(way: tuple[str, str, str], messages: int, sizes: tuple[int, int]) -
         warm_up=warm_up_messages(sizes[1]),
         pace=None,
         congestion_control="cubic",
-        has_private_network=False,
+        counter_fds=None,
         parent_pid=os.getpid(),
         cpu=None,
     )

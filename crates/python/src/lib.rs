@@ -90,7 +90,7 @@ mod _native {
         add_message_method::<CoalescingSocket, true>(&threads, c"send", SHARED_SEND_DOC)?;
         add_message_method::<CoalescingSocket, false>(&threads, c"sendall", SENDALL_DOC)?;
         add_message_method::<Outbox, false>(&py.get_type::<Outbox>(), c"write", WRITE_DOC)?;
-        module.add("RTT_FLOOR_NS", tinygram_core::link::RTT_FLOOR_NS)?;
+        link::add_constants(module)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

@@ -7,7 +7,7 @@ use std::{
     io,
     os::fd::{AsFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd},
 };
-use tinygram_core::link::LinkSpec;
+use tinygram_core::link::{ETHERNET_BYTES, LinkSpec, RTT_FLOOR_NS};
 use tinygram_net::bench::link;
 
 type Counters = Vec<(String, u64)>;
@@ -255,6 +255,15 @@ pub fn enter_pid_namespace(py: Python<'_>, has_user_namespace: bool) -> PyResult
 pub fn pid_namespace_refusal(py: Python<'_>, has_user_namespace: bool) -> PyResult<Option<i32>> {
     py.detach(|| link::refusal(has_user_namespace))
         .or_os_error()
+}
+
+/// What backends that are not ours go by, too.
+pub fn add_constants(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("ETHERNET_BYTES", ETHERNET_BYTES)?;
+    module.add("PING_PONG_BYTES", link::PING_PONG_BYTES)?;
+    module.add("CALIBRATION_DELAY_NS", link::CALIBRATION_DELAY_NS)?;
+    module.add("CALIBRATION_BITS_PER_S", link::CALIBRATION_BITS_PER_S)?;
+    module.add("RTT_FLOOR_NS", RTT_FLOOR_NS)
 }
 
 /// A copy of a descriptor of the caller's, which the caller may close meanwhile.

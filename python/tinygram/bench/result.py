@@ -101,9 +101,10 @@ class LinkFacts(Value, frozen=True):
     `tun` or `veth`. `rtt_ns` null: no delay was asked for; `bandwidth_bits_per_s` null: unlimited,
     and there is no queue. `device_queue_packets`: 0 for a device that hands over at once what it is
     given; netem's are those on the way, too. `…_rtt_ns` are those of a program that plays ping-pong
-    when the link is up: what it ought to see, what it saw, and what it saw with half of `excess_ns`
-    taken off each direction. `calibration_age_ns`: how long before that was found, over a link of
-    the same values; 0: over this one; null: nothing was taken off.
+    when the link is up, without jitter and loss, with at most 5 ms each way and at least 10 Mbit/s:
+    what it ought to see, what it saw, and what it saw with half of `excess_ns` taken off each
+    direction. `calibration_age_ns`: how long before that was found, over a link of the same values;
+    0: over this one; null: nothing was taken off.
     """
 
     meaning: str

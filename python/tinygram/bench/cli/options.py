@@ -127,12 +127,10 @@ def shared(
         links.check_loopback("--cross-check", "other programs run beside ours on loopback alone")
     pin = default_placement() if pin is None else pin
     placement(pin)
-    control = (
-        common_congestion_control(congestion_control)
-        if is_cross_check
-        else congestion_control or DEFAULT_CONGESTION_CONTROL
-    )
+    control = congestion_control or DEFAULT_CONGESTION_CONTROL
     check_congestion_control(control)
+    if is_cross_check:
+        control = common_congestion_control(congestion_control)
     return Shared(
         congestion_control=control,
         link=links.specs[0].text,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from tinygram.bench.errors import UsageError
 from tinygram.bench.network import (
     DEFAULT_CONGESTION_CONTROL,
-    check_congestion_control,
     own_congestion_control,
     private_network,
     set_congestion_control,
@@ -18,10 +17,9 @@ _UNPACED = (DEFAULT_CONGESTION_CONTROL, "reno")
 def common_congestion_control(asked: str | None) -> str:
     """`asked`; without it the first of CUBIC, Reno and the network's own that peers can be given.
 
-    Raises UsageError where they cannot be given `asked`, or nobody can.
+    What is asked for, or CUBIC, is one that this kernel gives a socket. Raises UsageError where
+    peers cannot be given what is asked for.
     """
-    if asked is not None:
-        check_congestion_control(asked)
     with private_network() as network, network.entered():
         if not network.is_private:
             return asked or DEFAULT_CONGESTION_CONTROL

@@ -50,14 +50,15 @@ def _measure(chosen: Chosen) -> tuple[Reading, dict[str, int | None]]:
             where.receiver_cpu,
         )
         wait_listening(server, work.port, _LISTEN_LIMIT_S, by_itself=True)
-        before = counters_in(network)
+        counter_fds = () if network.is_private else None
+        before = counters_in(network, counter_fds)
         client = _started(
             *(stack, network, f"{program} client", chosen.setting.client(work)),
             where.sender_cpu,
         )
         if not client.wait_ended(_CLIENT_LIMIT_S):
             raise RunError(f"the {client.role} did not finish within {_CLIENT_LIMIT_S:g} s")
-        after = counters_in(network)
+        after = counters_in(network, counter_fds)
         failure = client.failure
         try:
             output = client.output[-_MOST_OUTPUT_BYTES:].decode(errors="replace")

@@ -56,13 +56,22 @@ def round_trip_facts(hosts: Hosts) -> dict[str, int]:
 def described(facts: LinkFacts) -> str:
     """All of it in a line."""
     queue = "" if facts.queue_bytes is None else f", queue {facts.queue_bytes:,} B"
-    rtt_ns = facts.measured_rtt_ns
-    found = "" if rtt_ns is None else f"; round trip {rtt_ns / 1e3:,.0f} µs"
-    if rtt_ns is not None and facts.asked_rtt_ns is not None:
-        found += f" of {facts.asked_rtt_ns / 1e3:,.0f}"
     packets = facts.device_queue_packets
     devices = f"device queues {packets:,} packets" if packets else "no device queues"
     return (
         f"{facts.meaning} by {facts.backend} ({facts.device}), MTU {facts.mtu_bytes}{queue}, "
-        f"{devices}, {_OFFLOAD[facts.has_offload]}{found}"
+        f"{devices}, {_OFFLOAD[facts.has_offload]}{_found(facts)}"
     )
+
+
+def _found(facts: LinkFacts) -> str:
+    """Only how far off: the delay of the ping-pong is not always that of the link."""
+    rtt_ns, asked_ns = facts.measured_rtt_ns, facts.asked_rtt_ns
+    if rtt_ns is None:
+        return ""
+    if asked_ns is None:
+        return f"; a ping-pong took {rtt_ns / 1e3:,.0f} µs"
+    off_us = round((rtt_ns - asked_ns) / 1e3)
+    if not off_us:
+        return "; a ping-pong took as long as was asked"
+    return f"; a ping-pong took {abs(off_us):,} µs {'more' if off_us > 0 else 'less'} than asked"

@@ -35,7 +35,7 @@ class Hosts:
     far_namespace_fd: int
     near_address: str
     far_address: str
-    far_counters: tuple[int, ...]
+    far_counter_fds: tuple[int, ...]
     device_files: tuple[int, int]
 
     @property
@@ -67,8 +67,8 @@ def two_hosts() -> Iterator[Hosts]:
             stack.callback(os.close, fd)
             device_files.append(fd)
         with far.entered():
-            far_counters = open_counters()
-        for fd in far_counters:
+            far_counter_fds = open_counters()
+        for fd in far_counter_fds:
             stack.callback(os.close, fd)
         yield Hosts(
             near=near,
@@ -77,7 +77,7 @@ def two_hosts() -> Iterator[Hosts]:
             far_namespace_fd=far.inside,
             near_address=near_address,
             far_address=far_address,
-            far_counters=far_counters,
+            far_counter_fds=far_counter_fds,
             device_files=(device_files[0], device_files[1]),
         )
 

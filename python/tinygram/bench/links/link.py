@@ -15,6 +15,7 @@ from tinygram.bench.links.hosts import Hosts
 from tinygram.bench.links.traffic import Traffic
 from tinygram.bench.links.warnings import sandbox_warnings, warnings_of
 from tinygram.bench.network import Network
+from tinygram.bench.probes.kernel import CounterFds
 from tinygram.bench.result import LinkFacts, Run, Warning
 
 LOCALHOST = "127.0.0.1"
@@ -27,15 +28,15 @@ class Link:
     """Two hosts: `near` has the client or sender, `far` the server or receiver.
 
     Without arguments: both ends are here, in this machine's own network. `far_address`: where
-    servers listen and clients connect. `far_counters`: descriptors of the far host's files of
-    kernel counters (probes/kernel.py), none where both hosts are one. `facts` None: nothing lies
-    between. `take_traffic`: what went over it since that was last called.
+    servers listen and clients connect. `counter_fds`: what is read of the kernel's counters,
+    None where nobody may say that they are of this run alone (probes/kernel.py). `facts` None:
+    nothing lies between. `take_traffic`: what went over it since that was last called.
     """
 
     near: Network = field(default_factory=Network)
     far: Network = field(default_factory=Network)
     far_address: str = LOCALHOST
-    far_counters: tuple[int, ...] = ()
+    counter_fds: CounterFds = None
     facts: LinkFacts | None = None
     take_traffic: Callable[[], Traffic] = Traffic
     warnings: tuple[Warning, ...] = ()
@@ -47,7 +48,7 @@ class Link:
             near=hosts.near,
             far=hosts.far,
             far_address=hosts.far_address,
-            far_counters=hosts.far_counters,
+            counter_fds=hosts.far_counter_fds,
             facts=facts,
             take_traffic=take_traffic,
             warnings=sandbox_warnings(),

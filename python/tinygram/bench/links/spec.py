@@ -27,8 +27,6 @@ from tinygram.bench.units import (
 LOOPBACK = "loopback"
 VETH = "veth"
 _UNDELAYED = (LOOPBACK, VETH)
-ETHERNET_BYTES = 38
-"""On the line with every packet: preamble, header, checksum, and the gap between frames."""
 
 _MAX_DELAY_NS = 10_000_000_000
 _BITS_PER_S = (8_000, 100_000_000_000)
@@ -136,7 +134,7 @@ def _custom(text: str, name: str | None) -> LinkSpec:
         queue_bytes=int(values.get("queue", _default_queue_bytes(bits_per_s, rtt_ns + jitter_ns))),
         mtu_bytes=mtu_bytes,
     )
-    least = mtu_bytes + ETHERNET_BYTES
+    least = mtu_bytes + _native.ETHERNET_BYTES
     if spec.queue_bytes < least:
         raise UsageError(
             f"in the link {text!r}: the queue holds no packet of {mtu_bytes} bytes: it needs "

@@ -28,19 +28,20 @@ KERNEL_COUNTERS = {
 Counted = dict[str, int] | None
 """Each of KERNEL_COUNTERS; None where others' traffic is in them."""
 
-
-def counters_here(far_counters: Sequence[int] = (), *, is_private: bool) -> Counted:
-    """The counters now, of the network that this thread is in.
-
-    `far_counters`: what `open_counters` opened on another host, whose counts are added.
-    """
-    return _counters(far_counters) if is_private else None
+CounterFds = tuple[int, ...] | None
+"""What is read beside the counters of a run's own host: the descriptors that `open_counters` opened
+on its far host, () where there is one host. None: nothing is, others' traffic is in them."""
 
 
-def counters_in(network: Network, far_counters: Sequence[int] = ()) -> Counted:
-    """The counters of `network` now, and of the far host with them."""
+def counters_here(counter_fds: CounterFds) -> Counted:
+    """The counters now, of the network that this thread is in, and of the far host with them."""
+    return None if counter_fds is None else _counters(counter_fds)
+
+
+def counters_in(network: Network, counter_fds: CounterFds) -> Counted:
+    """The same of `network`."""
     with network.entered():
-        return counters_here(far_counters, is_private=network.is_private)
+        return counters_here(counter_fds)
 
 
 def counted_between(before: Counted, after: Counted) -> dict[str, int | None]:
@@ -50,11 +51,11 @@ def counted_between(before: Counted, after: Counted) -> dict[str, int | None]:
     return {name: count - before[name] for name, count in after.items()}
 
 
-def _counters(far_counters: Sequence[int]) -> dict[str, int]:
+def _counters(counter_fds: Sequence[int]) -> dict[str, int]:
     """0 for one that this kernel does not know."""
     found: dict[tuple[str, str], int] = {}
     tables = [Path(path).read_text() for path in _FILES]
-    tables += [os.pread(fd, _READ_BYTES, 0).decode() for fd in far_counters]
+    tables += [os.pread(fd, _READ_BYTES, 0).decode() for fd in counter_fds]
     for table in tables:
         # Lines in pairs: `Group: Name …`, then `Group: number …` (proc_pid_net(5)).
         lines = [line.split() for line in table.splitlines()]

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tinygram import _native
-from tinygram.bench.probes.kernel import Counted, counted_between, counters_here
+from tinygram.bench.probes.kernel import Counted, CounterFds, counted_between, counters_here
 
 
 @dataclass(frozen=True)
@@ -24,31 +24,19 @@ class Mark:
     kernel: Counted
 
     @staticmethod
-    def at_start(
-        probe: socket.socket,
-        child_pids: Sequence[int],
-        has_private_network: bool,
-        far_counters: Sequence[int] = (),
-    ) -> Mark:
+    def at_start(probe: socket.socket, child_pids: Sequence[int], counter_fds: CounterFds) -> Mark:
         """What this process and its children used until now; `probe` is the connection.
 
-        CPU time is taken last: what the mark itself takes is before the start. The kernel's
-        counters are null where others' traffic is in them; those of the far host are added, by the
-        descriptors `far_counters`.
+        CPU time is taken last: what the mark itself takes is before the start.
         """
-        counted = _counted(probe, has_private_network, far_counters)
+        counted = _counted(probe, counter_fds)
         return Mark(*_used(child_pids), *counted)
 
     @staticmethod
-    def at_end(
-        probe: socket.socket,
-        child_pids: Sequence[int],
-        has_private_network: bool,
-        far_counters: Sequence[int] = (),
-    ) -> Mark:
+    def at_end(probe: socket.socket, child_pids: Sequence[int], counter_fds: CounterFds) -> Mark:
         """The same, CPU time first: what the mark itself takes is after the end."""
         used = _used(child_pids)
-        return Mark(*used, *_counted(probe, has_private_network, far_counters))
+        return Mark(*used, *_counted(probe, counter_fds))
 
     def since(self, earlier: Mark) -> dict[str, int | None]:
         """Named counters of what was used between two marks; null: not counted here."""
@@ -81,13 +69,13 @@ def _used(child_pids: Sequence[int]) -> tuple[int, int, int]:
 
 
 def _counted(
-    probe: socket.socket, has_private_network: bool, far_counters: Sequence[int]
+    probe: socket.socket, counter_fds: CounterFds
 ) -> tuple[tuple[int, int, int] | None, dict[str, int], Counted]:
     """Writes, the connection's counters and the kernel's."""
     return (
         _native.write_counts(),
         dict(_native.tcp_info(probe.fileno())),
-        counters_here(far_counters, is_private=has_private_network),
+        counters_here(counter_fds),
     )
 
 
@@ -108,7 +96,7 @@ def _living_child(pid: int) -> tuple[int, int, int] | None:
 
 
 def segments_since(
-    mark: Mark, probe: socket.socket, far_counters: Sequence[int] = ()
+    mark: Mark, probe: socket.socket, counter_fds: CounterFds
 ) -> dict[str, int | None]:
     """What TCP_INFO and the kernel counted since the mark, and the connection's state now."""
     state = dict(_native.tcp_info(probe.fileno()))
@@ -116,6 +104,5 @@ def segments_since(
     counters: dict[str, int | None] = {
         name: state[name] - mark.connection[name] for name in counted
     }
-    now = counters_here(far_counters, is_private=mark.kernel is not None)
-    counters |= counted_between(mark.kernel, now)
+    counters |= counted_between(mark.kernel, counters_here(counter_fds))
     return counters | {"send_mss_bytes": state["send_mss_bytes"], "rtt_us": state["rtt_us"]}

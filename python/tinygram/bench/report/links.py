@@ -25,11 +25,11 @@ _COLUMNS = (
     Column("device\nqueue", 9),
 )
 _NOTES = (
-    "RTT: of a program's ping-pong when the link was up, without jitter; late: after the link's "
-    "own time; faulty: whose link was late, slow or fast: half of a case's runs leave no verdict; "
-    "relay's CPU: for each packet, in no other column of CPU, with the receive work of both hosts' "
-    "kernels; not asked: packets that were dropped by a device; offload: TCP's segments stay "
-    "together on their way.",
+    "RTT: of a program's ping-pong when the link was up, without jitter, with a delay of 10 ms at "
+    "most and 10 Mbit/s at least; late: after the link's own time; faulty: whose link was late, "
+    "slow or fast: half of a case's runs leave no verdict; relay's CPU: for each packet, in no "
+    "other column of CPU, with the receive work of both hosts' kernels; not asked: packets that "
+    "were dropped by a device; offload: TCP's segments stay together on their way.",
 )
 
 

@@ -20,7 +20,7 @@ from tinygram.bench.statistics.intervals import confidence_of
 from tinygram.bench.statistics.rr import BASELINE, all_but_strategy
 
 US_PER_MS = 1_000
-CONNECTING = "Connecting (ms), which no call includes; the kernel's counts, the warm-up's included"
+CONNECTING = "Connecting (ms), which no call includes; and the kernel's counts"
 WORDS = {
     "faster": "is faster",
     "slower": "is slower",

@@ -1,7 +1,7 @@
 //! Takes off a link what the relay and the host add to it.
 
 use super::{
-    ping_pong::{PACKET_BYTES, ping_pong},
+    ping_pong::{PING_PONG_BYTES, ping_pong},
     relay::Relay,
 };
 use std::{io, net::Ipv4Addr, os::fd::BorrowedFd};
@@ -41,7 +41,7 @@ pub fn calibrate(
     far: BorrowedFd<'_>,
     far_address: Ipv4Addr,
 ) -> io::Result<Calibration> {
-    let asked_rtt_ns = relay.calibration_rtt_ns(PACKET_BYTES);
+    let asked_rtt_ns = relay.calibration_rtt_ns(PING_PONG_BYTES);
     let round_trips = (LOOK_NS / asked_rtt_ns.max(1)).clamp(LEAST_ROUND_TRIPS, MOST_ROUND_TRIPS);
     let look = || ping_pong(near, far, far_address, round_trips as usize).map(median_ns);
     relay.set_excess_ns(0);

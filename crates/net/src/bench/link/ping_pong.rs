@@ -16,7 +16,7 @@ pub const MAX_ROUND_TRIPS: usize = 1_000_000;
 /// A number that tells an answer from that of another datagram.
 const PAYLOAD_BYTES: usize = 8;
 /// A datagram with the headers of UDP and IP.
-pub(super) const PACKET_BYTES: u32 = 28 + PAYLOAD_BYTES as u32;
+pub const PING_PONG_BYTES: u32 = 28 + PAYLOAD_BYTES as u32;
 
 /// An answer that has not come by then does not.
 const PATIENCE: Duration = Duration::from_secs(2);

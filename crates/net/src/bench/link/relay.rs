@@ -33,10 +33,10 @@ use tinygram_core::{
     link::{Direction, LinkError, LinkSpec},
 };
 
-/// While it calibrates the delay is this at most, so that it does not take long.
-const CALIBRATION_DELAY_NS: u64 = 5_000_000;
+/// While it calibrates the delay is this at most, each way, so that it does not take long.
+pub const CALIBRATION_DELAY_NS: u64 = 5_000_000;
 /// And the bandwidth is this at least.
-const CALIBRATION_BITS_PER_S: u64 = 10_000_000;
+pub const CALIBRATION_BITS_PER_S: u64 = 10_000_000;
 
 /// Why there is no relay.
 #[derive(Debug, Error)]

@@ -16,26 +16,27 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from fractions import Fraction
 
+from tinygram._native import (
+    CALIBRATION_BITS_PER_S,
+    CALIBRATION_DELAY_NS,
+    ETHERNET_BYTES,
+    PING_PONG_BYTES,
+)
 from tinygram.bench.interrupts import INTERRUPTS
 from tinygram.bench.links.backends.veth import make_pair
 from tinygram.bench.links.facts import facts_of, round_trip_facts
 from tinygram.bench.links.hosts import FAR_DEVICE, NEAR_DEVICE, Hosts, two_hosts
 from tinygram.bench.links.link import Link
 from tinygram.bench.links.sandbox import Permission
-from tinygram.bench.links.spec import ETHERNET_BYTES, LinkSpec, parse_link
+from tinygram.bench.links.spec import LinkSpec, parse_link
 from tinygram.bench.links.traffic import TrafficMeter
 from tinygram.bench.network import Network
 from tinygram.bench.workers import RunError
 
 _FRAME_HEADER_BYTES = 14
-"""What netem counts of the 38 anyway."""
+"""What netem counts of ETHERNET_BYTES anyway."""
 _MOST_PACKETS = 1_000_000
 _LIMIT_S = 10.0
-_PING_PONG_BYTES = 28 + 8
-"""A datagram of it, with the headers of UDP and IP."""
-_PING_PONG_MAX_DELAY_NS = 5_000_000
-_PING_PONG_MIN_BITS_PER_S = 10_000_000
-"""As the relay's while it calibrates: a ping-pong over a long or slow link would take its time."""
 
 
 def probe() -> Permission:
@@ -76,12 +77,12 @@ def up(spec: LinkSpec, _seed: int) -> Iterator[Link]:
 
 
 def ping_pong_spec(spec: LinkSpec) -> LinkSpec:
-    """The link while a ping-pong is on it: without jitter and loss, and not too long or slow."""
+    """The link while a ping-pong is on it, as the relay's is: no jitter, not too long or slow."""
     bits_per_s = spec.bandwidth_bits_per_s
     return replace(
         spec,
-        rtt_ns=min(spec.rtt_ns, 2 * _PING_PONG_MAX_DELAY_NS),
-        bandwidth_bits_per_s=bits_per_s and max(bits_per_s, _PING_PONG_MIN_BITS_PER_S),
+        rtt_ns=min(spec.rtt_ns, 2 * CALIBRATION_DELAY_NS),
+        bandwidth_bits_per_s=bits_per_s and max(bits_per_s, CALIBRATION_BITS_PER_S),
         jitter_ns=0,
         loss=Fraction(0),
     )
@@ -91,7 +92,7 @@ def ping_pong_rtt_ns(spec: LinkSpec) -> int:
     """What a round trip of `round_trip_facts` is to take."""
     if spec.bandwidth_bits_per_s is None:
         return spec.rtt_ns
-    bits = (_PING_PONG_BYTES + ETHERNET_BYTES) * 8
+    bits = (PING_PONG_BYTES + ETHERNET_BYTES) * 8
     return spec.rtt_ns + 2 * bits * 1_000_000_000 // spec.bandwidth_bits_per_s
 
 

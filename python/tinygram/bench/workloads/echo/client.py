@@ -49,8 +49,7 @@ def _exchange(order: ClientOrder) -> Report:
     )
     marks = marks_of(order.channel_fd, order.session_pid)
     client.run(order.warm_up, None, order.timeout_ns)
-    far = order.far_counters
-    kernel_before = counters_here(far, is_private=order.has_private_network)
+    kernel_before = counters_here(order.counter_fds)
     warm_up_bytes = order.warm_up * order.message_bytes
     before = rested(marks, warm_up_bytes)
     found = dict(client.run(order.messages, order.duration_ns, order.timeout_ns))
@@ -58,7 +57,7 @@ def _exchange(order: ClientOrder) -> Report:
     counters: dict[str, int | None] = {**found}
     after = rested(marks, warm_up_bytes + found["messages"] * order.message_bytes)
     counters |= since(before, after)
-    kernel_after = counters_here(far, is_private=order.has_private_network)
+    kernel_after = counters_here(order.counter_fds)
     counters |= counted_between(kernel_before, kernel_after)
     if not order.trusts:
         client.finish(_PATIENCE_NS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tinygram.bench.probes.kernel import CounterFds
 from tinygram.bench.result import Value
 
 PER_READ = "per-read"
@@ -39,7 +40,7 @@ class ClientOrder(Value, frozen=True):
     `trusts`: it believes that what comes back is right, and tells what a check finds. `polls`: its
     core is its own, and before it sleeps it asks for a while whether something has come.
     `channel_fd`: where a server of ours tells what it used; `session_pid`: the session of another
-    program's. `far_counters`: descriptors of the far host's kernel counters.
+    program's. `counter_fds`: what is read of the kernel's counters (probes/kernel.py).
     """
 
     host: str
@@ -55,12 +56,11 @@ class ClientOrder(Value, frozen=True):
     trusts: bool
     polls: bool
     congestion_control: str
-    has_private_network: bool
+    counter_fds: CounterFds
     parent_pid: int
     cpu: int | None
     channel_fd: int | None = None
     session_pid: int | None = None
-    far_counters: tuple[int, ...] = ()
 
 
 class Report(Value, frozen=True):

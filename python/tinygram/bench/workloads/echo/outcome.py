@@ -87,7 +87,7 @@ def _warnings(case: Case, order: ClientOrder, report: Report) -> list[Warning]:
     if counters.get("kernel_RetransSegs"):
         segments = counters["kernel_RetransSegs"]
         warnings.append(Warning("retransmits", f"segments sent again: {segments}"))
-    if not order.has_private_network:
+    if order.counter_fds is None:
         warnings.append(
             Warning(
                 "host_network",

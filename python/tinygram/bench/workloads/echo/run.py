@@ -14,6 +14,7 @@ import msgspec
 
 from tinygram.bench.attached import attached
 from tinygram.bench.counting import Counting, counting
+from tinygram.bench.line_worker import LineWorker, wait_lines
 from tinygram.bench.links import FAR_VARIABLE, Link, link_up
 from tinygram.bench.network import own_congestion_control, set_congestion_control
 from tinygram.bench.placement import placement
@@ -21,7 +22,6 @@ from tinygram.bench.probes.listening import is_listening, wait_listening
 from tinygram.bench.probes.sampling import probing
 from tinygram.bench.result import Case, Run
 from tinygram.bench.running import kept_failure, whole, whole_or_none
-from tinygram.bench.warm_worker import WarmWorker, wait_lines
 from tinygram.bench.workers import RunError, Worker, port_of, wait_all
 from tinygram.bench.workloads.echo.order import ClientOrder, Report, ServerOrder
 from tinygram.bench.workloads.echo.outcome import assembled
@@ -42,7 +42,7 @@ class Served:
     host: str
     port: int
     congestion_control: str | None
-    ours: WarmWorker | None = None
+    ours: LineWorker | None = None
     external: Worker | None = None
 
     @property
@@ -83,7 +83,7 @@ class EchoBench:
                         "client",
                         [sys.executable, "-m", f"{PACKAGE}.client"],
                         order=msgspec.json.encode(order),
-                        pass_fds=[*channel_fds, *link.far_counters],
+                        pass_fds=[*channel_fds, *(link.counter_fds or ())],
                     )
                 )
             _wait(client, server, 3 * order.timeout_ns / 1e9 + (order.duration_ns or 0) / 1e9)
@@ -93,7 +93,7 @@ class EchoBench:
 
     def _start_ours(self, stack: ExitStack, case: Case, link: Link, limit_s: float) -> Served:
         with link.far.entered():
-            server = WarmWorker(
+            server = LineWorker(
                 *(stack, "server", [sys.executable, "-m", f"{PACKAGE}.server"]),
                 *(self.counting.environment(), [self.counting.fd]),
             )
@@ -145,8 +145,7 @@ class EchoBench:
             trusts=case.parameters["fault"] is not None,
             polls=case.placement == "apart" and not server.runs_already,
             congestion_control=str(case.parameters["congestion_control"]),
-            has_private_network=link.near.is_private,
-            far_counters=link.far_counters,
+            counter_fds=link.counter_fds,
             parent_pid=os.getpid(),
             cpu=placement(case.placement).sender_cpu,
             channel_fd=None if server.ours is None else server.ours.fileno(),

@@ -9,9 +9,9 @@ from contextlib import ExitStack
 
 import msgspec
 
+from tinygram.bench.line_worker import LineWorker, wait_lines
 from tinygram.bench.network import Network
 from tinygram.bench.result import Value
-from tinygram.bench.warm_worker import WarmWorker, wait_lines
 
 PACKAGE = "tinygram.bench.workloads.rr"
 
@@ -29,15 +29,15 @@ class Parties:
         """When the run has failed, CLOCK_MONOTONIC."""
         return round(self._give_up_s * 1e9)
 
-    def start(self, host: Network, role: str, module: str, order: Value) -> WarmWorker:
+    def start(self, host: Network, role: str, module: str, order: Value) -> LineWorker:
         """Start a process on a host of the run, and tell it what to do. Raises RunError."""
         with host.entered():
             command = [sys.executable, "-m", f"{PACKAGE}.{module}"]
-            party = WarmWorker(self._stack, role, command, None, [])
+            party = LineWorker(self._stack, role, command, None, [])
         party.tell(msgspec.json.encode(order))
         return party
 
-    def lines(self, of: Sequence[WarmWorker], beside: Sequence[WarmWorker] = ()) -> list[bytes]:
+    def lines(self, of: Sequence[LineWorker], beside: Sequence[LineWorker] = ()) -> list[bytes]:
         """Sleep until each of these has said a line.
 
         Raises RunError when one of them, or of those beside, has ended, and when time is up.

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import msgspec
 
+from tinygram.bench.line_worker import LineWorker
 from tinygram.bench.links import Link, link_up
 from tinygram.bench.network import Network
 from tinygram.bench.placement import placement
-from tinygram.bench.probes.kernel import counted_between, counters_in
+from tinygram.bench.probes.kernel import Counted, counted_between, counters_in
 from tinygram.bench.probes.sampling import probing
 from tinygram.bench.result import Case, Run
 from tinygram.bench.running import kept_failure, whole, whole_or_none
-from tinygram.bench.warm_worker import WarmWorker
 from tinygram.bench.workers import RunError, port_of
 from tinygram.bench.workloads.rr.callers import READY
 from tinygram.bench.workloads.rr.order import CallOrder, Report, ServerOrder, Start
@@ -28,6 +28,7 @@ _PORT_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _ALL_PORTS = "1024 65535"
 _LEAD_NS = 50_000_000
 """From telling the callers their start to the start: each must have been told."""
+_OF_CONNECTING = ("kernel_ListenOverflows", "kernel_TCPSynRetrans")
 _NO_END_NS = (1 << 63) - 1
 _END = b"end"
 
@@ -54,8 +55,7 @@ class RrBench:
             probe = stack.enter_context(
                 probing(whole_or_none(case, "probe_ns"), port, link.near, link.is_one_host)
             )
-            # Before connections are made that stay: the figures of connecting have them, too.
-            before = counters_in(link.near, link.far_counters)
+            at_first = counters_in(link.near, link.counter_fds)
             callers = [
                 parties.start(
                     link.near,
@@ -68,6 +68,7 @@ class RrBench:
             if set(parties.lines(callers, servers)) != {READY}:
                 raise RunError("a process of callers said something else than that it is ready")
             server_cpu_ns = _cpu_ns(server)
+            when_ready = counters_in(link.near, link.counter_fds)
             start = _start(case)
             for party in callers:
                 party.tell(msgspec.json.encode(start))
@@ -75,15 +76,16 @@ class RrBench:
                 msgspec.json.decode(line, type=Report) for line in parties.lines(callers, servers)
             ]
             used_ns = _difference(_cpu_ns(server), server_cpu_ns)
-            kernel = counted_between(before, counters_in(link.near, link.far_counters))
+            at_last = counters_in(link.near, link.counter_fds)
+            kernel = _kernel_counters(case, at_first, when_ready, at_last)
             counted = _ended(parties, server)
             found = Found(start, reports, counted, kernel | {"server_cpu_ns": used_ns})
-            run = assembled(case, round, found, has_private_network=link.near.is_private)
+            run = assembled(case, round, found, has_private_network=link.counter_fds is not None)
             return probe.added_to(link.added_to(run), start.start_ns)
 
     def _server(
         self, case: Case, parties: Parties, link: Link
-    ) -> tuple[WarmWorker | None, str, int]:
+    ) -> tuple[LineWorker | None, str, int]:
         """Our own, and where it listens; or None, and where another does."""
         address = case.parameters["server_address"]
         if address is not None:
@@ -139,7 +141,22 @@ def _start(case: Case) -> Start:
     return Start(start_ns, _NO_END_NS, whole(case, "calls"))
 
 
-def _ended(parties: Parties, server: WarmWorker | None) -> dict[str, int] | None:
+def _kernel_counters(
+    case: Case, at_first: Counted, when_ready: Counted, at_last: Counted
+) -> dict[str, int | None]:
+    """What was counted without the warm-up.
+
+    Connections that stay are made before it, and the figures of connecting have them: so do the
+    counts that are of connecting.
+    """
+    counters = counted_between(when_ready, at_last)
+    if case.parameters["connections"] != "per-request":
+        since_first = counted_between(at_first, at_last)
+        counters |= {name: since_first[name] for name in _OF_CONNECTING}
+    return counters
+
+
+def _ended(parties: Parties, server: LineWorker | None) -> dict[str, int] | None:
     """What the server counted, its process being told to end; None where it is not ours."""
     if server is None:
         return None
@@ -155,7 +172,7 @@ def _widen_ports(network: Network) -> None:
             _PORT_RANGE.write_text(_ALL_PORTS)
 
 
-def _cpu_ns(server: WarmWorker | None) -> int | None:
+def _cpu_ns(server: LineWorker | None) -> int | None:
     """CPU time of the server's process so far, by its pid (clock_getcpuclockid(3))."""
     if server is None:
         return None

@@ -39,8 +39,7 @@ def _local(order: Order) -> Report:
 
 
 def _samples(order: Order) -> Report:
-    far = order.far_counters
-    before = counters_here(far, is_private=order.has_private_network)
+    before = counters_here(order.counter_fds)
     named, histograms = _native.take_samples(
         order.address,
         order.message_bytes,
@@ -57,7 +56,7 @@ def _samples(order: Order) -> Report:
     start_ns = counters.pop("start_ns")
     counted: dict[str, int | None] = {"samples": order.samples, **counters}
     # The kernel's own are those of all connections, the first ones too.
-    after = counters_here(far, is_private=order.has_private_network)
+    after = counters_here(order.counter_fds)
     counted |= counted_between(before, after)
     return Report(counted, _stored(histograms), start_ns)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tinygram.bench.probes.kernel import CounterFds
 from tinygram.bench.result import Value
 
 
@@ -10,7 +11,8 @@ class Order(Value, frozen=True):
 
     `part`: null for samples, or the local part that is timed instead; `far_cpu`: the core of the
     thread at the far end, for the part that has one. `address` is IPv4:PORT, `timeout_ns` for each
-    connect, write and acknowledgement. `far_counters`: descriptors of the far host's counters.
+    connect, write and acknowledgement. `counter_fds`: what is read of the kernel's counters
+    (probes/kernel.py).
     """
 
     part: str | None
@@ -27,8 +29,7 @@ class Order(Value, frozen=True):
     samples: int
     parent_pid: int
     cpu: int | None
-    has_private_network: bool
-    far_counters: tuple[int, ...] = ()
+    counter_fds: CounterFds
 
 
 class Report(Value, frozen=True):

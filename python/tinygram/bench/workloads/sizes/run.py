@@ -60,7 +60,7 @@ class SizesBench:
                         "client",
                         [sys.executable, "-m", f"{PACKAGE}.client"],
                         order=msgspec.json.encode(order),
-                        pass_fds=link.far_counters,
+                        pass_fds=link.counter_fds or (),
                     )
                 )
             wait_all([client] if server is None else [server, client], timeout_s)
@@ -110,8 +110,7 @@ class SizesBench:
             samples=whole(case, "samples"),
             parent_pid=os.getpid(),
             cpu=where.sender_cpu,
-            has_private_network=link.near.is_private,
-            far_counters=link.far_counters,
+            counter_fds=link.counter_fds,
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tinygram.bench.probes.kernel import CounterFds
 from tinygram.bench.result import Value
 from tinygram.bench.source import BURST_MESSAGES
 
@@ -25,8 +26,8 @@ class Order(Value, frozen=True):
 
     `withholds`: nothing is handed over when it is due, but all messages with the last one. The CPU
     time of such a run is what the load itself takes, without what sending in time adds.
-    `host`: where the receiver listens; `far_counters`: descriptors of its kernel's counters, where
-    that is another host.
+    `host`: where the receiver listens; `counter_fds`: what is read of the kernel's counters
+    (probes/kernel.py).
     """
 
     port: int
@@ -40,7 +41,7 @@ class Order(Value, frozen=True):
     warm_up: int
     pace: Pace | None
     congestion_control: str
-    has_private_network: bool
+    counter_fds: CounterFds
     parent_pid: int
     cpu: int | None
     producers: int = 1
@@ -48,7 +49,6 @@ class Order(Value, frozen=True):
     flat_out_burst: int = BURST_MESSAGES
     withholds: bool = False
     host: str = "127.0.0.1"
-    far_counters: tuple[int, ...] = ()
 
 
 class Report(Value, frozen=True):

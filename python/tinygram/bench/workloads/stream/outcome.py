@@ -64,7 +64,7 @@ def assembled(
     histograms = report.histograms | {
         name: histogram.to_base64() for name, histogram in matched.items()
     }
-    warnings = warnings_of(case, counters, has_private_network=order.has_private_network)
+    warnings = warnings_of(case, counters, has_private_network=order.counter_fds is not None)
     return Run(case.case_id, round, counters, histograms, warnings)
 
 

@@ -65,7 +65,7 @@ class StreamBench:
                         [sys.executable, "-m", f"{PACKAGE}.sender"],
                         order=msgspec.json.encode(order),
                         environment=self.counting.environment(),
-                        pass_fds=[self.counting.fd, *link.far_counters],
+                        pass_fds=[self.counting.fd, *(link.counter_fds or ())],
                     )
                 )
             wait_all([receiver, sender], timeout_s)
@@ -133,13 +133,12 @@ class StreamBench:
             producers=case.producers,
             has_busy_thread=bool(case.parameters["busy_thread"]),
             congestion_control=str(case.parameters["congestion_control"]),
-            has_private_network=link.near.is_private,
+            counter_fds=link.counter_fds,
             parent_pid=os.getpid(),
             cpu=placement(case.placement).sender_cpu,
             flat_out_burst=int(case.parameters.get("flat_out_burst") or BURST_MESSAGES),
             withholds=bool(case.parameters.get("withholds")),
             host=link.far_address,
-            far_counters=link.far_counters,
         )
 
 

@@ -79,8 +79,7 @@ def _send(order: Order, begun_ns: int) -> Report:
 
     def on_start() -> None:
         way.on_start()
-        private, far = order.has_private_network, order.far_counters
-        marks.append(Mark.at_start(probe, way.child_pids, private, far))
+        marks.append(Mark.at_start(probe, way.child_pids, order.counter_fds))
         # After the mark, and ended before the other: all its CPU time lies between.
         if busy is not None:
             busy.start()
@@ -102,9 +101,9 @@ def _send(order: Order, begun_ns: int) -> Report:
     startup_ns = time.monotonic_ns() - begun_ns
     run(sock, source, way)
     busy_cpu_ns = 0 if busy is None else busy.stop()
-    end = Mark.at_end(probe, way.child_pids, order.has_private_network, order.far_counters)
+    end = Mark.at_end(probe, way.child_pids, order.counter_fds)
     _wait_delivered(probe)
-    counters = end.since(marks[0]) | segments_since(marks[0], probe, order.far_counters)
+    counters = end.since(marks[0]) | segments_since(marks[0], probe, order.counter_fds)
     counters |= {
         "connect_ns": connect_ns,
         "startup_ns": startup_ns,

@@ -15,10 +15,10 @@ from contextlib import ExitStack, contextmanager
 
 import msgspec
 
+from tinygram.bench.line_worker import LineWorker, wait_lines
 from tinygram.bench.links import Link, link_up
 from tinygram.bench.result import Case, Run
 from tinygram.bench.running import kept_failure, whole
-from tinygram.bench.warm_worker import WarmWorker, wait_lines
 from tinygram.bench.workers import contents, port_of
 from tinygram.bench.workloads.stream.order import Report
 from tinygram.bench.workloads.stream.outcome import Heard, assembled, received_counters
@@ -35,14 +35,15 @@ class Pair:
         stack.callback(os.close, self.notes_fd)
         stack.callback(os.close, self.turns_fd)
         with self.link.far.entered():
-            self.receiver = WarmWorker(
+            self.receiver = LineWorker(
                 *(stack, "receiver", [sys.executable, "-m", f"{PACKAGE}.receiver", "--warm"]),
                 *(None, [self.notes_fd, self.turns_fd]),
             )
+        passed_fds = [bench.counting.fd, *(self.link.counter_fds or ())]
         with self.link.near.entered():
-            self.sender = WarmWorker(
+            self.sender = LineWorker(
                 *(stack, "sender", [sys.executable, "-m", f"{PACKAGE}.sender"]),
-                *(bench.counting.environment(), [bench.counting.fd, *self.link.far_counters]),
+                *(bench.counting.environment(), passed_fds),
             )
 
 

@@ -14,7 +14,7 @@ _GRACE_S = 5.0
 _READ_BYTES = 1 << 20
 
 
-class WarmWorker:
+class LineWorker:
     """A worker that answers lines on a channel; ended at the `ExitStack`'s end."""
 
     def __init__(
@@ -77,17 +77,17 @@ class WarmWorker:
 
 
 def wait_lines(
-    of: Sequence[WarmWorker],
+    of: Sequence[LineWorker],
     give_up_s: float,
     late: str = "did not finish in time",
-    beside: Sequence[WarmWorker] = (),
+    beside: Sequence[LineWorker] = (),
 ) -> list[bytes]:
     """The next line of each, as soon as all have said one; asleep until then.
 
     Raises RunError when a silent one, or one of those beside, ends; and at `give_up_s`
     (CLOCK_MONOTONIC), when it says that the silent ones are `late`.
     """
-    said: dict[WarmWorker, bytes] = {}
+    said: dict[LineWorker, bytes] = {}
     while True:
         for worker in of:
             if worker not in said and (line := worker.take_line()) is not None:
@@ -103,7 +103,7 @@ def wait_lines(
             raise RunError(_failure([*of, *beside]))
 
 
-def _readable(workers: Sequence[WarmWorker], give_up_s: float) -> list[WarmWorker]:
+def _readable(workers: Sequence[LineWorker], give_up_s: float) -> list[LineWorker]:
     poll = select.poll()
     for worker in workers:
         poll.register(worker.fileno(), select.POLLIN)
@@ -111,7 +111,7 @@ def _readable(workers: Sequence[WarmWorker], give_up_s: float) -> list[WarmWorke
     return [worker for worker in workers if worker.fileno() in ready]
 
 
-def _failure(workers: Sequence[WarmWorker]) -> str:
+def _failure(workers: Sequence[LineWorker]) -> str:
     """Why one of them ended; the others may say why, too."""
     give_up_s = time.monotonic() + _GRACE_S
     for worker in workers:
