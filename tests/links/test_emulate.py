@@ -129,7 +129,7 @@ WRONG: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
     (("wifi", "--", "./none-such"), ("'./none-such'", "PATH")),
     (("wifi", "--far", "./none-such", "--", "true"), ("'./none-such'", "PATH")),
     (("wifi", "--far", "'", "--", "true"), ("--far", "No closing quotation")),
-    (("wifi", "--far", "", "--", "true"), ("--far is empty",)),
+    (("wifi", "--far", "", "--", "true"), ("--far ''", "PATH")),
     (("wifi", "--link-backend", "tc", "--", "true"), ("'tc'", "relay, netem, veth")),
     (("wifi", "--link-backend", "veth", "--", "true"), ("--link-backend veth", "no delay")),
     (("loopback", "--", "true"), ("loopback has no far host", "veth")),

@@ -24,8 +24,8 @@ WRONG: list[tuple[str, tuple[str, ...]]] = [
     ("rtt=1ms,loss=120%", ("loss", "120%", "0% … 50%")),
     ("rtt=1ms,loss=0.1", ("loss", "'0.1'", "0.1%")),
     ("rtt=1ms,loss=-1%", ("loss", "'-1%'")),
-    ("rtt=1ms,bandwidth=0mbit", ("bandwidth", "'0mbit'", "above 0")),
-    ("rtt=1ms,bandwidth=0", ("bandwidth", "'0' has no unit", "mbit")),
+    ("rtt=1ms,bandwidth=0mbit", ("bandwidth", "0mbit", "8kbit … 100gbit", "leave bandwidth away")),
+    ("rtt=1ms,bandwidth=0", ("bandwidth", "0 is outside", "8kbit … 100gbit")),
     ("rtt=1ms,bandwidth=100", ("bandwidth", "'100' has no unit", "mbit")),
     ("rtt=1ms,bandwidth=-5mbit", ("bandwidth", "'-5mbit'")),
     ("rtt=1ms,bandwidth=100mbps", ("bandwidth", "'mbps'", "mbit")),
@@ -38,18 +38,23 @@ WRONG: list[tuple[str, tuple[str, ...]]] = [
     ("rtt=1ms,queue=300kb", ("without a bandwidth", "leave queue away")),
     ("rtt=1ms,bandwidth=1bit", ("8kbit … 100gbit",)),
     ("rtt=10us", ("rtt", "10us", "below the floor of 45us")),
-    ("rtt=0us", ("rtt", "'0us'", "above 0")),
+    ("rtt=0us", ("rtt", "0us", "below the floor of 45us", "loopback")),
     ("rtt=1", ("rtt", "'1' has no unit")),
-    ("rtt=11s", ("rtt", "above 10s")),
+    ("rtt=11s", ("rtt", "11s is outside 45us … 10s")),
     ("bandwidth=1gbit", ("has no rtt", "rtt=1ms,bandwidth=1gbit")),
     ("rtt=1ms,rtt=2ms", ("rtt is there twice",)),
     ("rtt=1ms,colour=blue", ("'colour=blue'", "rtt, bandwidth, jitter, loss, queue, mtu")),
     ("rtt=1ms,mtu=100", ("mtu", "576 to 9216")),
     ("rtt=1ms,mtu=1e3", ("mtu", "'1e3'")),
     ("rtt=1ms,bandwidth=1gbit,queue=1kb", ("no packet of 1500 bytes", "1538 bytes")),
-    ("rtt=1ms,bandwidth=1gbit,queue=2gb", ("queue", "above 1GiB")),
+    ("rtt=1ms,bandwidth=1gbit,queue=2gb", ("queue", "2gb is outside 576B … 1GiB")),
     ("rtt=", ("rtt", "''")),
 ]
+
+
+def test_no_jitter_and_no_loss_may_be_asked_for_and_the_longest_queue() -> None:
+    assert parse_link("rtt=1ms,jitter=0us,loss=0%").text == "rtt=1ms"
+    assert parse_link("rtt=1ms,bandwidth=1gbit,queue=1gib").queue_bytes == 1 << 30
 
 
 @pytest.mark.parametrize(("text", "said"), WRONG, ids=[text for text, _ in WRONG])

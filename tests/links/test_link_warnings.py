@@ -13,7 +13,7 @@ from tinygram._native import Histogram
 from tinygram.bench.links.warnings import late_limit_ns, late_percentile, warnings_of
 from tinygram.bench.report.links import link_tables
 from tinygram.bench.result import LinkFacts
-from tinygram.bench.statistics.links import LINK_FAULTS, links_of
+from tinygram.bench.statistics.links import links_of
 from tinygram.bench.workloads.stream import warnings as stream_warnings
 
 FACTS: dict[str, Any] = {
@@ -130,7 +130,7 @@ def test_the_table_of_links_counts_the_runs_that_were_not_as_asked() -> None:
         for run in runs
     ]
     [link] = links_of(result_of(plan, over))
-    assert (link.faulty_runs, link.runs, link.cpu_us_per_packet) == (1, 3, 10.0)
+    assert (link.amiss_runs, link.runs, link.cpu_us_per_packet) == (1, 3, 10.0)
     [table] = link_tables(result_of(plan, over))
     assert "1 of 3" in table.rows[0].cells
 

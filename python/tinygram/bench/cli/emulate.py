@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import shlex
 import shutil
+import sys
 from typing import Annotated
 
 import typer
 
 from tinygram.bench.awake import cores_awake
-from tinygram.bench.cli.bounds import between
+from tinygram.bench.cli.bounds import between, check_command
 from tinygram.bench.cli.exit_codes import ExitCode
 from tinygram.bench.cli.options import LinkBackend
 from tinygram.bench.errors import UsageError
 from tinygram.bench.links import DEFAULT_BACKEND, PRESETS, backend_of, parse_link, prepare
 from tinygram.bench.links.check import check
-from tinygram.bench.links.commands import run_over
+from tinygram.bench.links.programs import run_over
+from tinygram.bench.links.spec import CUSTOM_EXAMPLE
 from tinygram.bench.network import DEFAULT_CONGESTION_CONTROL, check_congestion_control
+from tinygram.bench.workers import RunError
 
 
 def emulate(
     link: Annotated[
         str | None,
         typer.Argument(
-            metavar="LINK", help=f"{', '.join(PRESETS)}, veth, or rtt=20ms,bandwidth=50mbit,…"
+            metavar="LINK", help=f"{', '.join(PRESETS)}, veth, or your own: {CUSTOM_EXAMPLE}"
         ),
     ] = None,
     command: Annotated[
@@ -31,7 +34,11 @@ def emulate(
         typer.Argument(metavar="-- CMD…", help="The program on the near host."),
     ] = None,
     far: Annotated[
-        str | None, typer.Option(help="A program for the far host, in one line as for a shell.")
+        str | None,
+        typer.Option(
+            help="A program for the far host, quoted as for a shell, which none runs: for one "
+            "\"sh -c '…'\". Waited for until it listens, 2 s at most."
+        ),
     ] = None,
     link_backend: LinkBackend = DEFAULT_BACKEND,
     congestion_control: Annotated[
@@ -40,13 +47,18 @@ def emulate(
             help="Of programs that ask for none.", show_default=DEFAULT_CONGESTION_CONTROL
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of losses and jitter.")] = 1,
+    seed: Annotated[int, typer.Option(help="Of losses and jitter, but netem's.")] = 1,
     quiet: Annotated[bool, typer.Option(help="Do not say what the link is.")] = False,
     check_only: Annotated[
         bool, typer.Option("--check", help="What this machine permits, and how to permit more.")
     ] = False,
 ) -> int:
-    """Run a program over a link, and exit as it does; $TINYGRAM_FAR is the far host's address."""
+    """Run a program over a link, and exit as it does; $TINYGRAM_FAR is the far host's address.
+
+    It exits with 1, too, when a program did not start, or the far one ended before it listened.
+    """
+    if check_only and (link is not None or far is not None):
+        raise UsageError("--check looks at this machine, at no link: leave the link and --far away")
     if check_only:
         lines, is_any = check()
         print("\n".join(lines))
@@ -61,31 +73,23 @@ def emulate(
         check_congestion_control(congestion_control)
     spec = parse_link(link)
     backend = backend_of(spec, link_backend)
-    near_words, far_words = list(command), _words(far)
-    for words in (near_words, far_words):
-        if words and shutil.which(words[0]) is None:
-            raise UsageError(
-                f"{words[0]!r} is no program that is here: name one in PATH, or by its path"
-            )
+    if far is not None:
+        check_command("--far", far)
+    if shutil.which(command[0]) is None:
+        raise UsageError(
+            f"the command {command[0]!r} is no program that is here: name one in PATH, or by its "
+            "path"
+        )
     if spec.is_loopback:
         raise UsageError("loopback has no far host: name another link, for example veth or wifi")
     prepare([spec], link_backend)
-    with cores_awake():
-        code = run_over(
-            *(spec, backend, seed, near_words, far_words),
-            congestion_control=congestion_control or DEFAULT_CONGESTION_CONTROL,
-            is_quiet=quiet,
-        )
-    return code if code is not None else ExitCode.RUN_FAILED
-
-
-def _words(command: str | None) -> list[str]:
-    if command is None:
-        return []
     try:
-        words = shlex.split(command)
-    except ValueError as error:
-        raise UsageError(f"--far {command!r} cannot be read: {error}") from error
-    if not words:
-        raise UsageError("--far is empty: name a program, for example --far 'iperf3 -s'")
-    return words
+        with cores_awake():
+            return run_over(
+                *(spec, backend, seed, command, shlex.split(far or "")),
+                congestion_control=congestion_control or DEFAULT_CONGESTION_CONTROL,
+                is_quiet=quiet,
+            )
+    except RunError as failure:
+        print(f"tinygram: {failure}", file=sys.stderr)
+        return ExitCode.RUN_FAILED

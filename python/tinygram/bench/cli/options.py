@@ -23,6 +23,7 @@ from tinygram.bench.links import (
     plan_over,
     prepare,
 )
+from tinygram.bench.links.spec import CUSTOM_EXAMPLE
 from tinygram.bench.network import DEFAULT_CONGESTION_CONTROL, check_congestion_control
 from tinygram.bench.placement import default_placement, placement
 from tinygram.bench.result import Plan
@@ -38,7 +39,7 @@ Quiet = Annotated[bool, typer.Option(help="No progress and no tables.")]
 Link = Annotated[
     list[str] | None,
     typer.Option(
-        help=f"loopback, veth, {', '.join(PRESETS)}, or rtt=5ms,bandwidth=50mbit,…; repeatable.",
+        help=f"loopback, veth, {', '.join(PRESETS)}, or {CUSTOM_EXAMPLE}; repeatable.",
         show_default="loopback",
     ),
 ]

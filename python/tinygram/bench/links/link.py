@@ -59,15 +59,23 @@ class Link:
         """Whether both ends are on the same host."""
         return self.near == self.far
 
+    def take(self) -> tuple[Traffic, tuple[Warning, ...]]:
+        """What went over it since this was last called, and the warnings of that.
+
+        Raises RunError when the link has failed.
+        """
+        if self.facts is None:
+            return Traffic(), ()
+        traffic = self.take_traffic()
+        found = warnings_of(self.facts, traffic.counters, traffic.lateness)
+        return traffic, (*self.warnings, *found)
+
     def added_to(self, run: Run) -> Run:
         """The run with what the link was, and did since the last run over it.
 
         Raises RunError when the link has failed.
         """
-        if self.facts is None:
-            return run
-        traffic = self.take_traffic()
-        found = warnings_of(self.facts, traffic.counters, traffic.lateness)
+        traffic, warnings = self.take()
         histograms = {}
         if traffic.lateness is not None and traffic.lateness.count:
             histograms["link_lateness_ns"] = traffic.lateness.to_base64()
@@ -75,6 +83,6 @@ class Link:
             run,
             counters=run.counters | {f"link_{name}": n for name, n in traffic.counters.items()},
             histograms=run.histograms | histograms,
-            warnings=(*run.warnings, *self.warnings, *found),
+            warnings=(*run.warnings, *warnings),
             link=self.facts,
         )

@@ -7,6 +7,7 @@ which reads as the same link again; what is impossible is refused before anythin
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -16,6 +17,7 @@ from tinygram import _native
 from tinygram.bench.errors import UsageError
 from tinygram.bench.units import (
     format_bit_rate,
+    format_bytes,
     format_duration_ns,
     format_percent,
     parse_bit_rate,
@@ -90,7 +92,7 @@ PRESETS = {
     "wifi": "rtt=2ms,bandwidth=90mbit,jitter=500us",
     "wan": "rtt=40ms,bandwidth=100mbit,jitter=500us,loss=0.01%",
 }
-_CUSTOM_HELP = "rtt=1ms,bandwidth=100mbit,jitter=50us,loss=0.1%,queue=256kb,mtu=1500"
+CUSTOM_EXAMPLE = "rtt=1ms,bandwidth=100mbit,jitter=50us,loss=0.1%,queue=256kb,mtu=1500"
 
 
 def parse_link(text: str) -> LinkSpec:
@@ -103,7 +105,7 @@ def parse_link(text: str) -> LinkSpec:
     if "=" not in text:
         raise UsageError(
             f"unknown link {text!r}: the known ones are {', '.join((*PRESETS, *_UNDELAYED))}, or "
-            f"write your own, for example {_CUSTOM_HELP}"
+            f"write your own, for example {CUSTOM_EXAMPLE}"
         )
     return _custom(text, None)
 
@@ -150,7 +152,7 @@ def _values(text: str) -> dict[str, int | Fraction]:
         if key not in _KEYS or not equals:
             raise UsageError(
                 f"in the link {text!r}: {part!r} is not KEY=VALUE with one of the keys "
-                f"{', '.join(_KEYS)}: for example {_CUSTOM_HELP}"
+                f"{', '.join(_KEYS)}: for example {CUSTOM_EXAMPLE}"
             )
         if key in values:
             raise UsageError(f"in the link {text!r}: {key} is there twice: name it once")
@@ -193,31 +195,33 @@ def _kilobytes(size_bytes: int) -> str:
 
 
 def _rtt_ns(text: str) -> int:
-    rtt_ns = parse_duration_ns(text)
+    rtt_ns = 0 if _is_nothing(text) else parse_duration_ns(text)
     floor_ns = _native.RTT_FLOOR_NS
     if rtt_ns < floor_ns:
         raise UsageError(
             f"{text} is below the floor of {format_duration_ns(floor_ns)}, what carrying a packet "
             "there and back takes in any case: ask for more, or for the link loopback or veth"
         )
-    return _at_most(text, rtt_ns, _MAX_DELAY_NS, "10s")
+    return _within(text, rtt_ns, (floor_ns, _MAX_DELAY_NS), format_duration_ns)
 
 
 def _jitter_ns(text: str) -> int:
-    return _at_most(text, parse_duration_ns(text), _MAX_DELAY_NS, "10s")
+    jitter_ns = 0 if _is_nothing(text) else parse_duration_ns(text)
+    return _within(text, jitter_ns, (0, _MAX_DELAY_NS), format_duration_ns)
 
 
 def _bits_per_s(text: str) -> int:
-    bits_per_s = parse_bit_rate(text)
-    if not _BITS_PER_S[0] <= bits_per_s <= _BITS_PER_S[1]:
-        raise UsageError(f"{text} is outside 8kbit … 100gbit")
-    return bits_per_s
+    bits_per_s = 0 if _is_nothing(text) else parse_bit_rate(text)
+    remedy = ": leave bandwidth away for a line without a limit"
+    return _within(text, bits_per_s, _BITS_PER_S, format_bit_rate, remedy)
 
 
 def _loss(text: str) -> Fraction:
     loss = parse_percent(text)
     if loss > _MAX_LOSS:
-        raise UsageError(f"{text} is outside 0% … 50%: over such a link nothing works")
+        raise UsageError(
+            f"{text} is outside 0% … {format_percent(_MAX_LOSS)}: over such a link nothing works"
+        )
     return loss
 
 
@@ -225,8 +229,9 @@ def _queue_bytes(text: str) -> int:
     # Links are written in small letters, as tc(8) takes them: 256kb.
     number = text.rstrip(ascii_letters)
     unit = text[len(number) :]
-    size_bytes = parse_bytes(number + _QUEUE_UNITS.get(unit.lower(), unit))
-    return _at_most(text, size_bytes, _MAX_QUEUE_BYTES, "1GiB")
+    known = number + _QUEUE_UNITS.get(unit.lower(), unit)
+    size_bytes = 0 if _is_nothing(text) else parse_bytes(known)
+    return _within(text, size_bytes, (_MTU_BYTES[0], _MAX_QUEUE_BYTES), format_bytes)
 
 
 def _mtu_bytes(text: str) -> int:
@@ -236,13 +241,26 @@ def _mtu_bytes(text: str) -> int:
     return int(text)
 
 
-def _at_most(text: str, value: int, most: int, shown: str) -> int:
-    if value > most:
-        raise UsageError(f"{text} is above {shown}")
+def _is_nothing(text: str) -> bool:
+    """Whether it is 0 of any unit, which is in no range that does not say so."""
+    return _NOTHING.fullmatch(text) is not None
+
+
+def _within(
+    text: str,
+    value: int,
+    limits: tuple[int, int],
+    written: Callable[[int], str],
+    remedy: str = "",
+) -> int:
+    low, high = limits
+    if not low <= value <= high:
+        raise UsageError(f"{text} is outside {written(low)} … {written(high)}{remedy}")
     return value
 
 
-_QUEUE_UNITS = {"b": "B", "kb": "kB", "mb": "MB", "gb": "GB", "kib": "KiB", "mib": "MiB"}
+_QUEUE_UNITS = {unit.lower(): unit for unit in ("B", "kB", "MB", "GB", "KiB", "MiB", "GiB")}
+_NOTHING = re.compile(r"0+(\.0+)?\s*[A-Za-z]*")
 _KEYS: dict[str, Callable[[str], int | Fraction]] = {
     "rtt": _rtt_ns,
     "bandwidth": _bits_per_s,

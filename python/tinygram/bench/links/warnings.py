@@ -19,10 +19,12 @@ _MISS_NS = 20_000
 _MISS_SHARE = 20
 """A link is slow, or fast, when its round trips stay so far from what was asked, or 1/20 of it."""
 _MIN_LATE_PACKETS = 10
+LINK_FAULTS = ("link_late", "link_slow", "link_fast")
+"""The warnings of a link that was not as asked."""
 UNASKED = ("_overflow", "_refused", "_missed", "device_dropped")
 """How the names of counters end that are of packets which were dropped unasked."""
 _EVERY_FIGURE = ("",)
-"""The prefix of them all."""
+"""Figures are barred by how their names begin: so do all."""
 
 
 def warnings_of(

@@ -11,12 +11,13 @@ _TITLE = "Links: what was asked, and what they did over all runs (times in µs)"
 _COLUMNS = (
     Column("link"),
     Column("backend"),
-    Column("RTT\nasked"),
-    Column("RTT\nfound"),
+    Column("RTT"),
+    Column("ping-pong\nasked", 1),
+    Column("ping-pong\nfound", 1),
     Column("late\np50", 6),
     Column("late\np99"),
     Column("late\nmax", 5),
-    Column("faulty\nruns"),
+    Column("runs\namiss"),
     Column("relay's\nCPU µs", 7),
     Column("packets\nlost", 4),
     Column("queue\nfull", 3),
@@ -25,11 +26,11 @@ _COLUMNS = (
     Column("device\nqueue", 9),
 )
 _NOTES = (
-    "RTT: of a program's ping-pong when the link was up, without jitter, with a delay of 10 ms at "
-    "most and 10 Mbit/s at least; late: after the link's own time; faulty: whose link was late, "
-    "slow or fast: half of a case's runs leave no verdict; relay's CPU: for each packet, in no "
-    "other column of CPU, with the receive work of both hosts' kernels; not asked: packets that "
-    "were dropped by a device; offload: TCP's segments stay together on their way.",
+    "ping-pong: a program's, when the link was up: without jitter and loss, with an RTT of 10 ms at "
+    "most and 10 Mbit/s at least; late: after the link's own time; amiss: the link was late, slow "
+    "or fast: half of a case's runs leave no verdict; relay's CPU: for each packet, in no other "
+    "column of CPU, with the receive work of both hosts' kernels; not asked: packets dropped by a "
+    "device, the relay or its socket; offload: TCP's segments stay together on their way.",
 )
 
 
@@ -46,16 +47,16 @@ def link_tables(result: Result) -> tuple[Table, ...]:
 
 def _row(link: LinkSummary) -> Row:
     facts = link.facts
-    asked_ns = facts.rtt_ns if facts.asked_rtt_ns is None else facts.asked_rtt_ns
     cells = (
         link.name,
         f"{facts.backend} ({facts.device}{', offload' if facts.has_offload else ''})",
-        number(None if asked_ns is None else asked_ns / 1e3),
+        _us(facts.rtt_ns),
+        _us(facts.asked_rtt_ns),
         number(link.found_rtt_us),
         number(link.late_p50_us),
         number(link.late_p99_us),
         number(link.late_max_us),
-        f"{link.faulty_runs} of {link.runs}",
+        f"{link.amiss_runs} of {link.runs}",
         number(link.cpu_us_per_packet),
         f"{link.lost_packets:,}",
         f"{link.full_packets:,}",
@@ -64,3 +65,7 @@ def _row(link: LinkSummary) -> Row:
         f"{facts.device_queue_packets:,}",
     )
     return Row(cells)
+
+
+def _us(duration_ns: int | None) -> str:
+    return number(None if duration_ns is None else duration_ns / 1e3)

@@ -20,7 +20,9 @@ from tinygram.bench.statistics.intervals import confidence_of
 from tinygram.bench.statistics.rr import BASELINE, all_but_strategy
 
 US_PER_MS = 1_000
-CONNECTING = "Connecting (ms), which no call includes; and the kernel's counts"
+CONNECTING = (
+    "Connecting (ms), which no call includes, and the kernel's counts, without the warm-up's"
+)
 WORDS = {
     "faster": "is faster",
     "slower": "is slower",

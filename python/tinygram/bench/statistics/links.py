@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tinygram._native import Histogram
-from tinygram.bench.links.warnings import UNASKED
+from tinygram.bench.links.warnings import LINK_FAULTS, UNASKED
 from tinygram.bench.result import LinkFacts, Result, Run
 from tinygram.bench.statistics.counters import Number
 
-LINK_FAULTS = ("link_late", "link_slow", "link_fast")
-"""The warnings of a link that was not as asked (links/warnings.py)."""
 _PERCENTILES = (50.0, 99.0)
 
 
@@ -18,7 +16,7 @@ _PERCENTILES = (50.0, 99.0)
 class LinkSummary:
     """A link by one backend. Times in µs, null where nobody knows; counts of packets and runs.
 
-    `faulty_runs`: whose link was late, slow or fast. `found_rtt_us`: the median over the runs of
+    `amiss_runs`: whose link was late, slow or fast. `found_rtt_us`: the median over the runs of
     what a program's ping-pong took when the link was up. `late_…_us`: how long after their time
     packets were handed over. `cpu_us_per_packet`: CPU time of the relay's thread for each one that
     it delivered, both hosts' receive work included.
@@ -27,7 +25,7 @@ class LinkSummary:
     name: str
     facts: LinkFacts
     runs: int
-    faulty_runs: int
+    amiss_runs: int
     found_rtt_us: Number
     late_p50_us: Number
     late_p99_us: Number
@@ -65,7 +63,7 @@ def _summary(name: str, runs: list[Run]) -> LinkSummary:
         name=name,
         facts=facts[0],
         runs=len(runs),
-        faulty_runs=sum(any(each.code in LINK_FAULTS for each in run.warnings) for run in runs),
+        amiss_runs=sum(any(each.code in LINK_FAULTS for each in run.warnings) for run in runs),
         found_rtt_us=found[len(found) // 2] / 1e3 if found else None,
         late_p50_us=p50,
         late_p99_us=p99,

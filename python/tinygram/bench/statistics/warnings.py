@@ -7,7 +7,7 @@ from statistics import median
 
 from tinygram.bench.errors import UsageError
 from tinygram.bench.result import Case, Figure, Warning
-from tinygram.bench.statistics.links import LINK_FAULTS
+from tinygram.bench.links.warnings import LINK_FAULTS
 from tinygram.bench.statistics.modes import find_modes
 from tinygram.bench.statistics.samples import Sample
 from tinygram.bench.strategies import parse_strategy

@@ -24,7 +24,6 @@ from tinygram.bench.links.facts import described
 from tinygram.bench.links.link import FAR_VARIABLE, Link
 from tinygram.bench.links.spec import LinkSpec
 from tinygram.bench.network import Network, own_congestion_control, set_congestion_control
-from tinygram.bench.result import Run
 from tinygram.bench.workers import RunError
 
 _LISTEN_LIMIT_S = 2.0
@@ -42,13 +41,13 @@ def run_over(
     *,
     congestion_control: str,
     is_quiet: bool,
-) -> int | None:
+) -> int:
     """Run `near`, and `far` meanwhile; the exit code of `near`, 128 + the signal that ended it.
 
     `congestion_control` is that of programs which ask for none. What the link is goes to stderr,
     but for `is_quiet`; what went wrong of it goes there anyway. `far` is waited for until it
-    listens, or for 2 s: it may have no need to. None: a program did not start, or `far` ended
-    before it listened, which is said on stderr. Raises UsageError where the link cannot be made.
+    listens, or for 2 s: it may have no need to. Raises UsageError where the link cannot be made,
+    RunError when a program did not start, or `far` ended before it listened.
     """
     with ExitStack() as stack:
         try:
@@ -64,12 +63,8 @@ def run_over(
         programs = stack.enter_context(_Programs(link))
         if far:
             # The terminal's input is the near program's.
-            server = programs.start(link.far, far, subprocess.DEVNULL)
-            if server is None or not _wait_listening(link.far, server):
-                return None
+            _wait_listening(link.far, programs.start(link.far, far, subprocess.DEVNULL))
         client = programs.start(link.near, near)
-        if client is None:
-            return None
         with _signals_passed_on(client):
             status = client.wait()
         _tell_warnings(link)
@@ -117,35 +112,30 @@ class _Programs:
 
     def start(
         self, host: Network, words: Sequence[str], stdin: int | None = None
-    ) -> subprocess.Popen[bytes] | None:
-        """Start a program on a host; None when it cannot be."""
+    ) -> subprocess.Popen[bytes]:
+        """Start a program on a host. Raises RunError when it cannot be."""
         try:
             with host.entered():
                 program = subprocess.Popen(words, env=self._environment, stdin=stdin)
         except OSError as error:
-            print(f"tinygram: cannot run {words[0]}: {error.strerror}", file=sys.stderr)
-            return None
+            raise RunError(f"cannot run {words[0]}: {error.strerror}") from error
         self._all.append(program)
         return program
 
 
-def _wait_listening(host: Network, server: subprocess.Popen[bytes]) -> bool:
-    """Wait until something listens on the host; False when its program has ended before."""
+def _wait_listening(host: Network, server: subprocess.Popen[bytes]) -> None:
+    """Wait until something listens on the host. Raises RunError when its program ended before."""
     give_up_s = time.monotonic() + _LISTEN_LIMIT_S
     while time.monotonic() < give_up_s:
         with host.entered():
             _, listeners, _ = _native.proc_sockets("/proc/thread-self/net")
         if listeners:
-            return True
+            return
         if server.poll() is not None:
-            print(
-                f"tinygram: the far program ended with status {server.returncode} before it "
-                "listened",
-                file=sys.stderr,
+            raise RunError(
+                f"the far program ended with status {server.returncode} before it listened"
             )
-            return False
         time.sleep(_STEP_S)
-    return True
 
 
 @contextmanager
@@ -169,9 +159,9 @@ def _signals_passed_on(program: subprocess.Popen[bytes]) -> Iterator[None]:
 def _tell_warnings(link: Link) -> None:
     """What a run's warnings would be, on stderr."""
     try:
-        run = link.added_to(Run("emulate", 0, {}, {}))
+        _, warnings = link.take()
     except RunError as failure:
         print(f"tinygram: {failure}", file=sys.stderr)
         return
-    for warning in run.warnings:
+    for warning in warnings:
         print(f"tinygram: {warning.message}", file=sys.stderr)
