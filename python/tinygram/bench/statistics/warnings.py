@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from statistics import median
 
 from tinygram.bench.errors import UsageError
-from tinygram.bench.result import Case, Figure, Warning
 from tinygram.bench.links.warnings import LINK_FAULTS
+from tinygram.bench.result import Case, Figure, Warning
 from tinygram.bench.statistics.modes import find_modes
 from tinygram.bench.statistics.samples import Sample
 from tinygram.bench.strategies import parse_strategy

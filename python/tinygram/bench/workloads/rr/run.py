@@ -29,7 +29,7 @@ _ALL_PORTS = "1024 65535"
 _LEAD_NS = 50_000_000
 """From telling the callers their start to the start: each must have been told."""
 _DELAYED_ACK_S = 0.05
-"""After the last reply of the warm-up its acknowledgement comes so late at most: 40 ms, and a tick."""
+"""So late the warm-up's last replies are acknowledged at most: 40 ms, and a tick."""
 _OF_CONNECTING = ("kernel_ListenOverflows", "kernel_TCPSynRetrans")
 _NO_END_NS = (1 << 63) - 1
 _END = b"end"
@@ -150,8 +150,8 @@ def _kernel_counters(
     """What was counted without the warm-up.
 
     Connections that stay are made before it, and the figures of connecting have them: so do the
-    counts that are of connecting. The kernel's own sum of segments sent again, `kernel_RetransSegs`,
-    is of the calls alone there, and may be the smaller one.
+    counts that are of connecting. `kernel_RetransSegs`, all segments sent again, is of the calls
+    alone there, and may be below `kernel_TCPSynRetrans`.
     """
     counters = counted_between(when_ready, at_last)
     if case.parameters["connections"] != "per-request":
