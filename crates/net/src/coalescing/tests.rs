@@ -361,7 +361,8 @@ fn who_waits_for_room_or_for_the_kernel_learns_of_an_abort() {
     thread::scope(|scope| {
         let flushing = scope.spawn(|| socket.flush(LONG));
         let waiting = scope.spawn(|| socket.wait_room(1, LONG));
-        wait_until("waiting", || socket.connection().waiting(), |&count| count >= 2);
+        let threads = || socket.connection().waiting();
+        wait_until("threads that wait", threads, |&count| count >= 2);
         let aborted_bytes = socket.abort() as u64;
         assert!(waiting.join().unwrap());
         let Err(FlushError::Failed(failure)) = flushing.join().unwrap() else {
@@ -381,7 +382,8 @@ fn a_close_ends_the_wait_for_room() {
     let (socket, _peer) = stalled();
     thread::scope(|scope| {
         let waiting = scope.spawn(|| socket.wait_room(1, LONG));
-        wait_until("waiting", || socket.connection().waiting(), |&count| count >= 1);
+        let threads = || socket.connection().waiting();
+        wait_until("threads that wait", threads, |&count| count >= 1);
         socket.refuse_more();
         assert!(waiting.join().unwrap());
     });
