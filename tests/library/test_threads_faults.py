@@ -41,9 +41,12 @@ def wait_until_nothing_moves(sock: CoalescingSocket) -> None:
     that the host keeps from running.
     """
     looks, before = 0, -1
+    give_up_s = time.monotonic() + LONGEST_S
     while looks < 10:
         now = sock.held_bytes
         is_full = not select.select([], [sock], [], 0)[1]
+        told = f"{now} bytes are held, {before} were before, and the kernel is full: {is_full}"
+        assert time.monotonic() < give_up_s, told
         looks = looks + 1 if is_full and 0 < now < STALLED and now == before else 0
         before = now
         time.sleep(0.05)

@@ -91,17 +91,22 @@ def wait_until_stalled(peer: socket.socket, sender_pid: int | None = None) -> No
     """
     looks = 0
     before = -1
+    give_up_s = time.monotonic() + LONGEST_S
     while looks < 10:
         now = waiting_bytes(peer)
-        is_stalled = 0 < now == before and (sender_pid is None or is_asleep(sender_pid))
+        state = "S" if sender_pid is None else state_of(sender_pid)
+        told = f"{now} bytes wait, {before} did before, and the sender's state is {state}"
+        assert state != "Z", told
+        assert time.monotonic() < give_up_s, told
+        is_stalled = 0 < now == before and state == "S"
         looks = looks + 1 if is_stalled else 0
         before = now
         time.sleep(0.02)
 
 
-def is_asleep(pid: int) -> bool:
-    """Whether a process waits for something other than a CPU."""
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "S"
+def state_of(pid: int) -> str:
+    """As proc_pid_stat(5) says it: S sleeps, R runs or waits for a CPU, Z has ended."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
 def start_python(

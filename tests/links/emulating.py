@@ -11,8 +11,6 @@ from pathlib import Path
 
 from tests.stream.command import Started, wait_until
 
-LONGEST_S = 300.0
-
 
 @dataclass(frozen=True)
 class Done:
@@ -44,7 +42,7 @@ class Emulate(Started):
     def run(self, *arguments: object) -> Done:
         """Run it to its end, after which nothing of it may be left."""
         process = self.start(*arguments)
-        stdout, stderr = process.communicate(timeout=LONGEST_S)
+        stdout, stderr = self.said_at_end(process)
         self.wait_gone()
         return Done(process.returncode, stdout, stderr)
 

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.links.emulating import LONGEST_S, Emulate, namespaces_of
-from tests.stream.command import wait_until
+from tests.links.emulating import Emulate, namespaces_of
+from tests.stream.command import LONGEST_S, wait_until
 
 from tinygram.bench.cli import main
 

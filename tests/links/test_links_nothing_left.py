@@ -10,8 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from tests.links.emulating import LONGEST_S, Emulate, every_process, namespaces_of
-from tests.stream.command import GONE_S, wait_until
+from tests.links.emulating import Emulate, every_process, namespaces_of
+from tests.stream.command import GONE_S, LONGEST_S, wait_until
 
 KILLS = 20
 NEAR = "setsid sleep 1000 & exec sleep 1000"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.links.emulating import Emulate, without_tun
 from tests.links.test_emulate import CLIENT, CONNECTED, PYTHON, SERVER
-from tests.stream.command import search_path
+from tests.stream.command import LONGEST_S, search_path
 
 STREAM = (
     *("--only", "runtime=loop,implementation=stdlib,strategy=nodelay", "--size", 100),
@@ -77,7 +77,7 @@ def test_a_run_says_what_its_packets_went_through(tmp_path: Path) -> None:
         text=True,
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": search_path()},
-        timeout=300.0,
+        timeout=LONGEST_S,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -9,21 +9,26 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import signal
 import subprocess
 import sys
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import DEVNULL, PIPE
 from typing import Any
 
+import pytest
+
 _ROOT = Path(__file__).parents[2]
 _MARK = "TINYGRAM_TEST_MARK"
 GONE_S = 20.0
 """Far more than ending takes on a host that stops for a while; far less than it would live."""
-_LONGEST_S = 300.0
+LONGEST_S = 120.0
+"""What any command here may take."""
 _APPEARS_S = 60.0
 
 
@@ -93,6 +98,18 @@ class Started:
                     continue  # Another user's; ours can be read.
         return found
 
+    def said_at_end(self, process: subprocess.Popen[str]) -> tuple[str, str]:
+        """Wait for its end; what it said. After `LONGEST_S` all is killed, and the test fails."""
+        try:
+            return process.communicate(timeout=LONGEST_S)
+        except subprocess.TimeoutExpired:
+            left = self.processes()
+            for pid in left:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            stdout, stderr = process.communicate(timeout=GONE_S)
+        pytest.fail(f"not ended within {LONGEST_S} s: {left}\n{stdout}\n{stderr}")
+
     def wait_process(self, name: str, besides: frozenset[int] = frozenset()) -> int:
         """Wait for a process of that name that is not among `besides`; its pid."""
         pids: list[int] = []
@@ -118,7 +135,7 @@ class Started:
         """End what a failed test left running, and close its pipes."""
         for process in self._started:
             process.kill()
-            process.communicate(timeout=_LONGEST_S)
+            process.communicate(timeout=LONGEST_S)
         self.wait_gone()
 
 
@@ -148,7 +165,7 @@ class Command(Started):
 
     def finish(self, process: subprocess.Popen[str]) -> Done:
         """Wait for its end; nothing of it may be left then but its result."""
-        stdout, stderr = process.communicate(timeout=_LONGEST_S)
+        stdout, stderr = self.said_at_end(process)
         self.wait_gone()
         result = json.loads(self.result_path.read_text()) if self.result_path.exists() else None
         return Done(process.returncode, stdout, stderr, result)

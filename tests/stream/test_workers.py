@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,17 @@ def test_one_that_fails_is_not_waited_for_longer_than_its_partner_is_given() -> 
     ):
         wait_all([receiver, sender], NEVER_S, grace_s=0.1)
     assert time.monotonic() - began_s < LONGEST_S
+
+
+def test_those_who_outlive_one_that_fails_have_their_grace_together() -> None:
+    with ExitStack() as stack:
+        workers = [stack.enter_context(shell("sender", "sleep 1000")) for _ in range(20)]
+        workers.append(stack.enter_context(shell("receiver", "exit 3")))
+        began_s = time.monotonic()
+        with pytest.raises(RunError, match=r"^the receiver failed with status 3$"):
+            wait_all(workers, NEVER_S, grace_s=0.5)
+        # One after the other they would have 10 s.
+        assert 0.5 <= time.monotonic() - began_s < 10
 
 
 def test_those_that_never_end_are_named_when_the_time_has_passed() -> None:

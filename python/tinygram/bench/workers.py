@@ -161,8 +161,8 @@ def port_of(role: str, line: bytes) -> int:
 def wait_all(workers: Sequence[Worker], seconds: float, grace_s: float = 5.0) -> None:
     """Sleep until all have succeeded.
 
-    Raises RunError as soon as one has failed, the others getting `grace_s` to say why they fail
-    too, or when `seconds` have passed.
+    Raises RunError as soon as one has failed, the others getting `grace_s` together to say why
+    they fail too, or when `seconds` have passed.
     """
     give_up_s = time.monotonic() + seconds
     waiting = list(workers)
@@ -171,8 +171,9 @@ def wait_all(workers: Sequence[Worker], seconds: float, grace_s: float = 5.0) ->
             roles = " and the ".join(worker.role for worker in waiting)
             raise RunError(f"the {roles} did not finish within {seconds:g} s")
         if any(worker.failure for worker in waiting):
+            give_up_s = time.monotonic() + grace_s
             for worker in workers:
-                worker.wait_ended(grace_s)
+                worker.wait_ended(give_up_s - time.monotonic())
             failures = [worker.failure for worker in workers]
             raise RunError("; ".join(failure for failure in failures if failure))
         waiting = [worker for worker in waiting if not worker.wait_ended(0)]

@@ -135,6 +135,7 @@ mod tests {
     use super::*;
     use crate::{
         bench::diag::{Diag, Socket, Wanted},
+        clock::sleep_until_ns,
         socket::send_queue_bytes,
     };
     use std::{
@@ -221,14 +222,25 @@ mod tests {
             inodes: None,
         };
         let mut diag = Diag::open().unwrap();
-        let mut is_unread = || {
+        let mut unread_bytes = || {
             let held = diag.sockets(&wanted).unwrap();
             let is_peer = |socket: &&Socket| socket.id.remote == ours;
             let peer = held.sockets.iter().find(is_peer);
-            peer.is_some_and(|socket| socket.receive_queue > 0)
+            peer.map_or(0, |socket| socket.receive_queue)
         };
-        while send_queue_bytes(stream.as_raw_fd()).unwrap() > 0 || is_unread() {
-            thread::yield_now();
+        let give_up_ns = monotonic_ns() + 60_000_000_000;
+        loop {
+            let unacknowledged_bytes = send_queue_bytes(stream.as_raw_fd()).unwrap();
+            let unread_bytes = unread_bytes();
+            if unacknowledged_bytes == 0 && unread_bytes == 0 {
+                return;
+            }
+            assert!(
+                monotonic_ns() < give_up_ns,
+                "after a minute {unacknowledged_bytes} bytes are not acknowledged, \
+                 {unread_bytes} not read"
+            );
+            sleep_until_ns(monotonic_ns() + 1_000_000);
         }
     }
 

@@ -1,6 +1,10 @@
 use super::*;
-use crate::socket::{send_queue_bytes, wait_writable};
+use crate::{
+    clock::{after_ns, monotonic_ns},
+    socket::{send_queue_bytes, wait_writable},
+};
 use std::{
+    fmt::Debug,
     io::{Read, Write},
     net::{TcpListener, TcpStream},
     thread,
@@ -24,7 +28,18 @@ fn pair() -> (TcpStream, TcpStream) {
 }
 
 /// Longer than anything here takes.
-const LONG: Duration = Duration::from_secs(20);
+const LONG: Duration = Duration::from_secs(60);
+
+/// Wait until what `seen` tells is so; after `LONG` a panic that says what it told.
+fn wait_until<T: Debug>(what: &str, seen: impl Fn() -> T, is_so: impl Fn(&T) -> bool) {
+    let give_up_ns = after_ns(LONG);
+    let mut state = seen();
+    while !is_so(&state) {
+        assert!(monotonic_ns() < give_up_ns, "{what}: {state:?}");
+        thread::sleep(Duration::from_millis(1));
+        state = seen();
+    }
+}
 
 fn send_waiting(socket: &CoalescingSocket, message: &[u8]) {
     socket.send_timeout(message, LONG).unwrap();
@@ -107,9 +122,7 @@ fn what_is_held_leaves_when_its_hold_ends() {
         peer.read_exact(&mut bytes).unwrap();
         assert_eq!(&bytes, b"held");
         // The peer may have the bytes before the writing thread has counted them.
-        while socket.stats().writes < round {
-            thread::yield_now();
-        }
+        wait_until("writes", || socket.stats().writes, |&count| count >= round);
         assert!(socket.stats().holds().min_ns() >= 2_700_000);
     }
 }
@@ -222,18 +235,15 @@ fn a_reset_tells_what_arrived_and_what_did_not() {
         socket.flush(LONG).unwrap();
         peer.read_exact(&mut [0; 1009]).unwrap();
         // Until the peer's kernel has said so, too.
-        while send_queue_bytes(ours.as_raw_fd()).unwrap() > 0 {
-            thread::yield_now();
-        }
+        let queued_bytes = || send_queue_bytes(ours.as_raw_fd()).unwrap();
+        wait_until("not acknowledged", queued_bytes, |&bytes| bytes == 0);
         send_waiting(&socket, &[2; 10]);
         socket.flush(LONG).unwrap();
         drop(peer); // unread bytes: a reset
-        let failure = loop {
-            match socket.send(&[3; 100]) {
-                Ok(()) => thread::sleep(Duration::from_millis(1)),
-                Err(SendError::Failed(failure)) => break failure,
-                Err(error) => panic!("{error}"),
-            }
+        let send = || socket.send(&[3; 100]);
+        wait_until("no reset came", send, Result::is_err);
+        let Err(SendError::Failed(failure)) = send() else {
+            panic!("what failed takes more");
         };
         assert!([ErrorKind::ConnectionReset, ErrorKind::BrokenPipe].contains(&failure.kind()));
         assert!(
@@ -271,9 +281,8 @@ fn close_gives_up_in_time_and_says_what_is_missing() {
     let socket = CoalescingSocket::new(&ours, Knobs::new(Strategy::Combine)).unwrap();
     send_waiting(&socket, &vec![5; 64 << 20]);
     // Until the writing thread has come, and filled our kernel's buffer as well as the peer's.
-    while wait_writable(ours.as_raw_fd(), Some(0)).unwrap() {
-        thread::yield_now();
-    }
+    let has_room = || wait_writable(ours.as_raw_fd(), Some(0)).unwrap();
+    wait_until("our kernel has room", has_room, |has_room| !has_room);
     let late = socket.close(Duration::from_millis(30));
     let Err(FlushError::TimedOut {
         unsent_bytes,
@@ -352,9 +361,8 @@ fn who_waits_for_room_or_for_the_kernel_learns_of_an_abort() {
     thread::scope(|scope| {
         let flushing = scope.spawn(|| socket.flush(LONG));
         let waiting = scope.spawn(|| socket.wait_room(1, LONG));
-        while socket.connection().waiting() < 2 {
-            thread::yield_now();
-        }
+        let threads = || socket.connection().waiting();
+        wait_until("threads that wait", threads, |&count| count >= 2);
         let aborted_bytes = socket.abort() as u64;
         assert!(waiting.join().unwrap());
         let Err(FlushError::Failed(failure)) = flushing.join().unwrap() else {
@@ -374,9 +382,8 @@ fn a_close_ends_the_wait_for_room() {
     let (socket, _peer) = stalled();
     thread::scope(|scope| {
         let waiting = scope.spawn(|| socket.wait_room(1, LONG));
-        while socket.connection().waiting() < 1 {
-            thread::yield_now();
-        }
+        let threads = || socket.connection().waiting();
+        wait_until("threads that wait", threads, |&count| count >= 1);
         socket.refuse_more();
         assert!(waiting.join().unwrap());
     });

@@ -267,7 +267,9 @@ fn veth_to_a_relay(address: Ipv4Addr) -> Option<(OwnedFd, OwnedFd)> {
 /// Counts that have not changed for a while: a busy host hands packets over after they were sent.
 fn settled(counts: impl Fn() -> [u64; 2]) -> [u64; 2] {
     let (mut seen, mut looks) = (counts(), 0);
+    let give_up_ns = monotonic_ns() + 60_000_000_000;
     while looks < 100 {
+        assert!(monotonic_ns() < give_up_ns, "they still change: {seen:?}");
         sleep_until_ns(monotonic_ns() + 1_000_000);
         let now = counts();
         looks = if now == seen { looks + 1 } else { 0 };
