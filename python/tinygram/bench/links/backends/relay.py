@@ -81,7 +81,6 @@ def up(spec: LinkSpec, seed: int) -> Iterator[Link]:
                 devices.near_fd,
                 devices.far_fd,
                 spec.direction,
-                spec.direction,
                 seed,
                 devices.framing,
             )
