@@ -34,10 +34,10 @@ impl LinkRelay {
         let framing = match framing {
             "tun" => link::Framing::Tun,
             "tun-offload" => link::Framing::TunOffload,
-            "packet" => link::Framing::Packet,
+            "ethernet" => link::Framing::Ethernet,
             other => {
                 return Err(PyValueError::new_err(format!(
-                    "unknown framing {other:?}: tun, tun-offload or packet"
+                    "unknown framing {other:?}: tun, tun-offload or ethernet"
                 )));
             }
         };

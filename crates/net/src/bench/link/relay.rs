@@ -108,7 +108,7 @@ impl Relay {
             clock: None,
         }));
         let packet_sockets = match framing {
-            Framing::Packet => devices.iter().map(OwnedFd::try_clone).collect(),
+            Framing::Ethernet => devices.iter().map(OwnedFd::try_clone).collect(),
             Framing::Tun | Framing::TunOffload => Ok(Vec::new()),
         }?;
         // Each direction has its own luck.

@@ -301,7 +301,7 @@ fn what_a_packet_socket_had_no_room_for_is_counted_once() {
     let (_other, idle) = UnixDatagram::pair().unwrap();
     idle.set_nonblocking(true).unwrap();
     // It is not started: nobody comes for what is there.
-    let relay = Relay::new([socket, idle.into()], ONE_MS, 1, Framing::Packet).unwrap();
+    let relay = Relay::new([socket, idle.into()], ONE_MS, 1, Framing::Ethernet).unwrap();
     let sending = in_namespace(host.as_fd(), || UdpSocket::bind((near, 0))).unwrap();
     let send = || sending.send_to(&[0; 1000], (far, 9)).unwrap();
     let missed = || relay.report().counts.map(|counts| counts.missed);
