@@ -108,9 +108,8 @@ pub fn make_veth(near: End<'_>, far: End<'_>, mtu_bytes: u32) -> io::Result<()> 
     named_request(near.name)?;
     named_request(far.name)?;
     in_namespace(near.namespace, || {
-        let make = |sequence| {
-            device_requests::make_veth(wanted_near, wanted_far, far.namespace, sequence)
-        };
+        let make =
+            |sequence| device_requests::make_veth(wanted_near, wanted_far, far.namespace, sequence);
         change(&mut Netlink::open(libc::NETLINK_ROUTE)?, make)
     })?;
     for end in [near, far] {
