@@ -9,7 +9,7 @@ const SMALLEST_ROUTE_BYTES: usize = 16 + 12;
 
 fuzz_target!(|input: (u32, usize, Vec<u8>)| {
     let (sequence, count, bytes) = input;
-    for framing in [Framing::Tun, Framing::Packet] {
+    for framing in [Framing::Tun, Framing::Ethernet] {
         if let Some(load) = framing.load(&bytes) {
             assert!(framing.header_bytes() + load.bytes as usize <= bytes.len());
         }

@@ -38,19 +38,20 @@ RTT_FLOOR_NS: int
 class LinkRelay:
     """Carries IPv4 packets between two devices as a link would: one thread, no Python.
 
-    `framing`: `tun` or `tun-offload`, descriptors of `open_tun` without or with offload; `packet`,
-    of `packet_socket`. The relay has copies of them: the caller may close its own once it is made,
-    and the devices go with both. The thread ends with `stop` or the object. ValueError names a
-    value of a direction that is impossible, and what is allowed; also for two different MTUs, and
-    for an unknown framing. OverflowError for what is below 0.
+    `each_way`: what either direction is like. The losses of each are its own, by `seed`.
+
+    `framing`: `tun` or `tun-offload`, descriptors of `open_tun` without or with offload;
+    `ethernet`, of `packet_socket`. The relay has copies of them: the caller may close its own once
+    it is made, and the devices go with both. The thread ends with `stop` or the object. ValueError
+    names a value of a direction that is impossible, and what is allowed; also for an unknown
+    framing. OverflowError for what is below 0.
     """
 
     def __new__(
         cls,
         near_fd: int,
         far_fd: int,
-        near_to_far: LinkDirection,
-        far_to_near: LinkDirection,
+        each_way: LinkDirection,
         seed: int,
         framing: str,
     ) -> LinkRelay: ...

@@ -112,7 +112,7 @@ def test_a_link_survives_its_own_name(
     # What can be asked for, the relay can be: it would refuse what no link can be.
     with open("/dev/null") as device:
         fd = device.fileno()
-        _native.LinkRelay(fd, fd, link.direction, link.direction, 1, "tun")
+        _native.LinkRelay(fd, fd, link.direction, 1, "tun")
 
 
 def test_netem_is_asked_for_the_same_link() -> None:

@@ -27,28 +27,26 @@ impl LinkRelay {
     fn new(
         near_fd: RawFd,
         far_fd: RawFd,
-        near_to_far: Direction,
-        far_to_near: Direction,
+        each_way: Direction,
         seed: u64,
         framing: &str,
     ) -> PyResult<Self> {
         let framing = match framing {
             "tun" => link::Framing::Tun,
             "tun-offload" => link::Framing::TunOffload,
-            "packet" => link::Framing::Packet,
+            "ethernet" => link::Framing::Ethernet,
             other => {
                 return Err(PyValueError::new_err(format!(
-                    "unknown framing {other:?}: tun, tun-offload or packet"
+                    "unknown framing {other:?}: tun, tun-offload or ethernet"
                 )));
             }
         };
-        let specs = [spec(near_to_far), spec(far_to_near)];
-        let inner = link::Relay::new([own(near_fd)?, own(far_fd)?], specs, seed, framing).map_err(
-            |error| match error {
-                link::RelayError::Descriptors(error) => os_error(error),
-                impossible => PyValueError::new_err(impossible.to_string()),
-            },
-        )?;
+        let devices = [own(near_fd)?, own(far_fd)?];
+        let made = link::Relay::new(devices, spec(each_way), seed, framing);
+        let inner = made.map_err(|error| match error {
+            link::RelayError::Link(error) => PyValueError::new_err(error.to_string()),
+            link::RelayError::Descriptors(error) => os_error(error),
+        })?;
         Ok(Self { inner })
     }
 

@@ -12,8 +12,8 @@ pub enum Offer {
     At(u64),
 }
 
-/// One direction of a link: loss, then a tail-drop queue limited in bytes, then the wire, then the
-/// delay with its jitter.
+/// One direction's state. A packet passes loss, then a tail-drop queue limited in bytes, then the
+/// wire, then the delay with its jitter.
 ///
 /// Laws: packets arrive in the order in which they were offered; those that arrive in any interval
 /// are no more than the bandwidth carries in it, but for the one that begins before it; none

@@ -44,7 +44,7 @@ impl From<u32> for Load {
     }
 }
 
-/// One direction of a link.
+/// What one direction of a link is asked to be.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinkSpec {
     /// From a packet's last bit on the wire to its arrival, at least.

@@ -2,8 +2,8 @@
 
 use super::{
     held::Wanted,
-    netlink::Diag,
     sample::{Sample, Samples},
+    sock_diag::Diag,
     socket::{Socket, SocketId, State},
 };
 use crate::{

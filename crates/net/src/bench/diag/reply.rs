@@ -37,7 +37,7 @@ pub fn parse_reply(
 fn socket(body: &[u8]) -> Result<Socket, ReplyError> {
     length_within("a socket", body, SOCKET_BYTES, <[u8]>::len)?;
     let family = body[0];
-    let state = State::from_number(body[1]).ok_or(ReplyError::State(body[1]))?;
+    let state = State::from_number(body[1]).ok_or_else(|| unknown_state(body[1]))?;
     let mut socket = Socket {
         id: SocketId {
             local: address(family, &body[8..24], port(body, 4))?,
@@ -74,9 +74,25 @@ fn address(family: u8, octets: &[u8], port: u16) -> Result<SocketAddr, ReplyErro
     let ip = match family {
         AF_INET => IpAddr::from([a, b, c, d]),
         AF_INET6 => IpAddr::from(whole),
-        other => return Err(ReplyError::Family(other)),
+        other => return Err(unknown_family(other)),
     };
     Ok(SocketAddr::new(ip, port))
+}
+
+fn unknown_family(number: u8) -> ReplyError {
+    ReplyError::Unknown {
+        what: "a socket of address family",
+        number,
+        known: "AF_INET and AF_INET6",
+    }
+}
+
+fn unknown_state(number: u8) -> ReplyError {
+    ReplyError::Unknown {
+        what: "a socket in state",
+        number,
+        known: "1 to 12",
+    }
 }
 
 /// Text up to its first zero byte.
@@ -243,8 +259,10 @@ mod tests {
             body[at] = value;
             parsed(&message(SOCK_DIAG_BY_FAMILY, SEQUENCE, &body)).1
         };
-        assert_eq!(changed(0, 7), Err(ReplyError::Family(7)));
-        assert_eq!(changed(1, 13), Err(ReplyError::State(13)));
+        let told = |at, value| changed(at, value).unwrap_err().to_string();
+        let family = "a socket of address family 7, where AF_INET and AF_INET6 are known";
+        assert_eq!(told(0, 7), family);
+        assert_eq!(told(1, 13), "a socket in state 13, where 1 to 12 are known");
         let cut = message(SOCK_DIAG_BY_FAMILY, SEQUENCE, &connection()[..71]);
         let told = parsed(&cut[..HEADER_BYTES + 71]).1.unwrap_err().to_string();
         assert_eq!(

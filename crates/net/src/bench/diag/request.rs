@@ -1,14 +1,13 @@
-//! What is asked of the kernel, as bytes (sock_diag(7); linux/netlink.h, linux/inet_diag.h). No I/O.
+//! What is asked of the kernel, as bytes (sock_diag(7); linux/inet_diag.h). No I/O.
 
 use super::socket::{SocketId, State};
+use crate::bench::netlink::request::{NLM_F_DUMP, Request};
 use std::net::{IpAddr, SocketAddr};
 
 pub const AF_INET: u8 = libc::AF_INET as u8;
 pub const AF_INET6: u8 = libc::AF_INET6 as u8;
 pub const SOCK_DIAG_BY_FAMILY: u16 = 20;
 
-const NLM_F_REQUEST: u16 = 1;
-const NLM_F_DUMP: u16 = 0x300;
 const INET_DIAG_REQ_BYTECODE: u16 = 1;
 
 pub const INET_DIAG_INFO: u16 = 2;
@@ -23,17 +22,12 @@ const STATES: u32 = ((1 << 12) - 2) & !(1 << State::TimeWait as u32) & !(1 << St
 
 /// All sockets of a family; with `port` those only that have it at either end.
 pub fn dump(family: u8, port: Option<u16>, sequence: u32) -> Vec<u8> {
-    let mut request = header(NLM_F_REQUEST | NLM_F_DUMP, sequence);
-    request.extend([family, libc::IPPROTO_TCP as u8, EXTENSIONS, 0]);
-    request.extend(STATES.to_ne_bytes());
-    request.extend([0; 48]);
+    let mut request = of_tcp(family, NLM_F_DUMP, sequence);
+    request.push(&[0; 48]);
     if let Some(port) = port {
-        let program = of_port(port);
-        request.extend((program.len() as u16 + 4).to_ne_bytes());
-        request.extend(INET_DIAG_REQ_BYTECODE.to_ne_bytes());
-        request.extend(program);
+        request.attribute(INET_DIAG_REQ_BYTECODE, &of_port(port));
     }
-    finished(request)
+    request.finished()
 }
 
 /// The one socket of that name.
@@ -43,30 +37,21 @@ pub fn one(id: &SocketId, sequence: u32) -> Vec<u8> {
     } else {
         AF_INET6
     };
-    let mut request = header(NLM_F_REQUEST, sequence);
-    request.extend([family, libc::IPPROTO_TCP as u8, EXTENSIONS, 0]);
-    request.extend(STATES.to_ne_bytes());
-    request.extend(id.local.port().to_be_bytes());
-    request.extend(id.remote.port().to_be_bytes());
-    request.extend(octets(id.local));
-    request.extend(octets(id.remote));
-    request.extend(id.interface.to_ne_bytes());
-    request.extend(id.cookie.iter().flat_map(|word| word.to_ne_bytes()));
-    finished(request)
+    let mut request = of_tcp(family, 0, sequence);
+    request.push(&id.local.port().to_be_bytes());
+    request.push(&id.remote.port().to_be_bytes());
+    request.push(&octets(id.local));
+    request.push(&octets(id.remote));
+    request.push(&id.interface.to_ne_bytes());
+    request.push(&id.cookie.map(u32::to_ne_bytes).concat());
+    request.finished()
 }
 
-fn header(flags: u16, sequence: u32) -> Vec<u8> {
-    let mut request = vec![0; 4]; // The length, when it is known.
-    request.extend(SOCK_DIAG_BY_FAMILY.to_ne_bytes());
-    request.extend(flags.to_ne_bytes());
-    request.extend(sequence.to_ne_bytes());
-    request.extend([0; 4]); // To the kernel.
-    request
-}
-
-fn finished(mut request: Vec<u8>) -> Vec<u8> {
-    let length = request.len() as u32;
-    request[..4].copy_from_slice(&length.to_ne_bytes());
+/// `struct inet_diag_req_v2`, up to the socket's name.
+fn of_tcp(family: u8, flags: u16, sequence: u32) -> Request {
+    let mut request = Request::new(SOCK_DIAG_BY_FAMILY, flags, sequence);
+    request.push(&[family, libc::IPPROTO_TCP as u8, EXTENSIONS, 0]);
+    request.push(&STATES.to_ne_bytes());
     request
 }
 

@@ -1,13 +1,10 @@
 //! What packets go through: TUN devices, veth pairs and packet sockets, in namespaces of ours.
 
-use super::request::{self, VethEnd};
+use super::device_requests::{self, VethEnd};
 use crate::{
     bench::{
         namespace,
-        netlink::{
-            Netlink,
-            wire::{Outcome, messages},
-        },
+        netlink::{Netlink, wire::messages},
         socket::set_option,
     },
     process::with_signals_blocked,
@@ -111,7 +108,8 @@ pub fn make_veth(near: End<'_>, far: End<'_>, mtu_bytes: u32) -> io::Result<()> 
     named_request(near.name)?;
     named_request(far.name)?;
     in_namespace(near.namespace, || {
-        let make = |sequence| request::make_veth(wanted_near, wanted_far, far.namespace, sequence);
+        let make =
+            |sequence| device_requests::make_veth(wanted_near, wanted_far, far.namespace, sequence);
         change(&mut Netlink::open(libc::NETLINK_ROUTE)?, make)
     })?;
     for end in [near, far] {
@@ -218,26 +216,23 @@ fn switch_on(
     let _may_be_refused = fs::write(format!("/proc/sys/net/ipv6/conf/{name}/disable_ipv6"), "1");
     let mut netlink = Netlink::open(libc::NETLINK_ROUTE)?;
     change(&mut netlink, |sequence| {
-        request::set_sizes(index, mtu_bytes, queue_packets, OFFLOADED_BYTES, sequence)
+        device_requests::set_sizes(index, mtu_bytes, queue_packets, OFFLOADED_BYTES, sequence)
     })?;
     if let Some(address) = address {
         change(&mut netlink, |sequence| {
-            request::add_address(index, address, sequence)
+            device_requests::add_address(index, address, sequence)
         })?;
     }
-    change(&mut netlink, |sequence| request::set_up(index, sequence))
+    change(&mut netlink, |sequence| {
+        device_requests::set_up(index, sequence)
+    })
 }
 
 /// Ask for a change, and wait until it is made.
 fn change(netlink: &mut Netlink, request: impl FnOnce(u32) -> Vec<u8>) -> io::Result<()> {
-    let sequence = netlink.ask(request)?;
-    loop {
-        match messages(netlink.receive()?, sequence, |_, _| Ok(()))? {
-            Outcome::More => {}
-            Outcome::Done => return Ok(()),
-            Outcome::Failed(errno) => return Err(io::Error::from_raw_os_error(errno)),
-        }
-    }
+    netlink.exchange(request, |datagram, sequence| {
+        messages(datagram, sequence, |_, _| Ok(()))
+    })
 }
 
 /// Packets then have the size and the checksum that they would have on a wire.

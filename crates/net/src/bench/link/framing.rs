@@ -27,7 +27,7 @@ pub enum Framing {
     /// whose network card puts together what comes.
     TunOffload,
     /// Ethernet frames: a packet socket on one end of a veth pair.
-    Packet,
+    Ethernet,
 }
 
 impl Framing {
@@ -36,7 +36,7 @@ impl Framing {
         match self {
             Self::Tun => 0,
             Self::TunOffload => OFFLOAD_HEADER_BYTES,
-            Self::Packet => ETHERNET_HEADER_BYTES,
+            Self::Ethernet => ETHERNET_HEADER_BYTES,
         }
     }
 
@@ -44,7 +44,7 @@ impl Framing {
     /// when there is none: IPv6, which is not relayed, or a length that is not there.
     pub fn load(self, frame: &[u8]) -> Option<Load> {
         let (header, packet) = frame.split_at_checked(self.header_bytes())?;
-        if self == Self::Packet && !header.ends_with(&ETHERTYPE_IPV4) {
+        if self == Self::Ethernet && !header.ends_with(&ETHERTYPE_IPV4) {
             return None;
         }
         let is_ipv4 = packet.len() >= IPV4_HEADER_BYTES && packet[0] >> 4 == 4;
@@ -58,7 +58,7 @@ impl Framing {
         }
         match self {
             Self::TunOffload => segments(header, packet, said),
-            Self::Tun | Self::Packet => Some(u32::from(said).into()),
+            Self::Tun | Self::Ethernet => Some(u32::from(said).into()),
         }
     }
 }
@@ -112,9 +112,9 @@ mod tests {
         let mut frame = vec![2; 12];
         frame.extend(ETHERTYPE_IPV4);
         frame.extend(packet(52, 60));
-        assert_eq!(Framing::Packet.load(&frame), Some(52.into()));
+        assert_eq!(Framing::Ethernet.load(&frame), Some(52.into()));
         frame[12] = 0x86;
-        assert_eq!(Framing::Packet.load(&frame), None);
+        assert_eq!(Framing::Ethernet.load(&frame), None);
     }
 
     #[test]
@@ -124,7 +124,7 @@ mod tests {
         for frame in [vec![], vec![0x45; 19], packet(19, 20), packet(53, 52), ipv6] {
             assert_eq!(Framing::Tun.load(&frame), None, "{frame:?}");
         }
-        assert_eq!(Framing::Packet.load(&[8, 0]), None);
+        assert_eq!(Framing::Ethernet.load(&[8, 0]), None);
     }
 
     /// Behind the device's header and that of IPv4.
@@ -171,7 +171,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_packet_is_longer_than_what_came(bytes in vec(any::<u8>(), 0..100)) {
-            for framing in [Framing::Tun, Framing::Packet] {
+            for framing in [Framing::Tun, Framing::Ethernet] {
                 if let Some(load) = framing.load(&bytes) {
                     prop_assert!(framing.header_bytes() + load.bytes as usize <= bytes.len());
                 }

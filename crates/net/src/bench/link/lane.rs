@@ -63,7 +63,7 @@ impl Lane {
         let mtu_bytes = direction.spec().mtu_bytes;
         let packet_bytes = match framing {
             Framing::TunOffload => mtu_bytes.max(OFFLOADED_BYTES),
-            Framing::Tun | Framing::Packet => mtu_bytes,
+            Framing::Tun | Framing::Ethernet => mtu_bytes,
         };
         Self {
             direction,

@@ -2,7 +2,7 @@
 //!
 //! - `relay` is the thread that carries packets as [`tinygram_core::link`] says: a `lane` for each
 //!   direction, `framing` for what is a packet, and `priority` before other programs;
-//! - `device` makes what packets go through, with `request`, netlink's bytes;
+//! - `device` makes what packets go through, with `device_requests`, the bytes that ask for it;
 //! - `ping_pong` sees the link as a program does, and `calibrate` takes off what the relay itself adds;
 //! - `routes` reads where the host has routes to, and `address` finds networks that none covers;
 //! - `supervisor` lets nothing outlive the command.
@@ -10,12 +10,12 @@
 mod address;
 mod calibrate;
 mod device;
+mod device_requests;
 mod framing;
 mod lane;
 mod ping_pong;
 mod priority;
 mod relay;
-mod request;
 mod routes;
 mod supervisor;
 #[cfg(test)]

@@ -41,15 +41,12 @@ pub const CALIBRATION_BITS_PER_S: u64 = 10_000_000;
 /// Why there is no relay.
 #[derive(Debug, Error)]
 pub enum RelayError {
-    /// A direction that no link can have.
+    /// No link can be like that.
     #[error(transparent)]
     Link(#[from] LinkError),
     /// No more descriptors are to be had.
     #[error("a device cannot be held: {0}")]
     Descriptors(#[from] io::Error),
-    /// Its two directions have different MTUs, where a device has one.
-    #[error("MTUs of {0} and {1} bytes, where both directions of a link have the same")]
-    Mtu(u32, u32),
 }
 
 /// What a relay did so far.
@@ -66,7 +63,7 @@ pub struct Report {
 /// A relay between the near device, which is the first, and the far one.
 #[derive(Debug)]
 pub struct Relay {
-    specs: [LinkSpec; 2],
+    spec: LinkSpec,
     state: Arc<Mutex<State>>,
     /// The relay's devices, where it has to be asked of those what they dropped.
     packet_sockets: Vec<OwnedFd>,
@@ -92,23 +89,17 @@ struct Settings {
 }
 
 impl Relay {
-    /// Of two devices that do not block, and what becomes of packets from each to the other.
+    /// Of two devices that do not block, and what the link between them is like, each way.
     ///
     /// # Errors
     /// [`RelayError`], for a link that cannot be.
     pub fn new(
         devices: [OwnedFd; 2],
-        specs: [LinkSpec; 2],
+        spec: LinkSpec,
         seed: u64,
         framing: Framing,
     ) -> Result<Self, RelayError> {
-        for spec in specs {
-            spec.check()?;
-        }
-        let mtus = specs.map(|spec| spec.mtu_bytes);
-        if mtus[0] != mtus[1] {
-            return Err(RelayError::Mtu(mtus[0], mtus[1]));
-        }
+        spec.check()?;
         let state = Arc::new(Mutex::new(State {
             settings: Settings::default(),
             report: Report::default(),
@@ -117,21 +108,20 @@ impl Relay {
             clock: None,
         }));
         let packet_sockets = match framing {
-            Framing::Packet => devices.iter().map(OwnedFd::try_clone).collect(),
+            Framing::Ethernet => devices.iter().map(OwnedFd::try_clone).collect(),
             Framing::Tun | Framing::TunOffload => Ok(Vec::new()),
         }?;
         // Each direction has its own luck.
-        let seeds = [seed, !seed];
-        let lanes = [0, 1].map(|at| Lane::new(Direction::new(specs[at], seeds[at]), framing));
+        let lanes = [seed, !seed].map(|seed| Lane::new(Direction::new(spec, seed), framing));
         let carrier = Carrier {
             devices: devices.map(File::from),
             lanes,
-            specs,
+            spec,
             settings: Settings::default(),
             state: Arc::clone(&state),
         };
         Ok(Self {
-            specs,
+            spec,
             state,
             packet_sockets,
             idle: Some(carrier),
@@ -183,9 +173,8 @@ impl Relay {
 
     /// What a round trip of packets of that length is to take while it calibrates.
     pub(super) fn calibration_rtt_ns(&self, packet_bytes: u32) -> u64 {
-        let specs = self.specs.map(calibrating);
-        let one_way = |spec: LinkSpec| spec.one_way_ns + spec.serialisation_ns(packet_bytes);
-        specs.map(one_way).iter().sum()
+        let spec = calibrating(self.spec);
+        2 * (spec.one_way_ns + spec.serialisation_ns(packet_bytes))
     }
 
     /// What it did so far.
@@ -262,7 +251,7 @@ impl Awaited {
 struct Carrier {
     devices: [File; 2],
     lanes: [Lane; 2],
-    specs: [LinkSpec; 2],
+    spec: LinkSpec,
     settings: Settings,
     state: Arc<Mutex<State>>,
 }
@@ -341,12 +330,13 @@ impl Carrier {
             return;
         }
         self.settings = settings;
-        for (lane, spec) in self.lanes.iter_mut().zip(self.specs) {
-            lane.direction.set_spec(if settings.is_calibrating {
-                calibrating(spec)
-            } else {
-                spec
-            });
+        let spec = if settings.is_calibrating {
+            calibrating(self.spec)
+        } else {
+            self.spec
+        };
+        for lane in &mut self.lanes {
+            lane.direction.set_spec(spec);
             lane.direction.set_excess_ns(settings.excess_ns / 2);
         }
     }

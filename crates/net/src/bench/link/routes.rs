@@ -2,13 +2,13 @@
 
 use crate::bench::netlink::{
     Netlink,
+    request::{NLM_F_DUMP, Request},
     wire::{Outcome, ReplyError, attributes, length_within, messages},
 };
 use std::{io, net::Ipv4Addr};
 
-use super::request;
-
 const RTM_NEWROUTE: u16 = 24;
+const RTM_GETROUTE: u16 = 26;
 /// `struct rtmsg`, which attributes follow.
 const ROUTE_BYTES: usize = 12;
 const RTA_DST: u16 = 1;
@@ -27,17 +27,19 @@ pub struct Route {
 /// # Errors
 /// What the kernel says; `InvalidData` for an answer that is none; `TimedOut`.
 pub fn host_routes() -> io::Result<Vec<Route>> {
-    let mut netlink = Netlink::open(libc::NETLINK_ROUTE)?;
-    let sequence = netlink.ask(request::all_routes)?;
     let mut routes = Vec::new();
-    loop {
-        let datagram = netlink.receive()?;
-        match parse_routes(datagram, sequence, |route| routes.push(route))? {
-            Outcome::More => {}
-            Outcome::Done => return Ok(routes),
-            Outcome::Failed(errno) => return Err(io::Error::from_raw_os_error(errno)),
-        }
-    }
+    Netlink::open(libc::NETLINK_ROUTE)?.exchange(all_routes, |datagram, sequence| {
+        parse_routes(datagram, sequence, |route| routes.push(route))
+    })?;
+    Ok(routes)
+}
+
+fn all_routes(sequence: u32) -> Vec<u8> {
+    let mut request = Request::new(RTM_GETROUTE, NLM_F_DUMP, sequence);
+    let mut of_every_table = [0; ROUTE_BYTES];
+    of_every_table[0] = libc::AF_INET as u8;
+    request.push(&of_every_table);
+    request.finished()
 }
 
 /// Read a datagram of the answer to request `sequence`; `keep` gets each IPv4 route in it.

@@ -1,5 +1,8 @@
-//! A socket to the kernel itself (netlink(7)): a request, and datagrams in answer; `wire`: their form.
+//! A socket to the kernel itself (netlink(7)): a request, and datagrams in answer.
+//!
+//! `request` makes the bytes of the one, and `wire` reads those of the others.
 
+pub(in crate::bench) mod request;
 pub(in crate::bench) mod wire;
 
 use crate::{bench::socket::set_option, clock::monotonic_ns};
@@ -8,7 +11,7 @@ use std::{
     os::fd::{AsRawFd, FromRawFd, OwnedFd},
     ptr,
 };
-use wire::ReplyError;
+use wire::{Outcome, ReplyError};
 
 /// The kernel's datagrams have 32 KiB at most.
 const BUFFER_BYTES: usize = 64 << 10;
@@ -60,11 +63,27 @@ impl Netlink {
         })
     }
 
-    /// Send what `request` makes for a sequence number; that number, which the answer has too.
+    /// Send what `request` makes for a sequence number, which the answer has too; then `read` gets
+    /// each datagram, and that number, until it says that the answer is whole.
     ///
     /// # Errors
-    /// What the kernel says.
-    pub fn ask(&mut self, request: impl FnOnce(u32) -> Vec<u8>) -> io::Result<u32> {
+    /// What the kernel says, in its answer too; `InvalidData` for one that is none; `TimedOut`.
+    pub fn exchange(
+        &mut self,
+        request: impl FnOnce(u32) -> Vec<u8>,
+        mut read: impl FnMut(&[u8], u32) -> Result<Outcome, ReplyError>,
+    ) -> io::Result<()> {
+        let sequence = self.ask(request)?;
+        loop {
+            match read(self.receive()?, sequence)? {
+                Outcome::More => {}
+                Outcome::Done => return Ok(()),
+                Outcome::Failed(errno) => return Err(io::Error::from_raw_os_error(errno)),
+            }
+        }
+    }
+
+    fn ask(&mut self, request: impl FnOnce(u32) -> Vec<u8>) -> io::Result<u32> {
         self.sequence = self.sequence.wrapping_add(1);
         self.give_up_ns = monotonic_ns() + ANSWER_LIMIT_NS;
         let request = request(self.sequence);
@@ -90,10 +109,7 @@ impl Netlink {
     }
 
     /// The next datagram of the kernel.
-    ///
-    /// # Errors
-    /// `TimedOut` when none comes; `InvalidData` for one that is too long.
-    pub fn receive(&mut self) -> io::Result<&[u8]> {
+    fn receive(&mut self) -> io::Result<&[u8]> {
         loop {
             if monotonic_ns() > self.give_up_ns {
                 return Err(io::ErrorKind::TimedOut.into());

@@ -27,12 +27,16 @@ pub enum ReplyError {
         /// What is left of the answer.
         room: usize,
     },
-    /// Neither IPv4 nor IPv6.
-    #[error("a socket of address family {0}, where AF_INET and AF_INET6 are known")]
-    Family(u8),
-    /// A state of a newer kernel.
-    #[error("a socket in state {0}, where 1 to 12 are known")]
-    State(u8),
+    /// What a newer kernel may say.
+    #[error("{what} {number}, where {known} are known")]
+    Unknown {
+        /// What has that number.
+        what: &'static str,
+        /// As it came.
+        number: u8,
+        /// Those that would do.
+        known: &'static str,
+    },
 }
 
 /// What follows a datagram.

@@ -81,7 +81,6 @@ def up(spec: LinkSpec, seed: int) -> Iterator[Link]:
                 devices.near_fd,
                 devices.far_fd,
                 spec.direction,
-                spec.direction,
                 seed,
                 devices.framing,
             )
@@ -142,7 +141,7 @@ def _veth_devices(stack: ExitStack, hosts: Hosts, mtu_bytes: int) -> _Devices:
         fd = _native.packet_socket(between, relays_end)
         stack.callback(os.close, fd)
         fds.append(fd)
-    return _Devices("veth", "packet", False, 0, *fds)
+    return _Devices("veth", "ethernet", False, 0, *fds)
 
 
 _CALIBRATIONS: dict[tuple[str, str], tuple[int, dict[str, int]]] = {}

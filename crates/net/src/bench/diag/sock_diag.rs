@@ -58,31 +58,25 @@ impl Diag {
     /// # Errors
     /// As [`Diag::sockets`].
     pub fn one(&mut self, id: &SocketId) -> io::Result<Option<Socket>> {
-        let sequence = self.netlink.ask(|sequence| request::one(id, sequence))?;
         let mut found = None;
-        while found.is_none() {
-            let datagram = self.netlink.receive()?;
+        let request = |sequence| request::one(id, sequence);
+        self.netlink.exchange(request, |datagram, sequence| {
             let outcome = parse_reply(datagram, sequence, |socket| found = Some(socket))?;
-            match outcome {
-                Outcome::More => {}
-                Outcome::Done | Outcome::Failed(libc::ENOENT | libc::ESTALE) => break,
-                Outcome::Failed(errno) => return Err(io::Error::from_raw_os_error(errno)),
-            }
-        }
+            Ok(match outcome {
+                // Nothing says that it was the last one.
+                Outcome::More if found.is_some() => Outcome::Done,
+                Outcome::Failed(libc::ENOENT | libc::ESTALE) => Outcome::Done,
+                other => other,
+            })
+        })?;
         Ok(found)
     }
 
     fn dump(&mut self, family: u8, wanted: &Wanted, held: &mut Held) -> io::Result<()> {
         let request = |sequence| request::dump(family, wanted.port, sequence);
-        let sequence = self.netlink.ask(request)?;
-        loop {
-            let datagram = self.netlink.receive()?;
-            match parse_reply(datagram, sequence, |socket| held.take(wanted, socket))? {
-                Outcome::More => {}
-                Outcome::Done => return Ok(()),
-                Outcome::Failed(errno) => return Err(io::Error::from_raw_os_error(errno)),
-            }
-        }
+        self.netlink.exchange(request, |datagram, sequence| {
+            parse_reply(datagram, sequence, |socket| held.take(wanted, socket))
+        })
     }
 }
 
