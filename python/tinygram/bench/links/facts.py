@@ -48,7 +48,7 @@ def facts_of(
 def round_trip_facts(hosts: Hosts) -> dict[str, int]:
     """The round trip as it is found, where nothing is taken off it. Raises OSError."""
     found_ns = _native.ping_pong_ns(
-        hosts.near_namespace_fd, hosts.far_namespace_fd, hosts.far_address, _ROUND_TRIPS
+        hosts.near.namespace_fd, hosts.far.namespace_fd, hosts.far.address, _ROUND_TRIPS
     )
     return {"found_rtt_ns": round(median(found_ns))}
 

@@ -27,7 +27,6 @@ from tinygram.bench.workers import RunError
 
 QUEUE_PACKETS = 10_000
 """Of a TUN device: with 500, the usual length, it drops packets. A veth pair has no queue."""
-_RELAYS_ENDS = ("tg-relay-near", "tg-relay-far")
 _NO_TUN = (errno.ENOENT, errno.EACCES, errno.EPERM, errno.ENODEV, errno.ENXIO)
 _CALIBRATED_FOR_NS = 60_000_000_000
 """Runs of a few seconds would spend their time on it: what was found is used again for so long."""
@@ -124,8 +123,8 @@ def _devices(stack: ExitStack, hosts: Hosts, mtu_bytes: int, wants_offload: bool
 
 def _tun_devices(stack: ExitStack, hosts: Hosts, mtu_bytes: int, has_offload: bool) -> _Devices:
     fds = []
-    for end in hosts.ends:
-        fd = _native.open_tun(*end, mtu_bytes, QUEUE_PACKETS, has_offload)
+    for host in (hosts.near, hosts.far):
+        fd = _native.open_tun(*host.end, mtu_bytes, QUEUE_PACKETS, has_offload)
         stack.callback(os.close, fd)
         fds.append(fd)
     framing = "tun-offload" if has_offload else "tun"
@@ -137,8 +136,8 @@ def _veth_devices(stack: ExitStack, hosts: Hosts, mtu_bytes: int) -> _Devices:
     between = stack.enter_context(own_network()).inside
     assert between is not None, "an own network has a namespace"
     fds = []
-    for end, relays_end in zip(hosts.ends, _RELAYS_ENDS, strict=True):
-        _native.make_veth(end, (between, relays_end, None), mtu_bytes)
+    for host, relays_end in ((hosts.near, "tg-relay-near"), (hosts.far, "tg-relay-far")):
+        _native.make_veth(host.end, (between, relays_end, None), mtu_bytes)
         fd = _native.packet_socket(between, relays_end)
         stack.callback(os.close, fd)
         fds.append(fd)
@@ -166,7 +165,7 @@ def _calibrated(relay: _native.LinkRelay, hosts: Hosts, key: tuple[str, str]) ->
             relay.set_excess_ns(found["excess_ns"])
             return found | {"calibration_age_ns": age_ns}
     found = dict(
-        relay.calibrate(hosts.near_namespace_fd, hosts.far_namespace_fd, hosts.far_address)
+        relay.calibrate(hosts.near.namespace_fd, hosts.far.namespace_fd, hosts.far.address)
     )
     if rtt_miss_ns(found["asked_rtt_ns"], found["left_rtt_ns"]) == 0:
         _CALIBRATIONS[key] = (time.monotonic_ns(), found)

@@ -46,4 +46,4 @@ def up(spec: LinkSpec, _seed: int) -> Iterator[Link]:
 
 def make_pair(hosts: Hosts, mtu_bytes: int) -> None:
     """Devices on both hosts, with their addresses, and up. Raises OSError."""
-    _native.make_veth(*hosts.ends, mtu_bytes)
+    _native.make_veth(hosts.near.end, hosts.far.end, mtu_bytes)
