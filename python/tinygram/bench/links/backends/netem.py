@@ -70,7 +70,9 @@ def up(spec: LinkSpec, _seed: int) -> Iterator[Link]:
         found = {"asked_rtt_ns": ping_pong_rtt_ns(short)} | round_trip_facts(hosts)
         with INTERRUPTS.held():
             _set_netem(hosts, "change", spec)
-        facts = facts_of(spec, "netem", "veth", _limit_packets(spec), found)
+        facts = facts_of(
+            spec, backend="netem", device="veth", queue_packets=_limit_packets(spec), found=found
+        )
         meter = TrafficMeter(lambda: _counters(hosts, spec) | hosts.device_counters())
         yield Link.between(hosts, facts, meter.take)
 

@@ -41,7 +41,6 @@ class _Devices:
 
     kind: str
     framing: str
-    has_offload: bool
     queue_packets: int
     near_fd: int
     far_fd: int
@@ -88,8 +87,12 @@ def up(spec: LinkSpec, seed: int) -> Iterator[Link]:
             relay.start()
         found = _calibrated(relay, hosts, (spec.meaning, devices.kind))
         facts = facts_of(
-            *(spec, "relay", devices.kind, devices.queue_packets, found),
-            has_offload=devices.has_offload,
+            spec,
+            backend="relay",
+            device=devices.kind,
+            queue_packets=devices.queue_packets,
+            has_offload=devices.framing == "tun-offload",
+            found=found,
         )
         meter = TrafficMeter(lambda: _counters(relay, hosts), relay.take_lateness)
         yield Link.between(hosts, facts, meter.take)
@@ -128,7 +131,7 @@ def _tun_devices(stack: ExitStack, hosts: Hosts, mtu_bytes: int, has_offload: bo
         stack.callback(os.close, fd)
         fds.append(fd)
     framing = "tun-offload" if has_offload else "tun"
-    return _Devices("tun", framing, has_offload, QUEUE_PACKETS, *fds)
+    return _Devices("tun", framing, QUEUE_PACKETS, *fds)
 
 
 def _veth_devices(stack: ExitStack, hosts: Hosts, mtu_bytes: int) -> _Devices:
@@ -141,7 +144,7 @@ def _veth_devices(stack: ExitStack, hosts: Hosts, mtu_bytes: int) -> _Devices:
         fd = _native.packet_socket(between, relays_end)
         stack.callback(os.close, fd)
         fds.append(fd)
-    return _Devices("veth", "packet", False, 0, *fds)
+    return _Devices("veth", "packet", 0, *fds)
 
 
 _CALIBRATIONS: dict[tuple[str, str], tuple[int, dict[str, int]]] = {}

@@ -40,7 +40,7 @@ def up(spec: LinkSpec, _seed: int) -> Iterator[Link]:
         with INTERRUPTS.held():
             hosts = stack.enter_context(two_hosts())
             make_pair(hosts, spec.mtu_bytes)
-        facts = facts_of(spec, "veth", "veth", 0, round_trip_facts(hosts))
+        facts = facts_of(spec, backend="veth", device="veth", found=round_trip_facts(hosts))
         yield Link.between(hosts, facts, TrafficMeter(hosts.device_counters).take)
 
 
