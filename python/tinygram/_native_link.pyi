@@ -65,8 +65,8 @@ class LinkRelay:
 
         Ping-pongs (UDP) without jitter and loss, and at 10 ms at most. Half of what is above the
         round trip asked for is taken off each direction (`set_excess_ns`). Named: `asked_rtt_ns`
-        (of these packets), `found_rtt_ns` before and `left_rtt_ns` after (medians), `excess_ns`,
-        and `round_trips`, of each ping-pong. OSError; TimeoutError: no answer comes.
+        (of these packets), `found_rtt_ns` before and `left_rtt_ns` after (medians), and
+        `excess_ns`. OSError; TimeoutError: no answer comes.
         """
 
     def set_excess_ns(self, excess_ns: int) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
 from tinygram.bench.links.backends.relay import _calibrated, forget_calibrations
+from tinygram.bench.links.hosts import Host, Hosts
+from tinygram.bench.network import Network
 
 if TYPE_CHECKING:
     from tinygram._native import LinkRelay
@@ -31,7 +32,8 @@ class Relay:
 
 
 def calibrated(relay: Relay) -> dict[str, int]:
-    hosts: Any = SimpleNamespace(near_namespace_fd=0, far_namespace_fd=0, far_address="")
+    host = Host(Network(), namespace_fd=0, device="", address="", devices_fd=0)
+    hosts = Hosts(near=host, far=host, far_counter_fds=())
     return _calibrated(cast("LinkRelay", relay), hosts, ("rtt=1ms", "tun"))
 
 

@@ -70,7 +70,6 @@ impl LinkRelay {
             ("found_rtt_ns", found.found_rtt_ns),
             ("left_rtt_ns", found.left_rtt_ns),
             ("excess_ns", found.excess_ns),
-            ("round_trips", found.round_trips),
         ];
         Ok(told.map(|(name, value)| (name.to_owned(), value)).into())
     }

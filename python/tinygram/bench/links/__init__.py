@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import lru_cache
 
@@ -58,20 +58,26 @@ def prepare(links: Sequence[LinkSpec], backend_name: str) -> None:
         return
     sandbox.enter()
     for backend in backends:
-        permission = _probed(backend)
-        if backend is NETEM and not permission.is_given:
+        maker = _maker(backend)
+        if maker is not backend:
+            refused = _probed(backend)
             print(
-                f"tinygram: no netem here: {permission.why}; going on with the relay "
-                f"({permission.remedy})",
+                f"tinygram: no netem here: {refused.why}; going on with the relay "
+                f"({refused.remedy})",
                 file=sys.stderr,
                 flush=True,
             )
-            permission = _probed(RELAY)
+        permission = _probed(maker)
         if not permission.is_given:
             raise UsageError(
                 f"the link cannot be made here: {permission.why}; {permission.remedy}; "
                 "`tinygram emulate --check` tells what this machine permits"
             )
+
+
+def _maker(backend: Backend) -> Backend:
+    """Who makes the links of this backend: the relay where it is netem, and the kernel has none."""
+    return RELAY if backend is NETEM and not _probed(NETEM).is_given else backend
 
 
 @lru_cache
@@ -96,29 +102,23 @@ def plan_over(
     )
 
 
-@contextmanager
-def link_up(case: Case, seed: int) -> Iterator[Link]:
+def link_up(case: Case, seed: int) -> AbstractContextManager[Link]:
     """The case's link, for one run. Raises OSError and RunError."""
     spec = parse_link(case.link)
     backend = backend_of(spec, str(case.parameters.get(_PARAMETER) or DEFAULT_BACKEND))
-    with bring_up(spec, backend, seed) as link:
-        yield link
+    return bring_up(spec, backend, seed)
 
 
 @contextmanager
 def bring_up(spec: LinkSpec, backend: Backend, seed: int) -> Iterator[Link]:
-    """A link by this backend, or by the relay where it is netem, and the kernel has none.
-
-    Raises OSError and RunError.
-    """
-    if backend is not NETEM or _probed(NETEM).is_given:
-        with backend.up(spec, seed) as link:
-            yield link
-        return
-    why = _probed(NETEM).why
-    warning = Warning("link_backend", f"netem was asked for, and the relay made the link: {why}")
-    with RELAY.up(spec, seed) as link:
-        yield replace(link, warnings=(*link.warnings, warning))
+    """A link by this backend, or by the one in its place. Raises OSError and RunError."""
+    maker = _maker(backend)
+    with maker.up(spec, seed) as link:
+        if maker is not backend:
+            message = "netem was asked for, and the relay made the link"
+            warning = Warning("link_backend", f"{message}: {_probed(backend).why}")
+            link = replace(link, warnings=(*link.warnings, warning))
+        yield link
 
 
 def backend_of(link: LinkSpec, backend_name: str) -> Backend:

@@ -17,13 +17,14 @@ _OFFLOAD = {False: "no offload", True: "segmentation offload"}
 
 def facts_of(
     spec: LinkSpec,
+    *,
     backend: str,
     device: str,
-    device_queue_packets: int,
-    found: Mapping[str, int],
+    queue_packets: int = 0,
     has_offload: bool = False,
+    found: Mapping[str, int],
 ) -> LinkFacts:
-    """`found`: what `LinkRelay.calibrate` tells, or `round_trip_facts`."""
+    """`found`: the facts that were measured, by name; those that are not there are null."""
     return LinkFacts(
         meaning=spec.meaning,
         backend=backend,
@@ -34,7 +35,7 @@ def facts_of(
         loss=float(spec.loss),
         queue_bytes=spec.queue_bytes if spec.bandwidth_bits_per_s else None,
         mtu_bytes=spec.mtu_bytes,
-        device_queue_packets=device_queue_packets,
+        device_queue_packets=queue_packets,
         has_offload=has_offload,
         is_rootless=sandbox.is_rootless(),
         asked_rtt_ns=found.get("asked_rtt_ns"),
@@ -48,7 +49,7 @@ def facts_of(
 def round_trip_facts(hosts: Hosts) -> dict[str, int]:
     """The round trip as it is found, where nothing is taken off it. Raises OSError."""
     found_ns = _native.ping_pong_ns(
-        hosts.near_namespace_fd, hosts.far_namespace_fd, hosts.far_address, _ROUND_TRIPS
+        hosts.near.namespace_fd, hosts.far.namespace_fd, hosts.far.address, _ROUND_TRIPS
     )
     return {"found_rtt_ns": round(median(found_ns))}
 

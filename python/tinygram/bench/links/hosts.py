@@ -17,8 +17,6 @@ from tinygram import _native
 from tinygram.bench.network import Network, own_network
 from tinygram.bench.probes.kernel import open_counters
 
-NEAR_DEVICE = "tg-near"
-FAR_DEVICE = "tg-far"
 _MOST_LINKS = 64
 _READ_BYTES = 1 << 16
 _RECEIVED_DROPPED, _SENT_DROPPED = 3, 11
@@ -26,30 +24,44 @@ _RECEIVED_DROPPED, _SENT_DROPPED = 3, 11
 
 
 @dataclass(frozen=True)
-class Hosts:
-    """Both hosts; the descriptors are those of their namespaces."""
+class Host:
+    """One of the two: `device` is the name of its device, which has `address` once it is made.
 
-    near: Network
-    far: Network
-    near_namespace_fd: int
-    far_namespace_fd: int
-    near_address: str
-    far_address: str
-    far_counter_fds: tuple[int, ...]
-    device_files: tuple[int, int]
+    `devices_fd`: its /proc/net/dev, opened once.
+    """
+
+    network: Network
+    namespace_fd: int
+    device: str
+    address: str
+    devices_fd: int
 
     @property
-    def ends(self) -> tuple[tuple[int, str, str], tuple[int, str, str]]:
-        """Of each host, near first: its namespace, its device's name, and that one's address."""
-        return (
-            (self.near_namespace_fd, NEAR_DEVICE, self.near_address),
-            (self.far_namespace_fd, FAR_DEVICE, self.far_address),
-        )
+    def end(self) -> tuple[int, str, str]:
+        """What a device is made of: the namespace, the device's name, and its address."""
+        return self.namespace_fd, self.device, self.address
+
+    def dropped(self) -> int:
+        """How many packets the device dropped so far; 0 while there is none."""
+        for line in os.pread(self.devices_fd, _READ_BYTES, 0).decode().splitlines():
+            name, colon, columns = line.partition(":")
+            if colon and name.strip() == self.device:
+                numbers = columns.split()
+                return int(numbers[_RECEIVED_DROPPED]) + int(numbers[_SENT_DROPPED])
+        return 0
+
+
+@dataclass(frozen=True)
+class Hosts:
+    """Both; `far_counter_fds` are of the kernel's counters on the far one (probes/kernel.py)."""
+
+    near: Host
+    far: Host
+    far_counter_fds: tuple[int, ...]
 
     def device_counters(self) -> dict[str, int]:
         """What the devices of both hosts dropped so far."""
-        devices = zip(self.device_files, (NEAR_DEVICE, FAR_DEVICE), strict=True)
-        return {"device_dropped": sum(_dropped(_contents(fd), name) for fd, name in devices)}
+        return {"device_dropped": self.near.dropped() + self.far.dropped()}
 
 
 @contextmanager
@@ -57,29 +69,22 @@ def two_hosts() -> Iterator[Hosts]:
     """Two hosts without a device between them. Raises OSError where that is not permitted."""
     near_address, far_address = next(_networks())
     with ExitStack() as stack:
-        near, far = stack.enter_context(own_network()), stack.enter_context(own_network())
-        assert near.inside is not None, "an own network has a namespace"
-        assert far.inside is not None, "an own network has a namespace"
-        device_files = []
-        for network in (near, far):
-            with network.entered():
-                fd = os.open("/proc/thread-self/net/dev", os.O_RDONLY | os.O_CLOEXEC)
-            stack.callback(os.close, fd)
-            device_files.append(fd)
-        with far.entered():
+        near = _host(stack, "tg-near", near_address)
+        far = _host(stack, "tg-far", far_address)
+        with far.network.entered():
             far_counter_fds = open_counters()
         for fd in far_counter_fds:
             stack.callback(os.close, fd)
-        yield Hosts(
-            near=near,
-            far=far,
-            near_namespace_fd=near.inside,
-            far_namespace_fd=far.inside,
-            near_address=near_address,
-            far_address=far_address,
-            far_counter_fds=far_counter_fds,
-            device_files=(device_files[0], device_files[1]),
-        )
+        yield Hosts(near, far, far_counter_fds)
+
+
+def _host(stack: ExitStack, device: str, address: str) -> Host:
+    network = stack.enter_context(own_network())
+    assert network.inside is not None, "an own network has a namespace"
+    with network.entered():
+        devices_fd = os.open("/proc/thread-self/net/dev", os.O_RDONLY | os.O_CLOEXEC)
+    stack.callback(os.close, devices_fd)
+    return Host(network, network.inside, device, address, devices_fd)
 
 
 def choose_addresses() -> None:
@@ -94,16 +99,3 @@ def choose_addresses() -> None:
 def _networks() -> Iterator[tuple[str, str]]:
     """(near, far) addresses, one pair after the other."""
     return cycle(_native.unrouted_networks(_MOST_LINKS))
-
-
-def _contents(fd: int) -> bytes:
-    return os.pread(fd, _READ_BYTES, 0)
-
-
-def _dropped(table: bytes, device: str) -> int:
-    for line in table.decode().splitlines():
-        name, colon, columns = line.partition(":")
-        if colon and name.strip() == device:
-            numbers = columns.split()
-            return int(numbers[_RECEIVED_DROPPED]) + int(numbers[_SENT_DROPPED])
-    return 0

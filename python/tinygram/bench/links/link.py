@@ -45,9 +45,9 @@ class Link:
     def between(hosts: Hosts, facts: LinkFacts, take_traffic: Callable[[], Traffic]) -> Link:
         """A link between two hosts of ours."""
         return Link(
-            near=hosts.near,
-            far=hosts.far,
-            far_address=hosts.far_address,
+            near=hosts.near.network,
+            far=hosts.far.network,
+            far_address=hosts.far.address,
             counter_fds=hosts.far_counter_fds,
             facts=facts,
             take_traffic=take_traffic,

@@ -25,12 +25,11 @@ from tinygram._native import (
 from tinygram.bench.interrupts import INTERRUPTS
 from tinygram.bench.links.backends.veth import make_pair
 from tinygram.bench.links.facts import facts_of, round_trip_facts
-from tinygram.bench.links.hosts import FAR_DEVICE, NEAR_DEVICE, Hosts, two_hosts
+from tinygram.bench.links.hosts import Host, Hosts, two_hosts
 from tinygram.bench.links.link import Link
 from tinygram.bench.links.sandbox import Permission
 from tinygram.bench.links.spec import LinkSpec, parse_link
 from tinygram.bench.links.traffic import TrafficMeter
-from tinygram.bench.network import Network
 from tinygram.bench.workers import RunError
 
 _FRAME_HEADER_BYTES = 14
@@ -71,7 +70,9 @@ def up(spec: LinkSpec, _seed: int) -> Iterator[Link]:
         found = {"asked_rtt_ns": ping_pong_rtt_ns(short)} | round_trip_facts(hosts)
         with INTERRUPTS.held():
             _set_netem(hosts, "change", spec)
-        facts = facts_of(spec, "netem", "veth", _limit_packets(spec), found)
+        facts = facts_of(
+            spec, backend="netem", device="veth", queue_packets=_limit_packets(spec), found=found
+        )
         meter = TrafficMeter(lambda: _counters(hosts, spec) | hosts.device_counters())
         yield Link.between(hosts, facts, meter.take)
 
@@ -124,18 +125,14 @@ def _limit_packets(spec: LinkSpec) -> int:
 
 def _cut_segments(hosts: Hosts) -> None:
     """TCP would have several delayed as one, with one frame's overhead, and cut them later."""
-    for host, device in _devices(hosts):
-        _run(host, ["ip", "link", "set", "dev", device, "gso_max_segs", "1"])
+    for host in (hosts.near, hosts.far):
+        _run(host, ["ip", "link", "set", "dev", host.device, "gso_max_segs", "1"])
 
 
 def _set_netem(hosts: Hosts, verb: str, spec: LinkSpec) -> None:
     """`add` netem to both hosts' devices, or `change` it. OSError; RunError with what tc said."""
-    for host, device in _devices(hosts):
-        _run(host, ["tc", "qdisc", verb, "dev", device, "root", *netem_options(spec)])
-
-
-def _devices(hosts: Hosts) -> tuple[tuple[Network, str], tuple[Network, str]]:
-    return (hosts.near, NEAR_DEVICE), (hosts.far, FAR_DEVICE)
+    for host in (hosts.near, hosts.far):
+        _run(host, ["tc", "qdisc", verb, "dev", host.device, "root", *netem_options(spec)])
 
 
 def _counters(hosts: Hosts, spec: LinkSpec) -> dict[str, int]:
@@ -146,9 +143,8 @@ def _counters(hosts: Hosts, spec: LinkSpec) -> dict[str, int]:
     """
     drops = "lost" if spec.loss else "full"
     counters = {}
-    directions = ("near_to_far", "far_to_near")
-    for direction, (host, device) in zip(directions, _devices(hosts), strict=True):
-        said = _run(host, ["tc", "-statistics", "-json", "qdisc", "show", "dev", device])
+    for direction, host in (("near_to_far", hosts.near), ("far_to_near", hosts.far)):
+        said = _run(host, ["tc", "-statistics", "-json", "qdisc", "show", "dev", host.device])
         for name, count in counts_of(said, drops).items():
             counters[f"{direction}_{name}"] = count
     return counters
@@ -168,9 +164,9 @@ def counts_of(said: str, drops: str) -> dict[str, int]:
     }
 
 
-def _run(host: Network, words: Sequence[str]) -> str:
+def _run(host: Host, words: Sequence[str]) -> str:
     """What a program of iproute2 says on a host. Raises OSError, and RunError with its error."""
-    with host.entered():
+    with host.network.entered():
         try:
             done = subprocess.run(
                 words,

@@ -27,7 +27,6 @@ from tinygram.bench.workers import RunError
 
 QUEUE_PACKETS = 10_000
 """Of a TUN device: with 500, the usual length, it drops packets. A veth pair has no queue."""
-_RELAYS_ENDS = ("tg-relay-near", "tg-relay-far")
 _NO_TUN = (errno.ENOENT, errno.EACCES, errno.EPERM, errno.ENODEV, errno.ENXIO)
 _CALIBRATED_FOR_NS = 60_000_000_000
 """Runs of a few seconds would spend their time on it: what was found is used again for so long."""
@@ -42,7 +41,6 @@ class _Devices:
 
     kind: str
     framing: str
-    has_offload: bool
     queue_packets: int
     near_fd: int
     far_fd: int
@@ -88,8 +86,12 @@ def up(spec: LinkSpec, seed: int) -> Iterator[Link]:
             relay.start()
         found = _calibrated(relay, hosts, (spec.meaning, devices.kind))
         facts = facts_of(
-            *(spec, "relay", devices.kind, devices.queue_packets, found),
-            has_offload=devices.has_offload,
+            spec,
+            backend="relay",
+            device=devices.kind,
+            queue_packets=devices.queue_packets,
+            has_offload=devices.framing == "tun-offload",
+            found=found,
         )
         meter = TrafficMeter(lambda: _counters(relay, hosts), relay.take_lateness)
         yield Link.between(hosts, facts, meter.take)
@@ -123,12 +125,12 @@ def _devices(stack: ExitStack, hosts: Hosts, mtu_bytes: int, wants_offload: bool
 
 def _tun_devices(stack: ExitStack, hosts: Hosts, mtu_bytes: int, has_offload: bool) -> _Devices:
     fds = []
-    for end in hosts.ends:
-        fd = _native.open_tun(*end, mtu_bytes, QUEUE_PACKETS, has_offload)
+    for host in (hosts.near, hosts.far):
+        fd = _native.open_tun(*host.end, mtu_bytes, QUEUE_PACKETS, has_offload)
         stack.callback(os.close, fd)
         fds.append(fd)
     framing = "tun-offload" if has_offload else "tun"
-    return _Devices("tun", framing, has_offload, QUEUE_PACKETS, *fds)
+    return _Devices("tun", framing, QUEUE_PACKETS, *fds)
 
 
 def _veth_devices(stack: ExitStack, hosts: Hosts, mtu_bytes: int) -> _Devices:
@@ -136,12 +138,12 @@ def _veth_devices(stack: ExitStack, hosts: Hosts, mtu_bytes: int) -> _Devices:
     between = stack.enter_context(own_network()).inside
     assert between is not None, "an own network has a namespace"
     fds = []
-    for end, relays_end in zip(hosts.ends, _RELAYS_ENDS, strict=True):
-        _native.make_veth(end, (between, relays_end, None), mtu_bytes)
+    for host, relays_end in ((hosts.near, "tg-relay-near"), (hosts.far, "tg-relay-far")):
+        _native.make_veth(host.end, (between, relays_end, None), mtu_bytes)
         fd = _native.packet_socket(between, relays_end)
         stack.callback(os.close, fd)
         fds.append(fd)
-    return _Devices("veth", "ethernet", False, 0, *fds)
+    return _Devices("veth", "ethernet", 0, *fds)
 
 
 _CALIBRATIONS: dict[tuple[str, str], tuple[int, dict[str, int]]] = {}
@@ -165,7 +167,7 @@ def _calibrated(relay: _native.LinkRelay, hosts: Hosts, key: tuple[str, str]) ->
             relay.set_excess_ns(found["excess_ns"])
             return found | {"calibration_age_ns": age_ns}
     found = dict(
-        relay.calibrate(hosts.near_namespace_fd, hosts.far_namespace_fd, hosts.far_address)
+        relay.calibrate(hosts.near.namespace_fd, hosts.far.namespace_fd, hosts.far.address)
     )
     if rtt_miss_ns(found["asked_rtt_ns"], found["left_rtt_ns"]) == 0:
         _CALIBRATIONS[key] = (time.monotonic_ns(), found)

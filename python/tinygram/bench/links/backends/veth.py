@@ -40,10 +40,10 @@ def up(spec: LinkSpec, _seed: int) -> Iterator[Link]:
         with INTERRUPTS.held():
             hosts = stack.enter_context(two_hosts())
             make_pair(hosts, spec.mtu_bytes)
-        facts = facts_of(spec, "veth", "veth", 0, round_trip_facts(hosts))
+        facts = facts_of(spec, backend="veth", device="veth", found=round_trip_facts(hosts))
         yield Link.between(hosts, facts, TrafficMeter(hosts.device_counters).take)
 
 
 def make_pair(hosts: Hosts, mtu_bytes: int) -> None:
     """Devices on both hosts, with their addresses, and up. Raises OSError."""
-    _native.make_veth(*hosts.ends, mtu_bytes)
+    _native.make_veth(hosts.near.end, hosts.far.end, mtu_bytes)
