@@ -36,8 +36,8 @@ def emulate(
     far: Annotated[
         str | None,
         typer.Option(
-            help="A program for the far host, quoted as for a shell, which none runs: for one "
-            "\"sh -c '…'\". Waited for until it listens, 2 s at most."
+            help="A program for the far host, waited for until it listens, 2 s at most. No shell "
+            "runs it: for one write \"sh -c '…'\"."
         ),
     ] = None,
     link_backend: LinkBackend = DEFAULT_BACKEND,
