@@ -35,6 +35,11 @@ CLIENT = (
     "print(said.decode(), min(took))"
 )
 """Tells its shortest round trip: a host that stops makes others longer."""
+NETEMS_LEAST_S = 0.0399
+RELAYS_LEAST_S = 0.03
+"""What calibrating took off may be too much where the host was busy then."""
+MOST_S = 0.08
+"""As if the round trip were that of each direction: a host stops for some of 20, not for all."""
 BACKENDS = ["relay", "netem"]
 
 
@@ -45,13 +50,13 @@ def test_a_round_trip_takes_what_was_asked(emulate: Emulate, backend: str) -> No
     assert done.code == 0, done.stderr
     said, seconds = done.stdout.split()
     assert said == "over"
-    # What calibrating took off may be too much where the host was busy then, but not by half.
-    assert 0.02 < float(seconds) < 0.2
     # Where this kernel has no netem that is said, and the relay takes its place.
     is_replaced = "no netem here" in done.stderr
     assert is_replaced == ("going on with the relay" in done.stderr)
     assert f"rtt=40ms by {'relay' if is_replaced else backend} (" in done.stderr
     assert backend == "netem" or not is_replaced
+    is_relay = backend == "relay" or is_replaced
+    assert (RELAYS_LEAST_S if is_relay else NETEMS_LEAST_S) < float(seconds) < MOST_S
 
 
 # What was sent is due after a second; what is sent then comes behind it, and its answer says so.

@@ -11,7 +11,14 @@ from pathlib import Path
 
 import pytest
 from tests.links.emulating import Emulate, without_tun
-from tests.links.test_emulate import CLIENT, CONNECTED, PYTHON, SERVER
+from tests.links.test_emulate import (
+    CLIENT,
+    CONNECTED,
+    MOST_S,
+    PYTHON,
+    RELAYS_LEAST_S,
+    SERVER,
+)
 from tests.stream.command import LONGEST_S, search_path
 
 STREAM = (
@@ -46,7 +53,7 @@ def test_a_round_trip_takes_what_was_asked(emulate: Emulate) -> None:
     assert "rtt=40ms by relay (veth), MTU 1500, no device queues, no offload" in done.stderr
     said, seconds = done.stdout.split()
     assert said == "over"
-    assert 0.02 < float(seconds) < 0.2
+    assert RELAYS_LEAST_S < float(seconds) < MOST_S
 
 
 LONG = (

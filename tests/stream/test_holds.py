@@ -1,13 +1,13 @@
 """What is held back leaves when its time ends, though nothing follows that could push it out.
 
-Two messages are due a second apart and each is held 20 ms. The first one leaves alone and before
-the second is due, though a busy host may be late with it. The last one leaves as soon as the stream
-ends, so that it alone may be earlier.
+Four messages are due a second apart and each is held 20 ms. Each leaves alone and before the next
+is due, though a busy host may be late with it, but hardly with all of them. The last one leaves as
+soon as the stream ends, so that it alone may be earlier.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -18,6 +18,9 @@ from tinygram.bench import runtimes
 
 HOLD_NS = 20_000_000
 GAP_NS = 1_000_000_000
+MESSAGES = 4
+LATE_NS = 100_000_000
+"""What the message that is least late may be late."""
 EARLY_NS = {"timer": 1_000_000}
 """An event loop's own timer may be early: uvloop counts milliseconds from its last wake-up."""
 HOLDING = ("coalesce", "timer")
@@ -29,20 +32,27 @@ WAYS = [
 
 
 @pytest.fixture(scope="module")
-def held(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Done]:
-    command = Command(tmp_path_factory.mktemp("held"))
-    only = [f"strategy={name}:20ms" for name in HOLDING]
-    names = dict.fromkeys(runtime.partition("/")[0] for runtime, _ in WAYS)
-    only += [f"runtime={name}" for name in names]
+def held(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sequence[Done]]:
+    """What two commands measured at a time: there is little to do in them but to wait."""
+    names = list(dict.fromkeys(runtime.partition("/")[0] for runtime, _ in WAYS))
+    strategies = [f"strategy={name}:20ms" for name in HOLDING]
     # The whole warm-up, 32 KiB, is one batch: only its hold's end lets it go.
-    yield command.run(
-        *("--rate", 1, "--duration", "2s", "--size", 32, "--rounds", 1, "--only", ",".join(only))
-    )
-    command.end()
+    load = ("--rate", 1, "--duration", f"{MESSAGES}s", "--size", 32, "--rounds", 1)
+    started = []
+    for half in (names[::2], names[1::2]):
+        command = Command(tmp_path_factory.mktemp("held"))
+        only = ",".join([*strategies, *(f"runtime={name}" for name in half)])
+        started.append((command, command.start(*load, "--only", only)))
+    try:
+        yield [command.finish(process) for command, process in started]
+    finally:
+        for command, _ in started:
+            command.end()
 
 
-def run_of(done: Done, runtime: str, strategy: str) -> Any:
-    [run] = [run for run in done.runs if f"/{runtime}/{strategy}:20ms/" in run["case_id"]]
+def run_of(held: Sequence[Done], runtime: str, strategy: str) -> Any:
+    runs = [run for done in held for run in done.runs]
+    [run] = [run for run in runs if f"/{runtime}/{strategy}:20ms/" in run["case_id"]]
     assert run["failure"] is None
     return run
 
@@ -59,29 +69,37 @@ def values_ns(histogram: Histogram) -> list[int]:
     return [histogram.percentile_ns(100 * (rank + 0.5) / count) for rank in range(count)]
 
 
-def test_every_way_that_holds_was_measured(held: Done) -> None:
-    assert held.code == 0
-    assert len(held.runs) == len(WAYS) == 11
+def check_in_time(held_ns: list[int], strategy: str) -> None:
+    """How long each was held, in order.
+
+    A host that stops makes some longer: of what leaves by its own timer one at least is in time.
+    """
+    assert shortest_ns(strategy) <= held_ns[0] < HOLD_NS + LATE_NS
+    assert held_ns[-1] < GAP_NS
+
+
+def test_every_way_that_holds_was_measured(held: Sequence[Done]) -> None:
+    assert [done.code for done in held] == [0, 0]
+    assert sum(len(done.runs) for done in held) == len(WAYS) == 11
 
 
 @pytest.mark.parametrize(("runtime", "strategy"), WAYS)
 def test_a_message_that_nothing_follows_arrives_when_its_hold_ends(
-    held: Done, runtime: str, strategy: str
+    held: Sequence[Done], runtime: str, strategy: str
 ) -> None:
     run = run_of(held, runtime, strategy)
-    shorter_ns, longer_ns = values_ns(Histogram.from_base64(run["histograms"]["latency_ns"]))
-    assert shortest_ns(strategy) <= longer_ns < GAP_NS
-    assert shorter_ns < GAP_NS
-    assert run["counters"]["writes"] == 2
+    _, *others_ns = values_ns(Histogram.from_base64(run["histograms"]["latency_ns"]))
+    check_in_time(others_ns, strategy)
+    assert run["counters"]["writes"] == len(others_ns) + 1 == MESSAGES
 
 
 @pytest.mark.parametrize(("runtime", "strategy"), WAYS)
 def test_no_batch_but_the_last_leaves_before_its_hold_ends(
-    held: Done, runtime: str, strategy: str
+    held: Sequence[Done], runtime: str, strategy: str
 ) -> None:
     run = run_of(held, runtime, strategy)
     _, *others_ns = values_ns(Histogram.from_base64(run["histograms"]["hold_ns"]))
     # The child of `processes` counts its warm-up's batches too.
-    assert len(others_ns) == 1 if runtime != "processes/stdlib" else len(others_ns) > 1
-    for value_ns in others_ns:
-        assert shortest_ns(strategy) <= value_ns < GAP_NS
+    own = MESSAGES - 1
+    assert len(others_ns) == own if runtime != "processes/stdlib" else len(others_ns) > own
+    check_in_time(others_ns, strategy)
