@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -40,6 +41,32 @@ def exit_code_of(monkeypatch: pytest.MonkeyPatch, command: Callable[[], object])
 def test_version() -> None:
     done = run("--version")
     assert (done.returncode, done.stdout) == (0, f"tinygram {tinygram.__version__}\n")
+
+
+@pytest.mark.parametrize("module", ["tinygram", "tinygram.bench"])
+def test_the_module_is_the_command(module: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-B", "-m", module, "--version"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, f"tinygram {tinygram.__version__}\n")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *([], ["stream"], ["rr"], ["echo"], ["sizes"], ["emulate"], ["watch"], ["schema"]),
+        *(["serve"], ["serve", "rr"], ["serve", "echo"], ["serve", "sizes"]),
+    ],
+    ids=" ".join,
+)
+def test_every_command_knows_h(words: list[str]) -> None:
+    short = run(*words, "-h")
+    assert (short.returncode, short.stderr) == (0, "")
+    assert short.stdout.startswith(" ".join(["Usage: tinygram", *words]))
+    assert short.stdout == run(*words, "--help").stdout
 
 
 def test_schema_prints_a_json_schema() -> None:
@@ -117,14 +144,14 @@ def test_our_own_faults_stay_loud(monkeypatch: pytest.MonkeyPatch) -> None:
             exit_code_of(monkeypatch, command)
 
 
-def test_a_reader_that_leaves_early_ends_it_quietly() -> None:
+def test_a_reader_that_leaves_early_ends_it_as_any_other_program() -> None:
     read_end, write_end = os.pipe()
     os.close(read_end)
     with os.fdopen(write_end, "w") as output:
         done = subprocess.run(
             [*COMMAND, "schema"], stdout=output, stderr=subprocess.PIPE, text=True, check=False
         )
-    assert (done.returncode, done.stderr) == (ExitCode.USAGE, "")
+    assert (done.returncode, done.stderr) == (-signal.SIGPIPE, "")
 
 
 @pytest.mark.parametrize("arguments", [["--version"], ["schema"]])
@@ -139,10 +166,12 @@ def test_a_full_disk_is_told(arguments: list[str]) -> None:
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("module", ["tinygram", "tinygram.bench"])
 @pytest.mark.parametrize("package", ["typer", "msgspec"])
-def test_a_missing_extra_names_the_remedy(package: str) -> None:
+def test_a_missing_extra_names_the_remedy(package: str, module: str) -> None:
     program = (
-        f"import sys; sys.modules[{package!r}] = None; from tinygram.bench.cli import main; main()"
+        f"import runpy, sys; sys.modules[{package!r}] = None; sys.argv[1:] = ['schema']; "
+        f"runpy.run_module({module!r}, run_name='__main__')"
     )
     done = subprocess.run(
         [sys.executable, "-B", "-c", program], capture_output=True, text=True, check=False

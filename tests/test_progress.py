@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import signal
 import threading
@@ -96,3 +97,11 @@ def test_an_interrupted_terminal_line_is_erased() -> None:
     with pytest.raises(KeyboardInterrupt):
         interrupted()
     assert stream.getvalue().endswith(f"loop/nagle{ERASE}")
+
+
+def test_a_closed_terminal_does_not_end_a_measurement() -> None:
+    class Closed(FakeStream):
+        def write(self, text: str) -> int:
+            raise OSError(errno.EIO, text)
+
+    assert measure(Closed(terminal=True)) == ""

@@ -40,6 +40,11 @@ def test_the_confidence_told_is_no_more_than_the_least() -> None:
     assert "no correction for many comparisons" in opening([7])
 
 
+def test_a_measurement_that_was_stopped_has_no_failed_rounds() -> None:
+    assert "fail" not in opening([7, 6])
+    assert "the less where a way was not measured in the last round" in opening([7, 6])
+
+
 @pytest.mark.parametrize(
     ("messages", "max_bytes", "is_like"),
     [(1_000_000, 500, True), (20_000, 500, False), (1_000_000, 400, False)],

@@ -154,14 +154,26 @@ class Command(Started):
         self, *arguments: object, environment: Mapping[str, str] | None = None
     ) -> subprocess.Popen[str]:
         """Start `tinygram SUBCOMMAND ARGUMENTS --json RESULT`."""
-        words = [
+        return self.start_words(
+            [*self.words(*arguments), "--json", str(self.result_path)], environment
+        )
+
+    def words(self, *arguments: object) -> list[str]:
+        """The command line, without `--json`."""
+        return [
             *(sys.executable, "-B", "-m", "tinygram.bench", *self._subcommand.split()),
             *map(str, arguments),
-            *("--json", str(self.result_path)),
         ]
-        return self.start_marked(
-            words, self.folder, {"TMPDIR": str(self.temporary), **(environment or {})}
-        )
+
+    def start_words(
+        self,
+        words: Sequence[str],
+        environment: Mapping[str, str] | None = None,
+        terminal_fd: int | None = None,
+    ) -> subprocess.Popen[str]:
+        """Start `words` in the folder."""
+        around = {"TMPDIR": str(self.temporary), **(environment or {})}
+        return self.start_marked(words, self.folder, around, terminal_fd)
 
     def finish(self, process: subprocess.Popen[str]) -> Done:
         """Wait for its end; nothing of it may be left then but its result."""

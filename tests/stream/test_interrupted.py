@@ -27,10 +27,14 @@ LONG_RUN = ("--rate", 1_000, "--duration", "60s")
 def in_the_third_run(command: Command) -> subprocess.Popen[str]:
     """A plan of twenty runs, two of which are finished, or more where this process was stopped."""
     process = command.start(*WAY, "--rounds", 20, *RUN_OF_1_S)
+    wait_third_run(command)
+    return process
+
+
+def wait_third_run(command: Command) -> None:
     senders: set[int] = set()
     for _ in range(3):
         senders.add(command.wait_process("tg-sender", besides=frozenset(senders)))
-    return process
 
 
 def check_finished_runs_kept(command: Command, done: Done) -> None:
@@ -47,11 +51,39 @@ def check_finished_runs_kept(command: Command, done: Done) -> None:
     assert done.stdout.endswith(f"\nSaved: {command.result_path}\n")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_the_finished_runs_are_saved_and_reported(command: Command, number: signal.Signals) -> None:
     process = in_the_third_run(command)
     process.send_signal(number)
     check_finished_runs_kept(command, command.finish(process))
+
+
+def test_the_finished_runs_are_saved_when_the_terminal_is_closed(command: Command) -> None:
+    """SIGHUP comes, and every write to the terminal fails from then on."""
+    leader = (
+        "import fcntl, os, sys, termios; os.setsid(); fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
+        "os.execv(sys.argv[1], sys.argv[1:])"
+    )
+    words = command.words(*WAY, "--rounds", 20, *RUN_OF_1_S, "--json", command.result_path)
+    main_fd, terminal_fd = os.openpty()
+    process = command.start_words([sys.executable, "-c", leader, *words], terminal_fd=terminal_fd)
+    os.close(terminal_fd)
+    wait_third_run(command)
+    os.close(main_fd)
+    done = command.finish(process)
+    assert done.code == ExitCode.INTERRUPTED
+    kept = [run.round for run in store.load(command.result_path).runs]
+    assert kept == list(range(len(kept)))
+    assert 2 <= len(kept) < 20
+
+
+def test_nohup_goes_on_when_the_terminal_is_closed(command: Command) -> None:
+    words = command.words(*WAY, "--rounds", 3, *RUN_OF_1_S, "--json", command.result_path)
+    process = command.start_words(["nohup", *words])
+    command.wait_process("tg-sender")
+    process.send_signal(signal.SIGHUP)
+    done = command.finish(process)
+    assert (done.code, len(done.runs)) == (ExitCode.OK, 3)
 
 
 @pytest.mark.parametrize("second", [signal.SIGINT, signal.SIGTERM])

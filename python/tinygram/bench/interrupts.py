@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: they end a measurement once, and never in the middle of starting a process.
+"""Ctrl-C, SIGTERM and SIGHUP end a measurement once, and never while a process is being started.
 
 Laws: the first one raises KeyboardInterrupt, at once or at the end of the `held` block; every later
 one is ignored, so that what is finished can be saved.
@@ -41,8 +41,10 @@ class Interrupts:
 
     @contextmanager
     def handled(self) -> Iterator[None]:
-        """Ctrl-C and SIGTERM go this way in the block."""
-        signals = (signal.SIGINT, signal.SIGTERM)
+        """Ctrl-C, SIGTERM and SIGHUP go this way in the block."""
+        signals = [signal.SIGINT, signal.SIGTERM]
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+            signals.append(signal.SIGHUP)
         before = [signal.signal(number, self.on_signal) for number in signals]
         try:
             yield

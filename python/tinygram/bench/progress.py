@@ -91,6 +91,12 @@ class Progress:
         self._write(_ERASE_LINE + line if self._is_terminal else line)
 
     def _write(self, text: str) -> None:
-        if not self._quiet:
+        if self._quiet:
+            return
+        try:
             self._stream.write(text)
             self._stream.flush()
+        except OSError:
+            # Nobody reads it any more, the terminal being closed for example: no reason to lose
+            # what is measured.
+            self._quiet = True

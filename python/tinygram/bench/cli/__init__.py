@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import select
+import signal
 import sys
 from typing import TextIO
 
@@ -80,9 +81,10 @@ def _missing_extra(error: ModuleNotFoundError) -> Exception:
 
 def _tell_output_failed(error: OSError) -> int:
     """Our own output could not be written; any other OSError is a fault, and stays loud."""
-    if error.errno == errno.EPIPE and _reader_left():
+    if error.errno in (errno.EPIPE, errno.EIO) and _reader_left():
         _discard(sys.stdout, sys.stderr)
-    elif error.errno == errno.ENOSPC:
+        return ExitCode.INTERRUPTED if error.errno == errno.EIO else _end_by_broken_pipe()
+    if error.errno == errno.ENOSPC:
         _discard(sys.stdout)
         print(
             "tinygram: error: cannot write the output: the disk is full; make room, or send it "
@@ -94,8 +96,19 @@ def _tell_output_failed(error: OSError) -> int:
     return ExitCode.USAGE
 
 
+def _end_by_broken_pipe() -> int:
+    """End as a program does that leaves SIGPIPE alone; a shell calls that status 141.
+
+    Python ignores the signal, so that a broken pipe to a worker is an error. PID 1 of a namespace
+    cannot end itself so, and returns that status.
+    """
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    os.kill(os.getpid(), signal.SIGPIPE)
+    return 128 + signal.SIGPIPE
+
+
 def _reader_left() -> bool:
-    """Whether the program that our output was piped into has ended."""
+    """Whether the program that our output was piped into has ended, or the terminal is closed."""
     poll = select.poll()
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:

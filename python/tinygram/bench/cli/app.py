@@ -11,7 +11,11 @@ from tinygram.bench.cli import echo, emulate, rr, schema, sizes, stream, watch
 from tinygram.bench.cli.serve import serve
 
 app = typer.Typer(
-    name="tinygram", add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
+    name="tinygram",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(stream.stream)
 app.command()(rr.rr)

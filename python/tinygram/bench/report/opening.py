@@ -32,11 +32,14 @@ def _how_to_read(result: Result) -> str:
     if not any(confidences):
         return "Figures of a single round: nothing tells how sure they are."
     low, high = min(confidences), max(confidences)
-    confidence = (
-        f"{low:.1%} confidence"
-        if low == high
-        else f"{low:.1%} to {high:.1%} confidence, the less the more of a way's rounds failed"
-    )
+    confidence = f"{low:.1%} confidence"
+    if low != high:
+        less = (
+            "the more of a way's rounds failed"
+            if any(run.failure is not None for run in result.runs)
+            else "where a way was not measured in the last round"
+        )
+        confidence = f"{low:.1%} to {high:.1%} confidence, the less {less}"
     return (
         f"Figures are medians over the rounds; low–high holds the true median with {confidence}. "
         "Min, max and percentiles too rare for one round are those of all rounds together. Each "
