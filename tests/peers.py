@@ -10,6 +10,18 @@ from contextlib import contextmanager, suppress
 Treat = Callable[[socket.socket], None]
 
 
+def after_first(first: Treat, then: Treat) -> Treat:
+    """The first connection, which only asks whether there is an answer, and all others."""
+    has_come = threading.Event()
+
+    def treat(connection: socket.socket) -> None:
+        is_first = not has_come.is_set()
+        has_come.set()
+        (first if is_first else then)(connection)
+
+    return treat
+
+
 @contextmanager
 def peer(treat: Treat) -> Iterator[int]:
     """A server on a port of 127.0.0.1, a thread for each connection; yields the port."""

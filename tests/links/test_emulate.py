@@ -109,6 +109,12 @@ def test_a_far_program_that_ends_before_it_listens_is_told(emulate: Emulate) -> 
     assert "the far program ended with status 3 before it listened" in done.stderr
 
 
+def test_a_far_program_that_never_listens_is_told_and_the_near_one_runs(emulate: Emulate) -> None:
+    done = emulate.run("veth", "--quiet", "--far", "sleep 600", "--", "sh", "-c", "exit 7")
+    assert done.code == 7
+    assert "the far program listens on no TCP port after 2 s" in done.stderr
+
+
 def test_what_the_command_leaves_behind_ends_with_it(emulate: Emulate) -> None:
     # `run` asserts that nothing is left: setsid(1) is no child of anybody's group.
     done = emulate.run("veth", "--", "sh", "-c", "setsid sleep 1000 & setsid sleep 1000 & exit 0")

@@ -21,6 +21,7 @@ from typing import Any, Self
 _LISTENING = rb"listening ([0-9]{1,5})"
 _SHOWN_BYTES = 2048
 """As much of an output as is looked at for its first or its last line."""
+_LAST_LINES = 3
 _MAX_OUTPUT_BYTES = 4 << 30
 _MAX_POLL_MS = (1 << 31) - 1
 _STEP_S = 0.001
@@ -106,12 +107,28 @@ class Worker:
         status = self._process.poll()
         if not status:
             return None
-        end = os.pread(self._stderr, _SHOWN_BYTES, max(0, _size(self._stderr) - _SHOWN_BYTES))
-        lines = end.decode(errors="replace").strip().splitlines()
-        said = f": {lines[-1].strip()}" if lines else ""
+        said = "".join(f": {line}" for line in self._last_lines(1))
         if status < 0:
             return f"the {self.role} was killed by {_signal_name(-status)}{said}"
         return f"the {self.role} failed with status {status}{said}"
+
+    def end_before(self, what: str) -> str:
+        """How it ended before it did `what`: its status, and the last lines of its stderr."""
+        status = self._process.poll()
+        assert status is not None, f"the {self.role} still runs"
+        how = (
+            f"ended with status {status}"
+            if status >= 0
+            else f"was killed by {_signal_name(-status)}"
+        )
+        lines = self._last_lines(_LAST_LINES)
+        said = f"; the last that it wrote to stderr: {' / '.join(lines)}" if lines else ""
+        return f"the {self.role} {how} before it {what}{said}"
+
+    def _last_lines(self, most: int) -> list[str]:
+        end = os.pread(self._stderr, _SHOWN_BYTES, max(0, _size(self._stderr) - _SHOWN_BYTES))
+        lines = end.decode(errors="replace").splitlines()
+        return [line.strip() for line in lines if line.strip()][-most:]
 
     def wait_listening(self, seconds: float) -> int:
         """Wait until it prints `listening PORT`; the port. Raises RunError."""

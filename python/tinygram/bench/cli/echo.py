@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from tinygram.bench.answering import ANSWER_LIMIT_S
 from tinygram.bench.cli import options
 from tinygram.bench.cli.bounds import between, check_command, server_address
 from tinygram.bench.cli.measuring import measure
@@ -23,7 +24,7 @@ from tinygram.bench.workloads.echo.cases import (
     plan_echo,
 )
 from tinygram.bench.workloads.echo.order import FAULTS, PER_READ, REPLIES
-from tinygram.bench.workloads.echo.run import echo_bench
+from tinygram.bench.workloads.echo.run import LISTEN_LIMIT_S, echo_bench
 
 _MAX_WORKERS = 256
 """Of a server by the library, each has two descriptors: the writes to 1,024 can be counted."""
@@ -58,7 +59,8 @@ def echo(
     server_command: Annotated[
         str | None,
         typer.Option(
-            help="A program that echoes on 127.0.0.1 (over a link: $TINYGRAM_FAR), with --port."
+            help="A program that echoes on 127.0.0.1 (over a link: $TINYGRAM_FAR), with --port. It "
+            f"must listen within {LISTEN_LIMIT_S:g} s, and then answer within {ANSWER_LIMIT_S:g} s."
         ),
     ] = None,
     port: Annotated[int | None, typer.Option(help="Where that program listens.")] = None,
@@ -135,6 +137,7 @@ def echo(
             is_quiet=quiet,
             is_awake=awake,
             network=None if server is None else "the server's",
+            check=lambda: bench.check(plan),
         )
 
 

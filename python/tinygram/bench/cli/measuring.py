@@ -37,19 +37,22 @@ def measure(
     is_awake: bool,
     network: str | None = None,
     peers: Interleaved | None = None,
+    check: Callable[[], None] = lambda: None,
 ) -> ExitCode:
     """Run the plan, save its result to `path` and print it.
 
     Ctrl-C and SIGTERM end it early: the runs that are finished are saved and reported. `network`:
     what the environment says of where the runs were, if it is no network of their own. `peers`:
     other programs in the same rounds, whose failures are told and do not fail ours. `is_awake`:
-    no core sleeps meanwhile. Raises UsageError where that is not permitted, and OutputError when
-    the result cannot be saved.
+    no core sleeps meanwhile. `check` comes before the first run, and raises UsageError where none
+    can succeed. Raises UsageError where keeping cores awake is not permitted, too, and OutputError
+    when the result cannot be saved.
     """
     running = plan if peers is None else peers.plan
     run = run_case if peers is None else peers.around(run_case)
     progress = Progress(len(running.cases) * running.rounds, quiet=is_quiet)
     with INTERRUPTS.handled(), _awake(is_awake, plan):
+        check()
         found = _environment(plan, network)
         runs, is_interrupted = run_plan(running, run, progress)
         all_failed = [each for each in runs if each.failure]

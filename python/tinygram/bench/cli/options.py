@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict, TypeVar
 import typer
 
 from tinygram.bench import store
+from tinygram.bench.answering import ANSWER_LIMIT_S
 from tinygram.bench.cli.bounds import between, probe_interval_ns
 from tinygram.bench.crosscheck.control import common_congestion_control
 from tinygram.bench.errors import UsageError
@@ -55,7 +56,13 @@ Awake = Annotated[
         help="Keep idle cores from sleeping meanwhile; needs root. Over links it is tried anyway.",
     ),
 ]
-Server = Annotated[str | None, typer.Option(help="HOST:PORT of a server that runs already.")]
+Server = Annotated[
+    str | None,
+    typer.Option(
+        help=f"HOST:PORT of a server that runs already. It is called once before the first round, "
+        f"and must answer within {ANSWER_LIMIT_S:g} s."
+    ),
+]
 
 
 def result_file(workload: str) -> Any:

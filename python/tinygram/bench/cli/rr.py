@@ -10,7 +10,9 @@ from typing import Annotated, Any
 
 import typer
 
+from tinygram._native import CallContent
 from tinygram.bench import store
+from tinygram.bench.answering import check_server
 from tinygram.bench.cli import options
 from tinygram.bench.cli.bounds import backlog_below, between, duration_between_ns, server_address
 from tinygram.bench.cli.exit_codes import ExitCode
@@ -211,6 +213,12 @@ def _measure(
         is_awake=is_awake,
         peers=peers,
         network=None if asked.server_address is None else "the server's",
+        check=lambda: check_server(
+            asked.server_address,
+            CallContent(asked.request_bytes, asked.reply_bytes, asked.seed).request(0),
+            asked.reply_bytes,
+            asked.timeout_ns,
+        ),
     )
 
 

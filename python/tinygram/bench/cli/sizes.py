@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from tinygram.bench.answering import check_server
 from tinygram.bench.cli import options
 from tinygram.bench.cli.bounds import between, server_address
 from tinygram.bench.cli.measuring import measure
@@ -18,6 +19,7 @@ from tinygram.bench.workloads.sizes.cases import (
     STRATEGIES,
     SizesOptions,
     check_sample_bytes,
+    first_sample,
     parse_round_trips,
     parse_sizes,
     plan_sizes,
@@ -46,9 +48,7 @@ def sizes(
     predict: Annotated[
         list[str] | None, typer.Option(help="A size whose time the model tells, repeatable.")
     ] = None,
-    server: Annotated[
-        str | None, typer.Option(help="HOST:PORT of a server that runs already, of any program.")
-    ] = None,
+    server: options.Server = None,
     local: Annotated[
         bool, typer.Option(help="Time the parts of a round trip on this host, too.")
     ] = True,
@@ -100,4 +100,9 @@ def sizes(
         is_quiet=quiet,
         is_awake=awake,
         network=None if server is None else "the server's",
+        check=lambda: check_server(
+            None if server is None else server_address(server),
+            *first_sample(asked.sizes_bytes, asked.round_trips),
+            asked.timeout_ns,
+        ),
     )

@@ -124,7 +124,10 @@ class _Programs:
 
 
 def _wait_listening(host: Network, server: subprocess.Popen[bytes]) -> None:
-    """Wait until something listens on the host. Raises RunError when its program ended before."""
+    """Wait until something listens on the host; where nothing does in time, say so and go on.
+
+    Raises RunError when its program ended before.
+    """
     give_up_s = time.monotonic() + _LISTEN_LIMIT_S
     while time.monotonic() < give_up_s:
         with host.entered():
@@ -136,6 +139,12 @@ def _wait_listening(host: Network, server: subprocess.Popen[bytes]) -> None:
                 f"the far program ended with status {server.returncode} before it listened"
             )
         time.sleep(_STEP_S)
+    print(
+        f"tinygram: the far program listens on no TCP port after {_LISTEN_LIMIT_S:g} s; the near "
+        "one is started all the same",
+        file=sys.stderr,
+        flush=True,
+    )
 
 
 @contextmanager

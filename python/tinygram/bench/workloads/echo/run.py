@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from tinygram.bench.answering import answer_limit_s, call_once, unanswered
 from tinygram.bench.attached import attached
 from tinygram.bench.counting import Counting, counting
 from tinygram.bench.line_worker import LineWorker, wait_lines
@@ -20,7 +21,7 @@ from tinygram.bench.network import own_congestion_control, set_congestion_contro
 from tinygram.bench.placement import placement
 from tinygram.bench.probes.listening import is_listening, wait_listening
 from tinygram.bench.probes.sampling import probing
-from tinygram.bench.result import Case, Run
+from tinygram.bench.result import Case, Plan, Run
 from tinygram.bench.running import kept_failure, whole, whole_or_none
 from tinygram.bench.workers import RunError, Worker, port_of, wait_all
 from tinygram.bench.workloads.echo.order import ClientOrder, Report, ServerOrder
@@ -28,7 +29,7 @@ from tinygram.bench.workloads.echo.outcome import assembled
 from tinygram.bench.workloads.echo.selection import EXTERNAL
 
 PACKAGE = "tinygram.bench.workloads.echo"
-_LISTEN_LIMIT_S = 20.0
+LISTEN_LIMIT_S = 20.0
 _GRACE_S = 0.5
 
 
@@ -64,15 +65,7 @@ class EchoBench:
 
     def _measure(self, case: Case, round: int) -> Run:
         with ExitStack() as stack:
-            is_elsewhere = case.runtime == EXTERNAL and case.parameters["server_command"] is None
-            link = Link() if is_elsewhere else stack.enter_context(link_up(case, self.seed + round))
-            limit_s = min(_LISTEN_LIMIT_S, whole(case, "timeout_ns") / 1e9)
-            if is_elsewhere:
-                server = Served(*_address(case), None)
-            elif case.runtime == EXTERNAL:
-                server = self._start_external(stack, case, link, limit_s)
-            else:
-                server = self._start_ours(stack, case, link, limit_s)
+            link, server = self._served(stack, case, round)
             probe_ns = whole_or_none(case, "probe_ns")
             probe = stack.enter_context(probing(probe_ns, server.port, link.near, link.is_one_host))
             order = self._client_order(case, server, link)
@@ -90,6 +83,38 @@ class EchoBench:
             report = msgspec.json.decode(client.output, type=Report)
             run = assembled(case, round, order, report, server.congestion_control)
             return probe.added_to(link.added_to(run), report.start_ns)
+
+    def check(self, plan: Plan) -> None:
+        """Call the server that is not ours once over each link, started as for a run.
+
+        Raises UsageError where it does not answer.
+        """
+        links = {case.link: case for case in reversed(plan.cases) if case.runtime == EXTERNAL}
+        for case in links.values():
+            smallest = min(each.message_bytes.max for each in plan.cases)
+            try:
+                self._call_once(case, bytes(smallest))
+            except (OSError, RunError) as failure:
+                raise unanswered(_option_of(case), failure) from failure
+
+    def _call_once(self, case: Case, message: bytes) -> None:
+        """Raises OSError and RunError."""
+        with ExitStack() as stack:
+            link, server = self._served(stack, case, 0)
+            limit_s = answer_limit_s(whole(case, "timeout_ns"))
+            try:
+                call_once((server.host, server.port), message, len(message), limit_s, link.near)
+            except RunError as failure:
+                raise _with_end(failure, server) from failure
+
+    def _served(self, stack: ExitStack, case: Case, round: int) -> tuple[Link, Served]:
+        """The case's link and its server, which listens. Raises OSError and RunError."""
+        if case.runtime == EXTERNAL and case.parameters["server_command"] is None:
+            return Link(), Served(*_address(case), None)
+        link = stack.enter_context(link_up(case, self.seed + round))
+        limit_s = min(LISTEN_LIMIT_S, whole(case, "timeout_ns") / 1e9)
+        start = self._start_external if case.runtime == EXTERNAL else self._start_ours
+        return link, start(stack, case, link, limit_s)
 
     def _start_ours(self, stack: ExitStack, case: Case, link: Link, limit_s: float) -> Served:
         with link.far.entered():
@@ -185,11 +210,20 @@ def _wait(client: Worker, server: Served, seconds: float) -> None:
     try:
         wait_all(workers, seconds)
     except RunError as failure:
-        # Its connections end a moment before it does.
-        if server.external is not None and server.external.wait_ended(_GRACE_S):
-            reason = server.external.failure or "the server has ended"
-            raise RunError(f"{failure}; {reason}") from failure
-        raise
+        raise _with_end(failure, server) from failure
+
+
+def _with_end(failure: RunError, server: Served) -> RunError:
+    """The failure, and how the server ended if it did: its connections end a moment before it."""
+    if server.external is None or not server.external.wait_ended(_GRACE_S):
+        return failure
+    return RunError(f"{failure}; {server.external.failure or 'the server has ended'}")
+
+
+def _option_of(case: Case) -> str:
+    """The option that named a server that is not ours, and its value."""
+    command, address = (case.parameters[name] for name in ("server_command", "server_address"))
+    return f"--server {address}" if command is None else f"--server-command {str(command)!r}"
 
 
 def _address(case: Case) -> tuple[str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -14,6 +15,7 @@ from tinygram.bench.workloads.sizes.server import MAX_MESSAGE_BYTES, MAX_MESSAGE
 MAX_SAMPLE_BYTES = MAX_MESSAGE_BYTES
 """All messages of a connection together: both ends keep them in memory."""
 STRATEGIES = ("nodelay", "nagle")
+_ACKNOWLEDGEMENT_BYTES = 4
 LOCAL_PARTS = ("system-call", "one-thread", "same-core", "other-core")
 """Each holds what the one before has, and more."""
 
@@ -81,6 +83,16 @@ def check_sample_bytes(sizes_bytes: Sequence[int], round_trips: Sequence[int]) -
             f"{MAX_SAMPLE_BYTES} bytes that a connection may carry: name smaller --sizes or fewer "
             "--round-trips"
         )
+
+
+def first_sample(sizes_bytes: Sequence[int], round_trips: Sequence[int]) -> tuple[bytes, int]:
+    """All that a sample of the smallest size sends, and how many bytes answer it.
+
+    The setup is the length and the count of messages, as unsigned 32-bit integers in network order
+    (crates/core, bench/sizes); each message is acknowledged with its length.
+    """
+    length, count = min(sizes_bytes), min(1, max(round_trips))
+    return struct.pack("!II", length, count) + bytes(length * count), _ACKNOWLEDGEMENT_BYTES * count
 
 
 def parse_sizes(text: str) -> tuple[int, ...]:
