@@ -11,10 +11,12 @@ from tinygram.bench.report import render
 from tinygram.bench.result import Result
 
 
-def printed(result: Result, width: int = 100, published: bool = False) -> str:
+def printed(
+    result: Result, width: int = 100, published: bool = False, with_notes: bool = True
+) -> str:
     """What a file gets."""
     file = io.StringIO()
-    render(result, Console(file=file, width=width, force_terminal=False), published)
+    render(result, Console(file=file, width=width, force_terminal=False), published, with_notes)
     return file.getvalue()
 
 
@@ -22,7 +24,7 @@ def shown(result: Result, width: int, published: bool = True) -> str:
     """What a terminal gets, its colours taken off."""
     file = io.StringIO()
     console = Console(file=file, width=width, force_terminal=True, color_system="standard")
-    render(result, console, published)
+    render(result, console, published, with_notes=True)
     text = file.getvalue()
     assert "\x1b[1m" in text
     return re.sub(r"\x1b\[[0-9;]*m", "", text)
@@ -32,3 +34,8 @@ def row(text: str, label: str, table: str = "Throughput") -> str:
     lines = text.splitlines()
     start = lines.index(table)
     return next(line for line in lines[start:] if line.startswith(label + " "))
+
+
+def answer_in(text: str) -> str:
+    """The answer, which ends at the first empty line."""
+    return text.partition("The answer\n")[2].partition("\n\n")[0]

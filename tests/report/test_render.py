@@ -1,4 +1,4 @@
-"""The whole report: from the stored result alone, the answer last, fit for its console."""
+"""The whole report: from the stored result alone, the answer first, fit for its console."""
 
 from __future__ import annotations
 
@@ -92,13 +92,41 @@ def test_at_100_columns_little_is_left_out_and_80_keep_what_matters(result: Resu
     assert header.split()[1:7] == ["p50", "low–high", "p99", "low–high", "p99.99", "max"]
 
 
-def test_the_answer_comes_last(result: Result) -> None:
+def test_the_answer_comes_first(result: Result) -> None:
     sentences = closing_sentences(result)
     assert len(sentences) == 7
-    tail = printed(result, published=True).splitlines()[-len(sentences) - 1 :]
-    assert tail[0] == "The answer"
+    head = printed(result, published=True).splitlines()[: len(sentences) + 1]
+    assert head[0] == "The answer"
     plain = [re.sub("[^!-~]+", "", line.replace("–", "-")) for line in sentences]
-    assert [re.sub("[^!-~]+", "", line[2:].replace(" x ", "")) for line in tail[1:]] == plain
+    assert [re.sub("[^!-~]+", "", line[2:]) for line in head[1:]] == plain
+
+
+def test_at_most_three_notes_follow_the_gravest_first(result: Result) -> None:
+    text = printed(result, with_notes=False)
+    tail = text[text.rindex("in random order") :].splitlines()
+    assert [line[:14] for line in tail[1:-1]] == [
+        "- threads/nagl",
+        "- uvloop/nodel",
+        "- loop/nodelay",
+    ]
+    assert tail[1].endswith("; 1 more note like this")
+    assert tail[-1].startswith("With --notes you also get 1 more note, the table ")
+    assert tail[-1].endswith("and how to read the figures.")
+
+
+def test_queue_lengths_are_shown_with_the_notes(result: Result) -> None:
+    heading = "\nQueue length, not latency: hand-over to receipt, flat out (us)\n"
+    assert heading not in printed(result, with_notes=False)
+    assert heading in printed(result)
+    assert heading in printed(result, published=True, with_notes=False)
+
+
+def test_where_no_note_is_left_out_only_the_guide_is_named() -> None:
+    runs = [flat_out_run(way("loop/nodelay"), number, 1e5) for number in range(7)]
+    text = printed(
+        result_of(plan_of([way("loop/nodelay")], runs), runs), published=True, with_notes=False
+    )
+    assert text.splitlines()[-1] == "With --notes you also get how to read the figures."
 
 
 def test_rows_go_by_runtime_then_plan_and_limits_come_last(result: Result) -> None:
@@ -143,9 +171,12 @@ def test_failed_and_unavailable_cases_are_rows_that_say_so(result: Result) -> No
     assert row(text, "processes/nagle").split()[1] == "failed"
     assert row(text, "uvloop/nodelay").split()[1] == "unavailable"
     assert row(text, "threads/nagle").startswith("threads/nagle (6 of 7)")
-    assert "- processes/nagle: failed in 7 of 7 rounds: the sender raised" in text
-    assert "- threads/nagle: failed in 1 of 7 rounds: the receiver died" in text
-    assert "- uvloop/nodelay: unavailable: uvloop is not installed" in text
+    assert "- processes/nagle flat out: failed in 7 of 7 rounds: the sender raised" in text
+    assert "- threads/nagle flat out: failed in 1 of 7 rounds: the receiver died" in text
+    assert (
+        "- uvloop/nodelay flat out, uvloop/nodelay at 1,000/s, constant: unavailable: uvloop is "
+        "not installed" in text
+    )
 
 
 def test_a_narrow_terminal_still_says_what_is_absent(result: Result) -> None:
@@ -159,8 +190,8 @@ def test_a_warning_that_cases_share_is_said_once(result: Result) -> None:
     text = printed(result)
     assert text.count("the congestion control is not pinned") == 1
     assert (
-        "- loop/nodelay, loop/nagle, loop/coalesce:10us: the congestion control is not pinned "
-        "(in 3 of 7 rounds)" in text
+        "- loop/nodelay flat out, loop/nagle flat out, loop/coalesce:10us flat out: the congestion "
+        "control is not pinned (in 3 of 7 rounds)" in text
     )
 
 
@@ -224,7 +255,8 @@ def test_two_cases_that_send_the_same_way_are_told_apart() -> None:
 
 
 def test_an_empty_result_is_a_report_too() -> None:
-    assert printed(result_of(plan_of([], []), [])).endswith("The answer\n- Nothing was measured.\n")
+    text = printed(result_of(plan_of([], []), []))
+    assert text.startswith("The answer\n- Nothing was measured.\n")
 
 
 def test_whatever_a_failure_says_the_file_stays_ascii() -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.report.printing import printed
+from tests.report.printing import answer_in, printed
 from tests.sizes.plans import measured, planned
 from tests.statistics.experiment import failed, result_of
 
 from tinygram.bench.result import Case, Plan
 from tinygram.bench.statistics.model import Model
+from tinygram.bench.statistics.wording import in_words
 
 TRUTH = Model(setup_us=50.0, latency_us=20.0, us_per_byte=1 / 4_000)
 ALL_SIZES = [10**power for power in range(7)]
@@ -27,7 +28,7 @@ def factored(factor: Callable[[Case, int], float]) -> Callable[[Case, int], floa
 
 
 def answer(plan: Plan, factor: Callable[[Case, int], float]) -> str:
-    return printed(measured(plan, factored(factor))).partition("The answer")[2]
+    return answer_in(printed(measured(plan, factored(factor))))
 
 
 def is_cell(case: Case, size_bytes: int, trips: int) -> bool:
@@ -78,7 +79,7 @@ def test_where_larger_ones_took_no_longer_there_is_no_bandwidth_and_the_rest_is_
 
     plan = planned(sizes_bytes=ALL_SIZES)
     text = printed(measured(plan, time_us))
-    said = text.partition("The answer")[2]
+    said = answer_in(text)
     assert "time = 50.0 us + trips x (20.0 us): no bandwidth" in said
     assert "no bandwidth, since larger ones did not take longer in every round" in said
     assert "or the host too noisy, at 98.4% confidence from 7 rounds." in said
@@ -113,8 +114,8 @@ def test_two_modes_are_told_of_the_total_alone() -> None:
     wild = [1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0]
     plan = planned()
     text = printed(measured(plan, factored(lambda _case, round: wild[round])))
-    assert "total_p50_us has two modes" in text
-    assert "total_mb_per_s has two modes" not in text
+    assert "the median total time has two modes" in text
+    assert f"{in_words('total_mb_per_s')} has two modes" not in text
 
 
 def test_failures_and_absences_are_notes() -> None:

@@ -167,7 +167,9 @@ def test_two_modes_are_a_warning_on_their_figure() -> None:
     runs = [paced_run(case, number, us) for number, us in enumerate(latencies)]
     (summary,) = summarise(plan_of([case], runs), runs)
     modes = {each.figures: each.message for each in summary.warnings if each.code == "two_modes"}
-    assert modes["latency_p50_us",] == "latency_p50_us has two modes: 4 near 13, 3 near 51"
+    assert modes["latency_p50_us",] == (
+        "the median latency has two modes: near 13 µs in 4 rounds, near 51 µs in 3 rounds"
+    )
     assert not any("cpu_s_per_million" in figures for figures in modes)
 
 

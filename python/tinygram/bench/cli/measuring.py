@@ -34,6 +34,7 @@ def measure(
     *,
     is_published: bool,
     is_quiet: bool,
+    with_notes: bool,
     is_awake: bool,
     network: str | None = None,
     peers: Interleaved | None = None,
@@ -67,7 +68,7 @@ def measure(
             for each in all_failed:
                 print(f"tinygram: {each.case_id} failed: {each.failure}", file=sys.stderr)
         else:
-            render(result, Console(highlight=False), is_published)
+            render(result, Console(highlight=False), is_published, with_notes)
             print(f"\nSaved: {path}")
     if is_interrupted:
         print("tinygram: interrupted; the finished runs are saved", file=sys.stderr)

@@ -37,6 +37,12 @@ if TYPE_CHECKING:
 Rounds = Annotated[int, typer.Option(help="Runs of each case; six are needed for verdicts.")]
 Seed = Annotated[int, typer.Option(help="Of what is sent, and of the order.")]
 Quiet = Annotated[bool, typer.Option(help="No progress and no tables.")]
+Notes = Annotated[
+    bool,
+    typer.Option(
+        "--notes", help="Print every note, the tables for experts and how to read the figures."
+    ),
+]
 Link = Annotated[
     list[str] | None,
     typer.Option(

@@ -111,6 +111,7 @@ def rr(
     seed: options.Seed = 1,
     json: Annotated[Path | None, options.result_file("rr")] = None,
     quiet: options.Quiet = False,
+    notes: options.Notes = False,
     link: options.Link = None,
     link_backend: options.LinkBackend = DEFAULT_BACKEND,
     pin: options.Pin = None,
@@ -189,7 +190,7 @@ def rr(
     if server is None:
         _check_backlogs(asked)
     peers = Interleaved(plan, *choose(plan)) if cross_check else None
-    code = _measure(plan, asked, path, quiet, published, awake, peers)
+    code = _measure(plan, asked, path, quiet, notes, published, awake, peers)
     if scenario is None or code != ExitCode.OK:
         return code
     return _judge(scenario, case_ids, path, quiet)
@@ -200,6 +201,7 @@ def _measure(
     asked: RrOptions,
     path: Path,
     is_quiet: bool,
+    with_notes: bool,
     is_published: bool,
     is_awake: bool,
     peers: Interleaved | None = None,
@@ -210,6 +212,7 @@ def _measure(
         path,
         is_published=is_published,
         is_quiet=is_quiet,
+        with_notes=with_notes,
         is_awake=is_awake,
         peers=peers,
         network=None if asked.server_address is None else "the server's",

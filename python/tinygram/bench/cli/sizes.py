@@ -59,6 +59,7 @@ def sizes(
     seed: options.Seed = 1,
     json: Annotated[Path | None, options.result_file("sizes")] = None,
     quiet: options.Quiet = False,
+    notes: options.Notes = False,
     link: options.Link = None,
     link_backend: options.LinkBackend = DEFAULT_BACKEND,
     pin: options.Pin = None,
@@ -98,6 +99,7 @@ def sizes(
         path,
         is_published=published,
         is_quiet=quiet,
+        with_notes=notes,
         is_awake=awake,
         network=None if server is None else "the server's",
         check=lambda: check_server(

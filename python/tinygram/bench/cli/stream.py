@@ -79,6 +79,7 @@ def stream(
     seed: options.Seed = 1,
     json: Annotated[Path | None, options.result_file("stream")] = None,
     quiet: options.Quiet = False,
+    notes: options.Notes = False,
     link: options.Link = None,
     link_backend: options.LinkBackend = DEFAULT_BACKEND,
     pin: options.Pin = None,
@@ -169,6 +170,7 @@ def stream(
             path,
             is_published=published,
             is_quiet=quiet,
+            with_notes=notes,
             is_awake=awake,
             peers=peers,
         )

@@ -1,6 +1,6 @@
 """Reports: a result, as a person reads it. Everything printed comes from the `Result` alone.
 
-The answer is what one sees: the sentences that say which way won come last.
+The answer comes first: the sentences that say which way won.
 """
 
 from __future__ import annotations
@@ -9,29 +9,31 @@ from collections.abc import Callable, Mapping
 
 from rich.console import Console
 
+from tinygram.bench.report.document import Document, write
 from tinygram.bench.report.drawing import Pen
-from tinygram.bench.report.loads import draw_loads
+from tinygram.bench.report.loads import loads_document
 from tinygram.bench.report.names import all_cases
-from tinygram.bench.report.rr import draw_rr
-from tinygram.bench.report.sizes import draw_sizes
+from tinygram.bench.report.rr import rr_document
+from tinygram.bench.report.sizes import sizes_document
 from tinygram.bench.result import Result
 
 __all__ = ["render"]
 
-REPORTS: Mapping[str, Callable[[Pen, Result, bool], None]] = {
-    "stream": draw_loads,
-    "rr": draw_rr,
-    "echo": draw_loads,
-    "sizes": draw_sizes,
+REPORTS: Mapping[str, Callable[[Result, bool], Document]] = {
+    "stream": loads_document,
+    "rr": rr_document,
+    "echo": loads_document,
+    "sizes": sizes_document,
 }
-"""Workload → what writes all of a report, with the published figures beside ours or without."""
+"""Workload → what makes its report, with the published figures beside ours or without."""
 
 
-def render(result: Result, console: Console, published: bool) -> None:
-    """Print the tables, what to know about them, and the answer.
+def render(result: Result, console: Console, published: bool, with_notes: bool = False) -> None:
+    """Print the answer, the tables and what to know about them.
 
-    `published` adds the published figures beside those measured here. On a terminal, columns that
-    do not fit are left out, which is said; elsewhere, lines are plain ASCII and never wrapped.
+    `published` adds the published figures beside those measured here; `with_notes` every note, the
+    tables that few readers need and how to read the figures. On a terminal, columns that do not
+    fit are left out, which is said; elsewhere, lines are plain ASCII and never wrapped.
     """
     workload = next((case.workload for case in all_cases(result)), "stream")
-    REPORTS[workload](Pen(console), result, published)
+    write(Pen(console), REPORTS[workload](result, published), with_notes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tinygram.bench.report.drawing import Pen
+from tinygram.bench.report.document import Section
 from tinygram.bench.report.formats import UNKNOWN, number, rate, ratio, ratio_interval
 from tinygram.bench.report.layout import Column, Row, Table
 from tinygram.bench.result import AbsentPeer, Figure, Result
@@ -19,15 +19,13 @@ NAMES = {
 """The figures that peers tell, in words."""
 
 
-def draw_cross_check(pen: Pen, result: Result) -> None:
-    """Write it, if it was asked for."""
+def cross_check_sections(result: Result) -> tuple[Section, ...]:
+    """One section where a cross-check was asked for."""
     if result.cross_check is None:
-        return
+        return ()
     agreements = agreements_of(result)
-    pen.head(HEADING)
-    if agreements:
-        pen.draw(table_of(agreements))
-    pen.list((*sentences_of(agreements, result.cross_check.absent), *_on_the_host(result)))
+    remarks = (*sentences_of(agreements, result.cross_check.absent), *_on_the_host(result))
+    return (Section(HEADING, (table_of(agreements),) if agreements else (), remarks=remarks),)
 
 
 def table_of(agreements: tuple[Agreement, ...]) -> Table:

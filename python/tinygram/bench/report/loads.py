@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from tinygram.bench.report.cross_check import draw_cross_check
-from tinygram.bench.report.drawing import Pen
+from tinygram.bench.report.cross_check import cross_check_sections
+from tinygram.bench.report.document import Document, Section
 from tinygram.bench.report.layout import Table
 from tinygram.bench.report.links import link_tables
-from tinygram.bench.report.names import load_titles
-from tinygram.bench.report.notes import notes_of
-from tinygram.bench.report.opening import opening_of
+from tinygram.bench.report.names import load_names, load_titles
+from tinygram.bench.report.notes import Note, notes_on
 from tinygram.bench.report.published import echo, stream
+from tinygram.bench.report.reading import reading_of
 from tinygram.bench.report.rows import rows_of
 from tinygram.bench.report.sentences import closing_sentences
-from tinygram.bench.report.tables import tables_of
+from tinygram.bench.report.tables import is_detail, tables_of
 from tinygram.bench.result import Result
 from tinygram.bench.statistics.loads import Load
 
@@ -24,20 +24,28 @@ PUBLISHED: Mapping[str, Callable[[Result, Load], tuple[Table, ...]]] = {
 }
 
 
-def draw_loads(pen: Pen, result: Result, published: bool) -> None:
-    """Write all of the report; `published` adds the published ways, or servers."""
-    for paragraph in opening_of(result):
-        pen.write(paragraph)
-    for table in link_tables(result):
-        pen.draw(table)
-    for load, title in load_titles(result).items():
+def loads_document(result: Result, published: bool) -> Document:
+    """All of the report; `published` adds the published ways, or servers."""
+    titles, names = load_titles(result), load_names(result)
+    sections = [Section(tables=link_tables(result))]
+    notes: list[Note] = []
+    measured: list[str] = []
+    for load, title in titles.items():
         rows = rows_of(result, load)
-        pen.head(title)
-        for table in tables_of(result, load, rows):
-            pen.draw(table)
-        pen.list(notes_of(result, load, rows))
-        for table in PUBLISHED[load.workload](result, load) if published else ():
-            pen.draw(table)
-    draw_cross_check(pen, result)
-    pen.head("The answer")
-    pen.list(closing_sentences(result), style="bold")
+        where = f" {names[load]}" if len(titles) > 1 else ""
+        notes += notes_on(result, load, rows, where)
+        measured += [row.label + where for row in rows if row.absence is None]
+        tables = tables_of(result, load, rows)
+        beside = PUBLISHED[load.workload](result, load) if published else ()
+        # Queueing is no latency: it is shown where it is asked for or set beside published figures.
+        details = () if published else tuple(each for each in tables if is_detail(each))
+        shown = tuple(each for each in tables if each not in details)
+        sections.append(Section(title, (*shown, *beside), details))
+    sections += cross_check_sections(result)
+    return Document(
+        closing_sentences(result),
+        tuple(sections),
+        tuple(notes),
+        tuple(measured),
+        reading_of(result),
+    )

@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean, stdev
 
-from tinygram.bench.report.cross_check import draw_cross_check
-from tinygram.bench.report.drawing import Pen
+from tinygram.bench.report.cross_check import cross_check_sections
+from tinygram.bench.report.document import Document, Section
 from tinygram.bench.report.formats import UNKNOWN, number, rate, ratio, ratio_interval
 from tinygram.bench.report.layout import Column, Row, Table
 from tinygram.bench.report.links import link_tables
 from tinygram.bench.report.names import all_cases
-from tinygram.bench.report.notes import said_once
-from tinygram.bench.report.opening import opening_of
+from tinygram.bench.report.notes import (
+    Note,
+    failure_note,
+    unavailable_note,
+    warnings_as_notes,
+)
 from tinygram.bench.report.published.rr import OTHERWISE, published_table
+from tinygram.bench.report.reading import reading_of
 from tinygram.bench.result import Case, Result, Summary, Verdict
 from tinygram.bench.statistics.counters import FORMULAS
 from tinygram.bench.statistics.intervals import confidence_of
@@ -41,23 +46,23 @@ _ASPECTS: Mapping[str, Callable[[Case], str]] = {
 }
 
 
-def draw_rr(pen: Pen, result: Result, published: bool) -> None:
-    """Write all of the report; `published` adds the published calls."""
-    for paragraph in opening_of(result):
-        pen.write(paragraph)
-    pen.head(title_of(result))
-    for table in (*link_tables(result), *tables_of(result)):
-        pen.draw(table)
-    pen.list(notes_of(result))
+def rr_document(result: Result, published: bool) -> Document:
+    """All of the report; `published` adds the published calls."""
+    tables: tuple[Table, ...] = (*link_tables(result), *tables_of(result))
+    remarks: tuple[str, ...] = ()
+    labels = labels_of(result)
     if published:
-        beside = published_table(result.summaries, labels_of(result))
-        if beside is None:
-            pen.list((OTHERWISE,))
-        else:
-            pen.draw(beside)
-    draw_cross_check(pen, result)
-    pen.head("The answer")
-    pen.list(sentences_of(result), style="bold")
+        beside = published_table(result.summaries, labels)
+        tables += () if beside is None else (beside,)
+        remarks = (OTHERWISE,) if beside is None else ()
+    measured = tuple(labels[each.case.case_id] for each in result.summaries if each.rounds)
+    return Document(
+        sentences_of(result),
+        (Section(title_of(result), tables, remarks=remarks), *cross_check_sections(result)),
+        notes_of(result),
+        measured,
+        reading_of(result),
+    )
 
 
 def title_of(result: Result) -> str:
@@ -99,11 +104,11 @@ def tables_of(result: Result) -> tuple[Table, Table]:
     )
 
 
-def notes_of(result: Result) -> tuple[str, ...]:
-    """Absences, failures and warnings, as `said_once` has them."""
+def notes_of(result: Result) -> tuple[Note, ...]:
+    """Absences, failures and warnings."""
     labels = labels_of(result)
     notes = [
-        (labels[absent.case.case_id], f"unavailable: {absent.reason}")
+        unavailable_note(labels[absent.case.case_id], absent.reason)
         for absent in result.plan.unavailable
     ]
     for summary in result.summaries:
@@ -115,10 +120,11 @@ def notes_of(result: Result) -> tuple[str, ...]:
         ]
         if failures:
             total = summary.rounds + summary.failed_rounds
-            notes.append((label, f"failed in {len(failures)} of {total} rounds: {failures[0]}"))
-        notes += [(label, warning.message) for warning in summary.warnings]
-    measured = [labels[summary.case.case_id] for summary in result.summaries if summary.rounds]
-    return said_once(notes, measured)
+            text = f"failed in {len(failures)} of {total} rounds: {failures[0]}"
+            notes.append(failure_note(label, text))
+        for warning in summary.warnings:
+            notes += warnings_as_notes(label, [warning])
+    return tuple(notes)
 
 
 def sentences_of(result: Result) -> tuple[str, ...]:

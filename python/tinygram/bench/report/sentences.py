@@ -9,19 +9,19 @@ from __future__ import annotations
 from tinygram.bench.report.names import load_names
 from tinygram.bench.report.outcomes import Standing, has_won, standings_of
 from tinygram.bench.report.wording import (
+    ahead_of,
     evidence_on,
     how_sure,
     joined,
     names,
     strategy,
-    times,
     why_nothing,
 )
 from tinygram.bench.result import Result
 from tinygram.bench.statistics.contests import Contest, contests_of
 from tinygram.bench.statistics.loads import Load, is_limit
 
-FIGURE_IN_WORDS = {"throughput_per_s": "", "latency_p50_us": " on median latency"}
+WHERE = {"throughput_per_s": "", "latency_p50_us": " on median latency"}
 
 
 def closing_sentences(result: Result) -> tuple[str, ...]:
@@ -60,13 +60,14 @@ def _outcome(result: Result, contest: Contest) -> str:
 
 
 def _decided(contest: Contest, standings: tuple[Standing, ...]) -> str:
-    """Whether the first has won on the contest's figure; if not, against whom not, and why."""
-    first, where = strategy(contest.ranked[0]), FIGURE_IN_WORDS[contest.figure]
+    """How far the first is ahead of `nodelay`, and whether it has won; if not, why."""
+    first, where = strategy(contest.ranked[0]), WHERE[contest.figure]
     nodelay = _beaten_nodelay(contest, standings)
     if has_won(standings):
-        against = [] if nodelay in (None, standings[0]) else [times(nodelay, "nodelay")]
-        against.append(times(standings[0], f"the runner-up {strategy(standings[0].other)}"))
-        return f"{first} won{where}: {' and '.join(against)}"
+        beaten = [(standings[0], f"the runner-up {strategy(standings[0].other)}")]
+        if nodelay not in (None, standings[0]):
+            beaten.insert(0, (nodelay, "nodelay"))
+        return f"{first} won: it {ahead_of(contest, beaten)}"
     slower, unsaid = _those(standings, "slower"), _those(standings, "cannot_say")
     if slower:
         what = f"{first} has the better median, {names(slower)} more rounds"
@@ -75,9 +76,12 @@ def _decided(contest: Contest, standings: tuple[Standing, ...]) -> str:
         ahead = f"{first} was ahead of {strategy(contest.others[0])}"
         return f"cannot say which way won{where} ({ahead}): {evidence_on(unsaid)}"
     unbeaten = _those(standings, "no_difference_shown", "cannot_say")
-    what = f"{joined([first, *(strategy(each.other) for each in unbeaten)])} cannot be told apart"
-    beyond = f"; {first} is {times(nodelay, 'nodelay')}" if nodelay else ""
-    return f"no clear winner{where}: {what} ({evidence_on(unbeaten)}){beyond}"
+    others = [strategy(each.other) for each in unbeaten]
+    if nodelay is not None:
+        headline = f"{first} {ahead_of(contest, [(nodelay, 'nodelay')])}"
+        return f"{headline}; it and {joined(others)} cannot be told apart ({evidence_on(unbeaten)})"
+    what = f"{joined([first, *others])} cannot be told apart"
+    return f"no clear winner{where}: {what} ({evidence_on(unbeaten)})"
 
 
 def _on_p99(contest: Contest, standings: tuple[Standing, ...]) -> str:
@@ -97,13 +101,12 @@ def _those(standings: tuple[Standing, ...], *verdicts: str) -> tuple[Standing, .
 
 
 def _beaten_nodelay(contest: Contest, standings: tuple[Standing, ...]) -> Standing | None:
-    """`nodelay` of the first's own implementation, where the first is faster and another."""
-    implementation = contest.ranked[0].implementation
-    if contest.ranked[0].strategy == "nodelay":
-        return None
-    for each in _those(standings, "faster"):
-        if (each.other.implementation, each.other.strategy) == (implementation, "nodelay"):
-            return each
+    """`nodelay` where the first is shown to be faster: of its own implementation, else by hand."""
+    own = contest.ranked[0].implementation
+    for implementation in (own, "stdlib"):
+        for each in _those(standings, "faster"):
+            if (each.other.implementation, each.other.strategy) == (implementation, "nodelay"):
+                return each
     return None
 
 

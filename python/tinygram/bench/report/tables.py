@@ -42,6 +42,11 @@ def tables_of(result: Result, load: Load, rows: Sequence[CaseRow]) -> tuple[Tabl
     return first, *(_table(title, shown, rows) for title, shown in others)
 
 
+def is_detail(table: Table) -> bool:
+    """Whether few readers need the table: flat out, how long the queue was says little."""
+    return table.title == QUEUEING_TITLE
+
+
 def shown_figures(load: Load) -> tuple[str, ...]:
     """The figures that the load's tables show."""
     return tuple(each.figure for _, shown in _tables_in(load) for each in shown)

@@ -30,10 +30,27 @@ def names(standings: Sequence[Standing]) -> str:
     return joined([strategy(each.other) for each in standings])
 
 
-def times(standing: Standing, other: str) -> str:
-    """`2.00 × nodelay (1.90–2.10)`."""
-    found = standing.verdict.ratio
-    return f"{ratio(found.median)} × {other} ({ratio_interval(found)})" if found else other
+def ahead_of(contest: Contest, beaten: Sequence[tuple[Standing, str]]) -> str:
+    """`sends 5.00 times as many messages as nodelay (4.90–5.10) and 2.00 times as many as cork …`.
+
+    `beaten`: those that the first is ahead of, and what to call them.
+    """
+    verb = "echoes" if contest.load.is_closed_loop else "sends"
+    first_form, next_form = {
+        "throughput_per_s": (
+            f"{verb} {{}} times as many messages as {{}}",
+            "{} times as many as {}",
+        ),
+        "latency_p50_us": ("has {} times the median latency of {}", "{} times that of {}"),
+    }[contest.figure]
+    forms = [first_form, *(next_form for _ in beaten[1:])]
+    return joined(
+        [
+            f"{form.format(ratio(found.median), name)} ({ratio_interval(found)})"
+            for form, (standing, name) in zip(forms, beaten, strict=True)
+            if (found := standing.verdict.ratio) is not None
+        ]
+    )
 
 
 def evidence_on(standings: Sequence[Standing]) -> str:

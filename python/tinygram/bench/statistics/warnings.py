@@ -10,6 +10,7 @@ from tinygram.bench.links.warnings import LINK_FAULTS
 from tinygram.bench.result import Case, Figure, Warning
 from tinygram.bench.statistics.modes import find_modes
 from tinygram.bench.statistics.samples import Sample
+from tinygram.bench.statistics.wording import in_words, unit_of
 from tinygram.bench.strategies import parse_strategy
 
 MAX_PACING_ERROR_SHARE = 0.25
@@ -83,7 +84,7 @@ def _hold_warnings(case: Case, figures: Figures) -> tuple[Warning, ...]:
     asked_ns, held = _asked_hold_ns(case), figures.get("hold_p50_us")
     if asked_ns is None or held is None or held.median * 1_000 <= MAX_HOLD_RATIO * asked_ns:
         return ()
-    message = f"holds {_in_words(held.median)} µs where {_in_words(asked_ns / 1_000)} µs were asked"
+    message = f"holds {_number(held.median)} µs where {_number(asked_ns / 1_000)} µs were asked"
     return (Warning(code="hold_overrun", message=message),)
 
 
@@ -101,11 +102,14 @@ def _mode_warnings(sample: Sample, figures: Figures) -> tuple[Warning, ...]:
         values = sample.values(name) if sample.is_median(name) else {}
         modes = find_modes(tuple(values.values()))
         if modes:
-            lower, upper = (f"{len(group)} near {_in_words(median(group))}" for group in modes)
-            message = f"{name} has two modes: {lower}, {upper}"
+            lower, upper = (
+                f"near {_number(median(group))}{unit_of(name)} in {len(group)} rounds"
+                for group in modes
+            )
+            message = f"the {in_words(name)} has two modes: {lower}, {upper}"
             warnings.append(Warning(code="two_modes", message=message, figures=(name,)))
     return tuple(warnings)
 
 
-def _in_words(value: float) -> str:
+def _number(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"

@@ -6,9 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tinygram.bench.report.formats import number, ratio_interval
 from tinygram.bench.report.formats import ratio as ratio_text
-from tinygram.bench.report.notes import said_once
+from tinygram.bench.report.notes import (
+    Note,
+    failure_note,
+    unavailable_note,
+    warnings_as_notes,
+)
 from tinygram.bench.report.sizes.names import cell, size, way
-from tinygram.bench.result import Case, Figure, Result, Verdict
+from tinygram.bench.result import Case, Figure, Result, Verdict, Warning
 from tinygram.bench.statistics.fits import TIME, Fit
 from tinygram.bench.statistics.intervals import confidence_of
 from tinygram.bench.statistics.sizes import is_exchange
@@ -29,8 +34,8 @@ def closing_sentences(
     return tuple(said) or ("Nothing was measured.",)
 
 
-def notes_of(result: Result) -> tuple[str, ...]:
-    """Failures, absences and warnings, as `said_once` has them.
+def notes_of(result: Result) -> tuple[Note, ...]:
+    """Failures, absences and warnings.
 
     Two modes are told of the figures that the answer rests on; of what the probe took, the first
     cell's share stands for all.
@@ -42,22 +47,22 @@ def notes_of(result: Result) -> tuple[str, ...]:
         return f"{cell(case)} over {case.link}" if is_named else cell(case)
 
     notes = [
-        (named(absent.case), f"unavailable: {absent.reason}") for absent in result.plan.unavailable
+        unavailable_note(named(absent.case), absent.reason) for absent in result.plan.unavailable
     ]
     cases = {case.case_id: case for case in result.plan.cases}
     for run in result.runs:
         if run.failure is not None:
-            notes.append((named(cases[run.case_id]), f"failed: {run.failure}"))
-    probed = ""
+            notes.append(failure_note(named(cases[run.case_id]), f"failed: {run.failure}"))
+    probed: Warning | None = None
     for summary in result.summaries:
         for warning in summary.warnings:
             if warning.code == "two_modes" and not _ANSWERED.intersection(warning.figures):
                 continue
-            message = warning.message
+            told = warning
             if warning.code == "probed":
-                message = probed = probed or message
-            notes.append((named(summary.case), message))
-    return said_once(notes)
+                told = probed = probed or warning
+            notes += warnings_as_notes(named(summary.case), [told])
+    return tuple(notes)
 
 
 def _on_fit(fit: Fit) -> Iterator[str]:

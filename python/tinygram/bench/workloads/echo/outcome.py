@@ -86,7 +86,7 @@ def _warnings(case: Case, order: ClientOrder, report: Report) -> list[Warning]:
         warnings.append(Warning("writes_not_counted", "the write-counting library did not load"))
     if counters.get("kernel_RetransSegs"):
         segments = counters["kernel_RetransSegs"]
-        warnings.append(Warning("retransmits", f"segments sent again: {segments}"))
+        warnings.append(Warning("retransmits", f"segments retransmitted: {segments}"))
     if order.counter_fds is None:
         warnings.append(
             Warning(

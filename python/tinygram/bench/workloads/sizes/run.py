@@ -145,7 +145,9 @@ def _warnings(case: Case, counters: dict[str, int | None], network: Network) -> 
         return ()
     warnings = []
     if counters["retransmits"]:
-        warnings.append(Warning("retransmits", f"segments sent again: {counters['retransmits']}"))
+        warnings.append(
+            Warning("retransmits", f"segments retransmitted: {counters['retransmits']}")
+        )
     if counters.get("server_refused_connections") or counters.get("server_idle_connections"):
         warnings.append(Warning("strangers", "connections that were not ours reached the server"))
     if case.parameters.get("server_address") is not None:

@@ -21,7 +21,9 @@ def warnings_of(
     if counters["writes"] is None:
         warnings.append(Warning("writes_not_counted", "the write-counting library did not load"))
     if counters["retransmits"]:
-        warnings.append(Warning("retransmits", f"segments sent again: {counters['retransmits']}"))
+        warnings.append(
+            Warning("retransmits", f"segments retransmitted: {counters['retransmits']}")
+        )
     if not has_private_network:
         warnings.append(
             Warning(
