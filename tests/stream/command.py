@@ -149,6 +149,8 @@ class Command(Started):
         self.result_path = folder / "result.json"
         self.temporary = folder / "temporary"
         self.temporary.mkdir()
+        self.through: tuple[str, ...] = ()
+        """A program that starts it, such as setpriv(1), and its arguments."""
 
     def start(
         self, *arguments: object, environment: Mapping[str, str] | None = None
@@ -161,6 +163,7 @@ class Command(Started):
     def words(self, *arguments: object) -> list[str]:
         """The command line, without `--json`."""
         return [
+            *self.through,
             *(sys.executable, "-B", "-m", "tinygram.bench", *self._subcommand.split()),
             *map(str, arguments),
         ]

@@ -60,7 +60,7 @@ class Worker:
                 stdin=stdin if channel is None else channel,
                 stdout=self._stdout if channel is None else channel,
                 stderr=self._stderr,
-                env=environment,
+                env=_within_limits(environment),
                 pass_fds=pass_fds,
                 # Ctrl-C is the parent's to handle, and killing the group ends its children too.
                 start_new_session=True,
@@ -210,6 +210,17 @@ def _started(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
     return process
 
 
+def _within_limits(environment: Mapping[str, str] | None) -> Mapping[str, str] | None:
+    """The environment, None for our own, with fewer heaps where the address space is limited.
+
+    glibc sets 64 MiB of it aside for the heap of a thread, up to eight times for each core, and
+    aborts the process that then has none left (mallopt(3), M_ARENA_MAX).
+    """
+    if resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY:
+        return environment
+    return {"MALLOC_ARENA_MAX": "2", **(os.environ if environment is None else environment)}
+
+
 def _signal_name(number: int) -> str:
     try:
         return signal.Signals(number).name
@@ -218,10 +229,14 @@ def _signal_name(number: int) -> str:
 
 
 def contents(fd: int) -> bytes:
-    """All that is in a file; pread(2) gives at most 2 GiB at once."""
+    """All that is in a file.
+
+    Python allocates what a read may return before it reads, so no read asks for more than there is.
+    """
     parts = []
     offset = 0
-    while part := os.pread(fd, 1 << 30, offset):
+    # pread(2) gives at most 2 GiB at once.
+    while part := os.pread(fd, max(0, _size(fd) - offset), offset):
         parts.append(part)
         offset += len(part)
     return b"".join(parts)

@@ -21,6 +21,8 @@ from tinygram.bench.workloads.rr.calling.shared_line import SharedLine
 from tinygram.bench.workloads.rr.order import CallOrder, Start
 
 _FAILURES = (CallError, OSError, MemoryError)
+_STACK_BYTES = 512 << 10
+"""Of a caller's thread: a hundred of the usual 8 MiB are more than a small host permits."""
 
 
 class Callers:
@@ -28,6 +30,7 @@ class Callers:
 
     def __init__(self, order: CallOrder, content: CallContent) -> None:
         """Connect and warm up. Raises CallError or OSError, the first of several."""
+        threading.stack_size(_STACK_BYTES)
         self._parts = parts_of(content, order.sends_per_request)
         self._tally = Tally()
         self._lock = threading.Lock()
