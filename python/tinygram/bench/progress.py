@@ -73,6 +73,12 @@ class Progress:
             reason = " ".join(failure.split())
             self._tell(f"failed after {seconds:.1f} s: {self._label}: {reason}", stays=True)
 
+    def warn(self, line: str) -> None:
+        """Tell what must be known, on a line that stays, with `quiet` too."""
+        was_quiet, self._quiet = self._quiet, False
+        self._tell(line, stays=True)
+        self._quiet = was_quiet or self._quiet
+
     def _time_left(self) -> list[str]:
         """From the mean time of the runs so far, preparation included; nothing before the first."""
         if not self._finished_runs:

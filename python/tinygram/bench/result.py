@@ -239,7 +239,11 @@ class CrossCheck(Value, frozen=True):
 
 
 class Result(Value, frozen=True):
-    """The whole file. `cross_check` is null unless it was asked for."""
+    """The whole file. `cross_check` is null unless it was asked for.
+
+    `started_at`: when the measurement started, UTC, as ISO 8601 has it; `host`: the host's name,
+    null with `--anonymous`. `answer`: the sentences that say what was found.
+    """
 
     schema_version: int
     command: tuple[str, ...]
@@ -249,3 +253,6 @@ class Result(Value, frozen=True):
     summaries: tuple[Summary, ...]
     verdicts: tuple[Verdict, ...]
     cross_check: CrossCheck | None = None
+    started_at: str | None = None
+    host: str | None = None
+    answer: tuple[str, ...] = ()

@@ -18,13 +18,21 @@ def ordered(plan: Plan, round: int) -> list[Case]:
 
 
 def run_plan(
-    plan: Plan, run_case: Callable[[Case, int], Run], progress: Progress
+    plan: Plan,
+    run_case: Callable[[Case, int], Run],
+    progress: Progress,
+    on_round: Callable[[tuple[Run, ...]], None] = lambda _runs: None,
 ) -> tuple[tuple[Run, ...], bool]:
-    """Run everything; the finished runs, and whether Ctrl-C ended it early."""
+    """Run everything; the finished runs, and whether Ctrl-C ended it early.
+
+    `on_round` gets all runs so far after every round but the last.
+    """
     runs: list[Run] = []
     try:
         with progress:
             for round in range(plan.rounds):
+                if round:
+                    on_round(tuple(runs))
                 for case in ordered(plan, round):
                     progress.run_started(case.case_id, round + 1, plan.rounds)
                     started_s = time.monotonic()

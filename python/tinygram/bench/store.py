@@ -1,14 +1,21 @@
 """Result files on disk: whole or not at all, and checked when read.
 
-Law: a path that cannot be written is refused before anything is measured (`check_writable`), and
-a file that is there is complete: it is written beside its place, synced, then renamed.
+Laws: a path that cannot be written is refused before anything is measured (`check_writable`); a
+file that is there is complete: it is written beside its place, synced, then renamed; a name that
+nobody gave replaces nothing.
 """
 
 from __future__ import annotations
 
+import errno
+import itertools
 import os
 import secrets
+import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -20,6 +27,61 @@ from tinygram.bench.result import SCHEMA_VERSION, Result
 
 RESULTS_DIRECTORY = Path("results")
 """Where results go unless told otherwise; the only directory that is ever created."""
+STANDARD_OUTPUT = Path("-")
+_NO_HARD_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
+
+
+@dataclass
+class Destination:
+    """Where the result of a measurement goes, as it grows from round to round.
+
+    `path`: a file, or `STANDARD_OUTPUT`, which takes the last state alone. `is_claimed`: the file
+    is replaced; where it is not, it is a new one, and `path` gets `-2`, `-3` … until it is free.
+    `saved`: what was saved last.
+    """
+
+    path: Path
+    is_claimed: bool = True
+    saved: Result | None = None
+
+    @property
+    def is_standard_output(self) -> bool:
+        """Whether it is no file."""
+        return self.path == STANDARD_OUTPUT
+
+    def check(self) -> None:
+        """Raise OutputError unless something could be saved now; leave nothing behind."""
+        if not self.is_standard_output:
+            check_writable(self.path)
+        elif sys.stdout is None:
+            raise OutputError("--json - needs a standard output, and it is closed: name a file")
+
+    def keep(self, result: Result) -> None:
+        """Save what there is after a round, where that is a file. Raises OutputError."""
+        if not self.is_standard_output:
+            self.save(result)
+
+    def save(self, result: Result) -> None:
+        """Save the result. Raises OutputError; a file is then as it was."""
+        document = encoded(result)
+        if self.is_standard_output:
+            _write_out(document)
+        elif self.is_claimed:
+            save(result, self.path)
+        else:
+            self.path = claim(self.path, document)
+            self.is_claimed = True
+        self.saved = result
+
+    def save_elsewhere(self, result: Result) -> Path | None:
+        """Save in a new file of the folder for temporary files; None where there is no room."""
+        name = "result.json" if self.is_standard_output else self.path.name
+        try:
+            path = claim(Path(tempfile.gettempdir()) / f"tinygram-{name}", encoded(result))
+        except (OSError, OutputError):
+            return None
+        self.saved = result
+        return path
 
 
 def default_path(workload: str, now_utc: datetime) -> Path:
@@ -54,13 +116,16 @@ def save(result: Result, path: Path) -> None:
     Raises OutputError; then, and when interrupted, `path` is as it was and nothing is left beside
     it.
     """
-    document = msgspec.json.format(msgspec.json.encode(result), indent=2) + b"\n"
     try:
-        if path.parent == RESULTS_DIRECTORY:
-            path.parent.mkdir(exist_ok=True)
-        replace(path.resolve(), document)
+        _make_default_folder(path)
+        replace(path.resolve(), encoded(result))
     except OSError as error:
         raise _unwritable(path, error) from error
+
+
+def encoded(result: Result) -> bytes:
+    """The file's content."""
+    return msgspec.json.format(msgspec.json.encode(result), indent=2) + b"\n"
 
 
 def load(path: Path) -> Result:
@@ -97,16 +162,74 @@ class _Header(msgspec.Struct):
 
 def replace(path: Path, document: bytes) -> None:
     """Write a file whole or not at all: beside its place, synced, then renamed. Raises OSError."""
+    with _beside(path, document) as temporary:
+        os.replace(temporary, path)
+
+
+def claim(path: Path, document: bytes) -> Path:
+    """Write a new file whole or not at all, and never one that is there; its path.
+
+    That is `path`, or where others were sooner the first of `…-2.json`, `…-3.json` … that is free.
+    Raises OutputError.
+    """
+    try:
+        _make_default_folder(path)
+        with _beside(path, document) as temporary:
+            for number in itertools.count(1):
+                end = "" if number == 1 else f"-{number}"
+                free = path.with_name(f"{path.stem}{end}{path.suffix}")
+                try:
+                    _name_new(temporary, free)
+                except FileExistsError:
+                    continue
+                return free
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    raise AssertionError("there are endless numbers")
+
+
+def _name_new(temporary: Path, path: Path) -> None:
+    """Give a file its name, unless there is one of that name (FileExistsError)."""
+    try:
+        os.link(temporary, path)
+    except OSError as error:
+        if error.errno not in _NO_HARD_LINKS:
+            raise
+        # Some file systems have no links: for a moment the file is there and empty.
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+        os.replace(temporary, path)
+
+
+@contextmanager
+def _beside(path: Path, document: bytes) -> Iterator[Path]:
+    """A file in the same folder that holds the document, synced; gone after the block."""
     temporary = path.with_name(f".tinygram-{secrets.token_hex(8)}.tmp")
     try:
         with open(temporary, "xb") as file:
             file.write(document)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
+        yield temporary
+    finally:
         temporary.unlink(missing_ok=True)
-        raise
+
+
+def _make_default_folder(path: Path) -> None:
+    if path.parent == RESULTS_DIRECTORY:
+        path.parent.mkdir(exist_ok=True)
+
+
+def _write_out(document: bytes) -> None:
+    """Write to standard output. Raises OutputError for what the user can mend, else OSError."""
+    sys.stdout.flush()
+    rest = memoryview(document)
+    try:
+        while rest:
+            rest = rest[os.write(sys.stdout.fileno(), rest) :]
+    except OSError as error:
+        if error.errno in (errno.EPIPE, errno.EIO):
+            raise  # The reader has left, which ends a command as it ends others.
+        raise OutputError(f"cannot write to standard output: {error.strerror}") from error
 
 
 def _unwritable(path: Path, error: Exception) -> OutputError:

@@ -122,7 +122,7 @@ def echo(
             f"--workers {workers} with --depth {depth} would have {in_flight_bytes} bytes in "
             "flight: 1 GiB is the most, so ask for fewer, or for smaller messages"
         )
-    path = options.result_path("echo", json)
+    destination = options.destination("echo", json)
     plan = links.planned(asked, plan_echo)
     if server_command is not None and not has_own_proc():
         raise UsageError(
@@ -133,7 +133,7 @@ def echo(
         return measure(
             plan,
             bench.run_case,
-            path,
+            destination,
             is_published=published,
             is_quiet=quiet,
             with_notes=notes,

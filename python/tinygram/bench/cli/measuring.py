@@ -5,14 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from tinygram.bench import store
 from tinygram.bench.awake import cores_awake
 from tinygram.bench.cli.exit_codes import ExitCode
+from tinygram.bench.cli.recording import Recording
 from tinygram.bench.crosscheck.interleaved import Interleaved
 from tinygram.bench.errors import UsageError
 from tinygram.bench.interrupts import INTERRUPTS
@@ -22,15 +21,15 @@ from tinygram.bench.placement import placement
 from tinygram.bench.probes.environment import environment
 from tinygram.bench.progress import Progress
 from tinygram.bench.report import render
-from tinygram.bench.result import SCHEMA_VERSION, Case, CrossCheck, Plan, Result, Run
+from tinygram.bench.result import Case, Plan, Result, Run
 from tinygram.bench.rounds import run_plan
-from tinygram.bench.statistics import compare, summarise
+from tinygram.bench.store import Destination
 
 
 def measure(
     plan: Plan,
     run_case: Callable[[Case, int], Run],
-    path: Path,
+    destination: Destination,
     *,
     is_published: bool,
     is_quiet: bool,
@@ -40,42 +39,59 @@ def measure(
     peers: Interleaved | None = None,
     check: Callable[[], None] = lambda: None,
 ) -> ExitCode:
-    """Run the plan, save its result to `path` and print it.
+    """Run the plan, save its result after every round and print it.
 
-    Ctrl-C and SIGTERM end it early: the runs that are finished are saved and reported. `network`:
-    what the environment says of where the runs were, if it is no network of their own. `peers`:
-    other programs in the same rounds, whose failures are told and do not fail ours. `is_awake`:
-    no core sleeps meanwhile. `check` comes before the first run, and raises UsageError where none
-    can succeed. Raises UsageError where keeping cores awake is not permitted, too, and OutputError
-    when the result cannot be saved.
+    Ctrl-C, SIGTERM and SIGHUP end it early: the runs that are finished are saved and reported.
+    `network`: what the environment says of where the runs were, if it is no network of their own.
+    `peers`: other programs in the same rounds, whose failures are told and do not fail ours.
+    `is_awake`: no core sleeps meanwhile. `check` comes before the first run, and raises UsageError
+    where none can succeed. Raises UsageError where keeping cores awake is not permitted, too, and
+    OutputError, after the report, when the result cannot be saved.
     """
     running = plan if peers is None else peers.plan
     run = run_case if peers is None else peers.around(run_case)
     progress = Progress(len(running.cases) * running.rounds, quiet=is_quiet)
     with INTERRUPTS.handled(), _awake(is_awake, plan):
         check()
-        found = _environment(plan, network)
-        runs, is_interrupted = run_plan(running, run, progress)
+        recording = Recording(plan, destination, _environment(plan, network), peers, progress)
+
+        def keep(runs: tuple[Run, ...]) -> None:
+            with INTERRUPTS.held():
+                recording.keep(runs)
+
+        runs, is_interrupted = run_plan(running, run, progress, keep)
+        with INTERRUPTS.held():
+            result, fault = recording.finish(runs)
         all_failed = [each for each in runs if each.failure]
         failed = all_failed if peers is None else peers.without_peers(all_failed)
-        with INTERRUPTS.held():
-            if peers is None:
-                result = _result(plan, found, runs)
-            else:
-                result = _result(plan, found, peers.without_peers(runs), peers.found())
-            store.save(result, path)
         if is_quiet:
             for each in all_failed:
                 print(f"tinygram: {each.case_id} failed: {each.failure}", file=sys.stderr)
         else:
-            render(result, Console(highlight=False), is_published, with_notes)
-            print(f"\nSaved: {path}")
+            _report(result, destination, is_published, with_notes, is_saved=fault is None)
+    if fault is not None:
+        raise fault
     if is_interrupted:
         print("tinygram: interrupted; the finished runs are saved", file=sys.stderr)
         return ExitCode.INTERRUPTED
     if failed:
         return ExitCode.RUN_FAILED
     return ExitCode.OK
+
+
+def _report(
+    result: Result,
+    destination: Destination,
+    is_published: bool,
+    with_notes: bool,
+    *,
+    is_saved: bool,
+) -> None:
+    """Print the tables, on standard error where standard output has the result."""
+    console = Console(highlight=False, stderr=destination.is_standard_output)
+    render(result, console, is_published, with_notes)
+    if is_saved and not destination.is_standard_output:
+        print(f"\nSaved: {destination.path}")
 
 
 @contextmanager
@@ -111,27 +127,3 @@ def _environment(plan: Plan, named: str | None) -> dict[str, Any]:
         "sender_core": where.sender_cpu,
         "receiver_core": where.receiver_cpu,
     }
-
-
-def _result(
-    plan: Plan,
-    found: dict[str, Any],
-    runs: tuple[Run, ...],
-    cross_check: CrossCheck | None = None,
-) -> Result:
-    summaries = summarise(plan, runs)
-    return Result(
-        schema_version=SCHEMA_VERSION,
-        command=("tinygram", *(_as_text(argument) for argument in sys.argv[1:])),
-        environment=found,
-        plan=plan,
-        runs=runs,
-        summaries=summaries,
-        verdicts=compare(plan, summaries, runs),
-        cross_check=cross_check,
-    )
-
-
-def _as_text(argument: str) -> str:
-    """Bytes that are no UTF-8 cannot be in a JSON file."""
-    return argument.encode(errors="surrogateescape").decode(errors="replace")

@@ -28,6 +28,7 @@ from tinygram.bench.links.spec import CUSTOM_EXAMPLE
 from tinygram.bench.network import DEFAULT_CONGESTION_CONTROL, check_congestion_control
 from tinygram.bench.placement import default_placement, placement
 from tinygram.bench.result import Plan
+from tinygram.bench.store import Destination
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -74,7 +75,10 @@ Server = Annotated[
 def result_file(workload: str) -> Any:
     """`--json` of a workload's command."""
     path = f"results/<UTC time>-{workload}.json"
-    return typer.Option(help="The result file.", show_default=path)
+    return typer.Option(
+        help="The result file; - for standard output, the tables then on standard error.",
+        show_default=path,
+    )
 
 
 class Shared(TypedDict):
@@ -155,8 +159,11 @@ def shared(
     )
 
 
-def result_path(workload: str, asked: Path | None) -> Path:
+def destination(workload: str, asked: Path | None) -> Destination:
     """Where the result goes. Raises OutputError where nothing can be written there."""
-    path = asked or store.default_path(workload, datetime.now(UTC))
-    store.check_writable(path)
-    return path
+    if asked is None:
+        found = Destination(store.default_path(workload, datetime.now(UTC)), is_claimed=False)
+    else:
+        found = Destination(asked)
+    found.check()
+    return found

@@ -11,7 +11,6 @@ from typing import Annotated, Any
 import typer
 
 from tinygram._native import CallContent
-from tinygram.bench import store
 from tinygram.bench.answering import check_server
 from tinygram.bench.cli import options
 from tinygram.bench.cli.bounds import backlog_below, between, duration_between_ns, server_address
@@ -23,6 +22,7 @@ from tinygram.bench.errors import UsageError
 from tinygram.bench.links import DEFAULT_BACKEND
 from tinygram.bench.network import DEFAULT_CONGESTION_CONTROL, private_network
 from tinygram.bench.result import Plan
+from tinygram.bench.store import Destination
 from tinygram.bench.units import parse_bytes
 from tinygram.bench.workloads.rr import scenarios
 from tinygram.bench.workloads.rr.cases import MAX_BYTES, RrOptions, plan_rr
@@ -181,7 +181,7 @@ def rr(
             is_cross_check=cross_check,
         ),
     )
-    path = options.result_path("rr", json)
+    destination = options.destination("rr", json)
     case_ids: dict[str, str] = {}
     if scenario is None:
         plan = links.planned(asked, plan_rr)
@@ -190,16 +190,16 @@ def rr(
     if server is None:
         _check_backlogs(asked)
     peers = Interleaved(plan, *choose(plan)) if cross_check else None
-    code = _measure(plan, asked, path, quiet, notes, published, awake, peers)
+    code = _measure(plan, asked, destination, quiet, notes, published, awake, peers)
     if scenario is None or code != ExitCode.OK:
         return code
-    return _judge(scenario, case_ids, path, quiet)
+    return _judge(scenario, case_ids, destination, quiet)
 
 
 def _measure(
     plan: Plan,
     asked: RrOptions,
-    path: Path,
+    destination: Destination,
     is_quiet: bool,
     with_notes: bool,
     is_published: bool,
@@ -209,7 +209,7 @@ def _measure(
     return measure(
         plan,
         RrBench(asked.seed).run_case,
-        path,
+        destination,
         is_published=is_published,
         is_quiet=is_quiet,
         with_notes=with_notes,
@@ -225,14 +225,18 @@ def _measure(
     )
 
 
-def _judge(scenario: str, case_ids: dict[str, str], path: Path, is_quiet: bool) -> ExitCode:
-    """Say what was expected, and whether it came; from the stored result alone."""
-    found = scenarios.findings(scenario, case_ids, store.load(path))
+def _judge(
+    scenario: str, case_ids: dict[str, str], destination: Destination, is_quiet: bool
+) -> ExitCode:
+    """Say what was expected, and whether it came; from the saved result alone."""
+    assert destination.saved is not None
+    found = scenarios.findings(scenario, case_ids, destination.saved)
+    output = sys.stderr if destination.is_standard_output else sys.stdout
     for finding in found:
         if not finding.is_as_expected:
             print(f"tinygram: scenario {scenario}: {finding.text}", file=sys.stderr)
         elif not is_quiet:
-            print(f"scenario {scenario}: {finding.text}")
+            print(f"scenario {scenario}: {finding.text}", file=output)
     if any(finding.is_known and not finding.is_as_expected for finding in found):
         return ExitCode.RUN_FAILED
     if not all(finding.is_known for finding in found):

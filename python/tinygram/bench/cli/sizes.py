@@ -88,7 +88,7 @@ def sizes(
         **options.shared(rounds, seed, links, pin, congestion_control, probe),
     )
     check_sample_bytes(asked.sizes_bytes, asked.round_trips)
-    path = options.result_path("sizes", json)
+    destination = options.destination("sizes", json)
     # The parts of a local round trip are on no link: once is enough.
     plan = links.planned(
         asked, lambda each: plan_sizes(replace(each, has_local=local and each.link == asked.link))
@@ -96,7 +96,7 @@ def sizes(
     return measure(
         plan,
         SizesBench(asked.seed).run_case,
-        path,
+        destination,
         is_published=published,
         is_quiet=quiet,
         with_notes=notes,

@@ -160,14 +160,14 @@ def stream(
             f"--producers {max(asked.producers)} with messages of {size}: together they may have "
             "64 MiB, so name fewer or smaller ones"
         )
-    path = options.result_path("stream", json)
+    destination = options.destination("stream", json)
     plan = links.planned(asked, plan_stream)
     peers = Interleaved(plan, *choose(plan)) if cross_check else None
     with stream_bench(asked.seed) as bench:
         return measure(
             plan,
             bench.run_case,
-            path,
+            destination,
             is_published=published,
             is_quiet=quiet,
             with_notes=notes,

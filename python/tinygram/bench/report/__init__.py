@@ -17,7 +17,7 @@ from tinygram.bench.report.rr import rr_document
 from tinygram.bench.report.sizes import sizes_document
 from tinygram.bench.result import Result
 
-__all__ = ["render"]
+__all__ = ["answer_of", "render"]
 
 REPORTS: Mapping[str, Callable[[Result, bool], Document]] = {
     "stream": loads_document,
@@ -35,5 +35,14 @@ def render(result: Result, console: Console, published: bool, with_notes: bool =
     tables that few readers need and how to read the figures. On a terminal, columns that do not
     fit are left out, which is said; elsewhere, lines are plain ASCII and never wrapped.
     """
+    write(Pen(console), _document(result, published), with_notes)
+
+
+def answer_of(result: Result) -> tuple[str, ...]:
+    """The answer, a sentence each: what was found, by how much, and how sure that is."""
+    return _document(result, published=False).answer
+
+
+def _document(result: Result, published: bool) -> Document:
     workload = next((case.workload for case in all_cases(result)), "stream")
-    write(Pen(console), REPORTS[workload](result, published), with_notes)
+    return REPORTS[workload](result, published)

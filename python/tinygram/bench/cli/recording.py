@@ -1,0 +1,123 @@
+"""The result of a measurement while it grows: saved after every round, and at the end.
+
+Laws: saving happens between rounds, never in one; what cannot be saved does not end a measurement,
+and is told at once; at the end the tables are printed whether or not the result could be saved.
+"""
+
+from __future__ import annotations
+
+import socket
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from tinygram.bench.crosscheck.interleaved import Interleaved
+from tinygram.bench.errors import OutputError
+from tinygram.bench.progress import Progress
+from tinygram.bench.report import answer_of
+from tinygram.bench.result import SCHEMA_VERSION, CrossCheck, Plan, Result, Run
+from tinygram.bench.statistics import compare, summarise
+from tinygram.bench.store import Destination
+
+_MOST_OF_A_ROUND = 0.1
+"""Summaries are made after every round while they take no more of its time; else at the end."""
+
+
+class Recording:
+    """Where the runs of `plan` are recorded; `found` is the environment that they are made in.
+
+    `peers`: other programs in the same rounds.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        destination: Destination,
+        found: Mapping[str, Any],
+        peers: Interleaved | None,
+        progress: Progress,
+    ) -> None:
+        self._plan = plan
+        self._destination = destination
+        self._environment = dict(found)
+        self._peers = peers
+        self._progress = progress
+        self._started_at = datetime.now(UTC)
+        self._round_began_s = time.monotonic()
+        self._summing_up_s = 0.0
+        self._is_told = False
+
+    def keep(self, runs: Sequence[Run]) -> None:
+        """Save what there is after a round; where that fails, say so once, and go on."""
+        round_s = time.monotonic() - self._round_began_s
+        is_summed_up = self._summing_up_s <= round_s * _MOST_OF_A_ROUND
+        try:
+            self._destination.keep(self.result_of(runs, is_summed_up=is_summed_up))
+        except OutputError as error:
+            if not self._is_told:
+                self._is_told = True
+                self._progress.warn(
+                    f"tinygram: {error}; the measurement goes on, and saving is tried again after "
+                    "every round"
+                )
+        self._round_began_s = time.monotonic()
+
+    def finish(self, runs: Sequence[Run]) -> tuple[Result, OutputError | None]:
+        """Save everything; the result, and why it could not be saved where it was to go."""
+        result = self.result_of(runs)
+        try:
+            self._destination.save(result)
+        except OutputError as error:
+            return result, self._saved_elsewhere(result, error)
+        return result, None
+
+    def result_of(self, runs: Sequence[Run], *, is_summed_up: bool = True) -> Result:
+        """All that `runs` say, with summaries, verdicts and answer or, unfinished, without."""
+        own, cross_check = tuple(runs), None
+        if self._peers is not None:
+            own, cross_check = self._peers.without_peers(runs), self._peers.found()
+        result = self._raw(own, cross_check)
+        return self._summed_up(result) if is_summed_up else result
+
+    def _raw(self, runs: tuple[Run, ...], cross_check: CrossCheck | None) -> Result:
+        return Result(
+            schema_version=SCHEMA_VERSION,
+            command=("tinygram", *(_as_text(argument) for argument in sys.argv[1:])),
+            environment=self._environment,
+            plan=self._plan,
+            runs=runs,
+            summaries=(),
+            verdicts=(),
+            cross_check=cross_check,
+            started_at=f"{self._started_at:%Y-%m-%dT%H:%M:%SZ}",
+            host=_as_text(socket.gethostname()),
+        )
+
+    def _summed_up(self, raw: Result) -> Result:
+        began_s = time.monotonic()
+        summaries = summarise(raw.plan, raw.runs)
+        verdicts = compare(raw.plan, summaries, raw.runs)
+        result = msgspec.structs.replace(raw, summaries=summaries, verdicts=verdicts)
+        result = msgspec.structs.replace(result, answer=answer_of(result))
+        self._summing_up_s = time.monotonic() - began_s
+        return result
+
+    def _saved_elsewhere(self, result: Result, error: OutputError) -> OutputError:
+        kept = self._destination.saved
+        elsewhere = self._destination.save_elsewhere(result)
+        if elsewhere is not None:
+            return OutputError(f"{error}; the result is in {elsewhere} instead")
+        if kept is not None:
+            return OutputError(
+                f"{error}; the file holds the first {len(kept.runs)} of {len(result.runs)} runs"
+            )
+        return OutputError(f"{error}; nothing of the result is saved")
+
+
+def _as_text(argument: str) -> str:
+    """Bytes that are no UTF-8 cannot be in a JSON file."""
+    return argument.encode(errors="surrogateescape").decode(errors="replace")
