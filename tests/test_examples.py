@@ -24,7 +24,7 @@ PRINTED = {
         "nagle: 100 messages in 100 writes (100 each_message)\n"
         "tick: 100 messages in 2 writes (2 full)\n"
         f"adaptive: 100 messages in {ANY}\n"
-        "coalesce:1e+06us: 100 messages in 2 writes (2 full)\n"
+        "coalesce:1s: 100 messages in 2 writes (2 full)\n"
     ),
     "threads": (
         "16000 messages of 8 threads arrived, each thread's in order\nnot delivered: 18 bytes\n"

@@ -6,6 +6,7 @@ The library half of tinygram; the bench half is `tinygram.bench`, run as the com
 from tinygram._native import Histogram, __version__
 from tinygram.aio.loop import new_event_loop
 from tinygram.aio.streams import (
+    StreamWriter,
     create_connection,
     create_server,
     create_unix_connection,
@@ -30,6 +31,7 @@ __all__ = [
     "Histogram",
     "Stats",
     "Strategy",
+    "StreamWriter",
     "Transport",
     "__version__",
     "adaptive",

@@ -140,7 +140,8 @@ class Batch:
 
         Raises TypeError when it is not bytes-like, BufferError when `max_buffered_bytes` leaves it
         no room: it was not taken. TimeoutError when the timeout ends first, OSError as the kernel
-        says it: it was taken, what is unwritten is still held, and `flush` tries again.
+        says it: it was taken, what is unwritten is still held, and `flush` tries again. ValueError
+        after the end of the `with` block: it was not taken.
         """
 
     def poll(self) -> None:
@@ -158,10 +159,16 @@ class Batch:
         """Bytes that are held."""
 
     @property
-    def untold_bytes(self) -> int:
+    def _untold_bytes(self) -> int:
         """Bytes that are held, and the last write did not fail."""
 
-    def stats_parts(self) -> _StatsParts:
+    def _begin_block(self) -> None:
+        """A `with` block begins: messages are taken."""
+
+    def _end_block(self) -> None:
+        """A `with` block ends: from now on `send` raises ValueError."""
+
+    def _stats_parts(self) -> _StatsParts:
         """messages, writes, bytes, overruns, flushes by reason, holds."""
 
 @disjoint_base
@@ -203,7 +210,7 @@ class CoalescingSocket:
     def held_bytes(self) -> int:
         """Bytes that are held."""
 
-    def stats_parts(self) -> _StatsParts:
+    def _stats_parts(self) -> _StatsParts:
         """messages, writes, bytes, overruns, flushes by reason, holds."""
 
 def flush_all_at_exit() -> list[str]:
@@ -300,8 +307,8 @@ class Outbox:
     def errno(self) -> int | None:
         """The first error that a write met."""
 
-    def stats_parts(self) -> _StatsParts:
-        """As `Batch.stats_parts`."""
+    def _stats_parts(self) -> _StatsParts:
+        """As of `Batch`."""
 
 @final
 class Histogram:

@@ -6,12 +6,12 @@ import socket
 import warnings
 from collections.abc import Callable
 from types import TracebackType
-from typing import Self, Unpack
+from typing import Self
 
 from tinygram import _native
 from tinygram.sockets import check_connected_stream, set_nodelay
 from tinygram.stats import Stats, stats_of
-from tinygram.strategies import KnobArguments, adaptive, native_knobs
+from tinygram.strategies import Strategy, adaptive, native_knobs
 
 
 class Batch(_native.Batch):
@@ -21,13 +21,25 @@ class Batch(_native.Batch):
     `deadline_ns`, at `flush`, and at the end of the `with` block. `send` sees to it too, but where
     messages come fast it reads the clock for some of them only: it may notice a deadline as late
     as at the kernel's next clock tick (1 to 10 ms). One thread at a time may use it.
+
+    After the end of the block `send` raises ValueError, for nobody would write what it holds; a new
+    `with` block takes messages again. What is written past the batch, by `sock.send` or `os.write`
+    on the same descriptor, overtakes what is held: call `flush` before.
     """
 
     _sock: socket.socket
 
-    def __new__(cls, sock: socket.socket, **knobs: Unpack[KnobArguments]) -> Self:
+    def __new__(
+        cls,
+        sock: socket.socket,
+        *,
+        strategy: Strategy = adaptive,
+        max_bytes: int = 64 << 10,
+        max_hold_us: float | None = None,
+        max_buffered_bytes: int | None = None,
+    ) -> Self:
         """As `batch`."""
-        native = native_knobs(**knobs)
+        native = native_knobs(strategy, max_bytes, max_hold_us, max_buffered_bytes)
         check_connected_stream(sock)
         timeout_s = sock.gettimeout()
         if timeout_s == 0:
@@ -35,17 +47,14 @@ class Batch(_native.Batch):
                 "the socket is non-blocking: give it a timeout, or use an event loop and "
                 "tinygram.open_connection"
             )
-        set_nodelay(sock, knobs.get("strategy", adaptive))
+        set_nodelay(sock, strategy)
         self = super().__new__(cls, sock.fileno, native, timeout_s)
         self._sock = sock
         return self
 
-    def __init__(self, sock: socket.socket, **knobs: Unpack[KnobArguments]) -> None:
-        """Everything is done in `__new__`."""
-
     def __del__(self, _warn: Callable[..., None] = warnings.warn) -> None:
         """What was lost is said."""
-        if unsent_bytes := self.untold_bytes:
+        if unsent_bytes := self._untold_bytes:
             _warn(
                 f"{unsent_bytes} bytes held for {self._sock!r} were never sent: use `with`, or "
                 "flush()",
@@ -54,11 +63,12 @@ class Batch(_native.Batch):
             )
 
     def stats(self) -> Stats:
-        """What happened so far."""
+        """Count messages, writes and bytes so far, and say why each write happened."""
         return stats_of(self)
 
     def __enter__(self) -> Self:
         """The end of the block writes what is held."""
+        self._begin_block()
         return self
 
     def __exit__(
@@ -67,11 +77,22 @@ class Batch(_native.Batch):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Write what is held, also when the block failed."""
+        """Write what is held, also when the block failed, and take no more messages.
+
+        Raises as `flush`, which may be called again.
+        """
+        self._end_block()
         self.flush()
 
 
-def batch(sock: socket.socket, **knobs: Unpack[KnobArguments]) -> Batch:
+def batch(
+    sock: socket.socket,
+    *,
+    strategy: Strategy = adaptive,
+    max_bytes: int = 64 << 10,
+    max_hold_us: float | None = None,
+    max_buffered_bytes: int | None = None,
+) -> Batch:
     """Coalesce what a plain loop sends on `sock`, a connected blocking stream socket.
 
         with tinygram.batch(sock) as out:
@@ -79,7 +100,17 @@ def batch(sock: socket.socket, **knobs: Unpack[KnobArguments]) -> Batch:
                 out.send(message)
 
     A loop that waits for more to send waits until `out.deadline_ns` at most and then calls
-    `out.poll()`, so that nothing is held beyond its time. Raises ValueError or TypeError for a
-    socket or a knob that cannot be used.
+    `out.poll()`, so that nothing is held beyond its time.
+
+    `strategy` says when messages leave, `max_bytes` at which size a batch leaves at once,
+    `max_hold_us` after how many microseconds at most (None: as the strategy says), and
+    `max_buffered_bytes` how much is held at most for a peer that takes nothing (None: no limit).
+    Raises ValueError or TypeError for a socket or a knob that cannot be used.
     """
-    return Batch(sock, **knobs)
+    return Batch(
+        sock,
+        strategy=strategy,
+        max_bytes=max_bytes,
+        max_hold_us=max_hold_us,
+        max_buffered_bytes=max_buffered_bytes,
+    )

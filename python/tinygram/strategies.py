@@ -3,21 +3,40 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import Any
 
 from tinygram import _native
 
 
 @dataclass(frozen=True)
 class Strategy:
-    """When messages leave. Take one of this module's values, or make one with `coalesce`."""
+    """When messages leave. Take one of these values, or make one with `tinygram.coalesce`.
+
+    - `tinygram.adaptive`, the default: the first message at once when the connection was idle; what
+      follows at the end of the event loop's iteration, later while more keeps coming.
+    - `tinygram.tick`: at the end of the iteration; in a plain loop at `poll` and `flush`.
+    - `tinygram.combine`: threads only; what gathers during a write leaves in the next one.
+    - `tinygram.coalesce(hold_us)`: when the first message has waited so many microseconds.
+    - `tinygram.nodelay`: each message by itself, TCP_NODELAY on.
+    - `tinygram.nagle`: each message by itself, TCP_NODELAY off: the kernel gathers (RFC 896).
+
+    `str(strategy)` is its name on the command line, `coalesce:10us` for example.
+    """
 
     name: str
+    """As above; `coalesce` alone has a hold."""
     hold_us: float | None = None
+    """How long the first message waits, in microseconds: whole nanoseconds."""
 
     def __str__(self) -> str:
-        """As the command line spells it."""
-        return self.name if self.hold_us is None else f"{self.name}:{self.hold_us:g}us"
+        """As the command line reads and writes it: `adaptive`, `coalesce:10us`, `coalesce:1s`."""
+        return self.name if self.hold_us is None else f"{self.name}:{_duration(self.hold_us)}"
+
+    def __repr__(self) -> str:
+        """As Python reads it."""
+        if self.hold_us is None:
+            return f"tinygram.{self.name}"
+        return f"tinygram.{self.name}({self.hold_us!r})"
 
 
 nodelay = Strategy("nodelay")
@@ -39,21 +58,12 @@ adaptive = Strategy("adaptive")
 def coalesce(hold_us: float) -> Strategy:
     """Hold messages until the first one has waited `hold_us` microseconds.
 
-    Raises ValueError when `hold_us` is not above 0, TypeError when it is no number.
+    It is rounded to whole nanoseconds. Raises ValueError unless it is between 0.001 and 3.6e9 (an
+    hour), TypeError when it is no number.
     """
-    return Strategy("coalesce", _hold_us("hold_us", hold_us))
-
-
-class KnobArguments(TypedDict, total=False):
-    """The keyword arguments that every face of the library takes."""
-
-    strategy: Strategy
-    max_bytes: int
-    """A batch this large leaves at once; 64 KiB unless told otherwise, of threads 256 KiB."""
-    max_hold_us: float | None
-    """No message is held longer, in microseconds; None: as the strategy says."""
-    max_buffered_bytes: int | None
-    """What is held at most for a peer that takes nothing; None: no limit, of threads 1 MiB."""
+    hold_us = _hold_us("hold_us", hold_us)
+    rounded_us = round(hold_us * 1000) / 1000
+    return Strategy("coalesce", hold_us if hold_us == rounded_us else rounded_us)
 
 
 def native_knobs(
@@ -65,6 +75,10 @@ def native_knobs(
     without: Strategy = combine,
 ) -> _native.Knobs:
     """Check the knobs, and make of them what the native module takes.
+
+    A batch of `max_bytes` leaves at once, no message is held longer than `max_hold_us` (None: as
+    the strategy says), and `max_buffered_bytes` are held at most (None: no limit; 1 MiB of
+    threads).
 
     `without` is a strategy that the caller does not have. Raises TypeError or ValueError, which
     name the knob, its value and what is allowed.
@@ -108,6 +122,15 @@ def _positive_int(name: str, value: Any) -> int:
     if not 1 <= value <= 1 << 40:
         raise ValueError(f"{name} is {value!r}: it must be between 1 and 2**40 bytes")
     return value
+
+
+def _duration(duration_us: float) -> str:
+    """In the largest unit that leaves a whole number, as `tinygram.bench.units` writes it."""
+    duration_ns = round(duration_us * 1000)
+    for unit, unit_ns in (("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)):
+        if duration_ns % unit_ns == 0:
+            return f"{duration_ns // unit_ns}{unit}"
+    return f"{duration_ns}ns"
 
 
 def _ns(duration_us: float | None) -> int | None:

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import atexit
+import os
 import socket
 import sys
+import threading
 from collections.abc import Callable
 from functools import cache
 from types import ModuleType, TracebackType
-from typing import Self, Unpack
+from typing import Self
+from weakref import WeakValueDictionary
 
 from tinygram import _native
 from tinygram.errors import ConnectionFailedError, DeliveryTimeoutError
 from tinygram.sockets import check_connected_stream, set_nodelay
 from tinygram.stats import Stats, stats_of
-from tinygram.strategies import KnobArguments, adaptive, native_knobs, tick
+from tinygram.strategies import Strategy, adaptive, native_knobs, tick
 
-_DEFAULTS: KnobArguments = {"max_bytes": 256 << 10}
-"""A batch costs a change to the writing thread and back, besides the write: larger ones pay."""
+# A batch costs a change to the writing thread and back, besides the write: larger ones pay.
+_MAX_BYTES = 256 << 10
 
 
 class CoalescingSocket(_native.CoalescingSocket):
@@ -33,6 +36,14 @@ class CoalescingSocket(_native.CoalescingSocket):
     waits only while `max_buffered_bytes` (1 MiB) are held: as long as the socket's timeout says,
     a non-blocking socket raises BlockingIOError at once. Reading is the socket's own business.
 
+    A connection has one `CoalescingSocket` at a time: another is refused until this one is closed,
+    aborted or gone. Who else writes to the connection, by `sock.send` or `os.write` on the same
+    descriptor, overtakes what is held.
+
+    `strategy` says when messages leave, `max_bytes` at which size a batch leaves at once,
+    `max_hold_us` after how many microseconds at most (None: as the strategy says), and
+    `max_buffered_bytes` how much is held at most (None: 1 MiB).
+
     A child process (fork) drops what its parent held; the parent sends it. `close` in a child
     closes the child's socket, and the parent's connection goes on. When the program ends, what is
     held is sent within a second, or it is said on stderr that it was not.
@@ -40,22 +51,29 @@ class CoalescingSocket(_native.CoalescingSocket):
 
     _sock: socket.socket
     _is_closed: bool
+    _identity: tuple[int, int]
 
-    def __new__(cls, sock: socket.socket, **knobs: Unpack[KnobArguments]) -> Self:
+    def __new__(
+        cls,
+        sock: socket.socket,
+        *,
+        strategy: Strategy = adaptive,
+        max_bytes: int = _MAX_BYTES,
+        max_hold_us: float | None = None,
+        max_buffered_bytes: int | None = None,
+    ) -> Self:
         """Raise TypeError or ValueError for a socket or a knob that cannot be used."""
-        native = native_knobs(**(_DEFAULTS | knobs), without=tick)
+        native = native_knobs(strategy, max_bytes, max_hold_us, max_buffered_bytes, without=tick)
         check_connected_stream(sock)
-        set_nodelay(sock, knobs.get("strategy", adaptive))
         self = super().__new__(
             cls, sock.fileno(), native, sock.gettimeout, ConnectionFailedError, DeliveryTimeoutError
         )
         self._sock = sock
         self._is_closed = False
+        _claim(self)
+        set_nodelay(sock, strategy)
         _flush_at_end_of_children()
         return self
-
-    def __init__(self, sock: socket.socket, **knobs: Unpack[KnobArguments]) -> None:
-        """Everything is done in `__new__`."""
 
     def close(self, timeout_s: float | None = None) -> None:
         """Deliver what was sent, then close the connection and the socket.
@@ -70,14 +88,24 @@ class CoalescingSocket(_native.CoalescingSocket):
             super().close(timeout_s)
         finally:
             self._is_closed = True
+            _release(self)
             self._sock.close()
+
+    def abort(self) -> int:
+        """Take no more messages and drop those that are held; returns how many bytes were dropped.
+
+        The socket stays open, and may have another `CoalescingSocket`; `close` closes it.
+        """
+        dropped_bytes = super().abort()
+        _release(self)
+        return dropped_bytes
 
     def fileno(self) -> int:
         """The socket's descriptor; -1 when it is closed."""
         return self._sock.fileno()
 
     def stats(self) -> Stats:
-        """What happened so far."""
+        """Count messages, writes and bytes so far, and say why each write happened."""
         return stats_of(self)
 
     def __enter__(self) -> Self:
@@ -92,6 +120,40 @@ class CoalescingSocket(_native.CoalescingSocket):
     ) -> None:
         """As `close`."""
         self.close()
+
+
+_senders: WeakValueDictionary[tuple[int, int], CoalescingSocket] = WeakValueDictionary()
+"""Who sends on each connection, by its inode, which all descriptors of it share."""
+_senders_lock = threading.RLock()
+os.register_at_fork(
+    before=_senders_lock.acquire,
+    after_in_parent=_senders_lock.release,
+    after_in_child=_senders_lock.release,
+)
+
+
+def _claim(sender: CoalescingSocket) -> None:
+    """Be the one that sends on its connection: two would mix the parts of their messages.
+
+    Raises ValueError when there is one.
+    """
+    about = os.fstat(sender.fileno())
+    identity = about.st_dev, about.st_ino
+    with _senders_lock:
+        if _senders.get(identity) is not None:
+            raise ValueError(
+                f"{sender._sock!r} has a CoalescingSocket already: share that one among the "
+                "threads, or close it first"
+            )
+        # Nobody gets the inode meanwhile: the native half keeps a descriptor of its own.
+        _senders[identity] = sender
+    sender._identity = identity
+
+
+def _release(sender: CoalescingSocket) -> None:
+    with _senders_lock:
+        if _senders.get(sender._identity) is sender:
+            del _senders[sender._identity]
 
 
 @atexit.register

@@ -144,7 +144,7 @@ def test_a_knob_that_cannot_be_used(
 def test_a_knob_that_there_is_not(setup: Setup, unix_pair: Pair) -> None:
     async def program(_: Connector) -> None:
         with pytest.raises(TypeError, match="max_byte"):
-            await tinygram.open_connection(sock=unix_pair[0], max_byte=1)
+            await tinygram.open_connection(sock=unix_pair[0], max_byte=1)  # type: ignore[call-arg]
 
     setup.run(program)
     with pytest.raises(TypeError, match="max_byte"):

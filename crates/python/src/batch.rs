@@ -6,7 +6,7 @@ use crate::{
 };
 use pyo3::{
     PyTraverseError, PyVisit,
-    exceptions::{PyBufferError, PyTimeoutError},
+    exceptions::{PyBufferError, PyTimeoutError, PyValueError},
     prelude::*,
 };
 use std::{io, os::fd::RawFd};
@@ -19,6 +19,8 @@ use tinygram_net::{
 
 /// Reading the clock for every message nearly doubled what holding one costs.
 const MAX_UNCHECKED: u64 = 15;
+const BLOCK_ENDED: &str = "the batch's `with` block has ended: send inside the block, or begin \
+                           another one";
 
 #[pyclass(frozen, subclass, module = "tinygram._native")]
 pub struct Batch {
@@ -32,6 +34,8 @@ pub struct Batch {
 struct State {
     coalescer: Coalescer,
     forks: u64,
+    /// Whether the program's `with` block has ended, after which nobody would write what is held.
+    has_block_ended: bool,
     /// Whether the last write failed, so that the program knows that something is left.
     has_failed: bool,
     /// How many messages may come before the clock is read again.
@@ -50,6 +54,7 @@ impl Batch {
         let state = State {
             coalescer: knobs.coalescer(),
             forks: forks(),
+            has_block_ended: false,
             has_failed: false,
             unchecked: 0,
             checked: (0, 0),
@@ -62,6 +67,9 @@ impl Batch {
         }
     }
 
+    /// Write what is held if it is time: at `deadline_ns` or later, with `tick` at once.
+    ///
+    /// Raises as `flush`.
     fn poll(&self, py: Python<'_>) -> PyResult<()> {
         let next = {
             let mut state = self.state.borrow(py);
@@ -74,11 +82,18 @@ impl Batch {
         }
     }
 
+    /// Write what is held, now; wait for the peer as long as the socket's timeout says.
+    ///
+    /// Raises TimeoutError when the timeout ends first, OSError as the kernel says it: what is
+    /// unwritten is still held, and the next `flush` goes on with it.
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
         self.state.borrow(py).forget_after_fork();
         self.write(py, &[], Reason::Asked)
     }
 
+    /// When to call `poll` at the latest, in nanoseconds of CLOCK_MONOTONIC (`time.monotonic_ns`).
+    ///
+    /// None when nothing is held.
     #[getter]
     fn deadline_ns(&self, py: Python<'_>) -> Option<u64> {
         let mut state = self.state.borrow(py);
@@ -86,6 +101,7 @@ impl Batch {
         state.coalescer.deadline_ns()
     }
 
+    /// How many bytes are held, and have not been handed to the kernel.
     #[getter]
     fn held_bytes(&self, py: Python<'_>) -> usize {
         let mut state = self.state.borrow(py);
@@ -93,7 +109,8 @@ impl Batch {
         state.coalescer.pending().len()
     }
 
-    #[getter]
+    /// Bytes that are held, and the last write did not fail.
+    #[getter(_untold_bytes)]
     fn untold_bytes(&self, py: Python<'_>) -> usize {
         let has_failed = self.state.borrow(py).has_failed;
         match has_failed {
@@ -102,8 +119,24 @@ impl Batch {
         }
     }
 
+    /// What `stats` is made of.
+    #[pyo3(name = "_stats_parts")]
     fn stats_parts(&self, py: Python<'_>) -> StatsParts {
         stats_parts(self.state.borrow(py).coalescer.stats())
+    }
+
+    /// A `with` block begins: messages are taken.
+    #[pyo3(name = "_begin_block")]
+    fn begin_block(&self, py: Python<'_>) {
+        self.state.borrow(py).has_block_ended = false;
+    }
+
+    /// A `with` block ends: no more messages are taken.
+    #[pyo3(name = "_end_block")]
+    fn end_block(&self, py: Python<'_>) {
+        let mut state = self.state.borrow(py);
+        state.has_block_ended = true;
+        state.unchecked = 0; // The short way, `hold`, takes nothing then.
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -134,6 +167,9 @@ impl TakesMessages for Batch {
         }
         let next = {
             let mut state = this.state.borrow(py);
+            if state.has_block_ended {
+                return Err(PyValueError::new_err(BLOCK_ENDED));
+            }
             state.forget_after_fork();
             let next = state.coalescer.on_message(message, monotonic_ns);
             if next == Next::Wait && state.is_due() {

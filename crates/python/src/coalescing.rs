@@ -59,6 +59,11 @@ impl CoalescingSocket {
         })
     }
 
+    /// Wait until the kernel has taken all that was sent before this call, `timeout_s` seconds at
+    /// most; None waits as long as it takes.
+    ///
+    /// Raises DeliveryTimeoutError when the time is over, ConnectionFailedError when the connection
+    /// failed.
     #[pyo3(signature = (timeout_s=None))]
     fn flush(&self, py: Python<'_>, timeout_s: Option<f64>) -> PyResult<()> {
         self.flush_handed_over(py, timeout_s)
@@ -72,15 +77,21 @@ impl CoalescingSocket {
         delivered
     }
 
+    /// Take no more messages and drop those that are held; returns how many bytes were dropped.
+    ///
+    /// The socket stays open: `close` closes it.
     fn abort(&self) -> usize {
         self.inner.abort()
     }
 
+    /// How many bytes are held, and have not been handed to the kernel.
     #[getter]
     fn held_bytes(&self) -> usize {
         self.inner.held_bytes()
     }
 
+    /// What `stats` is made of.
+    #[pyo3(name = "_stats_parts")]
     fn stats_parts(&self) -> StatsParts {
         stats_parts(&self.inner.stats())
     }

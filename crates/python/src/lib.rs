@@ -28,10 +28,15 @@ use gil::add_message_method;
 use pyo3::prelude::*;
 use std::ffi::CStr;
 
-const SEND_DOC: &CStr = c"send($self, data, /)\n--\n\nSend the message, or hold it.";
+const SEND_DOC: &CStr = c"send($self, data, /)\n--\n\n\
+    Send the message, or hold it; it may be changed afterwards.\n\n\
+    Raises TypeError when it is not bytes-like, and BufferError when max_buffered_bytes leaves it no\n\
+    room: it was not taken. TimeoutError when the socket's timeout ends first, OSError as the kernel\n\
+    says it: it was taken, what is unwritten is still held, and flush() goes on with it. ValueError\n\
+    after the end of the `with` block: it was not taken.";
 const SHARED_SEND_DOC: &CStr = c"send($self, data, /)\n--\n\n\
     Take the message, whole: written now, or held. Returns its length in bytes.\n\n\
-    Waits while max_buffered_bytes are held: TimeoutError or BlockingIOError as the socket's timeout\n\
+    It may be changed afterwards. Waits while max_buffered_bytes are held: TimeoutError or BlockingIOError as the socket's timeout\n\
     says. Raises ConnectionFailedError, and OSError (EBADF) when it is closed.";
 const SENDALL_DOC: &CStr = c"sendall($self, data, /)\n--\n\nAs send; returns None.";
 const WRITE_DOC: &CStr = c"write($self, data, /)\n--\n\nSend the message, or hold it.";

@@ -167,6 +167,8 @@ impl Outbox {
         self.state(py).coalescer.pending().len()
     }
 
+    /// What `stats` is made of.
+    #[pyo3(name = "_stats_parts")]
     fn stats_parts(&self, py: Python<'_>) -> StatsParts {
         stats_parts(self.state(py).coalescer.stats())
     }

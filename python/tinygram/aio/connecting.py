@@ -37,7 +37,7 @@ class Connecting:
             await connect(above, *args, **kwargs)
         except BaseException:
             for transport, _ in made:
-                transport.on_cancelled()
+                transport._on_cancelled()
             raise
         return made[-1]
 
@@ -53,8 +53,8 @@ class Connecting:
         """As the loop's own: plaintext is held from now on, above the encryption."""
         if not isinstance(transport, Transport):
             return await self._base.start_tls(transport, protocol, *args, **kwargs)
-        above = connection(self.loop, protocol, transport.settings)
-        below = transport.below()
+        above = connection(self.loop, protocol, transport._settings)
+        below = transport._below()
         below.set_write_buffer_limits()
         encrypted = await self._base.start_tls(below, above, *args, **kwargs)
         return encrypted and above.attach(encrypted)
@@ -63,7 +63,7 @@ class Connecting:
         """As the loop's own: after what is held."""
         if not isinstance(transport, Transport):
             return int(await self._base.sendfile(transport, *args, **kwargs))
-        with transport.diverted() as below:
+        with transport._diverted() as below:
             return int(await self._base.sendfile(below, *args, **kwargs))
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self, Unpack, cast
+from typing import Any, Self, cast
 from weakref import WeakKeyDictionary
 
 from tinygram import _native
 from tinygram.aio.ticking import ticker_of
 from tinygram.aio.transport import Transport
-from tinygram.strategies import KnobArguments, Strategy, adaptive, native_knobs
+from tinygram.strategies import Strategy, native_knobs
 
 ProtocolFactory = Callable[[], asyncio.BaseProtocol]
 
@@ -26,14 +26,16 @@ class Settings:
     max_buffered_bytes: int | None
 
     @classmethod
-    def from_arguments(cls, **knobs: Unpack[KnobArguments]) -> Self:
+    def of_knobs(
+        cls,
+        strategy: Strategy,
+        max_bytes: int,
+        max_hold_us: float | None,
+        max_buffered_bytes: int | None,
+    ) -> Self:
         """Raises TypeError or ValueError for a knob that cannot be used."""
-        return cls(
-            native_knobs(**knobs),
-            knobs.get("strategy", adaptive),
-            knobs.get("max_bytes", 64 << 10),
-            knobs.get("max_buffered_bytes"),
-        )
+        knobs = native_knobs(strategy, max_bytes, max_hold_us, max_buffered_bytes)
+        return cls(knobs, strategy, max_bytes, max_buffered_bytes)
 
 
 _NOBODY = asyncio.Protocol()
@@ -81,13 +83,13 @@ class Connection(asyncio.BaseProtocol):
         """The transport below is gone."""
         transport, self.transport = self.transport, None
         if transport is not None:
-            exc = transport.on_lost(exc)
+            exc = transport._on_lost(exc)
         try:
             self.protocol.connection_lost(exc)
         finally:
             self.forget_protocol()
             if transport is not None:
-                transport.on_forgotten()
+                transport._on_forgotten()
 
     def forget_protocol(self) -> None:
         """Refer to the program's protocol no longer: it refers to us."""
@@ -96,18 +98,18 @@ class Connection(asyncio.BaseProtocol):
     def pause_writing(self) -> None:
         """The transport below has bytes that the kernel does not take."""
         if self.transport is not None:
-            self.transport.on_blocked()
+            self.transport._on_blocked()
 
     def resume_writing(self) -> None:
         """The transport below has none left."""
         if self.transport is not None:
-            self.transport.on_writable()
+            self.transport._on_writable()
 
     def eof_received(self) -> bool | None:
         """The peer ended its stream: whether the connection stays open is the protocol's to say."""
         is_kept_open: bool | None = self.protocol.eof_received()  # type: ignore[attr-defined]
         if self.transport is not None:
-            self.transport.on_eof(bool(is_kept_open))
+            self.transport._on_eof(bool(is_kept_open))
         return is_kept_open
 
 

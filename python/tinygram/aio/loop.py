@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import importlib
 from functools import cache
-from typing import Any, Unpack
+from typing import Any
 
 from tinygram.aio.connecting import Connecting
 from tinygram.aio.connection import Settings
 from tinygram.aio.ticking import TickingSelector, tick_last, use_selector
-from tinygram.strategies import KnobArguments
+from tinygram.strategies import Strategy, adaptive
 
 
 class CoalescingLoop:
@@ -60,17 +60,24 @@ class CoalescingLoop:
 
 def new_event_loop(
     base: type[asyncio.AbstractEventLoop] = asyncio.SelectorEventLoop,
-    **knobs: Unpack[KnobArguments],
+    *,
+    strategy: Strategy = adaptive,
+    max_bytes: int = 64 << 10,
+    max_hold_us: float | None = None,
+    max_buffered_bytes: int | None = None,
 ) -> asyncio.AbstractEventLoop:
     """An event loop like `base` on which every stream connection coalesces.
 
         with asyncio.Runner(loop_factory=tinygram.new_event_loop) as runner:
             runner.run(main())
 
-    `base` is `asyncio.SelectorEventLoop` or `uvloop.Loop`, else TypeError. Raises ValueError or
-    TypeError for a knob that cannot be used.
+    `base` is `asyncio.SelectorEventLoop` or `uvloop.Loop`, else TypeError. Of every connection,
+    `strategy` says when messages leave, `max_bytes` at which size a batch leaves at once,
+    `max_hold_us` after how many microseconds at most (None: as the strategy says), and
+    `max_buffered_bytes` how much is held at most for a peer that takes nothing (None: no limit).
+    Raises ValueError or TypeError for a knob that cannot be used.
     """
-    settings = Settings.from_arguments(**knobs)
+    settings = Settings.of_knobs(strategy, max_bytes, max_hold_us, max_buffered_bytes)
     loop = _make(base)
     loop.connecting = Connecting(loop, loop.base_methods(), settings)
     return loop  # type: ignore[no-any-return]

@@ -3,60 +3,124 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Any, get_type_hints
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar, Unpack
 
-from tinygram.aio.connecting import Connecting, Made
-from tinygram.aio.connection import ProtocolFactory, Settings
+from tinygram.aio.connecting import Connecting
+from tinygram.aio.connection import Settings
 from tinygram.aio.loop import CoalescingLoop
-from tinygram.strategies import KnobArguments
+from tinygram.aio.options import (
+    ConnectionOptions,
+    Path,
+    ServerOptions,
+    UnixConnectionOptions,
+    UnixServerOptions,
+)
+from tinygram.aio.transport import Transport
+from tinygram.strategies import Strategy, adaptive
 
 _LIMIT_BYTES = 64 << 10
-_KNOBS = frozenset(get_type_hints(KnobArguments))
+_MAX_BYTES = 64 << 10
 
-ClientConnected = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None] | None]
+P = TypeVar("P", bound=asyncio.BaseProtocol)
+
+
+class StreamWriter(asyncio.StreamWriter):
+    """An `asyncio.StreamWriter` whose `transport` coalesces: see `writer.transport.stats()`.
+
+    `open_connection` and `start_server` make it.
+    """
+
+    @property
+    def transport(self) -> Transport:
+        """What the writer writes to."""
+        transport: Any = super().transport
+        return transport  # type: ignore[no-any-return]
+
+
+ClientConnected = Callable[[asyncio.StreamReader, StreamWriter], Awaitable[None] | None]
 
 
 async def create_connection(
-    loop: asyncio.AbstractEventLoop, protocol_factory: ProtocolFactory, *args: Any, **kwargs: Any
-) -> Made:
-    """As `loop.create_connection`, with a transport that coalesces.
+    loop: asyncio.AbstractEventLoop,
+    protocol_factory: Callable[[], P],
+    host: str | None = None,
+    port: int | str | None = None,
+    *,
+    strategy: Strategy = adaptive,
+    max_bytes: int = _MAX_BYTES,
+    max_hold_us: float | None = None,
+    max_buffered_bytes: int | None = None,
+    **options: Unpack[ConnectionOptions],
+) -> tuple[Transport, P]:
+    """As `loop.create_connection`, with a transport that coalesces; `loop` is the running one.
 
-    Knobs (`strategy`, `max_bytes`, `max_hold_us`, `max_buffered_bytes`) are keyword arguments
-    beside the loop's own. Raises what that raises, and ValueError or TypeError for a knob.
+    `strategy` says when messages leave, `max_bytes` at which size a batch leaves at once,
+    `max_hold_us` after how many microseconds at most (None: as the strategy says), and
+    `max_buffered_bytes` how much is held at most for a peer that takes nothing (None: no limit).
+    `options` are the loop's own, such as `ssl` and `sock`.
+
+    Raises what the loop's own method raises, and ValueError or TypeError for a knob.
     """
-    connecting, options = _connecting(loop, kwargs)
-    return await connecting.connect("create_connection", protocol_factory, *args, **options)
+    connecting = _connecting(loop, strategy, max_bytes, max_hold_us, max_buffered_bytes)
+    made: Any = await connecting.connect(
+        "create_connection", protocol_factory, host, port, **options
+    )
+    return made  # type: ignore[no-any-return]
 
 
 async def create_unix_connection(
-    loop: asyncio.AbstractEventLoop, protocol_factory: ProtocolFactory, *args: Any, **kwargs: Any
-) -> Made:
-    """As `loop.create_unix_connection`; see `create_connection`."""
-    connecting, options = _connecting(loop, kwargs)
-    return await connecting.connect("create_unix_connection", protocol_factory, *args, **options)
+    loop: asyncio.AbstractEventLoop,
+    protocol_factory: Callable[[], P],
+    path: Path | None = None,
+    *,
+    strategy: Strategy = adaptive,
+    max_bytes: int = _MAX_BYTES,
+    max_hold_us: float | None = None,
+    max_buffered_bytes: int | None = None,
+    **options: Unpack[UnixConnectionOptions],
+) -> tuple[Transport, P]:
+    """As `loop.create_unix_connection`, but it coalesces; see `create_connection`."""
+    connecting = _connecting(loop, strategy, max_bytes, max_hold_us, max_buffered_bytes)
+    made: Any = await connecting.connect(
+        "create_unix_connection", protocol_factory, path, **options
+    )
+    return made  # type: ignore[no-any-return]
 
 
 async def create_server(
-    loop: asyncio.AbstractEventLoop, protocol_factory: ProtocolFactory, *args: Any, **kwargs: Any
-) -> asyncio.AbstractServer:
-    """As `loop.create_server`; see `create_connection`."""
-    connecting, options = _connecting(loop, kwargs)
-    server: asyncio.AbstractServer = await connecting.serve(
-        "create_server", protocol_factory, *args, **options
-    )
-    return server
+    loop: asyncio.AbstractEventLoop,
+    protocol_factory: Callable[[], asyncio.BaseProtocol],
+    host: str | Sequence[str] | None = None,
+    port: int | str | None = None,
+    *,
+    strategy: Strategy = adaptive,
+    max_bytes: int = _MAX_BYTES,
+    max_hold_us: float | None = None,
+    max_buffered_bytes: int | None = None,
+    **options: Unpack[ServerOptions],
+) -> asyncio.Server:
+    """As `loop.create_server`, whose connections coalesce; see `create_connection`."""
+    connecting = _connecting(loop, strategy, max_bytes, max_hold_us, max_buffered_bytes)
+    server: Any = await connecting.serve("create_server", protocol_factory, host, port, **options)
+    return server  # type: ignore[no-any-return]
 
 
 async def create_unix_server(
-    loop: asyncio.AbstractEventLoop, protocol_factory: ProtocolFactory, *args: Any, **kwargs: Any
-) -> asyncio.AbstractServer:
-    """As `loop.create_unix_server`; see `create_connection`."""
-    connecting, options = _connecting(loop, kwargs)
-    server: asyncio.AbstractServer = await connecting.serve(
-        "create_unix_server", protocol_factory, *args, **options
-    )
-    return server
+    loop: asyncio.AbstractEventLoop,
+    protocol_factory: Callable[[], asyncio.BaseProtocol],
+    path: Path | None = None,
+    *,
+    strategy: Strategy = adaptive,
+    max_bytes: int = _MAX_BYTES,
+    max_hold_us: float | None = None,
+    max_buffered_bytes: int | None = None,
+    **options: Unpack[UnixServerOptions],
+) -> asyncio.Server:
+    """As `loop.create_unix_server`, whose connections coalesce; see `create_connection`."""
+    connecting = _connecting(loop, strategy, max_bytes, max_hold_us, max_buffered_bytes)
+    server: Any = await connecting.serve("create_unix_server", protocol_factory, path, **options)
+    return server  # type: ignore[no-any-return]
 
 
 async def open_connection(
@@ -64,69 +128,109 @@ async def open_connection(
     port: int | str | None = None,
     *,
     limit: int = _LIMIT_BYTES,
-    **kwargs: Any,
-) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """As `asyncio.open_connection`, with a transport that coalesces; see `create_connection`."""
-    return await _open("create_connection", (host, port), limit, kwargs)
+    strategy: Strategy = adaptive,
+    max_bytes: int = _MAX_BYTES,
+    max_hold_us: float | None = None,
+    max_buffered_bytes: int | None = None,
+    **options: Unpack[ConnectionOptions],
+) -> tuple[asyncio.StreamReader, StreamWriter]:
+    """As `asyncio.open_connection`, with a transport that coalesces; see `create_connection`.
+
+    What is written past the writer, by `os.write` on the same descriptor for example, overtakes
+    what is held.
+    """
+    connecting = _connecting(
+        asyncio.get_running_loop(), strategy, max_bytes, max_hold_us, max_buffered_bytes
+    )
+    return await _open(connecting, limit, "create_connection", host, port, **options)
 
 
 async def open_unix_connection(
-    path: str | None = None, *, limit: int = _LIMIT_BYTES, **kwargs: Any
-) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """As `asyncio.open_unix_connection`; see `create_connection`."""
-    return await _open("create_unix_connection", (path,), limit, kwargs)
+    path: Path | None = None,
+    *,
+    limit: int = _LIMIT_BYTES,
+    strategy: Strategy = adaptive,
+    max_bytes: int = _MAX_BYTES,
+    max_hold_us: float | None = None,
+    max_buffered_bytes: int | None = None,
+    **options: Unpack[UnixConnectionOptions],
+) -> tuple[asyncio.StreamReader, StreamWriter]:
+    """As `asyncio.open_unix_connection`, with a transport that coalesces; see `open_connection`."""
+    connecting = _connecting(
+        asyncio.get_running_loop(), strategy, max_bytes, max_hold_us, max_buffered_bytes
+    )
+    return await _open(connecting, limit, "create_unix_connection", path, **options)
 
 
 async def start_server(
     client_connected_cb: ClientConnected,
-    host: Any = None,
+    host: str | Sequence[str] | None = None,
     port: int | str | None = None,
     *,
     limit: int = _LIMIT_BYTES,
-    **kwargs: Any,
-) -> asyncio.AbstractServer:
-    """As `asyncio.start_server`; see `create_connection`."""
-    return await _start("create_server", client_connected_cb, (host, port), limit, kwargs)
+    strategy: Strategy = adaptive,
+    max_bytes: int = _MAX_BYTES,
+    max_hold_us: float | None = None,
+    max_buffered_bytes: int | None = None,
+    **options: Unpack[ServerOptions],
+) -> asyncio.Server:
+    """As `asyncio.start_server`, whose connections coalesce; see `open_connection`."""
+    connecting = _connecting(
+        asyncio.get_running_loop(), strategy, max_bytes, max_hold_us, max_buffered_bytes
+    )
+    factory = _accepting(connecting, client_connected_cb, limit)
+    server: Any = await connecting.serve("create_server", factory, host, port, **options)
+    return server  # type: ignore[no-any-return]
 
 
 async def start_unix_server(
     client_connected_cb: ClientConnected,
-    path: str | None = None,
+    path: Path | None = None,
     *,
     limit: int = _LIMIT_BYTES,
-    **kwargs: Any,
-) -> asyncio.AbstractServer:
-    """As `asyncio.start_unix_server`; see `create_connection`."""
-    return await _start("create_unix_server", client_connected_cb, (path,), limit, kwargs)
+    strategy: Strategy = adaptive,
+    max_bytes: int = _MAX_BYTES,
+    max_hold_us: float | None = None,
+    max_buffered_bytes: int | None = None,
+    **options: Unpack[UnixServerOptions],
+) -> asyncio.Server:
+    """As `asyncio.start_unix_server`, whose connections coalesce; see `open_connection`."""
+    connecting = _connecting(
+        asyncio.get_running_loop(), strategy, max_bytes, max_hold_us, max_buffered_bytes
+    )
+    factory = _accepting(connecting, client_connected_cb, limit)
+    server: Any = await connecting.serve("create_unix_server", factory, path, **options)
+    return server  # type: ignore[no-any-return]
 
 
 async def _open(
-    method: str, where: tuple[Any, ...], limit: int, kwargs: dict[str, Any]
-) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    connecting, options = _connecting(asyncio.get_running_loop(), kwargs)
+    connecting: Connecting, limit: int, method: str, *where: Any, **options: Any
+) -> tuple[asyncio.StreamReader, StreamWriter]:
     loop: Any = _StreamLoop(connecting)
     reader = asyncio.StreamReader(limit=limit, loop=loop)
     protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
     transport, _ = await connecting.connect(method, lambda: protocol, *where, **options)
-    return reader, asyncio.StreamWriter(transport, protocol, reader, loop)
+    return reader, StreamWriter(transport, protocol, reader, loop)
 
 
-async def _start(
-    method: str,
-    client_connected_cb: ClientConnected,
-    where: tuple[Any, ...],
-    limit: int,
-    kwargs: dict[str, Any],
-) -> asyncio.AbstractServer:
-    connecting, options = _connecting(asyncio.get_running_loop(), kwargs)
+def _accepting(
+    connecting: Connecting, client_connected_cb: ClientConnected, limit: int
+) -> Callable[[], asyncio.StreamReaderProtocol]:
     loop: Any = _StreamLoop(connecting)
+
+    def on_client(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> Awaitable[None] | None:
+        # asyncio makes the writer itself, of its own class.
+        writer.__class__ = StreamWriter
+        ours: Any = writer
+        return client_connected_cb(reader, ours)
 
     def factory() -> asyncio.StreamReaderProtocol:
         reader = asyncio.StreamReader(limit=limit, loop=loop)
-        return asyncio.StreamReaderProtocol(reader, client_connected_cb, loop=loop)
+        return asyncio.StreamReaderProtocol(reader, on_client, loop=loop)
 
-    server: asyncio.AbstractServer = await connecting.serve(method, factory, *where, **options)
-    return server
+    return factory
 
 
 class _StreamLoop:
@@ -143,9 +247,18 @@ class _StreamLoop:
 
 
 def _connecting(
-    loop: asyncio.AbstractEventLoop, kwargs: dict[str, Any]
-) -> tuple[Connecting, dict[str, Any]]:
-    knobs: Any = {name: value for name, value in kwargs.items() if name in _KNOBS}
-    options = {name: value for name, value in kwargs.items() if name not in _KNOBS}
+    loop: asyncio.AbstractEventLoop,
+    strategy: Strategy,
+    max_bytes: int,
+    max_hold_us: float | None,
+    max_buffered_bytes: int | None,
+) -> Connecting:
+    if not isinstance(loop, asyncio.AbstractEventLoop):
+        raise TypeError(
+            f"loop is {loop!r}: the first argument must be the event loop, "
+            "asyncio.get_running_loop()"
+        )
     base = loop.base_methods() if isinstance(loop, CoalescingLoop) else loop
-    return Connecting(loop, base, Settings.from_arguments(**knobs)), options
+    return Connecting(
+        loop, base, Settings.of_knobs(strategy, max_bytes, max_hold_us, max_buffered_bytes)
+    )

@@ -27,7 +27,11 @@ _HIGH_BYTES = 64 << 10
 
 
 class Transport(asyncio.Transport):
-    """An `asyncio.Transport` that holds messages back; `stats()` tells what it did."""
+    """An `asyncio.Transport` that holds messages back; `stats()` tells what it did.
+
+    Connections and event loops of tinygram make it, never a program. What is written past it, by
+    `os.write` on the same descriptor for example, overtakes what is held.
+    """
 
     __slots__ = (
         "__weakref__",
@@ -116,7 +120,7 @@ class Transport(asyncio.Transport):
             )
 
     def stats(self) -> Stats:
-        """What happened so far."""
+        """Count messages, writes and bytes so far, and say why each write happened."""
         return stats_of(self._outbox)
 
     # Writing.
@@ -231,23 +235,23 @@ class Transport(asyncio.Transport):
             )
 
     @property
-    def settings(self) -> Settings:
+    def _settings(self) -> Settings:
         """The knobs that it was made with."""
         return self._connection.settings
 
     # What the transport below tells, through the connection.
 
-    def on_blocked(self) -> None:
+    def _on_blocked(self) -> None:
         """The transport below has bytes that the kernel does not take."""
         self._outbox.on_blocked()
         self._check_high()
 
-    def on_writable(self) -> None:
+    def _on_writable(self) -> None:
         """The transport below has none left."""
         self._outbox.on_writable()
         self._check_low()
 
-    def on_eof(self, is_kept_open: bool) -> None:
+    def _on_eof(self, is_kept_open: bool) -> None:
         """The peer ended its stream; the transport below closes itself unless told otherwise.
 
         TLS does in any case.
@@ -255,7 +259,7 @@ class Transport(asyncio.Transport):
         if self._is_tls or not is_kept_open:
             self._hand_over()
 
-    def on_lost(self, error: Exception | None) -> Exception | None:
+    def _on_lost(self, error: Exception | None) -> Exception | None:
         """The connection is gone: why, as the protocol is to be told."""
         errno = self._outbox.errno
         if isinstance(error, BrokenPipeError) and errno is not None:
@@ -269,11 +273,11 @@ class Transport(asyncio.Transport):
             return ConnectionAbortedError(f"{unsent_bytes} bytes were never sent")
         return error
 
-    def on_forgotten(self) -> None:
+    def _on_forgotten(self) -> None:
         """The protocol was told; nothing refers to it any more, and it may be freed at once."""
         self._outbox.release()
 
-    def on_cancelled(self) -> None:
+    def _on_cancelled(self) -> None:
         """Who made the connection gave it up; uvloop has closed it without a word."""
         if not isinstance(self._loop, asyncio.SelectorEventLoop):
             self._is_aborted = True
@@ -281,26 +285,26 @@ class Transport(asyncio.Transport):
 
     # The rest is the transport below's.
 
-    def below(self) -> asyncio.Transport:
+    def _below(self) -> asyncio.Transport:
         """The event loop's own transport, which from now on takes all writes."""
         self._hand_over()
         return self._inner
 
     @contextmanager
-    def diverted(self) -> Iterator[asyncio.Transport]:
+    def _diverted(self) -> Iterator[asyncio.Transport]:
         """The event loop's own transport, which meanwhile takes all writes."""
         self._diversions += 1
         try:
-            yield self.below()
+            yield self._below()
         finally:
             self._diversions -= 1
             if not self._diversions and not self._inner.is_closing():
                 self._outbox.undivert()
                 # Another protocol than ours may have been told of the pauses meanwhile.
                 if self._inner.get_write_buffer_size():
-                    self.on_blocked()
+                    self._on_blocked()
                 else:
-                    self.on_writable()
+                    self._on_writable()
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         """As the transport below."""

@@ -1,0 +1,159 @@
+"""What `help()` and errors tell of the library, and that strategies are the command's."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import pydoc
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.library.setups import Setup
+
+import tinygram
+from tinygram.bench.strategies import parse_strategy
+
+Pair = tuple[socket.socket, socket.socket]
+
+FACES = (
+    tinygram.batch,
+    tinygram.Batch,
+    tinygram.CoalescingSocket,
+    tinygram.new_event_loop,
+    tinygram.open_connection,
+    tinygram.open_unix_connection,
+    tinygram.start_server,
+    tinygram.start_unix_server,
+    tinygram.create_connection,
+    tinygram.create_unix_connection,
+    tinygram.create_server,
+    tinygram.create_unix_server,
+)
+KNOBS = ("strategy", "max_bytes", "max_hold_us", "max_buffered_bytes")
+
+
+def public_things() -> Iterator[tuple[str, Any]]:
+    for name in tinygram.__all__:
+        thing = getattr(tinygram, name)
+        if name != "__version__":
+            yield name, thing
+        if inspect.isclass(thing):
+            for member in dir(thing):
+                is_inherited = any(hasattr(base, member) for base in (OSError, asyncio.StreamWriter))
+                if not member.startswith("_") and not is_inherited:
+                    yield f"{name}.{member}", inspect.getattr_static(thing, member)
+
+
+# What a dataclass has of a field with a default is the default.
+FIELDS = {"Strategy.hold_us"}
+
+
+@pytest.mark.parametrize(
+    ("name", "thing"), [pair for pair in public_things() if pair[0] not in FIELDS]
+)
+def test_everything_public_is_documented(name: str, thing: Any) -> None:
+    assert len(inspect.getdoc(thing) or "") > 10, name
+
+
+@pytest.mark.parametrize("face", FACES, ids=lambda face: face.__name__)
+def test_knobs_are_shown_with_their_types_and_defaults(face: Any) -> None:
+    parameters = inspect.signature(face).parameters
+    assert [name for name in parameters if name in KNOBS] == list(KNOBS)
+    assert all(parameters[name].kind is inspect.Parameter.KEYWORD_ONLY for name in KNOBS)
+    assert parameters["strategy"].default == tinygram.adaptive
+    shown = pydoc.plain(pydoc.render_doc(face))
+    for knob in ("strategy: 'Strategy' = tinygram.adaptive", "max_bytes: 'int' = "):
+        assert knob in shown
+
+
+def test_strategies_are_explained_where_help_is_asked_of_one() -> None:
+    shown = pydoc.plain(pydoc.render_doc(tinygram.tick))
+    for name in ("adaptive", "tick", "combine", "coalesce(hold_us)", "nodelay", "nagle"):
+        assert f"tinygram.{name}" in shown
+
+
+def test_a_transport_shows_what_asyncio_s_does_and_its_stats() -> None:
+    shown = {name for name in dir(tinygram.Transport) if not name.startswith("_")}
+    assert shown == {name for name in dir(asyncio.Transport) if not name.startswith("_")} | {
+        "stats"
+    }
+
+
+def test_a_knob_that_there_is_not_is_named_as_the_user_wrote_it(unix_pair: Pair) -> None:
+    with pytest.raises(TypeError, match=r"^batch\(\) got an unexpected .* 'maxbytes'"):
+        tinygram.batch(unix_pair[0], maxbytes=1)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"^CoalescingSocket\..* got an unexpected .* 'maxbytes'"):
+        tinygram.CoalescingSocket(unix_pair[0], maxbytes=1)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"^new_event_loop\(\) got an unexpected .* 'strategi'"):
+        tinygram.new_event_loop(strategi=tinygram.tick)  # type: ignore[call-arg]
+
+
+def test_a_loop_that_was_forgotten_is_asked_for() -> None:
+    for create in (tinygram.create_connection, tinygram.create_server):
+        with pytest.raises(TypeError, match="the first argument must be the event loop"):
+            asyncio.run(create(asyncio.Protocol, "localhost", 80))  # type: ignore
+
+
+@pytest.mark.parametrize("is_client", [True, False], ids=["client", "server"])
+def test_writers_of_streams_are_what_their_type_says(setup: Setup, is_client: bool) -> None:
+    """Also that asyncio's own writer, become ours, still closes and is waited for."""
+
+    async def program(_: Any) -> None:
+        served: asyncio.Future[asyncio.StreamWriter] = asyncio.get_running_loop().create_future()
+
+        async def serve(reader: asyncio.StreamReader, writer: tinygram.StreamWriter) -> None:
+            served.set_result(writer)
+            writer.write(await reader.read(100))
+            await writer.drain()
+            writer.close()
+            await writer.wait_closed()
+
+        server = await tinygram.start_server(serve, "127.0.0.1", 0, strategy=tinygram.tick)
+        async with server:
+            port = server.sockets[0].getsockname()[1]
+            reader, writer = await tinygram.open_connection("127.0.0.1", port)
+            writer.write(b"message")
+            assert await reader.read() == b"message"
+            one = writer if is_client else await served
+            assert isinstance(one, tinygram.StreamWriter)
+            assert isinstance(one.transport, tinygram.Transport)
+            assert one.transport.stats().messages == 1
+            writer.close()
+            await writer.wait_closed()
+
+    setup.run(program)
+
+
+STRATEGIES = st.one_of(
+    st.sampled_from(
+        [tinygram.adaptive, tinygram.tick, tinygram.combine, tinygram.nodelay, tinygram.nagle]
+    ),
+    st.floats(0.001, 3.6e9).map(tinygram.coalesce),
+    st.integers(1, 3_600_000_000).map(tinygram.coalesce),
+)
+
+
+@given(STRATEGIES)
+def test_a_strategy_s_text_is_the_command_s(strategy: tinygram.Strategy) -> None:
+    read = parse_strategy(str(strategy))
+    assert read.text == str(strategy)
+    assert read.name == strategy.name
+    if read.hold_ns is None:
+        assert strategy.hold_us is None
+    else:
+        assert tinygram.coalesce(read.hold_ns / 1000) == strategy
+
+
+@given(STRATEGIES)
+def test_a_strategy_s_repr_is_what_makes_it(strategy: tinygram.Strategy) -> None:
+    assert eval(repr(strategy), {"tinygram": tinygram}) == strategy
+
+
+def test_a_second_is_spelt_as_the_command_reads_it() -> None:
+    assert str(tinygram.coalesce(1_000_000)) == "coalesce:1s"
+    assert str(tinygram.coalesce(10)) == "coalesce:10us"
+    assert str(tinygram.coalesce(0.5)) == "coalesce:500ns"
