@@ -43,7 +43,8 @@ def public_things() -> Iterator[tuple[str, Any]]:
             yield name, thing
         if inspect.isclass(thing):
             for member in dir(thing):
-                is_inherited = any(hasattr(base, member) for base in (OSError, asyncio.StreamWriter))
+                bases = (OSError, asyncio.StreamWriter)
+                is_inherited = any(hasattr(base, member) for base in bases)
                 if not member.startswith("_") and not is_inherited:
                     yield f"{name}.{member}", inspect.getattr_static(thing, member)
 
