@@ -5,7 +5,8 @@ the documentation leaves it open, and a test that needs to know asks `Loop`:
 
 | what is left open | asyncio | uvloop | tinygram |
 |---|---|---|---|
-| a bytearray changed after `write` | sent as it was | may be sent as it is | as it was |
+| a bytearray changed after `write` | as it was, if it left at once | may be as it is | as it was |
+| the same, to a stalled reader | as it was up to Python 3.11 | may be as it is | as it was |
 | `loop.sendfile` | sends | NotImplementedError | as its base |
 
 Other differences no test asks for: `write(None)` (uvloop takes it for empty), a view with gaps
@@ -19,6 +20,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import socket
 import sys
 import warnings
 from collections.abc import Callable, Coroutine
@@ -45,15 +47,43 @@ class Loop:
     name: str
     make: Callable[[], asyncio.AbstractEventLoop]
     copies_what_may_change: bool = True
+    copies_what_waits: bool = True
     can_send_files: bool = True
 
 
+def _asyncio_copies_what_waits() -> bool:
+    """Whether this interpreter's asyncio sends a bytearray as it was when it could not leave."""
+    changing = bytearray(b"as it was")
+
+    async def write_to_a_stalled_reader() -> bytes:
+        ours, peer = socket.socketpair()
+        with peer:
+            reader, _ = await asyncio.open_connection(sock=peer)
+            _, writer = await asyncio.open_connection(sock=ours)
+            fillers = 0
+            while not writer.transport.get_write_buffer_size():
+                writer.write(b"fill")
+                fillers += 1
+            writer.write(changing)
+            changing[:] = b"CHANGED.."
+            writer.close()
+            return (await reader.read())[fillers * len(b"fill") :]
+
+    with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
+        return runner.run(write_to_a_stalled_reader()) == b"as it was"
+
+
 LOOPS = [
-    Loop("asyncio", asyncio.SelectorEventLoop),
+    Loop(
+        "asyncio",
+        asyncio.SelectorEventLoop,
+        copies_what_waits=_asyncio_copies_what_waits(),
+    ),
     Loop(
         "uvloop",
         lambda: uvloop_loop()(),
         copies_what_may_change=False,
+        copies_what_waits=False,
         can_send_files=False,
     ),
     Loop("tinygram", lambda: tinygram.new_event_loop()),
