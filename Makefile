@@ -93,9 +93,11 @@ pytest: $(STAMPS)/dev
 	$(BIN)/pytest $(ALONE)
 
 .PHONY: test-real
-test-real: $(STAMPS)/real ## run aiohttp, websockets, redis-py and coredis on the drop-in event loop
+test-real: $(STAMPS)/real ## run aiohttp, websockets, redis-py, coredis, and CPython's and uvloop's tests, on our loops
 	@scripts/check-tools real
+	@scripts/uvloop-suite
 	$(BIN)/pytest tests/real
+	$(BIN)/pytest -n 3 --dist worksteal tests/suites
 
 .PHONY: format
 format: $(STAMPS)/dev ## put all code into its canonical form
