@@ -110,11 +110,13 @@ class Pacer:
         duration_ns: int,
         seed: int,
         share: tuple[int, int] | None = None,
-        sleeps: bool = False,
+        spin: str = "alone",
     ) -> Pacer:
         """Make the schedule, or of it only messages first, first + step, … (`share`).
 
-        With a share or `sleeps` it does not spin; with `sleeps` there is `late_ns`. ValueError.
+        `spin`: how the end of a wait passes: `alone` spins, `yielding` spins and leaves the core
+        to whoever else wants it, `never` sleeps, `noted` sleeps and has `late_ns`. With a share it
+        never spins. ValueError for an impossible parameter, which it names.
         """
 
     def start(self, start_ns: int) -> None:
@@ -136,7 +138,7 @@ class Pacer:
         """
 
     def on_timer(self) -> tuple[int, int]:
-        """The timer is readable: release what is due."""
+        """The timer is readable: release what is due. Empty: it will be readable again."""
 
     def errors(self) -> Histogram:
         """Due (or asked for, if that was later) to released: of each; `late_ns`: in their order."""

@@ -59,7 +59,7 @@ pub struct Pacer {
 #[pymethods]
 impl Pacer {
     #[new]
-    #[pyo3(signature = (rate_per_s, arrival, burst, duration_ns, seed, share=None, sleeps=false))]
+    #[pyo3(signature = (rate_per_s, arrival, burst, duration_ns, seed, share=None, spin="alone"))]
     fn new(
         rate_per_s: f64,
         arrival: &str,
@@ -67,19 +67,24 @@ impl Pacer {
         duration_ns: u64,
         seed: u64,
         share: Option<(u64, NonZeroU64)>,
-        sleeps: bool,
+        spin: &str,
     ) -> PyResult<Self> {
         let whole = schedule(rate_per_s, arrival, burst, duration_ns, seed)?;
-        let inner = match share {
-            None => pacer::Pacer::new(whole),
-            Some((first, step)) => {
-                pacer::Pacer::new(whole.share(first, step.get())).without_spinning()
-            }
+        let (schedule, is_shared) = match share {
+            None => (whole, false),
+            Some((first, step)) => (whole.share(first, step.get()), true),
         };
-        let inner = if sleeps {
-            inner.without_spinning().with_notes()
-        } else {
-            inner
+        let pacer = pacer::Pacer::new(schedule);
+        let inner = match (spin, is_shared) {
+            ("noted", _) => pacer.without_spinning().with_notes(),
+            ("never", _) | ("alone" | "yielding", true) => pacer.without_spinning(),
+            ("yielding", false) => pacer.yielding(),
+            ("alone", false) => pacer,
+            (other, _) => {
+                return Err(PyValueError::new_err(format!(
+                    "unknown spin {other:?}: alone, yielding, never or noted"
+                )));
+            }
         };
         Ok(Self { inner })
     }

@@ -249,6 +249,6 @@ class AsyncSource:
         return self._due
 
     def _on_timer(self, pacer: Pacer) -> None:
-        released = pacer.on_timer()
-        if self._due is not None and not self._due.done():
-            self._due.set_result(released)
+        first, last = pacer.on_timer()
+        if first != last and self._due is not None and not self._due.done():
+            self._due.set_result((first, last))

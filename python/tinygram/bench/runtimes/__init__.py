@@ -138,6 +138,8 @@ RUNTIMES = (
     Runtime("native", "tinygram", "native", ("nagle", "nodelay", "tick"), ("nodelay", "tick")),
 )
 """In the order of the tables."""
+HANDING_OVER = ("threads", "processes")
+"""Runtimes whose producer hands its messages to somebody else on its core, who sends them."""
 
 
 def runtime(name: str, implementation: str, strategy: Strategy) -> Runtime:

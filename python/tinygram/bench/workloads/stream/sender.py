@@ -88,7 +88,7 @@ def _send(order: Order, begun_ns: int) -> Report:
         pool,
         order.warm_up,
         order.messages,
-        None if order.producers > 1 else _pacer(order.pace),
+        None if order.producers > 1 else _pacer(order.pace, spin_of(order)),
         has_arrived,
         on_start,
         way.strategy.hold_ns or 0,
@@ -159,12 +159,27 @@ def _started_ns() -> int:
     return since_boot_ns - suspended_ns
 
 
-def _pacer(pace: Pace | None, share: tuple[int, int] | None = None) -> _native.Pacer | None:
+def _pacer(
+    pace: Pace | None, spin: str, share: tuple[int, int] | None = None
+) -> _native.Pacer | None:
     if pace is None:
         return None
     return _native.Pacer(
-        pace.rate_per_s, pace.arrival, pace.burst, pace.duration_ns, pace.seed, share, pace.sleeps
+        pace.rate_per_s, pace.arrival, pace.burst, pace.duration_ns, pace.seed, share, spin
     )
+
+
+def spin_of(order: Order) -> str:
+    """How the pacer spins (`Pacer`), so that it takes no core from who sends.
+
+    Beside a thread that never rests it sleeps: whoever wakes goes before such a one, whoever spins
+    does not.
+    """
+    if order.pace is not None and order.pace.sleeps:
+        return "noted"
+    if order.has_busy_thread:
+        return "never"
+    return "yielding" if order.runtime in runtimes.HANDING_OVER else "alone"
 
 
 def _late_ns(source: Source) -> tuple[int, ...]:
@@ -183,8 +198,12 @@ def _shares(order: Order, pool: _native.MessagePool) -> list[Share]:
         return []
     messages = pool.messages()
     end, step = order.warm_up + order.messages, order.producers
+    spin = spin_of(order)
     return [
-        Share(messages, order.warm_up + offset, step, end, _pacer(order.pace, (offset, step)))
+        Share(
+            *(messages, order.warm_up + offset, step, end),
+            _pacer(order.pace, spin, (offset, step)),
+        )
         for offset in range(min(order.producers, order.messages))
     ]
 
