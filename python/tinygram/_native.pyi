@@ -287,7 +287,7 @@ class Outbox:
     def discard(self) -> int:
         """The end: what is held is forgotten; how many bytes that was."""
 
-    def on_blocked(self) -> None:
+    def on_blocked(self) -> bool:
         """The transport below has bytes of its own."""
 
     def on_writable(self) -> None:

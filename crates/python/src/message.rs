@@ -1,8 +1,11 @@
 use pyo3::{
     exceptions::PyTypeError,
     prelude::*,
-    types::{PyBytes, PyMemoryView},
+    types::{PyBytes, PyMemoryView, PySlice},
 };
+
+/// So little of a message's end is copied behind what is held, rather than keeping the whole message.
+const COPIED_BYTES: usize = 16 << 10;
 
 /// A message as bytes that nobody can change: what is not exactly `bytes` is copied.
 pub fn immutable<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
@@ -18,6 +21,63 @@ pub fn immutable<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>>
         ))
     })?;
     Ok(view.call_method0("tobytes")?.cast_into::<PyBytes>()?)
+}
+
+/// What the kernel did not take: a copy of what was held, and the message itself, beginning anywhere.
+pub struct Rest<'py> {
+    copied: Option<Bound<'py, PyBytes>>,
+    message: Option<(Bound<'py, PyBytes>, usize)>,
+}
+
+impl<'py> Rest<'py> {
+    /// `taken`: how many bytes of the message are not part of it. Raises MemoryError.
+    pub fn new(
+        py: Python<'py>,
+        held: &[u8],
+        message: Option<&Bound<'py, PyBytes>>,
+        taken: usize,
+    ) -> PyResult<Self> {
+        let left = message.map_or(&[][..], |message| &message.as_bytes()[taken..]);
+        let end = if left.len() > COPIED_BYTES { &[] } else { left };
+        let copied_bytes = held.len() + end.len();
+        let copy = |into: &mut [u8]| {
+            into[..held.len()].copy_from_slice(held);
+            into[held.len()..].copy_from_slice(end);
+            Ok(())
+        };
+        Ok(Self {
+            copied: match copied_bytes {
+                0 => None,
+                _ => Some(PyBytes::new_with(py, copied_bytes, copy)?),
+            },
+            message: message
+                .filter(|_| left.len() > end.len())
+                .map(|message| (message.clone(), taken)),
+        })
+    }
+
+    /// A message of which nothing was taken.
+    pub fn all_of(message: &Bound<'py, PyBytes>) -> Self {
+        Self {
+            copied: None,
+            message: Some((message.clone(), 0)),
+        }
+    }
+
+    /// What is to be written, in order; without a copy of the message.
+    pub fn parts(self) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let mut parts: Vec<_> = self.copied.into_iter().map(Bound::into_any).collect();
+        match self.message {
+            None => {}
+            Some((message, 0)) => parts.push(message.into_any()),
+            Some((message, taken)) => {
+                let end = isize::try_from(message.as_bytes().len()).unwrap_or(isize::MAX);
+                let left = PySlice::new(message.py(), taken as isize, end, 1);
+                parts.push(PyMemoryView::from(&message)?.get_item(left)?);
+            }
+        }
+        Ok(parts)
+    }
 }
 
 /// Why a message can never be taken.

@@ -1,16 +1,18 @@
+mod state;
+
 use crate::{
     gil::{BorrowedCell, GilCell, TakesMessages},
     knobs::{Knobs, StatsParts, stats_parts},
-    message::{immutable, too_large},
+    message::{Rest, immutable, too_large},
     ticker::Ticker,
 };
 use pyo3::{PyTraverseError, PyVisit, exceptions::PyBufferError, prelude::*, types::PyBytes};
+use state::State;
 use std::{os::fd::RawFd, sync::Arc};
-use tinygram_core::{Coalescer, Next, Reason};
+use tinygram_core::{Next, Reason};
 use tinygram_net::{
     clock::monotonic_ns,
     process::{forks, thread_id},
-    socket::send_now,
 };
 
 /// What an event loop's connection holds back.
@@ -34,21 +36,6 @@ struct Callbacks {
     is_loop_closed: Option<Py<PyAny>>,
 }
 
-pub struct State {
-    pub coalescer: Coalescer,
-    /// Where the kernel takes bytes from us; `None`: the transport below takes them.
-    fd: Option<RawFd>,
-    pub is_armed: bool,
-    /// Whether messages go straight to the transport below.
-    is_diverted: bool,
-    /// Whether the transport below has bytes of its own.
-    is_below_full: bool,
-    /// The first error that the kernel told us, which the transport below can no longer learn.
-    errno: Option<i32>,
-    thread_id: usize,
-    forks: u64,
-}
-
 #[pymethods]
 impl Outbox {
     #[new]
@@ -61,16 +48,19 @@ impl Outbox {
         check_thread: Py<PyAny>,
         is_loop_closed: Option<Py<PyAny>>,
     ) -> Self {
+        let mut coalescer = if ticker.get().tells_rests() {
+            knobs.coalescer_of_resting_loop()
+        } else {
+            knobs.coalescer_of_foreign_loop()
+        };
+        coalescer.set_queue_behind();
         let state = State {
-            coalescer: if ticker.get().tells_rests() {
-                knobs.coalescer_of_resting_loop()
-            } else {
-                knobs.coalescer_of_foreign_loop()
-            },
+            coalescer,
             fd,
             is_armed: false,
             is_diverted: false,
             is_below_full: false,
+            is_handing_over: false,
             errno: None,
             thread_id: thread_id(),
             forks: forks(),
@@ -90,7 +80,7 @@ impl Outbox {
 
     /// Write all that is held, through the transport below where the kernel does not take it.
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
-        self.write_out(py, &[], Reason::Asked).map(drop)
+        self.write_out(py, None, Reason::Asked).map(drop)
     }
 
     /// The connection ends: hand the kernel what it still takes, unless other bytes come first.
@@ -133,11 +123,13 @@ impl Outbox {
         state.coalescer.discard()
     }
 
-    /// The transport below has bytes of its own.
-    fn on_blocked(&self, py: Python<'_>) {
+    /// The transport below has bytes of its own. Whether `on_full` is not told of it: it is, once
+    /// all has been handed over that is just being so.
+    fn on_blocked(&self, py: Python<'_>) -> bool {
         let mut state = self.state(py);
         state.is_below_full = true;
         state.coalescer.on_blocked();
+        !state.is_handing_over
     }
 
     /// The transport below has none any more.
@@ -145,10 +137,10 @@ impl Outbox {
         let has_more = {
             let mut state = self.state(py);
             state.is_below_full = false;
-            state.coalescer.on_writable()
+            !state.is_handing_over && state.coalescer.on_writable()
         };
         if has_more {
-            self.write_out(py, &[], Reason::Writable)?;
+            self.write_out(py, None, Reason::Writable)?;
         }
         Ok(())
     }
@@ -216,9 +208,9 @@ impl TakesMessages for Outbox {
                 }
                 Ticker::arm(this.ticker.bind(py), slf.clone().unbind())
             }
-            Next::Write(reason) => this.write_out(py, message, reason).map(drop),
+            Next::Write(reason) => this.write_out(py, Some(&data), reason).map(drop),
             Next::WriteFirst => {
-                this.write_out(py, &[], Reason::Full)?;
+                this.write_out(py, None, Reason::Full)?;
                 Self::take(slf, &data)
             }
             Next::Refuse => Err(this.refuse(py, message.len())?),
@@ -254,41 +246,51 @@ impl Outbox {
 
     /// Write what is held and then `message`. Whether the transport below, and so Python code,
     /// had to take a part.
-    pub fn write_out(&self, py: Python<'_>, message: &[u8], reason: Reason) -> PyResult<bool> {
+    pub fn write_out(
+        &self,
+        py: Python<'_>,
+        mut message: Option<&Bound<'_, PyBytes>>,
+        mut reason: Reason,
+    ) -> PyResult<bool> {
         if self.is_loop_closed(py)? {
             // What is held stays so, and whoever drops it says so.
             return match message {
-                [] => Ok(false),
-                _ => self.write_below(py, message).map(|()| true),
+                None => Ok(false),
+                Some(message) => self.write_below(py, Rest::all_of(message)).map(|()| true),
             };
         }
-        let mut below = self.state(py).write_out(message, reason);
-        let took_part = !below.is_empty();
-        while !below.is_empty() {
-            self.write_below(py, &below)?;
+        let mut took_part = false;
+        loop {
+            let rest = self.state(py).write_out(py, message, reason)?;
+            let Some(rest) = rest else {
+                return Ok(took_part);
+            };
+            took_part = true;
+            self.write_below(py, rest)?;
+            if !self.state(py).has_more_for_below() {
+                return Ok(true);
+            }
             // Whoever wrote meanwhile comes after it.
-            let mut state = self.state(py);
-            below = if !state.is_below_full && state.coalescer.on_writable() {
-                state.write_out(&[], Reason::Writable)
-            } else {
-                Vec::new()
-            };
+            (message, reason) = (None, Reason::Writable);
         }
-        Ok(took_part)
     }
 
-    /// Until it has returned, everything is held.
-    fn write_below(&self, py: Python<'_>, bytes: &[u8]) -> PyResult<()> {
+    /// Until all of it is handed over, everything is held.
+    fn write_below(&self, py: Python<'_>, rest: Rest<'_>) -> PyResult<()> {
         let Some(transport) = self.transport(py) else {
             return Ok(());
         };
-        self.state(py).coalescer.on_blocked();
-        let written = transport.write_below.call1(py, (PyBytes::new(py, bytes),));
-        let mut state = self.state(py);
-        if written.is_err() && !state.is_below_full {
-            state.coalescer.on_writable();
+        let parts = rest.parts()?;
+        self.state(py).begin_handing_over();
+        let written = parts
+            .into_iter()
+            .try_for_each(|part| transport.write_below.call1(py, (part,)).map(drop));
+        let is_full = self.state(py).end_handing_over();
+        written?;
+        if is_full {
+            transport.on_full.call1(py, (false,))?;
         }
-        written.map(drop)
+        Ok(())
     }
 
     /// The error that says so; the protocol is paused until there is room.
@@ -326,53 +328,5 @@ impl Outbox {
             return this.tell_full(py, false);
         }
         Self::take(slf, &data)
-    }
-}
-
-impl State {
-    fn forget_after_fork(&mut self) {
-        if self.forks != forks() {
-            self.forks = forks();
-            self.coalescer.discard();
-        }
-    }
-
-    fn is_unusual(&self) -> bool {
-        self.is_diverted || self.thread_id != thread_id() || self.forks != forks()
-    }
-
-    /// Write what the kernel takes; the rest is for the transport below.
-    fn write_out(&mut self, message: &[u8], reason: Reason) -> Vec<u8> {
-        let rest = self.write_now(message, reason);
-        let below = [self.coalescer.pending(), rest].concat();
-        if !below.is_empty() {
-            let now_ns = monotonic_ns();
-            self.coalescer
-                .on_written(below.len(), rest, reason, now_ns, now_ns);
-        }
-        below
-    }
-
-    /// Write what the kernel takes, if it is our turn. What is left of `message` is held; it is
-    /// given back where nothing was written.
-    fn write_now<'a>(&mut self, message: &'a [u8], reason: Reason) -> &'a [u8] {
-        let Some(fd) = self.fd else { return message };
-        let is_empty = message.is_empty() && self.coalescer.pending().is_empty();
-        if is_empty || self.coalescer.is_blocked() || self.is_diverted {
-            return message;
-        }
-        let start_ns = monotonic_ns();
-        match send_now(fd, self.coalescer.pending(), message) {
-            Ok(taken) => {
-                self.coalescer
-                    .on_written(taken, message, reason, start_ns, monotonic_ns());
-                &[]
-            }
-            Err(error) => {
-                // The transport below will meet an error too, and tell the protocol of it.
-                self.errno = self.errno.or(error.raw_os_error());
-                message
-            }
-        }
     }
 }

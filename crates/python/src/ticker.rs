@@ -245,7 +245,7 @@ fn write_reporting(outbox: &Bound<'_, Outbox>, reason: Reason, end: &mut PyResul
     let py = outbox.py();
     outbox
         .get()
-        .write_out(py, &[], reason)
+        .write_out(py, None, reason)
         .unwrap_or_else(|error| {
             if error.is_instance_of::<PyException>(py) || end.is_err() {
                 error.write_unraisable(py, Some(outbox));

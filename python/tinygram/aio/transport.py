@@ -243,8 +243,8 @@ class Transport(asyncio.Transport):
 
     def _on_blocked(self) -> None:
         """The transport below has bytes that the kernel does not take."""
-        self._outbox.on_blocked()
-        self._check_high()
+        if self._outbox.on_blocked():
+            self._check_high()
 
     def _on_writable(self) -> None:
         """The transport below has none left."""

@@ -20,13 +20,30 @@ from tests.library.wires import receive_exactly
 
 import tinygram
 
-MESSAGES: list[bytes | bytearray] = [b"first ", bytearray(b"second "), b"third and last"]
-SENT = b"".join(MESSAGES)
+Message = bytes | bytearray
 
-# Each cut point: by itself; followed by a kernel that is full; and by one byte at a time.
-CUTS = [
-    [at, *rest] for at in range(len(SENT)) for rest in ([], [0], [0, 1, 0, 0, 2], [1] * len(SENT))
-]
+SMALL: list[Message] = [b"first ", bytearray(b"second "), b"third and last"]
+LARGE: list[Message] = [b"held", b"L" * 70_000, b"between", bytearray(b"M" * 66_000), b"end"]
+COPIED_BYTES = 16 << 10
+"""A longer rest of a message is not copied."""
+
+
+def small_cuts() -> Iterator[tuple[list[Message], list[int]]]:
+    """Each cut point: by itself; followed by a kernel that is full; and by one byte at a time."""
+    end = len(b"".join(SMALL))
+    for at in range(end):
+        for rest in ([], [0], [0, 1, 0, 0, 2], [1] * end):
+            yield SMALL, [at, *rest]
+
+
+def large_cuts() -> Iterator[tuple[list[Message], list[int]]]:
+    """Around the points where a rest is another message's, or short enough to be copied."""
+    for number in range(len(LARGE)):
+        end = len(b"".join(LARGE[: number + 1]))
+        for at in (end - COPIED_BYTES - 1, end - COPIED_BYTES, end - 1, end):
+            for rest in ([], [0], [0, 1, 0, 30_000, 2]):
+                if 0 <= at < len(b"".join(LARGE)):
+                    yield LARGE, [at, *rest]
 
 
 class Cutter:
@@ -52,12 +69,13 @@ def send_with_batch(cutter: Cutter, strategy: tinygram.Strategy) -> None:
     ours.settimeout(60)
     peer.settimeout(60)
     with ours, peer, tinygram.batch(ours, strategy=strategy) as out:
-        for takes in CUTS:
+        for messages, takes in small_cuts():
+            sent = b"".join(messages)
             with cutter.cutting(ours, takes):
-                for message in MESSAGES:
+                for message in messages:
                     out.send(message)
                 out.flush()
-                assert receive_exactly(peer, len(SENT)) == SENT, (strategy, takes)
+                assert receive_exactly(peer, len(sent)) == sent, (strategy, takes)
             assert out.held_bytes == 0
 
 
@@ -66,13 +84,14 @@ async def send_with_loop(connect: Connector, cutter: Cutter, strategy: object) -
     number = ours.fileno()
     _, writer = await connect.streams(ours)
     with socket.socket(fileno=number) as same, peer:
-        for takes in CUTS:
+        for messages, takes in [*small_cuts(), *large_cuts()]:
+            sent = b"".join(messages)
             with cutter.cutting(same, takes):
-                for message in MESSAGES:
+                for message in messages:
                     writer.write(message)
                     if len(takes) % 2:
                         await asyncio.sleep(0)
-                assert await receive(peer, len(SENT)) == SENT, (strategy, takes)
+                assert await receive(peer, len(sent)) == sent, (strategy, takes)
             assert writer.transport.get_write_buffer_size() == 0
         same.detach()
         writer.close()

@@ -71,10 +71,15 @@ impl Driver {
             if all.is_empty() {
                 return;
             }
-            let taken = match self.socket.takes.pop_front() {
-                Some(None) => 0,
-                Some(Some(bytes)) => bytes.min(all.len()),
-                None => all.len(),
+            let taken = if self.coalescer.is_blocked() {
+                // It is for the queue behind, which the socket empties before it takes more of us.
+                all.len()
+            } else {
+                match self.socket.takes.pop_front() {
+                    Some(None) => 0,
+                    Some(Some(bytes)) => bytes.min(all.len()),
+                    None => all.len(),
+                }
             };
             self.socket.received.extend_from_slice(&all[..taken]);
             self.coalescer

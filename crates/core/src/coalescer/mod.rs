@@ -59,6 +59,7 @@ pub struct Coalescer {
     buffer: Vec<u8>,
     written: usize,
     is_blocked: bool,
+    has_queue_behind: bool,
     /// When the first of the held bytes came.
     held_since_ns: u64,
     /// How many messages had come before the first of the batch, or the one written through.
@@ -94,6 +95,7 @@ impl Coalescer {
             buffer: Vec::new(),
             written: 0,
             is_blocked: false,
+            has_queue_behind: false,
             held_since_ns: 0,
             messages_before: 0,
             is_bursty: false,
@@ -154,10 +156,13 @@ impl Coalescer {
         if is_first && is_idle {
             self.messages_before = self.stats.messages - 1;
         }
-        if !self.is_blocked {
-            if let Some(reason) = self.reason_to_write_now(is_first && is_idle, total_bytes) {
-                return Next::Write(reason);
-            }
+        let reason = if self.is_blocked {
+            self.reason_to_pass_on(total_bytes)
+        } else {
+            self.reason_to_write_now(is_first && is_idle, total_bytes)
+        };
+        if let Some(reason) = reason {
+            return Next::Write(reason);
         }
         if is_first {
             self.held_since_ns = now_ns;
@@ -177,6 +182,12 @@ impl Coalescer {
             Strategy::Adaptive if is_idle && !self.is_bursty => Some(Reason::Idle),
             _ => None,
         }
+    }
+
+    fn reason_to_pass_on(&self, total_bytes: usize) -> Option<Reason> {
+        let is_unbounded = self.max_buffered_bytes == usize::MAX;
+        (self.has_queue_behind && is_unbounded && total_bytes >= self.max_bytes)
+            .then_some(Reason::Full)
     }
 
     fn is_idle(&self, now_ns: u64) -> bool {
@@ -310,6 +321,14 @@ impl Coalescer {
     /// end tells the time more cheaply than a timer, and sooner.
     pub fn waits_for_time(&self) -> bool {
         self.was_quiet && matches!(self.strategy, Strategy::Coalesce { .. })
+    }
+
+    /// Behind the socket is a queue of the caller's, without a bound of its own, where what the socket
+    /// does not take waits. A batch of [`Knobs::max_bytes`] then leaves while the socket is blocked,
+    /// too, for that queue, so that nothing large is copied here; with
+    /// [`Knobs::max_buffered_bytes`] it is held, and bounded.
+    pub fn set_queue_behind(&mut self) {
+        self.has_queue_behind = true;
     }
 
     /// From now on a batch this large leaves at once, in bytes.

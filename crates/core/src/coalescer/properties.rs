@@ -74,13 +74,22 @@ fn steps() -> impl Any<Value = Vec<Step>> {
     prop::collection::vec(step, 0..200)
 }
 
-fn loops() -> impl Any<Value = Loop> {
-    prop_oneof![Just(Loop::Plain), Just(Loop::Resting), Just(Loop::Foreign)]
+/// What a coalescer knows of its loop, and whether that has a queue.
+fn loops() -> impl Any<Value = (Loop, bool)> {
+    let loops = prop_oneof![Just(Loop::Plain), Just(Loop::Resting), Just(Loop::Foreign)];
+    (loops, any::<bool>())
 }
 
-fn driver_of(knobs: Knobs, of_loop: Loop, takes: Vec<Option<usize>>) -> Driver {
+fn driver_of(
+    knobs: Knobs,
+    (of_loop, has_queue): (Loop, bool),
+    takes: Vec<Option<usize>>,
+) -> Driver {
     let mut driver = Driver::new(knobs, takes);
     driver.coalescer.of_loop = of_loop;
+    if has_queue {
+        driver.coalescer.set_queue_behind();
+    }
     driver
 }
 

@@ -281,3 +281,32 @@ fn knobs_outside_their_ranges_are_named() {
         assert_eq!(Coalescer::new(knobs).unwrap_err(), error);
     }
 }
+
+#[test]
+fn a_batch_leaves_a_blocked_socket_for_the_queue_behind_it() {
+    for strategy in [Strategy::NoDelay, Strategy::Tick, Strategy::Adaptive] {
+        let mut it = coalescer(strategy);
+        it.set_queue_behind();
+        it.set_max_bytes(10);
+        it.on_blocked();
+        assert_eq!(it.on_message(b"held", || 5), Next::Wait);
+        assert_eq!(it.on_message(b"12345", || 5), Next::Wait);
+        assert_eq!(it.on_message(b"6", || 5), Next::Write(Reason::Full));
+        assert_eq!(it.pending(), b"held12345");
+        it.on_written(10, b"6", Reason::Full, 5, 5);
+        assert_eq!((it.is_blocked(), it.pending().len()), (true, 0));
+    }
+}
+
+#[test]
+fn what_has_a_bound_is_held_whatever_is_behind_the_socket() {
+    let mut knobs = Knobs::new(Strategy::Tick);
+    knobs.max_bytes = 10;
+    knobs.max_buffered_bytes = Some(25);
+    let mut it = Coalescer::new(knobs).unwrap();
+    it.set_queue_behind();
+    it.on_blocked();
+    assert_eq!(it.on_message(&[1; 20], || 5), Next::Wait);
+    assert_eq!(it.on_message(&[1; 10], || 5), Next::Refuse);
+    assert_eq!(it.pending().len(), 20);
+}

@@ -1,0 +1,118 @@
+use crate::message::Rest;
+use pyo3::{prelude::*, types::PyBytes};
+use std::os::fd::RawFd;
+use tinygram_core::{Coalescer, Reason};
+use tinygram_net::{
+    clock::monotonic_ns,
+    process::{forks, thread_id},
+    socket::send_now,
+};
+
+/// What an outbox holds, and where it goes.
+pub struct State {
+    pub coalescer: Coalescer,
+    /// Where the kernel takes bytes from us; `None`: the transport below takes them.
+    pub fd: Option<RawFd>,
+    pub is_armed: bool,
+    /// Whether messages go straight to the transport below.
+    pub is_diverted: bool,
+    /// Whether the transport below has bytes of its own.
+    pub is_below_full: bool,
+    /// Whether the transport below is just being handed bytes: whatever comes meanwhile is held.
+    pub is_handing_over: bool,
+    /// The first error that the kernel told us, which the transport below can no longer learn.
+    pub errno: Option<i32>,
+    pub thread_id: usize,
+    pub forks: u64,
+}
+
+impl State {
+    pub fn forget_after_fork(&mut self) {
+        if self.forks != forks() {
+            self.forks = forks();
+            self.coalescer.discard();
+        }
+    }
+
+    pub fn is_unusual(&self) -> bool {
+        self.is_diverted || self.thread_id != thread_id() || self.forks != forks()
+    }
+
+    /// Write what the kernel takes; the rest, if there is one, is for the transport below.
+    pub fn write_out<'py>(
+        &mut self,
+        py: Python<'py>,
+        message: Option<&Bound<'py, PyBytes>>,
+        reason: Reason,
+    ) -> PyResult<Option<Rest<'py>>> {
+        let bytes = message.map_or(&[][..], |message| message.as_bytes());
+        if self.is_handing_over {
+            let now_ns = monotonic_ns();
+            self.coalescer.on_written(0, bytes, reason, now_ns, now_ns);
+            return Ok(None);
+        }
+        let taken = self.write_now(bytes, reason);
+        let pending = self.coalescer.pending();
+        if pending.is_empty() && taken == bytes.len() {
+            return Ok(None);
+        }
+        let rest = Rest::new(py, pending, message, taken)?;
+        let left = &bytes[taken..];
+        let now_ns = monotonic_ns();
+        self.coalescer
+            .on_written(pending.len() + left.len(), left, reason, now_ns, now_ns);
+        Ok(Some(rest))
+    }
+
+    /// Write what the kernel takes of what is held and then of `message`, if it is our turn: how
+    /// many bytes of `message` it took.
+    pub fn write_now(&mut self, message: &[u8], reason: Reason) -> usize {
+        let held_bytes = self.coalescer.pending().len();
+        let Some(fd) = self.fd else { return 0 };
+        let is_empty = message.is_empty() && held_bytes == 0;
+        if is_empty || self.coalescer.is_blocked() || self.is_diverted {
+            return 0;
+        }
+        let start_ns = monotonic_ns();
+        match send_now(fd, self.coalescer.pending(), message) {
+            Ok(taken) => {
+                let of_message = taken.saturating_sub(held_bytes);
+                // As if that were all of it: the rest is not held.
+                self.coalescer.on_written(
+                    taken,
+                    &message[..of_message],
+                    reason,
+                    start_ns,
+                    monotonic_ns(),
+                );
+                of_message
+            }
+            Err(error) => {
+                // The transport below will meet an error too, and tell the protocol of it.
+                self.errno = self.errno.or(error.raw_os_error());
+                0
+            }
+        }
+    }
+
+    /// Until the end of it, everything is held.
+    pub fn begin_handing_over(&mut self) {
+        self.is_handing_over = true;
+        self.coalescer.on_blocked();
+    }
+
+    /// Whether the transport below has bytes of its own now.
+    pub fn end_handing_over(&mut self) -> bool {
+        self.is_handing_over = false;
+        if !self.is_below_full {
+            self.coalescer.on_writable();
+        }
+        self.is_below_full
+    }
+
+    /// Whether what is held need not wait for the transport below.
+    pub fn has_more_for_below(&self) -> bool {
+        let may_leave = !self.is_below_full || self.is_diverted;
+        may_leave && !self.coalescer.pending().is_empty()
+    }
+}
