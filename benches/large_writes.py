@@ -1,0 +1,121 @@
+"""Large messages and idle connections cost no more than on the event loop below.
+
+Write and drain of one size after another, on the loop as it is and on the drop-in over it, slice by
+slice in one process (sides/large.py): a row is the median ratio of the pairs of slices and its
+interval, of the time, and of the CPU time of the thread that writes. Memory is of other processes
+(sides/memory.py): the most that 200 MB without drain take, and what an idle connection does.
+`--rounds` says how many slices of each there are, `--memory-rounds` how many processes. The exit
+status is 0 when every row is reached.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from pairs import show_environment, shown, side_by_side, verdict
+from sides.sending import CONGESTION_CONTROL
+
+from tinygram.bench.awake import cores_awake
+from tinygram.bench.result import Figure
+from tinygram.bench.statistics.intervals import figure_of
+
+_LOOPS = ("asyncio", "uvloop")
+_SIZES = (4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 8 << 20)
+_LIMIT_S = 300
+_FASTEST_LOSS = 0.98
+_MOST_MEMORY = 1.1
+_MOST_IDLE_BYTES = 1_000
+_BENCHES = Path(__file__).parent
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=40)
+    parser.add_argument("--memory-rounds", type=int, default=7)
+    asked = parser.parse_args()
+    show_environment(CONGESTION_CONTROL)
+    outcomes = []
+    for loop in _LOOPS:
+        outcomes += _compare_sizes(loop, asked.rounds)
+        outcomes += _compare_memory(loop, asked.memory_rounds)
+    return 0 if all(outcomes) else 1
+
+
+def _compare_sizes(loop: str, rounds: int) -> list[bool]:
+    slices: dict[tuple[str, int], list[tuple[int, int]]] = defaultdict(list)
+    for line in _output("large", loop, rounds, *_SIZES).splitlines():
+        side, size, took_ns, cpu_ns = json.loads(line)
+        slices[side, size].append((took_ns, cpu_ns))
+    return [
+        _told(loop, size, slices["directly", size], slices["tinygram", size]) for size in _SIZES
+    ]
+
+
+def _told(
+    loop: str, size: int, base: Sequence[tuple[int, int]], ours: Sequence[tuple[int, int]]
+) -> bool:
+    pairs = list(zip(base, ours, strict=True))
+    speed = figure_of([theirs[0] / own[0] for theirs, own in pairs])
+    cpu = figure_of([own[1] / theirs[1] for theirs, own in pairs])
+    what = f"{loop}, write and drain of {size >> 10} KiB: speed ÷ the loop's own"
+    figures = f"{shown(speed)}, asked {_FASTEST_LOSS}; CPU × {shown(cpu)}, {len(pairs)} pairs"
+    return verdict(what, _is_at_least(speed, _FASTEST_LOSS), figures)
+
+
+def _is_at_least(found: Figure, asked: float) -> bool | None:
+    """None: the interval has it inside, and the median is below."""
+    if found.median >= asked:
+        return True
+    return None if found.high >= asked else False
+
+
+def _compare_memory(loop: str, rounds: int) -> list[bool]:
+    ways = ("directly", "tinygram")
+    peaks = side_by_side({way: partial(_bytes, "peak", loop, way) for way in ways}, rounds)
+    idle = side_by_side({way: partial(_bytes, "idle", loop, way) for way in ways}, rounds)
+    ratio = figure_of([b / a for a, b in zip(peaks["directly"], peaks["tinygram"], strict=True)])
+    more = figure_of([b - a for a, b in zip(idle["directly"], idle["tinygram"], strict=True)])
+    megabytes = " and ".join(f"{figure_of(peaks[way]).median / 1e6:.0f} MB" for way in ways[::-1])
+    sizes = " and ".join(f"{figure_of(idle[way]).median:,.0f} bytes" for way in ways[::-1])
+    return [
+        verdict(
+            f"{loop}, peak of memory, 200 messages of 1 MB without drain ÷ the loop's own",
+            ratio.median <= _MOST_MEMORY,
+            f"{shown(ratio)}, asked at most {_MOST_MEMORY}; {megabytes}",
+        ),
+        verdict(
+            f"{loop}, memory of an idle connection − the loop's own",
+            more.median <= _MOST_IDLE_BYTES,
+            f"{more.median:,.0f} bytes ({more.low:,.0f}-{more.high:,.0f}), asked at most "
+            f"{_MOST_IDLE_BYTES:,}; {sizes}",
+        ),
+    ]
+
+
+def _bytes(what: str, loop: str, way: str) -> float:
+    return float(_output("memory", what, loop, way))
+
+
+def _output(side: str, *arguments: object) -> str:
+    """What `python -m sides.SIDE` prints."""
+    return subprocess.run(
+        [sys.executable, "-m", f"sides.{side}", *map(str, arguments)],
+        env=os.environ | {"PYTHONPATH": str(_BENCHES)},
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=_LIMIT_S,
+        check=True,
+    ).stdout
+
+
+if __name__ == "__main__":
+    with cores_awake():
+        sys.exit(main())
