@@ -30,12 +30,12 @@ class Below(asyncio.Transport):
     def __init__(self, loop: asyncio.AbstractEventLoop, sock: socket.socket) -> None:
         super().__init__({"socket": sock})
         self.loop = loop
-        self.above: Any = None
+        self.between: Any = None
         self.parts: list[Any] = []
 
     def write(self, data: Any) -> None:
         self.parts.append(data)
-        self.above.on_blocked()
+        self.between.pause_writing()
 
     def get_write_buffer_size(self) -> int:
         return sum(map(len, self.parts))
@@ -56,14 +56,19 @@ def below(unix_pair: Pair) -> Iterator[Below]:
     loop = asyncio.new_event_loop()
     below = Below(loop, unix_pair[0])
     yield below
-    below.above.abort()
+    below.between.transport.abort()
     loop.close()
 
 
-def above(below: Below, **knobs: Any) -> Transport:
+def above(
+    below: Below,
+    strategy: tinygram.Strategy = tinygram.adaptive,
+    max_buffered_bytes: int | None = None,
+) -> Transport:
     """Our transport over that one."""
-    between = connection(below.loop, asyncio.Protocol(), Settings.from_arguments(**knobs))
-    below.above = transport = between.attach(below)
+    settings = Settings.of_knobs(strategy, MAX_BYTES, None, max_buffered_bytes)
+    below.between = connection(below.loop, asyncio.Protocol(), settings)
+    transport = below.between.attach(below)
     assert isinstance(transport, Transport)
     return transport
 
@@ -83,7 +88,7 @@ def test_what_the_kernel_leaves_of_a_message_is_not_copied(below: Below, unix_pa
 def test_a_message_behind_others_is_not_copied(below: Below) -> None:
     """While the transport below has bytes, what came was held, and copied as a whole afterwards."""
     transport = above(below)
-    transport.on_blocked()
+    below.between.pause_writing()
     transport.write(b"small ")
     transport.write(b"ones ")
     assert below.parts == []
@@ -101,7 +106,7 @@ def test_small_messages_behind_others_leave_together(
 ) -> None:
     """What we hold ourselves for a stalled peer is no more than a batch."""
     transport = above(below, strategy=strategy)
-    transport.on_blocked()
+    below.between.pause_writing()
     for _ in range(10):
         transport.write(bytes(MAX_BYTES // 4))
     assert [len(part) for part in below.parts] == [MAX_BYTES, MAX_BYTES]
@@ -112,7 +117,7 @@ def test_small_messages_behind_others_leave_together(
 def test_a_mutable_message_is_copied_once(below: Below) -> None:
     """The program may change it as soon as `write` has returned."""
     transport = above(below)
-    transport.on_blocked()
+    below.between.pause_writing()
     message = bytearray(MAX_BYTES)
     transport.write(message)
     message[:] = b"x" * MAX_BYTES
@@ -123,7 +128,7 @@ def test_a_mutable_message_is_copied_once(below: Below) -> None:
 def test_what_is_bounded_is_held_by_us(below: Below) -> None:
     """The transport below has no bound."""
     transport = above(below, max_buffered_bytes=3 * MAX_BYTES)
-    transport.on_blocked()
+    below.between.pause_writing()
     for _ in range(3):
         transport.write(bytes(MAX_BYTES))
     with pytest.raises(BufferError, match=f"{3 * MAX_BYTES} bytes are held"):
