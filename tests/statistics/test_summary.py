@@ -173,6 +173,14 @@ def test_two_modes_are_a_warning_on_their_figure() -> None:
     assert not any("cpu_s_per_million" in figures for figures in modes)
 
 
+def test_fewer_rounds_than_a_verdict_needs_have_no_modes() -> None:
+    """Of four rounds of one wide mode, one sample in nine looks like two."""
+    case = way("loop/nodelay", 1_000)
+    runs = [paced_run(case, number, us) for number, us in enumerate([13, 51, 13, 51, 13])]
+    (summary,) = summarise(plan_of([case], runs), runs)
+    assert [each for each in summary.warnings if each.code == "two_modes"] == []
+
+
 @pytest.mark.parametrize(
     ("strategy", "held_us", "message"),
     [

@@ -10,6 +10,7 @@ from tinygram.bench.links.warnings import LINK_FAULTS
 from tinygram.bench.result import Case, Figure, Warning
 from tinygram.bench.statistics.modes import find_modes
 from tinygram.bench.statistics.samples import Sample
+from tinygram.bench.statistics.verdicts import MIN_PAIRED_ROUNDS
 from tinygram.bench.statistics.wording import in_words, unit_of
 from tinygram.bench.strategies import parse_strategy
 
@@ -96,12 +97,15 @@ def _asked_hold_ns(case: Case) -> int | None:
 
 
 def _mode_warnings(sample: Sample, figures: Figures) -> tuple[Warning, ...]:
-    """Only of medians: what all samples together say does not hang on how many rounds are where."""
+    """Only of medians: what all samples together say does not hang on how many rounds are where.
+
+    Of fewer rounds than a verdict needs, two of a kind are too likely a chance.
+    """
     warnings = []
     for name in figures:
         values = sample.values(name) if sample.is_median(name) else {}
         modes = find_modes(tuple(values.values()))
-        if modes:
+        if modes and len(values) >= MIN_PAIRED_ROUNDS:
             lower, upper = (
                 f"near {_number(median(group))}{unit_of(name)} in {len(group)} rounds"
                 for group in modes

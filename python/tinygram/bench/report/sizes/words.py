@@ -17,6 +17,7 @@ from tinygram.bench.result import Case, Figure, Result, Verdict, Warning
 from tinygram.bench.statistics.fits import TIME, Fit
 from tinygram.bench.statistics.intervals import confidence_of
 from tinygram.bench.statistics.sizes import is_exchange
+from tinygram.bench.statistics.verdicts import MIN_PAIRED_ROUNDS
 
 TOLERANCE_PERCENT = 10.0
 """The model holds for a cell that is no further from it."""
@@ -107,6 +108,13 @@ def _sure(fit: Fit) -> str:
 
 
 def _whether_it_holds(fit: Fit) -> str:
+    rounds = len(fit.models)
+    if rounds < MIN_PAIRED_ROUNDS:
+        have = "1 round has" if rounds == 1 else f"{rounds} rounds have"
+        return (
+            f"whether the model holds cannot be said: {have} every cell, and {MIN_PAIRED_ROUNDS} "
+            "are needed"
+        )
     found = [(case, fit.residual_percent(case)) for case in fit.cases]
     residuals = [(case, residual) for case, residual in found if residual is not None]
     residuals.sort(key=lambda entry: -abs(entry[1].median))
