@@ -139,13 +139,3 @@ def test_a_command_that_does_not_serve_is_told_with_its_reason(
     assert "--server-command" in said
     for reason in reasons:
         assert reason in said
-
-
-@pytest.mark.parametrize("command", ["echo"], indirect=True)
-def test_a_server_that_is_not_measured_is_not_called(command: Command) -> None:
-    """`--only` leaves it out, so that it need not answer."""
-    done = command.run(
-        *("--only", "runtime=asyncio,implementation=stdlib,server=protocol,strategy=nodelay"),
-        *("--server", "127.0.0.1:9", "--size", 100, "--messages", 100, "--rounds", 1),
-    )
-    assert done.code == 0, done.stderr

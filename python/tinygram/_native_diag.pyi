@@ -15,10 +15,11 @@ _Found: TypeAlias = tuple[list[dict[str, Any]], list[dict[str, Any]], int]
 class SocketDiag:
     """Asks the kernel over netlink, in the network namespace in which it was made.
 
-    OSError when there is no sock_diag here. After an error make another one.
+    `fd`: over this socket (AF_NETLINK, NETLINK_SOCK_DIAG), in the namespace in which that was made.
+    OSError when there is no sock_diag here, or `fd` is no socket. After an error make another one.
     """
 
-    def __new__(cls) -> SocketDiag: ...
+    def __new__(cls, fd: int | None = None) -> SocketDiag: ...
     def sockets(self, port: int | None = None, inodes: Sequence[int] | None = None) -> _Found:
         """Those that have `port` at either end, and are one of these files; 16,384 at most.
 

@@ -125,13 +125,15 @@ def test_a_fault_that_no_server_has_is_refused() -> None:
         planned("runtime=asyncio", fault="whole-buffer")
 
 
-def test_another_program_runs_beside_ours_unless_only_others_are_named() -> None:
+def test_another_program_runs_beside_whatever_is_named_of_ours() -> None:
     external = External("127.0.0.1", 9000, "socat -v TCP-LISTEN:9000,fork EXEC:cat")
     assert ways(planned(external=external)) == [*DEFAULT, *THREADS, *LIMIT, "external/socat"]
     assert ways(planned("runtime=external", external=external)) == ["external/socat"]
     both = planned("runtime=native,runtime=external", external=external)
     assert ways(both) == [*LIMIT, "external/socat"]
-    assert ways(planned("runtime=native", external=external)) == LIMIT
+    assert ways(planned("runtime=native", external=external)) == [*LIMIT, "external/socat"]
+    by_strategy = planned("server=protocol,strategy=nagle", external=external)
+    assert "external/socat" in ways(by_strategy)
     assert {case.parameters["server_address"] for case in both.cases} == {None, "127.0.0.1:9000"}
     running = External("127.0.0.1", 9000, None)
     assert ways(planned("runtime=external", external=running)) == ["external/127.0.0.1:9000"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from tests.echo.plans import planned
 
@@ -37,7 +38,8 @@ def run_of(
     *,
     placement: str = "apart",
     in_flight: float = 4.9,
-    congestion_control: str | None = "cubic",
+    congestion_controls: tuple[str, ...] = ("cubic",),
+    order: ClientOrder = ORDER,
 ) -> Run:
     """A run of one second."""
     case = planned("runtime=native", "server=epoll", placement=placement).cases[0]
@@ -50,7 +52,7 @@ def run_of(
         "writes": MESSAGES,
         "written_bytes": MESSAGES * 1_000,
     }
-    return assembled(case, 0, ORDER, Report(0, counters, {}, None), congestion_control)
+    return assembled(case, 0, order, Report(0, counters, {}, None, congestion_controls))
 
 
 def codes(run: Run) -> list[str]:
@@ -92,9 +94,14 @@ def test_places_that_stay_empty_are_not_put_down_to_the_client_alone() -> None:
 
 @pytest.mark.parametrize(
     ("given", "said"),
-    [("bbr", "its replies went under bbr"), (None, "what its replies went under is not known")],
+    [
+        (("bbr",), "its replies went under bbr"),
+        (("bbr", "cubic"), "its replies went under bbr and cubic"),
+        ((), "what its replies went under is not known"),
+    ],
 )
-def test_another_congestion_control_bars_the_figures(given: str | None, said: str) -> None:
-    [warning] = run_of(400, 900, congestion_control=given).warnings
+def test_another_congestion_control_bars_the_figures(given: tuple[str, ...], said: str) -> None:
+    external = msgspec.structs.replace(ORDER, channel_fd=None, session_pid=7)
+    [warning] = run_of(400, 900, congestion_controls=given, order=external).warnings
     assert (warning.code, said in warning.message) == ("congestion_control", True)
     assert {"throughput", "round_trip", "both_ways"} <= set(warning.figures)

@@ -23,9 +23,14 @@ pub struct SocketDiag {
 #[pymethods]
 impl SocketDiag {
     #[new]
-    fn new() -> PyResult<Self> {
+    #[pyo3(signature = (fd=None))]
+    fn new(fd: Option<RawFd>) -> PyResult<Self> {
+        let inner = match fd {
+            None => diag::Diag::open(),
+            Some(fd) => diag::Diag::on(fd),
+        };
         Ok(Self {
-            inner: diag::Diag::open().or_os_error()?,
+            inner: inner.or_os_error()?,
         })
     }
 

@@ -1,4 +1,4 @@
-"""An echo server that is not the bench's, honest or not: `… echo PORT HOW`."""
+"""An echo server that is not the bench's, honest or not: `… echo PORT HOW [CONGESTION-CONTROL]`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ def main() -> None:
     port, how = int(sys.argv[1]), sys.argv[2]
     if how == "never-listen":
         time.sleep(600)
-    listener = socket.create_server(("127.0.0.1", port), backlog=100)
+    listener = socket.create_server((os.environ["TINYGRAM_FAR"], port), backlog=100)
+    if len(sys.argv) > 3:
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, sys.argv[3].encode())
     waiting = selectors.DefaultSelector()
     waiting.register(listener, selectors.EVENT_READ)
     served = 0

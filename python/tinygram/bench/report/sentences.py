@@ -6,6 +6,7 @@ other way of its runtime is `faster`.
 
 from __future__ import annotations
 
+from tinygram.bench.report.external import against_ours
 from tinygram.bench.report.names import load_names
 from tinygram.bench.report.outcomes import Standing, has_won, standings_of
 from tinygram.bench.report.wording import (
@@ -19,7 +20,7 @@ from tinygram.bench.report.wording import (
 )
 from tinygram.bench.result import Result
 from tinygram.bench.statistics.contests import Contest, contests_of
-from tinygram.bench.statistics.loads import Load, is_limit
+from tinygram.bench.statistics.loads import Load, is_external, is_limit
 
 WHERE = {"throughput_per_s": "", "latency_p50_us": " on median latency"}
 
@@ -48,6 +49,8 @@ def closing_sentences(result: Result) -> tuple[str, ...]:
 def _outcome(result: Result, contest: Contest) -> str:
     if not contest.ranked:
         return why_nothing(result, contest)
+    if is_external(contest.ranked[0]):
+        return against_ours(result, contest)
     if not contest.others:
         return f"only {strategy(contest.ranked[0])} has figures, so nothing was compared"
     standings = standings_of(result, contest, contest.figure)

@@ -9,6 +9,8 @@ from tinygram.bench.result import Case, MessageBytes, Parameter
 from tinygram.bench.statistics.workloads import WORKLOADS
 
 LIMIT_RUNTIME = "native"
+EXTERNAL_RUNTIME = "external"
+"""Of servers that are not ours."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,11 @@ def is_limit(case: Case) -> bool:
 def is_faulty(case: Case) -> bool:
     """Whether the case shows what a fault does to the figures, and so competes with nobody."""
     return case.parameters.get("fault") is not None
+
+
+def is_external(case: Case) -> bool:
+    """Whether the server is not ours: it is compared with each of ours, of whatever runtime."""
+    return case.runtime == EXTERNAL_RUNTIME
 
 
 def is_base(case: Case) -> bool:

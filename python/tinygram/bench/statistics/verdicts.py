@@ -13,7 +13,15 @@ from tinygram.bench.result import Case, Figure, Plan, Run, Summary, Verdict
 from tinygram.bench.statistics.contests import contests_of
 from tinygram.bench.statistics.figures import is_higher_better
 from tinygram.bench.statistics.intervals import figure_of
-from tinygram.bench.statistics.loads import Load, is_base, is_limit, server_of, way_of
+from tinygram.bench.statistics.loads import (
+    Load,
+    is_base,
+    is_external,
+    is_faulty,
+    is_limit,
+    server_of,
+    way_of,
+)
 from tinygram.bench.statistics.samples import Sample, samples_of
 from tinygram.bench.statistics.workloads import WORKLOADS
 
@@ -22,8 +30,8 @@ MIN_PAIRED_ROUNDS = 6
 
 def compare(plan: Plan, summaries: Sequence[Summary], runs: Sequence[Run]) -> tuple[Verdict, ...]:
     """Every verdict, none twice, on the pairs that the workload names; where it names none, cases
-    with `nodelay` of their own runtime and implementation, with the workload's base, and the first
-    of each runtime with every other way of that runtime.
+    with `nodelay` of their own runtime and implementation, with the workload's base, the first of
+    each runtime with every other way of that runtime, and what is not ours with all that is.
 
     `summaries` are those of `summarise(plan, runs)`. Raises what `samples_of` raises.
     """
@@ -47,6 +55,7 @@ def _pairs(plan: Plan, summaries: Sequence[Summary]) -> Mapping[tuple[str, str],
             found += named(cases)
         else:
             found += _baseline_pairs(cases)
+            found += _external_pairs(cases)
             found += _first_pairs([each for each in summaries if each.case.workload == name])
     return {pair: loads[pair[1]].compared_figures for pair in found}
 
@@ -72,6 +81,16 @@ def _baseline_pairs(cases: Sequence[Case]) -> Iterator[tuple[str, str]]:
         for baseline in (own_nodelay.get(_kind(case)), bases.get(Load.of(case))):
             if baseline is not None and baseline is not case:
                 yield baseline.case_id, case.case_id
+
+
+def _external_pairs(cases: Sequence[Case]) -> Iterator[tuple[str, str]]:
+    """(ours, not ours): limits too, for nothing else of ours may have been measured beside it."""
+    for case in cases:
+        if is_external(case):
+            for other in cases:
+                is_alike = Load.of(other) == Load.of(case)
+                if is_alike and not (is_external(other) or is_faulty(other)):
+                    yield other.case_id, case.case_id
 
 
 def _kind(case: Case) -> tuple[Load, str, str, str | None]:

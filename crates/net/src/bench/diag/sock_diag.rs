@@ -7,7 +7,7 @@ use super::{
     socket::{Socket, SocketId},
 };
 use crate::bench::netlink::{Netlink, wire::Outcome};
-use std::io;
+use std::{io, os::fd::RawFd};
 
 /// Asks for the sockets of one network namespace: the one in which it was opened. After an error open
 /// another one.
@@ -24,6 +24,17 @@ impl Diag {
     pub fn open() -> io::Result<Self> {
         Ok(Self {
             netlink: Netlink::open(libc::NETLINK_SOCK_DIAG)?,
+        })
+    }
+
+    /// Over a netlink socket that was opened elsewhere, of the namespace in which that was; `fd` itself
+    /// is left alone, and must have no other user meanwhile.
+    ///
+    /// # Errors
+    /// When `fd` is no socket. Of one that is not sock_diag's, the first answer is an error.
+    pub fn on(fd: RawFd) -> io::Result<Self> {
+        Ok(Self {
+            netlink: Netlink::on(fd)?,
         })
     }
 

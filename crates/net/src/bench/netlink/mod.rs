@@ -8,7 +8,7 @@ pub(in crate::bench) mod wire;
 use crate::{bench::socket::set_option, clock::monotonic_ns};
 use std::{
     io, mem,
-    os::fd::{AsRawFd, FromRawFd, OwnedFd},
+    os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
     ptr,
 };
 use wire::{Outcome, ReplyError};
@@ -49,11 +49,30 @@ impl Netlink {
             return Err(io::Error::last_os_error());
         }
         // SAFETY: `fd` was just created and belongs to nobody else.
-        let socket = unsafe { OwnedFd::from_raw_fd(fd) };
+        Self::over(unsafe { OwnedFd::from_raw_fd(fd) })
+    }
+
+    /// Over a socket that was opened elsewhere: it stays of the namespace in which that was. It must
+    /// have no other user meanwhile; `fd` itself is left alone.
+    ///
+    /// # Errors
+    /// When `fd` is no open descriptor, or there is none to give.
+    pub fn on(fd: RawFd) -> io::Result<Self> {
+        // SAFETY: takes numbers; the result is checked before it is owned.
+        let own = unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 0) };
+        if own < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: `own` was just created and belongs to nobody else.
+        Self::over(unsafe { OwnedFd::from_raw_fd(own) })
+    }
+
+    fn over(socket: OwnedFd) -> io::Result<Self> {
         let limit = libc::timeval {
             tv_sec: DATAGRAM_LIMIT_S,
             tv_usec: 0,
         };
+        let fd = socket.as_raw_fd();
         set_option(fd, libc::SOL_SOCKET, libc::SO_RCVTIMEO, &limit)?;
         Ok(Self {
             socket,

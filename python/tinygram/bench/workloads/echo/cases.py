@@ -122,7 +122,7 @@ def warm_up_messages(message_bytes: int, in_flight: int) -> int:
 
 
 def _rows(options: EchoOptions) -> Iterator[_Row]:
-    servers, runs_external = selected(
+    servers = selected(
         options.only,
         options.reply,
         has_all=options.has_all,
@@ -130,7 +130,7 @@ def _rows(options: EchoOptions) -> Iterator[_Row]:
     )
     for server, strategy in servers:
         yield from _rows_of(options, server, strategy)
-    if runs_external and options.external is not None:
+    if options.external is not None:
         yield _Row(
             EXTERNAL, EXTERNAL, options.external.name, UNKNOWN_STRATEGY, None, None, missing=None
         )

@@ -11,6 +11,7 @@ import msgspec
 
 from tinygram import _native
 from tinygram.bench.attached import settle
+from tinygram.bench.probes.far_ends import congestion_controls
 from tinygram.bench.probes.kernel import counted_between, counters_here
 from tinygram.bench.workloads.echo.marks import marks_of, rested, since
 from tinygram.bench.workloads.echo.order import ClientOrder, Report
@@ -49,6 +50,7 @@ def _exchange(order: ClientOrder) -> Report:
     )
     marks = marks_of(order.channel_fd, order.session_pid)
     client.run(order.warm_up, None, order.timeout_ns)
+    controls = congestion_controls(order.port, order.diag_fd)
     kernel_before = counters_here(order.counter_fds)
     warm_up_bytes = order.warm_up * order.message_bytes
     before = rested(marks, warm_up_bytes)
@@ -67,7 +69,7 @@ def _exchange(order: ClientOrder) -> Report:
         "connect_max_ns": max(connects_ns),
     }
     round_trips = {"round_trip_ns": client.round_trips().to_base64()}
-    return Report(start_ns, counters, round_trips, client.fault())
+    return Report(start_ns, counters, round_trips, client.fault(), controls)
 
 
 if __name__ == "__main__":

@@ -40,7 +40,8 @@ class ClientOrder(Value, frozen=True):
     `trusts`: it believes that what comes back is right, and tells what a check finds. `polls`: its
     core is its own, and before it sleeps it asks for a while whether something has come.
     `channel_fd`: where a server of ours tells what it used; `session_pid`: the session of another
-    program's. `counter_fds`: what is read of the kernel's counters (probes/kernel.py).
+    program's. `counter_fds`: what is read of the kernel's counters (probes/kernel.py); `diag_fd`:
+    where the kernel tells of the server's ends of the connections (probes/far_ends.py).
     """
 
     host: str
@@ -61,15 +62,18 @@ class ClientOrder(Value, frozen=True):
     cpu: int | None
     channel_fd: int | None = None
     session_pid: int | None = None
+    diag_fd: int | None = None
 
 
 class Report(Value, frozen=True):
     """What the client found: raw counters, histograms, and what it should not have believed.
 
-    `start_ns`: when the measured part began.
+    `start_ns`: when the measured part began. `server_congestion_controls`: what the server's ends
+    of the connections went under after the warm-up; empty where that is not known.
     """
 
     start_ns: int
     counters: dict[str, int | None]
     histograms: dict[str, str]
     fault: str | None
+    server_congestion_controls: tuple[str, ...] = ()

@@ -16,17 +16,8 @@ _COUNTS_OF_CLIENT = ("throughput", "run_time", "both_ways", "round_trip")
 _EVERYTHING = (*_COUNTS_OF_CLIENT, "cpu", "messages_per_write")
 
 
-def assembled(
-    case: Case,
-    round: int,
-    order: ClientOrder,
-    report: Report,
-    server_congestion_control: str | None,
-) -> Run:
-    """Check the counts against each other, and add the warnings.
-
-    `server_congestion_control`: what the replies went under; null: not known.
-    """
+def assembled(case: Case, round: int, order: ClientOrder, report: Report) -> Run:
+    """Check the counts against each other, and add the warnings. Raises RunError."""
     counters = report.counters
     messages = _known(counters, "messages")
     counters |= {
@@ -44,10 +35,7 @@ def assembled(
         round,
         counters,
         report.histograms,
-        (
-            *_warnings(case, order, report),
-            *_of_congestion_control(order.congestion_control, server_congestion_control),
-        ),
+        (*_warnings(case, order, report), *_of_congestion_control(order, report)),
     )
 
 
@@ -132,12 +120,18 @@ def _limit_of_client(case: Case, counters: dict[str, int | None]) -> str | None:
     return None
 
 
-def _of_congestion_control(asked: str, given: str | None) -> list[Warning]:
-    if given == asked:
+def _of_congestion_control(order: ClientOrder, report: Report) -> list[Warning]:
+    """A server of ours was given what was asked for, also where the kernel tells nothing of it."""
+    asked, given = order.congestion_control, report.server_congestion_controls
+    is_ours = order.channel_fd is not None
+    if given == (asked,) or (is_ours and not given):
         return []
-    replies = (
-        f"its replies went under {given}" if given else "what its replies went under is not known"
-    )
+    if given:
+        replies = f"its replies went under {' and '.join(given)}"
+    else:
+        replies = (
+            "what its replies went under is not known, for the kernel tells nothing of its ends"
+        )
     return [
         Warning(
             "congestion_control",

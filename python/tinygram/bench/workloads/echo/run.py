@@ -17,8 +17,9 @@ from tinygram.bench.attached import attached
 from tinygram.bench.counting import Counting, counting
 from tinygram.bench.line_worker import LineWorker, wait_lines
 from tinygram.bench.links import FAR_VARIABLE, Link, link_up
-from tinygram.bench.network import own_congestion_control, set_congestion_control
+from tinygram.bench.network import set_congestion_control
 from tinygram.bench.placement import placement
+from tinygram.bench.probes.far_ends import open_diag
 from tinygram.bench.probes.listening import is_listening, wait_listening
 from tinygram.bench.probes.sampling import probing
 from tinygram.bench.result import Case, Plan, Run
@@ -37,12 +38,11 @@ _GRACE_S = 0.5
 class Served:
     """A server that listens: `ours`, which tells what it used, `external`, or one that ran already.
 
-    `congestion_control`: what its replies go under, unless it picks another; null: not known.
+    Of the last two nothing is known but what the kernel tells.
     """
 
     host: str
     port: int
-    congestion_control: str | None
     ours: LineWorker | None = None
     external: Worker | None = None
 
@@ -68,20 +68,23 @@ class EchoBench:
             link, server = self._served(stack, case, round)
             probe_ns = whole_or_none(case, "probe_ns")
             probe = stack.enter_context(probing(probe_ns, server.port, link.near, link.is_one_host))
-            order = self._client_order(case, server, link)
-            channel_fds = [] if order.channel_fd is None else [order.channel_fd]
+            diag = open_diag(link.far)
+            if diag is not None:
+                stack.enter_context(diag)
+            order = self._client_order(case, server, link, None if diag is None else diag.fileno())
+            own_fds = [fd for fd in (order.channel_fd, order.diag_fd) if fd is not None]
             with link.near.entered():
                 client = stack.enter_context(
                     Worker(
                         "client",
                         [sys.executable, "-m", f"{PACKAGE}.client"],
                         order=msgspec.json.encode(order),
-                        pass_fds=[*channel_fds, *(link.counter_fds or ())],
+                        pass_fds=[*own_fds, *(link.counter_fds or ())],
                     )
                 )
             _wait(client, server, 3 * order.timeout_ns / 1e9 + (order.duration_ns or 0) / 1e9)
             report = msgspec.json.decode(client.output, type=Report)
-            run = assembled(case, round, order, report, server.congestion_control)
+            run = assembled(case, round, order, report)
             return probe.added_to(link.added_to(run), report.start_ns)
 
     def check(self, plan: Plan) -> None:
@@ -110,7 +113,7 @@ class EchoBench:
     def _served(self, stack: ExitStack, case: Case, round: int) -> tuple[Link, Served]:
         """The case's link and its server, which listens. Raises OSError and RunError."""
         if case.runtime == EXTERNAL and case.parameters["server_command"] is None:
-            return Link(), Served(*_address(case), None)
+            return Link(), Served(*_address(case))
         link = stack.enter_context(link_up(case, self.seed + round))
         limit_s = min(LISTEN_LIMIT_S, whole(case, "timeout_ns") / 1e9)
         start = self._start_external if case.runtime == EXTERNAL else self._start_ours
@@ -125,8 +128,7 @@ class EchoBench:
         server.tell(msgspec.json.encode(_server_order(case, link.far_address)))
         late = f"did not listen within {limit_s:g} s"
         (line,) = wait_lines([server], time.monotonic() + limit_s, late)
-        control = str(case.parameters["congestion_control"])
-        return Served(link.far_address, port_of("server", line), control, ours=server)
+        return Served(link.far_address, port_of("server", line), ours=server)
 
     def _start_external(self, stack: ExitStack, case: Case, link: Link, limit_s: float) -> Served:
         _, port = _address(case)
@@ -137,9 +139,10 @@ class EchoBench:
             )
         with link.far.entered():
             if link.far.is_private:
-                with suppress(PermissionError):  # Then the replies go under the network's own.
+                # Of a program that picks none. Where it is refused, the run's warnings tell what
+                # its replies went under.
+                with suppress(PermissionError):
                     set_congestion_control(str(case.parameters["congestion_control"]))
-            congestion_control = own_congestion_control()
             program = shlex.split(str(case.parameters["server_command"]))
             worker = stack.enter_context(
                 Worker(
@@ -153,9 +156,11 @@ class EchoBench:
             with suppress(ProcessLookupError):  # What has ended is told below.
                 os.sched_setaffinity(worker.pid, {cpu})
         wait_listening(worker, port, limit_s)
-        return Served(link.far_address, port, congestion_control, external=worker)
+        return Served(link.far_address, port, external=worker)
 
-    def _client_order(self, case: Case, server: Served, link: Link) -> ClientOrder:
+    def _client_order(
+        self, case: Case, server: Served, link: Link, diag_fd: int | None
+    ) -> ClientOrder:
         return ClientOrder(
             host=server.host,
             port=server.port,
@@ -175,6 +180,7 @@ class EchoBench:
             cpu=placement(case.placement).sender_cpu,
             channel_fd=None if server.ours is None else server.ours.fileno(),
             session_pid=None if server.external is None else server.external.pid,
+            diag_fd=diag_fd,
         )
 
 

@@ -5,32 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from tinygram.bench.errors import UsageError
+from tinygram.bench.statistics.loads import EXTERNAL_RUNTIME
 from tinygram.bench.strategies import Strategy, parse_strategy
 from tinygram.bench.workloads.echo.order import PER_READ
 from tinygram.bench.workloads.echo.servers import SERVERS, Server
 from tinygram.bench.workloads.only import Named, in_words, parse_only
 
-EXTERNAL = "external"
+EXTERNAL = EXTERNAL_RUNTIME
 """The runtime, and the implementation, of a server that is not ours."""
 
 
 def selected(
     only: Iterable[str], reply: str, *, has_all: bool, has_external: bool
-) -> tuple[list[tuple[Server, Strategy]], bool]:
-    """The servers of ours that run, and whether the one that is not ours does.
+) -> list[tuple[Server, Strategy]]:
+    """The servers of ours that run; what is named does even where it is no default.
 
-    What is named runs even where it is no default. Raises UsageError.
+    Raises UsageError where there is none, and none that is not ours either (`has_external`), which
+    always runs: it has an option of its own.
     """
     named = _parse_only(only)
     found = [way for known in SERVERS for way in _ways(known, named, reply, has_all)]
-    runs_external = has_external and _names_external(named)
-    if not found and not runs_external:
+    if not found and not (has_external and _names_external(named)):
         there = "; ".join(f"{runtime}: {', '.join(names)}" for runtime, names in _there().items())
         raise UsageError(
             f"no server is {in_words(named)}: there are {there}; strategies other than nodelay and "
             "nagle are implementation=tinygram's"
         )
-    return found, runs_external
+    return found
 
 
 def _ways(known: Server, named: Named, reply: str, has_all: bool) -> list[tuple[Server, Strategy]]:
@@ -52,10 +53,8 @@ def _ways(known: Server, named: Named, reply: str, has_all: bool) -> list[tuple[
 
 
 def _names_external(named: Named) -> bool:
-    """It runs unless only others are named; it has one strategy, which we do not know."""
-    return not named["strategy"] and all(
-        not named[key] or EXTERNAL in named[key] for key in ("runtime", "implementation", "server")
-    )
+    """Whether it is meant, where none of ours is."""
+    return any(EXTERNAL in named[key] for key in ("runtime", "implementation", "server"))
 
 
 def _there() -> dict[str, dict[str, None]]:
