@@ -111,33 +111,36 @@ def test_a_faulty_server_is_marked_and_wins_nothing(text: str) -> None:
 OTHER = External("127.0.0.1", 9000, "socat -v TCP-LISTEN:9000,fork EXEC:cat")
 
 
-def answer_on_other(*only: str, **rates: float) -> str:
-    """What is said of a program that is not ours, beside some of ours."""
+def answer_on_other(*only: str, rate_per_s: float) -> str:
+    """What is said of a program that is not ours, beside some of ours at 40,000/s."""
     plan = planned(*only, external=OTHER)
     ours = {way_of(case): 40_000.0 for case in plan.cases}
-    text = printed(measured(plan, ours | {"external/socat": rates["other"]}))
-    return text[text.index("The answer") :].replace(" x ", " × ")
+    return answer_in(printed(measured(plan, ours | {"external/socat": rate_per_s})))
 
 
 def test_a_program_that_is_not_ours_is_compared_with_each_of_ours() -> None:
     only = "runtime=asyncio,runtime=threads,implementation=stdlib"
-    said = answer_on_other(only, other=4_200.0)
-    assert "external, closed loop: socat is slower than ours: 0.10 × asyncio/protocol (" in said
-    assert " and 4 more, at 98.4% confidence from 7 rounds." in said
-    assert "is faster than ours: 2.00 × asyncio/protocol (" in answer_on_other(only, other=80_000.0)
-    same = answer_on_other(only, other=40_000.0)
-    assert "socat is not shown to differ from ours: 1.000 × asyncio/protocol (" in same
+    slower = answer_on_other(only, rate_per_s=4_200.0)
+    assert (
+        "socat is slower than ours: it echoes 0.10 times as many messages as asyncio/pro" in slower
+    )
+    assert "; and 4 more, at 98.4% confidence from 7 rounds." in slower
+    faster = answer_on_other(only, rate_per_s=80_000.0)
+    assert (
+        "socat is faster than ours: it echoes 2.00 times as many messages as asyncio/pro" in faster
+    )
+    same = answer_on_other(only, rate_per_s=40_000.0)
+    assert "socat is not shown to differ from ours: it echoes 1.000 times as many" in same
 
 
 def test_a_program_beside_nothing_but_the_limit_is_compared_with_that() -> None:
-    said = answer_on_other("runtime=native", other=4_200.0)
-    assert "socat is slower than ours: 0.10 × native/epoll:64KiB, the limit (" in said
+    said = answer_on_other("runtime=native", rate_per_s=4_200.0)
+    assert "0.10 times as many messages as native/epoll:64KiB, the limit (" in said
 
 
 def test_a_program_that_is_not_ours_alone_is_compared_with_nothing_and_that_is_said() -> None:
-    assert "none of ours was measured beside it" in answer_on_other(
-        "runtime=external", other=4_200.0
-    )
+    said = answer_on_other("runtime=external", rate_per_s=4_200.0)
+    assert "none of ours was measured beside it" in said
 
 
 def test_the_limit_is_no_contestant(text: str) -> None:

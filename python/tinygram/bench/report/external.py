@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tinygram.bench.report.outcomes import Standing
-from tinygram.bench.report.wording import evidence_on, how_sure, joined, strategy, times
+from tinygram.bench.report.wording import ahead_of, evidence_on, how_sure, joined, strategy
 from tinygram.bench.result import Result
 from tinygram.bench.statistics.contests import Contest
 from tinygram.bench.statistics.loads import is_base, is_limit, way_of
@@ -33,7 +33,7 @@ def against_ours(result: Result, contest: Contest) -> str:
     for word, text in WORDS.items():
         those = [each for each in standings if each.verdict.verdict == word]
         if those:
-            said.append(f"{text}: {_described(those)}")
+            said.append(f"{text}: {_described(contest, those)}")
     unsaid = [each for each in standings if each.verdict.verdict == "cannot_say"]
     if unsaid:
         against = _listed([way_of(each.other) for each in unsaid])
@@ -41,14 +41,17 @@ def against_ours(result: Result, contest: Contest) -> str:
     return f"{strategy(first)} {'; '.join(said)}{how_sure(result, first, standings)}"
 
 
-def _described(standings: Sequence[Standing]) -> str:
-    """`0.27 × asyncio/protocol (0.26–0.28)`: the base of all others first, then what is closest."""
+def _described(contest: Contest, standings: Sequence[Standing]) -> str:
+    """`it echoes 0.27 times as many messages as …`: the base of all first, then what is closest."""
 
     def rank(standing: Standing) -> tuple[bool, float]:
         ratio = standing.verdict.ratio
         return not is_base(standing.other), 0.0 if ratio is None else abs(ratio.median - 1)
 
-    return _listed([times(each, _named(each)) for each in sorted(standings, key=rank)])
+    ordered = sorted(standings, key=rank)
+    told = ahead_of(contest, [(each, _named(each)) for each in ordered[:MAX_NAMED]])
+    more = len(ordered) - MAX_NAMED
+    return f"it {told}" + (f"; and {more} more" if more > 0 else "")
 
 
 def _named(standing: Standing) -> str:
