@@ -53,12 +53,14 @@ BROKEN = {
     "report-huge": NO_REPORT,
     "report-deep": NO_REPORT,
     "report-bytes": NO_REPORT,
+    "report-negative": "the counter receiver_cpu_ns is -1, and nothing can be counted below 0",
     "notes-none": "the receiver noted 0 of the",
     "notes-cut-off": "are not a whole number of 16-byte notes",
     "notes-last-missing": r"the receiver noted \d+ of the \d+ bytes",
     "notes-too-many-bytes": r"the receiver noted \d+ of the \d+ bytes",
     "notes-bytes-backwards": r"note \d+ goes backwards",
     "notes-times-backwards": r"note \d+ goes backwards",
+    "notes-in-the-future": r"the receiver noted a read \d+ ns after its notes were collected",
     "notes-before-the-sending": r"message \d+ was received \d+ ns before it was released",
 }
 

@@ -9,14 +9,25 @@ from tinygram.bench.workers import RunError
 
 
 def kept_failure(case: Case, round: int, measure: Callable[[Case, int], Run]) -> Run:
-    """What `measure` makes, its failure put into the run."""
+    """What `measure` makes, its failure put into the run.
+
+    What the run's processes counted is their word: a count below 0 fails it.
+    """
     try:
-        return measure(case, round)
+        return _checked(measure(case, round))
     except RunError as failure:
         return Run(case.case_id, round, {}, {}, failure=str(failure))
     except Exception as fault:  # noqa: BLE001 - it is kept in the run, and the other runs too
         name = type(fault).__name__
         return Run(case.case_id, round, {}, {}, failure=f"the run broke: {name}: {fault}")
+
+
+def _checked(run: Run) -> Run:
+    """Raises RunError for a count that cannot be."""
+    for name, count in run.counters.items():
+        if count is not None and count < 0:
+            raise RunError(f"the counter {name} is {count}, and nothing can be counted below 0")
+    return run
 
 
 def whole(case: Case, name: str) -> int:

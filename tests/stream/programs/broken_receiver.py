@@ -152,6 +152,7 @@ REPORTS = {
     "infinity": '{"reads": 1e999}',
     "constant": '{"reads": Infinity}',
     "huge": '{"reads": 1' + "0" * 40 + "}",
+    "negative": '{"receiver_cpu_ns": -1}',
     "deep": "[" * 200_000,
     "bytes": "\udcff",
 }
@@ -180,6 +181,9 @@ NOTES: dict[str, Callable[[Stream], None]] = {
     ),
     "before-the-sending": lambda stream: stream.leave_notes(
         [(size, stream.notes[0][1] + index) for index, (size, _) in enumerate(stream.notes)]
+    ),
+    "in-the-future": lambda stream: stream.leave_notes(
+        [*stream.notes[:-1], (stream.notes[-1][0], time.monotonic_ns() + 3_600_000_000_000)]
     ),
     "too-many-bytes": lambda stream: stream.leave_notes(
         [*stream.notes, (stream.notes[-1][0] + 1, time.monotonic_ns())]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
@@ -34,12 +35,20 @@ def assembled(
     counters: dict[str, int | None],
     heard: Heard,
 ) -> Run:
-    """Check that every byte is accounted for, match messages to notes, and add up."""
+    """Check that every byte is accounted for, match messages to notes, and add up.
+
+    The notes are the receiver's word: no read can be later than now, when it has ended. Raises
+    RunError.
+    """
+    collected_ns = time.monotonic_ns()
     pool = message_pool(order.seed, order.min_bytes, order.max_bytes, order.producers)
     warm_up_bytes = pool.stream_bytes(order.warm_up)
     stream_bytes = pool.stream_bytes(order.warm_up + order.messages)
     try:
         reads, noted_bytes, last_ns = _native.read_notes(heard.notes, report.start_ns)
+        if last_ns > collected_ns:
+            late_ns = last_ns - collected_ns
+            raise RunError(f"the receiver noted a read {late_ns} ns after its notes were collected")
         if noted_bytes != stream_bytes:
             raise RunError(f"the receiver noted {noted_bytes} of the {stream_bytes} bytes")
         written_bytes = counters["written_bytes"]
