@@ -19,7 +19,11 @@ from tinygram.bench.errors import UsageError
 from tinygram.bench.interrupts import INTERRUPTS
 
 DEFAULT_CONGESTION_CONTROL = "cubic"
+ALLOWED_SYSCTL = "net.ipv4.tcp_allowed_congestion_control"
+"""What users may choose that lack CAP_NET_ADMIN in their network."""
 _CONGESTION_CONTROL = Path("/proc/sys/net/ipv4/tcp_congestion_control")
+_ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
+_AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 _NOT_HERE = (errno.EPERM, errno.ENOSPC, errno.EINVAL, errno.ENOSYS, errno.ENOENT)
 """Without the capability, at user.max_net_namespaces, or in a kernel without namespaces."""
 
@@ -94,14 +98,49 @@ def set_congestion_control(name: str) -> None:
         raise PermissionError(errno.EACCES, "/proc/sys may only be read here") from error
 
 
+def permitted_congestion_control(asked: str | None) -> str:
+    """What the sockets of both sides get in every case.
+
+    `asked`; without it the first of CUBIC, Reno and the network's own that this user may have. The
+    order is that of how little they pace: BBR does, at a rate that it has not measured yet. Raises
+    UsageError where what was asked for is unknown or not permitted.
+    """
+    if asked is None:
+        for name in (DEFAULT_CONGESTION_CONTROL, "reno"):
+            if _refusal(name) is None:
+                return name
+        asked = own_congestion_control()
+    check_congestion_control(asked)
+    return asked
+
+
 def check_congestion_control(name: str) -> None:
-    """Raises UsageError unless the kernel gives a socket this congestion control."""
+    """Raises UsageError unless the kernel gives a socket of this user this congestion control."""
+    refusal = _refusal(name)
+    if refusal is None:
+        return
+    if refusal == errno.EPERM:
+        allowed = _names(_ALLOWED)
+        raise UsageError(
+            f"the kernel permits this user no congestion control {name!r}, but "
+            f"{', '.join(allowed)}: name one with --congestion-control, run it as root, or permit "
+            f'it with `sysctl -w {ALLOWED_SYSCTL}="{" ".join([*allowed, name])}"`'
+        )
+    raise UsageError(
+        f"the kernel has no congestion control {name!r} ({os.strerror(refusal)}), but "
+        f"{', '.join(_names(_AVAILABLE))}: name one with --congestion-control"
+    )
+
+
+def _refusal(name: str) -> int | None:
+    """The error number with which the kernel refuses it to a socket; None: it does not."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         try:
             probe.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, os.fsencode(name))
         except OSError as error:
-            known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
-            raise UsageError(
-                f"congestion control {name!r} is not to be had here ({error.strerror}): the "
-                f"kernel has {', '.join(known)}; name one with --congestion-control"
-            ) from error
+            return error.errno or errno.EINVAL
+    return None
+
+
+def _names(setting: Path) -> list[str]:
+    return setting.read_text().split()

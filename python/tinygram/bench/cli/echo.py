@@ -82,7 +82,7 @@ def echo(
     link: options.Link = None,
     link_backend: options.LinkBackend = DEFAULT_BACKEND,
     pin: options.Pin = None,
-    congestion_control: Annotated[str, typer.Option(help="Of both sides.")] = "cubic",
+    congestion_control: options.CongestionControl = None,
     probe: options.Probe = None,
     awake: options.Awake = False,
     timeout: Annotated[

@@ -44,7 +44,8 @@ def emulate(
     congestion_control: Annotated[
         str | None,
         typer.Option(
-            help="Of programs that ask for none.", show_default=DEFAULT_CONGESTION_CONTROL
+            help="Of programs that ask for none.",
+            show_default=f"{DEFAULT_CONGESTION_CONTROL}, or else reno",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Of losses and jitter, but netem's.")] = 1,
@@ -87,7 +88,7 @@ def emulate(
         with cores_awake():
             return run_over(
                 *(spec, backend, seed, command, shlex.split(far or "")),
-                congestion_control=congestion_control or DEFAULT_CONGESTION_CONTROL,
+                congestion_control=congestion_control,
                 is_quiet=quiet,
             )
     except RunError as failure:

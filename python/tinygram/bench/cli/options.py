@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -25,7 +26,11 @@ from tinygram.bench.links import (
     prepare,
 )
 from tinygram.bench.links.spec import CUSTOM_EXAMPLE
-from tinygram.bench.network import DEFAULT_CONGESTION_CONTROL, check_congestion_control
+from tinygram.bench.network import (
+    ALLOWED_SYSCTL,
+    DEFAULT_CONGESTION_CONTROL,
+    permitted_congestion_control,
+)
 from tinygram.bench.placement import default_placement, placement
 from tinygram.bench.result import Plan
 from tinygram.bench.store import Destination
@@ -55,6 +60,13 @@ LinkBackend = Annotated[str, typer.Option(help=f"Who makes the links: {', '.join
 Pin = Annotated[str | None, typer.Option(help="apart, same or none.", show_default="apart")]
 Probe = Annotated[
     str | None, typer.Option(help="Sample what the kernel holds this often, for example 10ms.")
+]
+CongestionControl = Annotated[
+    str | None,
+    typer.Option(
+        help="Of all sockets, on both sides.",
+        show_default=f"{DEFAULT_CONGESTION_CONTROL}; where this user may not have it, reno",
+    ),
 ]
 Awake = Annotated[
     bool,
@@ -145,8 +157,7 @@ def shared(
         links.check_loopback("--cross-check", "other programs run beside ours on loopback alone")
     pin = default_placement() if pin is None else pin
     placement(pin)
-    control = congestion_control or DEFAULT_CONGESTION_CONTROL
-    check_congestion_control(control)
+    control = permitted_congestion_control(congestion_control)
     if is_cross_check:
         control = common_congestion_control(congestion_control)
     return Shared(
@@ -157,6 +168,18 @@ def shared(
         rounds=between("--rounds", rounds, 1, 10_000),
         seed=between("--seed", seed, 0, (1 << 63) - 1),
     )
+
+
+def served_congestion_control(asked: str | None) -> str:
+    """What a server's connections get. Raises UsageError; what takes CUBIC's place is told."""
+    control = permitted_congestion_control(asked)
+    if asked is None and control != DEFAULT_CONGESTION_CONTROL:
+        print(
+            f"tinygram: the connections have {control}: the kernel permits this user no "
+            f"{DEFAULT_CONGESTION_CONTROL} ({ALLOWED_SYSCTL})",
+            file=sys.stderr,
+        )
+    return control
 
 
 def destination(workload: str, asked: Path | None) -> Destination:

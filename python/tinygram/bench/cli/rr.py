@@ -20,7 +20,7 @@ from tinygram.bench.crosscheck.interleaved import Interleaved
 from tinygram.bench.crosscheck.selection import choose
 from tinygram.bench.errors import UsageError
 from tinygram.bench.links import DEFAULT_BACKEND
-from tinygram.bench.network import DEFAULT_CONGESTION_CONTROL, private_network
+from tinygram.bench.network import private_network
 from tinygram.bench.result import Plan
 from tinygram.bench.store import Destination
 from tinygram.bench.units import parse_bytes
@@ -115,9 +115,7 @@ def rr(
     link: options.Link = None,
     link_backend: options.LinkBackend = DEFAULT_BACKEND,
     pin: options.Pin = None,
-    congestion_control: Annotated[
-        str | None, typer.Option(help="Of all sockets.", show_default=DEFAULT_CONGESTION_CONTROL)
-    ] = None,
+    congestion_control: options.CongestionControl = None,
     probe: options.Probe = None,
     awake: options.Awake = False,
     timeout: Annotated[

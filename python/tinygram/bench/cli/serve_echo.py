@@ -9,10 +9,10 @@ import typer
 
 from tinygram import _native
 from tinygram.bench.cli.bounds import between
+from tinygram.bench.cli.options import CongestionControl, served_congestion_control
 from tinygram.bench.cli.stopping import stopped_by_signal
 from tinygram.bench.descriptors import raise_descriptor_limit
 from tinygram.bench.errors import UsageError
-from tinygram.bench.network import check_congestion_control
 from tinygram.bench.runtimes.library.strategies import library_strategy
 from tinygram.bench.strategies import parse_strategy
 from tinygram.bench.units import parse_bytes
@@ -46,7 +46,7 @@ def serve_echo(
             show_default="so many that they keep 1 GiB at most; 4096",
         ),
     ] = None,
-    congestion_control: Annotated[str, typer.Option(help="Of the connections.")] = "cubic",
+    congestion_control: CongestionControl = None,
 ) -> None:
     """Send back whatever comes, for `tinygram echo --server` or any other client.
 
@@ -62,7 +62,7 @@ def serve_echo(
     buffer_bytes = parse_bytes(buffer)
     if buffer_bytes > _MAX_BUFFER_BYTES:
         raise UsageError(f"--buffer {buffer} is above 16 MiB: name a smaller one")
-    check_congestion_control(congestion_control)
+    control = served_congestion_control(congestion_control)
     message_bytes = _message_bytes(reply, size)
     if message_bytes is None and strategy is not None:
         raise UsageError("--strategy goes with --reply per-message: a read goes back at once")
@@ -73,7 +73,7 @@ def serve_echo(
             buffer_bytes,
             message_bytes,
             None if message_bytes is None else _knobs(strategy or "nodelay"),
-            congestion_control,
+            control,
             max_connections=max_connections,
         )
     except OSError as error:

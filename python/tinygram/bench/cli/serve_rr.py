@@ -9,10 +9,10 @@ import typer
 
 from tinygram._native import CallContent, RrServer
 from tinygram.bench.cli.bounds import backlog_below, between
+from tinygram.bench.cli.options import CongestionControl, served_congestion_control
 from tinygram.bench.cli.stopping import stopped_by_signal
 from tinygram.bench.descriptors import raise_descriptor_limit
 from tinygram.bench.errors import UsageError
-from tinygram.bench.network import check_congestion_control
 from tinygram.bench.units import parse_bytes, parse_duration_ns
 from tinygram.bench.workloads.rr.cases import MAX_BYTES, STRATEGIES
 from tinygram.bench.workloads.rr.serving import IDLE_NS, MAX_CONNECTIONS, longest_backlog
@@ -35,7 +35,7 @@ def serve_rr(
     idle: Annotated[
         str, typer.Option(help="A connection without progress for so long is closed.")
     ] = f"{IDLE_NS // 1_000_000_000}s",
-    congestion_control: Annotated[str, typer.Option(help="Of the connections.")] = "cubic",
+    congestion_control: CongestionControl = None,
 ) -> None:
     """Reply to requests, for `tinygram rr --server` or any program that speaks with it.
 
@@ -55,7 +55,7 @@ def serve_rr(
         raise UsageError(
             f"unknown --strategy {strategy!r}: the known ones are {', '.join(STRATEGIES)}"
         )
-    check_congestion_control(congestion_control)
+    control = served_congestion_control(congestion_control)
     raise_descriptor_limit()
     try:
         server = RrServer(
@@ -64,7 +64,7 @@ def serve_rr(
             backlog=backlog,
             is_nodelay=strategy == "nodelay",
             is_quickack=quickack,
-            congestion_control=congestion_control,
+            congestion_control=control,
             max_connections=max_connections,
             idle_ns=idle_ns,
         )

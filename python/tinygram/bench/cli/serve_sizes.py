@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from tinygram import _native
+from tinygram.bench.cli.options import CongestionControl, served_congestion_control
 from tinygram.bench.cli.stopping import stopped_by_signal
 from tinygram.bench.errors import UsageError
-from tinygram.bench.network import check_congestion_control
 from tinygram.bench.units import parse_bytes
 from tinygram.bench.workloads.sizes.server import MAX_CONNECTIONS, MAX_MESSAGE_BYTES, MAX_MESSAGES
 
@@ -28,7 +28,7 @@ def serve_sizes(
     max_connections: Annotated[
         int, typer.Option(help="At a time; then the most silent one gives way.")
     ] = MAX_CONNECTIONS,
-    congestion_control: Annotated[str, typer.Option(help="Of the connections.")] = "cubic",
+    congestion_control: CongestionControl = None,
 ) -> None:
     """Acknowledge messages, for `tinygram sizes --server` or any program that speaks with it.
 
@@ -45,10 +45,10 @@ def serve_sizes(
     ):
         if not low <= value <= high:
             raise UsageError(f"{option} {value} is outside {low} … {high}")
-    check_congestion_control(congestion_control)
+    control = served_congestion_control(congestion_control)
     try:
         server = _native.SizesServer(
-            port, max_message_bytes, max_messages, max_connections, congestion_control
+            port, max_message_bytes, max_messages, max_connections, control
         )
     except OSError as error:
         raise UsageError(

@@ -63,7 +63,7 @@ def sizes(
     link: options.Link = None,
     link_backend: options.LinkBackend = DEFAULT_BACKEND,
     pin: options.Pin = None,
-    congestion_control: Annotated[str, typer.Option(help="Of the connections.")] = "cubic",
+    congestion_control: options.CongestionControl = None,
     probe: options.Probe = None,
     awake: options.Awake = False,
     timeout: Annotated[str, typer.Option(help="A run that takes longer fails.")] = "60s",

@@ -14,7 +14,6 @@ from tinygram.bench.crosscheck.interleaved import Interleaved
 from tinygram.bench.crosscheck.selection import choose
 from tinygram.bench.errors import UsageError
 from tinygram.bench.links import DEFAULT_BACKEND
-from tinygram.bench.network import DEFAULT_CONGESTION_CONTROL
 from tinygram.bench.producers import MAX_POOL_BYTES, MAX_PRODUCERS
 from tinygram.bench.units import (
     parse_bytes,
@@ -83,10 +82,7 @@ def stream(
     link: options.Link = None,
     link_backend: options.LinkBackend = DEFAULT_BACKEND,
     pin: options.Pin = None,
-    congestion_control: Annotated[
-        str | None,
-        typer.Option(help="Of the sending socket.", show_default=DEFAULT_CONGESTION_CONTROL),
-    ] = None,
+    congestion_control: options.CongestionControl = None,
     receive_buffer: Annotated[str, typer.Option(help="Bytes per read at most.")] = "256KiB",
     receiver_command: Annotated[
         str | None, typer.Option(help="A program in the receiver's place.")

@@ -6,6 +6,7 @@ from tinygram.bench.errors import UsageError
 from tinygram.bench.network import (
     DEFAULT_CONGESTION_CONTROL,
     own_congestion_control,
+    permitted_congestion_control,
     private_network,
     set_congestion_control,
 )
@@ -22,7 +23,7 @@ def common_congestion_control(asked: str | None) -> str:
     """
     with private_network() as network, network.entered():
         if not network.is_private:
-            return asked or DEFAULT_CONGESTION_CONTROL
+            return permitted_congestion_control(asked)
         own = own_congestion_control()
         given = (name for name in (_UNPACED if asked is None else (asked,)) if _can_have(name))
         control = next(given, None if asked else own)

@@ -23,7 +23,13 @@ from tinygram.bench.links.backends import Backend
 from tinygram.bench.links.facts import described
 from tinygram.bench.links.link import FAR_VARIABLE, Link
 from tinygram.bench.links.spec import LinkSpec
-from tinygram.bench.network import Network, own_congestion_control, set_congestion_control
+from tinygram.bench.network import (
+    ALLOWED_SYSCTL,
+    DEFAULT_CONGESTION_CONTROL,
+    Network,
+    own_congestion_control,
+    set_congestion_control,
+)
 from tinygram.bench.workers import RunError
 
 _LISTEN_LIMIT_S = 2.0
@@ -39,15 +45,15 @@ def run_over(
     near: Sequence[str],
     far: Sequence[str],
     *,
-    congestion_control: str,
+    congestion_control: str | None,
     is_quiet: bool,
 ) -> int:
     """Run `near`, and `far` meanwhile; the exit code of `near`, 128 + the signal that ended it.
 
-    `congestion_control` is that of programs which ask for none. What the link is goes to stderr,
-    but for `is_quiet`; what went wrong of it goes there anyway. `far` is waited for until it
-    listens, or for 2 s: it may have no need to. Raises UsageError where the link cannot be made,
-    RunError when a program did not start, or `far` ended before it listened.
+    `congestion_control` is that of programs which ask for none; None: CUBIC, or else Reno. What the
+    link is goes to stderr, but for `is_quiet`; what went wrong of it goes there anyway. `far` is
+    waited for until it listens, or for 2 s: it may have no need to. Raises UsageError where the
+    link cannot be made, RunError when a program did not start, or `far` ended before it listened.
     """
     with ExitStack() as stack:
         try:
@@ -71,22 +77,33 @@ def run_over(
         return _SIGNALLED - status if status < 0 else status
 
 
-def _set_congestion_control(link: Link, congestion_control: str) -> str:
+def _set_congestion_control(link: Link, asked: str | None) -> str:
     """Of programs on both hosts that ask for none; returns the one that they have then."""
+    wanted, *others = (DEFAULT_CONGESTION_CONTROL, "reno") if asked is None else (asked,)
+    refusal = _refusal_on_both(link, wanted)
+    if refusal is None:
+        return wanted
+    found = next((name for name in others if _refusal_on_both(link, name) is None), None)
+    if found is None:
+        with link.near.entered():
+            found = own_congestion_control()
+    print(
+        f"tinygram: programs that ask for no congestion control have {found}, not {wanted}: the "
+        f"kernel refuses it to namespaces ({refusal}) unless {ALLOWED_SYSCTL} has it",
+        file=sys.stderr,
+    )
+    return found
+
+
+def _refusal_on_both(link: Link, name: str) -> str | None:
+    """Why it cannot be given to both hosts; None: it was."""
     for host in (link.near, link.far):
         with host.entered():
             try:
-                set_congestion_control(congestion_control)
+                set_congestion_control(name)
             except OSError as error:
-                found = own_congestion_control()
-                print(
-                    f"tinygram: programs that ask for no congestion control have {found}, not "
-                    f"{congestion_control}: the kernel refuses it to namespaces "
-                    f"({error.strerror}) unless net.ipv4.tcp_allowed_congestion_control has it",
-                    file=sys.stderr,
-                )
-                return found
-    return congestion_control
+                return error.strerror
+    return None
 
 
 class _Programs:

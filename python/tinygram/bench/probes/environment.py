@@ -26,6 +26,7 @@ _SYSCTLS = (
     "net.core.rmem_max",
     "net.core.somaxconn",
     "net.core.wmem_max",
+    "net.ipv4.tcp_allowed_congestion_control",
     "net.ipv4.tcp_autocorking",
     "net.ipv4.tcp_available_congestion_control",
     "net.ipv4.tcp_congestion_control",

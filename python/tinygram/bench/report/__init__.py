@@ -6,6 +6,7 @@ The answer comes first: the sentences that say which way won.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from rich.console import Console
 
@@ -15,6 +16,7 @@ from tinygram.bench.report.loads import loads_document
 from tinygram.bench.report.names import all_cases
 from tinygram.bench.report.rr import rr_document
 from tinygram.bench.report.sizes import sizes_document
+from tinygram.bench.report.surroundings import surroundings_of
 from tinygram.bench.result import Result
 
 __all__ = ["answer_of", "render"]
@@ -45,4 +47,5 @@ def answer_of(result: Result) -> tuple[str, ...]:
 
 def _document(result: Result, published: bool) -> Document:
     workload = next((case.workload for case in all_cases(result)), "stream")
-    return REPORTS[workload](result, published)
+    document = REPORTS[workload](result, published)
+    return replace(document, surroundings=surroundings_of(result))

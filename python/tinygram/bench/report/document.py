@@ -24,13 +24,18 @@ class Section:
 
 @dataclass(frozen=True)
 class Document:
-    """A report; `measured` are the labels of the cases that have figures, as in the notes."""
+    """A report.
+
+    `measured` are the labels of the cases that have figures, as in the notes; `surroundings` what
+    holds for all figures alike.
+    """
 
     answer: tuple[str, ...]
     sections: tuple[Section, ...]
     notes: tuple[Note, ...]
     measured: tuple[str, ...]
     reading: Reading
+    surroundings: tuple[str, ...] = ()
 
 
 def write(pen: Pen, document: Document, with_notes: bool) -> None:
@@ -48,9 +53,11 @@ def write(pen: Pen, document: Document, with_notes: bool) -> None:
     if with_notes:
         for paragraph in document.reading.full:
             pen.write(paragraph)
+        pen.list(document.surroundings)
         pen.list(full_notes(document.notes, document.measured))
         return
     pen.write(document.reading.brief)
+    pen.list(document.surroundings)
     brief = brief_notes(document.notes, document.measured)
     pen.list(brief.lines)
     left_out = _left_out(document.sections, brief.notes_left_out)

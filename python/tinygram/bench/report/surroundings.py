@@ -1,0 +1,30 @@
+"""What a reader must know of where a result was measured, whichever case the figure is of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tinygram.bench.network import ALLOWED_SYSCTL, DEFAULT_CONGESTION_CONTROL
+from tinygram.bench.result import Result
+
+_OPTION = "--congestion-control"
+
+
+def surroundings_of(result: Result) -> tuple[str, ...]:
+    """A sentence for each thing; empty where all is as usual."""
+    return (*_congestion_control(result),)
+
+
+def _congestion_control(result: Result) -> Iterator[str]:
+    """Which one took the usual one's place, without being asked for."""
+    control = result.environment.get("congestion_control")
+    if control in (None, DEFAULT_CONGESTION_CONTROL):
+        return
+    if any(word.split("=")[0] == _OPTION for word in result.command):
+        return
+    allowed = (result.environment.get("sysctls") or {}).get(ALLOWED_SYSCTL)
+    yield (
+        f"Both sides have the congestion control {control} in every case, for the kernel does not "
+        f"permit {DEFAULT_CONGESTION_CONTROL}, which is usual, here "
+        f"({ALLOWED_SYSCTL}: {allowed or 'not known'})."
+    )
