@@ -47,6 +47,24 @@ def test_a_measurement_that_was_stopped_has_no_failed_rounds() -> None:
 
 
 @pytest.mark.parametrize(
+    ("failures", "told"),
+    [
+        ([False], "Figures of a single round: nothing tells"),
+        ([True], "Every run failed (1 of 1): there are no figures."),
+        ([True] * 6, "Every run failed (6 of 6): there are no figures."),
+        ([True] * 5 + [False], "Each figure is of a single round, for the others failed: nothing"),
+    ],
+)
+def test_rounds_that_failed_are_not_called_a_single_round(failures: list[bool], told: str) -> None:
+    case = way("loop/nodelay")
+    runs = [flat_out_run(case, number, 1e5) for number in range(len(failures))]
+    runs = [failed(run) if fails else run for run, fails in zip(runs, failures, strict=True)]
+    text = printed(result_of(plan_of([case], runs), runs))
+    assert told in text
+    assert ("a single round" in text) == (sum(failures) < len(failures))
+
+
+@pytest.mark.parametrize(
     ("messages", "max_bytes", "is_like"),
     [(1_000_000, 500, True), (20_000, 500, False), (1_000_000, 400, False)],
 )

@@ -24,6 +24,7 @@ from tinygram.bench.report import render
 from tinygram.bench.result import Case, Plan, Result, Run
 from tinygram.bench.rounds import run_plan
 from tinygram.bench.store import Destination
+from tinygram.bench.throttled import throttling_told
 
 
 def measure(
@@ -49,7 +50,8 @@ def measure(
     OutputError, after the report, when the result cannot be saved.
     """
     running = plan if peers is None else peers.plan
-    run = run_case if peers is None else peers.around(run_case)
+    counted = throttling_told(run_case)
+    run = counted if peers is None else peers.around(counted)
     progress = Progress(len(running.cases) * running.rounds, quiet=is_quiet)
     with INTERRUPTS.handled(), _awake(is_awake, plan):
         check()

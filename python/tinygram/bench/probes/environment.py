@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import tinygram
+from tinygram.bench.probes.cgroups import cpu_quota_cores
 
 Reader = Callable[[Path], Any]
 """Reads one fact below the given root directory; may raise what `_UNKNOWN` lists."""
@@ -55,6 +56,7 @@ _READERS: dict[str, Reader] = {
     "is_virtual_machine": lambda root: "hypervisor" in _cpuinfo(root, "flags").split(),
     "cores": lambda _: os.cpu_count(),
     "allowed_cores": lambda _: sorted(os.sched_getaffinity(0)),
+    "cpu_quota_cores": cpu_quota_cores,
     "memory_bytes": lambda _: os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
     "load_average_1_5_15_min": lambda root: _load_average(root),
     "loopback_mtu_bytes": lambda root: int(_text(root, "sys/class/net/lo/mtu")),

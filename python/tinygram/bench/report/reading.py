@@ -36,7 +36,7 @@ def reading_of(result: Result) -> Reading:
     workloads = dict.fromkeys(case.workload for case in plan.cases)
     confidence = _confidence(result)
     if confidence is None:
-        why = "Figures of a single round: nothing tells how sure they are."
+        why = _without_interval(result)
         brief, intervals = why, why
     else:
         brief = f"Figures are medians; low–high holds the true median with {confidence}."
@@ -54,6 +54,25 @@ def reading_of(result: Result) -> Reading:
             *(CPU[each] for each in workloads if each in CPU),
         ),
     )
+
+
+def _without_interval(result: Result) -> str:
+    """Why nothing is said of how sure the figures are."""
+    most = max((summary.rounds for summary in result.summaries), default=0)
+    if not result.runs:
+        return "No run was finished, so there are no figures."
+    if not most:
+        return f"Every run failed ({len(result.runs)} of {len(result.runs)}): there are no figures."
+    if any(run.failure is not None for run in result.runs) and len(_rounds_run(result)) > 1:
+        return (
+            "Each figure is of a single round, for the others failed: nothing tells how sure it is."
+        )
+    return "Figures of a single round: nothing tells how sure they are."
+
+
+def _rounds_run(result: Result) -> set[int]:
+    """Their numbers, failed runs included."""
+    return {run.round for run in result.runs}
 
 
 def _confidences(result: Result) -> list[float]:

@@ -12,7 +12,17 @@ _OPTION = "--congestion-control"
 
 def surroundings_of(result: Result) -> tuple[str, ...]:
     """A sentence for each thing; empty where all is as usual."""
-    return (*_congestion_control(result),)
+    return (*_cpu_quota(result), *_congestion_control(result))
+
+
+def _cpu_quota(result: Result) -> Iterator[str]:
+    cores = result.environment.get("cpu_quota_cores")
+    if cores is not None:
+        yield (
+            f"A CPU quota lets all processes of the measurement use {cores:g} cores together "
+            "(cpu.max of their control group): what needs more is stopped for a while, and the "
+            "figures hold for this quota."
+        )
 
 
 def _congestion_control(result: Result) -> Iterator[str]:
