@@ -103,6 +103,10 @@ BY_COMMAND: dict[str, Wrong] = {
         (("--burst", "2"), ("--burst", "--rate 1000")),
         (("--messages", "0"), ("--messages 0", "1 … 100000000")),
         (("--messages", "many"), ("--messages", "integer")),
+        (
+            ("--rate", "10000000", "--duration", "100ms"),
+            ("--rate 1e+07 for 0.1 s", "1,000,000 messages", "20 s in every run", "--duration"),
+        ),
         (("--receive-buffer", "0"), ("'0'", "above 0")),
         (("--receive-buffer", "2GiB"), ("--receive-buffer", "1 … 1073741824")),
         (("--receiver-command", "'"), ('"\'"', "No closing quotation")),

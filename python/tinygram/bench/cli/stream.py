@@ -15,6 +15,8 @@ from tinygram.bench.crosscheck.selection import choose
 from tinygram.bench.errors import UsageError
 from tinygram.bench.links import DEFAULT_BACKEND
 from tinygram.bench.producers import MAX_POOL_BYTES, MAX_PRODUCERS
+from tinygram.bench.result import Plan
+from tinygram.bench.running import whole
 from tinygram.bench.units import (
     parse_bytes,
     parse_duration_ns,
@@ -31,6 +33,9 @@ _CROSS_CHECK_ONLY = "runtime=native,strategy=nagle,strategy=nodelay,strategy=tic
 _DEFAULT_MESSAGES = 200_000
 _PUBLISHED_MESSAGES = 1_000_000
 _MAX_MESSAGES = 100_000_000
+_SLOW_PER_S = 50_000
+_MOST_TIMES_DURATION, _SPARE_S = 10, 5.0
+"""A run may take so many times what its schedule lasts, and so much more."""
 _MAX_RECEIVE_BUFFER_BYTES = 1 << 30
 
 
@@ -157,7 +162,7 @@ def stream(
             "64 MiB, so name fewer or smaller ones"
         )
     destination = options.destination("stream", json)
-    plan = links.planned(asked, plan_stream)
+    plan = links.planned(asked, lambda each: _bounded(plan_stream(each)))
     peers = Interleaved(plan, *choose(plan)) if cross_check else None
     with stream_bench(asked.seed) as bench:
         return measure(
@@ -170,6 +175,23 @@ def stream(
             is_awake=awake,
             peers=peers,
         )
+
+
+def _bounded(plan: Plan) -> Plan:
+    """The plan. Raises UsageError where a schedule takes far longer to send than it lasts."""
+    for case in plan.cases:
+        if case.rate_per_s is None:
+            continue
+        messages, duration_s = whole(case, "messages"), whole(case, "duration_ns") / 1e9
+        takes_s = messages / _SLOW_PER_S
+        if takes_s > _MOST_TIMES_DURATION * duration_s + _SPARE_S:
+            raise UsageError(
+                f"--rate {case.rate_per_s:g} for {duration_s:g} s is a schedule of {messages:,} "
+                f"messages, which takes a slow way, one that sends {_SLOW_PER_S:,} a second, about "
+                f"{takes_s:.0f} s in every run, and its latency would not count: name a lower "
+                "rate, a shorter --duration, or leave --rate to send flat out"
+            )
+    return plan
 
 
 def _refuse(is_given: bool, fault: str) -> None:
