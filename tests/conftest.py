@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,12 @@ settings.load_profile("tinygram")
 
 # A shell ignores Ctrl-C for what it starts in the background, and programs under test inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+# Tests run beside each other, and beside measurements: none is to hear of another.
+_LOCKS = tempfile.TemporaryDirectory(prefix="tinygram-locks-")
+os.chmod(_LOCKS.name, 0o755)
+os.environ["TINYGRAM_CORES_LOCK"] = f"{_LOCKS.name}/cores.lock"
 
 
 @pytest.hookimpl(tryfirst=True)

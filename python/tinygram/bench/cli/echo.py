@@ -85,6 +85,7 @@ def echo(
     congestion_control: options.CongestionControl = None,
     probe: options.Probe = None,
     awake: options.Awake = False,
+    wait: options.Wait = False,
     timeout: Annotated[
         str, typer.Option(help="A run that takes longer than this and its duration fails.")
     ] = "30s",
@@ -138,6 +139,7 @@ def echo(
             is_quiet=quiet,
             with_notes=notes,
             is_awake=awake,
+            waits=wait,
             network=None if server is None else "the server's",
             check=lambda: bench.check(plan),
         )

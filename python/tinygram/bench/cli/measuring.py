@@ -17,6 +17,7 @@ from tinygram.bench.errors import UsageError
 from tinygram.bench.interrupts import INTERRUPTS
 from tinygram.bench.links.spec import LOOPBACK
 from tinygram.bench.network import Network, private_network
+from tinygram.bench.occupied import cores_of, occupied
 from tinygram.bench.placement import placement
 from tinygram.bench.probes.environment import environment
 from tinygram.bench.progress import Progress
@@ -36,6 +37,7 @@ def measure(
     is_quiet: bool,
     with_notes: bool,
     is_awake: bool,
+    waits: bool,
     network: str | None = None,
     peers: Interleaved | None = None,
     check: Callable[[], None] = lambda: None,
@@ -45,15 +47,21 @@ def measure(
     Ctrl-C, SIGTERM and SIGHUP end it early: the runs that are finished are saved and reported.
     `network`: what the environment says of where the runs were, if it is no network of their own.
     `peers`: other programs in the same rounds, whose failures are told and do not fail ours.
-    `is_awake`: no core sleeps meanwhile. `check` comes before the first run, and raises UsageError
-    where none can succeed. Raises UsageError where keeping cores awake is not permitted, too, and
-    OutputError, after the report, when the result cannot be saved.
+    `is_awake`: no core sleeps meanwhile. `waits`: another measurement on the same cores is waited
+    for; otherwise it is told, and in the runs' warnings. `check` comes before the first run, and
+    raises UsageError where none can succeed. Raises UsageError where keeping cores awake is not
+    permitted, too, and OutputError, after the report, when the result cannot be saved.
     """
     running = plan if peers is None else peers.plan
-    counted = throttling_told(run_case)
-    run = counted if peers is None else peers.around(counted)
     progress = Progress(len(running.cases) * running.rounds, quiet=is_quiet)
-    with INTERRUPTS.handled(), _awake(is_awake, plan):
+    numbers = cores_of(placement(plan.cases[0].placement))
+    with (
+        INTERRUPTS.handled(),
+        occupied(numbers, _tell, waits=waits) as cores,
+        _awake(is_awake, plan),
+    ):
+        told = cores.told(throttling_told(run_case))
+        run = told if peers is None else peers.around(told)
         check()
         recording = Recording(plan, destination, _environment(plan, network), peers, progress)
 
@@ -94,6 +102,10 @@ def _report(
     render(result, console, is_published, with_notes)
     if is_saved and not destination.is_standard_output:
         print(f"\nSaved: {destination.path}")
+
+
+def _tell(text: str) -> None:
+    print(f"tinygram: {text}", file=sys.stderr, flush=True)
 
 
 @contextmanager

@@ -75,6 +75,10 @@ Awake = Annotated[
         help="Keep idle cores from sleeping meanwhile; needs root. Over links it is tried anyway.",
     ),
 ]
+Wait = Annotated[
+    bool,
+    typer.Option("--wait", help="Begin when no other measurement uses the same cores."),
+]
 Server = Annotated[
     str | None,
     typer.Option(

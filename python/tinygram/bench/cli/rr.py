@@ -118,6 +118,7 @@ def rr(
     congestion_control: options.CongestionControl = None,
     probe: options.Probe = None,
     awake: options.Awake = False,
+    wait: options.Wait = False,
     timeout: Annotated[
         str, typer.Option(help="A run that takes longer fails (longer by its duration).")
     ] = "120s",
@@ -188,7 +189,7 @@ def rr(
     if server is None:
         _check_backlogs(asked)
     peers = Interleaved(plan, *choose(plan)) if cross_check else None
-    code = _measure(plan, asked, destination, quiet, notes, published, awake, peers)
+    code = _measure(plan, asked, destination, quiet, notes, published, awake, wait, peers)
     if scenario is None or code != ExitCode.OK:
         return code
     return _judge(scenario, case_ids, destination, quiet)
@@ -202,6 +203,7 @@ def _measure(
     with_notes: bool,
     is_published: bool,
     is_awake: bool,
+    waits: bool,
     peers: Interleaved | None = None,
 ) -> ExitCode:
     return measure(
@@ -212,6 +214,7 @@ def _measure(
         is_quiet=is_quiet,
         with_notes=with_notes,
         is_awake=is_awake,
+        waits=waits,
         peers=peers,
         network=None if asked.server_address is None else "the server's",
         check=lambda: check_server(

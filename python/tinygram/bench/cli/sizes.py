@@ -66,6 +66,7 @@ def sizes(
     congestion_control: options.CongestionControl = None,
     probe: options.Probe = None,
     awake: options.Awake = False,
+    wait: options.Wait = False,
     timeout: Annotated[str, typer.Option(help="A run that takes longer fails.")] = "60s",
 ) -> int:
     """A connection per sample: time by size and round trips, and the model that explains it."""
@@ -101,6 +102,7 @@ def sizes(
         is_quiet=quiet,
         with_notes=notes,
         is_awake=awake,
+        waits=wait,
         network=None if server is None else "the server's",
         check=lambda: check_server(
             None if server is None else server_address(server),

@@ -94,6 +94,7 @@ def stream(
     ] = None,
     probe: options.Probe = None,
     awake: options.Awake = False,
+    wait: options.Wait = False,
     timeout: Annotated[
         str, typer.Option(help="A run that takes longer fails (paced: longer by its duration).")
     ] = "120s",
@@ -173,6 +174,7 @@ def stream(
             is_quiet=quiet,
             with_notes=notes,
             is_awake=awake,
+            waits=wait,
             peers=peers,
         )
 
