@@ -93,7 +93,7 @@ pytest: $(STAMPS)/dev
 	$(BIN)/pytest $(ALONE)
 
 .PHONY: test-real
-test-real: $(STAMPS)/real ## run aiohttp, websockets, redis-py, coredis, and CPython's and uvloop's tests, on our loops
+test-real: $(STAMPS)/real ## run uvicorn, aiohttp, websockets, redis-py, coredis, and CPython's and uvloop's tests, on our loops
 	@scripts/check-tools real
 	@scripts/uvloop-suite
 	$(BIN)/pytest tests/real
@@ -114,7 +114,8 @@ bench: build ## measure what the bench itself costs, and how fast it is
 
 .PHONY: bench-real
 bench-real: $(STAMPS)/real ## measure those programs on each loop, as it is and with the drop-in
-	@scripts/check-tools real
+	@scripts/check-tools bench-real
+	@$(BIN)/python benches/real_servers.py
 	@$(BIN)/python benches/real_programs.py
 
 .PHONY: bench-links

@@ -19,6 +19,7 @@ PRESENT = {
     "rustc": "echo rustc 1.85.0",
     "openssl": "exit 0",
     "redis-server": "exit 0",
+    "wrk": "exit 0",
 }
 
 
@@ -43,6 +44,7 @@ def test_silence_when_all_tools_are_there(tmp_path: Path) -> None:
     assert check_tools(tmp_path, "build") == (0, "")
     assert check_tools(tmp_path, "lint") == (0, "")
     assert check_tools(tmp_path, "real") == (0, "")
+    assert check_tools(tmp_path, "bench-real") == (0, "")
 
 
 @pytest.mark.parametrize(
@@ -68,6 +70,14 @@ def test_a_missing_tool_is_named_with_its_remedy(
     assert fault in words
     assert remedy in words
     assert words.count("tinygram:") == 1
+
+
+def test_only_measuring_real_programs_needs_wrk(tmp_path: Path) -> None:
+    code, words = check_tools(tmp_path, "bench-real", wrk=None)
+    assert (code, "wrk, which asks the HTTP servers, is missing" in words) == (1, True)
+    assert "apt-get install wrk" in words
+    (tmp_path / "real").mkdir()
+    assert check_tools(tmp_path / "real", "real", wrk=None) == (0, "")
 
 
 @pytest.mark.parametrize("version", ["1.85.0", "1.100.0 (0a1b2c3 2028-01-01)", "2.0.0-nightly"])
