@@ -3,6 +3,7 @@
 Times are CLOCK_MONOTONIC in nanoseconds. Calls that may block or run long release the GIL."""
 
 from collections.abc import Callable
+from socket import socket
 from typing import Self, TypeAlias, final
 
 from _typeshed import ReadableBuffer
@@ -245,6 +246,9 @@ class Ticker:
     def flush(self) -> None:
         """Write all that is held, whatever it waits for."""
 
+    def let_close(self) -> None:
+        """In a child process: have nothing that a parent holds keep a socket of the child open."""
+
 @final
 class Outbox:
     """What an event loop's connection holds back.
@@ -253,7 +257,8 @@ class Outbox:
     takes what the kernel did not. `on_full(was_refused)`: a message was held, refused or passed on,
     for the transport below is full. `check_thread()` is called when another thread than before
     writes: it calls `adopt_thread()` or raises. `is_loop_closed`: None where a closed loop leaves
-    its connections' descriptors open.
+    its connections' descriptors open. `lent_socket`: the one that the program gave, and may close;
+    it stays open while something is held.
     """
 
     def __new__(
@@ -265,6 +270,7 @@ class Outbox:
         on_full: Callable[[bool], object],
         check_thread: Callable[[], object],
         is_loop_closed: Callable[[], bool] | None,
+        lent_socket: socket | None,
     ) -> Outbox: ...
     def write(self, data: ReadableBuffer, /) -> None:
         """As `Batch.send`, but it never waits, and errors of the connection are told below."""

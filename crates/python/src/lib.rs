@@ -11,6 +11,7 @@ mod errors;
 mod gil;
 mod histogram;
 mod knobs;
+mod lent;
 mod link;
 mod matching;
 mod message;
@@ -22,6 +23,7 @@ mod receiver;
 mod rr;
 mod sender;
 mod sizes;
+mod surroundings;
 mod ticker;
 
 use gil::add_message_method;

@@ -3,7 +3,9 @@ mod state;
 use crate::{
     gil::{BorrowedCell, GilCell, TakesMessages},
     knobs::{Knobs, StatsParts, stats_parts},
+    lent::LentSocket,
     message::{Rest, immutable, too_large},
+    surroundings::Surroundings,
     ticker::Ticker,
 };
 use pyo3::{PyTraverseError, PyVisit, exceptions::PyBufferError, prelude::*, types::PyBytes};
@@ -20,25 +22,14 @@ use tinygram_net::{
 pub struct Outbox {
     state: GilCell<State>,
     /// None once the connection is gone.
-    transport: GilCell<Option<Arc<Callbacks>>>,
+    around: GilCell<Option<Arc<Surroundings>>>,
     ticker: Py<Ticker>,
-}
-
-/// What the transport, which we belong to, is asked and told.
-struct Callbacks {
-    /// The transport below: `write(bytes)`.
-    write_below: Py<PyAny>,
-    /// `on_full(was_refused)`: a message was held, refused or passed on, for the transport below is full.
-    on_full: Py<PyAny>,
-    /// Raises RuntimeError unless this thread may write.
-    check_thread: Py<PyAny>,
-    /// Whether the event loop is closed, and may have closed the descriptor without a word.
-    is_loop_closed: Option<Py<PyAny>>,
 }
 
 #[pymethods]
 impl Outbox {
     #[new]
+    #[allow(clippy::too_many_arguments)] // They are what it works between.
     fn new(
         knobs: &Knobs,
         fd: Option<RawFd>,
@@ -47,6 +38,7 @@ impl Outbox {
         on_full: Py<PyAny>,
         check_thread: Py<PyAny>,
         is_loop_closed: Option<Py<PyAny>>,
+        lent_socket: Option<Py<PyAny>>,
     ) -> Self {
         let mut coalescer = if ticker.get().tells_rests() {
             knobs.coalescer_of_resting_loop()
@@ -65,15 +57,16 @@ impl Outbox {
             thread_id: thread_id(),
             forks: forks(),
         };
-        let transport = Callbacks {
+        let around = Surroundings {
             write_below,
             on_full,
             check_thread,
             is_loop_closed,
+            lent: lent_socket.map(LentSocket::new),
         };
         Self {
             state: GilCell::new(state),
-            transport: GilCell::new(Some(Arc::new(transport))),
+            around: GilCell::new(Some(Arc::new(around))),
             ticker,
         }
     }
@@ -85,19 +78,21 @@ impl Outbox {
 
     /// The connection ends: hand the kernel what it still takes, unless other bytes come first.
     fn flush_last(&self, py: Python<'_>) -> PyResult<()> {
-        if !self.is_loop_closed(py)? {
-            let mut state = self.state(py);
-            state.is_diverted = false;
-            state.write_now(&[], Reason::Asked);
+        if let Some(around) = self.around(py) {
+            if !around.is_loop_closed(py)? && !around.is_socket_closed(py)? {
+                let mut state = self.state(py);
+                state.is_diverted = false;
+                state.write_now(&[], Reason::Asked);
+            }
         }
         Ok(())
     }
 
-    /// The connection is gone: the transport is let go.
+    /// The connection is gone: what is around is let go.
     fn release(&self, py: Python<'_>) {
-        let transport = self.transport.borrow(py).take();
+        let around = self.around.borrow(py).take();
         // What is dropped may call Python code.
-        drop(transport);
+        drop(around);
     }
 
     /// The first error that a write met, as errno.
@@ -117,10 +112,14 @@ impl Outbox {
     }
 
     /// The end: what is held is forgotten; how many bytes that was.
-    fn discard(&self, py: Python<'_>) -> usize {
-        let mut state = self.state(py);
-        state.is_diverted = true;
-        state.coalescer.discard()
+    fn discard(&self, py: Python<'_>) -> PyResult<usize> {
+        let held_bytes = {
+            let mut state = self.state(py);
+            state.is_diverted = true;
+            state.coalescer.discard()
+        };
+        self.let_close(py)?;
+        Ok(held_bytes)
     }
 
     /// The transport below has bytes of its own. Whether `on_full` is not told of it: it is, once
@@ -166,11 +165,8 @@ impl Outbox {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        if let Some(Some(transport)) = self.transport.try_borrow().as_deref() {
-            visit.call(&transport.write_below)?;
-            visit.call(&transport.on_full)?;
-            visit.call(&transport.check_thread)?;
-            visit.call(&transport.is_loop_closed)?;
+        if let Some(Some(around)) = self.around.try_borrow().as_deref() {
+            around.traverse(&visit)?;
         }
         visit.call(&self.ticker)
     }
@@ -202,6 +198,7 @@ impl TakesMessages for Outbox {
             Next::Wait if this.state(py).coalescer.is_blocked() => this.tell_full(py, false),
             Next::Wait => Ok(()),
             Next::Arm => {
+                this.keep_open(py)?;
                 let was_armed = std::mem::replace(&mut this.state(py).is_armed, true);
                 if was_armed {
                     return Ok(());
@@ -226,21 +223,34 @@ impl Outbox {
         state
     }
 
-    fn transport(&self, py: Python<'_>) -> Option<Arc<Callbacks>> {
-        self.transport.borrow(py).clone()
+    fn around(&self, py: Python<'_>) -> Option<Arc<Surroundings>> {
+        self.around.borrow(py).clone()
     }
 
     fn tell_full(&self, py: Python<'_>, was_refused: bool) -> PyResult<()> {
-        match self.transport(py) {
-            Some(transport) => transport.on_full.call1(py, (was_refused,)).map(drop),
+        match self.around(py) {
+            Some(around) => around.on_full.call1(py, (was_refused,)).map(drop),
             None => Ok(()),
         }
     }
 
-    fn is_loop_closed(&self, py: Python<'_>) -> PyResult<bool> {
-        match self.transport(py).as_deref().map(|it| &it.is_loop_closed) {
-            Some(Some(ask)) => ask.bind(py).call0()?.is_truthy(),
-            _ => Ok(false),
+    /// What the program gave stays open while something is held that we may write.
+    fn keep_open(&self, py: Python<'_>) -> PyResult<()> {
+        match self.around(py).as_deref().map(|it| &it.lent) {
+            Some(Some(lent)) => lent.keep_open(py),
+            _ => Ok(()),
+        }
+    }
+
+    /// Unless that is so, what the program has closed is closed.
+    pub fn let_close(&self, py: Python<'_>) -> PyResult<()> {
+        let may_write = {
+            let coalescer = &self.state(py).coalescer;
+            !coalescer.pending().is_empty() && !coalescer.is_blocked()
+        };
+        match self.around(py).as_deref().map(|it| &it.lent) {
+            Some(Some(lent)) if !may_write => lent.let_close(py),
+            _ => Ok(()),
         }
     }
 
@@ -249,15 +259,31 @@ impl Outbox {
     pub fn write_out(
         &self,
         py: Python<'_>,
+        message: Option<&Bound<'_, PyBytes>>,
+        reason: Reason,
+    ) -> PyResult<bool> {
+        let took_part = self.write_all(py, message, reason);
+        self.let_close(py)?;
+        took_part
+    }
+
+    fn write_all(
+        &self,
+        py: Python<'_>,
         mut message: Option<&Bound<'_, PyBytes>>,
         mut reason: Reason,
     ) -> PyResult<bool> {
-        if self.is_loop_closed(py)? {
-            // What is held stays so, and whoever drops it says so.
-            return match message {
-                None => Ok(false),
-                Some(message) => self.write_below(py, Rest::all_of(message)).map(|()| true),
-            };
+        if let Some(around) = self.around(py) {
+            if around.is_loop_closed(py)? {
+                // What is held stays so, and whoever drops it says so.
+                return match message {
+                    None => Ok(false),
+                    Some(message) => self.write_below(py, Rest::all_of(message)).map(|()| true),
+                };
+            }
+            if around.is_socket_closed(py)? {
+                self.state(py).fd = None; // The transport below finds the same, and tells it.
+            }
         }
         let mut took_part = false;
         loop {
@@ -277,18 +303,18 @@ impl Outbox {
 
     /// Until all of it is handed over, everything is held.
     fn write_below(&self, py: Python<'_>, rest: Rest<'_>) -> PyResult<()> {
-        let Some(transport) = self.transport(py) else {
+        let Some(around) = self.around(py) else {
             return Ok(());
         };
         let parts = rest.parts()?;
         self.state(py).begin_handing_over();
         let written = parts
             .into_iter()
-            .try_for_each(|part| transport.write_below.call1(py, (part,)).map(drop));
+            .try_for_each(|part| around.write_below.call1(py, (part,)).map(drop));
         let is_full = self.state(py).end_handing_over();
         written?;
         if is_full {
-            transport.on_full.call1(py, (false,))?;
+            around.on_full.call1(py, (false,))?;
         }
         Ok(())
     }
@@ -317,14 +343,14 @@ impl Outbox {
     fn take_unusual(slf: &Bound<'_, Self>, data: &Bound<'_, PyAny>) -> PyResult<()> {
         let (py, this) = (slf.py(), slf.get());
         let data = immutable(data)?;
-        let Some(transport) = this.transport(py) else {
+        let Some(around) = this.around(py) else {
             return Ok(()); // As asyncio: the protocol was told that the connection is gone.
         };
         if this.state(py).thread_id != thread_id() {
-            transport.check_thread.call0(py)?;
+            around.check_thread.call0(py)?;
         }
         if this.state(py).is_diverted {
-            transport.write_below.call1(py, (data,))?;
+            around.write_below.call1(py, (data,))?;
             return this.tell_full(py, false);
         }
         Self::take(slf, &data)

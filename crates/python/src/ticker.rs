@@ -130,6 +130,17 @@ impl Ticker {
         end
     }
 
+    /// In a child process: what a parent holds keeps no socket of the child open.
+    fn let_close(&self, py: Python<'_>) -> PyResult<()> {
+        let held: Vec<_> = {
+            let state = self.state.borrow(py);
+            let all = state.armed.iter().chain(&state.timed);
+            all.map(|outbox| outbox.clone_ref(py)).collect()
+        };
+        held.iter()
+            .try_for_each(|outbox| outbox.get().let_close(py))
+    }
+
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.schedule)?;
         if let Some(state) = self.state.try_borrow() {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from typing import Any
 
 from tinygram.aio.connection import Connection, ProtocolFactory, Settings, connection
@@ -32,7 +33,7 @@ class Connecting:
             below: Made = await connect(protocol_factory, *args, **kwargs)
             return below
         made: list[tuple[Transport, asyncio.BaseProtocol]] = []
-        above = _Above(self, protocol_factory, made)
+        above = _Above(self, protocol_factory, made, self._lent_socket(method, args, kwargs))
         try:
             await connect(above, *args, **kwargs)
         except BaseException:
@@ -40,6 +41,19 @@ class Connecting:
                 transport._on_cancelled()
             raise
         return made[-1]
+
+    def _lent_socket(
+        self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> socket.socket | None:
+        """The socket that the program gave, where it can close it under the loop.
+
+        uvloop has it stay open until the connection ends.
+        """
+        given = kwargs.get("sock")
+        if method == "connect_accepted_socket" and args:
+            given = args[0]
+        is_kept_by_loop = not isinstance(self.loop, asyncio.SelectorEventLoop)
+        return given if isinstance(given, socket.socket) and not is_kept_by_loop else None
 
     async def serve(
         self, method: str, /, protocol_factory: ProtocolFactory, *args: Any, **kwargs: Any
@@ -54,6 +68,7 @@ class Connecting:
         if not isinstance(transport, Transport):
             return await self._base.start_tls(transport, protocol, *args, **kwargs)
         above = connection(self.loop, protocol, transport._settings)
+        above.lent_socket = transport._lent_socket
         below = transport._below()
         below.set_write_buffer_limits()
         encrypted = await self._base.start_tls(below, above, *args, **kwargs)
@@ -79,13 +94,17 @@ class _Above:
         connecting: Connecting,
         factory: ProtocolFactory,
         made: list[tuple[Transport, asyncio.BaseProtocol]] | None = None,
+        lent_socket: socket.socket | None = None,
     ) -> None:
         self._connecting = connecting
         self._factory = factory
         self._made = made
+        self._lent_socket = lent_socket
 
     def __call__(self) -> Connection:
         """One connection's."""
         above = connection(self._connecting.loop, self._factory(), self._connecting.settings)
         above.made = self._made
+        if self._lent_socket is not None:
+            above.lent_socket = self._lent_socket
         return above

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self, cast
@@ -47,6 +48,8 @@ class Connection(asyncio.BaseProtocol):
     transport: Transport | None
     made: list[tuple[Transport, asyncio.BaseProtocol]] | None = None
     """Where its transport and protocol are noted, for who waits for them."""
+    lent_socket: socket.socket | None = None
+    """What the program gave to make the connection of, and may close while it lives."""
 
     def __init__(
         self,
@@ -63,6 +66,8 @@ class Connection(asyncio.BaseProtocol):
         """The same connection with another protocol."""
         other = connection(self.loop, protocol, self.settings)
         other.transport = self.transport
+        if self.lent_socket is not None:
+            other.lent_socket = self.lent_socket
         return other
 
     def attach(self, inner: asyncio.BaseTransport) -> asyncio.BaseTransport:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import os
 import selectors
 import sys
 from collections.abc import AsyncGenerator, Callable
@@ -88,6 +89,15 @@ def _flush(loop: _Loop | None) -> None:
 def _flush_all() -> None:
     for loop in list(_tickers):
         _flush(loop)
+
+
+def _let_close_in_child() -> None:
+    for ticker in [known() for known in _tickers.values()]:
+        if ticker is not None:
+            ticker.let_close()
+
+
+os.register_at_fork(after_in_child=_let_close_in_child)
 
 
 def use_selector(loop: _Loop, selector: TickingSelector) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -93,6 +94,7 @@ class Transport(asyncio.Transport):
             self._check_thread,
             # uvloop's close closes descriptors, whose numbers may be other files' soon.
             None if isinstance(loop, asyncio.SelectorEventLoop) else loop.is_closed,
+            connection.lent_socket,
         )
         self._max_bytes = connection.settings.max_bytes
         self._max_buffered_bytes = connection.settings.max_buffered_bytes
@@ -111,6 +113,7 @@ class Transport(asyncio.Transport):
             return  # It was never made.
         # A child process has the transports of its parent, which sends what they hold.
         if unsent_bytes and self._process_id == os.getpid():
+            self._outbox.discard()
             # Not a ResourceWarning, which nobody sees: what was written is lost.
             _warn(
                 f"{unsent_bytes} bytes of {self!r} were never sent: close it while its event loop "
@@ -238,6 +241,11 @@ class Transport(asyncio.Transport):
     def _settings(self) -> Settings:
         """The knobs that it was made with."""
         return self._connection.settings
+
+    @property
+    def _lent_socket(self) -> socket.socket | None:
+        """See `Connection`."""
+        return self._connection.lent_socket
 
     # What the transport below tells, through the connection.
 
