@@ -8,8 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
 
 from tinygram.bench.cli import main
+from tinygram.bench.cli.app import app
 
 Wrong = list[tuple[tuple[str, ...], tuple[str, ...]]]
 """Arguments, and what is said of them."""
@@ -82,10 +84,10 @@ BY_COMMAND: dict[str, Wrong] = {
         (("--producers", "32", "--size", "4MiB"), ("--producers 32", "4MiB", "64 MiB")),
         (("--producers", "8", "--only", "runtime=loop"), ("--producers 8", "runtime=threads")),
         (("--size", "0"), ("'0'", "above 0")),
-        (("--size", "-5"), ("'-5'", "64KiB")),
+        (("--size", "-5"), ("--size", "'-5'", "64KiB")),
         (("--size", "2GiB"), ("'2GiB'", "1 B to 1 GiB")),
         (("--size", "1..2GiB"), ("'2GiB'", "1 B to 1 GiB")),
-        (("--size", "500..1"), ("'500..1'", "1..500")),
+        (("--size", "500..1"), ("--size", "'500..1'", "1-500")),
         (("--size", "large"), ("'large'", "64KiB")),
         (("--rate", "0"), ("'0'", "above 0")),
         (("--rate", "-1"), ("'-1'", "messages per second")),
@@ -102,13 +104,13 @@ BY_COMMAND: dict[str, Wrong] = {
         (("--arrival", "poisson"), ("--arrival", "--rate 1000")),
         (("--burst", "2"), ("--burst", "--rate 1000")),
         (("--messages", "0"), ("--messages 0", "1 … 100000000")),
-        (("--messages", "many"), ("--messages", "integer")),
+        (("--messages", "many"), ("--messages", "'many'", "200k")),
         (
             ("--rate", "10000000", "--duration", "100ms"),
             ("--rate 1e+07 for 0.1 s", "1,000,000 messages", "20 s in every run", "--duration"),
         ),
         (("--receive-buffer", "0"), ("'0'", "above 0")),
-        (("--receive-buffer", "2GiB"), ("--receive-buffer", "1 … 1073741824")),
+        (("--receive-buffer", "2GiB"), ("--receive-buffer", "above 1GiB")),
         (("--receiver-command", "'"), ('"\'"', "No closing quotation")),
         (("--receiver-command", "./none-such"), ("'./none-such'", "PATH")),
         (("--receiver-command", ""), ("''", "PATH")),
@@ -134,8 +136,8 @@ BY_COMMAND: dict[str, Wrong] = {
         (("--callers", "0x5"), ("'0x5'", "2x100")),
         (("--callers", "9999x9999"), ("9999x9999", "2048")),
         (("--request", "0"), ("'0'", "above 0")),
-        (("--request", "17MiB"), ("--request", "1 … 16777216")),
-        (("--reply", "1GiB"), ("--reply", "1 … 16777216")),
+        (("--request", "17MiB"), ("--request", "above 16MiB")),
+        (("--reply", "1GiB"), ("--reply", "above 16MiB")),
         (("--depth", "2"), ("--depth", "--connections shared")),
         (("--backlog", "0"), ("--backlog 0", "1 … ", "net.core.somaxconn")),
         (("--backlog", "99999999"), ("--backlog 99999999", "net.core.somaxconn")),
@@ -143,7 +145,7 @@ BY_COMMAND: dict[str, Wrong] = {
         (("--calls", "5", "--duration", "1s"), ("--calls", "--duration")),
         (("--calls", "0"), ("--calls 0", "1 … ")),
         (("--duration", "5"), ("'5' has no unit",)),
-        (("--duration", "48h"), ("--duration 48h", "1ms … 86400s")),
+        (("--duration", "48h"), ("--duration 172800s", "1ms … 86400s")),
         (("--scenario", "stall"), ("'stall'", "delayed-ack-stall")),
         (("--scenario", "one-write", "--request", "5"), ("--request", "--scenario")),
         (("--scenario", "one-write", "--pin", "none"), ("--pin", "--scenario")),
@@ -173,14 +175,14 @@ BY_COMMAND: dict[str, Wrong] = {
         (("--only", "runtime=external"), ("no server is runtime=external", "threads: recv")),
         (("--published", "--depth", "2"), ("--published", "--depth")),
         (("--size", "0"), ("'0'", "above 0")),
-        (("--size", "2GiB"), ("'2GiB'", "1 B to 1 GiB")),
+        (("--size", "2GiB"), ("--size", "'2GiB'", "above 1GiB")),
         (("--size", "1..500"), ("'1..500'", "64KiB")),
         (("--workers", "0"), ("--workers 0", "1 … 256")),
         (("--depth", "0"), ("--depth 0", "1 … 65536")),
         (("--depth", "65536", "--size", "64KiB"), ("--depth 65536", "1 GiB")),
         (("--reply", "whenever"), ("'whenever'", "per-read, per-message")),
         (("--buffer", "0"), ("'0'", "above 0")),
-        (("--buffer", "2GiB"), ("--buffer", "1 … 16777216")),
+        (("--buffer", "2GiB"), ("--buffer", "above 16MiB")),
         (("--messages", "0"), ("--messages 0", "1 … 100000000")),
         (("--messages", "5", "--duration", "1s"), ("--messages", "--duration")),
         (("--duration", "5"), ("'5' has no unit", UNITS)),
@@ -215,7 +217,7 @@ BY_COMMAND: dict[str, Wrong] = {
         ((), ("Missing command",)),
         (("rr2",), ("'rr2'",)),
         (("sizes", "--port", "65536"), ("--port 65536", "0 … 65535")),
-        (("sizes", "--max-message", "5GB"), ("5GB", "above 4 GiB")),
+        (("sizes", "--max-message", "5GB"), ("--max-message", "5GB", "above 4294967295B")),
         (("sizes", "--max-message", "0"), ("'0'", "above 0")),
         (("sizes", "--max-messages", "-1"), ("--max-messages -1",)),
         (("sizes", "--max-connections", "0"), ("--max-connections 0", "1 … 100000")),
@@ -297,3 +299,21 @@ def test_a_port_that_is_taken_is_named(
         port = str(taken.getsockname()[1])
         assert call_main(monkeypatch, "serve", workload, "--port", port) == 2
     check_told(capsys, (f"cannot listen on port {port}: Address already in use", "--port"))
+
+
+@pytest.mark.parametrize("command", sorted(BY_COMMAND.keys() - {"serve"}))
+def test_a_typo_in_any_quantity_is_told_by_its_option_before_all_else(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    folder: Path,
+    command: str,
+) -> None:
+    """Beside `--server nowhere`, say: what is read first is what was mistyped."""
+    quantities = {"COUNT", "DURATION", "SIZE", "SIZE[-SIZE]", "RATE"}
+    parameters = get_command(app).commands[command].params  # type: ignore[attr-defined]
+    options = [each.opts[0] for each in parameters if each.metavar in quantities]
+    assert len(options) >= 5
+    for option in options:
+        assert call_main(monkeypatch, command, "--link", "nowhere", option, "1x") == 2
+        check_told(capsys, (f"tinygram: error: {option}: ", "1x"))
+    assert list(folder.iterdir()) == []

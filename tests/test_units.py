@@ -14,6 +14,7 @@ from tinygram.bench.units import (
     format_bytes,
     format_duration_ns,
     parse_bytes,
+    parse_count,
     parse_duration_ns,
     parse_message_bytes,
     parse_rate,
@@ -105,10 +106,10 @@ def test_every_ordered_range_reads_back(one: int, other: int) -> None:
     ("text", "fault"),
     [
         ("0", "'0' is not a whole number of bytes above 0"),
-        ("-1", "'-1' is no size"),
+        ("-1", "is not a size"),
         ("0..5", "in the sizes '0..5'"),
         ("0.5", "whole number of bytes"),
-        ("500..1", "reversed: write the smaller first, 1..500"),
+        ("500..1", "reversed: write the smaller first, 1-500"),
         ("1073741825", "above 1 GiB"),
         ("2GiB", "above 1 GiB"),
         ("1..2GiB", "above 1 GiB"),
@@ -116,7 +117,7 @@ def test_every_ordered_range_reads_back(one: int, other: int) -> None:
         ("..5", "in the sizes '..5'"),
         ("1...5", "in the sizes '1...5'"),
         ("64kib", "unknown unit 'kib'"),
-        ("", "is no size"),
+        ("", "is not a size"),
     ],
 )
 def test_bad_sizes_name_the_fault(text: str, fault: str) -> None:
@@ -131,7 +132,7 @@ def test_rates_are_messages_per_second(text: str, expected_per_s: float) -> None
     assert parse_rate(text) == expected_per_s
 
 
-@pytest.mark.parametrize("text", ["0", "-5", "nan", "inf", "1e3", "", "10gbit", "0.0k", "1K"])
+@pytest.mark.parametrize("text", ["0", "-5", "nan", "inf", "1e3", "", "10gbit", "0.0k", "1T"])
 def test_bad_rates_name_value_and_example(text: str) -> None:
     with pytest.raises(UsageError, match=rf"'{re.escape(text)}'.*for example 1000 or 10k"):
         parse_rate(text)
@@ -145,3 +146,30 @@ def test_sizes_are_written_in_the_largest_unit_that_leaves_a_whole_number(
     size_bytes: int, text: str
 ) -> None:
     assert format_bytes(size_bytes) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("0", 0), ("200000", 200_000), ("200k", 200_000), ("1.5M", 1_500_000), ("2 G", 2 * 10**9)],
+)
+def test_counts_have_the_units_of_rates(text: str, expected: int) -> None:
+    assert parse_count(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "many", "1.5", "1kB", "0x10", "1e3", "--5"])
+def test_bad_counts_are_usage_errors(text: str) -> None:
+    with pytest.raises(UsageError):
+        parse_count(text)
+
+
+@pytest.mark.parametrize("text", ["1..500", "1-500", "1–500", "1–500 B", "1 - 500", "1B-0.5k"])
+def test_a_range_is_read_as_people_and_our_tables_write_it(text: str) -> None:
+    assert parse_message_bytes(text) == MessageBytes(1, 500)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected_bytes"),
+    [("64k", 64_000), ("64K", 64_000), ("64Ki", 65_536), ("1M", 10**6), ("1GiB", 1 << 30)],
+)
+def test_the_letter_b_may_be_left_out(text: str, expected_bytes: int) -> None:
+    assert parse_bytes(text) == expected_bytes

@@ -164,3 +164,15 @@ def test_what_warms_up_is_bounded_and_never_less_than_what_is_in_flight() -> Non
 def test_a_plan_survives_its_file() -> None:
     plan = planned(has_all=True, fault="whole-buffer")
     assert msgspec.json.decode(msgspec.json.encode(plan), type=Plan) == plan
+
+
+@pytest.mark.parametrize("reply", ["per-read", "per-message"])
+def test_every_server_can_be_named_as_the_tables_show_it(reply: str) -> None:
+    every = [way_of(case) for case in planned(has_all=True, reply=reply).cases]
+    found = [[way_of(case) for case in planned(way, reply=reply).cases] for way in every]
+    assert found == [[way] for way in every]
+
+
+def test_a_buffer_that_is_not_measured_is_refused_with_the_option() -> None:
+    with pytest.raises(UsageError, match="name the size of the buffer with --buffer"):
+        planned("threads/recv:1KiB")

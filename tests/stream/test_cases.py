@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
@@ -176,3 +177,25 @@ def test_the_same_seed_runs_in_the_same_order_and_another_in_another() -> None:
 def test_a_plan_survives_its_file() -> None:
     plan = planned(has_all=True, rates_per_s=[10.0])
     assert msgspec.json.decode(msgspec.json.encode(plan), type=Plan) == plan
+
+
+def test_every_way_can_be_named_as_the_tables_show_it() -> None:
+    every = ways(planned(has_all=True))
+    assert [ways(planned(way)) for way in every] == [[way] for way in every]
+
+
+def test_several_names_are_all_measured_and_each_once() -> None:
+    named = ["loop/nodelay,asyncio/tinygram/adaptive", "loop/coalesce:50us", "loop/nodelay"]
+    assert ways(planned(*named)) == [
+        "loop/nodelay",
+        "asyncio/tinygram/adaptive",
+        "loop/coalesce:50us",
+    ]
+
+
+@pytest.mark.parametrize(
+    "name", ["loop/", "loop/tinygram", "loop/nagle/x", "lop/nagle", "loop/stdlib/nagle/x", "/"]
+)
+def test_a_name_that_no_table_shows_is_refused(name: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(f"--only '{name}'")):
+        planned(name)

@@ -140,7 +140,7 @@ def read_until(terminal: int, mark: bytes) -> bytes:
         ([], "Missing argument 'PORT|PID'"),
         (["nowhere"], "'nowhere' is no port and no process"),
         ([":80", "--interval", "1ms"], "--interval 1ms is outside 10ms … 3600s"),
-        ([":80", "--interval", "5"], "the duration '5' has no unit"),
+        ([":80", "--interval", "5"], "--interval: the duration '5' has no unit"),
     ],
 )
 def test_bad_usage_is_one_line_with_a_remedy(arguments: list[str], fault: str) -> None:

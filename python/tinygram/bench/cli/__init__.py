@@ -16,10 +16,14 @@ from typing import TextIO
 
 from tinygram.bench.cli.exit_codes import ExitCode
 from tinygram.bench.errors import UsageError
+from tinygram.bench.plain_text import wants_ascii, write_ascii
 
 
 def main() -> None:
     """Run the command line and exit with one of `ExitCode`."""
+    if wants_ascii(os.environ):
+        for stream in (sys.stdout, sys.stderr):
+            write_ascii(stream)
     try:
         code = _run_and_tell(sys.argv[1:])
     except OSError as error:
@@ -63,6 +67,8 @@ def _run_subcommand(arguments: list[str]) -> int:
     except typer.Exit as exit_request:
         return exit_request.exit_code
     except typer.TyperException as error:
+        if type(error) is typer.BadParameter and error.param is not None:
+            raise UsageError(f"{error.param.opts[0]}: {error.message}") from error
         failed = getattr(error, "ctx", None)
         path = failed.command_path if failed else "tinygram"
         fault = error.format_message().rstrip(".")

@@ -6,9 +6,10 @@ import re
 import shlex
 import shutil
 import socket
+from collections.abc import Iterable
 
 from tinygram.bench.errors import UsageError
-from tinygram.bench.units import format_duration_ns, parse_duration_ns
+from tinygram.bench.units import format_duration_ns
 
 _PROBE_NS = (1_000_000, 60_000_000_000)
 
@@ -20,12 +21,18 @@ def between(option: str, value: int, low: int, high: int) -> int:
     return value
 
 
-def duration_between_ns(option: str, text: str, low_ns: int, high_ns: int) -> int:
-    """The duration that `text` says, in ns. Raises UsageError outside `low_ns` … `high_ns`."""
-    duration_ns = parse_duration_ns(text)
+def one_of(option: str, value: str, known: Iterable[str]) -> str:
+    """`value`. Raises UsageError unless it is one of `known`."""
+    if value not in known:
+        raise UsageError(f"{option} {value!r} is unknown: the known ones are {', '.join(known)}")
+    return value
+
+
+def duration_between_ns(option: str, duration_ns: int, low_ns: int, high_ns: int) -> int:
+    """`duration_ns`. Raises UsageError outside `low_ns` … `high_ns`."""
     if not low_ns <= duration_ns <= high_ns:
         low, high = format_duration_ns(low_ns), format_duration_ns(high_ns)
-        raise UsageError(f"{option} {text} is outside {low} … {high}")
+        raise UsageError(f"{option} {format_duration_ns(duration_ns)} is outside {low} … {high}")
     return duration_ns
 
 
@@ -51,9 +58,11 @@ def backlog_below(backlog: int, longest: int) -> int:
     return backlog
 
 
-def probe_interval_ns(text: str | None) -> int | None:
-    """Of `--probe`; None: not asked for. Raises UsageError."""
-    return None if text is None else duration_between_ns("--probe", text, *_PROBE_NS)
+def probe_interval_ns(interval_ns: int | None) -> int | None:
+    """`--probe`, None where it was not asked for. Raises UsageError outside its bounds."""
+    if interval_ns is None:
+        return None
+    return duration_between_ns("--probe", interval_ns, *_PROBE_NS)
 
 
 def server_address(text: str) -> tuple[str, int]:

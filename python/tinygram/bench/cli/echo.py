@@ -9,12 +9,11 @@ from typing import Annotated
 import typer
 
 from tinygram.bench.answering import ANSWER_LIMIT_S
-from tinygram.bench.cli import options
-from tinygram.bench.cli.bounds import between, check_command, server_address
+from tinygram.bench.cli import options, quantities
+from tinygram.bench.cli.bounds import between, check_command, one_of, server_address
 from tinygram.bench.cli.measuring import measure
 from tinygram.bench.errors import UsageError
 from tinygram.bench.links import DEFAULT_BACKEND, has_own_proc
-from tinygram.bench.units import MAX_MESSAGE_BYTES, parse_bytes, parse_duration_ns
 from tinygram.bench.workloads.echo.cases import (
     ALL_BUFFERS,
     DEFAULT_BUFFERS,
@@ -37,21 +36,24 @@ _LOOPBACK = "127.0.0.1"
 
 def echo(
     size: Annotated[
-        list[str] | None,
-        typer.Option(help="Message size, repeatable.", show_default="1000, 4096, 64KiB"),
+        list[int] | None,
+        quantities.size("Size of the messages (repeatable).", "1000, 4096, 64KiB"),
     ] = None,
-    workers: Annotated[int, typer.Option(help="Clients, each with a connection.")] = 5,
-    depth: Annotated[int, typer.Option(help="Messages of each worker in flight.")] = 1,
+    workers: Annotated[int, quantities.count("Clients, each with one connection.", "5")] = 5,
+    depth: Annotated[int, quantities.count("Messages in flight on each connection.", "1")] = 1,
     reply: Annotated[
         str, typer.Option(help="per-read: what was read, at once; per-message: a send for each.")
     ] = PER_READ,
     buffer: Annotated[
-        list[str] | None,
-        typer.Option(help="Bytes per read of the servers, repeatable.", show_default="64KiB"),
+        list[int] | None,
+        quantities.size(
+            "Size of the servers' reads at most (repeatable).", "64KiB", _MAX_BUFFER_BYTES
+        ),
     ] = None,
-    duration: Annotated[str | None, typer.Option(help="Of a run.", show_default="500ms")] = None,
+    duration: Annotated[int | None, quantities.duration("Duration of a run.", "500ms")] = None,
     messages: Annotated[
-        int | None, typer.Option(help="How many, in place of --duration, of all workers.")
+        int | None,
+        quantities.count("Number of messages of all clients, in place of --duration."),
     ] = None,
     faulty: Annotated[
         str | None, typer.Option(help="whole-buffer: such a server beside, and what it seems.")
@@ -87,14 +89,13 @@ def echo(
     awake: options.Awake = False,
     wait: options.Wait = False,
     timeout: Annotated[
-        str, typer.Option(help="A run that takes longer than this and its duration fails.")
-    ] = "30s",
+        int, quantities.duration("Time after which a run fails; its duration is added.", "30s")
+    ] = 30 * 10**9,
 ) -> int:
     """Measure servers that send back what they read; every byte is compared with what was sent."""
     if messages is not None and duration is not None:
         raise UsageError("--messages does not go with --duration: a run ends by one of them")
-    if reply not in REPLIES:
-        raise UsageError(f"unknown reply {reply!r}: the known ones are {', '.join(REPLIES)}")
+    one_of("--reply", reply, REPLIES)
     _check_fault(faulty, reply)
     if published and (size or workers != 5 or depth != 1 or reply != PER_READ):
         raise UsageError(
@@ -103,16 +104,16 @@ def echo(
         )
     links = options.links(link, link_backend, server)
     asked = EchoOptions(
-        message_bytes=[_size(text) for text in size or ["1000", "4096", "64KiB"]],
+        message_bytes=size or [1_000, 4_096, 64 << 10],
         workers=between("--workers", workers, 1, _MAX_WORKERS),
         depth=between("--depth", depth, 1, _MAX_DEPTH),
         reply=reply,
         buffers_bytes=_buffers(buffer, every, published),
         messages=None if messages is None else between("--messages", messages, 1, _MAX_MESSAGES),
-        duration_ns=parse_duration_ns(duration or "500ms"),
+        duration_ns=500 * 10**6 if duration is None else duration,
         fault=faulty,
         external=_external(server_command, port, server),
-        timeout_ns=parse_duration_ns(timeout),
+        timeout_ns=timeout,
         has_all=every,
         only=only or [],
         **options.shared(rounds, seed, links, pin, congestion_control, probe),
@@ -145,9 +146,9 @@ def echo(
         )
 
 
-def _buffers(texts: list[str] | None, every: bool, published: bool) -> Sequence[int]:
-    if texts:
-        return [between("--buffer", parse_bytes(text), 1, _MAX_BUFFER_BYTES) for text in texts]
+def _buffers(asked: list[int] | None, every: bool, published: bool) -> Sequence[int]:
+    if asked:
+        return asked
     if published:
         return PUBLISHED_BUFFERS
     return ALL_BUFFERS if every else DEFAULT_BUFFERS
@@ -156,8 +157,7 @@ def _buffers(texts: list[str] | None, every: bool, published: bool) -> Sequence[
 def _check_fault(fault: str | None, reply: str) -> None:
     if fault is None:
         return
-    if fault not in FAULTS:
-        raise UsageError(f"unknown fault {fault!r}: the known one is {', '.join(FAULTS)}")
+    one_of("--faulty", fault, FAULTS)
     if reply != PER_READ:
         raise UsageError(f"--faulty {fault} does not go with --reply {reply}: it replies to reads")
 
@@ -175,10 +175,3 @@ def _external(command: str | None, port: int | None, server: str | None) -> Exte
         raise UsageError("--server-command needs --port: where the program listens, e.g. 9000")
     check_command("--server-command", command)
     return External(_LOOPBACK, between("--port", port, 1, 65_535), command)
-
-
-def _size(text: str) -> int:
-    size = parse_bytes(text)
-    if size > MAX_MESSAGE_BYTES:
-        raise UsageError(f"the size {text!r} is above 1 GiB: messages have 1 B to 1 GiB")
-    return size

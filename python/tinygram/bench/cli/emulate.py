@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from tinygram.bench.awake import cores_awake
+from tinygram.bench.cli import quantities
 from tinygram.bench.cli.bounds import between, check_command
 from tinygram.bench.cli.exit_codes import ExitCode
 from tinygram.bench.cli.options import LinkBackend
@@ -48,7 +49,9 @@ def emulate(
             show_default=f"{DEFAULT_CONGESTION_CONTROL}, or else reno",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of losses and jitter, but netem's.")] = 1,
+    seed: Annotated[
+        int, quantities.count("Seed for simulated loss and jitter (netem ignores it).", "1")
+    ] = 1,
     quiet: Annotated[bool, typer.Option(help="Do not say what the link is.")] = False,
     check_only: Annotated[
         bool, typer.Option("--check", help="What this machine permits, and how to permit more.")

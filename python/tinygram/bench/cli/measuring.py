@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
-from rich.console import Console
-
 from tinygram.bench.awake import cores_awake
 from tinygram.bench.cli.exit_codes import ExitCode
 from tinygram.bench.cli.recording import Recording
+from tinygram.bench.cli.terminal import console
 from tinygram.bench.crosscheck.interleaved import Interleaved
 from tinygram.bench.errors import UsageError
 from tinygram.bench.interrupts import INTERRUPTS
@@ -98,8 +97,8 @@ def _report(
     is_saved: bool,
 ) -> None:
     """Print the tables, on standard error where standard output has the result."""
-    console = Console(highlight=False, stderr=destination.is_standard_output)
-    render(result, console, is_published, with_notes)
+    screen = console(is_on_stderr=destination.is_standard_output)
+    render(result, screen, is_published, with_notes)
     if is_saved and not destination.is_standard_output:
         print(f"\nSaved: {destination.path}")
 

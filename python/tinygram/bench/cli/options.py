@@ -13,7 +13,8 @@ import typer
 
 from tinygram.bench import store
 from tinygram.bench.answering import ANSWER_LIMIT_S
-from tinygram.bench.cli.bounds import between, probe_interval_ns
+from tinygram.bench.cli import quantities
+from tinygram.bench.cli.bounds import between, one_of, probe_interval_ns
 from tinygram.bench.crosscheck.control import common_congestion_control
 from tinygram.bench.errors import UsageError
 from tinygram.bench.links import (
@@ -31,7 +32,7 @@ from tinygram.bench.network import (
     DEFAULT_CONGESTION_CONTROL,
     permitted_congestion_control,
 )
-from tinygram.bench.placement import default_placement, placement
+from tinygram.bench.placement import PLACEMENTS, default_placement, placement
 from tinygram.bench.result import Plan
 from tinygram.bench.store import Destination
 
@@ -40,8 +41,8 @@ if TYPE_CHECKING:
 
     Asked = TypeVar("Asked", bound=DataclassInstance)
 
-Rounds = Annotated[int, typer.Option(help="Runs of each case; six are needed for verdicts.")]
-Seed = Annotated[int, typer.Option(help="Of what is sent, and of the order.")]
+Rounds = Annotated[int, quantities.count("Rounds: runs of each case; verdicts need six.", "7")]
+Seed = Annotated[int, quantities.count("Seed of the messages and of the order of the runs.", "1")]
 Quiet = Annotated[bool, typer.Option(help="No progress and no tables.")]
 Notes = Annotated[
     bool,
@@ -59,7 +60,8 @@ Link = Annotated[
 LinkBackend = Annotated[str, typer.Option(help=f"Who makes the links: {', '.join(BACKEND_NAMES)}.")]
 Pin = Annotated[str | None, typer.Option(help="apart, same or none.", show_default="apart")]
 Probe = Annotated[
-    str | None, typer.Option(help="Sample what the kernel holds this often, for example 10ms.")
+    int | None,
+    quantities.duration("Interval at which to sample the kernel's queues, for example 10ms."),
 ]
 CongestionControl = Annotated[
     str | None,
@@ -137,7 +139,11 @@ def links(names: list[str] | None, backend: str, server: str | None = None) -> L
 
     `server`: one that runs already, on none of our hosts.
     """
-    found = Links(tuple(parse_links(names)), backend)
+    one_of("--link-backend", backend, BACKEND_NAMES)
+    try:
+        found = Links(tuple(parse_links(names)), backend)
+    except UsageError as error:
+        raise UsageError(f"--link: {error}") from error
     if server is not None:
         found.check_loopback(f"--server {server}", "that is on no host of ours")
     return found
@@ -149,7 +155,7 @@ def shared(
     links: Links,
     pin: str | None,
     congestion_control: str | None,
-    probe: str | None,
+    probe: int | None,
     *,
     is_cross_check: bool = False,
 ) -> Shared:
@@ -159,7 +165,7 @@ def shared(
     """
     if is_cross_check:
         links.check_loopback("--cross-check", "other programs run beside ours on loopback alone")
-    pin = default_placement() if pin is None else pin
+    pin = default_placement() if pin is None else one_of("--pin", pin, PLACEMENTS)
     placement(pin)
     control = permitted_congestion_control(congestion_control)
     if is_cross_check:

@@ -12,7 +12,7 @@ import typer
 
 from tinygram._native import CallContent
 from tinygram.bench.answering import check_server
-from tinygram.bench.cli import options
+from tinygram.bench.cli import options, quantities
 from tinygram.bench.cli.bounds import backlog_below, between, duration_between_ns, server_address
 from tinygram.bench.cli.exit_codes import ExitCode
 from tinygram.bench.cli.measuring import measure
@@ -23,7 +23,6 @@ from tinygram.bench.links import DEFAULT_BACKEND
 from tinygram.bench.network import private_network
 from tinygram.bench.result import Plan
 from tinygram.bench.store import Destination
-from tinygram.bench.units import parse_bytes
 from tinygram.bench.workloads.rr import scenarios
 from tinygram.bench.workloads.rr.cases import MAX_BYTES, RrOptions, plan_rr
 from tinygram.bench.workloads.rr.run import RrBench
@@ -32,6 +31,7 @@ from tinygram.bench.workloads.rr.serving import longest_backlog
 _DEFAULTS = RrOptions()
 _SIZES = ("request_bytes", "reply_bytes")
 _CROSS_CHECK_BYTES = 100
+_DEFAULT_DURATION_NS = 10**9
 _DURATION_NS = 1_000_000, 24 * 3_600_000_000_000
 
 
@@ -45,7 +45,7 @@ def rr(
     ] = None,
     sends_per_request: Annotated[
         list[int] | None,
-        typer.Option(help="Sends of a request; repeatable.", show_default="1 and 10"),
+        quantities.count("Sends of a request (repeatable).", "1 and 10"),
     ] = None,
     strategy: Annotated[
         list[str] | None,
@@ -62,12 +62,12 @@ def rr(
         typer.Option(help="Processes x callers in each.", show_default="2x100"),
     ] = None,
     request: Annotated[
-        str | None, typer.Option(help="Size of a request.", show_default="10010")
+        int | None, quantities.size("Size of a request.", "10010", MAX_BYTES)
     ] = None,
-    reply: Annotated[str | None, typer.Option(help="Size of a reply.", show_default="2")] = None,
+    reply: Annotated[int | None, quantities.size("Size of a reply.", "2", MAX_BYTES)] = None,
     depth: Annotated[
         int | None,
-        typer.Option(help="Requests in flight on a shared connection.", show_default="all callers"),
+        quantities.count("Requests in flight on a shared connection.", "all callers"),
     ] = None,
     server_runtime: Annotated[
         list[str] | None,
@@ -79,17 +79,17 @@ def rr(
     ] = None,
     backlog: Annotated[
         list[int] | None,
-        typer.Option(help="Of the server; repeatable.", show_default="1024"),
+        quantities.count("Listen backlog of the server (repeatable).", "1024"),
     ] = None,
     quickack: Annotated[
         bool, typer.Option("--quickack", help="The server sets TCP_QUICKACK after each read.")
     ] = False,
     server: options.Server = None,
     calls: Annotated[
-        int | None, typer.Option(help="Of each caller, in place of --duration.")
+        int | None, quantities.count("Calls of each caller, in place of --duration.")
     ] = None,
-    duration: Annotated[str | None, typer.Option(help="Of a run.", show_default="1s")] = None,
-    warm_up: Annotated[int, typer.Option(help="Calls of each caller before the start.")] = 3,
+    duration: Annotated[int | None, quantities.duration("Duration of a run.", "1s")] = None,
+    warm_up: Annotated[int, quantities.count("Calls of each caller before the start.", "3")] = 3,
     published: Annotated[
         bool, typer.Option("--published", help="The published figures beside ours.")
     ] = False,
@@ -106,7 +106,7 @@ def rr(
         bool, typer.Option("--cross-check", help="sockperf and qperf beside one native caller.")
     ] = False,
     rounds: Annotated[
-        int | None, typer.Option(help="Runs of each case.", show_default="7; of a scenario 3")
+        int | None, quantities.count("Rounds: runs of each case.", "7; of a scenario 3")
     ] = None,
     seed: options.Seed = 1,
     json: Annotated[Path | None, options.result_file("rr")] = None,
@@ -120,8 +120,8 @@ def rr(
     awake: options.Awake = False,
     wait: options.Wait = False,
     timeout: Annotated[
-        str, typer.Option(help="A run that takes longer fails (longer by its duration).")
-    ] = "120s",
+        int, quantities.duration("Time after which a run fails; its duration is added.", "120s")
+    ] = 120 * 10**9,
 ) -> int:
     """Call a server over TCP in every way that was asked for; each call waits for its reply."""
     if list_scenarios:
@@ -135,8 +135,8 @@ def rr(
         "servers": server_runtime,
         "server_strategies": server_strategy,
         "backlogs": backlog,
-        "request_bytes": None if request is None else _size("--request", request),
-        "reply_bytes": None if reply is None else _size("--reply", reply),
+        "request_bytes": request,
+        "reply_bytes": reply,
         "depth": depth,
         "has_quickack": quickack or None,
         "server_address": None if server is None else server_address(server),
@@ -160,7 +160,9 @@ def rr(
         links.check_loopback("--scenario", "what a scenario expects is known of loopback")
     each_of_default = _DEFAULTS.callers if scenario is None else scenarios.callers_of(scenario)
     processes, each = _callers(callers, each_of_default)
-    duration_ns = duration_between_ns("--duration", duration or "1s", *_DURATION_NS)
+    duration_ns = duration_between_ns(
+        "--duration", 10**9 if duration is None else duration, *_DURATION_NS
+    )
     asked = RrOptions(
         **shape,
         processes=processes,
@@ -266,7 +268,7 @@ def _options_of(names: Iterable[str]) -> list[str]:
     return [known.get(name, "--" + name.replace("_", "-")) for name in names]
 
 
-def _check_cross_check(others: dict[str, str | None], shape: dict[str, Any]) -> None:
+def _check_cross_check(others: dict[str, object], shape: dict[str, Any]) -> None:
     named = [name for name, value in others.items() if value is not None]
     named += [name for name in shape if name not in _SIZES]
     if named:
@@ -307,10 +309,6 @@ def _callers(text: str | None, callers: int) -> tuple[int, int]:
             f"--callers {text!r} is not PROCESSESxCALLERS, both 1 or more: for example 2x100"
         )
     return int(match[1]), int(match[2])
-
-
-def _size(option: str, text: str) -> int:
-    return between(option, parse_bytes(text), 1, MAX_BYTES)
 
 
 def _check_backlogs(asked: RrOptions) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from tinygram.bench import store
+from tinygram.bench.plain_text import write_json
 
 
 def schema() -> None:
     """Print the JSON Schema of a result file."""
-    print(msgspec.json.format(msgspec.json.encode(store.json_schema()), indent=2).decode())
+    write_json(msgspec.json.format(msgspec.json.encode(store.json_schema()), indent=2))

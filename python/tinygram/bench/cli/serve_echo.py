@@ -8,14 +8,14 @@ from typing import Annotated
 import typer
 
 from tinygram import _native
-from tinygram.bench.cli.bounds import between
+from tinygram.bench.cli import quantities
+from tinygram.bench.cli.bounds import between, one_of
 from tinygram.bench.cli.options import CongestionControl, served_congestion_control
 from tinygram.bench.cli.stopping import stopped_by_signal
 from tinygram.bench.descriptors import raise_descriptor_limit
 from tinygram.bench.errors import UsageError
 from tinygram.bench.runtimes.library.strategies import library_strategy
 from tinygram.bench.strategies import parse_strategy
-from tinygram.bench.units import parse_bytes
 from tinygram.bench.workloads.echo.order import PER_MESSAGE, PER_READ, REPLIES
 from tinygram.bench.workloads.echo.servers import server as server_named
 from tinygram.strategies import native_knobs
@@ -27,23 +27,28 @@ _NATIVE = server_named("native", "tinygram", "epoll")
 
 
 def serve_echo(
-    port: Annotated[int, typer.Option(help="0: one that the kernel picks.")] = 0,
+    port: Annotated[int, quantities.count("Port; 0 lets the kernel pick one.", "0")] = 0,
     reply: Annotated[
         str, typer.Option(help="per-read: what was read, at once; per-message: a send for each.")
     ] = PER_READ,
     size: Annotated[
-        str | None, typer.Option(help="Of every message; with --reply per-message.")
+        int | None,
+        quantities.size(
+            "Size of every message, with --reply per-message.", None, _MAX_MESSAGE_BYTES
+        ),
     ] = None,
     strategy: Annotated[
         str | None,
         typer.Option(help="When replies leave; with --reply per-message.", show_default="nodelay"),
     ] = None,
-    buffer: Annotated[str, typer.Option(help="Bytes per read at most.")] = "64KiB",
+    buffer: Annotated[
+        int, quantities.size("Size of a read at most.", "64KiB", _MAX_BUFFER_BYTES)
+    ] = 64 << 10,
     max_connections: Annotated[
         int | None,
-        typer.Option(
-            help="At a time; then the one silent for longest is ended.",
-            show_default="so many that they keep 1 GiB at most; 4096",
+        quantities.count(
+            "Connections at a time; one more ends the one that was silent for longest.",
+            "4096, or fewer that keep 1 GiB at most",
         ),
     ] = None,
     congestion_control: CongestionControl = None,
@@ -57,11 +62,7 @@ def serve_echo(
     between("--port", port, 0, (1 << 16) - 1)
     if max_connections is not None:
         between("--max-connections", max_connections, 1, 1_000_000)
-    if reply not in REPLIES:
-        raise UsageError(f"unknown reply {reply!r}: the known ones are {', '.join(REPLIES)}")
-    buffer_bytes = parse_bytes(buffer)
-    if buffer_bytes > _MAX_BUFFER_BYTES:
-        raise UsageError(f"--buffer {buffer} is above 16 MiB: name a smaller one")
+    one_of("--reply", reply, REPLIES)
     control = served_congestion_control(congestion_control)
     message_bytes = _message_bytes(reply, size)
     if message_bytes is None and strategy is not None:
@@ -70,7 +71,7 @@ def serve_echo(
     try:
         server = _native.EchoServer(
             port,
-            buffer_bytes,
+            buffer,
             message_bytes,
             None if message_bytes is None else _knobs(strategy or "nodelay"),
             control,
@@ -88,17 +89,14 @@ def serve_echo(
     raise KeyboardInterrupt
 
 
-def _message_bytes(reply: str, size: str | None) -> int | None:
+def _message_bytes(reply: str, size: int | None) -> int | None:
     if reply != PER_MESSAGE:
         if size is not None:
             raise UsageError("--size goes with --reply per-message: reads have no size")
         return None
     if size is None:
         raise UsageError("--reply per-message needs --size: an echo has no other message boundary")
-    message_bytes = parse_bytes(size)
-    if message_bytes > _MAX_MESSAGE_BYTES:
-        raise UsageError(f"--size {size} is above 16 MiB: name a smaller one")
-    return message_bytes
+    return size
 
 
 def _knobs(text: str) -> _native.Knobs:

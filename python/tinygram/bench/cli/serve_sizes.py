@@ -5,28 +5,37 @@ from __future__ import annotations
 import sys
 from typing import Annotated
 
-import typer
-
 from tinygram import _native
+from tinygram.bench.cli import quantities
 from tinygram.bench.cli.options import CongestionControl, served_congestion_control
 from tinygram.bench.cli.stopping import stopped_by_signal
 from tinygram.bench.errors import UsageError
-from tinygram.bench.units import parse_bytes
+from tinygram.bench.units import format_bytes
 from tinygram.bench.workloads.sizes.server import MAX_CONNECTIONS, MAX_MESSAGE_BYTES, MAX_MESSAGES
 
 _MOST_BYTES = (1 << 32) - 1
 
 
 def serve_sizes(
-    port: Annotated[int, typer.Option(help="0: one that the kernel picks.")] = 0,
+    port: Annotated[int, quantities.count("Port; 0 lets the kernel pick one.", "0")] = 0,
     max_message: Annotated[
-        str, typer.Option(help="Longer messages are refused.")
-    ] = f"{MAX_MESSAGE_BYTES >> 20}MiB",
+        int,
+        quantities.size(
+            "Size of the longest message that is accepted.",
+            format_bytes(MAX_MESSAGE_BYTES),
+            _MOST_BYTES,
+        ),
+    ] = MAX_MESSAGE_BYTES,
     max_messages: Annotated[
-        int, typer.Option(help="A connection that announces more is refused.")
+        int,
+        quantities.count("Most messages that a connection may announce.", str(MAX_MESSAGES)),
     ] = MAX_MESSAGES,
     max_connections: Annotated[
-        int, typer.Option(help="At a time; then the most silent one gives way.")
+        int,
+        quantities.count(
+            "Connections at a time; one more ends the one that was silent for longest.",
+            str(MAX_CONNECTIONS),
+        ),
     ] = MAX_CONNECTIONS,
     congestion_control: CongestionControl = None,
 ) -> None:
@@ -35,9 +44,6 @@ def serve_sizes(
     The setup is two big-endian u32, length and count; then count × (length bytes, which 4 bytes
     answer: the length, big-endian).
     """
-    max_message_bytes = parse_bytes(max_message)
-    if max_message_bytes > _MOST_BYTES:
-        raise UsageError(f"--max-message {max_message} is above 4 GiB − 1 B, which the wire allows")
     for option, value, low, high in (
         ("--port", port, 0, (1 << 16) - 1),
         ("--max-messages", max_messages, 0, _MOST_BYTES),
@@ -47,9 +53,7 @@ def serve_sizes(
             raise UsageError(f"{option} {value} is outside {low} … {high}")
     control = served_congestion_control(congestion_control)
     try:
-        server = _native.SizesServer(
-            port, max_message_bytes, max_messages, max_connections, control
-        )
+        server = _native.SizesServer(port, max_message, max_messages, max_connections, control)
     except OSError as error:
         raise UsageError(
             f"cannot listen on port {port}: {error.strerror or error}; name another one with --port"

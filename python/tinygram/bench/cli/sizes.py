@@ -9,12 +9,10 @@ from typing import Annotated
 import typer
 
 from tinygram.bench.answering import check_server
-from tinygram.bench.cli import options
-from tinygram.bench.cli.bounds import between, server_address
+from tinygram.bench.cli import options, quantities
+from tinygram.bench.cli.bounds import between, one_of, server_address
 from tinygram.bench.cli.measuring import measure
-from tinygram.bench.errors import UsageError
 from tinygram.bench.links import DEFAULT_BACKEND
-from tinygram.bench.units import parse_bytes, parse_duration_ns
 from tinygram.bench.workloads.sizes.cases import (
     STRATEGIES,
     SizesOptions,
@@ -32,21 +30,21 @@ def sizes(
         str, typer.Option(help="Message sizes: 100,64KiB, or by decades, 1..1MB.")
     ] = "1..1MB",
     round_trips: Annotated[str, typer.Option(help="Messages of a connection.")] = "0,1,2",
-    samples: Annotated[int, typer.Option(help="Connections of a run, the first ones apart.")] = 200,
-    first: Annotated[int, typer.Option(help="First ones, in no figure but their own.")] = 10,
+    samples: Annotated[int, quantities.count("Connections of a run.", "200")] = 200,
+    first: Annotated[
+        int, quantities.count("Cold-start connections, reported separately.", "10")
+    ] = 10,
     setup_writes: Annotated[
         list[int] | None,
-        typer.Option(
-            help="Setup and first data in 1 write, where there is data, or in 2, repeatable.",
-            show_default="2",
-        ),
+        quantities.count("Writes for the setup and the first data: 1 or 2 (repeatable).", "2"),
     ] = None,
     strategy: Annotated[
         list[str] | None,
         typer.Option(help="nodelay or nagle, repeatable.", show_default="nodelay"),
     ] = None,
     predict: Annotated[
-        list[str] | None, typer.Option(help="A size whose time the model tells, repeatable.")
+        list[int] | None,
+        quantities.size("Size whose time the model predicts (repeatable).", None, 1 << 62),
     ] = None,
     server: options.Server = None,
     local: Annotated[
@@ -67,13 +65,12 @@ def sizes(
     probe: options.Probe = None,
     awake: options.Awake = False,
     wait: options.Wait = False,
-    timeout: Annotated[str, typer.Option(help="A run that takes longer fails.")] = "60s",
+    timeout: Annotated[int, quantities.duration("Time after which a run fails.", "60s")] = 60
+    * 10**9,
 ) -> int:
     """A connection per sample: time by size and round trips, and the model that explains it."""
     for each in strategy or []:
-        if each not in STRATEGIES:
-            known = ", ".join(STRATEGIES)
-            raise UsageError(f"unknown strategy {each!r}: the ones of sizes are {known}")
+        one_of("--strategy", each, STRATEGIES)
     links = options.links(link, link_backend, server)
     asked = SizesOptions(
         sizes_bytes=parse_sizes(sizes),
@@ -82,10 +79,10 @@ def sizes(
         strategies=strategy or ["nodelay"],
         samples=between("--samples", samples, 100, 1_000_000),
         first_samples=between("--first", first, 1, 1_000_000),
-        predicted_bytes=[parse_bytes(text) for text in predict or []],
+        predicted_bytes=predict or [],
         server=None if server is None else "{}:{}".format(*server_address(server)),
         has_local=local,
-        timeout_ns=parse_duration_ns(timeout),
+        timeout_ns=timeout,
         **options.shared(rounds, seed, links, pin, congestion_control, probe),
     )
     check_sample_bytes(asked.sizes_bytes, asked.round_trips)

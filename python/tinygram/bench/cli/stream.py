@@ -7,28 +7,24 @@ from typing import Annotated
 
 import typer
 
-from tinygram.bench.cli import options
-from tinygram.bench.cli.bounds import between, check_command
+from tinygram.bench.cli import options, quantities
+from tinygram.bench.cli.bounds import between, check_command, one_of
 from tinygram.bench.cli.measuring import measure
 from tinygram.bench.crosscheck.interleaved import Interleaved
 from tinygram.bench.crosscheck.selection import choose
 from tinygram.bench.errors import UsageError
 from tinygram.bench.links import DEFAULT_BACKEND
 from tinygram.bench.producers import MAX_POOL_BYTES, MAX_PRODUCERS
-from tinygram.bench.result import Plan
+from tinygram.bench.result import MessageBytes, Plan
 from tinygram.bench.running import whole
-from tinygram.bench.units import (
-    parse_bytes,
-    parse_duration_ns,
-    parse_message_bytes,
-    parse_rate,
-)
+from tinygram.bench.units import format_bytes
 from tinygram.bench.workloads.stream.cases import StreamOptions, plan_stream
 from tinygram.bench.workloads.stream.run import stream_bench
 
 _ARRIVALS = ("constant", "poisson", "onoff")
-_DEFAULT_SIZE = "1..500"
-_CROSS_CHECK_SIZE = "100"
+_DEFAULT_SIZE = MessageBytes(1, 500)
+_CROSS_CHECK_SIZE = MessageBytes(100, 100)
+_DEFAULT_DURATION_NS = 2 * 10**9
 _CROSS_CHECK_ONLY = "runtime=native,strategy=nagle,strategy=nodelay,strategy=tick"
 _DEFAULT_MESSAGES = 200_000
 _PUBLISHED_MESSAGES = 1_000_000
@@ -41,32 +37,34 @@ _MAX_RECEIVE_BUFFER_BYTES = 1 << 30
 
 def stream(
     rate: Annotated[
-        list[str] | None,
-        typer.Option(help="Messages per second, repeatable; without it: flat out."),
+        list[float] | None,
+        quantities.rate("Messages per second (repeatable). Without it, messages go flat out."),
     ] = None,
     messages: Annotated[
-        int | None, typer.Option(help="How many, flat out.", show_default="200000")
+        int | None, quantities.count("Number of messages of a run, flat out.", "200k")
     ] = None,
     size: Annotated[
-        str | None,
-        typer.Option(help="Message size, or a range, uniform.", show_default="1..500"),
+        MessageBytes | None,
+        quantities.message_sizes(
+            "Size of the messages, or a range of sizes that are equally frequent.", "1-500"
+        ),
     ] = None,
     arrival: Annotated[
         str | None,
         typer.Option(help="constant, poisson or onoff; with --rate.", show_default="constant"),
     ] = None,
     burst: Annotated[
-        int | None, typer.Option(help="Messages due at one instant; with --rate.", show_default="1")
+        int | None, quantities.count("Messages due at one instant, with --rate.", "1")
     ] = None,
     producers: Annotated[
         list[int] | None,
-        typer.Option(help="Threads that hand messages over, repeatable.", show_default="1"),
+        quantities.count("Threads that hand messages over (repeatable).", "1"),
     ] = None,
     busy_thread: Annotated[
         bool, typer.Option("--busy-thread", help="A Python thread that computes, beside.")
     ] = False,
     duration: Annotated[
-        str | None, typer.Option(help="Of a run; with --rate.", show_default="2s")
+        int | None, quantities.duration("Duration of a run, with --rate.", "2s")
     ] = None,
     published: Annotated[
         bool, typer.Option(help="1,000,000 messages, and the published figures beside ours.")
@@ -88,7 +86,12 @@ def stream(
     link_backend: options.LinkBackend = DEFAULT_BACKEND,
     pin: options.Pin = None,
     congestion_control: options.CongestionControl = None,
-    receive_buffer: Annotated[str, typer.Option(help="Bytes per read at most.")] = "256KiB",
+    receive_buffer: Annotated[
+        int,
+        quantities.size(
+            "Size of the receiver's reads at most.", "256KiB", _MAX_RECEIVE_BUFFER_BYTES
+        ),
+    ] = 256 << 10,
     receiver_command: Annotated[
         str | None, typer.Option(help="A program in the receiver's place.")
     ] = None,
@@ -96,11 +99,14 @@ def stream(
     awake: options.Awake = False,
     wait: options.Wait = False,
     timeout: Annotated[
-        str, typer.Option(help="A run that takes longer fails (paced: longer by its duration).")
-    ] = "120s",
+        int,
+        quantities.duration(
+            "Time after which a run fails; with --rate its duration is added.", "120s"
+        ),
+    ] = 120 * 10**9,
 ) -> int:
     """Send the same messages in every way, side by side; one sentence says which way won."""
-    rates_per_s = [parse_rate(text) for text in rate or []]
+    rates_per_s = rate or []
     if rates_per_s:
         _refuse(messages is not None, "--messages does not go with --rate: use --duration")
         _refuse(published, "--published does not go with --rate: that comparison ran flat out")
@@ -126,31 +132,29 @@ def stream(
         size = _CROSS_CHECK_SIZE if cross_check else _DEFAULT_SIZE
     if messages is None:
         messages = _PUBLISHED_MESSAGES if published else _DEFAULT_MESSAGES
-    if arrival not in (None, *_ARRIVALS):
-        raise UsageError(f"unknown arrival {arrival!r}: the known ones are {', '.join(_ARRIVALS)}")
+    if arrival is not None:
+        one_of("--arrival", arrival, _ARRIVALS)
     if receiver_command is not None:
         check_command("--receiver-command", receiver_command)
-    duration_ns = parse_duration_ns(duration or "2s")
-    sizes = parse_message_bytes(size)
+    duration_ns = _DEFAULT_DURATION_NS if duration is None else duration
     _refuse(
-        cross_check and sizes.min != sizes.max,
-        f"--cross-check needs one size, for other programs have one, and not {size}: --size 100",
+        cross_check and size.min != size.max,
+        "--cross-check needs one size, since other programs have one, and not "
+        f"{size.min}-{size.max}: for example --size 100",
     )
     links = options.links(link, link_backend)
     asked = StreamOptions(
         messages=between("--messages", messages, 1, _MAX_MESSAGES),
-        message_bytes=sizes,
+        message_bytes=size,
         rates_per_s=rates_per_s,
         arrival=arrival or "constant",
         burst=between("--burst", 1 if burst is None else burst, 1, 1_000_000),
         producers=[between("--producers", count, 1, MAX_PRODUCERS) for count in producers or [1]],
         has_busy_thread=busy_thread,
         duration_ns=duration_ns,
-        receive_buffer_bytes=between(
-            "--receive-buffer", parse_bytes(receive_buffer), 1, _MAX_RECEIVE_BUFFER_BYTES
-        ),
+        receive_buffer_bytes=receive_buffer,
         receiver_command=receiver_command,
-        timeout_ns=parse_duration_ns(timeout) + (duration_ns if rates_per_s else 0),
+        timeout_ns=timeout + (duration_ns if rates_per_s else 0),
         has_all=every,
         only=only or [],
         **options.shared(
@@ -159,8 +163,8 @@ def stream(
     )
     if max(asked.producers) * asked.message_bytes.max > MAX_POOL_BYTES:
         raise UsageError(
-            f"--producers {max(asked.producers)} with messages of {size}: together they may have "
-            "64 MiB, so name fewer or smaller ones"
+            f"--producers {max(asked.producers)} with messages of {format_bytes(size.max)}: "
+            "together they may have 64 MiB, so name fewer or smaller ones"
         )
     destination = options.destination("stream", json)
     plan = links.planned(asked, lambda each: _bounded(plan_stream(each)))

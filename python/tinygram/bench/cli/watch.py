@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from tinygram.bench.cli import quantities
 from tinygram.bench.cli.bounds import duration_between_ns
 from tinygram.bench.cli.exit_codes import ExitCode
+from tinygram.bench.cli.terminal import console
 from tinygram.bench.errors import UsageError
 from tinygram.bench.watch.live import show_again_and_again, show_once
 from tinygram.bench.watch.reading import Reader, TargetEndedError
@@ -21,21 +22,26 @@ def watch(
     target: Annotated[
         str, typer.Argument(metavar="PORT|PID", help="8080, or :8080 and pid:1234 to say which.")
     ],
-    once: Annotated[bool, typer.Option("--once", help="Once, not again and again.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Print the table once and exit.")] = False,
     json: Annotated[
-        bool, typer.Option("--json", help="As JSON; without --once a line each time.")
+        bool,
+        typer.Option(
+            "--json", help="Print JSON: with --once one document, else a line for each table."
+        ),
     ] = False,
-    interval: Annotated[str, typer.Option(help="How often, without --once.")] = "500ms",
+    interval: Annotated[
+        int, quantities.duration("Time between two tables, without --once.", "500ms")
+    ] = 500 * 10**6,
 ) -> int:
     """Show queues, windows and timers of TCP connections, and listeners, as the kernel has them."""
     interval_ns = duration_between_ns("--interval", interval, *_INTERVAL_NS)
     reader = Reader(parse_target(target, _is_port_here))
-    console = Console(highlight=False)
+    screen = console()
     if not once:
-        show_again_and_again(reader, console, interval_ns, as_json=json)
+        show_again_and_again(reader, screen, interval_ns, as_json=json)
         return ExitCode.OK
     try:
-        show_once(reader, console, as_json=json)
+        show_once(reader, screen, as_json=json)
     except TargetEndedError as ended:
         raise UsageError(f"{ended}: name one that runs") from ended
     return ExitCode.OK

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from rich.console import Console
 from rich.text import Text
 
+from tinygram.bench.plain_text import as_ascii
 from tinygram.bench.report.layout import RowKind, Table, fitted
 
 STYLES: dict[RowKind, str] = {
@@ -17,10 +18,6 @@ STYLES: dict[RowKind, str] = {
 }
 WIDE_GAP = 2
 NARROW_GAP = 1
-ASCII = str.maketrans(
-    {"–": "-", "−": "-", "─": "-", "×": "x", "÷": "/", "µ": "u", "≥": ">=", "≤": "<=", "±": "+-"}
-    | {"’": "'", "“": '"', "”": '"', "…": "...", "·": ".", "→": "->"}
-)
 
 
 class Pen:
@@ -28,7 +25,8 @@ class Pen:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._is_plain = not console.is_terminal or console.options.ascii_only
+        self._is_file = not console.is_terminal
+        self._is_ascii = self._is_file or console.options.ascii_only
 
     def write(self, text: str, style: str = "") -> None:
         """One paragraph."""
@@ -42,10 +40,10 @@ class Pen:
     def list(self, items: Iterable[str], style: str = "") -> None:
         """One item a line, wrapped lines indented below the first."""
         for item in items:
-            if self._is_plain:
+            if self._is_file:
                 self.write(f"- {item}")
             else:
-                paragraph = Text("- " + item, style=style)
+                paragraph = Text("- " + self._readable(item), style=style)
                 lines = paragraph.wrap(self._console, max(self._console.width - 2, 20))
                 for at, line in enumerate(lines):
                     line.rstrip()
@@ -54,7 +52,7 @@ class Pen:
     def draw(self, table: Table) -> None:
         """A table, its first column to the left and the others to the right."""
         gap = WIDE_GAP
-        if not self._is_plain:
+        if not self._is_file:
             if sum(table.widths) + gap * (len(table.columns) - 1) > self._console.width:
                 gap = NARROW_GAP
             table = fitted(table, self._console.width, gap)
@@ -78,9 +76,7 @@ class Pen:
         self.write((" " * gap).join(padded).rstrip(), style)
 
     def _print(self, what: Text) -> None:
-        self._console.print(what, soft_wrap=self._is_plain, highlight=False, markup=False)
+        self._console.print(what, soft_wrap=self._is_file, highlight=False, markup=False)
 
     def _readable(self, text: str) -> str:
-        if not self._is_plain:
-            return text
-        return text.translate(ASCII).encode("ascii", "replace").decode("ascii")
+        return as_ascii(text) if self._is_ascii else text

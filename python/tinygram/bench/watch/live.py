@@ -13,6 +13,7 @@ import msgspec
 from rich.console import Console
 
 from tinygram.bench.interrupts import INTERRUPTS
+from tinygram.bench.plain_text import write_json
 from tinygram.bench.probes.sockets import Snapshot
 from tinygram.bench.report.drawing import Pen
 from tinygram.bench.units import format_duration_ns
@@ -31,7 +32,7 @@ def show_once(reader: Reader, console: Console, *, as_json: bool) -> None:
     """One snapshot. Raises TargetEndedError, UsageError."""
     snapshot = reader.read()
     if as_json:
-        print(msgspec.json.format(msgspec.json.encode(snapshot), indent=2).decode())
+        write_json(msgspec.json.format(msgspec.json.encode(snapshot), indent=2))
     else:
         _draw(Pen(console), reader, snapshot, None)
 
@@ -73,7 +74,7 @@ def _repeat(reader: Reader, interval_ns: int, show: Show) -> None:
 
 
 def _print_line(snapshot: Snapshot) -> None:
-    print(msgspec.json.encode(snapshot).decode(), flush=True)
+    write_json(msgspec.json.encode(snapshot))
 
 
 def _screen(reader: Reader, console: Console, interval_ns: int) -> Show:

@@ -128,8 +128,16 @@ def _rows(options: EchoOptions) -> Iterator[_Row]:
         has_all=options.has_all,
         has_external=options.external is not None,
     )
-    for server, strategy in servers:
-        yield from _rows_of(options, server, strategy)
+    for server, strategy, buffer in servers:
+        rows = tuple(_rows_of(options, server, strategy))
+        matching = [row for row in rows if buffer is None or row.name == f"{server.name}:{buffer}"]
+        if not matching:
+            there = ", ".join(row.name for row in rows)
+            raise UsageError(
+                f"--only {server.name}:{buffer} is not measured here: there are {there}; name the "
+                "size of the buffer with --buffer, and a fault with --faulty"
+            )
+        yield from matching
     if options.external is not None:
         yield _Row(
             EXTERNAL, EXTERNAL, options.external.name, UNKNOWN_STRATEGY, None, None, missing=None

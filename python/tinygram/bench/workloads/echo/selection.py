@@ -15,23 +15,32 @@ EXTERNAL = EXTERNAL_RUNTIME
 """The runtime, and the implementation, of a server that is not ours."""
 
 
+Selected = tuple[Server, Strategy, str | None]
+"""A server, when its replies leave, and the only size of its buffer where one was named."""
+
+
 def selected(
     only: Iterable[str], reply: str, *, has_all: bool, has_external: bool
-) -> list[tuple[Server, Strategy]]:
+) -> list[Selected]:
     """The servers of ours that run; what is named does even where it is no default.
 
     Raises UsageError where there is none, and none that is not ours either (`has_external`), which
     always runs: it has an option of its own.
     """
-    named = _parse_only(only)
-    found = [way for known in SERVERS for way in _ways(known, named, reply, has_all)]
-    if not found and not (has_external and _names_external(named)):
-        there = "; ".join(f"{runtime}: {', '.join(names)}" for runtime, names in _there().items())
-        raise UsageError(
-            f"no server is {in_words(named)}: there are {there}; strategies other than nodelay and "
-            "nagle are implementation=tinygram's"
-        )
-    return found
+    found: list[Selected] = []
+    for named in _parse_only(only):
+        buffer = next(iter(named.get("buffer", [])), None)
+        ways = [(*way, buffer) for known in SERVERS for way in _ways(known, named, reply, has_all)]
+        if not ways and not (has_external and _names_external(named)):
+            there = "; ".join(
+                f"{runtime}: {', '.join(names)}" for runtime, names in _there().items()
+            )
+            raise UsageError(
+                f"no server is {in_words(named)}: there are {there}; strategies other than nodelay "
+                "and nagle are implementation=tinygram's"
+            )
+        found += ways
+    return list(dict.fromkeys(found))
 
 
 def _ways(known: Server, named: Named, reply: str, has_all: bool) -> list[tuple[Server, Strategy]]:
@@ -65,7 +74,7 @@ def _there() -> dict[str, dict[str, None]]:
     return there
 
 
-def _parse_only(only: Iterable[str]) -> Named:
+def _parse_only(only: Iterable[str]) -> tuple[Named, ...]:
     known = {
         "runtime": [*dict.fromkeys(server.runtime for server in SERVERS), EXTERNAL],
         "implementation": [*dict.fromkeys(server.implementation for server in SERVERS), EXTERNAL],

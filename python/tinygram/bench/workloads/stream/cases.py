@@ -142,7 +142,13 @@ def _ways(
 
     With several producers only where threads hand messages over.
     """
-    named = _parse_only(only)
+    found = (_named_ways(has_all, named, producers) for named in _parse_only(only))
+    return list(dict.fromkeys(way for ways in found for way in ways))
+
+
+def _named_ways(
+    has_all: bool, named: Named, producers: int
+) -> list[tuple[runtimes.Runtime, Strategy]]:
     strategies = list(dict.fromkeys(parse_strategy(text) for text in named["strategy"]))
     matching = [
         known
@@ -187,7 +193,7 @@ def _strategies_on(runtime: str) -> Iterable[str]:
     return dict.fromkeys(text for each in known for text in each.strategies)
 
 
-def _parse_only(only: Iterable[str]) -> Named:
+def _parse_only(only: Iterable[str]) -> tuple[Named, ...]:
     known = {
         "runtime": sorted({runtime.name for runtime in runtimes.RUNTIMES}),
         "implementation": sorted({runtime.implementation for runtime in runtimes.RUNTIMES}),

@@ -1,0 +1,72 @@
+"""Plain text for those who ask for it: ASCII in the C locale, no colour and no style with NO_COLOR.
+
+NO_COLOR is the convention of no-color.org; the locale is the first of LC_ALL, LC_CTYPE and LANG
+that is set (POSIX.1-2017, 8.2). What programs read is UTF-8 in every locale.
+"""
+
+from __future__ import annotations
+
+import codecs
+import sys
+from collections.abc import Mapping
+from typing import TextIO
+
+_ERRORS = "tinygram_ascii"
+_IN_ASCII = {
+    "–": "-",
+    "−": "-",
+    "─": "-",
+    "×": "x",
+    "÷": "/",
+    "µ": "u",
+    "≥": ">=",
+    "≤": "<=",
+    "±": "+-",
+    "’": "'",
+    "“": '"',
+    "”": '"',
+    "…": "...",
+    "·": ".",
+    "→": "->",
+}
+
+
+def as_ascii(text: str) -> str:
+    """The text with what every terminal can show; `?` stands for what has no likeness."""
+    return text.encode("ascii", _ERRORS).decode("ascii")
+
+
+def wants_ascii(environment: Mapping[str, str]) -> bool:
+    """Whether the locale is the C locale, which has ASCII alone."""
+    for name in ("LC_ALL", "LC_CTYPE", "LANG"):
+        if environment.get(name):
+            return environment[name] in ("C", "POSIX")
+    return False
+
+
+def wants_no_style(environment: Mapping[str, str]) -> bool:
+    """Whether neither colours nor bold text are wanted: NO_COLOR is set and not empty."""
+    return bool(environment.get("NO_COLOR"))
+
+
+def write_ascii(stream: TextIO) -> None:
+    """From now on let `stream` write what it is given `as_ascii`."""
+    if hasattr(stream, "reconfigure"):
+        stream.reconfigure(encoding="ascii", errors=_ERRORS)
+
+
+def write_json(document: bytes) -> None:
+    """Write a line of JSON to standard output."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(document + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def _replaced(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end]
+    return "".join(_IN_ASCII.get(each, "?") for each in text), error.end
+
+
+codecs.register_error(_ERRORS, _replaced)
