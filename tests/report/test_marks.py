@@ -68,3 +68,10 @@ def test_holds_are_shown_where_something_is_held() -> None:
         alone = printed(result_of(plan_of(cases[:1], runs), runs[:7]))
         assert "hold " in text
         assert "hold " not in alone
+
+
+def test_without_the_base_there_is_no_column_of_ratios() -> None:
+    """An empty column would name a way that was not measured."""
+    runs = [flat_out_run(way("asyncio/cork"), number, 1e5) for number in range(7)]
+    text = printed(result_of(plan_of([way("asyncio/cork")], runs), runs))
+    assert "nodelay" not in text

@@ -87,7 +87,7 @@ def test_two_modes_are_said_so() -> None:
     result = result_of(*paced({"loop/nodelay": [13, 51, 13, 51, 13, 51, 13], "loop/cork": [5] * 7}))
     (sentence,) = closing_sentences(result)
     assert sentence.startswith("loop, at 1,000/s, constant: cannot say which way won")
-    assert "two modes: near 13 µs in 4 rounds, near 51 µs in 3 rounds" in sentence
+    assert "median latency: near 13 µs in 4 rounds, near 51 µs in 3 rounds" in sentence
 
 
 def test_paced_the_lowest_median_latency_wins() -> None:
@@ -145,7 +145,7 @@ def test_a_way_that_beats_some_but_not_all_has_not_won() -> None:
     )
     assert sentence == (
         "loop, flat out: no clear winner: coalesce:10us and x cannot be told apart (loop/x: "
-        "the throughput has two modes: near 13.1/s in 5 rounds, near 50.5/s in 2 rounds), at 98.4% "
+        "two modes in throughput: near 13.1/s in 5 rounds, near 50.5/s in 2 rounds), at 98.4% "
         "confidence from 7 rounds."
     )
 

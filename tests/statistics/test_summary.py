@@ -168,7 +168,7 @@ def test_two_modes_are_a_warning_on_their_figure() -> None:
     (summary,) = summarise(plan_of([case], runs), runs)
     modes = {each.figures: each.message for each in summary.warnings if each.code == "two_modes"}
     assert modes["latency_p50_us",] == (
-        "the median latency has two modes: near 13 µs in 4 rounds, near 51 µs in 3 rounds"
+        "two modes in median latency: near 13 µs in 4 rounds, near 51 µs in 3 rounds"
     )
     assert not any("cpu_s_per_million" in figures for figures in modes)
 

@@ -89,16 +89,13 @@ def _row(row: CaseRow, shown: Sequence[Shown]) -> Row:
 def _rates(result: Result, title: str, shown: Sequence[Shown], rows: Sequence[CaseRow]) -> Table:
     """The figures, and each ratio to the base by hand with a mark where it is no verdict."""
     base_case = next((row.case for row in rows if is_base(row.case)), None)
-    base = base_case.case_id if base_case else None
-    name = way_of(base_case) if base_case else BASE
+    if base_case is None:
+        return _table(title, shown, rows)
+    base, name = base_case.case_id, way_of(base_case)
     verdicts = {
         row.case.case_id: found
         for row in rows
-        if (
-            found := verdicts_by_pair(result).get(
-                (base or "", row.case.case_id, "throughput_per_s")
-            )
-        )
+        if (found := verdicts_by_pair(result).get((base, row.case.case_id, "throughput_per_s")))
     }
 
     def times_base(summary: Summary) -> str:

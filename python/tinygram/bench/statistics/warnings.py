@@ -110,7 +110,7 @@ def _mode_warnings(sample: Sample, figures: Figures) -> tuple[Warning, ...]:
                 f"near {_number(median(group))}{unit_of(name)} in {len(group)} rounds"
                 for group in modes
             )
-            message = f"the {in_words(name)} has two modes: {lower}, {upper}"
+            message = f"two modes in {in_words(name)}: {lower}, {upper}"
             warnings.append(Warning(code="two_modes", message=message, figures=(name,)))
     return tuple(warnings)
 
