@@ -6,12 +6,23 @@ import re
 import shlex
 import shutil
 import socket
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 from tinygram.bench.errors import UsageError
 from tinygram.bench.units import format_duration_ns
 
+Given = TypeVar("Given")
+Value = TypeVar("Value")
 _PROBE_NS = (1_000_000, 60_000_000_000)
+
+
+def read(option: str, parse: Callable[[Given], Value], given: Given) -> Value:
+    """What `parse` makes of it. Raises its UsageError with the option's name in front."""
+    try:
+        return parse(given)
+    except UsageError as error:
+        raise UsageError(f"{option}: {error}") from error
 
 
 def between(option: str, value: int, low: int, high: int) -> int:

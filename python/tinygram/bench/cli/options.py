@@ -14,7 +14,7 @@ import typer
 from tinygram.bench import store
 from tinygram.bench.answering import ANSWER_LIMIT_S
 from tinygram.bench.cli import quantities
-from tinygram.bench.cli.bounds import between, one_of, probe_interval_ns
+from tinygram.bench.cli.bounds import between, one_of, probe_interval_ns, read
 from tinygram.bench.crosscheck.control import common_congestion_control
 from tinygram.bench.errors import UsageError
 from tinygram.bench.links import (
@@ -140,10 +140,7 @@ def links(names: list[str] | None, backend: str, server: str | None = None) -> L
     `server`: one that runs already, on none of our hosts.
     """
     one_of("--link-backend", backend, BACKEND_NAMES)
-    try:
-        found = Links(tuple(parse_links(names)), backend)
-    except UsageError as error:
-        raise UsageError(f"--link: {error}") from error
+    found = Links(tuple(read("--link", parse_links, names)), backend)
     if server is not None:
         found.check_loopback(f"--server {server}", "that is on no host of ours")
     return found

@@ -10,7 +10,7 @@ import typer
 
 from tinygram.bench.answering import check_server
 from tinygram.bench.cli import options, quantities
-from tinygram.bench.cli.bounds import between, one_of, server_address
+from tinygram.bench.cli.bounds import between, one_of, read, server_address
 from tinygram.bench.cli.measuring import measure
 from tinygram.bench.links import DEFAULT_BACKEND
 from tinygram.bench.workloads.sizes.cases import (
@@ -73,7 +73,7 @@ def sizes(
         one_of("--strategy", each, STRATEGIES)
     links = options.links(link, link_backend, server)
     asked = SizesOptions(
-        sizes_bytes=parse_sizes(sizes),
+        sizes_bytes=read("--sizes", parse_sizes, sizes),
         round_trips=parse_round_trips(round_trips),
         setup_writes=[between("--setup-writes", count, 1, 2) for count in setup_writes or [2]],
         strategies=strategy or ["nodelay"],
