@@ -17,7 +17,7 @@ LEAST_BEHIND_NS = 2_000_000
 
 MOST_LATE = 0.25
 """Of the runs of a strategy, those over a link that was late."""
-_LATE = frozenset(("link_late", "link_slow"))
+_LATE = frozenset(("link_late", "link_slow", "link_stopped"))
 
 Doubt = Literal["failed", "late link", "cannot keep up", "overloaded", "two modes"]
 """`failed`: a run of ours. `late link`: too many runs of ours or of the rival. `cannot keep up`:

@@ -79,15 +79,18 @@ class LinkRelay:
         of IP), and what was dropped: `lost` (as asked), `full` (the queue was), `overflow` (more
         was on the way than the relay keeps), `refused` (the far device did not take it), `ignored`
         (not IPv4, or not an IP packet's length), `missed` (a packet socket had no room for it).
-        `relay_cpu_ns`: of the relay's thread. `relay_failed_errno`: 0 while it runs, else why it
+        `relay_cpu_ns`: of the relay's thread. `relay_stops` and `relay_stopped_ns`: how often, and
+        how long in all, it stood still for more than 10 ms, of `relay_watched_ns`, in which it
+        ran. `relay_failed_errno`: 0 while it runs, else why it
         carries nothing any more.
         """
 
     def take_lateness(self) -> Histogram:
         """How late packets were delivered, in ns, since this was last called; never early.
 
-        From when a packet is due to when the relay begins to hand it to the device. What the relay
-        does not see, such as the wake-up of the program, is in the calibration.
+        From when a packet is due to when the relay begins to hand it to the device. Of what it
+        finds after it stood still itself, with that stop. What the relay does not see, such as the
+        wake-up of the program, is in the calibration.
         """
 
     def stop(self) -> None:

@@ -135,11 +135,31 @@ def test_the_table_of_links_counts_the_runs_that_were_not_as_asked() -> None:
     assert "1 of 3" in table.rows[0].cells
 
 
+@pytest.mark.parametrize(
+    ("stopped_ms", "watched_ms", "is_told"),
+    [
+        (0, 1_000, False),
+        (9, 1_000, False),
+        (11, 1_000, True),
+        (99, 60_000, False),
+        (100, 60_000, True),
+    ],
+)
+def test_a_relay_that_stood_still_for_long_bars_every_figure(
+    stopped_ms: int, watched_ms: int, is_told: bool
+) -> None:
+    """Few packets tell of it, for TCP holds the messages back meanwhile: none was late here."""
+    times_ms = {"relay_stopped_ns": stopped_ms, "relay_watched_ns": watched_ms}
+    counters = {name: 1_000_000 * ms for name, ms in times_ms.items()}
+    found = warnings_of(facts(), counters, lateness((5_000, 1_000)))
+    assert codes(found) == ["link_stopped"] * is_told
+    assert all(warning.figures == ("",) for warning in found)
+
+
 def test_what_bars_is_what_the_table_counts() -> None:
     late = lateness((150_000, 20))
-    told = [
-        warnings_of(facts(left_rtt_ns=ns), {"near_to_far_full": 1}, late) for ns in (1, 1 << 40)
-    ]
+    counters = {"near_to_far_full": 1, "relay_stopped_ns": 1 << 40}
+    told = [warnings_of(facts(left_rtt_ns=ns), counters, late) for ns in (1, 1 << 40)]
     barring = {each.code for found in told for each in found if each.figures}
     assert barring == set(LINK_FAULTS)
 

@@ -39,20 +39,26 @@ impl TimerFd {
     /// # Errors
     /// When the timer cannot be set.
     pub fn set(&self, at_ns: u64) -> io::Result<()> {
+        // A time of 0 would switch it off.
+        self.set_to(at_ns.max(1), 0, libc::TFD_TIMER_ABSTIME)
+    }
+
+    /// Set it to ring again and again, so long after the last time; 0 switches it off.
+    ///
+    /// # Errors
+    /// When the timer cannot be set.
+    pub fn set_every(&self, interval_ns: u64) -> io::Result<()> {
+        self.set_to(interval_ns, interval_ns, 0)
+    }
+
+    fn set_to(&self, first_ns: u64, interval_ns: u64, flags: libc::c_int) -> io::Result<()> {
         let value = libc::itimerspec {
-            it_interval: timespec_from_ns(0),
-            // A time of 0 would switch it off.
-            it_value: timespec_from_ns(at_ns.max(1)),
+            it_interval: timespec_from_ns(interval_ns),
+            it_value: timespec_from_ns(first_ns),
         };
         // SAFETY: `fd` is our timer and `value` is valid for reading.
-        let status = unsafe {
-            libc::timerfd_settime(
-                self.as_raw_fd(),
-                libc::TFD_TIMER_ABSTIME,
-                &value,
-                ptr::null_mut(),
-            )
-        };
+        let status =
+            unsafe { libc::timerfd_settime(self.as_raw_fd(), flags, &value, ptr::null_mut()) };
         match status {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),
@@ -103,6 +109,17 @@ mod tests {
         }
         assert!(monotonic_ns() >= at_ns);
         assert!(!timer.take().unwrap());
+    }
+
+    #[test]
+    fn it_rings_again_and_again() {
+        let timer = TimerFd::new().unwrap();
+        timer.set_every(1_000_000).unwrap();
+        for _ in 0..3 {
+            while !timer.take().unwrap() {
+                std::thread::yield_now();
+            }
+        }
     }
 
     #[test]

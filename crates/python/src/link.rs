@@ -92,6 +92,9 @@ impl LinkRelay {
             .collect();
         let errno = report.failed_errno.unwrap_or(0).unsigned_abs();
         counters.push(("relay_cpu_ns".to_owned(), report.cpu_ns));
+        counters.push(("relay_watched_ns".to_owned(), report.stops.watched_ns));
+        counters.push(("relay_stopped_ns".to_owned(), report.stops.stopped_ns));
+        counters.push(("relay_stops".to_owned(), report.stops.count));
         counters.push(("relay_failed_errno".to_owned(), errno.into()));
         counters
     }

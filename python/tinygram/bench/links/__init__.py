@@ -22,6 +22,7 @@ from tinygram.bench.links.link import FAR_VARIABLE, LOCALHOST, Link
 from tinygram.bench.links.sandbox import has_own_proc
 from tinygram.bench.links.spec import PRESETS, LinkSpec, parse_link, parse_links
 from tinygram.bench.result import Case, Plan, Unavailable, Warning
+from tinygram.bench.workers import RunError
 
 __all__ = [
     "BACKEND_NAMES",
@@ -111,14 +112,23 @@ def link_up(case: Case, seed: int) -> AbstractContextManager[Link]:
 
 @contextmanager
 def bring_up(spec: LinkSpec, backend: Backend, seed: int) -> Iterator[Link]:
-    """A link by this backend, or by the one in its place. Raises OSError and RunError."""
+    """A link by this backend, or by the one in its place. Raises OSError and RunError.
+
+    What fails in the block while the link carries nothing is told by the link's fault.
+    """
     maker = _maker(backend)
     with maker.up(spec, seed) as link:
         if maker is not backend:
             message = "netem was asked for, and the relay made the link"
             warning = Warning("link_backend", f"{message}: {_probed(backend).why}")
             link = replace(link, warnings=(*link.warnings, warning))
-        yield link
+        try:
+            yield link
+        except (OSError, RunError) as failure:
+            fault = link.find_fault()
+            if fault is None or str(failure) == fault:
+                raise
+            raise RunError(f"{fault} ({failure})") from failure
 
 
 def backend_of(link: LinkSpec, backend_name: str) -> Backend:

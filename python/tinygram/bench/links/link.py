@@ -17,6 +17,7 @@ from tinygram.bench.links.warnings import sandbox_warnings, warnings_of
 from tinygram.bench.network import Network
 from tinygram.bench.probes.kernel import CounterFds
 from tinygram.bench.result import LinkFacts, Run, Warning
+from tinygram.bench.workers import RunError
 
 LOCALHOST = "127.0.0.1"
 FAR_VARIABLE = "TINYGRAM_FAR"
@@ -31,6 +32,7 @@ class Link:
     servers listen and clients connect. `counter_fds`: what is read of the kernel's counters,
     None where nobody may say that they are of this run alone (probes/kernel.py). `facts` None:
     nothing lies between. `take_traffic`: what went over it since that was last called.
+    `find_fault`: why it carries nothing any more, None while it does.
     """
 
     near: Network = field(default_factory=Network)
@@ -39,6 +41,7 @@ class Link:
     counter_fds: CounterFds = None
     facts: LinkFacts | None = None
     take_traffic: Callable[[], Traffic] = Traffic
+    find_fault: Callable[[], str | None] = lambda: None
     warnings: tuple[Warning, ...] = ()
 
     @staticmethod
@@ -51,6 +54,7 @@ class Link:
             counter_fds=hosts.far_counter_fds,
             facts=facts,
             take_traffic=take_traffic,
+            find_fault=hosts.fault,
             warnings=sandbox_warnings(),
         )
 
@@ -66,6 +70,9 @@ class Link:
         """
         if self.facts is None:
             return Traffic(), ()
+        fault = self.find_fault()
+        if fault is not None:
+            raise RunError(fault)
         traffic = self.take_traffic()
         found = warnings_of(self.facts, traffic.counters, traffic.lateness)
         return traffic, (*self.warnings, *found)

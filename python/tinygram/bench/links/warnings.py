@@ -19,7 +19,10 @@ _MISS_NS = 20_000
 _MISS_SHARE = 20
 """A link is slow, or fast, when its round trips stay so far from what was asked, or 1/20 of it."""
 _MIN_LATE_PACKETS = 10
-LINK_FAULTS = ("link_late", "link_slow", "link_fast")
+_STOPPED_NS = 100_000_000
+_STOPPED_SHARE = 100
+"""A relay stood still when that took 100 ms in all, or more than 1/100 of the time."""
+LINK_FAULTS = ("link_stopped", "link_late", "link_slow", "link_fast")
 """The warnings of a link that was not as asked."""
 UNASKED = ("_overflow", "_refused", "_missed", "device_dropped")
 """How the names of counters end that are of packets which were dropped unasked."""
@@ -31,7 +34,13 @@ def warnings_of(
     facts: LinkFacts, counters: Mapping[str, int], lateness: Histogram | None
 ) -> tuple[Warning, ...]:
     """Every warning of one run's link; those that bar figures first."""
-    found = (_late(facts, lateness), _missed(facts), _dropped(counters), _full(counters))
+    found = (
+        _stopped(counters),
+        _late(facts, lateness),
+        _missed(facts),
+        _dropped(counters),
+        _full(counters),
+    )
     return tuple(warning for warning in found if warning is not None)
 
 
@@ -48,6 +57,21 @@ def late_percentile(packets: int) -> float | None:
 def late_limit_ns(facts: LinkFacts) -> int:
     """How late packets may be."""
     return max(_LATE_NS, (facts.rtt_ns or 0) // _LATE_SHARE)
+
+
+def _stopped(counters: Mapping[str, int]) -> Warning | None:
+    """By time, not by packets: what TCP holds back meanwhile comes in few packets afterwards."""
+    stopped_ns = counters.get("relay_stopped_ns", 0)
+    watched_ns = counters.get("relay_watched_ns", 0)
+    if stopped_ns < _STOPPED_NS and stopped_ns * _STOPPED_SHARE <= watched_ns:
+        return None
+    return Warning(
+        "link_stopped",
+        "the link stood still: its relay was stopped or had no core for 100 ms or more, or for "
+        "more than 1 % of the time, and what was sent meanwhile waited: the run says more of this "
+        "host than of the link",
+        _EVERY_FIGURE,
+    )
 
 
 def _late(facts: LinkFacts, lateness: Histogram | None) -> Warning | None:

@@ -42,6 +42,8 @@ pub struct Counts {
 #[derive(Debug)]
 struct Held {
     at_ns: u64,
+    /// How long it may have waited in its device while the relay stood still.
+    unseen_ns: u64,
     length: usize,
     load: Load,
     frame: Box<[u8]>,
@@ -51,6 +53,8 @@ struct Held {
 #[derive(Debug)]
 pub(super) struct Lane {
     pub(super) direction: Direction,
+    /// For how long the relay stood still before what its device has now was read.
+    pub(super) unseen_ns: u64,
     framing: Framing,
     frame_bytes: usize,
     held: VecDeque<Held>,
@@ -67,6 +71,7 @@ impl Lane {
         };
         Self {
             direction,
+            unseen_ns: 0,
             framing,
             frame_bytes: framing.header_bytes() + packet_bytes as usize,
             held: VecDeque::new(),
@@ -91,6 +96,7 @@ impl Lane {
                 Ok(length) => self.offer(monotonic_ns(), frame, length, counts),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     self.spare.push(frame);
+                    self.unseen_ns = 0;
                     return Ok(taken);
                 }
                 Err(error) => return Err(error),
@@ -118,7 +124,7 @@ impl Lane {
             let Some(held) = self.held.pop_front() else {
                 return delivered;
             };
-            lateness.record(now_ns - due_ns);
+            lateness.record(now_ns - due_ns + held.unseen_ns);
             match to.write(&held.frame[..held.length]) {
                 Ok(written) if written == held.length => {
                     counts.packets += u64::from(held.load.packets);
@@ -147,6 +153,7 @@ impl Lane {
                 Offer::At(at_ns) => {
                     self.held.push_back(Held {
                         at_ns,
+                        unseen_ns: self.unseen_ns,
                         length,
                         load,
                         frame,

@@ -8,6 +8,7 @@ use super::{
     framing::Framing,
     lane::{BATCH, Counts, Lane},
     priority::Priority,
+    stops::{BEAT_NS, LastLook, Stops},
 };
 use crate::{
     bench::margin::Margin,
@@ -54,6 +55,8 @@ pub enum RelayError {
 pub struct Report {
     /// Of what came from the near device, and of what came from the far one.
     pub counts: [Counts; 2],
+    /// When it stood still itself.
+    pub stops: Stops,
     /// CPU time of its thread, in nanoseconds.
     pub cpu_ns: u64,
     /// Why it carries nothing any more, where it ended by itself.
@@ -190,6 +193,13 @@ impl Relay {
         report
     }
 
+    /// Let its thread stand still meanwhile, as one that is stopped.
+    #[cfg(test)]
+    pub(super) fn stand_still(&self, while_so: impl FnOnce()) {
+        let _held = locked(&self.state);
+        while_so();
+    }
+
     /// How late each packet was delivered since this was last asked: from when it was due to when the
     /// relay began to hand it over.
     pub fn take_lateness(&self) -> Histogram {
@@ -270,6 +280,9 @@ impl Carrier {
     fn carry(&mut self, stopped: &UnixStream) -> io::Result<()> {
         let shared = Arc::clone(&self.state);
         let timer = TimerFd::new()?;
+        let beat = TimerFd::new()?;
+        beat.set_every(BEAT_NS)?;
+        let mut last_look = LastLook::new(monotonic_ns());
         let mut priority = Priority::new();
         let mut margin = Margin::new();
         // Of the first packet that is due: when to wake for it.
@@ -285,6 +298,14 @@ impl Carrier {
                     return Ok(());
                 }
                 self.adopt(state.settings);
+                let stopped_ns = last_look.look(monotonic_ns(), &mut state.report.stops);
+                if stopped_ns > 0 {
+                    // Whatever waits in a device may have come when the stop began.
+                    may_have = [true; 2];
+                    for lane in &mut self.lanes {
+                        lane.unseen_ns = stopped_ns;
+                    }
+                }
                 self.turn(&mut state, &mut may_have)?
             };
             if just_moved > 0 {
@@ -314,7 +335,7 @@ impl Carrier {
             }
             let has_timer_rung;
             priority.moved(moved);
-            (may_have, has_timer_rung) = self.sleep(stopped, &timer)?;
+            (may_have, has_timer_rung) = self.sleep(stopped, &timer, &beat)?;
             moved = 0;
             if has_timer_rung {
                 timer.take()?;
@@ -358,15 +379,21 @@ impl Carrier {
         Ok(moved)
     }
 
-    /// Wait until a packet comes, the timer's time has, or it is to stop. Which device has a packet,
+    /// Wait until a packet comes, the timer's time has, a beat has passed, or it is to stop. Which device has a packet,
     /// and whether the timer rang.
-    fn sleep(&self, stopped: &UnixStream, timer: &TimerFd) -> io::Result<([bool; 2], bool)> {
+    fn sleep(
+        &self,
+        stopped: &UnixStream,
+        timer: &TimerFd,
+        beat: &TimerFd,
+    ) -> io::Result<([bool; 2], bool)> {
         let [near, far] = &self.devices;
         let fds = [
             near.as_raw_fd(),
             far.as_raw_fd(),
             timer.as_raw_fd(),
             stopped.as_raw_fd(),
+            beat.as_raw_fd(),
         ];
         let mut watched = fds.map(|fd| libc::pollfd {
             fd,
@@ -384,7 +411,10 @@ impl Carrier {
             };
         }
         // An error of a device is read from it, too.
-        let [near, far, rang, _] = watched.map(|each| each.revents != 0);
+        let [near, far, rang, _, beats] = watched.map(|each| each.revents != 0);
+        if beats {
+            beat.take()?;
+        }
         Ok(([near, far], rang))
     }
 }

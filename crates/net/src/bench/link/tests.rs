@@ -171,6 +171,34 @@ fn a_device_that_never_ends_does_not_keep_the_other_one_waiting() {
 }
 
 #[test]
+fn a_relay_that_stood_still_notes_it_and_what_waited_for_it_meanwhile_is_late() {
+    const STOP_NS: u64 = 200_000_000;
+    let (mut relay, [near, far]) = relay_between(ONE_MS);
+    relay.start().unwrap();
+    near.send(&packet(1)).unwrap();
+    received(&far);
+    assert_eq!(relay.report().counts[0].packets, 1);
+    let before = relay.report().stops;
+    relay.take_lateness();
+    // Nothing is on the way, so that no packet can tell by its delay.
+    relay.stand_still(|| {
+        near.send(&packet(2)).unwrap();
+        sleep_until_ns(monotonic_ns() + STOP_NS);
+    });
+    assert_eq!(received(&far), packet(2));
+    let stops = relay.report().stops;
+    assert!(stops.count > before.count, "{stops:?}");
+    assert!(
+        stops.stopped_ns - before.stopped_ns >= STOP_NS / 2,
+        "{stops:?}"
+    );
+    assert!(stops.watched_ns >= stops.stopped_ns, "{stops:?}");
+    wait_until(|| relay.report().counts[0].packets == 2);
+    assert!(relay.take_lateness().max_ns() >= STOP_NS / 2);
+    relay.stop();
+}
+
+#[test]
 fn it_starts_once_and_stops_while_it_sleeps() {
     let (mut relay, _hosts) = relay_between(ONE_MS);
     relay.start().unwrap();

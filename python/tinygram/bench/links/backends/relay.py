@@ -181,5 +181,5 @@ def _counters(relay: _native.LinkRelay, hosts: Hosts) -> dict[str, int]:
     counters = dict(relay.counters())
     failed_errno = counters.pop("relay_failed_errno")
     if failed_errno:
-        raise RunError(f"the link's relay ended: {os.strerror(failed_errno)}")
+        raise RunError(hosts.fault() or f"the link's relay ended: {os.strerror(failed_errno)}")
     return counters | hosts.device_counters()
