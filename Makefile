@@ -99,6 +99,11 @@ test-real: $(STAMPS)/real ## run uvicorn, aiohttp, websockets, redis-py, coredis
 	$(BIN)/pytest tests/real
 	$(BIN)/pytest -n 3 --dist worksteal tests/suites
 
+.PHONY: test-interpreters
+test-interpreters: $(STAMPS)/real ## run the library's tests and test-real's on every other CPython found (TESTS=library|real)
+	@scripts/check-tools real
+	scripts/interpreters $(TESTS)
+
 .PHONY: format
 format: $(STAMPS)/dev ## put all code into its canonical form
 	@scripts/check-tools lint
