@@ -31,7 +31,7 @@ class Suite:
 
 def cpythons() -> Suite:
     """The tests of asyncio that came with this interpreter."""
-    remedy = "this Python has no tests of its own: apt-get install libpython3-testsuite (Debian)"
+    remedy = "this Python has no tests of its own: apt-get install libpython3.X-testsuite (Debian)"
     if importlib.util.find_spec("test.test_asyncio") is None:
         return Suite("cpython", (), None, remedy)
     found = importlib.util.find_spec("test.test_asyncio")

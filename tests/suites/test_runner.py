@@ -11,7 +11,7 @@ from tests.suites.modules import Outcome, Ran, run_module
 MODULE = "test.test_asyncio.test_buffered_proto"
 TEST = f"{MODULE}.BufferedProtocolSelectorTests.test_buffered_proto_create_connection"
 
-pytest.importorskip("test.test_asyncio", reason="apt-get install libpython3-testsuite")
+pytest.importorskip("test.test_asyncio", reason="apt-get install libpython3.X-testsuite")
 
 
 def run(function: str, work: Path) -> Ran:
