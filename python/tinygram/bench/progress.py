@@ -17,7 +17,9 @@ _ERASE_LINE = "\r\x1b[2K"
 
 
 class Progress:
-    """A context manager around all runs of a plan; `total_runs` is cases × rounds.
+    """A context manager around all runs of a plan.
+
+    `total_runs` is cases × rounds, `earlier_runs` those of them that were finished before.
 
     On a terminal it keeps one line, rewritten at each run's start; elsewhere it writes a line per
     run. A failed run always leaves its own line. With `quiet` it writes nothing.
@@ -28,6 +30,7 @@ class Progress:
         total_runs: int,
         *,
         quiet: bool = False,
+        earlier_runs: int = 0,
         stream: TextIO | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -36,6 +39,7 @@ class Progress:
         self._stream = sys.stderr if stream is None else stream
         self._clock = clock
         self._is_terminal = self._stream.isatty()
+        self._earlier_runs = earlier_runs
         self._finished_runs = 0
         self._started_at_s = 0.0
         self._label = ""
@@ -59,7 +63,7 @@ class Progress:
         """Tell that the case `label` runs now; `round` counts from 1 to `rounds`."""
         self._label = label
         parts = [
-            f"run {self._finished_runs + 1}/{self._total_runs}",
+            f"run {self._earlier_runs + self._finished_runs + 1}/{self._total_runs}",
             f"round {round}/{rounds}",
             *self._time_left(),
             label,
@@ -84,7 +88,8 @@ class Progress:
         if not self._finished_runs:
             return []
         run_s = (self._clock() - self._started_at_s) / self._finished_runs
-        left_s = round(run_s * (self._total_runs - self._finished_runs))
+        left_runs = self._total_runs - self._earlier_runs - self._finished_runs
+        left_s = round(run_s * left_runs)
         minutes, seconds = divmod(left_s, 60)
         return [f"{minutes} min {seconds} s left" if minutes else f"{seconds} s left"]
 

@@ -238,11 +238,25 @@ class CrossCheck(Value, frozen=True):
     absent: tuple[AbsentPeer, ...]
 
 
+class Resumption(Value, frozen=True):
+    """That a measurement was ended, and went on with `--resume`.
+
+    `started_at` and `host` as of the result; `finished_runs`: how many runs there were. `differs`:
+    the facts of the environment that were others from then on.
+    """
+
+    started_at: str
+    host: str | None
+    finished_runs: int
+    differs: dict[str, Any]
+
+
 class Result(Value, frozen=True):
     """The whole file. `cross_check` is null unless it was asked for.
 
     `started_at`: when the measurement started, UTC, as ISO 8601 has it; `host`: the host's name,
-    null with `--anonymous`. `answer`: the sentences that say what was found.
+    null with `--anonymous`. `answer`: the sentences that say what was found. `resumptions`: when
+    the measurement went on after it had been ended; `environment` is what it was at first.
     """
 
     schema_version: int
@@ -256,3 +270,4 @@ class Result(Value, frozen=True):
     started_at: str | None = None
     host: str | None = None
     answer: tuple[str, ...] = ()
+    resumptions: tuple[Resumption, ...] = ()

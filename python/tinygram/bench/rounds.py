@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from tinygram.bench.progress import Progress
 from tinygram.bench.result import Case, Plan, Run
@@ -22,18 +22,23 @@ def run_plan(
     run_case: Callable[[Case, int], Run],
     progress: Progress,
     on_round: Callable[[tuple[Run, ...]], None] = lambda _runs: None,
+    earlier: Sequence[Run] = (),
 ) -> tuple[tuple[Run, ...], bool]:
     """Run everything; the finished runs, and whether Ctrl-C ended it early.
 
-    `on_round` gets all runs so far after every round but the last.
+    `on_round` gets all runs so far after every round but the last. `earlier`: runs of the plan that
+    are finished already, and come first.
     """
-    runs: list[Run] = []
+    runs = list(earlier)
+    done = {(run.case_id, run.round) for run in earlier}
     try:
         with progress:
             for round in range(plan.rounds):
-                if round:
+                if len(runs) > len(earlier):
                     on_round(tuple(runs))
                 for case in ordered(plan, round):
+                    if (case.case_id, round) in done:
+                        continue
                     progress.run_started(case.case_id, round + 1, plan.rounds)
                     started_s = time.monotonic()
                     run = run_case(case, round)

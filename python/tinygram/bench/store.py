@@ -37,12 +37,19 @@ class Destination:
 
     `path`: a file, or `STANDARD_OUTPUT`, which takes the last state alone. `is_claimed`: the file
     is replaced; where it is not, it is a new one, and `path` gets `-2`, `-3` … until it is free.
-    `saved`: what was saved last.
+    `saved`: what was saved last. `earlier`: what the file holds of a measurement that goes on.
     """
 
     path: Path
     is_claimed: bool = True
     saved: Result | None = None
+    earlier: Result | None = None
+
+    @classmethod
+    def of_earlier(cls, path: Path) -> Destination:
+        """A result file that goes on. Raises UsageError when it is none."""
+        earlier = load(path)
+        return cls(path, saved=earlier, earlier=earlier)
 
     @property
     def is_standard_output(self) -> bool:

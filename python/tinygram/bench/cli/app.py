@@ -8,6 +8,7 @@ import typer
 
 import tinygram
 from tinygram.bench.cli import echo, emulate, rr, schema, sizes, stream, watch
+from tinygram.bench.cli.resuming import MeasuringCommand
 from tinygram.bench.cli.serve import serve
 
 app = typer.Typer(
@@ -17,10 +18,10 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(stream.stream)
-app.command()(rr.rr)
-app.command()(echo.echo)
-app.command()(sizes.sizes)
+app.command(cls=MeasuringCommand)(stream.stream)
+app.command(cls=MeasuringCommand)(rr.rr)
+app.command(cls=MeasuringCommand)(echo.echo)
+app.command(cls=MeasuringCommand)(sizes.sizes)
 app.command()(emulate.emulate)
 app.command()(watch.watch)
 app.add_typer(serve, name="serve")

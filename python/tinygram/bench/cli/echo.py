@@ -79,6 +79,7 @@ def echo(
     rounds: options.Rounds = 7,
     seed: options.Seed = 1,
     json: Annotated[Path | None, options.result_file("echo")] = None,
+    resume: options.Resume = None,
     quiet: options.Quiet = False,
     notes: options.Notes = False,
     link: options.Link = None,
@@ -124,7 +125,7 @@ def echo(
             f"--workers {workers} with --depth {depth} would have {in_flight_bytes} bytes in "
             "flight: 1 GiB is the most, so ask for fewer, or for smaller messages"
         )
-    destination = options.destination("echo", json)
+    destination = options.destination("echo", json, resume)
     plan = links.planned(asked, plan_echo)
     if server_command is not None and not has_own_proc():
         raise UsageError(

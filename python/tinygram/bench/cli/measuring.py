@@ -10,6 +10,7 @@ from typing import Any
 from tinygram.bench.awake import cores_awake
 from tinygram.bench.cli.exit_codes import ExitCode
 from tinygram.bench.cli.recording import Recording
+from tinygram.bench.cli.resuming import check_plan
 from tinygram.bench.cli.terminal import console
 from tinygram.bench.crosscheck.interleaved import Interleaved
 from tinygram.bench.errors import UsageError
@@ -52,7 +53,11 @@ def measure(
     permitted, too, and OutputError, after the report, when the result cannot be saved.
     """
     running = plan if peers is None else peers.plan
-    progress = Progress(len(running.cases) * running.rounds, quiet=is_quiet)
+    total_runs = len(running.cases) * running.rounds
+    earlier = _earlier_runs(plan, destination, peers)
+    if earlier and len(earlier) == total_runs:
+        return _tell_finished(earlier, destination, is_published, is_quiet, with_notes)
+    progress = Progress(total_runs, quiet=is_quiet, earlier_runs=len(earlier))
     numbers = cores_of(placement(plan.cases[0].placement))
     with (
         INTERRUPTS.handled(),
@@ -68,7 +73,10 @@ def measure(
             with INTERRUPTS.held():
                 recording.keep(runs)
 
-        runs, is_interrupted = run_plan(running, run, progress, keep)
+        def measured(case: Case, round: int) -> Run:
+            return recording.marked(run(case, round))
+
+        runs, is_interrupted = run_plan(running, measured, progress, keep, earlier)
         with INTERRUPTS.held():
             result, fault = recording.finish(runs)
         all_failed = [each for each in runs if each.failure]
@@ -86,6 +94,36 @@ def measure(
     if failed:
         return ExitCode.RUN_FAILED
     return ExitCode.OK
+
+
+def _earlier_runs(
+    plan: Plan, destination: Destination, peers: Interleaved | None
+) -> tuple[Run, ...]:
+    """The runs of a measurement that goes on. Raises UsageError where it cannot."""
+    earlier = destination.earlier
+    if earlier is None:
+        return ()
+    check_plan(earlier, plan, destination.path)
+    return (*earlier.runs, *(() if peers is None else peers.go_on(earlier.cross_check)))
+
+
+def _tell_finished(
+    runs: tuple[Run, ...],
+    destination: Destination,
+    is_published: bool,
+    is_quiet: bool,
+    with_notes: bool,
+) -> ExitCode:
+    """Say of a measurement that was to go on that it is finished, and what it found."""
+    assert destination.earlier is not None
+    if not is_quiet:
+        _report(destination.earlier, destination, is_published, with_notes, is_saved=False)
+    print(
+        f"tinygram: {destination.path} is finished: it has all {len(runs)} runs, and none was made",
+        file=sys.stderr,
+    )
+    is_failed = any(run.failure is not None for run in destination.earlier.runs)
+    return ExitCode.RUN_FAILED if is_failed else ExitCode.OK
 
 
 def _report(

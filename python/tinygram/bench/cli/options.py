@@ -81,6 +81,14 @@ Wait = Annotated[
     bool,
     typer.Option("--wait", help="Begin when no other measurement uses the same cores."),
 ]
+Resume = Annotated[
+    Path | None,
+    typer.Option(
+        help="Go on with a measurement that was ended, whose result this file is: the options are "
+        "those that it was begun with.",
+        show_default=False,
+    ),
+]
 Server = Annotated[
     str | None,
     typer.Option(
@@ -189,9 +197,14 @@ def served_congestion_control(asked: str | None) -> str:
     return control
 
 
-def destination(workload: str, asked: Path | None) -> Destination:
-    """Where the result goes. Raises OutputError where nothing can be written there."""
-    if asked is None:
+def destination(workload: str, asked: Path | None, resumed: Path | None) -> Destination:
+    """Where the result goes; `resumed` is the file of a measurement that goes on.
+
+    Raises UsageError where that is no result, and OutputError where nothing can be written.
+    """
+    if resumed is not None:
+        found = Destination.of_earlier(resumed)
+    elif asked is None:
         found = Destination(store.default_path(workload, datetime.now(UTC)), is_claimed=False)
     else:
         found = Destination(asked)

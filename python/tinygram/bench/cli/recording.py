@@ -15,11 +15,12 @@ from typing import Any
 
 import msgspec
 
+from tinygram.bench.cli.resuming import differences, warning_of
 from tinygram.bench.crosscheck.interleaved import Interleaved
 from tinygram.bench.errors import OutputError
 from tinygram.bench.progress import Progress
 from tinygram.bench.report import answer_of
-from tinygram.bench.result import SCHEMA_VERSION, CrossCheck, Plan, Result, Run
+from tinygram.bench.result import SCHEMA_VERSION, CrossCheck, Plan, Result, Resumption, Run
 from tinygram.bench.statistics import compare, summarise
 from tinygram.bench.store import Destination
 
@@ -41,15 +42,30 @@ class Recording:
         peers: Interleaved | None,
         progress: Progress,
     ) -> None:
+        """Raises UsageError where what was measured earlier is not comparable with `found`."""
         self._plan = plan
         self._destination = destination
         self._environment = dict(found)
         self._peers = peers
         self._progress = progress
-        self._started_at = datetime.now(UTC)
+        self._host = _as_text(socket.gethostname())
+        self._started_at = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+        self._earlier = destination.earlier
+        self._differs: dict[str, Any] = {}
+        if self._earlier is not None:
+            self._differs = differences(self._earlier, found, destination.path)
         self._round_began_s = time.monotonic()
         self._summing_up_s = 0.0
         self._is_told = False
+
+    def marked(self, run: Run) -> Run:
+        """The run, with a warning where it was made under other circumstances than the first."""
+        if self._earlier is None:
+            return run
+        warning = warning_of(self._earlier, self._differs, self._host)
+        if warning is None:
+            return run
+        return msgspec.structs.replace(run, warnings=(*run.warnings, warning))
 
     def keep(self, runs: Sequence[Run]) -> None:
         """Save what there is after a round; where that fails, say so once, and go on."""
@@ -84,6 +100,23 @@ class Recording:
         return self._summed_up(result) if is_summed_up else result
 
     def _raw(self, runs: tuple[Run, ...], cross_check: CrossCheck | None) -> Result:
+        earlier = self._earlier
+        if earlier is not None:
+            resumption = Resumption(
+                started_at=self._started_at,
+                host=self._host,
+                finished_runs=len(earlier.runs),
+                differs=self._differs,
+            )
+            return msgspec.structs.replace(
+                earlier,
+                runs=runs,
+                summaries=(),
+                verdicts=(),
+                cross_check=cross_check,
+                answer=(),
+                resumptions=(*earlier.resumptions, resumption),
+            )
         return Result(
             schema_version=SCHEMA_VERSION,
             command=("tinygram", *(_as_text(argument) for argument in sys.argv[1:])),
@@ -93,8 +126,8 @@ class Recording:
             summaries=(),
             verdicts=(),
             cross_check=cross_check,
-            started_at=f"{self._started_at:%Y-%m-%dT%H:%M:%SZ}",
-            host=_as_text(socket.gethostname()),
+            started_at=self._started_at,
+            host=self._host,
         )
 
     def _summed_up(self, raw: Result) -> Result:

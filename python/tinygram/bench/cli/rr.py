@@ -110,6 +110,7 @@ def rr(
     ] = None,
     seed: options.Seed = 1,
     json: Annotated[Path | None, options.result_file("rr")] = None,
+    resume: options.Resume = None,
     quiet: options.Quiet = False,
     notes: options.Notes = False,
     link: options.Link = None,
@@ -182,7 +183,7 @@ def rr(
             is_cross_check=cross_check,
         ),
     )
-    destination = options.destination("rr", json)
+    destination = options.destination("rr", json, resume)
     case_ids: dict[str, str] = {}
     if scenario is None:
         plan = links.planned(asked, plan_rr)

@@ -56,6 +56,7 @@ def sizes(
     rounds: options.Rounds = 7,
     seed: options.Seed = 1,
     json: Annotated[Path | None, options.result_file("sizes")] = None,
+    resume: options.Resume = None,
     quiet: options.Quiet = False,
     notes: options.Notes = False,
     link: options.Link = None,
@@ -86,7 +87,7 @@ def sizes(
         **options.shared(rounds, seed, links, pin, congestion_control, probe),
     )
     check_sample_bytes(asked.sizes_bytes, asked.round_trips)
-    destination = options.destination("sizes", json)
+    destination = options.destination("sizes", json, resume)
     # The parts of a local round trip are on no link: once is enough.
     plan = links.planned(
         asked, lambda each: plan_sizes(replace(each, has_local=local and each.link == asked.link))

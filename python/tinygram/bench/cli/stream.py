@@ -80,6 +80,7 @@ def stream(
     rounds: options.Rounds = 7,
     seed: options.Seed = 1,
     json: Annotated[Path | None, options.result_file("stream")] = None,
+    resume: options.Resume = None,
     quiet: options.Quiet = False,
     notes: options.Notes = False,
     link: options.Link = None,
@@ -166,7 +167,7 @@ def stream(
             f"--producers {max(asked.producers)} with messages of {format_bytes(size.max)}: "
             "together they may have 64 MiB, so name fewer or smaller ones"
         )
-    destination = options.destination("stream", json)
+    destination = options.destination("stream", json, resume)
     plan = links.planned(asked, lambda each: _bounded(plan_stream(each)))
     peers = Interleaved(plan, *choose(plan)) if cross_check else None
     with stream_bench(asked.seed) as bench:

@@ -8,6 +8,7 @@ import msgspec
 
 from tinygram.bench.crosscheck.run import run_peer
 from tinygram.bench.crosscheck.selection import Chosen
+from tinygram.bench.errors import UsageError
 from tinygram.bench.result import AbsentPeer, Case, CrossCheck, PeerRun, Plan, Run
 
 RunCase = Callable[[Case, int], Run]
@@ -30,6 +31,24 @@ class Interleaved:
         # Only what is run, and how it is called, is used of these cases.
         peers = (msgspec.structs.replace(each.case, case_id=each.peer.peer_id) for each in chosen)
         self.plan = msgspec.structs.replace(plan, cases=(*plan.cases, *peers))
+
+    def go_on(self, earlier: CrossCheck | None) -> tuple[Run, ...]:
+        """Take over what was found before; its runs. UsageError where these were other peers."""
+        peers = () if earlier is None else earlier.peers
+        if peers != tuple(each.peer for each in self._chosen.values()):
+            told = [", ".join(f"{each.peer_id} {each.version}" for each in peers) or "none"]
+            told.append(
+                ", ".join(f"{id} {each.peer.version}" for id, each in self._chosen.items())
+                or "none"
+            )
+            raise UsageError(
+                f"the programs beside ours were {told[0]} when the measurement was begun, and are "
+                f"{told[1]} now: resume it where the former are, or measure anew"
+            )
+        self._runs = [] if earlier is None else list(earlier.runs)
+        return tuple(
+            Run(each.peer_id, each.round, {}, {}, failure=each.failure) for each in self._runs
+        )
 
     def around(self, run_case: RunCase) -> RunCase:
         """Runs the cases by `run_case`, and the peers."""
