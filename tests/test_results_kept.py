@@ -20,6 +20,7 @@ from tinygram.bench import store
 from tinygram.bench.cli.exit_codes import ExitCode
 from tinygram.bench.errors import OutputError
 from tinygram.bench.result import Result
+from tinygram.bench.schema import json_schema
 
 COMMAND = [sys.executable, "-B", "-m", "tinygram.bench", "stream"]
 WAY = ["--only", "runtime=loop,implementation=stdlib,strategy=nodelay", "--messages", "1000"]
@@ -186,7 +187,7 @@ def test_standard_output_gets_the_result_quietly(tmp_path: Path) -> None:
     process = started(tmp_path, "--rounds", "1", "--json", "-", "--quiet")
     stdout, stderr = process.communicate(timeout=LONGEST_S)
     assert (process.returncode, stderr) == (ExitCode.OK, "")
-    jsonschema.validate(msgspec.json.decode(stdout), store.json_schema())
+    jsonschema.validate(msgspec.json.decode(stdout), json_schema())
 
 
 def test_standard_output_gets_the_finished_runs_at_ctrl_c(tmp_path: Path) -> None:

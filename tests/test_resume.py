@@ -92,7 +92,12 @@ def test_a_killed_measurement_goes_on(command: Command, arguments: tuple[object,
 def test_a_killed_measurement_of_a_default_name_goes_on(command: Command) -> None:
     process = command.start_words(command.words(*TWO_WAYS, "--rounds", 4))
     results = command.folder / "results"
-    wait_until(lambda: bool(list(results.glob("*.json"))), LONGEST_S, "the first round is saved")
+    # A new file has its name a moment before its temporary one is gone.
+    wait_until(
+        lambda: [entry.suffix for entry in results.glob("*")] == [".json"],
+        LONGEST_S,
+        "the first round is saved",
+    )
     (path,) = results.glob("*.json")
     left = left_by(command, process, path)
     code, _, stderr = resumed(command, path, "--quiet")

@@ -28,6 +28,7 @@ from tinygram.bench.result import (
     Verdict,
     Warning,
 )
+from tinygram.bench.schema import json_schema
 
 CASE = Case(
     case_id="stream/loop/stdlib/nodelay",
@@ -52,7 +53,9 @@ RESULT = Result(
     environment={"kernel": "6.1.0", "governor": None, "allowed_cores": [0, 1]},
     plan=Plan(cases=(CASE,), rounds=1, seed=7),
     runs=(
-        Run(case_id=CASE.case_id, round=0, counters={"writes": 1000}, histograms={"hold": "SGlz"}),
+        Run(
+            case_id=CASE.case_id, round=0, counters={"writes": 1000}, histograms={"hold_ns": "SGlz"}
+        ),
         Run(case_id=CASE.case_id, round=1, counters={}, histograms={}, failure="reset by peer"),
     ),
     summaries=(
@@ -73,7 +76,7 @@ def test_a_saved_result_reads_back_and_obeys_the_schema(tmp_path: Path) -> None:
     path = tmp_path / "result.json"
     store.save(RESULT, path)
     assert store.load(path) == RESULT
-    jsonschema.validate(msgspec.json.decode(path.read_bytes()), store.json_schema())
+    jsonschema.validate(msgspec.json.decode(path.read_bytes()), json_schema())
     assert path.read_text().startswith('{\n  "schema_version": 1,\n  "command": [\n')
     assert [entry.name for entry in tmp_path.iterdir()] == ["result.json"]
 

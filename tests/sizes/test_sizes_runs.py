@@ -12,7 +12,7 @@ import pytest
 from tests.stream.command import Command, Done
 
 from tinygram._native import Histogram
-from tinygram.bench import store
+from tinygram.bench.schema import json_schema
 
 SAMPLES = 100
 CELLS = [(size, trips) for size in (1, 10_000, 300_000) for trips in (0, 1, 2)]
@@ -41,7 +41,7 @@ def histogram(run: Any, name: str) -> Histogram:
 def test_every_run_succeeds_and_the_result_is_of_the_schema(done: Done) -> None:
     assert done.code == 0, done.stderr
     assert [run["failure"] for run in done.result["runs"]] == [None] * len(done.result["runs"])
-    jsonschema.validate(done.result, store.json_schema())
+    jsonschema.validate(done.result, json_schema())
 
 
 @pytest.mark.parametrize(("size", "trips"), CELLS)

@@ -136,6 +136,7 @@ class Run(Value, frozen=True):
 
     `counters` are raw whole numbers, the unit last in the name; null: not known here.
     `samples` are null unless they were asked for; `link` is null where both ends are on one host.
+    `sample_counts`: how many values each histogram holds; what these are is in schema/figures.py.
     """
 
     case_id: str
@@ -146,6 +147,7 @@ class Run(Value, frozen=True):
     failure: str | None = None
     samples: Samples | None = None
     link: LinkFacts | None = None
+    sample_counts: dict[str, int] = {}
 
 
 class Figure(Value, frozen=True):

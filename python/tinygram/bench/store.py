@@ -18,7 +18,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -38,12 +37,14 @@ class Destination:
     `path`: a file, or `STANDARD_OUTPUT`, which takes the last state alone. `is_claimed`: the file
     is replaced; where it is not, it is a new one, and `path` gets `-2`, `-3` … until it is free.
     `saved`: what was saved last. `earlier`: what the file holds of a measurement that goes on.
+    `is_anonymous`: nothing that is saved may tell whose it is.
     """
 
     path: Path
     is_claimed: bool = True
     saved: Result | None = None
     earlier: Result | None = None
+    is_anonymous: bool = False
 
     @classmethod
     def of_earlier(cls, path: Path) -> Destination:
@@ -154,11 +155,6 @@ def load(path: Path) -> Result:
         return msgspec.json.decode(document, type=Result)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError(f"{path} is no result file of tinygram: {error}") from error
-
-
-def json_schema() -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of a result file."""
-    return msgspec.json.schema(Result)
 
 
 class _Header(msgspec.Struct):

@@ -80,6 +80,7 @@ def echo(
     seed: options.Seed = 1,
     json: Annotated[Path | None, options.result_file("echo")] = None,
     resume: options.Resume = None,
+    anonymous: options.Anonymous = False,
     quiet: options.Quiet = False,
     notes: options.Notes = False,
     link: options.Link = None,
@@ -125,7 +126,7 @@ def echo(
             f"--workers {workers} with --depth {depth} would have {in_flight_bytes} bytes in "
             "flight: 1 GiB is the most, so ask for fewer, or for smaller messages"
         )
-    destination = options.destination("echo", json, resume)
+    destination = options.destination("echo", json, resume, anonymous)
     plan = links.planned(asked, plan_echo)
     if server_command is not None and not has_own_proc():
         raise UsageError(

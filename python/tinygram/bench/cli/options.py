@@ -89,6 +89,14 @@ Resume = Annotated[
         show_default=False,
     ),
 ]
+Anonymous = Annotated[
+    bool,
+    typer.Option(
+        "--anonymous",
+        help="Leave out of the result what tells whose it is: the names of host and user, the "
+        "folders of paths, a server's address.",
+    ),
+]
 Server = Annotated[
     str | None,
     typer.Option(
@@ -197,7 +205,9 @@ def served_congestion_control(asked: str | None) -> str:
     return control
 
 
-def destination(workload: str, asked: Path | None, resumed: Path | None) -> Destination:
+def destination(
+    workload: str, asked: Path | None, resumed: Path | None, is_anonymous: bool
+) -> Destination:
     """Where the result goes; `resumed` is the file of a measurement that goes on.
 
     Raises UsageError where that is no result, and OutputError where nothing can be written.
@@ -208,5 +218,6 @@ def destination(workload: str, asked: Path | None, resumed: Path | None) -> Dest
         found = Destination(store.default_path(workload, datetime.now(UTC)), is_claimed=False)
     else:
         found = Destination(asked)
+    found.is_anonymous = is_anonymous
     found.check()
     return found

@@ -15,6 +15,8 @@ from typing import Any
 
 import msgspec
 
+from tinygram._native import Histogram
+from tinygram.bench.cli.anonymous import anonymised
 from tinygram.bench.cli.resuming import differences, warning_of
 from tinygram.bench.crosscheck.interleaved import Interleaved
 from tinygram.bench.errors import OutputError
@@ -59,13 +61,16 @@ class Recording:
         self._is_told = False
 
     def marked(self, run: Run) -> Run:
-        """The run, with a warning where it was made under other circumstances than the first."""
-        if self._earlier is None:
-            return run
-        warning = warning_of(self._earlier, self._differs, self._host)
-        if warning is None:
-            return run
-        return msgspec.structs.replace(run, warnings=(*run.warnings, warning))
+        """The run as it is recorded: its samples counted.
+
+        With a warning where it was made under other circumstances than the first ones.
+        """
+        counts = {name: Histogram.from_base64(text).count for name, text in run.histograms.items()}
+        warnings = run.warnings
+        if self._earlier is not None:
+            warning = warning_of(self._earlier, self._differs, self._host)
+            warnings += () if warning is None else (warning,)
+        return msgspec.structs.replace(run, sample_counts=counts, warnings=warnings)
 
     def keep(self, runs: Sequence[Run]) -> None:
         """Save what there is after a round; where that fails, say so once, and go on."""
@@ -97,7 +102,9 @@ class Recording:
         if self._peers is not None:
             own, cross_check = self._peers.without_peers(runs), self._peers.found()
         result = self._raw(own, cross_check)
-        return self._summed_up(result) if is_summed_up else result
+        if is_summed_up:
+            result = self._summed_up(result)
+        return anonymised(result) if self._destination.is_anonymous else result
 
     def _raw(self, runs: tuple[Run, ...], cross_check: CrossCheck | None) -> Result:
         earlier = self._earlier

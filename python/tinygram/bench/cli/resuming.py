@@ -16,6 +16,7 @@ import typer
 from typer.core import TyperCommand
 
 from tinygram.bench import store
+from tinygram.bench.cli.anonymous import LEFT_OUT
 from tinygram.bench.errors import UsageError
 from tinygram.bench.result import Plan, Result, Warning
 
@@ -76,6 +77,11 @@ class MeasuringCommand(TyperCommand):
             raise UsageError(
                 f"{file} was measured by `{program} {workload}`, and goes on by that, not by "
                 f"`tinygram {context.info_name}`"
+            )
+        if any(LEFT_OUT in word for word in words):
+            raise UsageError(
+                f"{file} cannot be gone on with: it is anonymous, and leaves out what was given "
+                f"(`{_command_of(earlier)}`); measure anew"
             )
         try:
             told = self.make_context(workload, words, parent=context.parent)

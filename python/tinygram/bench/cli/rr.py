@@ -111,6 +111,7 @@ def rr(
     seed: options.Seed = 1,
     json: Annotated[Path | None, options.result_file("rr")] = None,
     resume: options.Resume = None,
+    anonymous: options.Anonymous = False,
     quiet: options.Quiet = False,
     notes: options.Notes = False,
     link: options.Link = None,
@@ -183,7 +184,7 @@ def rr(
             is_cross_check=cross_check,
         ),
     )
-    destination = options.destination("rr", json, resume)
+    destination = options.destination("rr", json, resume, anonymous)
     case_ids: dict[str, str] = {}
     if scenario is None:
         plan = links.planned(asked, plan_rr)

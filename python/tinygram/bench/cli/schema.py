@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from tinygram.bench import store
 from tinygram.bench.plain_text import write_json
+from tinygram.bench.schema import json_schema
 
 
 def schema() -> None:
     """Print the JSON Schema of a result file."""
-    write_json(msgspec.json.format(msgspec.json.encode(store.json_schema()), indent=2))
+    write_json(msgspec.json.format(msgspec.json.encode(json_schema()), indent=2))

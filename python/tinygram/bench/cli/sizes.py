@@ -57,6 +57,7 @@ def sizes(
     seed: options.Seed = 1,
     json: Annotated[Path | None, options.result_file("sizes")] = None,
     resume: options.Resume = None,
+    anonymous: options.Anonymous = False,
     quiet: options.Quiet = False,
     notes: options.Notes = False,
     link: options.Link = None,
@@ -87,7 +88,7 @@ def sizes(
         **options.shared(rounds, seed, links, pin, congestion_control, probe),
     )
     check_sample_bytes(asked.sizes_bytes, asked.round_trips)
-    destination = options.destination("sizes", json, resume)
+    destination = options.destination("sizes", json, resume, anonymous)
     # The parts of a local round trip are on no link: once is enough.
     plan = links.planned(
         asked, lambda each: plan_sizes(replace(each, has_local=local and each.link == asked.link))

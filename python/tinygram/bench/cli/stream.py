@@ -81,6 +81,7 @@ def stream(
     seed: options.Seed = 1,
     json: Annotated[Path | None, options.result_file("stream")] = None,
     resume: options.Resume = None,
+    anonymous: options.Anonymous = False,
     quiet: options.Quiet = False,
     notes: options.Notes = False,
     link: options.Link = None,
@@ -167,7 +168,7 @@ def stream(
             f"--producers {max(asked.producers)} with messages of {format_bytes(size.max)}: "
             "together they may have 64 MiB, so name fewer or smaller ones"
         )
-    destination = options.destination("stream", json, resume)
+    destination = options.destination("stream", json, resume, anonymous)
     plan = links.planned(asked, lambda each: _bounded(plan_stream(each)))
     peers = Interleaved(plan, *choose(plan)) if cross_check else None
     with stream_bench(asked.seed) as bench:
