@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from typing import TYPE_CHECKING, cast
 
 import pytest
@@ -32,9 +33,10 @@ class Relay:
 
 
 def calibrated(relay: Relay) -> dict[str, int]:
-    host = Host(Network(), namespace_fd=0, device="", address="", devices_fd=0)
-    hosts = Hosts(near=host, far=host, far_counter_fds=())
-    return _calibrated(cast("LinkRelay", relay), hosts, ("rtt=1ms", "tun"))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
+        host = Host(Network(), 0, device="", address="", devices_fd=0, asking=asking)
+        hosts = Hosts(near=host, far=host, far_counter_fds=())
+        return _calibrated(cast("LinkRelay", relay), hosts, ("rtt=1ms", "tun"))
 
 
 def test_what_calibrating_found_is_used_again_for_a_minute_and_says_its_age(

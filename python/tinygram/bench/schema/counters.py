@@ -101,6 +101,9 @@ _OF_SIZES: Mapping[str, Said] = {
 }
 _OF_LINKS: Mapping[str, Said] = {
     "link_relay_cpu_ns": ("ns", "of CPU time of the relay's thread"),
+    "link_relay_watched_ns": ("ns", "for which the relay watched whether it stood still"),
+    "link_relay_stopped_ns": ("ns", "for which the relay stood still"),
+    "link_relay_stops": ("stops", "of the relay, longer than it ever waits"),
     "link_device_dropped": ("packets", "dropped unasked, by a device"),
 }
 

@@ -9,6 +9,7 @@
 
 mod address;
 mod calibrate;
+mod carrier;
 mod device;
 mod device_requests;
 mod framing;

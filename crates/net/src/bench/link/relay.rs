@@ -1,30 +1,21 @@
-//! Carries packets between two devices as a link does: one thread for both directions.
-//!
-//! It sleeps until shortly before a packet is due, as early as it has learned to oversleep, and
-//! spins the rest; it never spins without a packet that is due so soon.
+//! Carries packets between two devices as a link does: one thread for both directions (carrier.rs).
 
 use super::{
+    carrier::Carrier,
     device::take_missed,
     framing::Framing,
-    lane::{BATCH, Counts, Lane},
-    priority::Priority,
-    stops::{BEAT_NS, LastLook, Stops},
+    lane::{Counts, Lane},
+    stops::Stops,
 };
-use crate::{
-    bench::margin::Margin,
-    clock::{monotonic_ns, read_clock, thread_cpu_clock, thread_cpu_ns},
-    process::with_signals_blocked,
-    timer::TimerFd,
-};
+use crate::{clock::read_clock, process::with_signals_blocked};
 use std::{
     fs::File,
-    hint, io, mem,
+    io, mem,
     net::Shutdown,
     os::{
-        fd::{AsFd, AsRawFd, OwnedFd},
+        fd::{AsFd, OwnedFd},
         unix::net::UnixStream,
     },
-    panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread::{self, JoinHandle},
 };
@@ -76,19 +67,19 @@ pub struct Relay {
 
 /// What the relay's thread and its owner share; held for a batch of packets at most.
 #[derive(Debug)]
-struct State {
-    settings: Settings,
-    report: Report,
-    lateness: Histogram,
-    is_stopping: bool,
+pub(super) struct State {
+    pub(super) settings: Settings,
+    pub(super) report: Report,
+    pub(super) lateness: Histogram,
+    pub(super) is_stopping: bool,
     /// The CPU clock of its thread, while that runs.
-    clock: Option<libc::clockid_t>,
+    pub(super) clock: Option<libc::clockid_t>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Settings {
-    excess_ns: u64,
-    is_calibrating: bool,
+pub(super) struct Settings {
+    pub(super) excess_ns: u64,
+    pub(super) is_calibrating: bool,
 }
 
 impl Relay {
@@ -216,7 +207,7 @@ impl Drop for Relay {
 }
 
 /// As a link is while it is calibrated.
-fn calibrating(spec: LinkSpec) -> LinkSpec {
+pub(super) fn calibrating(spec: LinkSpec) -> LinkSpec {
     let at_least = |bits_per_s: u64| bits_per_s.max(CALIBRATION_BITS_PER_S);
     LinkSpec {
         one_way_ns: spec.one_way_ns.min(CALIBRATION_DELAY_NS),
@@ -227,7 +218,7 @@ fn calibrating(spec: LinkSpec) -> LinkSpec {
     }
 }
 
-fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
+pub(super) fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
     // Numbers are right after each line of ours, whoever broke.
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -239,182 +230,5 @@ pub(super) fn errno_of(ended: thread::Result<io::Result<()>>) -> Option<i32> {
         Ok(Err(error)) => Some(error.raw_os_error().unwrap_or(libc::EIO)),
         // It panicked, and what it had to say is on stderr.
         Err(_) => Some(libc::EIO),
-    }
-}
-
-/// The packet that is due first, and when to wake for it.
-#[derive(Clone, Copy, Debug, Default)]
-struct Awaited {
-    due_ns: Option<u64>,
-    wake_ns: Option<u64>,
-}
-
-impl Awaited {
-    fn new(due_ns: Option<u64>, margin: Margin) -> Self {
-        let wake_ns = due_ns.map(|due_ns| due_ns.saturating_sub(margin.ns()));
-        Self { due_ns, wake_ns }
-    }
-}
-
-/// What the thread has.
-#[derive(Debug)]
-struct Carrier {
-    devices: [File; 2],
-    lanes: [Lane; 2],
-    spec: LinkSpec,
-    settings: Settings,
-    state: Arc<Mutex<State>>,
-}
-
-impl Carrier {
-    fn run(mut self, stopped: &UnixStream) {
-        locked(&self.state).clock = thread_cpu_clock();
-        // One that broke carries nothing, and may not look as if it did.
-        let ended = catch_unwind(AssertUnwindSafe(|| self.carry(stopped)));
-        let mut state = locked(&self.state);
-        state.clock = None;
-        state.report.cpu_ns = thread_cpu_ns();
-        state.report.failed_errno = errno_of(ended);
-    }
-
-    fn carry(&mut self, stopped: &UnixStream) -> io::Result<()> {
-        let shared = Arc::clone(&self.state);
-        let timer = TimerFd::new()?;
-        let beat = TimerFd::new()?;
-        beat.set_every(BEAT_NS)?;
-        let mut last_look = LastLook::new(monotonic_ns());
-        let mut priority = Priority::new();
-        let mut margin = Margin::new();
-        // Of the first packet that is due: when to wake for it.
-        let mut awaited = Awaited::default();
-        // Devices that may have something: no other is read, for each read is a system call.
-        let mut may_have = [true; 2];
-        // Frames read and written since both were looked at.
-        let mut moved = 0;
-        loop {
-            let just_moved = {
-                let mut state = locked(&shared);
-                if state.is_stopping {
-                    return Ok(());
-                }
-                self.adopt(state.settings);
-                let stopped_ns = last_look.look(monotonic_ns(), &mut state.report.stops);
-                if stopped_ns > 0 {
-                    // Whatever waits in a device may have come when the stop began.
-                    may_have = [true; 2];
-                    for lane in &mut self.lanes {
-                        lane.unseen_ns = stopped_ns;
-                    }
-                }
-                self.turn(&mut state, &mut may_have)?
-            };
-            if just_moved > 0 {
-                moved += just_moved;
-                if moved >= BATCH {
-                    priority.moved(moved);
-                    // Poll is not asked while there is something to do, and neither device may wait
-                    // for that.
-                    (may_have, moved) = ([true; 2], 0);
-                }
-                continue;
-            }
-            let due_ns = self.lanes.iter().filter_map(Lane::next_due_ns).min();
-            let is_new = awaited.due_ns != due_ns;
-            if is_new {
-                awaited = Awaited::new(due_ns, margin);
-            }
-            let has_come = |wake_ns| wake_ns <= monotonic_ns();
-            if awaited.wake_ns.is_some_and(has_come) {
-                // What comes meanwhile is read: it is not late either.
-                may_have = [true; 2];
-                hint::spin_loop();
-                continue;
-            }
-            if let (true, Some(wake_ns)) = (is_new, awaited.wake_ns) {
-                timer.set(wake_ns)?;
-            }
-            let has_timer_rung;
-            priority.moved(moved);
-            (may_have, has_timer_rung) = self.sleep(stopped, &timer, &beat)?;
-            moved = 0;
-            if has_timer_rung {
-                timer.take()?;
-                if let (Some(wake_ns), [false, false]) = (awaited.wake_ns, may_have) {
-                    margin.learn(monotonic_ns().saturating_sub(wake_ns));
-                }
-            }
-        }
-    }
-
-    fn adopt(&mut self, settings: Settings) {
-        if settings == self.settings {
-            return;
-        }
-        self.settings = settings;
-        let spec = if settings.is_calibrating {
-            calibrating(self.spec)
-        } else {
-            self.spec
-        };
-        for lane in &mut self.lanes {
-            lane.direction.set_spec(spec);
-            lane.direction.set_excess_ns(settings.excess_ns / 2);
-        }
-    }
-
-    /// Write what is due, and read from the devices that may have something, in both directions.
-    /// How many frames.
-    fn turn(&mut self, state: &mut State, may_have: &mut [bool; 2]) -> io::Result<usize> {
-        let mut moved = 0;
-        for (from, lane) in self.lanes.iter_mut().enumerate() {
-            let counts = &mut state.report.counts[from];
-            let to = &self.devices[1 - from];
-            moved += lane.deliver(to, counts, &mut state.lateness);
-            if may_have[from] {
-                let taken = lane.take_in(&self.devices[from], counts)?;
-                moved += taken;
-                may_have[from] = taken == BATCH;
-            }
-        }
-        Ok(moved)
-    }
-
-    /// Wait until a packet comes, the timer's time has, a beat has passed, or it is to stop. Which device has a packet,
-    /// and whether the timer rang.
-    fn sleep(
-        &self,
-        stopped: &UnixStream,
-        timer: &TimerFd,
-        beat: &TimerFd,
-    ) -> io::Result<([bool; 2], bool)> {
-        let [near, far] = &self.devices;
-        let fds = [
-            near.as_raw_fd(),
-            far.as_raw_fd(),
-            timer.as_raw_fd(),
-            stopped.as_raw_fd(),
-            beat.as_raw_fd(),
-        ];
-        let mut watched = fds.map(|fd| libc::pollfd {
-            fd,
-            events: libc::POLLIN,
-            revents: 0,
-        });
-        // SAFETY: the kernel reads and writes `watched`, which outlives the call.
-        let count = unsafe { libc::poll(watched.as_mut_ptr(), watched.len() as libc::nfds_t, -1) };
-        if count < 0 {
-            let error = io::Error::last_os_error();
-            return match error.kind() {
-                // What is there was not looked for.
-                io::ErrorKind::Interrupted => Ok(([true; 2], false)),
-                _ => Err(error),
-            };
-        }
-        // An error of a device is read from it, too.
-        let [near, far, rang, _, beats] = watched.map(|each| each.revents != 0);
-        if beats {
-            beat.take()?;
-        }
-        Ok(([near, far], rang))
     }
 }
