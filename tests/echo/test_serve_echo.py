@@ -167,12 +167,12 @@ def sockets_of(pid: int) -> int:
         (("--size", "10"), ("--size", "--reply per-message")),
         (("--strategy", "tick"), ("--strategy", "--reply per-message")),
         (("--reply", "per-message"), ("--size", "boundary")),
-        (("--reply", "per-message", "--size", "2GiB"), ("--size 2GiB", "16 MiB")),
+        (("--reply", "per-message", "--size", "2GiB"), ("--size: '2GiB'", "16MiB")),
         (
             ("--reply", "per-message", "--size", "10", "--strategy", "cork"),
             ("--strategy cork", "nagle, nodelay, tick, coalesce:10us, adaptive"),
         ),
-        (("--buffer", "1GiB"), ("--buffer 1GiB", "16 MiB")),
+        (("--buffer", "1GiB"), ("--buffer: '1GiB'", "16MiB")),
         (("--congestion-control", "none-such"), ("'none-such'", "cubic")),
     ],
 )

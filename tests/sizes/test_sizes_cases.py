@@ -55,10 +55,10 @@ def test_sizes_are_read(text: str, sizes: tuple[int, ...]) -> None:
     ("text", "said"),
     [
         ("0", "above 0"),
-        ("", "no size"),
+        ("", "not a size"),
         ("10..1", "1..10"),
         ("65MiB", "1 B to 64 MiB"),
-        ("1..many", "no size"),
+        ("1..many", "not a size"),
     ],
 )
 def test_what_is_no_size_is_refused_with_what_is_allowed(text: str, said: str) -> None:

@@ -64,14 +64,4 @@ ACCEPTED = (
         " as asyncio's does.",
         ("test_tcp.Test_UV_TCP.test_tcp_handle_abort_in_connection_made",),
     ),
-    Accepted(
-        "A fault: uvloop takes a protocol for buffered that has `get_buffer`, of whatever class it"
-        " is, and our connections take it for one that is not.",
-        (
-            "test_tcp.Test_UV_TCP.test_create_server_buffered_1",
-            "test_tcp.Test_UV_TCP.test_create_server_buffered_2",
-            "test_tcp.Test_UV_TCPSSL.test_start_tls_client_buf_proto_1",
-            "test_unix.Test_UV_Unix.test_epollhup",
-        ),
-    ),
 )

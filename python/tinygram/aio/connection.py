@@ -184,10 +184,20 @@ def connection(
     loop: asyncio.AbstractEventLoop, protocol: asyncio.BaseProtocol, settings: Settings
 ) -> Connection:
     """Stand before `protocol`."""
-    if isinstance(protocol, asyncio.BufferedProtocol):
+    if _is_buffered(loop, protocol):
         return _BufferedConnection(loop, protocol, settings)
     if not hasattr(protocol, "data_received"):
         return Connection(loop, protocol, settings)
     if isinstance(loop, asyncio.SelectorEventLoop):
         return _CopyingConnection(loop, protocol, settings)
     return _StreamConnection(loop, protocol, settings)
+
+
+def _is_buffered(loop: asyncio.AbstractEventLoop, protocol: asyncio.BaseProtocol) -> bool:
+    """Whether the loop would read into the protocol's buffers.
+
+    asyncio goes by the protocol's class, uvloop by what it has.
+    """
+    if isinstance(loop, asyncio.SelectorEventLoop):
+        return isinstance(protocol, asyncio.BufferedProtocol)
+    return hasattr(protocol, "get_buffer") and not isinstance(protocol, asyncio.Protocol)

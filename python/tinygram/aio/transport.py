@@ -41,6 +41,8 @@ class Transport(asyncio.Transport):
         "_high_bytes",
         "_inner",
         "_is_aborted",
+        "_is_blocked",
+        "_is_lost",
         "_is_paused",
         "_is_tls",
         "_loop",
@@ -74,6 +76,8 @@ class Transport(asyncio.Transport):
         self._connection = connection
         self._is_paused = False
         self._is_aborted = False
+        self._is_blocked = False
+        self._is_lost = False
         self._diversions = 0
         self._process_id = os.getpid()
         self._is_tls = is_tls = inner.get_extra_info("sslcontext") is not None
@@ -108,7 +112,9 @@ class Transport(asyncio.Transport):
     def __del__(self, _warn: Callable[..., None] = warnings.warn) -> None:
         """What was lost is said."""
         try:
-            unsent_bytes = self.get_write_buffer_size()
+            # uvloop's transports go on to count what they dropped.
+            is_told = self._is_aborted or self._is_lost
+            unsent_bytes = 0 if is_told else self.get_write_buffer_size()
         except AttributeError:
             return  # It was never made.
         # A child process has the transports of its parent, which sends what they hold.
@@ -195,6 +201,9 @@ class Transport(asyncio.Transport):
         """
         self._set_limits(high, low)
         self._check_high()
+        if self._is_tls:
+            # As the loops' own: those of TLS look at both marks, others only at the high one.
+            self._check_low()
 
     def _set_limits(self, high: int | None, low: int | None) -> None:
         if high is None:
@@ -251,11 +260,13 @@ class Transport(asyncio.Transport):
 
     def _on_blocked(self) -> None:
         """The transport below has bytes that the kernel does not take."""
+        self._is_blocked = True
         if self._outbox.on_blocked():
             self._check_high()
 
     def _on_writable(self) -> None:
         """The transport below has none left."""
+        self._is_blocked = False
         self._outbox.on_writable()
         self._check_low()
 
@@ -273,6 +284,11 @@ class Transport(asyncio.Transport):
         if isinstance(error, BrokenPipeError) and errno is not None:
             # What the kernel told us before it told the transport below.
             error = OSError(errno, os.strerror(errno))
+        self._is_lost = True
+        if error is None and self._is_blocked and not self._is_tls:
+            # One that is closed writes all of its bytes before: somebody aborted it, as
+            # `Server.abort_clients` does.
+            self._is_aborted = True
         if error is None and not self._is_aborted:
             # Somebody closed the transport below.
             self._outbox.flush_last()

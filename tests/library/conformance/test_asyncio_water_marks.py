@@ -219,3 +219,18 @@ async def test_a_paused_protocol_may_still_write(channel: Channel) -> None:
         peer.transport.resume_reading()
         await peer.has_received(len(sent) + 100_000)
         assert peer.received == sent + pattern(1_000) * 100
+
+
+async def test_raised_marks_resume_a_paused_protocol_at_once_only_under_tls(
+    channel: Channel,
+) -> None:
+    """The transports of TLS look at both marks when they are set, others only at the high one."""
+    async with pair(channel) as (ours, peer):
+        ours.transport.set_write_buffer_limits(high=1_000, low=10)
+        sent = await stall(ours, peer)
+        assert ours.is_paused
+        ours.transport.set_write_buffer_limits(high=NEVER, low=NEVER - 1)
+        assert ours.is_paused == (not channel.is_tls)
+        peer.transport.resume_reading()
+        await peer.has_received(len(sent))
+        assert peer.received == sent
