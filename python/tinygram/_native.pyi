@@ -2,6 +2,7 @@
 
 Times are CLOCK_MONOTONIC in nanoseconds. Calls that may block or run long release the GIL."""
 
+from asyncio import AbstractEventLoop, WriteTransport
 from collections.abc import Callable
 from socket import socket
 from typing import Self, TypeAlias, final
@@ -50,6 +51,7 @@ from tinygram._native_stream import (
     watch_writes,
     write_counts,
 )
+from tinygram.aio.transport import Transport
 
 __all__ = [
     "CALIBRATION_BITS_PER_S",
@@ -253,12 +255,12 @@ class Ticker:
 class Outbox:
     """What an event loop's connection holds back.
 
-    `fd`: where the kernel takes bytes; None: `write_below(bytes)` takes them all, which otherwise
-    takes what the kernel did not. `on_full(was_refused)`: a message was held, refused or passed on,
-    for the transport below is full. `check_thread()` is called when another thread than before
-    writes: it calls `adopt_thread()` or raises. `is_loop_closed`: None where a closed loop leaves
-    its connections' descriptors open. `lent_socket`: the one that the program gave, and may close;
-    it stays open while something is held.
+    `fd`: where the kernel takes bytes; None: `below.write(bytes)` takes them all, which otherwise
+    takes what the kernel did not. `transport` is ours: `_check_high(was_refused)` is called when a
+    message was held, refused or passed on, for the transport below is full, and `_check_thread()`
+    when another thread than before writes: it calls `adopt_thread()` or raises. `closing_loop`:
+    None where a closed loop leaves its connections' descriptors open. `lent_socket`: the one that
+    the program gave, and may close; it stays open while something is held.
     """
 
     def __new__(
@@ -266,10 +268,9 @@ class Outbox:
         knobs: Knobs,
         fd: int | None,
         ticker: Ticker,
-        write_below: Callable[[bytes], object],
-        on_full: Callable[[bool], object],
-        check_thread: Callable[[], object],
-        is_loop_closed: Callable[[], bool] | None,
+        below: WriteTransport,
+        transport: Transport,
+        closing_loop: AbstractEventLoop | None,
         lent_socket: socket | None,
     ) -> Outbox: ...
     def write(self, data: ReadableBuffer, /) -> None:

@@ -34,10 +34,9 @@ impl Outbox {
         knobs: &Knobs,
         fd: Option<RawFd>,
         ticker: Py<Ticker>,
-        write_below: Py<PyAny>,
-        on_full: Py<PyAny>,
-        check_thread: Py<PyAny>,
-        is_loop_closed: Option<Py<PyAny>>,
+        below: Py<PyAny>,
+        transport: Py<PyAny>,
+        closing_loop: Option<Py<PyAny>>,
         lent_socket: Option<Py<PyAny>>,
     ) -> Self {
         let mut coalescer = if ticker.get().tells_rests() {
@@ -58,10 +57,9 @@ impl Outbox {
             forks: forks(),
         };
         let around = Surroundings {
-            write_below,
-            on_full,
-            check_thread,
-            is_loop_closed,
+            below,
+            transport,
+            closing_loop,
             lent: lent_socket.map(LentSocket::new),
         };
         Self {
@@ -229,7 +227,7 @@ impl Outbox {
 
     fn tell_full(&self, py: Python<'_>, was_refused: bool) -> PyResult<()> {
         match self.around(py) {
-            Some(around) => around.on_full.call1(py, (was_refused,)).map(drop),
+            Some(around) => around.on_full(py, was_refused),
             None => Ok(()),
         }
     }
@@ -310,11 +308,11 @@ impl Outbox {
         self.state(py).begin_handing_over();
         let written = parts
             .into_iter()
-            .try_for_each(|part| around.write_below.call1(py, (part,)).map(drop));
+            .try_for_each(|part| around.write_below(py, part.as_any()));
         let is_full = self.state(py).end_handing_over();
         written?;
         if is_full {
-            around.on_full.call1(py, (false,))?;
+            around.on_full(py, false)?;
         }
         Ok(())
     }
@@ -347,10 +345,10 @@ impl Outbox {
             return Ok(()); // As asyncio: the protocol was told that the connection is gone.
         };
         if this.state(py).thread_id != thread_id() {
-            around.check_thread.call0(py)?;
+            around.check_thread(py)?;
         }
         if this.state(py).is_diverted {
-            around.write_below.call1(py, (data,))?;
+            around.write_below(py, &data)?;
             return this.tell_full(py, false);
         }
         Self::take(slf, &data)

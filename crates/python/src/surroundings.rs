@@ -1,25 +1,50 @@
 use crate::lent::LentSocket;
-use pyo3::{PyTraverseError, PyVisit, prelude::*};
+use pyo3::{PyTraverseError, PyVisit, intern, prelude::*};
 
 /// What an outbox asks and tells: its transport, the one below, the loop, and the program's socket.
+///
+/// Their methods are looked up when they are called, which is seldom: kept, each would be an object
+/// of 64 bytes for every connection.
 pub struct Surroundings {
     /// The transport below: `write(bytes)`.
-    pub write_below: Py<PyAny>,
-    /// `on_full(was_refused)`: a message was held, refused or passed on, for the transport below is full.
-    pub on_full: Py<PyAny>,
-    /// Raises RuntimeError unless this thread may write.
-    pub check_thread: Py<PyAny>,
-    /// Whether the event loop is closed, and may have closed the descriptor without a word.
-    pub is_loop_closed: Option<Py<PyAny>>,
+    pub below: Py<PyAny>,
+    /// Ours: `_check_high(was_refused)`, `_check_thread()`.
+    pub transport: Py<PyAny>,
+    /// An event loop that, once closed, has closed the descriptor without a word.
+    pub closing_loop: Option<Py<PyAny>>,
     /// The socket that the program gave, and may close under us.
     pub lent: Option<LentSocket>,
 }
 
 impl Surroundings {
-    /// See `is_loop_closed`.
+    /// Let the transport below have `data`.
+    pub fn write_below(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.below
+            .call_method1(py, intern!(py, "write"), (data,))
+            .map(drop)
+    }
+
+    /// A message was held, refused or passed on, for the transport below is full.
+    pub fn on_full(&self, py: Python<'_>, was_refused: bool) -> PyResult<()> {
+        self.transport
+            .call_method1(py, intern!(py, "_check_high"), (was_refused,))
+            .map(drop)
+    }
+
+    /// Raises RuntimeError unless this thread may write.
+    pub fn check_thread(&self, py: Python<'_>) -> PyResult<()> {
+        self.transport
+            .call_method0(py, intern!(py, "_check_thread"))
+            .map(drop)
+    }
+
+    /// Whether the loop may have closed the descriptor.
     pub fn is_loop_closed(&self, py: Python<'_>) -> PyResult<bool> {
-        match &self.is_loop_closed {
-            Some(ask) => ask.bind(py).call0()?.is_truthy(),
+        match &self.closing_loop {
+            Some(event_loop) => event_loop
+                .bind(py)
+                .call_method0(intern!(py, "is_closed"))?
+                .is_truthy(),
             None => Ok(false),
         }
     }
@@ -31,10 +56,9 @@ impl Surroundings {
 
     /// For the garbage collector.
     pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.write_below)?;
-        visit.call(&self.on_full)?;
-        visit.call(&self.check_thread)?;
-        visit.call(&self.is_loop_closed)?;
+        visit.call(&self.below)?;
+        visit.call(&self.transport)?;
+        visit.call(&self.closing_loop)?;
         self.lent.iter().try_for_each(|lent| lent.traverse(visit))
     }
 }

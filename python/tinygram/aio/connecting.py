@@ -105,6 +105,5 @@ class _Above:
         """One connection's."""
         above = connection(self._connecting.loop, self._factory(), self._connecting.settings)
         above.made = self._made
-        if self._lent_socket is not None:
-            above.lent_socket = self._lent_socket
+        above.lent_socket = self._lent_socket
         return above

@@ -93,11 +93,10 @@ class Transport(asyncio.Transport):
             connection.settings.knobs,
             fd,
             ticker,
-            inner.write,
-            self._check_high,
-            self._check_thread,
+            inner,
+            self,
             # uvloop's close closes descriptors, whose numbers may be other files' soon.
-            None if isinstance(loop, asyncio.SelectorEventLoop) else loop.is_closed,
+            None if isinstance(loop, asyncio.SelectorEventLoop) else loop,
             connection.lent_socket,
         )
         self._max_bytes = connection.settings.max_bytes
