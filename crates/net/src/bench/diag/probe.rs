@@ -83,7 +83,10 @@ impl Drop for Probe {
 struct Sampler {
     diag: Diag,
     port: u16,
-    /// The connections, and their listener, as they were when all were looked for.
+    /// What was found when all were looked for the last time.
+    found: Vec<SocketId>,
+    /// The same where the look before found it too: a look while connections are being made may find
+    /// some of them, or one end of them.
     known: Vec<SocketId>,
     half_open: u64,
     asked: u32,
@@ -94,6 +97,7 @@ impl Sampler {
         Self {
             diag,
             port,
+            found: Vec::new(),
             known: Vec::new(),
             half_open: 0,
             asked: 0,
@@ -142,12 +146,20 @@ impl Sampler {
         self.half_open = held.half_open();
         self.asked = 0;
         let has_connections = held.sockets.iter().any(|s| s.state != State::Listen);
-        self.known = if has_connections && held.sockets.len() <= MOST_ONE_BY_ONE {
-            held.sockets.iter().map(|socket| socket.id).collect()
+        let found: Vec<_> = held.sockets.iter().map(|socket| socket.id).collect();
+        self.known = if has_connections && found.len() <= MOST_ONE_BY_ONE && self.is_settled(&found)
+        {
+            found.clone()
         } else {
             Vec::new()
         };
+        self.found = found;
         Ok(held.sockets)
+    }
+
+    /// Whether the look before found the same sockets, in whatever order.
+    fn is_settled(&self, found: &[SocketId]) -> bool {
+        found.len() == self.found.len() && found.iter().all(|id| self.found.contains(id))
     }
 
     /// The known ones; `None` when it is time to look again, or one is gone.
@@ -216,6 +228,24 @@ mod tests {
                 "the connection is there after a minute"
             );
         }
+    }
+
+    #[test]
+    fn one_that_is_made_after_the_first_look_is_in_the_next_sample() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut sampler = Sampler::new(Diag::open().unwrap(), address.port());
+        let clients = [1, 2].map(|count| {
+            let client = TcpStream::connect(address).unwrap();
+            let server = listener.accept().unwrap();
+            let sample = sampler.sample(count).unwrap();
+            assert_eq!([sample.columns[0], sample.columns[10]], [count, count]);
+            (client, server)
+        });
+        // Nothing new: asked for one by one.
+        sampler.sample(3).unwrap();
+        assert_eq!(sampler.known.len(), 5);
+        drop(clients);
     }
 
     #[test]
