@@ -13,6 +13,7 @@ import socket
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import Context, copy_context
 from typing import TYPE_CHECKING, Any
 
 from tinygram import _native
@@ -37,6 +38,7 @@ class Transport(asyncio.Transport):
     __slots__ = (
         "__weakref__",
         "_connection",
+        "_context",
         "_diversions",
         "_high_bytes",
         "_inner",
@@ -74,6 +76,7 @@ class Transport(asyncio.Transport):
         self._loop = loop
         self._inner = inner
         self._connection = connection
+        self._context: Context | None = None
         self._is_paused = False
         self._is_aborted = False
         self._is_blocked = False
@@ -225,7 +228,11 @@ class Transport(asyncio.Transport):
         is_high = was_refused or self.get_write_buffer_size() > self._high_bytes
         if is_high and not self._is_paused:
             self._is_paused = True
-            self._tell(self._connection.protocol.pause_writing)
+            pause = self._connection.protocol.pause_writing
+            if self._context is None:
+                self._tell(pause)
+            else:
+                self._context.copy().run(self._tell, pause)
 
     def _check_low(self) -> None:
         if self._is_paused and self.get_write_buffer_size() <= self._low_bytes:
@@ -260,6 +267,9 @@ class Transport(asyncio.Transport):
     def _on_blocked(self) -> None:
         """The transport below has bytes that the kernel does not take."""
         self._is_blocked = True
+        if not isinstance(self._loop, asyncio.SelectorEventLoop):
+            # uvloop pauses a protocol in the connection's context, asyncio in that of who writes.
+            self._context = copy_context()
         if self._outbox.on_blocked():
             self._check_high()
 

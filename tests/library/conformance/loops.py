@@ -8,6 +8,7 @@ the documentation leaves it open, and a test that needs to know asks `Loop`:
 | a bytearray changed after `write` | as it was, if it left at once | may be as it is | as it was |
 | the same, to a stalled reader | as it was up to Python 3.11 | may be as it is | as it was |
 | `loop.sendfile` | sends | NotImplementedError | as its base |
+| the context of `pause_writing` | that of who writes | the connection's | as its base |
 
 Other differences no test asks for: `write(None)` (uvloop takes it for empty), a view with gaps
 (asyncio ends the connection, uvloop raises TypeError), `abort` after connection_lost (asyncio
@@ -49,6 +50,7 @@ class Loop:
     copies_what_may_change: bool = True
     copies_what_waits: bool = True
     can_send_files: bool = True
+    pauses_in_the_writers_context: bool = True
 
 
 def _asyncio_copies_what_waits() -> bool:
@@ -85,12 +87,14 @@ LOOPS = [
         copies_what_may_change=False,
         copies_what_waits=False,
         can_send_files=False,
+        pauses_in_the_writers_context=False,
     ),
     Loop("tinygram", lambda: tinygram.new_event_loop()),
     Loop(
         "tinygram-on-uvloop",
         lambda: tinygram.new_event_loop(uvloop_loop()),
         can_send_files=False,
+        pauses_in_the_writers_context=False,
     ),
 ]
 

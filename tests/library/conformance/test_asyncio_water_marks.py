@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextvars import ContextVar
+
 import pytest
 from tests.library.conformance.channels import Channel, pair, pattern, stall
+from tests.library.conformance.loops import Loop
 from tests.library.conformance.recorder import Recorder
 
 NEVER = 100_000_000
@@ -150,6 +154,35 @@ async def test_writing_resumes_at_the_low_mark(
         assert peer.received == sent + pattern(200_000)
         assert ours.calls.count("pause_writing") == ours.calls.count("resume_writing") == 1
         assert sizes[0] <= low_mark
+
+
+whose: ContextVar[str] = ContextVar("whose")
+
+
+@pytest.mark.parametrize("is_stalled_before", [False, True])
+async def test_a_protocol_is_paused_in_the_context_of_its_loop(
+    channel: Channel, loop: Loop, is_stalled_before: bool
+) -> None:
+    whose.set("the connection's")
+    async with pair(channel) as (ours, peer):
+        seen: list[str] = []
+        ours.reactions["pause_writing"] = lambda: seen.append(whose.get())
+        if is_stalled_before:
+            await stalled_below(ours, peer)
+
+        async def write() -> None:
+            whose.set("the writer's")
+            peer.transport.pause_reading()
+            ours.transport.set_write_buffer_limits(
+                high=ours.transport.get_write_buffer_size() + 300
+            )
+            while not ours.is_paused:
+                ours.transport.write(b"x" * 16_384)
+
+        await asyncio.create_task(write())
+        assert seen == [
+            "the writer's" if loop.pauses_in_the_writers_context else "the connection's"
+        ]
 
 
 async def test_writing_does_not_resume_while_the_reader_stalls(channel: Channel) -> None:
