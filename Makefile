@@ -7,7 +7,7 @@ CARGO ?= cargo
 BIN := .venv/bin
 STAMPS := .venv/.stamps
 
-# The tests measure time: nothing runs beside them.
+# Steps share .venv and target.
 .NOTPARALLEL:
 
 # maturin and cargo must build for the same Python, or each would rebuild what the other built.
@@ -81,22 +81,17 @@ free-threaded: ## build the library for a Python without a GIL, and run the test
 stubtest: $(STAMPS)/dev
 	$(BIN)/stubtest --mypy-config-file pyproject.toml tinygram._native
 
-# Tests run two at a time but for these, which look at times or at all that the machine has.
-ALONE = $(addprefix tests/stream/test_,stopped_receiver.py holds.py placement.py warm.py source.py \
-	producers.py nothing_left.py interrupted.py) tests/rr/test_rr_scenarios.py tests/test_awake.py \
-	$(addprefix tests/links/test_,emulate.py link_rootless.py link_signals.py links_nothing_left.py \
-	links_without_tun.py stream_over_links.py)
-
+# Tests wait more than they compute: three at a time keep two cores busy. Files start in their order,
+# for the longest have few tests, and would else begin last.
 .PHONY: pytest
 pytest: $(STAMPS)/dev
-	$(BIN)/pytest -n 2 --dist loadfile $(ALONE:%=--ignore=%)
-	$(BIN)/pytest $(ALONE)
+	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 .PHONY: test-real
 test-real: $(STAMPS)/real ## run uvicorn, aiohttp, websockets, redis-py, coredis, and CPython's and uvloop's tests, on our loops
 	@scripts/check-tools real
 	@scripts/uvloop-suite
-	$(BIN)/pytest tests/real
+	$(BIN)/pytest -n 3 --dist loadfile tests/real
 	$(BIN)/pytest -n 3 --dist worksteal tests/suites
 
 .PHONY: test-interpreters

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,10 +46,6 @@ class Emulate(Started):
         self.wait_gone()
         return Done(process.returncode, stdout, stderr)
 
-    def namespaces(self) -> set[int]:
-        """The network namespaces of its processes, but for our own (inode numbers)."""
-        return namespaces_of(self.processes()) - {os.stat("/proc/self/ns/net").st_ino}
-
     def wait_sleeping(self, count: int) -> list[int]:
         """Wait until so many programs `sleep` run; their pids."""
         pids: list[int] = []
@@ -68,19 +64,3 @@ def without_tun() -> tuple[str, ...]:
     # Where the folder is missing so is the device.
     hide = '[ ! -d /dev/net ] || mount -t tmpfs none /dev/net; exec "$@"'
     return (*own, "sh", "-ec", hide, "sh")
-
-
-def namespaces_of(pids: Iterable[int]) -> set[int]:
-    """The network namespaces of these processes."""
-    found = set()
-    for pid in pids:
-        try:
-            found.add(os.stat(f"/proc/{pid}/ns/net").st_ino)
-        except (FileNotFoundError, ProcessLookupError, PermissionError):
-            continue
-    return found
-
-
-def every_process() -> list[int]:
-    """All of this machine that can be seen."""
-    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]

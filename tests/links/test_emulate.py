@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.links.emulating import Emulate, namespaces_of
+from tests.links.emulating import Emulate
+from tests.namespaces import namespaces_of
 from tests.stream.command import LONGEST_S, wait_until
 
 from tinygram.bench.cli import main
@@ -124,7 +125,7 @@ def test_what_the_command_leaves_behind_ends_with_it(emulate: Emulate) -> None:
 def test_two_links_at_once_do_not_meet(emulate: Emulate) -> None:
     waits = ("rtt=5ms", "--", "sh", "-c", "echo $TINYGRAM_FAR; sleep 1000")
     first, second = emulate.start(*waits), emulate.start(*waits)
-    wait_until(lambda: len(emulate.namespaces()) >= 2, 60.0, "both links are up")
+    wait_until(lambda: len(namespaces_of(emulate.processes())) >= 2, 60.0, "both links are up")
     assert len(namespaces_of(emulate.wait_sleeping(2))) == 2
     for process in (first, second):
         process.send_signal(signal.SIGTERM)

@@ -7,11 +7,11 @@ import random
 import signal
 import time
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
-from tests.links.emulating import Emulate, every_process, namespaces_of
-from tests.stream.command import GONE_S, LONGEST_S, wait_until
+from tests.links.emulating import Emulate
+from tests.namespaces import kept_namespaces, wait_empty
+from tests.stream.command import LONGEST_S
 
 KILLS = 20
 NEAR = "setsid sleep 1000 & exec sleep 1000"
@@ -20,11 +20,7 @@ COMMAND = ("rtt=1ms", "--far", "sleep 1000", "--", "sh", "-c", NEAR)
 
 def check_nothing_left(emulate: Emulate, namespaces: set[int]) -> None:
     emulate.wait_gone()
-    wait_until(
-        lambda: not namespaces & namespaces_of(every_process()), GONE_S, "no process is left there"
-    )
-    mounts = Path("/proc/mounts").read_text()
-    assert not any(f"net:[{inode}]" in mounts for inode in namespaces)
+    wait_empty(namespaces)
 
 
 def test_a_kill_at_a_random_moment_of_any_of_its_processes_leaves_nothing(
@@ -34,26 +30,26 @@ def test_a_kill_at_a_random_moment_of_any_of_its_processes_leaves_nothing(
     for _ in range(KILLS):
         process = emulate.start(*COMMAND)
         time.sleep(chance.uniform(0.0, 3.0))
-        namespaces = emulate.namespaces()
         pids = sorted(emulate.processes())
-        # Those of the user's own may die without ending the others, so one of ours follows.
-        with suppress(ProcessLookupError):
-            os.kill(chance.choice(pids), signal.SIGKILL)
-        process.kill()
-        process.wait()
-        check_nothing_left(emulate, namespaces)
+        with kept_namespaces(pids) as namespaces:
+            # Those of the user's own may die without ending the others, so one of ours follows.
+            with suppress(ProcessLookupError):
+                os.kill(chance.choice(pids), signal.SIGKILL)
+            process.kill()
+            process.wait()
+            check_nothing_left(emulate, namespaces)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_what_ends_it_ends_all(emulate: Emulate, number: signal.Signals) -> None:
     process = emulate.start(*COMMAND)
     emulate.wait_sleeping(3)
-    namespaces = emulate.namespaces()
-    assert len(namespaces) >= 2
-    process.send_signal(number)
-    # The far program has no say in it: the exit code is the near one's, as a shell tells it.
-    assert process.wait(LONGEST_S) == 128 + number
-    check_nothing_left(emulate, namespaces)
+    with kept_namespaces(emulate.processes()) as namespaces:
+        assert len(namespaces) >= 2
+        process.send_signal(number)
+        # The far program has no say in it: the exit code is the near one's, as a shell tells it.
+        assert process.wait(LONGEST_S) == 128 + number
+        check_nothing_left(emulate, namespaces)
 
 
 def test_the_death_of_each_of_our_own_processes_ends_all(emulate: Emulate) -> None:
@@ -61,12 +57,12 @@ def test_the_death_of_each_of_our_own_processes_ends_all(emulate: Emulate) -> No
     for position in range(3):
         process = emulate.start(*COMMAND)
         emulate.wait_sleeping(3)
-        namespaces = emulate.namespaces()
         others = ("sleep", "sh")
         ours = sorted(pid for pid, name in emulate.processes().items() if name not in others)
-        os.kill(ours[min(position, len(ours) - 1)], signal.SIGKILL)
-        process.wait(LONGEST_S)
-        check_nothing_left(emulate, namespaces)
+        with kept_namespaces(emulate.processes()) as namespaces:
+            os.kill(ours[min(position, len(ours) - 1)], signal.SIGKILL)
+            process.wait(LONGEST_S)
+            check_nothing_left(emulate, namespaces)
 
 
 def test_a_closed_terminal_ends_all(emulate: Emulate) -> None:
@@ -74,7 +70,7 @@ def test_a_closed_terminal_ends_all(emulate: Emulate) -> None:
     process = emulate.start_on(terminal_fd, *COMMAND)
     os.close(terminal_fd)
     emulate.wait_sleeping(3)
-    namespaces = emulate.namespaces()
-    os.close(main_fd)
-    process.wait(LONGEST_S)
-    check_nothing_left(emulate, namespaces)
+    with kept_namespaces(emulate.processes()) as namespaces:
+        os.close(main_fd)
+        process.wait(LONGEST_S)
+        check_nothing_left(emulate, namespaces)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import signal
-from pathlib import Path
 
 import pytest
-from tests.stream.command import GONE_S, Command, program, wait_until
+from tests.namespaces import kept_namespaces, wait_empty
+from tests.stream.command import Command, program, wait_until
 
 LONG_RUN = ("--rate", 1_000, "--duration", "60s")
 STARTED_S = 60.0
@@ -53,32 +52,12 @@ def test_a_killed_bench_takes_everything_along(command: Command, options: tuple[
             STARTED_S,
             "the sending process is forked",
         )
-    namespaces = namespaces_of(command.processes())
-    process.kill()
-    process.wait()
-    command.wait_gone()
-    wait_until(
-        lambda: not namespaces & namespaces_of(every_process()),
-        GONE_S,
-        "no process is left in the run's network namespace",
-    )
+    with kept_namespaces(command.processes()) as namespaces:
+        process.kill()
+        process.wait()
+        command.wait_gone()
+        wait_empty(namespaces)
     assert not command.result_path.exists()
-    assert not any(f"net:[{inode}]" in Path("/proc/mounts").read_text() for inode in namespaces)
-
-
-def every_process() -> list[int]:
-    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
-
-
-def namespaces_of(pids: list[int] | dict[int, str]) -> set[int]:
-    """The network namespaces of these processes, but for our own (inode numbers)."""
-    found = set()
-    for pid in pids:
-        try:
-            found.add(os.stat(f"/proc/{pid}/ns/net").st_ino)
-        except (FileNotFoundError, ProcessLookupError, PermissionError):
-            continue  # It has ended, or is another user's.
-    return found - {os.stat("/proc/self/ns/net").st_ino}
 
 
 def test_a_run_has_a_network_of_its_own_that_goes_with_it(command: Command) -> None:
@@ -87,12 +66,12 @@ def test_a_run_has_a_network_of_its_own_that_goes_with_it(command: Command) -> N
     )
     sender = command.wait_process("tg-sender")
     receiver = command.wait_process("tg-receiver")
-    both = namespaces_of([sender]) | namespaces_of([receiver])
-    # A run that ended by itself might do so before it is looked at.
-    process.send_signal(signal.SIGINT)
-    done = command.finish(process)
-    assert done.code == 130
-    if done.result["environment"]["network"] == "host":
-        pytest.skip("no network namespace may be made here")
-    assert len(both) == 1
-    assert not both & namespaces_of(every_process())
+    with kept_namespaces([sender, receiver]) as both:
+        # A run that ended by itself might do so before it is looked at.
+        process.send_signal(signal.SIGINT)
+        done = command.finish(process)
+        assert done.code == 130
+        if done.result["environment"]["network"] == "host":
+            pytest.skip("no network namespace may be made here")
+        assert len(both) == 1
+        wait_empty(both)
