@@ -44,7 +44,7 @@ def test_an_anonymous_result_has_no_names_and_no_folders(command: Command) -> No
     process = command.start_words(command.words("--resume", command.result_path))
     _, stderr = command.said_at_end(process)
     assert process.returncode == 2
-    assert "it is anonymous, and leaves out what was given" in stderr
+    assert "it is anonymous, and leaves out options" in stderr
 
 
 @pytest.mark.parametrize("command", ["stream"], indirect=True)

@@ -154,9 +154,12 @@ BY_COMMAND: dict[str, Wrong] = {
             ("--link does not go with --cross-check", "loopback"),
         ),
         (("--scenario", "one-write", "--link", "wifi"), ("--link", "--scenario", "loopback")),
-        (("--cross-check", "--callers", "2x2"), ("--callers: --cross-check says that itself",)),
-        (("--cross-check", "--runtime", "threads"), ("--runtime: --cross-check says that itself",)),
-        (("--cross-check", "--probe", "10ms"), ("--probe: --cross-check says that itself",)),
+        (("--cross-check", "--callers", "2x2"), ("--callers: --cross-check fixes that itself",)),
+        (
+            ("--cross-check", "--runtime", "threads"),
+            ("--runtime: --cross-check fixes that itself",),
+        ),
+        (("--cross-check", "--probe", "10ms"), ("--probe: --cross-check fixes that itself",)),
         (
             ("--cross-check", "--request", "10", "--reply", "2"),
             ("--request and --reply of one size",),

@@ -149,18 +149,18 @@ def test_what_cannot_go_on_is_refused_and_stays_as_it_is(command: Command, finis
     code, stdout, stderr = resumed(command, finished)
     assert code == ExitCode.OK
     assert "loop/nodelay" in stdout
-    assert stderr == f"tinygram: {finished} is finished: it has all 4 runs, and none was made\n"
+    assert stderr == f"tinygram: {finished} is finished: it has all 4 runs; nothing was run\n"
     assert resumed(command, finished, "--rounds", 2, "--messages", 1000)[0] == ExitCode.OK
 
     said = refused("--rounds", 3, "--seed", 2, "--messages", 1000)
-    assert said.startswith(f"tinygram: error: --rounds, --seed: {finished} was measured otherwise")
+    assert said.startswith(f"tinygram: error: --rounds, --seed: {finished} was measured with ")
     assert "--json does not go with --resume" in refused("--json", "b.json")
 
     result = store.load(finished)
     rewritten(finished, runs=result.runs[:3], environment=result.environment | {"cpu_model": "Z80"})
     assert "figures of another CPU (Z80 before" in refused()
     rewritten(finished, command=("tinygram", "rr"), environment=result.environment)
-    assert "was measured by `tinygram rr`, and goes on by that" in refused()
+    assert "was measured by `tinygram rr`: resume it by that" in refused()
     rewritten(finished, command=(*result.command, "--soon"))
     assert "this tinygram does not take its options" in refused()
     (first, *others) = result.plan.cases

@@ -1,8 +1,8 @@
 """`--anonymous`: a result that does not tell whose it is.
 
-Left out are the host's name, the file that the result is in, the folders of all paths, the user's
-and the host's name wherever a text has them, and the address of a server elsewhere. The machine's
-kind stays, for figures mean nothing without it: CPU, kernel, versions, settings; so does the time.
+Left out are the names of host and user wherever they appear, the result file's name, the folders of
+all paths, and the address of a server on another machine. CPU, kernel, versions, settings and time
+stay: figures mean nothing without them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import msgspec
 from tinygram.bench.result import Result
 
 LEFT_OUT = "<anonymous>"
-"""What stands for it."""
+"""Stands in place of what is left out."""
 _PATH = re.compile(r"(?<![\w.>%])~?/(?:[^\s/'\\\":;,()|]+/)+(?=[^\s/'\\\":;,()|])")
 _ADDRESS = re.compile(r"(?!127\.|localhost\b)[\w.\-]+(?=:[0-9]{1,5}\b)")
 _FILES = ("--json", "--resume")

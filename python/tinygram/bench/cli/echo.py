@@ -56,7 +56,11 @@ def echo(
         quantities.count("Number of messages of all clients, in place of --duration."),
     ] = None,
     faulty: Annotated[
-        str | None, typer.Option(help="whole-buffer: such a server beside, and what it seems.")
+        str | None,
+        typer.Option(
+            help="whole-buffer: also measure servers that send their whole buffer back, to show "
+            "how fast they seem."
+        ),
     ] = None,
     server_command: Annotated[
         str | None,
@@ -65,10 +69,13 @@ def echo(
             f"must listen within {LISTEN_LIMIT_S:g} s, and then answer within {ANSWER_LIMIT_S:g} s."
         ),
     ] = None,
-    port: Annotated[int | None, typer.Option(help="Where that program listens.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port on which that program listens.")] = None,
     server: options.Server = None,
     published: Annotated[
-        bool, typer.Option(help="The published sizes and buffers, and those figures beside ours.")
+        bool,
+        typer.Option(
+            help="Use the published sizes and buffers, and show those figures beside ours."
+        ),
     ] = False,
     every: Annotated[
         bool, typer.Option("--all", help="Every server, strategy and size of buffer.")

@@ -37,15 +37,15 @@ def emulate(
     far: Annotated[
         str | None,
         typer.Option(
-            help="A program for the far host, waited for until it listens, 2 s at most. No shell "
-            "runs it: for one write \"sh -c '…'\"."
+            help="A program for the far host. CMD starts when it listens, or after 2 s. It is run "
+            "without a shell: to have one, write \"sh -c '…'\"."
         ),
     ] = None,
     link_backend: LinkBackend = DEFAULT_BACKEND,
     congestion_control: Annotated[
         str | None,
         typer.Option(
-            help="Of programs that ask for none.",
+            help="Congestion control of programs that choose none themselves.",
             show_default=f"{DEFAULT_CONGESTION_CONTROL}, or else reno",
         ),
     ] = None,
@@ -54,7 +54,7 @@ def emulate(
     ] = 1,
     quiet: Annotated[bool, typer.Option(help="Do not say what the link is.")] = False,
     check_only: Annotated[
-        bool, typer.Option("--check", help="What this machine permits, and how to permit more.")
+        bool, typer.Option("--check", help="Say what this machine permits, and how to permit more.")
     ] = False,
 ) -> int:
     """Run a program over a link, and exit as it does; $TINYGRAM_FAR is the far host's address.

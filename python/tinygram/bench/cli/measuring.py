@@ -114,12 +114,12 @@ def _tell_finished(
     is_quiet: bool,
     with_notes: bool,
 ) -> ExitCode:
-    """Say of a measurement that was to go on that it is finished, and what it found."""
+    """Say of a measurement that was to be resumed that it is finished, and what it found."""
     assert destination.earlier is not None
     if not is_quiet:
         _report(destination.earlier, destination, is_published, with_notes, is_saved=False)
     print(
-        f"tinygram: {destination.path} is finished: it has all {len(runs)} runs, and none was made",
+        f"tinygram: {destination.path} is finished: it has all {len(runs)} runs; nothing was run",
         file=sys.stderr,
     )
     is_failed = any(run.failure is not None for run in destination.earlier.runs)
@@ -158,8 +158,8 @@ def _awake(is_asked: bool, plan: Plan) -> Iterator[None]:
     with cores_awake() as is_awake:
         if is_asked and not is_awake:
             raise UsageError(
-                "--awake: only root may keep cores from sleeping (/dev/cpu_dma_latency); leave it, "
-                "or run as root"
+                "--awake: only root may keep cores from sleeping (/dev/cpu_dma_latency); leave "
+                "out --awake, or run as root"
             )
         yield
 

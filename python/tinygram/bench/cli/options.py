@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 Rounds = Annotated[int, quantities.count("Rounds: runs of each case; verdicts need six.", "7")]
 Seed = Annotated[int, quantities.count("Seed of the messages and of the order of the runs.", "1")]
-Quiet = Annotated[bool, typer.Option(help="No progress and no tables.")]
+Quiet = Annotated[bool, typer.Option(help="Print no progress and no tables.")]
 Notes = Annotated[
     bool,
     typer.Option(
@@ -53,12 +53,18 @@ Notes = Annotated[
 Link = Annotated[
     list[str] | None,
     typer.Option(
-        help=f"loopback, veth, {', '.join(PRESETS)}, or {CUSTOM_EXAMPLE}; repeatable.",
+        help=f"loopback, veth, {', '.join(PRESETS)}, or {CUSTOM_EXAMPLE} (repeatable).",
         show_default="loopback",
     ),
 ]
 LinkBackend = Annotated[str, typer.Option(help=f"Who makes the links: {', '.join(BACKEND_NAMES)}.")]
-Pin = Annotated[str | None, typer.Option(help="apart, same or none.", show_default="apart")]
+Pin = Annotated[
+    str | None,
+    typer.Option(
+        help="Cores of the two ends: apart (one each), same (one) or none (the kernel chooses).",
+        show_default="apart",
+    ),
+]
 Probe = Annotated[
     int | None,
     quantities.duration("Interval at which to sample the kernel's queues, for example 10ms."),
@@ -66,15 +72,16 @@ Probe = Annotated[
 CongestionControl = Annotated[
     str | None,
     typer.Option(
-        help="Of all sockets, on both sides.",
-        show_default=f"{DEFAULT_CONGESTION_CONTROL}; where this user may not have it, reno",
+        help="Congestion control of all sockets.",
+        show_default=f"{DEFAULT_CONGESTION_CONTROL}; reno where this user may not choose that",
     ),
 ]
 Awake = Annotated[
     bool,
     typer.Option(
         "--awake",
-        help="Keep idle cores from sleeping meanwhile; needs root. Over links it is tried anyway.",
+        help="Keep idle cores from sleeping during the measurement; needs root. Over links it is "
+        "tried anyway.",
     ),
 ]
 Wait = Annotated[
@@ -84,8 +91,8 @@ Wait = Annotated[
 Resume = Annotated[
     Path | None,
     typer.Option(
-        help="Go on with a measurement that was ended, whose result this file is: the options are "
-        "those that it was begun with.",
+        help="Result file of a measurement that was ended: go on with it, with the options that it "
+        "was begun with.",
         show_default=False,
     ),
 ]
@@ -93,8 +100,8 @@ Anonymous = Annotated[
     bool,
     typer.Option(
         "--anonymous",
-        help="Leave out of the result what tells whose it is: the names of host and user, the "
-        "folders of paths, a server's address.",
+        help="Leave the names of host and user, the folders of paths and a server's address out of "
+        "the result.",
     ),
 ]
 Server = Annotated[
@@ -110,7 +117,7 @@ def result_file(workload: str) -> Any:
     """`--json` of a workload's command."""
     path = f"results/<UTC time>-{workload}.json"
     return typer.Option(
-        help="The result file; - for standard output, the tables then on standard error.",
+        help="The result file, or - for standard output; the tables then go to standard error.",
         show_default=path,
     )
 

@@ -1,8 +1,8 @@
-"""`--resume FILE`: a measurement that was ended goes on, with the options that its file tells.
+"""`--resume FILE`: a measurement that was ended goes on, with the options that its file names.
 
-Laws: nothing is written unless the file can be gone on with; what is measured on another machine,
-or by another tinygram or Python, does not go into one result; a lesser difference is a warning on
-every run that was made under it.
+Laws: nothing is written unless the file can be resumed; what is measured on another machine, or by
+another tinygram or Python, does not go into one result; a lesser difference is a warning on every
+run that was made under it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tinygram.bench.errors import UsageError
 from tinygram.bench.result import Plan, Result, Warning
 
 _FREE = ("resume", "quiet", "notes", "wait")
-"""Options that are not of the measurement: those given now count, and not those of the file."""
+"""Options that do not change what is measured: they are taken from now, not from the file."""
 _DECISIVE = {
     "architecture": "architecture",
     "cpu_model": "CPU",
@@ -38,7 +38,7 @@ class MeasuringCommand(TyperCommand):
     """A subcommand that measures; with `--resume FILE` its options are those of the file."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Run it. Raises UsageError where the file cannot be gone on with."""
+        """Run it. Raises UsageError where the file cannot be resumed."""
         file = ctx.params.get("resume")
         if file is not None:
             ctx.params = self._resumed(ctx, Path(file))
@@ -53,7 +53,7 @@ class MeasuringCommand(TyperCommand):
         }
         if "json" in given:
             raise UsageError(
-                f"--json does not go with --resume: the result goes on in {file}; leave it away"
+                f"--json does not go with --resume: the result stays in {file}; leave out --json"
             )
         options = {each.name: each.opts[0] for each in self.params if each.name is not None}
         other = [
@@ -63,31 +63,31 @@ class MeasuringCommand(TyperCommand):
         ]
         if other:
             raise UsageError(
-                f"{', '.join(other)}: {file} was measured otherwise, and a measurement goes on as "
-                f"it was begun, by `{_command_of(store.load(file))}`; leave such options away, or "
-                "measure anew without --resume"
+                f"{', '.join(other)}: {file} was measured with another value, by "
+                f"`{_command_of(store.load(file))}`, and is resumed with the same options; leave "
+                "out the others, or start a new measurement without --resume"
             )
         return {**told, "json": None, **{name: context.params[name] for name in _FREE}}
 
     def _told(self, context: Any, file: Path) -> dict[str, Any]:
-        """The options that the file tells."""
+        """The options that the file was measured with."""
         earlier = store.load(file)
         program, workload, *words = (*earlier.command, "", "")[: max(2, len(earlier.command))]
         if (program, workload) != ("tinygram", context.info_name):
             raise UsageError(
-                f"{file} was measured by `{program} {workload}`, and goes on by that, not by "
+                f"{file} was measured by `{program} {workload}`: resume it by that, not by "
                 f"`tinygram {context.info_name}`"
             )
         if any(LEFT_OUT in word for word in words):
             raise UsageError(
-                f"{file} cannot be gone on with: it is anonymous, and leaves out what was given "
-                f"(`{_command_of(earlier)}`); measure anew"
+                f"{file} cannot be resumed: it is anonymous, and leaves out options that it was "
+                f"measured with (`{_command_of(earlier)}`); start a new measurement"
             )
         try:
             told = self.make_context(workload, words, parent=context.parent)
         except typer.TyperException as error:
             raise UsageError(
-                f"{file} cannot be gone on with: this tinygram does not take its options "
+                f"{file} cannot be resumed: this tinygram does not take its options "
                 f"`{_command_of(earlier)}`: {error.format_message()}"
             ) from error
         params: dict[str, Any] = told.params
@@ -95,15 +95,15 @@ class MeasuringCommand(TyperCommand):
 
 
 def check_plan(earlier: Result, plan: Plan, file: Path) -> None:
-    """Raises UsageError unless the file's options give here the plan that they gave there."""
+    """Raises UsageError unless the file's options give the same plan here as when it was begun."""
     before = earlier.plan
     if (before.cases, before.rounds, before.seed) == (plan.cases, plan.rounds, plan.seed):
         return
     ids = {case.case_id for case in before.cases} ^ {case.case_id for case in plan.cases}
     what = ", ".join(sorted(ids)[:_MAX_NAMED]) or "the same cases with other parameters"
     raise UsageError(
-        f"{file} cannot be gone on with: its options give other cases here than when it was begun "
-        f"({what}); resume it where the same packages and rights are, or measure anew"
+        f"{file} cannot be resumed: its options give other cases here than when it was begun "
+        f"({what}); resume it with the same packages and rights, or start a new measurement"
     )
 
 
@@ -121,8 +121,8 @@ def differences(earlier: Result, found: Mapping[str, Any], file: Path) -> dict[s
     if decisive:
         said = _said(decisive, earlier.environment, facts)
         raise UsageError(
-            f"{file} cannot be gone on with: figures of another {said} are not comparable; resume "
-            "it where it was begun, or measure anew"
+            f"{file} cannot be resumed: figures of another {said} are not comparable; resume it "
+            "where it was begun, or start a new measurement"
         )
     return facts
 

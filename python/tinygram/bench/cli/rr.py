@@ -39,22 +39,25 @@ def rr(
     connections: Annotated[
         list[str] | None,
         typer.Option(
-            help="per-request, per-caller or shared; repeatable.",
+            help="Connections: per-request, per-caller or shared (repeatable).",
             show_default="per-request and per-caller",
         ),
     ] = None,
     sends_per_request: Annotated[
         list[int] | None,
-        quantities.count("Sends of a request (repeatable).", "1 and 10"),
+        quantities.count("Send calls for each request (repeatable).", "1 and 10"),
     ] = None,
     strategy: Annotated[
         list[str] | None,
-        typer.Option(help="Of the callers: nagle or nodelay; repeatable.", show_default="both"),
+        typer.Option(
+            help="Strategy of the callers: nagle or nodelay (repeatable).", show_default="both"
+        ),
     ] = None,
     runtime: Annotated[
         list[str] | None,
         typer.Option(
-            help="Of the callers: threads, asyncio or native; repeatable.", show_default="threads"
+            help="Runtime of the callers: threads, asyncio or native (repeatable).",
+            show_default="threads",
         ),
     ] = None,
     callers: Annotated[
@@ -163,7 +166,7 @@ def rr(
     each_of_default = _DEFAULTS.callers if scenario is None else scenarios.callers_of(scenario)
     processes, each = _callers(callers, each_of_default)
     duration_ns = duration_between_ns(
-        "--duration", 10**9 if duration is None else duration, *_DURATION_NS
+        "--duration", _DEFAULT_DURATION_NS if duration is None else duration, *_DURATION_NS
     )
     asked = RrOptions(
         **shape,
@@ -252,7 +255,7 @@ def _judge(
 def _refuse_with_scenario(named: Iterable[str]) -> None:
     names = ", ".join(_options_of(named))
     if names:
-        raise UsageError(f"{names}: a scenario says that itself; leave it, or --scenario")
+        raise UsageError(f"{names}: a scenario fixes that itself; leave out these, or --scenario")
 
 
 def _options_of(names: Iterable[str]) -> list[str]:
@@ -275,7 +278,9 @@ def _check_cross_check(others: dict[str, object], shape: dict[str, Any]) -> None
     named += [name for name in shape if name not in _SIZES]
     if named:
         names = ", ".join(_options_of(named))
-        raise UsageError(f"{names}: --cross-check says that itself; leave it, or --cross-check")
+        raise UsageError(
+            f"{names}: --cross-check fixes that itself; leave out these, or --cross-check"
+        )
     if len({shape[name] for name in _SIZES if name in shape}) > 1:
         raise UsageError(
             "--cross-check needs --request and --reply of one size, for other programs have one"

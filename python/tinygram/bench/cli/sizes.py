@@ -29,7 +29,7 @@ def sizes(
     sizes: Annotated[
         str, typer.Option(help="Message sizes: 100,64KiB, or by decades, 1..1MB.")
     ] = "1..1MB",
-    round_trips: Annotated[str, typer.Option(help="Messages of a connection.")] = "0,1,2",
+    round_trips: Annotated[str, typer.Option(help="Round trips of a connection.")] = "0,1,2",
     samples: Annotated[int, quantities.count("Connections of a run.", "200")] = 200,
     first: Annotated[
         int, quantities.count("Cold-start connections, reported separately.", "10")
@@ -40,7 +40,9 @@ def sizes(
     ] = None,
     strategy: Annotated[
         list[str] | None,
-        typer.Option(help="nodelay or nagle, repeatable.", show_default="nodelay"),
+        typer.Option(
+            help="Strategy of the client: nodelay or nagle (repeatable).", show_default="nodelay"
+        ),
     ] = None,
     predict: Annotated[
         list[int] | None,
@@ -51,7 +53,7 @@ def sizes(
         bool, typer.Option(help="Time the parts of a round trip on this host, too.")
     ] = True,
     published: Annotated[
-        bool, typer.Option("--published", help="The published measurements beside ours.")
+        bool, typer.Option("--published", help="Show the published figures beside ours.")
     ] = False,
     rounds: options.Rounds = 7,
     seed: options.Seed = 1,

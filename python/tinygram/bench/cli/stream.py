@@ -61,7 +61,7 @@ def stream(
         quantities.count("Threads that hand messages over (repeatable).", "1"),
     ] = None,
     busy_thread: Annotated[
-        bool, typer.Option("--busy-thread", help="A Python thread that computes, beside.")
+        bool, typer.Option("--busy-thread", help="Let another Python thread compute all the time.")
     ] = False,
     duration: Annotated[
         int | None, quantities.duration("Duration of a run, with --rate.", "2s")
@@ -75,7 +75,9 @@ def stream(
     ] = None,
     cross_check: Annotated[
         bool,
-        typer.Option("--cross-check", help="sockperf, iperf3, nuttcp and qperf beside our limits."),
+        typer.Option(
+            "--cross-check", help="Run sockperf, iperf3, nuttcp and qperf beside our native limits."
+        ),
     ] = False,
     rounds: options.Rounds = 7,
     seed: options.Seed = 1,
@@ -95,7 +97,7 @@ def stream(
         ),
     ] = 256 << 10,
     receiver_command: Annotated[
-        str | None, typer.Option(help="A program in the receiver's place.")
+        str | None, typer.Option(help="A program to run in the receiver's place.")
     ] = None,
     probe: options.Probe = None,
     awake: options.Awake = False,
@@ -128,7 +130,7 @@ def stream(
             "--probe": probe,
         }
         for option, value in given.items():
-            _refuse(bool(value), f"--cross-check does not go with {option}: it says what runs")
+            _refuse(bool(value), f"--cross-check does not go with {option}: it fixes that itself")
         only = [_CROSS_CHECK_ONLY]
     if size is None:
         size = _CROSS_CHECK_SIZE if cross_check else _DEFAULT_SIZE
@@ -197,7 +199,7 @@ def _bounded(plan: Plan) -> Plan:
                 f"--rate {case.rate_per_s:g} for {duration_s:g} s is a schedule of {messages:,} "
                 f"messages, which takes a slow way, one that sends {_SLOW_PER_S:,} a second, about "
                 f"{takes_s:.0f} s in every run, and its latency would not count: name a lower "
-                "rate, a shorter --duration, or leave --rate to send flat out"
+                "rate, a shorter --duration, or leave out --rate to send flat out"
             )
     return plan
 

@@ -20,7 +20,11 @@ _INTERVAL_NS = 10_000_000, 3_600_000_000_000
 
 def watch(
     target: Annotated[
-        str, typer.Argument(metavar="PORT|PID", help="8080, or :8080 and pid:1234 to say which.")
+        str,
+        typer.Argument(
+            metavar="PORT|PID",
+            help="A port or a process, such as 8080; :8080 is the port, pid:8080 the process.",
+        ),
     ],
     once: Annotated[bool, typer.Option("--once", help="Print the table once and exit.")] = False,
     json: Annotated[
