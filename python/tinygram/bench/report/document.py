@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from tinygram.bench.report.drawing import Pen
 from tinygram.bench.report.layout import Table
+from tinygram.bench.report.legend import Legend
 from tinygram.bench.report.notes import Note, brief_notes, full_notes
-from tinygram.bench.report.reading import Reading
 from tinygram.bench.report.wording import joined
 
 
@@ -34,7 +34,7 @@ class Document:
     sections: tuple[Section, ...]
     notes: tuple[Note, ...]
     measured: tuple[str, ...]
-    reading: Reading
+    legend: Legend
     surroundings: tuple[str, ...] = ()
 
 
@@ -51,12 +51,12 @@ def write(pen: Pen, document: Document, with_notes: bool) -> None:
             pen.list(section.remarks)
     pen.write("")
     if with_notes:
-        for paragraph in document.reading.full:
+        for paragraph in document.legend.full:
             pen.write(paragraph)
         pen.list(document.surroundings)
         pen.list(full_notes(document.notes, document.measured))
         return
-    pen.write(document.reading.brief)
+    pen.write(document.legend.brief)
     pen.list(document.surroundings)
     brief = brief_notes(document.notes, document.measured)
     pen.list(brief.lines)

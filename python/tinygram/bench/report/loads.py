@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from tinygram.bench.report.cross_check import cross_check_sections
 from tinygram.bench.report.document import Document, Section
 from tinygram.bench.report.layout import Table
+from tinygram.bench.report.legend import legend_of
 from tinygram.bench.report.links import link_tables
 from tinygram.bench.report.names import load_names, load_titles
 from tinygram.bench.report.notes import Note, notes_on
 from tinygram.bench.report.published import echo, stream
-from tinygram.bench.report.reading import reading_of
 from tinygram.bench.report.rows import rows_of
 from tinygram.bench.report.sentences import closing_sentences
 from tinygram.bench.report.tables import is_detail, tables_of
@@ -47,5 +47,5 @@ def loads_document(result: Result, published: bool) -> Document:
         tuple(sections),
         tuple(notes),
         tuple(measured),
-        reading_of(result),
+        legend_of(result),
     )

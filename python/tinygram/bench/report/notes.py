@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from tinygram.bench.report.rows import CaseRow
 from tinygram.bench.report.tables import shown_figures
 from tinygram.bench.result import Result, Summary, Warning
+from tinygram.bench.statistics.figure_words import in_words
 from tinygram.bench.statistics.loads import Load
-from tinygram.bench.statistics.wording import in_words
 
 MAX_NAMED_CASES = 3
 MAX_BRIEF_NOTES = 3

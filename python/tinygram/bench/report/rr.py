@@ -9,6 +9,7 @@ from tinygram.bench.report.cross_check import cross_check_sections
 from tinygram.bench.report.document import Document, Section
 from tinygram.bench.report.formats import UNKNOWN, number, rate, ratio, ratio_interval
 from tinygram.bench.report.layout import Column, Row, Table
+from tinygram.bench.report.legend import legend_of
 from tinygram.bench.report.links import link_tables
 from tinygram.bench.report.names import all_cases
 from tinygram.bench.report.notes import (
@@ -18,7 +19,6 @@ from tinygram.bench.report.notes import (
     warnings_as_notes,
 )
 from tinygram.bench.report.published.rr import OTHERWISE, published_table
-from tinygram.bench.report.reading import reading_of
 from tinygram.bench.result import Case, Result, Summary, Verdict
 from tinygram.bench.statistics.counters import FORMULAS
 from tinygram.bench.statistics.intervals import confidence_of
@@ -61,7 +61,7 @@ def rr_document(result: Result, published: bool) -> Document:
         (Section(title_of(result), tables, remarks=remarks), *cross_check_sections(result)),
         notes_of(result),
         measured,
-        reading_of(result),
+        legend_of(result),
     )
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tinygram.bench.report.document import Document, Section
+from tinygram.bench.report.legend import legend_of
 from tinygram.bench.report.links import link_tables
 from tinygram.bench.report.published.sizes import published_table
-from tinygram.bench.report.reading import reading_of
 from tinygram.bench.report.sizes.tables import (
     cell_table,
     local_table,
@@ -30,4 +30,4 @@ def sizes_document(result: Result, published: bool) -> Document:
         *((published_table(),) if published else ()),
     )
     answer = closing_sentences(result, fits, local_parts(result.plan, result.runs))
-    return Document(answer, (Section(tables=tables),), notes_of(result), (), reading_of(result))
+    return Document(answer, (Section(tables=tables),), notes_of(result), (), legend_of(result))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tinygram.bench.statistics.figure_words import in_words, unit_of
 from tinygram.bench.statistics.figures import figure_names
-from tinygram.bench.statistics.wording import in_words, unit_of
 from tinygram.bench.statistics.workloads import WORKLOADS
 
 

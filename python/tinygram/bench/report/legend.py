@@ -16,14 +16,14 @@ CPU = {
 
 
 @dataclass(frozen=True)
-class Reading:
+class Legend:
     """In one sentence, and in full with one paragraph for each thing."""
 
     brief: str
     full: tuple[str, ...]
 
 
-def reading_of(result: Result) -> Reading:
+def legend_of(result: Result) -> Legend:
     """What every report says of its rounds, its intervals and its CPU columns."""
     plan = result.plan
     asked = len(plan.cases) * plan.rounds
@@ -46,7 +46,7 @@ def reading_of(result: Result) -> Reading:
             "rare for one round are those of all rounds together. Each interval and verdict "
             "stands by itself (no correction for many comparisons)."
         )
-    return Reading(
+    return Legend(
         f"{run} {brief}",
         (
             f"{' '.join(result.command)}: {run}",
