@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -11,7 +10,7 @@ from tinygram import _native
 from tinygram.bench.cli import quantities
 from tinygram.bench.cli.bounds import between, one_of
 from tinygram.bench.cli.options import CongestionControl, served_congestion_control
-from tinygram.bench.cli.stopping import stopped_by_signal
+from tinygram.bench.cli.serving import serve_alone
 from tinygram.bench.descriptors import raise_descriptor_limit
 from tinygram.bench.errors import UsageError
 from tinygram.bench.runtimes.library.strategies import library_strategy
@@ -52,7 +51,7 @@ def serve_echo(
         ),
     ] = None,
     congestion_control: CongestionControl = None,
-) -> None:
+) -> NoReturn:
     """Send back whatever comes, for `tinygram echo --server` or any other client.
 
     What a client does not take is kept for it: one --buffer, with --reply per-message some more of
@@ -68,25 +67,14 @@ def serve_echo(
     if message_bytes is None and strategy is not None:
         raise UsageError("--strategy goes with --reply per-message: a read goes back at once")
     raise_descriptor_limit()
-    try:
-        server = _native.EchoServer(
-            port,
-            buffer,
-            message_bytes,
-            None if message_bytes is None else _knobs(strategy or "nodelay"),
-            control,
-            max_connections=max_connections,
-        )
-    except OSError as error:
-        raise UsageError(
-            f"cannot listen on port {port}: {error.strerror}; name another one with --port"
-        ) from error
-    with stopped_by_signal() as stop_fd:
-        print(f"listening {server.port}", flush=True)
-        counters = server.serve(stop_fd)
-    for name, count in counters:
-        print(f"{name.removeprefix('server_').replace('_', ' ')}: {count}", file=sys.stderr)
-    raise KeyboardInterrupt
+    knobs = None if message_bytes is None else _knobs(strategy or "nodelay")
+    serve_alone(
+        port,
+        lambda: _native.EchoServer(
+            port, buffer, message_bytes, knobs, control, max_connections=max_connections
+        ),
+        lambda server, stop_fd: server.serve(stop_fd),
+    )
 
 
 def _message_bytes(reply: str, size: int | None) -> int | None:

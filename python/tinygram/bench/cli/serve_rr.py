@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -11,9 +10,8 @@ from tinygram._native import CallContent, RrServer
 from tinygram.bench.cli import quantities
 from tinygram.bench.cli.bounds import backlog_below, between, duration_between_ns, one_of
 from tinygram.bench.cli.options import CongestionControl, served_congestion_control
-from tinygram.bench.cli.stopping import stopped_by_signal
+from tinygram.bench.cli.serving import serve_alone
 from tinygram.bench.descriptors import raise_descriptor_limit
-from tinygram.bench.errors import UsageError
 from tinygram.bench.units import format_duration_ns
 from tinygram.bench.workloads.rr.cases import MAX_BYTES, STRATEGIES
 from tinygram.bench.workloads.rr.serving import IDLE_NS, MAX_CONNECTIONS, longest_backlog
@@ -47,7 +45,7 @@ def serve_rr(
         ),
     ] = IDLE_NS,
     congestion_control: CongestionControl = None,
-) -> None:
+) -> NoReturn:
     """Reply to requests, for `tinygram rr --server` or any program that speaks with it.
 
     Any bytes of a request's size are a request; byte j of the reply to a connection's request i is
@@ -60,8 +58,9 @@ def serve_rr(
     one_of("--strategy", strategy, STRATEGIES)
     control = served_congestion_control(congestion_control)
     raise_descriptor_limit()
-    try:
-        server = RrServer(
+    serve_alone(
+        port,
+        lambda: RrServer(
             CallContent(request, reply),
             port=port,
             backlog=backlog,
@@ -70,14 +69,6 @@ def serve_rr(
             congestion_control=control,
             max_connections=max_connections,
             idle_ns=idle,
-        )
-    except OSError as error:
-        raise UsageError(
-            f"cannot listen on port {port}: {error.strerror}; name another one with --port"
-        ) from error
-    with stopped_by_signal() as stop_fd:
-        print(f"listening {server.port}", flush=True)
-        counters = server.run(stop_fd)
-    for name, count in counters:
-        print(f"{name.removeprefix('server_').replace('_', ' ')}: {count}", file=sys.stderr)
-    raise KeyboardInterrupt
+        ),
+        lambda server, stop_fd: server.run(stop_fd),
+    )
