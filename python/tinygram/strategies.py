@@ -30,7 +30,9 @@ class Strategy:
 
     def __str__(self) -> str:
         """As the command line reads and writes it: `adaptive`, `coalesce:10us`, `coalesce:1s`."""
-        return self.name if self.hold_us is None else f"{self.name}:{_duration(self.hold_us)}"
+        if self.hold_us is None:
+            return self.name
+        return f"{self.name}:{format_duration_ns(round(self.hold_us * 1000))}"
 
     def __repr__(self) -> str:
         """As Python reads it."""
@@ -64,6 +66,14 @@ def coalesce(hold_us: float) -> Strategy:
     hold_us = _hold_us("hold_us", hold_us)
     rounded_us = round(hold_us * 1000) / 1000
     return Strategy("coalesce", hold_us if hold_us == rounded_us else rounded_us)
+
+
+def format_duration_ns(duration_ns: int) -> str:
+    """Write a duration in the largest unit that leaves a whole number: 10_000 → `10us`."""
+    for unit, unit_ns in (("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)):
+        if duration_ns and duration_ns % unit_ns == 0:
+            return f"{duration_ns // unit_ns}{unit}"
+    return f"{duration_ns}ns"
 
 
 def native_knobs(
@@ -122,15 +132,6 @@ def _positive_int(name: str, value: Any) -> int:
     if not 1 <= value <= 1 << 40:
         raise ValueError(f"{name} is {value!r}: it must be between 1 and 2**40 bytes")
     return value
-
-
-def _duration(duration_us: float) -> str:
-    """In the largest unit that leaves a whole number, as `tinygram.bench.units` writes it."""
-    duration_ns = round(duration_us * 1000)
-    for unit, unit_ns in (("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)):
-        if duration_ns % unit_ns == 0:
-            return f"{duration_ns // unit_ns}{unit}"
-    return f"{duration_ns}ns"
 
 
 def _ns(duration_us: float | None) -> int | None:

@@ -71,13 +71,12 @@ class Destination:
 
     def save(self, result: Result) -> None:
         """Save the result. Raises OutputError; a file is then as it was."""
-        document = encoded(result)
         if self.is_standard_output:
-            _write_out(document)
+            _write_out(encoded(result))
         elif self.is_claimed:
             save(result, self.path)
         else:
-            self.path = claim(self.path, document)
+            self.path = claim(self.path, encoded(result))
             self.is_claimed = True
         self.saved = result
 

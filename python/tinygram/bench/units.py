@@ -12,6 +12,9 @@ from fractions import Fraction
 from tinygram.bench.errors import UsageError
 from tinygram.bench.result import MessageBytes
 
+# The inverse of `parse_duration_ns`, and the one text by which a duration is known in case names.
+from tinygram.strategies import format_duration_ns as format_duration_ns
+
 MAX_MESSAGE_BYTES = 1 << 30
 
 _NS_PER_UNIT = {
@@ -64,17 +67,6 @@ def parse_duration_ns(text: str) -> int:
     if unit not in _NS_PER_UNIT:
         raise UsageError(f"the duration {text!r} has an unknown unit {unit!r}: {_DURATION_HELP}")
     return _whole_above_zero(number * _NS_PER_UNIT[unit], text, "a whole number of ns above 0")
-
-
-def format_duration_ns(duration_ns: int) -> str:
-    """Write a duration in the largest unit that leaves a whole number: 10_000 → `10us`.
-
-    The inverse of `parse_duration_ns`; the one text by which a duration is known in case names.
-    """
-    for unit in ("s", "ms", "us"):
-        if duration_ns and duration_ns % _NS_PER_UNIT[unit] == 0:
-            return f"{duration_ns // _NS_PER_UNIT[unit]}{unit}"
-    return f"{duration_ns}ns"
 
 
 def parse_bytes(text: str) -> int:

@@ -24,6 +24,8 @@ _SHOWN_BYTES = 2048
 _LAST_LINES = 3
 _MAX_OUTPUT_BYTES = 4 << 30
 _MAX_POLL_MS = (1 << 31) - 1
+LISTEN_LIMIT_S = 20.0
+"""So long a server or receiver may take until it listens."""
 _STEP_S = 0.001
 
 

@@ -14,6 +14,7 @@ from tinygram.bench.cli.bounds import between, check_command, one_of, server_add
 from tinygram.bench.cli.measuring import measure
 from tinygram.bench.errors import UsageError
 from tinygram.bench.links import DEFAULT_BACKEND, has_own_proc
+from tinygram.bench.workers import LISTEN_LIMIT_S
 from tinygram.bench.workloads.echo.cases import (
     ALL_BUFFERS,
     DEFAULT_BUFFERS,
@@ -23,7 +24,7 @@ from tinygram.bench.workloads.echo.cases import (
     plan_echo,
 )
 from tinygram.bench.workloads.echo.order import FAULTS, PER_READ, REPLIES
-from tinygram.bench.workloads.echo.run import LISTEN_LIMIT_S, echo_bench
+from tinygram.bench.workloads.echo.run import echo_bench
 
 _MAX_WORKERS = 256
 """Of a server by the library, each has two descriptors: the writes to 1,024 can be counted."""

@@ -37,10 +37,10 @@ class BriefNotes:
 
 def notes_on(result: Result, load: Load, rows: Sequence[CaseRow], where: str) -> Iterator[Note]:
     """The notes on the rows of one load. `where` is appended to the names of its cases."""
+    figures = shown_figures(load)
     for row in rows:
         case = row.label + where
         yield from _absences(result, row, case)
-        figures = shown_figures(load)
         yield from warnings_as_notes(case, _shown(row.summary, figures))
 
 

@@ -9,8 +9,8 @@ from tinygram.bench.result import Case, MessageBytes, Parameter
 from tinygram.bench.statistics.workloads import WORKLOADS
 
 LIMIT_RUNTIME = "native"
-EXTERNAL_RUNTIME = "external"
-"""Of servers that are not ours."""
+EXTERNAL = "external"
+"""The runtime, and the implementation, of a server that is not ours."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def is_faulty(case: Case) -> bool:
 
 def is_external(case: Case) -> bool:
     """Whether the server is not ours: it is compared with each of ours, of whatever runtime."""
-    return case.runtime == EXTERNAL_RUNTIME
+    return case.runtime == EXTERNAL
 
 
 def is_base(case: Case) -> bool:

@@ -9,9 +9,10 @@ from pathlib import Path
 
 from tinygram.bench.errors import UsageError
 from tinygram.bench.result import Case, MessageBytes, Parameter, Plan, Unavailable
+from tinygram.bench.statistics.loads import EXTERNAL
 from tinygram.bench.strategies import Strategy
 from tinygram.bench.units import format_bytes
-from tinygram.bench.workloads.echo.selection import EXTERNAL, selected
+from tinygram.bench.workloads.echo.selection import selected
 from tinygram.bench.workloads.echo.servers import Server
 
 DEFAULT_BUFFERS = (64 << 10,)

@@ -24,13 +24,12 @@ from tinygram.bench.probes.listening import is_listening, wait_listening
 from tinygram.bench.probes.sampling import probing
 from tinygram.bench.result import Case, Plan, Run
 from tinygram.bench.running import kept_failure, whole, whole_or_none
-from tinygram.bench.workers import RunError, Worker, port_of, wait_all
+from tinygram.bench.statistics.loads import EXTERNAL
+from tinygram.bench.workers import LISTEN_LIMIT_S, RunError, Worker, port_of, wait_all
 from tinygram.bench.workloads.echo.order import ClientOrder, Report, ServerOrder
 from tinygram.bench.workloads.echo.outcome import assembled
-from tinygram.bench.workloads.echo.selection import EXTERNAL
 
 PACKAGE = "tinygram.bench.workloads.echo"
-LISTEN_LIMIT_S = 20.0
 _GRACE_S = 0.5
 
 

@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from tinygram.bench.errors import UsageError
-from tinygram.bench.statistics.loads import EXTERNAL_RUNTIME
+from tinygram.bench.statistics.loads import EXTERNAL
 from tinygram.bench.strategies import Strategy, parse_strategy
 from tinygram.bench.workloads.echo.order import PER_READ
 from tinygram.bench.workloads.echo.servers import SERVERS, Server
 from tinygram.bench.workloads.only import Named, in_words, parse_only
-
-EXTERNAL = EXTERNAL_RUNTIME
-"""The runtime, and the implementation, of a server that is not ours."""
-
 
 Selected = tuple[Server, Strategy, str | None]
 """A server, when its replies leave, and the only size of its buffer where one was named."""

@@ -15,11 +15,10 @@ from tinygram.bench.placement import placement
 from tinygram.bench.probes.sampling import probing
 from tinygram.bench.result import Case, Run, Warning
 from tinygram.bench.running import kept_failure, whole, whole_or_none
-from tinygram.bench.workers import RunError, Worker, wait_all
+from tinygram.bench.workers import LISTEN_LIMIT_S, RunError, Worker, wait_all
 from tinygram.bench.workloads.sizes.order import Order, Report
 
 PACKAGE = "tinygram.bench.workloads.sizes"
-_LISTEN_LIMIT_S = 20.0
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ class SizesBench:
                     server = stack.enter_context(
                         Worker("server", self._server_command(case, link.far_address))
                     )
-                port = server.wait_listening(min(_LISTEN_LIMIT_S, timeout_s))
+                port = server.wait_listening(min(LISTEN_LIMIT_S, timeout_s))
                 address = f"{link.far_address}:{port}"
             probe_ns = whole_or_none(case, "probe_ns")
             _, _, to_port = address.rpartition(":")

@@ -19,11 +19,10 @@ from tinygram.bench.probes.sampling import probing
 from tinygram.bench.result import Case, Run
 from tinygram.bench.running import kept_failure, whole, whole_or_none
 from tinygram.bench.source import BURST_MESSAGES
-from tinygram.bench.workers import Worker, contents, wait_all
+from tinygram.bench.workers import LISTEN_LIMIT_S, Worker, contents, wait_all
 from tinygram.bench.workloads.stream.order import Order, Pace, Report
 from tinygram.bench.workloads.stream.outcome import Heard, assembled, received_counters
 
-_LISTEN_LIMIT_S = 20.0
 PACKAGE = "tinygram.bench.workloads.stream"
 
 
@@ -53,7 +52,7 @@ class StreamBench:
                         pass_fds=[notes_fd, turns_fd],
                     )
                 )
-            port = receiver.wait_listening(min(_LISTEN_LIMIT_S, timeout_s))
+            port = receiver.wait_listening(min(LISTEN_LIMIT_S, timeout_s))
             probe = stack.enter_context(
                 probing(whole_or_none(case, "probe_ns"), port, link.near, link.is_one_host)
             )
