@@ -8,8 +8,8 @@ import sys
 
 import msgspec
 import pytest
+from tests.results import RESULT
 from tests.stream.command import Command
-from tests.test_store import RESULT
 
 from tinygram.bench import store
 from tinygram.bench.cli.anonymous import anonymised

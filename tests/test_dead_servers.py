@@ -6,7 +6,7 @@ import shlex
 import socket
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
 import pytest
@@ -81,19 +81,18 @@ def test_it_takes_no_connection(command: Command) -> None:
 
 
 @each_workload
-def test_it_takes_a_connection_and_says_nothing(command: Command) -> None:
-    with peer(keep_silent) as port:
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [(keep_silent, "said nothing for "), (answer_a_part, "its answer has 1 bytes where")],
+    ids=["nothing", "a part"],
+)
+def test_it_takes_a_connection_and_answers_too_little(
+    command: Command, answer: Callable[[socket.socket], None], reason: str
+) -> None:
+    with peer(answer) as port:
         began_s = time.monotonic()
         done = command.run("--server", f"127.0.0.1:{port}", "--timeout", "500ms")
-    assert "said nothing for " in refusal(done, began_s)
-
-
-@each_workload
-def test_it_answers_a_part(command: Command) -> None:
-    with peer(answer_a_part) as port:
-        began_s = time.monotonic()
-        done = command.run("--server", f"127.0.0.1:{port}", "--timeout", "500ms")
-    assert "its answer has 1 bytes where" in refusal(done, began_s)
+    assert reason in refusal(done, began_s)
 
 
 def test_each_silence_has_its_time_and_an_answer_that_drips_is_one() -> None:

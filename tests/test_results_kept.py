@@ -13,8 +13,8 @@ from pathlib import Path
 import jsonschema
 import msgspec
 import pytest
+from tests.results import RESULT
 from tests.stream.command import LONGEST_S, Command, search_path
-from tests.test_store import RESULT
 
 from tinygram.bench import store
 from tinygram.bench.cli.exit_codes import ExitCode

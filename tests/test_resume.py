@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.results import CASE
 from tests.stream.command import LONGEST_S, Command, wait_until
-from tests.test_store import CASE
 
 from tinygram.bench import store
 from tinygram.bench.cli.exit_codes import ExitCode

@@ -12,11 +12,11 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.library.setups import NAMES, Setup
-from tests.library.wires import LONGEST_S, tcp_pair
+from tests.library.wires import LONGEST_S, Pair, tcp_pair
 
 
 @pytest.fixture(params=["unix", "tcp"])
-def pair(request: pytest.FixtureRequest) -> Iterator[tuple[socket.socket, socket.socket]]:
+def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
     """A connected pair, ours and the peer's; nothing waits longer than `LONGEST_S`."""
     ours, peer = socket.socketpair() if request.param == "unix" else tcp_pair()
     ours.settimeout(LONGEST_S)
@@ -26,7 +26,7 @@ def pair(request: pytest.FixtureRequest) -> Iterator[tuple[socket.socket, socket
 
 
 @pytest.fixture
-def unix_pair() -> Iterator[tuple[socket.socket, socket.socket]]:
+def unix_pair() -> Iterator[Pair]:
     """As `pair`, Unix sockets only: nothing is lost or late between them."""
     ours, peer = socket.socketpair()
     ours.settimeout(LONGEST_S)
@@ -36,7 +36,7 @@ def unix_pair() -> Iterator[tuple[socket.socket, socket.socket]]:
 
 
 @pytest.fixture
-def tcp() -> Iterator[tuple[socket.socket, socket.socket]]:
+def tcp() -> Iterator[Pair]:
     """As `pair`, TCP only."""
     ours, peer = tcp_pair()
     ours.settimeout(LONGEST_S)

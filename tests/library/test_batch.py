@@ -8,11 +8,9 @@ import time
 
 import pytest
 from tests.library.setups import LONG, STRATEGIES
-from tests.library.wires import receive_all, receive_exactly, waiting_bytes
+from tests.library.wires import Pair, receive_all, receive_exactly, waiting_bytes
 
 import tinygram
-
-Pair = tuple[socket.socket, socket.socket]
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES.values(), ids=str)

@@ -13,6 +13,7 @@ from tests.library.setups import LONG
 from tests.library.wires import (
     LONGEST_S,
     STALLED,
+    Pair,
     finish,
     receive_all,
     receive_exactly,
@@ -24,8 +25,6 @@ from tests.library.wires import (
 )
 
 import tinygram
-
-Pair = tuple[socket.socket, socket.socket]
 
 
 def numbered(count: int) -> bytes:

@@ -10,10 +10,9 @@ from itertools import product
 from typing import Any
 
 import pytest
+from tests.library.wires import Pair
 
 import tinygram
-
-Pair = tuple[socket.socket, socket.socket]
 
 
 def closed(sock: socket.socket) -> socket.socket:

@@ -10,10 +10,9 @@ from typing import Any, cast
 
 import pytest
 from tests.library.setups import Connector, Recorder, Setup, receive, wait_for
+from tests.library.wires import Pair
 
 import tinygram
-
-Pair = tuple[socket.socket, socket.socket]
 
 
 @pytest.mark.parametrize("name", ["loop-asyncio", "loop-uvloop"])

@@ -17,11 +17,9 @@ from tests.library.setups import (
     receive_rest,
     wait_for,
 )
-from tests.library.wires import STALLED, reset, waiting_bytes
+from tests.library.wires import STALLED, Pair, reset, waiting_bytes
 
 import tinygram
-
-Pair = tuple[socket.socket, socket.socket]
 
 
 @pytest.mark.parametrize("strategy", [*STRATEGIES.values(), LONG], ids=str)

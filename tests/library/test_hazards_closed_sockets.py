@@ -28,12 +28,10 @@ from tests.library.setups import (
     receive,
     receive_rest,
 )
-from tests.library.test_hazards_ends import anonymous
-from tests.library.wires import LONGEST_S, finish, start_python, waiting_bytes
+from tests.library.wires import LONGEST_S, Pair, anonymous, finish, start_python, waiting_bytes
 
 import tinygram
 
-Pair = tuple[socket.socket, socket.socket]
 Make = Callable[[asyncio.BaseProtocol, socket.socket], Awaitable[Any]]
 
 ON_ASYNCIO = ("opened-asyncio", "loop-asyncio")

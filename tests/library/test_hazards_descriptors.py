@@ -11,11 +11,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from tests.library.setups import LONG, Connector, Recorder, Setup, receive_rest
-from tests.library.wires import waiting_bytes
+from tests.library.wires import Pair, waiting_bytes
 
 import tinygram
-
-Pair = tuple[socket.socket, socket.socket]
 
 
 @contextlib.contextmanager

@@ -12,11 +12,9 @@ from typing import BinaryIO
 
 import pytest
 from tests.library.setups import LONG, Connector, Recorder, Setup, receive, receive_rest
-from tests.library.wires import STALLED
+from tests.library.wires import STALLED, Pair
 
 import tinygram
-
-Pair = tuple[socket.socket, socket.socket]
 
 
 class BreaksDown(io.BytesIO):

@@ -16,6 +16,8 @@ import pytest
 from tests.library.setups import LONG, STRATEGIES, Connector, Recorder, Setup, wait_for
 from tests.library.wires import (
     STALLED,
+    Pair,
+    anonymous,
     finish,
     receive_exactly,
     reset,
@@ -25,18 +27,6 @@ from tests.library.wires import (
 )
 
 import tinygram
-
-Pair = tuple[socket.socket, socket.socket]
-
-
-def anonymous(protocol: ssl._SSLMethod) -> ssl.SSLContext:
-    """TLS without certificates."""
-    context = ssl.SSLContext(protocol)
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    context.maximum_version = ssl.TLSVersion.TLSv1_2
-    context.set_ciphers("aNULL:@SECLEVEL=0")
-    return context
 
 
 class Encrypted:

@@ -16,11 +16,9 @@ from typing import Any
 
 import pytest
 from tests.library.setups import LONG, Connector, Recorder, Setup
-from tests.library.wires import STALLED, finish, receive_all, start_python, waiting_bytes
+from tests.library.wires import STALLED, Pair, finish, receive_all, start_python, waiting_bytes
 
 import tinygram
-
-Pair = tuple[socket.socket, socket.socket]
 
 PROGRAM = f"""
 import asyncio, os, signal, threading

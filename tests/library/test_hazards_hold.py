@@ -14,11 +14,9 @@ from pathlib import Path
 import pytest
 from tests.library.preloads import compiled, run_with
 from tests.library.setups import LONG, STRATEGIES, Connector, Recorder, Setup, receive, wait_for
-from tests.library.wires import waiting_bytes
+from tests.library.wires import Pair, waiting_bytes
 
 import tinygram
-
-Pair = tuple[socket.socket, socket.socket]
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES.values(), ids=str)

@@ -19,11 +19,9 @@ from tests.library.setups import (
     receive,
     receive_rest,
 )
-from tests.library.wires import STALLED, receive_all, receive_exactly
+from tests.library.wires import STALLED, Pair, anonymous, receive_all, receive_exactly
 
 import tinygram
-
-Pair = tuple[socket.socket, socket.socket]
 
 
 class WritesInCallbacks(Recorder):
@@ -156,16 +154,6 @@ def test_a_file_after_held_bytes(setup: Setup, tcp: Pair, tmp_path: Path) -> Non
         assert await reading == b"before the " + sent + b" after" * 10
 
     setup.run(program, strategy=LONG)
-
-
-def anonymous(protocol: ssl._SSLMethod) -> ssl.SSLContext:
-    """TLS without certificates."""
-    context = ssl.SSLContext(protocol)
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    context.maximum_version = ssl.TLSVersion.TLSv1_2
-    context.set_ciphers("aNULL:@SECLEVEL=0")
-    return context
 
 
 @pytest.mark.parametrize("strategy", [LONG, tinygram.tick, tinygram.adaptive], ids=str)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from typing import Any
 
 import pytest
@@ -17,11 +16,10 @@ from tests.library.setups import (
     receive_rest,
     wait_for,
 )
-from tests.library.wires import STALLED
+from tests.library.wires import STALLED, Pair
 
 import tinygram
 
-Pair = tuple[socket.socket, socket.socket]
 BOUND = 100_000
 
 

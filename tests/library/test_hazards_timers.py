@@ -10,11 +10,9 @@ import time
 
 import pytest
 from tests.library.setups import Connector, Recorder, Setup, receive
-from tests.library.wires import waiting_bytes
+from tests.library.wires import Pair, waiting_bytes
 
 import tinygram
-
-Pair = tuple[socket.socket, socket.socket]
 
 HOLD_S = 0.02
 SOON_S = 20.0

@@ -13,13 +13,12 @@ from typing import Any
 
 import pytest
 from tests.library.setups import NAMES, STRATEGIES, Connector, Recorder, Setup, receive_rest
-from tests.library.wires import LONGEST_S, STALLED, reset, waiting_bytes
+from tests.library.wires import LONGEST_S, STALLED, Pair, reset, waiting_bytes
 
 import tinygram
 from tinygram.aio.connection import Settings, connection
 from tinygram.aio.transport import Transport
 
-Pair = tuple[socket.socket, socket.socket]
 MAX_BYTES = 64 << 10
 PEAK = Path(__file__).parent / "programs" / "peak.py"
 

@@ -13,10 +13,9 @@ from typing import Any
 
 import pytest
 from tests.library.setups import LONG, STRATEGIES, Connector, Recorder, Setup, receive
+from tests.library.wires import Pair
 
 import tinygram
-
-Pair = tuple[socket.socket, socket.socket]
 
 
 def closed() -> socket.socket:

@@ -7,12 +7,11 @@ import os
 import socket
 
 import pytest
-from tests.library.wires import LONGEST_S, receive_all
+from tests.library.wires import LONGEST_S, Pair, receive_all
 
 import tinygram
 from tinygram import CoalescingSocket
 
-Pair = tuple[socket.socket, socket.socket]
 LONG = tinygram.coalesce(60e6)
 
 

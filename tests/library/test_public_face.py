@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import inspect
 import pydoc
-import socket
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,11 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.library.setups import Setup
+from tests.library.wires import Pair
 
 import tinygram
 from tinygram.bench.strategies import parse_strategy
-
-Pair = tuple[socket.socket, socket.socket]
 
 FACES = (
     tinygram.batch,

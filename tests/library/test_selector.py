@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from types import FrameType
 
 import pytest
+from tests.library.wires import Pair
 
 from tinygram.aio.ticking import TickingSelector
 
 READ, WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
-Pair = tuple[socket.socket, socket.socket]
 
 
 @pytest.fixture

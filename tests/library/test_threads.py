@@ -14,6 +14,7 @@ import pytest
 from tests.library.wires import (
     LONGEST_S,
     STALLED,
+    Pair,
     receive_all,
     receive_exactly,
     reset,
@@ -26,7 +27,6 @@ from tests.library.wires import (
 import tinygram
 from tinygram import CoalescingSocket, ConnectionFailedError, DeliveryTimeoutError
 
-Pair = tuple[socket.socket, socket.socket]
 STRATEGIES = {
     str(strategy): strategy
     for strategy in (

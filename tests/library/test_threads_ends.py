@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import threading
 
 import pytest
 from tests.library.wires import (
     LONGEST_S,
     STALLED,
+    Pair,
     finish,
     receive_all,
     receive_exactly,
@@ -21,7 +21,6 @@ from tests.library.wires import (
 import tinygram
 from tinygram import CoalescingSocket
 
-Pair = tuple[socket.socket, socket.socket]
 LONG = tinygram.coalesce(3_600_000_000)
 
 

@@ -13,6 +13,7 @@ import pytest
 from tests.library.wires import (
     LONGEST_S,
     STALLED,
+    Pair,
     finish,
     receive_all,
     receive_exactly,
@@ -24,8 +25,6 @@ from tests.library.wires import (
 
 import tinygram
 from tinygram import CoalescingSocket, ConnectionFailedError, DeliveryTimeoutError
-
-Pair = tuple[socket.socket, socket.socket]
 
 
 def stall(sock: CoalescingSocket) -> None:

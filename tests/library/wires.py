@@ -6,6 +6,7 @@ import array
 import fcntl
 import select
 import socket
+import ssl
 import struct
 import subprocess
 import sys
@@ -17,16 +18,30 @@ from pathlib import Path
 
 LONGEST_S = 60.0
 """What anything here may take: far longer than it does, for a host may stop us for a while."""
+
+Pair = tuple[socket.socket, socket.socket]
+"""Ours and the peer's end of a connection."""
+
 STALLED = 8 << 20
 """More bytes than any socket buffer here holds."""
 
 
-def tcp_pair() -> tuple[socket.socket, socket.socket]:
+def tcp_pair() -> Pair:
     """Two ends of one loopback connection."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         ours = socket.create_connection(listening.getsockname())
         peer, _ = listening.accept()
     return ours, peer
+
+
+def anonymous(protocol: ssl._SSLMethod) -> ssl.SSLContext:
+    """TLS without certificates."""
+    context = ssl.SSLContext(protocol)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    context.set_ciphers("aNULL:@SECLEVEL=0")
+    return context
 
 
 def receive_exactly(peer: socket.socket, count: int) -> bytes:

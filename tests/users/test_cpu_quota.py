@@ -8,11 +8,12 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from tests.results import CASE
 from tests.stream.command import GONE_S, Command, wait_until
 
 from tinygram.bench.probes.cgroups import Throttling, cpu_quota_cores, throttling
 from tinygram.bench.probes.environment import environment
-from tinygram.bench.result import Case, MessageBytes, Run
+from tinygram.bench.result import Case, Run
 from tinygram.bench.throttled import throttling_told
 
 
@@ -66,7 +67,7 @@ def test_without_a_quota_there_is_nothing_to_tell(tmp_path: Path, changed: dict[
     assert (cpu_quota_cores(root), throttling(root)) == (None, None)
 
 
-def test_a_run_that_was_stopped_has_the_count_and_a_warning(tmp_path: Path, case: Case) -> None:
+def test_a_run_that_was_stopped_has_the_count_and_a_warning(tmp_path: Path) -> None:
     root = lay(tmp_path, V2)
 
     def run_case(case: Case, round: int) -> Run:
@@ -74,31 +75,11 @@ def test_a_run_that_was_stopped_has_the_count_and_a_warning(tmp_path: Path, case
         lay(root, {"sys/fs/cgroup/pod/cpu.stat": text})
         return Run(case.case_id, round, {"writes": 1}, {})
 
-    calm, stopped = (throttling_told(run_case, root)(case, round) for round in (0, 1))
+    calm, stopped = (throttling_told(run_case, root)(CASE, round) for round in (0, 1))
     assert calm.counters == {"writes": 1, "throttled_periods": 0, "throttled_ns": 0}
     assert calm.warnings == ()
     assert stopped.counters == {"writes": 1, "throttled_periods": 3, "throttled_ns": 2_000_000}
     assert [warning.code for warning in stopped.warnings] == ["cpu_quota"]
-
-
-@pytest.fixture
-def case() -> Case:
-    return Case(
-        case_id="stream/loop",
-        workload="stream",
-        runtime="loop",
-        implementation="stdlib",
-        strategy="nagle",
-        link="loopback",
-        message_bytes=MessageBytes(1, 1),
-        rate_per_s=None,
-        arrival=None,
-        burst=None,
-        producers=1,
-        connections=1,
-        placement="none",
-        parameters={},
-    )
 
 
 def removed(group: Path) -> bool:
