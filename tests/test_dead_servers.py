@@ -77,13 +77,13 @@ def test_it_takes_no_connection(command: Command) -> None:
     with full_listener() as port:
         began_s = time.monotonic()
         done = command.run("--server", f"127.0.0.1:{port}", "--timeout", "500ms")
-        assert "did not take a connection within " in refusal(done, began_s)
+        assert "did not accept a connection within " in refusal(done, began_s)
 
 
 @each_workload
 @pytest.mark.parametrize(
     ("answer", "reason"),
-    [(keep_silent, "said nothing for "), (answer_a_part, "its answer has 1 bytes where")],
+    [(keep_silent, "answered nothing for "), (answer_a_part, "its answer has 1 bytes where")],
     ids=["nothing", "a part"],
 )
 def test_it_takes_a_connection_and_answers_too_little(
@@ -103,7 +103,7 @@ def test_each_silence_has_its_time_and_an_answer_that_drips_is_one() -> None:
 
     with peer(drip) as port:
         call_once(("127.0.0.1", port), b"", 5, limit_s=60)
-        with pytest.raises(RunError, match="nothing of what was sent"), full_reader() as full:
+        with pytest.raises(RunError, match="read nothing of what was sent"), full_reader() as full:
             call_once(("127.0.0.1", full), bytes(32 << 20), 5, limit_s=0.2)
 
 
@@ -124,7 +124,7 @@ def full_reader() -> Iterator[int]:
         ),
         (NEVER_LISTENS, (f"did not listen on port {PORT} within 3 s",)),
         (LISTENS_ELSEWHERE, ("the server listens on 127.0.0.1:", f"not listen on port {PORT}")),
-        (SAYS_NOTHING, ("said nothing for 3 s",)),
+        (SAYS_NOTHING, ("answered nothing for 3 s",)),
     ],
     ids=["ends-at-once", "never-listens", "listens-elsewhere", "says-nothing"],
 )

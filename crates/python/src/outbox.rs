@@ -120,8 +120,8 @@ impl Outbox {
         Ok(held_bytes)
     }
 
-    /// The transport below has bytes of its own. Whether `on_full` is not told of it: it is, once
-    /// all has been handed over that is just being so.
+    /// The transport below has bytes of its own. Returns whether the caller is to say that it is
+    /// full: while bytes are being handed over, `write_below` does when it has finished.
     fn on_blocked(&self, py: Python<'_>) -> bool {
         let mut state = self.state(py);
         state.is_below_full = true;
@@ -232,7 +232,7 @@ impl Outbox {
         }
     }
 
-    /// What the program gave stays open while something is held that we may write.
+    /// Keep the socket that the program gave open while something is held that we may write.
     fn keep_open(&self, py: Python<'_>) -> PyResult<()> {
         match self.around(py).as_deref().map(|it| &it.lent) {
             Some(Some(lent)) => lent.keep_open(py),
@@ -240,7 +240,7 @@ impl Outbox {
         }
     }
 
-    /// Unless that is so, what the program has closed is closed.
+    /// Let the socket that the program gave close if it has closed it and we have nothing to write.
     pub fn let_close(&self, py: Python<'_>) -> PyResult<()> {
         let may_write = {
             let coalescer = &self.state(py).coalescer;
@@ -273,7 +273,7 @@ impl Outbox {
     ) -> PyResult<bool> {
         if let Some(around) = self.around(py) {
             if around.is_loop_closed(py)? {
-                // What is held stays so, and whoever drops it says so.
+                // What is held stays held, and is told as lost when it is dropped.
                 return match message {
                     None => Ok(false),
                     Some(message) => self.write_below(py, Rest::all_of(message)).map(|()| true),

@@ -14,7 +14,7 @@ from tinygram.bench.network import Network
 from tinygram.bench.workers import RunError
 
 ANSWER_LIMIT_S = 5.0
-"""For connecting, and for each silence of a server that is to answer."""
+"""How long a server may take to accept a connection, and be silent before and in its answer."""
 _READ_BYTES = 1 << 16
 _HERE = Network()
 
@@ -32,7 +32,7 @@ def check_server(
 
 
 def answer_limit_s(timeout_ns: int) -> float:
-    """How long is waited for each answer where a run may take `timeout_ns`."""
+    """How long to wait for each answer where a run may take `timeout_ns`, in seconds."""
     return min(ANSWER_LIMIT_S, timeout_ns / 1e9)
 
 
@@ -83,14 +83,14 @@ def _connect(sock: socket.socket, address: tuple[str, int], limit_s: float) -> N
     try:
         sock.connect(address)
     except TimeoutError as error:
-        raise RunError(f"it did not take a connection within {limit_s:g} s") from error
+        raise RunError(f"it did not accept a connection within {limit_s:g} s") from error
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else error
         raise RunError(f"connecting failed: {reason}") from error
 
 
 def _ready(sock: socket.socket, events: int, limit_s: float) -> int:
-    """What of `events` it is ready for, or that it failed; 0: nothing happened for `limit_s`."""
+    """The events of `poll(2)` that came, errors included; 0: none within `limit_s`."""
     poll = select.poll()
     poll.register(sock, events)
     found = poll.poll(limit_s * 1000)
@@ -99,12 +99,12 @@ def _ready(sock: socket.socket, events: int, limit_s: float) -> int:
 
 def _silence(received: int, answer_bytes: int, limit_s: float, *, has_asked: bool) -> str:
     if not has_asked:
-        return f"it took a connection, and nothing of what was sent for {limit_s:g} s"
+        return f"it accepted a connection, and read nothing of what was sent for {limit_s:g} s"
     if not answer_bytes:
-        return f"it did not end a connection that was over within {limit_s:g} s"
+        return f"it did not close its end of a connection within {limit_s:g} s after ours"
     if not received:
-        return f"it took a connection and what was sent, and said nothing for {limit_s:g} s"
+        return f"it accepted a connection and what was sent, and answered nothing for {limit_s:g} s"
     return (
-        f"its answer has {received} bytes where {answer_bytes} were awaited, and no more came for "
+        f"its answer has {received} bytes where {answer_bytes} were expected, and no more came for "
         f"{limit_s:g} s"
     )

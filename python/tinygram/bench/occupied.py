@@ -33,13 +33,16 @@ _STEP_S = 0.2
 
 @dataclass(frozen=True)
 class Cores:
-    """The cores of a measurement, which hold it until `occupied` ends. `fd` None: not known."""
+    """The cores of a measurement. `fd` None: nothing is known of others.
+
+    `fd` is the open lock file.
+    """
 
     numbers: tuple[int, ...]
     fd: int | None
 
     def others(self) -> tuple[int, ...]:
-        """Those that another measurement uses now, too."""
+        """Those of them that another measurement uses now."""
         if self.fd is None:
             return ()
         return tuple(number for number in self.numbers if _is_taken(self.fd, number))
@@ -102,7 +105,7 @@ def occupied(
 
 
 def _wait(cores: Cores) -> None:
-    """Until nobody uses them. Who waits longer goes first or not, but never two at a time."""
+    """Wait until nobody uses them. Of several that wait one begins at a time, in any order."""
     assert cores.fd is not None
     while True:
         with suppress(BlockingIOError):

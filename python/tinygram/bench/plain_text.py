@@ -32,7 +32,7 @@ _IN_ASCII = {
 
 
 def as_ascii(text: str) -> str:
-    """The text with what every terminal can show; `?` stands for what has no likeness."""
+    """The text with what every terminal can show; `?` stands for any other character."""
     return text.encode("ascii", _ERRORS).decode("ascii")
 
 

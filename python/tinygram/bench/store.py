@@ -187,7 +187,7 @@ def claim(path: Path, document: bytes) -> Path:
                 return free
     except OSError as error:
         raise _unwritable(path, error) from error
-    raise AssertionError("there are endless numbers")
+    raise AssertionError("itertools.count has no end")
 
 
 def _name_new(temporary: Path, path: Path) -> None:

@@ -13,7 +13,7 @@ use std::{
 };
 use tinygram_core::{Histogram, Schedule};
 
-/// How the end of a wait passes.
+/// How the last part of a wait passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Spin {
     /// Spun: nobody else on this core has anything to send.
@@ -29,7 +29,7 @@ enum Spin {
 enum Armed {
     /// When it is due.
     Exactly,
-    /// Then, and the rest is spun.
+    /// At this time, shortly before; the rest is spun.
     Early(u64),
     /// At once, and then once more: the event loop does all else that it has to do in between, and
     /// the whole wait is spun.
@@ -38,7 +38,7 @@ enum Armed {
     AtOnceAgain,
 }
 
-/// The machine's clock, for one who spins like that.
+/// The machine's clock, and how to spin.
 struct Machine(Spin);
 
 impl Clock for Machine {

@@ -27,7 +27,7 @@ from tinygram.bench.statistics import compare, summarise
 from tinygram.bench.store import Destination
 
 _MOST_OF_A_ROUND = 0.1
-"""Summaries are made after every round while they take no more of its time; else at the end."""
+"""Rounds are followed by summaries while these take at most this share of a round's time."""
 
 
 class Recording:
@@ -61,10 +61,7 @@ class Recording:
         self._is_told = False
 
     def marked(self, run: Run) -> Run:
-        """The run as it is recorded: its samples counted.
-
-        With a warning where it was made under other circumstances than the first ones.
-        """
+        """The run with its samples counted, and with a warning if the environment has changed."""
         counts = {name: Histogram.from_base64(text).count for name, text in run.histograms.items()}
         warnings = run.warnings
         if self._earlier is not None:

@@ -31,7 +31,7 @@ class Throttling:
 
 
 def cpu_quota_cores(root: Path = Path("/")) -> float | None:
-    """As many cores' time as this process and what it starts may use together; None: all.
+    """How many cores' time this process and its children may use together; None: no quota.
 
     `root` stands for the file system in tests.
     """
@@ -40,7 +40,7 @@ def cpu_quota_cores(root: Path = Path("/")) -> float | None:
 
 
 def throttling(root: Path = Path("/")) -> Throttling | None:
-    """Of all groups with a quota together; None where there is none."""
+    """The sum over all groups with a quota; None where there is none."""
     found = [_throttling(group) for group in _groups(root) if _quota_cores(group) is not None]
     readable = [each for each in found if each is not None]
     if not readable:

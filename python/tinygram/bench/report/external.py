@@ -42,7 +42,7 @@ def against_ours(result: Result, contest: Contest) -> str:
 
 
 def _described(contest: Contest, standings: Sequence[Standing]) -> str:
-    """`it echoes 0.27 times as many messages as …`: the base of all first, then what is closest."""
+    """`it echoes 0.27 times as many messages as …`: first against the base, then the closest."""
 
     def rank(standing: Standing) -> tuple[bool, float]:
         ratio = standing.verdict.ratio

@@ -37,7 +37,7 @@ impl Awaited {
     }
 }
 
-/// What the thread has.
+/// What the relay's thread owns.
 #[derive(Debug)]
 pub(super) struct Carrier {
     pub(super) devices: [File; 2],
@@ -50,7 +50,7 @@ pub(super) struct Carrier {
 impl Carrier {
     pub(super) fn run(mut self, stopped: &UnixStream) {
         locked(&self.state).clock = thread_cpu_clock();
-        // One that broke carries nothing, and may not look as if it did.
+        // A panic is told as a failure: a link that carries nothing must not look like one that does.
         let ended = catch_unwind(AssertUnwindSafe(|| self.carry(stopped)));
         let mut state = locked(&self.state);
         state.clock = None;
@@ -144,7 +144,7 @@ impl Carrier {
     }
 
     /// Write what is due, and read from the devices that may have something, in both directions.
-    /// How many frames.
+    /// Returns how many frames moved.
     fn turn(&mut self, state: &mut State, may_have: &mut [bool; 2]) -> io::Result<usize> {
         let mut moved = 0;
         for (from, lane) in self.lanes.iter_mut().enumerate() {
@@ -160,8 +160,8 @@ impl Carrier {
         Ok(moved)
     }
 
-    /// Wait until a packet comes, the timer's time has, a beat has passed, or it is to stop. Which device has a packet,
-    /// and whether the timer rang.
+    /// Wait until a packet comes, the timer rings, a beat has passed, or the relay is to stop. Returns
+    /// which devices have a packet, and whether the timer rang.
     fn sleep(
         &self,
         stopped: &UnixStream,

@@ -3,23 +3,23 @@
 //! What came meanwhile waited in a device, which does not say since when. So the relay looks at the
 //! clock every [`BEAT_NS`] at least, and what lies between two looks beyond that it stood still.
 
-/// A relay that sleeps is woken so often.
+/// How often a sleeping relay is woken.
 pub(super) const BEAT_NS: u64 = 10_000_000;
-/// So much more between two looks is no stop: a wake-up takes its time.
+/// How much later than a beat a look may be without counting as a stop: waking up takes time.
 const TOLERATED_NS: u64 = 1_000_000;
 
-/// How long it was looked, and how long it stood still.
+/// For how long the relay was watched, and for how long it stood still.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stops {
     /// From the first look to the last one, in nanoseconds.
     pub watched_ns: u64,
-    /// Of that, the stops. Of each a beat is left out, in which it may have slept.
+    /// Of that, the stops, each without one beat, in which the relay may have slept.
     pub stopped_ns: u64,
-    /// How many there were.
+    /// How many stops there were.
     pub count: u64,
 }
 
-/// When it last looked.
+/// When the relay last looked at the clock.
 #[derive(Debug)]
 pub(super) struct LastLook {
     at_ns: u64,
@@ -30,7 +30,7 @@ impl LastLook {
         Self { at_ns: now_ns }
     }
 
-    /// It looks: for how long it stood still before, 0 where it did not.
+    /// Look at the clock: for how long the relay stood still before, 0 where it did not.
     pub(super) fn look(&mut self, now_ns: u64, stops: &mut Stops) -> u64 {
         let passed_ns = now_ns.saturating_sub(self.at_ns);
         self.at_ns = now_ns;
