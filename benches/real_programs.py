@@ -13,41 +13,42 @@ import asyncio
 import gc
 import json
 import os
-import platform
-import random
-import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, field
-from importlib.metadata import version
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from pairs import SEED, shown
+from pairs import shown
 from real_loads import LOADS, Load
-from tests.real.loops import BASES, new_loop
+from real_pairs import (
+    BASES,
+    CALLS_THAT_WRITE,
+    WRITE,
+    Row,
+    chosen,
+    counted_in_words,
+    measure_in_pairs,
+    print_conditions,
+    two_cores,
+    verdict_on,
+)
+from tests.real.loops import new_loop
 from tests.real.redis_server import redis_server
 
-from tinygram.bench.network import Network, private_network
-from tinygram.bench.placement import default_placement, placement
+from tinygram.bench.network import private_network
 from tinygram.bench.result import Figure
 from tinygram.bench.statistics.intervals import figure_of
-from tinygram.bench.statistics.verdicts import judge
 
-_ROUNDS = 7
 _WARM_UP_S = 0.2
 _MEASURED_S = 0.8
 _TIMEOUT_S = 20
-_CONGESTION_CONTROL = "reno"
-"""It does not pace, and is the one that every kernel lets every network namespace have."""
-_DEFAULT_CONGESTION_CONTROL = Path("/proc/sys/net/ipv4/tcp_congestion_control")
 _START, _END = b"measured part starts", b"measured part ends"
-_WRITE = re.compile(r"(?:write|writev|sendto|sendmsg|sendmmsg)\(\d+<TCP\S*\[.*\) = [1-9]\d*$")
 
 
 @dataclass(frozen=True)
@@ -68,85 +69,29 @@ class Ran:
         return self.cpu_seconds / self.operations
 
 
-@dataclass
-class Row:
-    """A program on a base loop, and on ours over it."""
-
-    name: str
-    base: str
-    pairs: list[tuple[Ran, Ran]] = field(default_factory=list)
-    """(base, ours) of each round."""
-    messages_per_write: tuple[float | None, float | None] = (None, None)
-
-    @property
-    def load(self) -> Load:
-        return LOADS[self.name]
-
-    @property
-    def loops(self) -> tuple[str, str]:
-        return f"stock-{self.base}", f"tinygram-{self.base}"
-
-
 def main() -> int:
     if sys.argv[1:2] == ["--run"]:
         name, loop, port = sys.argv[2:]
         return _run_here(name, loop, int(port))
-    chosen = sys.argv[1:] or list(LOADS)
-    if unknown := set(chosen) - set(LOADS):
-        sys.exit(f"unknown: {', '.join(unknown)}; the known ones are {', '.join(LOADS)}")
-    rows = [Row(name, base) for name in chosen for base in BASES]
-    cpus = placement(default_placement())
-    assert cpus.sender_cpu is not None
-    assert cpus.receiver_cpu is not None
-    os.environ["REAL_PROGRAMS_CPU"] = str(cpus.sender_cpu)
+    rows = [Row[Ran](name, base) for name in chosen(LOADS) for base in BASES]
+    program_cpu, other_cpu = two_cores()
+    os.environ["REAL_PROGRAMS_CPU"] = str(program_cpu)
     everywhere = os.sched_getaffinity(0)
     with (
         private_network() as network,
         network.entered(),
         tempfile.TemporaryDirectory() as folder,
     ):
-        _print_conditions(network)
-        os.sched_setaffinity(0, {cpus.receiver_cpu})
+        print_conditions(network, ("aiohttp", "websockets", "redis", "coredis", "uvloop"))
+        os.sched_setaffinity(0, {other_cpu})
         with redis_server(Path(folder)) as server:
             os.sched_setaffinity(0, everywhere)
-            _measure(rows, server.port)
+            measure_in_pairs(rows, lambda name, loop: _run(name, loop, server.port))
             for row in rows:
                 first, second = (_messages_per_write(row, loop, server.port) for loop in row.loops)
-                row.messages_per_write = first, second
+                row.counted = first, second
     _print_table(rows)
     return 0
-
-
-def _print_conditions(network: Network) -> None:
-    """Also pins the congestion control, which the programs leave to their network's default."""
-    if network.is_private:
-        _DEFAULT_CONGESTION_CONTROL.write_text(_CONGESTION_CONTROL)
-        remark = "pinned"
-    else:
-        remark = "the host's: it is pinned only for root, in a network namespace"
-    packages = ("aiohttp", "websockets", "redis", "coredis", "uvloop")
-    print(
-        f"Linux {platform.release()}, Python {platform.python_version()}, "
-        f"{', '.join(f'{name} {version(name)}' for name in packages)}; {_ROUNDS} rounds; "
-        f"congestion control {_DEFAULT_CONGESTION_CONTROL.read_text().strip()} ({remark}).\n",
-        flush=True,
-    )
-
-
-def _measure(rows: list[Row], port: int) -> None:
-    order = random.Random(SEED)
-    for round in range(_ROUNDS + 1):
-        print(f"round {round} of {_ROUNDS}", file=sys.stderr)
-        for row in order.sample(rows, len(rows)):
-            base, ours = row.loops
-            if round % 2:
-                first = _run(row.name, base, port)
-                second = _run(row.name, ours, port)
-            else:
-                second = _run(row.name, ours, port)
-                first = _run(row.name, base, port)
-            if round:  # the first fills caches
-                row.pairs.append((first, second))
 
 
 def _command(name: str, loop: str, port: int) -> list[str]:
@@ -166,16 +111,16 @@ def _run(name: str, loop: str, port: int, tracer: tuple[str, ...] = ()) -> Ran:
     return Ran(**json.loads(done.stdout))
 
 
-def _messages_per_write(row: Row, loop: str, port: int) -> float | None:
+def _messages_per_write(row: Row[Ran], loop: str, port: int) -> float | None:
     """None where there is no strace."""
     if shutil.which("strace") is None:
         return None
     with tempfile.NamedTemporaryFile("r", errors="replace") as trace:
-        calls = "trace=write,writev,sendto,sendmsg,sendmmsg"
-        ran = _run(row.name, loop, port, ("strace", "-yy", "-s32", "-o", trace.name, "-e", calls))
+        tracer = ("strace", "-yy", "-s32", "-o", trace.name, "-e", CALLS_THAT_WRITE)
+        ran = _run(row.name, loop, port, tracer)
         measured = trace.read().partition(_START.decode())[2].partition(_END.decode())[0]
-    writes = sum(1 for line in measured.splitlines() if _WRITE.match(line))
-    return ran.operations * row.load.messages / writes
+    writes = sum(1 for line in measured.splitlines() if WRITE.match(line))
+    return ran.operations * LOADS[row.name].messages / writes
 
 
 def _run_here(name: str, loop: str, port: int) -> int:
@@ -206,7 +151,7 @@ async def _portions(load: Load, port: int) -> Ran:
         return Ran(operations, now - start, cpu_seconds)
 
 
-def _print_table(rows: list[Row]) -> None:
+def _print_table(rows: list[Row[Ran]]) -> None:
     print(
         "| program | base loop | operations/s, base | ours ÷ base | messages/write, base → ours "
         "| CPU per operation, ours ÷ base |"
@@ -215,28 +160,24 @@ def _print_table(rows: list[Row]) -> None:
     for row in rows:
         cpu = figure_of([ours.cpu_s / base.cpu_s for base, ours in row.pairs])
         cells = (
-            f"{row.load.what} (per {row.load.operation})",
+            f"{LOADS[row.name].what} (per {LOADS[row.name].operation})",
             row.base,
             f"{median(base.rate_per_s for base, _ in row.pairs):,.0f}",
             shown(_throughput(row)),
-            " → ".join(
-                "-" if value is None else f"{value:.2f}" for value in row.messages_per_write
-            ),
+            counted_in_words(row),
             shown(cpu),
         )
         print(f"| {' | '.join(cells)} |")
     print()
     for name in dict.fromkeys(row.name for row in rows):
-        said = ", ".join(f"{_verdict(row)} on {row.base}" for row in rows if row.name == name)
+        said = ", ".join(
+            f"{verdict_on(_throughput(row))} on {row.base}" for row in rows if row.name == name
+        )
         print(f"- {LOADS[name].what}: {said}. {LOADS[name].why}")
 
 
-def _throughput(row: Row) -> Figure:
+def _throughput(row: Row[Ran]) -> Figure:
     return figure_of([ours.rate_per_s / base.rate_per_s for base, ours in row.pairs])
-
-
-def _verdict(row: Row) -> str:
-    return judge(_throughput(row), "messages_per_s").replace("_", " ")
 
 
 if __name__ == "__main__":

@@ -9,8 +9,6 @@ the rows to measure.
 from __future__ import annotations
 
 import os
-import platform
-import random
 import re
 import shutil
 import signal
@@ -21,27 +19,32 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from importlib.metadata import version
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from pairs import SEED, shown
+from pairs import shown
+from real_pairs import (
+    BASES,
+    CALLS_THAT_WRITE,
+    WRITE,
+    Row,
+    chosen,
+    counted_in_words,
+    measure_in_pairs,
+    print_conditions,
+    two_cores,
+    verdict_on,
+)
 
 from tinygram.bench.network import private_network
-from tinygram.bench.placement import default_placement, placement
+from tinygram.bench.result import Figure
 from tinygram.bench.statistics.intervals import figure_of
-from tinygram.bench.statistics.verdicts import judge
 
-_ROUNDS = 7
 _WARM_UP_S = 0.3
 _MEASURED_S = 1
 _START_S = 20
-_BASES = ("asyncio", "uvloop")
-_DEFAULT_CONGESTION_CONTROL = Path("/proc/sys/net/ipv4/tcp_congestion_control")
-_CONGESTION_CONTROL = "reno"
 _HERE = Path(__file__).parent
-_WRITE = re.compile(r"(?:write|writev|sendto|sendmsg|sendmmsg)\(\d+<TCP\S*\[.*\) = [1-9]\d*$")
 _RATE = re.compile(r"^Requests/sec:\s+([\d.]+)$", re.M)
 _ALL = re.compile(r"^\s*(\d+) requests in ", re.M)
 
@@ -58,10 +61,11 @@ class Asked:
 
     def command(self, loop: str, port: int) -> list[str]:
         python = [sys.executable, "-m"]
+        factory = loop.replace("-", "_")
         if not self.http:
-            return [*python, "sides.asgi", loop, str(port)]
+            return [*python, "sides.asgi", factory, str(port)]
         return [
-            *(*python, "uvicorn", "sides.asgi:application", "--loop", f"sides.asgi:{loop}"),
+            *(*python, "uvicorn", "sides.asgi:application", "--loop", f"sides.asgi:{factory}"),
             *("--http", self.http, "--port", str(port), "--workers", str(self.workers)),
             *("--no-access-log", "--log-level", "warning", "--lifespan", "off"),
         ]
@@ -82,53 +86,17 @@ ROWS = {
 }
 
 
-@dataclass
-class Row:
-    """A server on a base loop, and on ours over it."""
-
-    asked: Asked
-    base: str
-    pairs: list[tuple[float, float]] = field(default_factory=list)
-    """Responses per second, (base, ours) of each round."""
-    writes: tuple[float | None, float | None] = (None, None)
-    """Per response."""
-
-    @property
-    def loops(self) -> tuple[str, str]:
-        return f"stock_{self.base}", f"tinygram_{self.base}"
-
-
 def main() -> int:
-    chosen = sys.argv[1:] or list(ROWS)
-    if unknown := set(chosen) - set(ROWS):
-        sys.exit(f"unknown: {', '.join(unknown)}; the known ones are {', '.join(ROWS)}")
-    rows = [Row(ROWS[name], base) for name in chosen for base in _BASES]
-    cpus = placement(default_placement())
-    assert cpus.sender_cpu is not None
-    assert cpus.receiver_cpu is not None
+    rows = [Row[float](name, base) for name in chosen(ROWS) for base in BASES]
+    server_cpu, client_cpu = two_cores()
     with private_network() as network, network.entered():
-        if network.is_private:
-            _DEFAULT_CONGESTION_CONTROL.write_text(_CONGESTION_CONTROL)
-        packages = ("uvicorn", "h11", "httptools", "hypercorn", "uvloop")
-        print(
-            f"Linux {platform.release()}, Python {platform.python_version()}, "
-            f"{', '.join(f'{name} {version(name)}' for name in packages)}; {_ROUNDS} rounds; "
-            f"congestion control {_DEFAULT_CONGESTION_CONTROL.read_text().strip()}.\n",
-            flush=True,
-        )
-        bench = _Bench(cpus.sender_cpu, cpus.receiver_cpu)
-        order = random.Random(SEED)
-        for round in range(_ROUNDS + 1):
-            print(f"round {round} of {_ROUNDS}", file=sys.stderr)
-            for row in order.sample(rows, len(rows)):
-                loops = row.loops if round % 2 else row.loops[::-1]
-                rates = {loop: bench.rate_per_s(row.asked, loop) for loop in loops}
-                if round:  # the first fills caches
-                    row.pairs.append((rates[row.loops[0]], rates[row.loops[1]]))
+        print_conditions(network, ("uvicorn", "h11", "httptools", "hypercorn", "uvloop"))
+        bench = _Bench(server_cpu, client_cpu)
+        measure_in_pairs(rows, lambda name, loop: bench.rate_per_s(ROWS[name], loop))
         if shutil.which("strace") is not None:
             for row in rows:
-                base, ours = (bench.writes_per_response(row.asked, loop) for loop in row.loops)
-                row.writes = base, ours
+                base, ours = (bench.writes_per_response(ROWS[row.name], each) for each in row.loops)
+                row.counted = base, ours
     _print_table(rows)
     return 0
 
@@ -148,12 +116,11 @@ class _Bench:
     def writes_per_response(self, asked: Asked, loop: str) -> float:
         with tempfile.NamedTemporaryFile("r", errors="replace") as trace:
             # With -D the server is our child, which takes our signals, and strace ends after it.
-            calls = "trace=write,writev,sendto,sendmsg,sendmmsg"
-            tracer = ("strace", "-D", "-f", "-yy", "-s32", "-o", trace.name, "-e", calls)
+            tracer = ("strace", "-D", "-f", "-yy", "-s32", "-o", trace.name, "-e", CALLS_THAT_WRITE)
             with self._served(asked, loop, tracer) as port:
                 responses = self._ask(asked, port, _MEASURED_S)[1]
             lines = trace.read().splitlines()
-        writes = sum(1 for line in lines if _WRITE.search(line))
+        writes = sum(1 for line in lines if WRITE.search(line))
         return writes / responses
 
     def _ask(self, asked: Asked, port: int, seconds: float) -> tuple[float, int]:
@@ -218,25 +185,25 @@ def _answers(port: int) -> bool:
         return False  # It does not listen yet.
 
 
-def _print_table(rows: list[Row]) -> None:
+def _print_table(rows: list[Row[float]]) -> None:
     print("| server | base loop | responses/s, base | ours ÷ base | writes/response, base → ours |")
     print("|---|---|--:|--:|--:|")
     for row in rows:
-        writes = " → ".join("-" if each is None else f"{each:.2f}" for each in row.writes)
-        ratio = figure_of([ours / base for base, ours in row.pairs])
         cells = (
-            row.asked.what,
+            ROWS[row.name].what,
             row.base,
             f"{median(base for base, _ in row.pairs):,.0f}",
-            shown(ratio),
-            writes,
+            shown(_ratio(row)),
+            counted_in_words(row),
         )
         print(f"| {' | '.join(cells)} |")
     print()
     for row in rows:
-        ratio = figure_of([ours / base for base, ours in row.pairs])
-        verdict = judge(ratio, "messages_per_s").replace("_", " ")
-        print(f"- {row.asked.what}, on {row.base}: {verdict}.")
+        print(f"- {ROWS[row.name].what}, on {row.base}: {verdict_on(_ratio(row))}.")
+
+
+def _ratio(row: Row[float]) -> Figure:
+    return figure_of([ours / base for base, ours in row.pairs])
 
 
 if __name__ == "__main__":

@@ -1,0 +1,103 @@
+"""What both scripts of `make bench-real` share: conditions, rounds, verdicts."""
+
+from __future__ import annotations
+
+import platform
+import random
+import re
+import sys
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from pairs import SEED
+
+from tinygram.bench.network import Network
+from tinygram.bench.placement import default_placement, placement
+from tinygram.bench.result import Figure
+from tinygram.bench.statistics.verdicts import judge
+
+BASES = ("asyncio", "uvloop")
+CALLS_THAT_WRITE = "trace=write,writev,sendto,sendmsg,sendmmsg"
+"""What strace is to trace (`-e`), with `-yy`, so that `WRITE` finds the writes to connections."""
+WRITE = re.compile(r"(?:write|writev|sendto|sendmsg|sendmmsg)\(\d+<TCP\S*\[.*\) = [1-9]\d*$")
+_ROUNDS = 7
+_DEFAULT_CONGESTION_CONTROL = Path("/proc/sys/net/ipv4/tcp_congestion_control")
+_CONGESTION_CONTROL = "reno"
+"""It does not pace, and is the one that every kernel lets every network namespace have."""
+V = TypeVar("V")
+
+
+@dataclass
+class Row(Generic[V]):
+    """What is measured by a name on a base loop, and on ours over it."""
+
+    name: str
+    base: str
+    pairs: list[tuple[V, V]] = field(default_factory=list)
+    """(base, ours) of each round."""
+    counted: tuple[float | None, float | None] = (None, None)
+    """What strace counted on both; None: there is no strace."""
+
+    @property
+    def loops(self) -> tuple[str, str]:
+        return f"stock-{self.base}", f"tinygram-{self.base}"
+
+
+def chosen(known: Collection[str]) -> list[str]:
+    """The names on the command line; all that are known where there is none."""
+    names = sys.argv[1:] or list(known)
+    if unknown := set(names) - set(known):
+        sys.exit(f"unknown: {', '.join(unknown)}; the known ones are {', '.join(known)}")
+    return names
+
+
+def two_cores() -> tuple[int, int]:
+    """The core of what is measured, and another."""
+    cpus = placement(default_placement())
+    assert cpus.sender_cpu is not None
+    assert cpus.receiver_cpu is not None
+    return cpus.sender_cpu, cpus.receiver_cpu
+
+
+def print_conditions(network: Network, packages: Sequence[str]) -> None:
+    """Also pins the congestion control, which the programs leave to their network's default."""
+    if network.is_private:
+        _DEFAULT_CONGESTION_CONTROL.write_text(_CONGESTION_CONTROL)
+        remark = "pinned"
+    else:
+        remark = "the host's: it is pinned only for root, in a network namespace"
+    print(
+        f"Linux {platform.release()}, Python {platform.python_version()}, "
+        f"{', '.join(f'{name} {version(name)}' for name in packages)}; {_ROUNDS} rounds; "
+        f"congestion control {_DEFAULT_CONGESTION_CONTROL.read_text().strip()} ({remark}).\n",
+        flush=True,
+    )
+
+
+def measure_in_pairs(rows: Sequence[Row[V]], measure: Callable[[str, str], V]) -> None:
+    """Call `measure(name, loop)` on both loops of every row in each round, in random order.
+
+    Which loop is the first alternates from round to round.
+    """
+    order = random.Random(SEED)
+    for round in range(_ROUNDS + 1):
+        print(f"round {round} of {_ROUNDS}", file=sys.stderr)
+        for row in order.sample(rows, len(rows)):
+            loops = row.loops if round % 2 else row.loops[::-1]
+            found = {loop: measure(row.name, loop) for loop in loops}
+            if round:  # the first fills caches
+                base, ours = row.loops
+                row.pairs.append((found[base], found[ours]))
+
+
+def counted_in_words(row: Row[V]) -> str:
+    """What was counted on the base, and on ours."""
+    return " → ".join("-" if each is None else f"{each:.2f}" for each in row.counted)
+
+
+def verdict_on(throughput: Figure) -> str:
+    """What ours ÷ base says, in words."""
+    return judge(throughput, "messages_per_s").replace("_", " ")
