@@ -11,7 +11,7 @@ import typer
 from tinygram.bench.answering import ANSWER_LIMIT_S
 from tinygram.bench.cli import options, quantities
 from tinygram.bench.cli.bounds import between, check_command, one_of, server_address
-from tinygram.bench.cli.measuring import measure
+from tinygram.bench.cli.measuring import Manner, measure
 from tinygram.bench.errors import UsageError
 from tinygram.bench.links import DEFAULT_BACKEND, has_own_proc
 from tinygram.bench.workers import LISTEN_LIMIT_S
@@ -135,6 +135,13 @@ def echo(
             "flight: 1 GiB is the most, so ask for fewer, or for smaller messages"
         )
     destination = options.destination("echo", json, resume, anonymous)
+    manner = Manner(
+        is_quiet=quiet,
+        is_published=published,
+        with_notes=notes,
+        is_awake=awake,
+        waits=wait,
+    )
     plan = links.planned(asked, plan_echo)
     if server_command is not None and not has_own_proc():
         raise UsageError(
@@ -146,11 +153,7 @@ def echo(
             plan,
             bench.run_case,
             destination,
-            is_published=published,
-            is_quiet=quiet,
-            with_notes=notes,
-            is_awake=awake,
-            waits=wait,
+            manner,
             network=None if server is None else "the server's",
             check=lambda: bench.check(plan),
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 from tinygram.bench.awake import cores_awake
@@ -28,16 +29,28 @@ from tinygram.bench.store import Destination
 from tinygram.bench.throttled import throttling_told
 
 
+@dataclass(frozen=True, kw_only=True)
+class Manner:
+    """How a measurement is made and shown, whatever it measures.
+
+    `is_quiet`: without progress and tables. `is_published`: published figures stand beside ours.
+    `with_notes`: with every note. `is_awake`: no core sleeps meanwhile. `waits`: another
+    measurement on the same cores is waited for; otherwise it is told, and in the runs' warnings.
+    """
+
+    is_quiet: bool
+    is_published: bool
+    with_notes: bool
+    is_awake: bool
+    waits: bool
+
+
 def measure(
     plan: Plan,
     run_case: Callable[[Case, int], Run],
     destination: Destination,
+    manner: Manner,
     *,
-    is_published: bool,
-    is_quiet: bool,
-    with_notes: bool,
-    is_awake: bool,
-    waits: bool,
     network: str | None = None,
     peers: Interleaved | None = None,
     check: Callable[[], None] = lambda: None,
@@ -47,22 +60,21 @@ def measure(
     Ctrl-C, SIGTERM and SIGHUP end it early: the runs that are finished are saved and reported.
     `network`: what the environment says of where the runs were, if it is no network of their own.
     `peers`: other programs in the same rounds, whose failures are told and do not fail ours.
-    `is_awake`: no core sleeps meanwhile. `waits`: another measurement on the same cores is waited
-    for; otherwise it is told, and in the runs' warnings. `check` comes before the first run, and
-    raises UsageError where none can succeed. Raises UsageError where keeping cores awake is not
-    permitted, too, and OutputError, after the report, when the result cannot be saved.
+    `check` comes before the first run, and raises UsageError where none can succeed. Raises
+    UsageError where keeping cores awake is not permitted, too, and OutputError, after the report,
+    when the result cannot be saved.
     """
     running = plan if peers is None else peers.plan
     total_runs = len(running.cases) * running.rounds
     earlier = _earlier_runs(plan, destination, peers)
     if earlier and len(earlier) == total_runs:
-        return _tell_finished(earlier, destination, is_published, is_quiet, with_notes)
-    progress = Progress(total_runs, quiet=is_quiet, earlier_runs=len(earlier))
+        return _tell_finished(earlier, destination, manner)
+    progress = Progress(total_runs, quiet=manner.is_quiet, earlier_runs=len(earlier))
     numbers = cores_of(placement(plan.cases[0].placement))
     with (
         INTERRUPTS.handled(),
-        occupied(numbers, _tell, waits=waits) as cores,
-        _awake(is_awake, plan),
+        occupied(numbers, _tell, waits=manner.waits) as cores,
+        _awake(manner.is_awake, plan),
     ):
         told = cores.told(throttling_told(run_case))
         run = told if peers is None else peers.around(told)
@@ -81,11 +93,11 @@ def measure(
             result, fault = recording.finish(runs)
         all_failed = [each for each in runs if each.failure]
         failed = all_failed if peers is None else peers.without_peers(all_failed)
-        if is_quiet:
+        if manner.is_quiet:
             for each in all_failed:
                 print(f"tinygram: {each.case_id} failed: {each.failure}", file=sys.stderr)
         else:
-            _report(result, destination, is_published, with_notes, is_saved=fault is None)
+            _report(result, destination, manner, is_saved=fault is None)
     if fault is not None:
         raise fault
     if is_interrupted:
@@ -107,17 +119,11 @@ def _earlier_runs(
     return (*earlier.runs, *(() if peers is None else peers.go_on(earlier.cross_check)))
 
 
-def _tell_finished(
-    runs: tuple[Run, ...],
-    destination: Destination,
-    is_published: bool,
-    is_quiet: bool,
-    with_notes: bool,
-) -> ExitCode:
+def _tell_finished(runs: tuple[Run, ...], destination: Destination, manner: Manner) -> ExitCode:
     """Say of a measurement that was to be resumed that it is finished, and what it found."""
     assert destination.earlier is not None
-    if not is_quiet:
-        _report(destination.earlier, destination, is_published, with_notes, is_saved=False)
+    if not manner.is_quiet:
+        _report(destination.earlier, destination, manner, is_saved=False)
     print(
         f"tinygram: {destination.path} is finished: it has all {len(runs)} runs; nothing was run",
         file=sys.stderr,
@@ -126,17 +132,10 @@ def _tell_finished(
     return ExitCode.RUN_FAILED if is_failed else ExitCode.OK
 
 
-def _report(
-    result: Result,
-    destination: Destination,
-    is_published: bool,
-    with_notes: bool,
-    *,
-    is_saved: bool,
-) -> None:
+def _report(result: Result, destination: Destination, manner: Manner, *, is_saved: bool) -> None:
     """Print the tables, on standard error where standard output has the result."""
     screen = console(is_on_stderr=destination.is_standard_output)
-    render(result, screen, is_published, with_notes)
+    render(result, screen, manner.is_published, manner.with_notes)
     if is_saved and not destination.is_standard_output:
         print(f"\nSaved: {destination.path}")
 

@@ -15,7 +15,7 @@ from tinygram.bench.answering import check_server
 from tinygram.bench.cli import options, quantities
 from tinygram.bench.cli.bounds import backlog_below, between, duration_between_ns, server_address
 from tinygram.bench.cli.exit_codes import ExitCode
-from tinygram.bench.cli.measuring import measure
+from tinygram.bench.cli.measuring import Manner, measure
 from tinygram.bench.crosscheck.interleaved import Interleaved
 from tinygram.bench.crosscheck.selection import choose
 from tinygram.bench.errors import UsageError
@@ -196,7 +196,14 @@ def rr(
     if server is None:
         _check_backlogs(asked)
     peers = Interleaved(plan, *choose(plan)) if cross_check else None
-    code = _measure(plan, asked, destination, quiet, notes, published, awake, wait, peers)
+    manner = Manner(
+        is_quiet=quiet,
+        is_published=published,
+        with_notes=notes,
+        is_awake=awake,
+        waits=wait,
+    )
+    code = _measure(plan, asked, destination, manner, peers)
     if scenario is None or code != ExitCode.OK:
         return code
     return _judge(scenario, case_ids, destination, quiet)
@@ -206,22 +213,14 @@ def _measure(
     plan: Plan,
     asked: RrOptions,
     destination: Destination,
-    is_quiet: bool,
-    with_notes: bool,
-    is_published: bool,
-    is_awake: bool,
-    waits: bool,
+    manner: Manner,
     peers: Interleaved | None = None,
 ) -> ExitCode:
     return measure(
         plan,
         RrBench(asked.seed).run_case,
         destination,
-        is_published=is_published,
-        is_quiet=is_quiet,
-        with_notes=with_notes,
-        is_awake=is_awake,
-        waits=waits,
+        manner,
         peers=peers,
         network=None if asked.server_address is None else "the server's",
         check=lambda: check_server(

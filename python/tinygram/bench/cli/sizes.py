@@ -11,7 +11,7 @@ import typer
 from tinygram.bench.answering import check_server
 from tinygram.bench.cli import options, quantities
 from tinygram.bench.cli.bounds import between, one_of, read, server_address
-from tinygram.bench.cli.measuring import measure
+from tinygram.bench.cli.measuring import Manner, measure
 from tinygram.bench.links import DEFAULT_BACKEND
 from tinygram.bench.workloads.sizes.cases import (
     STRATEGIES,
@@ -91,6 +91,13 @@ def sizes(
     )
     check_sample_bytes(asked.sizes_bytes, asked.round_trips)
     destination = options.destination("sizes", json, resume, anonymous)
+    manner = Manner(
+        is_quiet=quiet,
+        is_published=published,
+        with_notes=notes,
+        is_awake=awake,
+        waits=wait,
+    )
     # The parts of a local round trip are on no link: once is enough.
     plan = links.planned(
         asked, lambda each: plan_sizes(replace(each, has_local=local and each.link == asked.link))
@@ -99,11 +106,7 @@ def sizes(
         plan,
         SizesBench(asked.seed).run_case,
         destination,
-        is_published=published,
-        is_quiet=quiet,
-        with_notes=notes,
-        is_awake=awake,
-        waits=wait,
+        manner,
         network=None if server is None else "the server's",
         check=lambda: check_server(
             None if server is None else server_address(server),

@@ -9,7 +9,7 @@ import typer
 
 from tinygram.bench.cli import options, quantities
 from tinygram.bench.cli.bounds import between, check_command, one_of
-from tinygram.bench.cli.measuring import measure
+from tinygram.bench.cli.measuring import Manner, measure
 from tinygram.bench.crosscheck.interleaved import Interleaved
 from tinygram.bench.crosscheck.selection import choose
 from tinygram.bench.errors import UsageError
@@ -171,6 +171,13 @@ def stream(
             "together they may have 64 MiB, so name fewer or smaller ones"
         )
     destination = options.destination("stream", json, resume, anonymous)
+    manner = Manner(
+        is_quiet=quiet,
+        is_published=published,
+        with_notes=notes,
+        is_awake=awake,
+        waits=wait,
+    )
     plan = links.planned(asked, lambda each: _bounded(plan_stream(each)))
     peers = Interleaved(plan, *choose(plan)) if cross_check else None
     with stream_bench(asked.seed) as bench:
@@ -178,11 +185,7 @@ def stream(
             plan,
             bench.run_case,
             destination,
-            is_published=published,
-            is_quiet=quiet,
-            with_notes=notes,
-            is_awake=awake,
-            waits=wait,
+            manner,
             peers=peers,
         )
 
