@@ -64,7 +64,7 @@ def test_holds_are_shown_where_something_is_held() -> None:
         table = "Throughput" if rate_per_s is None else "Latency from"
         title = next(line for line in text.splitlines() if line.startswith(table))
         assert row(text, "loop/coalesce:10us", title).split().count("44.0") == 2
-        assert "- loop/coalesce:10us: holds 44 us where 10 us were asked" in text
+        assert "- loop/coalesce:10us: holds 44 us where 10 us were asked for" in text
         alone = printed(result_of(plan_of(cases[:1], runs), runs[:7]))
         assert "hold " in text
         assert "hold " not in alone

@@ -184,8 +184,8 @@ def test_fewer_rounds_than_a_verdict_needs_have_no_modes() -> None:
 @pytest.mark.parametrize(
     ("strategy", "held_us", "message"),
     [
-        ("coalesce:10us", 44, "holds 44 µs where 10 µs were asked"),
-        ("timer:100us", 300, "holds 300 µs where 100 µs were asked"),
+        ("coalesce:10us", 44, "holds 44 µs where 10 µs were asked for"),
+        ("timer:100us", 300, "holds 300 µs where 100 µs were asked for"),
         ("coalesce:10us", 19, None),
         ("nodelay", 44, None),
         ("of-another-version:8", 44, None),

@@ -19,6 +19,8 @@ from tinygram.bench.errors import UsageError
 from tinygram.bench.interrupts import INTERRUPTS
 
 DEFAULT_CONGESTION_CONTROL = "cubic"
+UNPACED_CONGESTION_CONTROLS = (DEFAULT_CONGESTION_CONTROL, "reno")
+"""Tried in turn where none is asked for. BBR would pace, at a rate that it has not measured yet."""
 ALLOWED_SYSCTL = "net.ipv4.tcp_allowed_congestion_control"
 """What users may choose that lack CAP_NET_ADMIN in their network."""
 _CONGESTION_CONTROL = Path("/proc/sys/net/ipv4/tcp_congestion_control")
@@ -101,12 +103,11 @@ def set_congestion_control(name: str) -> None:
 def permitted_congestion_control(asked: str | None) -> str:
     """What the sockets of both sides get in every case.
 
-    `asked`; without it the first of CUBIC, Reno and the network's own that this user may have. The
-    order is that of how little they pace: BBR does, at a rate that it has not measured yet. Raises
-    UsageError where what was asked for is unknown or not permitted.
+    `asked`; without it the first of CUBIC, Reno and the network's own that this user may have.
+    Raises UsageError where what was asked for is unknown or not permitted.
     """
     if asked is None:
-        for name in (DEFAULT_CONGESTION_CONTROL, "reno"):
+        for name in UNPACED_CONGESTION_CONTROLS:
             if _refusal(name) is None:
                 return name
         asked = own_congestion_control()

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from tinygram.bench.errors import UsageError
 from tinygram.bench.network import (
-    DEFAULT_CONGESTION_CONTROL,
+    UNPACED_CONGESTION_CONTROLS,
     own_congestion_control,
     permitted_congestion_control,
     private_network,
     set_congestion_control,
 )
-
-_UNPACED = (DEFAULT_CONGESTION_CONTROL, "reno")
-"""BBR, which may be the network's own, would pace, at a rate that it has not measured yet."""
 
 
 def common_congestion_control(asked: str | None) -> str:
@@ -25,12 +22,13 @@ def common_congestion_control(asked: str | None) -> str:
         if not network.is_private:
             return permitted_congestion_control(asked)
         own = own_congestion_control()
-        given = (name for name in (_UNPACED if asked is None else (asked,)) if _can_have(name))
+        wanted = UNPACED_CONGESTION_CONTROLS if asked is None else (asked,)
+        given = (name for name in wanted if _can_have(name))
         control = next(given, None if asked else own)
     if control is None:
         raise UsageError(
             f"--cross-check with --congestion-control {asked}: this kernel keeps it from other "
-            "programs in a private network; leave the option, and all have one that they can"
+            "programs in a private network; leave it out, and all get one that they can have"
         )
     return control
 

@@ -25,7 +25,7 @@ from tinygram.bench.links.link import FAR_VARIABLE, Link
 from tinygram.bench.links.spec import LinkSpec
 from tinygram.bench.network import (
     ALLOWED_SYSCTL,
-    DEFAULT_CONGESTION_CONTROL,
+    UNPACED_CONGESTION_CONTROLS,
     Network,
     own_congestion_control,
     set_congestion_control,
@@ -79,7 +79,7 @@ def run_over(
 
 def _set_congestion_control(link: Link, asked: str | None) -> str:
     """Of programs on both hosts that ask for none; returns the one that they have then."""
-    wanted, *others = (DEFAULT_CONGESTION_CONTROL, "reno") if asked is None else (asked,)
+    wanted, *others = UNPACED_CONGESTION_CONTROLS if asked is None else (asked,)
     refusal = _refusal_on_both(link, wanted)
     if refusal is None:
         return wanted
@@ -88,8 +88,8 @@ def _set_congestion_control(link: Link, asked: str | None) -> str:
         with link.near.entered():
             found = own_congestion_control()
     print(
-        f"tinygram: programs that ask for no congestion control have {found}, not {wanted}: the "
-        f"kernel refuses it to namespaces ({refusal}) unless {ALLOWED_SYSCTL} has it",
+        f"tinygram: programs that choose no congestion control have {found}, not {wanted}: the "
+        f"kernel refuses {wanted} to namespaces ({refusal}) unless {ALLOWED_SYSCTL} names it",
         file=sys.stderr,
     )
     return found

@@ -34,7 +34,7 @@ def _congestion_control(result: Result) -> Iterator[str]:
         return
     allowed = (result.environment.get("sysctls") or {}).get(ALLOWED_SYSCTL)
     yield (
-        f"Both sides have the congestion control {control} in every case, for the kernel does not "
-        f"permit {DEFAULT_CONGESTION_CONTROL}, which is usual, here "
+        f"Both sides have the congestion control {control} in every case: the kernel does not "
+        f"permit this user the usual one, {DEFAULT_CONGESTION_CONTROL} "
         f"({ALLOWED_SYSCTL}: {allowed or 'not known'})."
     )

@@ -85,7 +85,7 @@ def _hold_warnings(case: Case, figures: Figures) -> tuple[Warning, ...]:
     asked_ns, held = _asked_hold_ns(case), figures.get("hold_p50_us")
     if asked_ns is None or held is None or held.median * 1_000 <= MAX_HOLD_RATIO * asked_ns:
         return ()
-    message = f"holds {_number(held.median)} µs where {_number(asked_ns / 1_000)} µs were asked"
+    message = f"holds {_number(held.median)} µs where {_number(asked_ns / 1_000)} µs were asked for"
     return (Warning(code="hold_overrun", message=message),)
 
 
