@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -28,7 +27,6 @@ from tinygram.bench.links import (
 )
 from tinygram.bench.links.spec import CUSTOM_EXAMPLE
 from tinygram.bench.network import (
-    ALLOWED_SYSCTL,
     DEFAULT_CONGESTION_CONTROL,
     permitted_congestion_control,
 )
@@ -198,18 +196,6 @@ def shared(
         rounds=between("--rounds", rounds, 1, 10_000),
         seed=between("--seed", seed, 0, (1 << 63) - 1),
     )
-
-
-def served_congestion_control(asked: str | None) -> str:
-    """What a server's connections get. Raises UsageError; what takes CUBIC's place is told."""
-    control = permitted_congestion_control(asked)
-    if asked is None and control != DEFAULT_CONGESTION_CONTROL:
-        print(
-            f"tinygram: the connections have {control}: the kernel permits this user no "
-            f"{DEFAULT_CONGESTION_CONTROL} ({ALLOWED_SYSCTL})",
-            file=sys.stderr,
-        )
-    return control
 
 
 def destination(

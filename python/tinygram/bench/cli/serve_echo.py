@@ -9,8 +9,8 @@ import typer
 from tinygram import _native
 from tinygram.bench.cli import quantities
 from tinygram.bench.cli.bounds import between, one_of
-from tinygram.bench.cli.options import CongestionControl, served_congestion_control
-from tinygram.bench.cli.serving import serve_alone
+from tinygram.bench.cli.options import CongestionControl
+from tinygram.bench.cli.serving import serve_alone, served_congestion_control
 from tinygram.bench.descriptors import raise_descriptor_limit
 from tinygram.bench.errors import UsageError
 from tinygram.bench.runtimes.library.strategies import library_strategy

@@ -9,8 +9,8 @@ import typer
 from tinygram._native import CallContent, RrServer
 from tinygram.bench.cli import quantities
 from tinygram.bench.cli.bounds import backlog_below, between, duration_between_ns, one_of
-from tinygram.bench.cli.options import CongestionControl, served_congestion_control
-from tinygram.bench.cli.serving import serve_alone
+from tinygram.bench.cli.options import CongestionControl
+from tinygram.bench.cli.serving import serve_alone, served_congestion_control
 from tinygram.bench.descriptors import raise_descriptor_limit
 from tinygram.bench.units import format_duration_ns
 from tinygram.bench.workloads.rr.cases import MAX_BYTES, STRATEGIES

@@ -7,8 +7,8 @@ from typing import Annotated, NoReturn
 from tinygram import _native
 from tinygram.bench.cli import quantities
 from tinygram.bench.cli.bounds import between
-from tinygram.bench.cli.options import CongestionControl, served_congestion_control
-from tinygram.bench.cli.serving import serve_alone
+from tinygram.bench.cli.options import CongestionControl
+from tinygram.bench.cli.serving import serve_alone, served_congestion_control
 from tinygram.bench.units import format_bytes
 from tinygram.bench.workloads.sizes.server import MAX_CONNECTIONS, MAX_MESSAGE_BYTES, MAX_MESSAGES
 

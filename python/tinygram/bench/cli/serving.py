@@ -10,6 +10,11 @@ from contextlib import contextmanager
 from typing import NoReturn, Protocol, TypeVar
 
 from tinygram.bench.errors import UsageError
+from tinygram.bench.network import (
+    ALLOWED_SYSCTL,
+    DEFAULT_CONGESTION_CONTROL,
+    permitted_congestion_control,
+)
 
 
 class Listening(Protocol):
@@ -45,6 +50,18 @@ def serve_alone(
     for name, count in counters:
         print(f"{name.removeprefix('server_').replace('_', ' ')}: {count}", file=sys.stderr)
     raise KeyboardInterrupt
+
+
+def served_congestion_control(asked: str | None) -> str:
+    """What a server's connections get. Raises UsageError; what takes CUBIC's place is told."""
+    control = permitted_congestion_control(asked)
+    if asked is None and control != DEFAULT_CONGESTION_CONTROL:
+        print(
+            f"tinygram: the connections have {control}: the kernel permits this user no "
+            f"{DEFAULT_CONGESTION_CONTROL} ({ALLOWED_SYSCTL})",
+            file=sys.stderr,
+        )
+    return control
 
 
 @contextmanager
