@@ -201,7 +201,7 @@ def _bounded(plan: Plan) -> Plan:
             raise UsageError(
                 f"--rate {case.rate_per_s:g} for {duration_s:g} s is a schedule of {messages:,} "
                 f"messages: a way that sends {_SLOW_PER_S:,} a second would need about "
-                f"{takes_s:.0f} s for them in every run, and its latency would not count; name a "
+                f"{takes_s:.0f} s in every run to send them, and latency would not count; name a "
                 "lower rate, a shorter --duration, or leave out --rate to send flat out"
             )
     return plan
