@@ -76,7 +76,7 @@ def test_ctrl_c_ends_both_sides(command: Command, last: str, arguments: tuple[ob
     command.wait_process(last)
     process.send_signal(signal.SIGINT)
     done = command.finish(process)
-    assert (done.code, done.runs) == (130, [])
+    assert (done.code, done.result) == (130, None)
     assert "Traceback" not in done.stderr
 
 

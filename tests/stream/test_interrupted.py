@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.results import RESULT
 from tests.stream.command import Command, Done, program
 
 from tinygram.bench import store
@@ -56,6 +57,22 @@ def test_the_finished_runs_are_saved_and_reported(command: Command, number: sign
     process = in_the_third_run(command)
     process.send_signal(number)
     check_finished_runs_kept(command, command.finish(process))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_earlier_result_of_that_name_stays_until_a_run_is_finished(
+    command: Command, number: signal.Signals
+) -> None:
+    """An empty one took its place."""
+    store.save(RESULT, command.result_path)
+    process = command.start(*WAY, "--rounds", 2, *LONG_RUN)
+    command.wait_process("tg-sender")
+    process.send_signal(number)
+    done = command.finish(process)
+    assert (done.code, done.stdout) == (ExitCode.INTERRUPTED, "")
+    said = "tinygram: interrupted before a run was finished; no result is written"
+    assert done.stderr.splitlines()[-1] == said
+    assert store.load(command.result_path) == RESULT
 
 
 def test_the_finished_runs_are_saved_when_the_terminal_is_closed(command: Command) -> None:

@@ -21,7 +21,7 @@ def test_before_the_first_run_is_finished_nothing_is_claimed(
     process.send_signal(signal.SIGINT)
     done = command.finish(process)
     assert done.code == 130
-    assert done.runs == []
+    assert done.result is None
     assert "Traceback" not in done.stderr
 
 
@@ -31,7 +31,7 @@ def test_while_it_waits_for_a_receiver_that_never_listens(command: Command) -> N
     wait_until(lambda: len(command.processes()) > 1, STARTED_S, "the receiver is started")
     process.send_signal(signal.SIGINT)
     done = command.finish(process)
-    assert (done.code, done.runs) == (130, [])
+    assert (done.code, done.result) == (130, None)
     assert "Traceback" not in done.stderr
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -57,7 +57,8 @@ def measure(
 ) -> ExitCode:
     """Run the plan, save its result after every round and print it.
 
-    Ctrl-C, SIGTERM and SIGHUP end it early: the runs that are finished are saved and reported.
+    Ctrl-C, SIGTERM and SIGHUP end it early: the runs that are finished are saved and reported;
+    where there is none, what the destination held stays.
     `network`: what the environment says of where the runs were, if it is no network of their own.
     `peers`: other programs in the same rounds, whose failures are told and do not fail ours.
     `check` comes before the first run, and raises UsageError where none can succeed. Raises
@@ -89,10 +90,13 @@ def measure(
             return recording.marked(run(case, round))
 
         runs, is_interrupted = run_plan(running, measured, progress, keep, earlier)
+        if is_interrupted and len(_own(runs, peers)) == len(_own(earlier, peers)):
+            _tell("interrupted before a run was finished; no result is written")
+            return ExitCode.INTERRUPTED
         with INTERRUPTS.held():
             result, fault = recording.finish(runs)
         all_failed = [each for each in runs if each.failure]
-        failed = all_failed if peers is None else peers.without_peers(all_failed)
+        failed = _own(all_failed, peers)
         if manner.is_quiet:
             for each in all_failed:
                 print(f"tinygram: {each.case_id} failed: {each.failure}", file=sys.stderr)
@@ -117,6 +121,10 @@ def _earlier_runs(
         return ()
     check_plan(earlier, plan, destination.path)
     return (*earlier.runs, *(() if peers is None else peers.go_on(earlier.cross_check)))
+
+
+def _own(runs: Sequence[Run], peers: Interleaved | None) -> tuple[Run, ...]:
+    return tuple(runs) if peers is None else peers.without_peers(runs)
 
 
 def _tell_finished(runs: tuple[Run, ...], destination: Destination, manner: Manner) -> ExitCode:

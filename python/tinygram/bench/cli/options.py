@@ -115,7 +115,8 @@ def result_file(workload: str) -> Any:
     """`--json` of a workload's command."""
     path = f"results/<UTC time>-{workload}.json"
     return typer.Option(
-        help="The result file, or - for standard output; the tables then go to standard error.",
+        help="The result file, or - for standard output; the tables then go to standard error. "
+        "A file that is there is replaced once a run is finished.",
         show_default=path,
     )
 
