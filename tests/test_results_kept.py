@@ -202,6 +202,25 @@ def test_standard_output_gets_the_finished_runs_at_ctrl_c(tmp_path: Path) -> Non
     assert stderr.endswith("tinygram: interrupted; the finished runs are saved\n")
 
 
+def test_a_reader_of_the_report_that_leaves_early_is_no_failed_run(tmp_path: Path) -> None:
+    """The command ends as others do whose reader leaves; rich would have it exit with 1."""
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    with os.fdopen(write_end, "w") as output:
+        done = subprocess.run(
+            [*COMMAND, *WAY, "--rounds", "1", "--json", "a.json"],
+            cwd=tmp_path,
+            stdout=output,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=LONGEST_S,
+            check=False,
+        )
+    assert done.returncode == -signal.SIGPIPE
+    assert "Traceback" not in done.stderr
+    assert len(store.load(tmp_path / "a.json").runs) == 1
+
+
 def test_a_full_disk_behind_standard_output_loses_nothing(tmp_path: Path) -> None:
     with open("/dev/full", "w") as output:
         done = subprocess.run(

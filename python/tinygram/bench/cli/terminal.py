@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import os
+from typing import NoReturn
 
-from rich.console import Console
+from rich import console as rich
 
 from tinygram.bench.plain_text import wants_no_style
+
+
+class Console(rich.Console):
+    """One that leaves it to `main` what becomes of a reader that has left; rich's own exits 1."""
+
+    def on_broken_pipe(self) -> NoReturn:
+        """Raises BrokenPipeError."""
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
 
 def console(is_on_stderr: bool = False) -> Console:
