@@ -9,14 +9,15 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.results import CASE
+from tests.results import CASE, RESULT
 from tests.stream.command import LONGEST_S, Command, wait_until
 
 from tinygram.bench import store
 from tinygram.bench.cli.exit_codes import ExitCode
+from tinygram.bench.cli.resuming import whole_rounds_of
 from tinygram.bench.crosscheck.interleaved import Interleaved
 from tinygram.bench.errors import UsageError
-from tinygram.bench.result import CrossCheck, Peer, Plan, Result
+from tinygram.bench.result import CrossCheck, Peer, PeerRun, Plan, Result, Run
 from tinygram.bench.rounds import ordered
 
 TWO_WAYS = (
@@ -107,7 +108,7 @@ def test_a_killed_measurement_of_a_default_name_goes_on(command: Command) -> Non
 
 
 @pytest.mark.parametrize("command", ["stream"], indirect=True)
-def test_an_interrupted_measurement_goes_on_within_its_round(command: Command) -> None:
+def test_an_interrupted_measurement_goes_on_with_its_round_from_the_start(command: Command) -> None:
     paced = ("--rate", 1000, "--duration", "500ms")
     process = command.start(*TWO_WAYS[:2], *TWO_WAYS[4:], *paced, "--rounds", 3)
     senders: set[int] = set()
@@ -118,7 +119,10 @@ def test_an_interrupted_measurement_goes_on_within_its_round(command: Command) -
     left = store.load(command.result_path)
     code, _, stderr = resumed(command, command.result_path)
     assert code == ExitCode.OK, stderr
-    check_whole(store.load(command.result_path), left)
+    of_whole_rounds = left.runs[: len(left.runs) // 2 * 2]
+    check_whole(
+        store.load(command.result_path), msgspec.structs.replace(left, runs=of_whole_rounds)
+    )
 
 
 @pytest.fixture
@@ -189,10 +193,31 @@ def test_what_goes_on_with_another_kernel_is_marked(command: Command, finished: 
     of_runs = [
         [each.code for each in run.warnings].count("resumed_elsewhere") for run in found.runs
     ]
-    assert of_runs == [0, 0, 0, 1]
+    assert of_runs == [0, 0, 1, 1], "the third run, of a round that was not finished, is made anew"
+    assert found.resumptions[0].finished_runs == 2
     (said,) = [each for each in found.runs[3].warnings if each.code == "resumed_elsewhere"]
     assert f"kernel (5.0 before, {kernel} now)" in said.message
     assert "host (elsewhere before" in said.message
+
+
+def test_a_round_in_which_only_a_peer_is_missing_is_run_afresh() -> None:
+    """Its own run would be compared with one of the peer that came days later."""
+    peer = Peer("sockperf/nodelay", "sockperf", "3.8", "a", "f", (), "b", "m", ())
+    runs = tuple(Run(CASE.case_id, round, {}, {}) for round in range(3))
+    of_peer = tuple(PeerRun(peer.peer_id, round, 1.0, {}) for round in (0, 2))
+    left = msgspec.structs.replace(
+        RESULT,
+        plan=Plan((CASE,), 4, 1),
+        runs=runs,
+        cross_check=CrossCheck((peer,), of_peer[:1], ()),
+    )
+    whole = whole_rounds_of(left)
+    assert whole.cross_check == left.cross_check
+    assert whole.runs == runs[:1]
+    later = msgspec.structs.replace(
+        left, runs=runs[:2], cross_check=CrossCheck((peer,), of_peer, ())
+    )
+    assert whole_rounds_of(later) == whole
 
 
 def test_other_peers_than_before_are_refused() -> None:

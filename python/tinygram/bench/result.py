@@ -243,8 +243,8 @@ class CrossCheck(Value, frozen=True):
 class Resumption(Value, frozen=True):
     """That a measurement was ended, and went on with `--resume`.
 
-    `started_at` and `host` as of the result; `finished_runs`: how many runs there were. `differs`:
-    the facts of the environment that were others from then on.
+    `started_at` and `host` as of the result; `finished_runs`: how many runs were kept, those of
+    finished rounds. `differs`: the facts of the environment that were others from then on.
     """
 
     started_at: str

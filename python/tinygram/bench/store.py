@@ -36,7 +36,7 @@ class Destination:
 
     `path`: a file, or `STANDARD_OUTPUT`, which takes the last state alone. `is_claimed`: the file
     is replaced; where it is not, it is a new one, and `path` gets `-2`, `-3` … until it is free.
-    `saved`: what was saved last. `earlier`: what the file holds of a measurement that goes on.
+    `saved`: what was saved last. `earlier`: what is kept of a measurement that goes on.
     `is_anonymous`: nothing that is saved may tell whose it is.
     """
 
@@ -45,12 +45,6 @@ class Destination:
     saved: Result | None = None
     earlier: Result | None = None
     is_anonymous: bool = False
-
-    @classmethod
-    def of_earlier(cls, path: Path) -> Destination:
-        """A result file that goes on. Raises UsageError when it is none."""
-        earlier = load(path)
-        return cls(path, saved=earlier, earlier=earlier)
 
     @property
     def is_standard_output(self) -> bool:

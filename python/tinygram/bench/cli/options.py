@@ -14,6 +14,7 @@ from tinygram.bench import store
 from tinygram.bench.answering import ANSWER_LIMIT_S
 from tinygram.bench.cli import quantities
 from tinygram.bench.cli.bounds import between, one_of, probe_interval_ns, read
+from tinygram.bench.cli.resuming import whole_rounds_of
 from tinygram.bench.crosscheck.control import common_congestion_control
 from tinygram.bench.errors import UsageError
 from tinygram.bench.links import (
@@ -90,7 +91,7 @@ Resume = Annotated[
     Path | None,
     typer.Option(
         help="Result file of a measurement that was ended: go on with it, with the options that it "
-        "was begun with.",
+        "was begun with. A round that was not finished is run afresh.",
         show_default=False,
     ),
 ]
@@ -207,7 +208,8 @@ def destination(
     Raises UsageError where that is no result, and OutputError where nothing can be written.
     """
     if resumed is not None:
-        found = Destination.of_earlier(resumed)
+        saved = store.load(resumed)
+        found = Destination(resumed, saved=saved, earlier=whole_rounds_of(saved))
     elif asked is None:
         found = Destination(store.default_path(workload, datetime.now(UTC)), is_claimed=False)
     else:

@@ -2,7 +2,8 @@
 
 Laws: nothing is written unless the file can be resumed; what is measured on another machine, or by
 another tinygram or Python, does not go into one result; a lesser difference is a warning on every
-run that was made under it.
+run that was made under it; a round that was not finished is run afresh, for its cases are compared
+with each other, and its rest may come days later.
 """
 
 from __future__ import annotations
@@ -92,6 +93,26 @@ class MeasuringCommand(TyperCommand):
             ) from error
         params: dict[str, Any] = told.params
         return params
+
+
+def whole_rounds_of(result: Result) -> Result:
+    """The result without the runs of rounds in which a case, or a peer, was not run."""
+    checked = result.cross_check
+    expected = {case.case_id for case in result.plan.cases}
+    done = {(run.case_id, run.round) for run in result.runs}
+    if checked is not None:
+        expected |= {peer.peer_id for peer in checked.peers}
+        done |= {(run.peer_id, run.round) for run in checked.runs}
+    whole = {
+        round
+        for round in range(result.plan.rounds)
+        if all((each, round) in done for each in expected)
+    }
+    if checked is not None:
+        kept = tuple(run for run in checked.runs if run.round in whole)
+        checked = msgspec.structs.replace(checked, runs=kept)
+    runs = tuple(run for run in result.runs if run.round in whole)
+    return msgspec.structs.replace(result, runs=runs, cross_check=checked)
 
 
 def check_plan(earlier: Result, plan: Plan, file: Path) -> None:

@@ -125,7 +125,7 @@ PROPERTIES: Mapping[str, Mapping[str, str]] = {
     "Resumption": {
         "started_at": "when it began, UTC, ISO 8601",
         "host": "the host's name; null: --anonymous",
-        "finished_runs": "how many runs there were before it",
+        "finished_runs": "how many runs were kept of those before it: those of finished rounds",
         "differs": "facts of the environment that were others from then on, with their new values",
     },
     "Result": {
