@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from tests.report.printing import printed
 from tests.rr.experiment import found, report, run_of
-from tests.statistics.experiment import result_of
+from tests.statistics.experiment import failed, result_of
 
 from tinygram.bench.result import Plan, Result, Run
 from tinygram.bench.workloads.rr.cases import RrOptions, plan_rr
@@ -39,6 +41,15 @@ def test_it_names_what_was_called_and_begins_with_the_answer() -> None:
     assert text.splitlines()[1].startswith("- nodelay is faster: ")
     assert "the calls/s of nagle" in text
     assert "98.4% confidence from 7 rounds" in text
+
+
+def test_how_sure_it_is_rests_on_the_rounds_that_both_finished() -> None:
+    """Of eight rounds each lost another one: seven of each, and six pairs."""
+    plan = plan_rr(dataclasses.replace(OPTIONS, rounds=8))
+    lost = {(case.case_id, number) for number, case in enumerate(plan.cases)}
+    runs = [failed(run) if (run.case_id, run.round) in lost else run for run in measured(plan).runs]
+    text = shown(result_of(plan, runs))
+    assert "96.9% confidence from 6 rounds" in text
 
 
 def test_rows_have_calls_their_spread_and_the_kernels_counts() -> None:

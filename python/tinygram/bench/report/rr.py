@@ -19,10 +19,10 @@ from tinygram.bench.report.notes import (
     warnings_as_notes,
 )
 from tinygram.bench.report.published.rr import OTHERWISE, published_table
+from tinygram.bench.report.wording import confidence, paired_rounds
 from tinygram.bench.result import Case, Result, Summary, Verdict
 from tinygram.bench.statistics.counters import FORMULAS
-from tinygram.bench.statistics.intervals import confidence_of
-from tinygram.bench.statistics.rr import BASELINE, all_but_strategy
+from tinygram.bench.statistics.rr import BASELINE
 
 US_PER_MS = 1_000
 CONNECTING = (
@@ -158,12 +158,7 @@ def _sentence(case: Case, verdict: Verdict, result: Result) -> str:
     found += f" ({ratio_interval(verdict.ratio)})"
     if verdict.verdict == "cannot_say":
         return f"{head} made {found}; no verdict: {verdict.reason}."
-    rounds = min(
-        summary.rounds
-        for summary in result.summaries
-        if all_but_strategy(summary.case) == all_but_strategy(case)
-    )
-    sure = f"{confidence_of(rounds):.1%} confidence from {rounds} rounds"
+    sure = confidence(paired_rounds(result, verdict.baseline_case_id, verdict.case_id))
     return f"{head} {WORDS[verdict.verdict]}: {found}, at {sure}."
 
 

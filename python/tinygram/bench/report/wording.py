@@ -65,9 +65,22 @@ def how_sure(result: Result, first: Case, standings: Sequence[Standing]) -> str:
     said = [each.other for each in standings if each.verdict.verdict != "cannot_say"]
     if not said:
         return ""
-    own = _good_rounds(result, first)
-    paired = min(len(own & _good_rounds(result, other)) for other in said)
-    return f", at {confidence_of(paired):.1%} confidence from {paired} rounds"
+    paired = min(paired_rounds(result, first.case_id, other.case_id) for other in said)
+    return f", at {confidence(paired)}"
+
+
+def paired_rounds(result: Result, *case_ids: str) -> int:
+    """In how many rounds all of the cases finished."""
+    rounds = [
+        {run.round for run in result.runs if run.case_id == case_id and run.failure is None}
+        for case_id in case_ids
+    ]
+    return len(set.intersection(*rounds))
+
+
+def confidence(rounds: int) -> str:
+    """`98.4% confidence from 7 rounds`."""
+    return f"{confidence_of(rounds):.1%} confidence from {rounds} rounds"
 
 
 def why_nothing(result: Result, contest: Contest) -> str:
@@ -90,7 +103,3 @@ def _evidence(standing: Standing) -> str:
         return verdict.reason or "no reason is known"
     spread = f"{ratio(verdict.ratio.median)}, {ratio_interval(verdict.ratio)}"
     return f"ratio to {strategy(standing.other)} {spread}"
-
-
-def _good_rounds(result: Result, case: Case) -> set[int]:
-    return {run.round for run in result.runs if run.case_id == case.case_id and run.failure is None}
