@@ -54,6 +54,7 @@ BROKEN = {
     "report-deep": NO_REPORT,
     "report-bytes": NO_REPORT,
     "report-negative": "the counter receiver_cpu_ns is -1, and nothing can be counted below 0",
+    "report-absurd": "the counter receiver_cpu_ns is 10{18}, and a run of .* s can count no more",
     "notes-none": "the receiver noted 0 of the",
     "notes-cut-off": "are not a whole number of 16-byte notes",
     "notes-last-missing": r"the receiver noted \d+ of the \d+ bytes",

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 from tinygram.bench.result import Case, Run
 from tinygram.bench.workers import RunError
 
+_MOST_PER_NS = 10_000
+"""Of any counter: the ns of more threads than a run may have, or 10 TB/s."""
+_SHORTEST_NS = 10**9
+"""A shorter run is taken for one of that length: some counters are of buffers, not of the time."""
+
 
 def kept_failure(case: Case, round: int, measure: Callable[[Case, int], Run]) -> Run:
     """What `measure` makes, its failure put into the run.
 
-    What the run's processes counted is their word: a count below 0 fails it.
+    What the run's processes counted is their word: a count below 0, or above what a run of that
+    length can have, fails it.
     """
+    began_ns = time.monotonic_ns()
     try:
-        return _checked(measure(case, round))
+        run = measure(case, round)
+        return _checked(run, time.monotonic_ns() - began_ns)
     except RunError as failure:
         return Run(case.case_id, round, {}, {}, failure=str(failure))
     except Exception as fault:  # noqa: BLE001 - it is kept in the run, and the other runs too
@@ -22,11 +31,17 @@ def kept_failure(case: Case, round: int, measure: Callable[[Case, int], Run]) ->
         return Run(case.case_id, round, {}, {}, failure=f"the run broke: {name}: {fault}")
 
 
-def _checked(run: Run) -> Run:
+def _checked(run: Run, took_ns: int) -> Run:
     """Raises RunError for a count that cannot be."""
+    most = _MOST_PER_NS * max(took_ns, _SHORTEST_NS)
     for name, count in run.counters.items():
         if count is not None and count < 0:
             raise RunError(f"the counter {name} is {count}, and nothing can be counted below 0")
+        if count is not None and count > most:
+            raise RunError(
+                f"the counter {name} is {count}, and a run of {took_ns / 1e9:.3g} s can count no "
+                f"more than {most}"
+            )
     return run
 
 

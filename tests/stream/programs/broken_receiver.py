@@ -153,6 +153,7 @@ REPORTS = {
     "constant": '{"reads": Infinity}',
     "huge": '{"reads": 1' + "0" * 40 + "}",
     "negative": '{"receiver_cpu_ns": -1}',
+    "absurd": '{"receiver_cpu_ns": 1000000000000000000}',
     "deep": "[" * 200_000,
     "bytes": "\udcff",
 }
