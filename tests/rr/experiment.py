@@ -9,6 +9,7 @@ from tests.statistics.experiment import histogram
 from tinygram.bench.result import Case, Run
 from tinygram.bench.workloads.rr.order import Report, Start
 from tinygram.bench.workloads.rr.outcome import Found, assembled
+from tinygram.bench.workloads.rr.withheld import REQUESTS
 
 KERNEL = {
     "kernel_ListenOverflows": 0,
@@ -44,7 +45,7 @@ def found(
 ) -> Found:
     """What a right server counts, but for what `server` changes."""
     warm_up = case.producers * int(case.parameters["warm_up_calls"] or 0)
-    calls = sum(report.counters["calls"] for report in reports) + warm_up
+    calls = sum(report.counters["calls"] for report in reports) + warm_up + REQUESTS
     counted = {"server_requests": calls, "server_wrong_requests": 0} | dict(server or {})
     others: dict[str, int | None] = {**KERNEL, **(kernel or {}), "server_cpu_ns": 5_000 * calls}
     return Found(START, reports, counted, others)

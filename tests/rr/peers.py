@@ -23,13 +23,44 @@ def replying(request_bytes: int, *replies: bytes) -> Treat:
     return treat
 
 
+def early(request_bytes: int, reply_bytes: int) -> Treat:
+    """Reply before a byte of the request was read."""
+
+    def treat(connection: socket.socket) -> None:
+        index = 0
+        while True:
+            connection.sendall(right_reply(index, reply_bytes))
+            if len(received(connection, request_bytes)) < request_bytes:
+                return
+            index += 1
+
+    return treat
+
+
+def one_ahead(request_bytes: int, reply_bytes: int) -> Treat:
+    """Send two replies for the first request, and then one for each, always one too early."""
+
+    def treat(connection: socket.socket) -> None:
+        ready, index = right_reply(0, reply_bytes), 1
+        while len(received(connection, request_bytes)) == request_bytes:
+            connection.sendall(ready + right_reply(index, reply_bytes))
+            ready, index = b"", index + 1
+
+    return treat
+
+
+def right_reply(index: int, reply_bytes: int) -> bytes:
+    """As it is documented for other programs: byte j of reply i is (i + j) modulo 251."""
+    return bytes((index + at) % 251 for at in range(reply_bytes))
+
+
 def right(request_bytes: int, reply_bytes: int) -> Treat:
-    """Answer as another program would: byte j of reply i is (i + j) modulo 251."""
+    """Answer as another program would."""
 
     def treat(connection: socket.socket) -> None:
         index = 0
         while len(received(connection, request_bytes)) == request_bytes:
-            connection.sendall(bytes((index + at) % 251 for at in range(reply_bytes)))
+            connection.sendall(right_reply(index, reply_bytes))
             index += 1
 
     return treat

@@ -9,6 +9,7 @@ from tinygram._native import Histogram
 from tinygram.bench.workloads.rr.calling import RUNTIMES
 from tinygram.bench.workloads.rr.cases import CONNECTIONS
 from tinygram.bench.workloads.rr.serving import SERVERS
+from tinygram.bench.workloads.rr.withheld import REQUESTS
 
 SMALL = ("--rounds", 1, "--pin", "none", "--callers", "2x3", "--calls", 5, "--warm-up", 2)
 
@@ -27,9 +28,9 @@ def test_every_call_is_counted_on_both_sides(command: Command, runtime: str) -> 
         counters = done.counters_of(index)
         kind = cases[run["case_id"]]["parameters"]["connections"]
         assert counters["calls"] == 2 * 3 * 5
-        assert counters["server_requests"] == 2 * 3 * (5 + 2)
+        assert counters["server_requests"] == 2 * 3 * (5 + 2) + REQUESTS
         opened = {"per-request": 2 * 3 * (5 + 2), "per-caller": 2 * 3, "shared": 2}[kind]
-        assert counters["server_connections"] == opened
+        assert counters["server_connections"] == opened + REQUESTS
         connects = {"per-request": 2 * 3 * 5, "per-caller": 2 * 3, "shared": 2}[kind]
         histograms = {name: Histogram.from_base64(text) for name, text in run["histograms"].items()}
         assert histograms["call_ns"].count == 2 * 3 * 5
@@ -46,7 +47,7 @@ def test_every_server_answers_every_request(command: Command, server: str) -> No
         *("--depth", 2, "--reply", "100kB", "--request", 7, "--sends-per-request", 7),
     )
     assert done.code == 0, done.stderr
-    assert [done.counters_of(index)["server_requests"] for index in range(4)] == [42] * 4
+    assert [done.counters_of(index)["server_requests"] for index in range(4)] == [42 + REQUESTS] * 4
 
 
 def test_a_run_of_a_duration_ends_with_it_and_finishes_its_calls(command: Command) -> None:

@@ -76,7 +76,9 @@ def test_a_server_that_ceases_to_reply_fails_the_run_in_time(
         while connection.recv(1 << 16):
             pass
 
-    with peer(after_first(right(REQUEST_BYTES, 4), never_reply)) as port:
+    # The first is asked whether it answers, the next whether it waits for the whole request.
+    is_right = right(REQUEST_BYTES, 4)
+    with peer(after_first(is_right, after_first(is_right, never_reply))) as port:
         began_s = time.monotonic()
         done = run_against(
             *(command, port, "--runtime", runtime, "--connections", "per-caller"),

@@ -40,7 +40,7 @@ def test_both_processes_are_added_up() -> None:
 @pytest.mark.parametrize(
     ("server", "said"),
     [
-        ({"server_requests": 823}, "the server counted 823 requests, and the callers made 824"),
+        ({"server_requests": 823}, "the server counted 823 requests, and 825 were made"),
         ({"server_wrong_requests": 2}, "2 connections sent other bytes"),
         ({"server_short_requests": 1}, "1 connections ended in the middle of a request"),
         ({"server_failed_connections": 1}, "1 connections failed"),

@@ -192,6 +192,17 @@ pub fn receive_now(fd: RawFd, target: &mut [u8]) -> io::Result<Option<usize>> {
     }
 }
 
+/// Whether there are bytes to read, which stay where they are; the peer's end is none.
+///
+/// # Errors
+/// What the kernel says of the connection.
+pub fn has_readable(fd: RawFd) -> io::Result<bool> {
+    match receive(fd, &mut [0], libc::MSG_PEEK | libc::MSG_DONTWAIT) {
+        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(false),
+        outcome => outcome.map(|count| count > 0),
+    }
+}
+
 /// Wait for something on a blocking socket, and read it; 0: the peer sends no more.
 ///
 /// # Errors

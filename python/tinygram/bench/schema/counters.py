@@ -67,7 +67,10 @@ _OF_RR: Mapping[str, Said] = {
     "connect_time_ns": ("ns", "of all connecting together"),
     "callers_time_ns": ("ns", "of all callers together, from the start to each one's end"),
     "server_cpu_ns": ("ns", "of CPU time of the server, during the calls"),
-    "server_requests": ("requests", "that the server counted, the warm-up's with them"),
+    "server_requests": (
+        "requests",
+        "that the server counted, the warm-up's and one before it with them",
+    ),
     "server_reads": ("system calls", "by which the server read"),
     "server_writes": ("system calls", "by which the server wrote"),
     "server_short_requests": ("connections", "that ended in the middle of a request"),

@@ -5,7 +5,7 @@ use super::{
     tally::{CallError, Tally},
 };
 use crate::{
-    bench::socket::{connect, receive_some, send_all, unconnected},
+    bench::socket::{connect, has_readable, receive_some, send_all, unconnected},
     clock::monotonic_ns,
 };
 use std::{
@@ -16,6 +16,8 @@ use std::{
 use tinygram_core::bench::CallContent;
 
 const BUFFER_BYTES: u64 = 64 << 10;
+/// Before one of so many calls a caller looks for a reply that came too early.
+const LOOK_EVERY: u64 = 16;
 
 /// A connection, and how many requests were made on it.
 #[derive(Debug)]
@@ -109,6 +111,9 @@ impl<'a> Caller<'a> {
         }
         let line = self.line.as_mut().expect("it was connected before");
         let request = self.content.request(line.requests);
+        if self.tally.calls % LOOK_EVERY == 0 {
+            line.check_silent()?;
+        }
         let begun_ns = monotonic_ns();
         line.send(request, self.options.sends_per_request)?;
         let ended_ns = line.receive(self.content, &mut self.buffer)?;
@@ -121,6 +126,16 @@ impl<'a> Caller<'a> {
 }
 
 impl Line {
+    /// An error where there is a reply to the next request, which is not sent yet.
+    fn check_silent(&self) -> Result<(), CallError> {
+        let index = self.requests;
+        match has_readable(self.socket.as_raw_fd()) {
+            Ok(false) => Ok(()),
+            Ok(true) => Err(CallError::EarlyReply { index }),
+            Err(source) => Err(CallError::Receive { index, source }),
+        }
+    }
+
     fn send(&self, request: &[u8], sends: usize) -> Result<(), CallError> {
         for number in 0..sends {
             send_all(self.socket.as_raw_fd(), part_of(request, number, sends)).map_err(

@@ -167,10 +167,9 @@ impl<'a> Pipeline<'a> {
             return Err(CallError::WrongReply { index });
         }
         self.received += count as u64;
-        for _ in index..self.received / expected {
-            // More replies than requests are wrong ones.
+        for index in index..self.received / expected {
             let wanted_ns = waiting.in_flight.pop_front();
-            let wanted_ns = wanted_ns.ok_or(CallError::WrongReply { index })?;
+            let wanted_ns = wanted_ns.ok_or(CallError::EarlyReply { index })?;
             tally.record_call(wanted_ns, ended_ns);
             tally.callers_time_ns += waiting.on_reply(ended_ns);
         }

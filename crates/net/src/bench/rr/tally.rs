@@ -53,6 +53,15 @@ pub enum CallError {
         /// Which of the connection's requests.
         index: u64,
     },
+    /// There was a reply, or more of one, before the request that it would belong to.
+    #[error(
+        "bytes of a reply came before request {index} of a connection was sent: the server replies \
+         before it is asked, or more than it should"
+    )]
+    EarlyReply {
+        /// Which of the connection's requests.
+        index: u64,
+    },
     /// A thread could not be started, or ended by a fault.
     #[error("a caller's thread failed: {0}")]
     Thread(String),

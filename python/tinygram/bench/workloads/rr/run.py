@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from tinygram._native import CallContent
 from tinygram.bench.line_worker import LineWorker
 from tinygram.bench.links import Link, link_up
 from tinygram.bench.network import Network
@@ -23,6 +24,7 @@ from tinygram.bench.workloads.rr.callers import READY
 from tinygram.bench.workloads.rr.order import CallOrder, Report, ServerOrder, Start
 from tinygram.bench.workloads.rr.outcome import Found, assembled
 from tinygram.bench.workloads.rr.parties import Parties
+from tinygram.bench.workloads.rr.withheld import check_waits
 
 _PORT_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _ALL_PORTS = "1024 65535"
@@ -54,6 +56,7 @@ class RrBench:
             parties = Parties(stack, whole(case, "timeout_ns") / 1e9)
             server, host, port = self._server(case, parties, link)
             servers = [] if server is None else [server]
+            self._check_waits(case, parties, link, (host, port), is_ours=server is not None)
             probe = stack.enter_context(
                 probing(whole_or_none(case, "probe_ns"), port, link.near, link.is_one_host)
             )
@@ -85,6 +88,14 @@ class RrBench:
             found = Found(start, reports, counted, kernel | {"server_cpu_ns": used_ns})
             run = assembled(case, round, found, has_private_network=link.counter_fds is not None)
             return probe.added_to(link.added_to(run), start.start_ns)
+
+    def _check_waits(
+        self, case: Case, parties: Parties, link: Link, address: tuple[str, int], *, is_ours: bool
+    ) -> None:
+        reply_bytes = whole(case, "reply_bytes")
+        request = CallContent(case.message_bytes.max, reply_bytes, self.seed).request(0)
+        give_up_ns = parties.give_up_ns
+        check_waits(address, request, reply_bytes, give_up_ns, link.near, is_ours=is_ours)
 
     def _server(
         self, case: Case, parties: Parties, link: Link

@@ -23,6 +23,12 @@ RUNTIMES = {
 """Name → what it is. uvloop is none of them: it joins what is written in one iteration of its loop,
 so that several sends for a request would be one."""
 
+LOOK_EVERY = 16
+"""Before one of so many calls a caller looks for a reply that came too early.
+
+So do the native ones (caller.rs). On a shared connection all replies are read at once, and each one
+that is early is found.
+"""
 Parts = list[list[bytes]]
 
 
@@ -108,6 +114,24 @@ def unconnected(order: CallOrder) -> socket.socket:
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, order.congestion_control.encode())
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, order.is_nodelay)
     return sock
+
+
+def check_silent(sock: socket.socket, index: int) -> None:
+    """Raises CallError where there are bytes to read before request `index` is sent."""
+    try:
+        early = sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        return
+    if early:
+        raise early_reply(index)
+
+
+def early_reply(index: int) -> CallError:
+    """There was a reply, or more of one, before the request that it would belong to."""
+    return CallError(
+        f"bytes of a reply came before request {index} of a connection was sent: the server "
+        "replies before it is asked, or more than it should"
+    )
 
 
 def short_reply(index: int, received: int, expected: int) -> CallError:

@@ -13,10 +13,13 @@ from typing import Any
 from tinygram._native import CallContent
 from tinygram.bench.runtimes.event_loops import loop_factory
 from tinygram.bench.workloads.rr.calling import (
+    LOOK_EVERY,
     CallError,
     Parts,
     Tally,
     check_reply,
+    check_silent,
+    early_reply,
     parts_of,
     short_reply,
     unconnected,
@@ -77,12 +80,23 @@ class Connection:
     """A connection, how long connecting took, and how many requests were made on it."""
 
     def __init__(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, connect_ns: int
+        self,
+        sock: socket.socket,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        connect_ns: int,
     ) -> None:
+        self.sock = sock
         self.reader = reader
         self.writer = writer
         self.connect_ns = connect_ns
         self.requests = 0
+
+    def check_silent(self) -> None:
+        """Raises CallError where there are bytes to read before the next request is sent."""
+        if _has_buffered(self.reader):
+            raise early_reply(self.requests)
+        check_silent(self.sock, self.requests)
 
 
 class Caller:
@@ -135,6 +149,8 @@ class Caller:
     async def _call_alone(self) -> tuple[int, int]:
         connection = self._connection or await self._connected()
         index = connection.requests
+        if self.tally.calls % LOOK_EVERY == 0:
+            connection.check_silent()
         begun_ns = time.monotonic_ns()
         for part in self._parts[index % len(self._parts)]:
             connection.writer.write(part)
@@ -185,7 +201,7 @@ class SharedLine:
                 reply = await received(self._connection.reader, index, self._reply_bytes)
                 check_reply(self._content, index, reply)
                 if not self._waiting:
-                    raise CallError(f"a reply came that nobody asked for, number {index}")
+                    raise early_reply(index)
                 self._waiting.popleft().set_result(None)
                 index += 1
         except (CallError, OSError) as failure:
@@ -211,7 +227,7 @@ async def connected(order: CallOrder) -> Connection:
     reader, writer = await asyncio.open_connection(sock=sock)
     # asyncio has switched it on.
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, order.is_nodelay)
-    return Connection(reader, writer, connect_ns)
+    return Connection(sock, reader, writer, connect_ns)
 
 
 async def received(reader: asyncio.StreamReader, index: int, length: int) -> bytes:
@@ -220,6 +236,18 @@ async def received(reader: asyncio.StreamReader, index: int, length: int) -> byt
         return await reader.readexactly(length)
     except asyncio.IncompleteReadError as error:
         raise short_reply(index, len(error.partial), length) from error
+
+
+def _has_buffered(reader: asyncio.StreamReader) -> bool:
+    """Whether a stream holds bytes; it may lose one."""
+    reading = reader.read(1)
+    try:
+        # As a task would begin it: with bytes at hand it ends at once, else it waits, and is ended.
+        reading.send(None)
+    except StopIteration as ended:
+        return bool(ended.value)
+    reading.close()
+    return False
 
 
 def _run(runner: asyncio.Runner, act: _Act) -> None:

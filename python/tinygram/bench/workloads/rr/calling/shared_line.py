@@ -9,7 +9,13 @@ from contextlib import suppress
 from queue import SimpleQueue
 
 from tinygram._native import CallContent
-from tinygram.bench.workloads.rr.calling import CallError, Parts, check_reply, short_reply
+from tinygram.bench.workloads.rr.calling import (
+    CallError,
+    Parts,
+    check_reply,
+    early_reply,
+    short_reply,
+)
 from tinygram.bench.workloads.rr.order import CallOrder
 
 _Waiter = SimpleQueue[Exception | None]
@@ -71,7 +77,7 @@ class SharedLine:
                         raise short_reply(index, len(reply), self._reply_bytes)
                     check_reply(self._content, index, reply)
                     if not self._waiting:
-                        raise CallError(f"a reply came that nobody asked for, number {index}")
+                        raise early_reply(index)
                     self._waiting.popleft().put(None)
                     index += 1
             raise short_reply(index, 0, self._reply_bytes)

@@ -9,10 +9,12 @@ from collections.abc import Callable
 
 from tinygram._native import CallContent
 from tinygram.bench.workloads.rr.calling import (
+    LOOK_EVERY,
     CallError,
     Parts,
     Tally,
     check_reply,
+    check_silent,
     parts_of,
     short_reply,
     unconnected,
@@ -149,6 +151,8 @@ class Caller:
     def _call_alone(self) -> tuple[int, int]:
         sock = self._connect() if self._is_per_request or self._sock is None else self._sock
         index, expected = self._index, self._order.reply_bytes
+        if self._tally.calls % LOOK_EVERY == 0:
+            check_silent(sock, index)
         begun_ns = time.monotonic_ns()
         for part in self._parts[index % len(self._parts)]:
             sock.sendall(part)
