@@ -138,6 +138,20 @@ BY_COMMAND: dict[str, Wrong] = {
         (("--request", "0"), ("'0'", "above 0")),
         (("--request", "17MiB"), ("--request", "above 16MiB")),
         (("--reply", "1GiB"), ("--reply", "above 16MiB")),
+        (("--reply-bytes", "2"), ("--reply-bytes", "--server HOST:PORT", "--reply")),
+        (
+            ("--reply-bytes", "2", "--reply", "2", "--server", "127.0.0.1:9"),
+            ("--reply and --reply-bytes", "leave --reply"),
+        ),
+        (
+            ("--reply-bytes", "2", "--server", "127.0.0.1:9", "--scenario", "one-write"),
+            ("--reply-bytes, --server: a scenario",),
+        ),
+        (
+            ("--reply-bytes", "2", "--server", "127.0.0.1:9", "--cross-check"),
+            ("--reply-bytes, --server: --cross-check",),
+        ),
+        (("--reply-bytes", "17MiB", "--server", "127.0.0.1:9"), ("--reply-bytes", "above 16MiB")),
         (("--depth", "2"), ("--depth", "--connections shared")),
         (("--backlog", "0"), ("--backlog 0", "1 … ", "net.core.somaxconn")),
         (("--backlog", "99999999"), ("--backlog 99999999", "net.core.somaxconn")),

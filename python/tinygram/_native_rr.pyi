@@ -12,8 +12,18 @@ class CallContent:
     a connection's request i is (i + j) modulo 251.
     """
 
-    def __new__(cls, request_bytes: int, reply_bytes: int, seed: int | None = None) -> CallContent:
-        """Without a seed any bytes are a request. ValueError unless sizes are 1 B to 16 MiB."""
+    def __new__(
+        cls,
+        request_bytes: int,
+        reply_bytes: int,
+        seed: int | None = None,
+        *,
+        has_any_replies: bool = False,
+    ) -> CallContent:
+        """Without a seed any bytes are a request, and any are a reply where that is said.
+
+        ValueError unless sizes are 1 B to 16 MiB.
+        """
 
     @property
     def request_count(self) -> int:

@@ -23,6 +23,16 @@ def replying(request_bytes: int, *replies: bytes) -> Treat:
     return treat
 
 
+def saying(request_bytes: int, reply: bytes) -> Treat:
+    """Answer every request alike, in a protocol of its own."""
+
+    def treat(connection: socket.socket) -> None:
+        while len(received(connection, request_bytes)) == request_bytes:
+            connection.sendall(reply)
+
+    return treat
+
+
 def early(request_bytes: int, reply_bytes: int) -> Treat:
     """Reply before a byte of the request was read."""
 

@@ -27,14 +27,24 @@ pub struct CallContent {
 #[pymethods]
 impl CallContent {
     #[new]
-    #[pyo3(signature = (request_bytes, reply_bytes, seed=None))]
-    fn new(request_bytes: u64, reply_bytes: u64, seed: Option<u64>) -> PyResult<Self> {
-        match seed {
+    #[pyo3(signature = (request_bytes, reply_bytes, seed=None, *, has_any_replies=false))]
+    fn new(
+        request_bytes: u64,
+        reply_bytes: u64,
+        seed: Option<u64>,
+        has_any_replies: bool,
+    ) -> PyResult<Self> {
+        let content = match seed {
             Some(seed) => Content::generate(seed, request_bytes, reply_bytes),
             None => Content::of_any_bytes(request_bytes, reply_bytes),
         }
-        .map(|inner| Self { inner })
-        .map_err(value_error)
+        .map_err(value_error)?;
+        let inner = if has_any_replies {
+            content.with_any_replies()
+        } else {
+            content
+        };
+        Ok(Self { inner })
     }
 
     #[getter]

@@ -53,6 +53,7 @@ pub struct CallContent {
     reply_bytes: u64,
     /// One request after the other; empty where any bytes will do.
     requests: Vec<u8>,
+    has_any_replies: bool,
 }
 
 impl CallContent {
@@ -82,7 +83,17 @@ impl CallContent {
             request_bytes,
             reply_bytes,
             requests: Vec::new(),
+            has_any_replies: false,
         })
+    }
+
+    /// The same, with any bytes for a reply: those of a program with a protocol of its own.
+    #[must_use]
+    pub fn with_any_replies(self) -> Self {
+        Self {
+            has_any_replies: true,
+            ..self
+        }
     }
 
     /// The bytes of one request.
@@ -136,8 +147,11 @@ impl CallContent {
     }
 
     /// The first reply of a connection that is not as it should be, of those that `bytes`, from byte
-    /// `offset` of its replies on, are parts of.
+    /// `offset` of its replies on, are parts of; none where any bytes will do.
     pub fn wrong_reply(&self, mut offset: u64, bytes: &[u8]) -> Option<u64> {
+        if self.has_any_replies {
+            return None;
+        }
         let mut rest = bytes;
         while !rest.is_empty() {
             let part = self.reply_part(offset);
@@ -250,6 +264,16 @@ mod tests {
         assert_eq!(reader.push(&content, b"!"), Ok(1));
         assert!(reader.is_between_requests(&content));
         assert_eq!(content.request(0), b"");
+    }
+
+    #[test]
+    fn any_bytes_are_a_reply_where_they_are_not_to_be_checked() {
+        let content = CallContent::generate(1, 4, 3).unwrap();
+        assert_eq!(content.wrong_reply(3, b"xxx"), Some(1));
+        let content = content.with_any_replies();
+        assert_eq!(content.wrong_reply(3, b"xxx"), None);
+        assert!(content.is_reply(0, b"xxx"));
+        assert_eq!(content.request_count(), 256);
     }
 
     proptest! {

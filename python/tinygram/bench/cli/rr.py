@@ -68,6 +68,13 @@ def rr(
         int | None, quantities.size("Size of a request.", "10010", MAX_BYTES)
     ] = None,
     reply: Annotated[int | None, quantities.size("Size of a reply.", "2", MAX_BYTES)] = None,
+    reply_bytes: Annotated[
+        int | None,
+        quantities.size(
+            "Size of a reply whose content is not checked: for any program, with --server.",
+            max_bytes=MAX_BYTES,
+        ),
+    ] = None,
     depth: Annotated[
         int | None,
         quantities.count("Requests in flight on a shared connection.", "all callers"),
@@ -141,12 +148,15 @@ def rr(
         "server_strategies": server_strategy,
         "backlogs": backlog,
         "request_bytes": request,
-        "reply_bytes": reply,
+        "reply_bytes": reply if reply_bytes is None else reply_bytes,
+        "checks_replies": None if reply_bytes is None else False,
         "depth": depth,
         "has_quickack": quickack or None,
         "server_address": None if server is None else server_address(server),
     }
     shape = {name: value for name, value in shape.items() if value is not None}
+    if reply_bytes is not None:
+        _check_unchecked(reply, server)
     if scenario is not None:
         _refuse_with_scenario(shape if pin is None else [*shape, "pin"])
     if cross_check:
@@ -251,6 +261,19 @@ def _judge(
     return ExitCode.OK
 
 
+def _check_unchecked(reply: int | None, server: str | None) -> None:
+    if reply is not None:
+        raise UsageError(
+            "--reply and --reply-bytes both name the size of a reply: leave --reply-bytes, and the "
+            "content of replies is checked, or leave --reply"
+        )
+    if server is None:
+        raise UsageError(
+            "--reply-bytes is for a program that replies as it likes: name where it listens with "
+            "--server HOST:PORT; the size of our own server's replies is --reply"
+        )
+
+
 def _refuse_with_scenario(named: Iterable[str]) -> None:
     names = ", ".join(_options_of(named))
     if names:
@@ -258,6 +281,10 @@ def _refuse_with_scenario(named: Iterable[str]) -> None:
 
 
 def _options_of(names: Iterable[str]) -> list[str]:
+    names = list(names)
+    if "checks_replies" in names:
+        # One option, which says both.
+        names = [name for name in names if name != "reply_bytes"]
     known = {
         "strategies": "--strategy",
         "runtimes": "--runtime",
@@ -266,6 +293,7 @@ def _options_of(names: Iterable[str]) -> list[str]:
         "backlogs": "--backlog",
         "request_bytes": "--request",
         "reply_bytes": "--reply",
+        "checks_replies": "--reply-bytes",
         "has_quickack": "--quickack",
         "server_address": "--server",
     }

@@ -73,7 +73,8 @@ def title_of(result: Result) -> str:
     parts = [
         f"rr: {callers} callers",
         f"requests of {first.message_bytes.max:,} B",
-        f"replies of {first.parameters['reply_bytes']:,} B",
+        f"replies of {first.parameters['reply_bytes']:,} B"
+        + (" (content unchecked)" if first.parameters.get("checks_replies") is False else ""),
         *(say(first) for name, say in _ASPECTS.items() if name not in _distinct(cases)),
         *(["the server acknowledges quickly"] if first.parameters["quickack"] else []),
         f"placement {first.placement}",

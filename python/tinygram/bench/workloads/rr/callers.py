@@ -28,7 +28,12 @@ def main() -> int:
     settle("tg-callers", order.parent_pid, order.cpu)
     raise_descriptor_limit()
     try:
-        content = _native.CallContent(order.request_bytes, order.reply_bytes, order.seed)
+        content = _native.CallContent(
+            order.request_bytes,
+            order.reply_bytes,
+            order.seed,
+            has_any_replies=not order.checks_replies,
+        )
         callers = prepared(order, content)
         gc.collect()
         gc.freeze()

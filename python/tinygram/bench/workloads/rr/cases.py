@@ -24,7 +24,8 @@ class RrOptions:
 
     `processes` × `callers` call at a time. `depth` None: as many as share a connection. `calls`
     None: until `duration_ns` is over; else so many of each caller at most. `server_address`
-    (host, port): a server that runs already. `probe_ns`: sample what the kernel holds this often.
+    (host, port): a server that runs already. `checks_replies`: compare their bytes, else only count
+    them. `probe_ns`: sample what the kernel holds this often.
     """
 
     runtimes: Sequence[str] = ("threads",)
@@ -38,6 +39,7 @@ class RrOptions:
     server_address: tuple[str, int] | None = None
     request_bytes: int = 10_010
     reply_bytes: int = 2
+    checks_replies: bool = True
     processes: int = 2
     callers: int = 100
     depth: int | None = None
@@ -97,6 +99,7 @@ def _case(
         "connections": connections,
         "sends_per_request": sends,
         "reply_bytes": options.reply_bytes,
+        "checks_replies": options.checks_replies,
         "processes": options.processes,
         "callers_per_process": options.callers,
         "depth": options.callers if connections == "shared" and depth is None else depth,
@@ -123,6 +126,7 @@ def _case(
                 f"{sends}-sends/{options.processes}x{options.callers}/{server}",
                 *(() if server_strategy is None else (f"{server_strategy}/backlog-{backlog}",)),
                 *(("quickack",) if options.has_quickack else ()),
+                *(() if options.checks_replies else ("unchecked-replies",)),
             )
         ),
         workload="rr",

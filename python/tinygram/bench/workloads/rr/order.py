@@ -23,7 +23,11 @@ class ServerOrder(Value, frozen=True):
 
 
 class CallOrder(Value, frozen=True):
-    """What a process of callers is told. `depth`: requests in flight on a shared connection."""
+    """What a process of callers is told.
+
+    `depth`: requests in flight on a shared connection. `checks_replies`: whether the bytes of a
+    reply are compared, or any will do.
+    """
 
     host: str
     port: int
@@ -35,6 +39,7 @@ class CallOrder(Value, frozen=True):
     strategy: str
     request_bytes: int
     reply_bytes: int
+    checks_replies: bool
     seed: int
     warm_up_calls: int
     congestion_control: str

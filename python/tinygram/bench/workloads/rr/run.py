@@ -137,6 +137,7 @@ class RrBench:
             strategy=case.strategy,
             request_bytes=case.message_bytes.max,
             reply_bytes=whole(case, "reply_bytes"),
+            checks_replies=case.parameters.get("checks_replies") is not False,
             seed=self.seed,
             warm_up_calls=whole(case, "warm_up_calls"),
             congestion_control=str(parameters["congestion_control"]),

@@ -28,6 +28,14 @@ def warnings_of(
                 "server of ours): the kernel's counters are not known",
             )
         )
+    if case.parameters.get("checks_replies") is False:
+        warnings.append(
+            Warning(
+                "unchecked_replies",
+                "the content of the replies was not checked (--reply-bytes): each had "
+                f"{whole(case, 'reply_bytes')} bytes, and may be wrong, or that of another request",
+            )
+        )
     if case.runtime in SHARES_AN_INTERPRETER and whole(case, "callers_per_process") > 1:
         warnings.append(
             Warning(
