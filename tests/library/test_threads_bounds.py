@@ -6,7 +6,7 @@ import signal
 import socket
 import struct
 import threading
-from functools import partial
+from pathlib import Path
 
 import pytest
 from tests.library.wires import LONGEST_S, finish, start_python, tcp_pair, wait_until
@@ -18,12 +18,24 @@ MESSAGES = 1_000_000 // THREADS
 MESSAGE = struct.Struct("<BIQ")
 """Whose it is, its number, and a value that no other message has; 13 bytes, a prime."""
 
+STOPS = 40
+PAUSE_BYTES = THREADS * MESSAGES * MESSAGE.size // (STOPS + 10)
+"""How much the reader reads between its stops: what is left after the last is held up too."""
+
 READER = f"""
-import struct
+import os, signal, struct
 message = struct.Struct("<BIQ")
 next_number = [0] * {THREADS}
 kept = b""
-while chunk := sock.recv(20_000):
+read_bytes = stops = 0
+while True:
+    if stops < {STOPS} and read_bytes >= stops * {PAUSE_BYTES}:
+        stops += 1
+        os.kill(os.getpid(), signal.SIGSTOP)
+    chunk = sock.recv(20_000)
+    if not chunk:
+        break
+    read_bytes += len(chunk)
     chunk = kept + chunk
     end = len(chunk) // message.size * message.size
     kept = chunk[end:]
@@ -34,6 +46,10 @@ while chunk := sock.recv(20_000):
 assert kept == b"", kept
 print(*set(next_number))
 """
+
+
+def is_stopped(pid: int) -> bool:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
 
 
 def test_a_million_messages_of_32_threads_and_a_reader_that_pauses() -> None:
@@ -50,21 +66,15 @@ def test_a_million_messages_of_32_threads_and_a_reader_that_pauses() -> None:
                 value = (sender << 32 | number) * 0x9E3779B97F4A7C15 & (2**64 - 1)
                 sock.send(MESSAGE.pack(sender, number, value))
 
-        def has_sent(messages: int) -> bool:
-            return sock.stats().messages >= messages
-
         def is_held_up() -> bool:
-            return sock.held_bytes > bound // 2 or has_sent(THREADS * MESSAGES)
+            return is_stopped(reading.pid) and sock.held_bytes > bound // 2
 
         threads = [threading.Thread(target=send, args=(n,), daemon=True) for n in range(THREADS)]
         for thread in threads:
             thread.start()
         # Many stops, for some writes end between two messages.
-        for fiftieth in range(40):
-            wait_until(partial(has_sent, fiftieth * THREADS * MESSAGES // 50), "they do not send")
-            reading.send_signal(signal.SIGSTOP)
+        for _ in range(STOPS):
             # More than both kernels' buffers take: the writing thread is in mid-batch.
-            # Where the senders got to their end before it stopped, nobody is held up any more.
             wait_until(is_held_up, "they are not held up")
             # Up to the middle of a message: the kernel took a part of a write.
             cut_writes += sock.stats().bytes % MESSAGE.size != 0
