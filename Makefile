@@ -87,6 +87,12 @@ stubtest: $(STAMPS)/dev
 pytest: $(STAMPS)/dev
 	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
 
+# Some need root, and are skipped.
+.PHONY: test-user
+test-user: $(STAMPS)/dev ## run the tests as a user without rights (TESTS=tests/rr for a part)
+	scripts/as-user ordinary $(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder \
+		-p no:cacheprovider $(TESTS)
+
 .PHONY: test-real
 test-real: $(STAMPS)/real ## run uvicorn, aiohttp, websockets, redis-py, coredis, and CPython's and uvloop's tests, on our loops
 	@scripts/check-tools real

@@ -8,6 +8,7 @@ from itertools import product
 import msgspec
 
 from tinygram._native import scheduled_messages
+from tinygram.bench.network import permitted_congestion_control
 from tinygram.bench.result import Case, MessageBytes, Value
 from tinygram.bench.workloads.stream.cases import StreamOptions, plan_stream
 
@@ -124,7 +125,7 @@ class Cell(Value, frozen=True):
             duration_ns=self.duration_ns if is_paced else 0,
             receive_buffer_bytes=_RECEIVE_BUFFER_BYTES,
             receiver_command=None,
-            congestion_control="cubic",
+            congestion_control=permitted_congestion_control(None),
             link=self.link,
             placement=placement,
             timeout_ns=_TIMEOUT_NS,

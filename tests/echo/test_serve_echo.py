@@ -62,7 +62,10 @@ def test_ctrl_c_ends_it_without_a_traceback(serving: Serving) -> None:
     serving.process.send_signal(signal.SIGINT)
     _, stderr = serving.process.communicate(timeout=PATIENCE_S)
     counted = "connections: 1\nevicted connections: 0\nmost connections: 1\n"
-    assert (serving.process.returncode, stderr) == (130, counted + "tinygram: interrupted\n")
+    assert serving.process.returncode == 130
+    # What took the place of CUBIC may have been told before.
+    assert stderr.endswith(counted + "tinygram: interrupted\n")
+    assert "Traceback" not in stderr
 
 
 def test_it_has_as_many_descriptors_as_it_may(serving: Serving) -> None:
@@ -136,7 +139,7 @@ def test_with_too_many_connections_the_most_silent_are_ended_and_counted(
         serving.process.send_signal(signal.SIGINT)
         _, stderr = serving.process.communicate(timeout=PATIENCE_S)
         counted = f"connections: {most + 2}\nevicted connections: 2\nmost connections: {most}\n"
-        assert stderr.startswith(counted)
+        assert counted in stderr
         for sock in silent:
             sock.close()
     finally:

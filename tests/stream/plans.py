@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tinygram.bench.network import permitted_congestion_control
 from tinygram.bench.result import MessageBytes, Plan
 from tinygram.bench.workloads.stream.cases import StreamOptions, plan_stream
 
@@ -18,7 +19,7 @@ def planned(*only: str, **changes: Any) -> Plan:
         "duration_ns": 1_000_000_000,
         "receive_buffer_bytes": 1 << 18,
         "receiver_command": None,
-        "congestion_control": "cubic",
+        "congestion_control": permitted_congestion_control(None),
         "link": "loopback",
         "placement": "none",
         "timeout_ns": 1_000_000_000,

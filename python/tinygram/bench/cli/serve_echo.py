@@ -10,7 +10,7 @@ from tinygram import _native
 from tinygram.bench.cli import quantities
 from tinygram.bench.cli.bounds import between, one_of
 from tinygram.bench.cli.options import CongestionControl
-from tinygram.bench.cli.serving import serve_alone, served_congestion_control
+from tinygram.bench.cli.serving import serve_alone
 from tinygram.bench.descriptors import raise_descriptor_limit
 from tinygram.bench.errors import UsageError
 from tinygram.bench.runtimes.library.strategies import library_strategy
@@ -62,7 +62,6 @@ def serve_echo(
     if max_connections is not None:
         between("--max-connections", max_connections, 1, 1_000_000)
     one_of("--reply", reply, REPLIES)
-    control = served_congestion_control(congestion_control)
     message_bytes = _message_bytes(reply, size)
     if message_bytes is None and strategy is not None:
         raise UsageError("--strategy goes with --reply per-message: a read goes back at once")
@@ -70,7 +69,8 @@ def serve_echo(
     knobs = None if message_bytes is None else _knobs(strategy or "nodelay")
     serve_alone(
         port,
-        lambda: _native.EchoServer(
+        congestion_control,
+        lambda control: _native.EchoServer(
             port, buffer, message_bytes, knobs, control, max_connections=max_connections
         ),
         lambda server, stop_fd: server.serve(stop_fd),

@@ -10,7 +10,7 @@ from tinygram._native import CallContent, RrServer
 from tinygram.bench.cli import quantities
 from tinygram.bench.cli.bounds import backlog_below, between, duration_between_ns, one_of
 from tinygram.bench.cli.options import CongestionControl
-from tinygram.bench.cli.serving import serve_alone, served_congestion_control
+from tinygram.bench.cli.serving import serve_alone
 from tinygram.bench.descriptors import raise_descriptor_limit
 from tinygram.bench.units import format_duration_ns
 from tinygram.bench.workloads.rr.cases import MAX_BYTES, STRATEGIES
@@ -56,11 +56,11 @@ def serve_rr(
     backlog_below(backlog, longest_backlog())
     between("--max-connections", max_connections, 1, 1_000_000)
     one_of("--strategy", strategy, STRATEGIES)
-    control = served_congestion_control(congestion_control)
     raise_descriptor_limit()
     serve_alone(
         port,
-        lambda: RrServer(
+        congestion_control,
+        lambda control: RrServer(
             CallContent(request, reply),
             port=port,
             backlog=backlog,

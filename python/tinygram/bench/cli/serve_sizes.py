@@ -8,7 +8,7 @@ from tinygram import _native
 from tinygram.bench.cli import quantities
 from tinygram.bench.cli.bounds import between
 from tinygram.bench.cli.options import CongestionControl
-from tinygram.bench.cli.serving import serve_alone, served_congestion_control
+from tinygram.bench.cli.serving import serve_alone
 from tinygram.bench.units import format_bytes
 from tinygram.bench.workloads.sizes.server import MAX_CONNECTIONS, MAX_MESSAGE_BYTES, MAX_MESSAGES
 
@@ -47,9 +47,11 @@ def serve_sizes(
     between("--port", port, 0, (1 << 16) - 1)
     between("--max-messages", max_messages, 0, _MOST)
     between("--max-connections", max_connections, 1, 100_000)
-    control = served_congestion_control(congestion_control)
     serve_alone(
         port,
-        lambda: _native.SizesServer(port, max_message, max_messages, max_connections, control),
+        congestion_control,
+        lambda control: _native.SizesServer(
+            port, max_message, max_messages, max_connections, control
+        ),
         lambda server, stop_fd: server.serve(stop_fd=stop_fd),
     )

@@ -30,38 +30,36 @@ Server = TypeVar("Server", bound=Listening)
 
 def serve_alone(
     port: int,
-    listen: Callable[[], Server],
+    asked_congestion_control: str | None,
+    listen: Callable[[str], Server],
     serve: Callable[[Server, int], Iterable[tuple[str, int]]],
 ) -> NoReturn:
     """Let the server that `listen` makes serve until Ctrl-C or SIGTERM, then print its counters.
 
-    `serve` gets the server and a descriptor that is readable when it is to stop, and returns the
-    counters. Raises KeyboardInterrupt at the end, and UsageError where `port` cannot be had.
+    `listen` gets the congestion control of the server's connections, which is CUBIC where none was
+    asked for; what takes its place is told. `serve` gets the server and a descriptor that is
+    readable when it is to stop, and returns the counters. Raises KeyboardInterrupt at the end, and
+    UsageError where `port` or the congestion control is not available.
     """
+    control = permitted_congestion_control(asked_congestion_control)
     try:
-        server = listen()
+        server = listen(control)
     except OSError as error:
         raise UsageError(
             f"cannot listen on port {port}: {error.strerror or error}; name another one with --port"
         ) from error
     with _stopped_by_signal() as stop_fd:
         print(f"listening {server.port}", flush=True)
+        if asked_congestion_control is None and control != DEFAULT_CONGESTION_CONTROL:
+            print(
+                f"tinygram: the connections have {control}: the kernel permits this user no "
+                f"{DEFAULT_CONGESTION_CONTROL} ({ALLOWED_SYSCTL})",
+                file=sys.stderr,
+            )
         counters = serve(server, stop_fd)
     for name, count in counters:
         print(f"{name.removeprefix('server_').replace('_', ' ')}: {count}", file=sys.stderr)
     raise KeyboardInterrupt
-
-
-def served_congestion_control(asked: str | None) -> str:
-    """What a server's connections get. Raises UsageError; what takes CUBIC's place is told."""
-    control = permitted_congestion_control(asked)
-    if asked is None and control != DEFAULT_CONGESTION_CONTROL:
-        print(
-            f"tinygram: the connections have {control}: the kernel permits this user no "
-            f"{DEFAULT_CONGESTION_CONTROL} ({ALLOWED_SYSCTL})",
-            file=sys.stderr,
-        )
-    return control
 
 
 @contextmanager
