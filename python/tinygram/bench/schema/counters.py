@@ -95,7 +95,10 @@ _OF_ECHO: Mapping[str, Said] = {
 _OF_SIZES: Mapping[str, Said] = {
     "samples": ("samples", "of a local part"),
     "first_sample_ns": ("ns", "of the first sample, which is in no histogram"),
-    "server_samples": ("samples", "that the server counted, the first ones with them"),
+    "server_samples": (
+        "samples",
+        "that the server counted, with the first ones and one whose last byte was withheld",
+    ),
     "server_compared_samples": ("samples", "whose bytes the server compared"),
     "server_bytes": ("bytes", "of messages that the server counted"),
     "server_connections": ("connections", "that the server accepted"),

@@ -3,11 +3,16 @@
 //! Laws: sockets, options and the messages' bytes are made before the clock starts; the next sample
 //! begins when the server has ended the connection of the one before, so that no two overlap; what
 //! is not exactly as the protocol says fails the whole.
+//!
+//! A server that acknowledges a message before it has all of it would have better figures than it may.
+//! What comes before a message is sent is looked for in some of the measured samples, the look's time
+//! being left out of them; what comes when a part of it is sent, in one sample that is in no figure.
 
+use super::faults::{Fault, SampleError, Stage};
 use crate::{
     bench::{
         process::Usage,
-        socket::{connect, receive_some, send_all, unconnected},
+        socket::{connect, has_readable, receive_some, send_all, unconnected},
     },
     clock::monotonic_ns,
     socket::tcp_info,
@@ -16,13 +21,18 @@ use std::{
     io::{self, ErrorKind, IoSlice, Write},
     net::{Shutdown, SocketAddrV4, TcpStream},
     os::fd::AsRawFd,
+    thread::sleep,
     time::Duration,
 };
-use thiserror::Error;
 use tinygram_core::{
     Histogram,
     bench::{ACKNOWLEDGEMENT_BYTES, Acknowledgements, Setup, WireError, sample_content},
 };
+
+/// Of so many measured samples one looks for acknowledgements that came too early.
+const LOOK_EVERY: u64 = 8;
+/// So long the last byte of a message is withheld once, and for two round trips more.
+const PATIENCE: Duration = Duration::from_millis(10);
 
 /// What every sample of a run is.
 #[derive(Clone, Debug)]
@@ -41,55 +51,6 @@ pub struct Options {
     pub seed: u64,
     /// For each connect, each write and each acknowledgement.
     pub timeout: Duration,
-}
-
-/// Which sample failed, where, and why.
-#[derive(Debug, Error)]
-#[error("sample {sample}, {stage}: {fault}")]
-pub struct SampleError {
-    /// From 0, the first ones included.
-    pub sample: u64,
-    /// What it was about.
-    pub stage: Stage,
-    /// What went wrong.
-    pub fault: Fault,
-}
-
-/// The part of a sample that failed.
-#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-pub enum Stage {
-    /// Making the connection.
-    #[error("connect")]
-    Connect,
-    /// Sending the setup.
-    #[error("setup")]
-    Setup,
-    /// One round trip.
-    #[error("message {0}")]
-    Message(u32),
-    /// After the last acknowledgement.
-    #[error("end")]
-    End,
-}
-
-/// What went wrong.
-#[derive(Debug, Error)]
-pub enum Fault {
-    /// The connection failed.
-    #[error("{0}")]
-    Io(#[from] io::Error),
-    /// What came is not what the protocol has.
-    #[error(transparent)]
-    Wire(#[from] WireError),
-    /// The server ended the connection, as ours does with a setup that it does not take.
-    #[error("the server ended the connection: it may not take messages of {length} bytes")]
-    Refused {
-        /// The messages, in bytes.
-        length: u32,
-    },
-    /// Too long a wait.
-    #[error("nothing came within {0:?}")]
-    TimedOut(Duration),
 }
 
 /// What the samples of a run took, in nanoseconds.
@@ -132,6 +93,16 @@ struct Times {
     transfer_ns: u64,
 }
 
+/// How a sample looks for acknowledgements that came too early.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Look {
+    Never,
+    /// Before each message.
+    BeforeMessages,
+    /// Before each message, and before the first one's last byte, which is withheld for a while.
+    BeforeLastByte,
+}
+
 /// Takes samples, one after the other.
 #[derive(Debug)]
 pub struct Client {
@@ -157,24 +128,34 @@ impl Client {
         }
     }
 
-    /// Take `first` samples that are kept apart, and then `samples`.
+    /// Take `first` samples that are kept apart, one more if there are round trips, whose first message
+    /// is sent with its last byte withheld and which no figure has, and then `samples`.
     ///
     /// # Errors
     /// [`SampleError`] of the first that failed.
     pub fn measure(&mut self, first: u64, samples: u64) -> Result<Measured, SampleError> {
         let mut measured = Measured::default();
         for sample in 0..first {
-            let total_ns = self.sample(sample)?.total_ns();
+            let total_ns = self.sample(sample, Look::Never)?.total_ns();
             measured.first_total.record(total_ns);
             if sample == 0 {
                 measured.first_sample_ns = total_ns;
             }
         }
+        let mut taken = first;
+        if self.options.setup.count > 0 {
+            self.sample(taken, Look::BeforeLastByte)?;
+            taken += 1;
+        }
         (self.retransmits, self.data_segments) = (0, 0);
         let before = Usage::of_thread();
         measured.start_ns = monotonic_ns();
-        for sample in first..first + samples {
-            let times = self.sample(sample)?;
+        for index in 0..samples {
+            let look = match index % LOOK_EVERY {
+                0 => Look::BeforeMessages,
+                _ => Look::Never,
+            };
+            let times = self.sample(taken + index, look)?;
             self.record(times, &mut measured);
         }
         measured.run_time_ns = monotonic_ns() - measured.start_ns;
@@ -211,15 +192,15 @@ impl Client {
         self.options.is_setup_joined && self.options.setup.count > 0
     }
 
-    fn sample(&mut self, sample: u64) -> Result<Times, SampleError> {
-        self.try_sample().map_err(|(stage, fault)| SampleError {
+    fn sample(&mut self, sample: u64, look: Look) -> Result<Times, SampleError> {
+        self.try_sample(look).map_err(|(stage, fault)| SampleError {
             sample,
             stage,
             fault,
         })
     }
 
-    fn try_sample(&mut self) -> Result<Times, (Stage, Fault)> {
+    fn try_sample(&mut self, look: Look) -> Result<Times, (Stage, Fault)> {
         let stream = self
             .socket()
             .map_err(|error| (Stage::Connect, Fault::Io(error)))?;
@@ -234,7 +215,8 @@ impl Client {
             sent.map_err(|error| (Stage::Setup, self.fault(error)))?;
             set_up_ns = monotonic_ns();
         }
-        self.transfer(&stream)?;
+        let patience = PATIENCE + 2 * Duration::from_nanos(connected_ns - start_ns);
+        self.transfer(&stream, look, patience)?;
         self.end(&stream).map_err(|fault| (Stage::End, fault))?;
         let over_ns = self.acknowledged_ns.last().copied().unwrap_or(set_up_ns);
         Ok(Times {
@@ -253,24 +235,49 @@ impl Client {
     }
 
     /// Every round trip of a sample.
-    fn transfer(&mut self, stream: &TcpStream) -> Result<(), (Stage, Fault)> {
+    fn transfer(
+        &mut self,
+        stream: &TcpStream,
+        look: Look,
+        patience: Duration,
+    ) -> Result<(), (Stage, Fault)> {
         let setup = self.options.setup;
         let length = setup.length as usize;
         let mut acknowledgements = Acknowledgements::new(setup);
+        let mut looked_ns = 0;
         for index in 0..setup.count {
             let failed = |fault| (Stage::Message(index), fault);
             let message = &self.content[index as usize * length..][..length];
+            if look != Look::Never {
+                let began_ns = monotonic_ns();
+                self.check_silent(stream).map_err(failed)?;
+                looked_ns += monotonic_ns() - began_ns;
+            }
+            let is_withheld = index == 0 && look == Look::BeforeLastByte;
+            let (now, later) = message.split_at(length - usize::from(is_withheld));
             let sent = if index == 0 && self.is_joined() {
-                send_joined(stream, &setup.to_bytes(), message)
+                send_joined(stream, &setup.to_bytes(), now)
             } else {
-                send_all(stream.as_raw_fd(), message)
+                send_all(stream.as_raw_fd(), now)
             };
             sent.map_err(|error| failed(self.fault(error)))?;
+            if is_withheld {
+                sleep(patience);
+                self.check_silent(stream).map_err(failed)?;
+                send_all(stream.as_raw_fd(), later).map_err(|error| failed(self.fault(error)))?;
+            }
             self.wait_acknowledged(stream, &mut acknowledgements)
                 .map_err(failed)?;
-            self.acknowledged_ns.push(monotonic_ns());
+            self.acknowledged_ns.push(monotonic_ns() - looked_ns);
         }
         Ok(())
+    }
+
+    fn check_silent(&self, stream: &TcpStream) -> Result<(), Fault> {
+        match has_readable(stream.as_raw_fd()).map_err(|error| self.fault(error))? {
+            true => Err(Fault::Early),
+            false => Ok(()),
+        }
     }
 
     fn wait_acknowledged(

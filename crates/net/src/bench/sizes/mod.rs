@@ -2,6 +2,7 @@
 //! comes from. The wire protocol is in `tinygram_core::bench`.
 
 pub mod client;
+pub mod faults;
 mod kept;
 pub mod local;
 pub mod server;
