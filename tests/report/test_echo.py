@@ -108,6 +108,30 @@ def test_a_faulty_server_is_marked_and_wins_nothing(text: str) -> None:
     assert "whole-buffer" not in answer
 
 
+def winning(rates: Mapping[str, float]) -> str:
+    plan = planned(
+        "runtime=asyncio,implementation=stdlib", "server=sock,server=protocol,server=streams"
+    )
+    assert {way_of(case) for case in plan.cases} == set(rates)
+    return answer_in(printed(measured(plan, rates)))
+
+
+def test_the_answer_compares_with_the_base_and_calls_each_by_its_name() -> None:
+    """Most servers are nodelay: the winner was said to beat `nodelay`, which it is itself."""
+    rates = {"asyncio/sock:64KiB": 60_000.0, "asyncio/protocol": 20_000.0}
+    answer = winning(rates | {"asyncio/streams:64KiB": 40_000.0})
+    assert (
+        "sock:64KiB won: it echoes 3.00 times as many messages as protocol (3.00-3.00) and 1.50 "
+        "times as many as the runner-up streams:64KiB (" in answer
+    )
+    assert "nodelay" not in answer
+    answer = winning(
+        {"asyncio/protocol": 60e3, "asyncio/sock:64KiB": 20e3, "asyncio/streams:64KiB": 1e3}
+    )
+    assert "protocol won: it echoes 3.00 times as many messages as the runner-up sock" in answer
+    assert "nodelay" not in answer
+
+
 OTHER = External("127.0.0.1", 9000, "socat -v TCP-LISTEN:9000,fork EXEC:cat")
 
 

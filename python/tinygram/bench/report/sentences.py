@@ -20,7 +20,7 @@ from tinygram.bench.report.wording import (
 )
 from tinygram.bench.result import Result
 from tinygram.bench.statistics.contests import Contest, contests_of
-from tinygram.bench.statistics.loads import Load, is_external, is_limit
+from tinygram.bench.statistics.loads import Load, is_base, is_external, is_limit
 
 WHERE = {"throughput_per_s": "", "latency_p50_us": " on median latency"}
 
@@ -65,11 +65,11 @@ def _outcome(result: Result, contest: Contest) -> str:
 def _decided(contest: Contest, standings: tuple[Standing, ...]) -> str:
     """How far the first is ahead of `nodelay`, and whether it has won; if not, why."""
     first, where = strategy(contest.ranked[0]), WHERE[contest.figure]
-    nodelay = _beaten_nodelay(contest, standings)
+    usual = _beaten_usual(contest, standings)
     if has_won(standings):
         beaten = [(standings[0], f"the runner-up {strategy(standings[0].other)}")]
-        if nodelay not in (None, standings[0]):
-            beaten.insert(0, (nodelay, "nodelay"))
+        if usual is not None and usual is not standings[0]:
+            beaten.insert(0, (usual, strategy(usual.other)))
         return f"{first} won: it {ahead_of(contest, beaten)}"
     slower, unsaid = _those(standings, "slower"), _those(standings, "cannot_say")
     if slower:
@@ -80,8 +80,8 @@ def _decided(contest: Contest, standings: tuple[Standing, ...]) -> str:
         return f"cannot say which way won{where} ({ahead}): {evidence_on(unsaid)}"
     unbeaten = _those(standings, "no_difference_shown", "cannot_say")
     others = [strategy(each.other) for each in unbeaten]
-    if nodelay is not None:
-        headline = f"{first} {ahead_of(contest, [(nodelay, 'nodelay')])}"
+    if usual is not None:
+        headline = f"{first} {ahead_of(contest, [(usual, strategy(usual.other))])}"
         return f"{headline}; it and {joined(others)} cannot be told apart ({evidence_on(unbeaten)})"
     what = f"{joined([first, *others])} cannot be told apart"
     return f"no clear winner{where}: {what} ({evidence_on(unbeaten)})"
@@ -103,11 +103,17 @@ def _those(standings: tuple[Standing, ...], *verdicts: str) -> tuple[Standing, .
     return tuple(each for each in standings if each.verdict.verdict in verdicts)
 
 
-def _beaten_nodelay(contest: Contest, standings: tuple[Standing, ...]) -> Standing | None:
-    """`nodelay` where the first is shown to be faster: of its own implementation, else by hand."""
-    own = contest.ranked[0].implementation
-    for implementation in (own, "stdlib"):
-        for each in _those(standings, "faster"):
+def _beaten_usual(contest: Contest, standings: tuple[Standing, ...]) -> Standing | None:
+    """What people compare with, where the first is shown to be faster.
+
+    `nodelay` of its own implementation, else by hand; of echo's servers, most of which are
+    `nodelay`, the workload's base.
+    """
+    beaten = _those(standings, "faster")
+    if contest.load.is_closed_loop:
+        return next((each for each in beaten if is_base(each.other)), None)
+    for implementation in (contest.ranked[0].implementation, "stdlib"):
+        for each in beaten:
             if (each.other.implementation, each.other.strategy) == (implementation, "nodelay"):
                 return each
     return None
