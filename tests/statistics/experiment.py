@@ -92,6 +92,12 @@ def paced(latencies_us: Mapping[str, Sequence[float]]) -> tuple[Plan, tuple[Run,
     return plan_of(cases.values(), runs), tuple(runs)
 
 
+def with_pacing_error(run: Run, error_us: float) -> Run:
+    """The run, whose messages were all released so late."""
+    error = histogram([round(error_us * 1_000)] * 200)
+    return msgspec.structs.replace(run, histograms={**run.histograms, "pacing_error_ns": error})
+
+
 def plan_of(cases: Iterable[Case], runs: Iterable[Run]) -> Plan:
     return Plan(tuple(cases), rounds=max((run.round for run in runs), default=0) + 1, seed=1)
 

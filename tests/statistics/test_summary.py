@@ -19,6 +19,7 @@ from tests.statistics.experiment import (
     plan_of,
     warned,
     way,
+    with_pacing_error,
 )
 
 from tinygram.bench.result import Case, Figure, Run, Warning
@@ -210,17 +211,12 @@ def test_a_warning_of_every_round_says_so() -> None:
     assert summarise(plan, marked)[0].warnings == (Warning("host", "busy (in every round)"),)
 
 
-def _with_pacing_error(run: Run, error_us: float) -> Run:
-    error = histogram([round(error_us * 1_000)] * 200)
-    return Run(run.case_id, run.round, run.counters, {**run.histograms, "pacing_error_ns": error})
-
-
 @pytest.mark.parametrize(("error_us", "is_warned"), [(9, False), (12, True)])
 def test_a_pacer_late_by_over_a_quarter_of_the_latency_is_a_warning(
     error_us: float, is_warned: bool
 ) -> None:
     plan, runs = paced({"loop/nodelay": [40] * 7})
-    (summary,) = summarise(plan, [_with_pacing_error(run, error_us) for run in runs])
+    (summary,) = summarise(plan, [with_pacing_error(run, error_us) for run in runs])
     found = [warning for warning in summary.warnings if warning.code == "pacing_error"]
     assert bool(found) == is_warned
     if found:

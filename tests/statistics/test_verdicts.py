@@ -17,6 +17,7 @@ from tests.statistics.experiment import (
     result_of,
     warned,
     way,
+    with_pacing_error,
 )
 
 from tinygram.bench.result import Plan, Result, Run, Verdict, Warning
@@ -150,6 +151,35 @@ def test_a_warning_bars_the_figures_that_it_names_and_no_others() -> None:
     assert barred.reason == "loop/nodelay: the sender fell behind (in 1 of 7 rounds)"
     free = verdict(marked, "loop/nodelay", "loop/cork", "cpu_s_per_million")
     assert free.verdict == "no_difference_shown"
+
+
+def late_by(us: Mapping[str, float], latencies_us: Mapping[str, Sequence[float]]) -> Verdict:
+    """cork against nodelay, whose messages the pacer released so late."""
+    plan, runs = paced(latencies_us)
+    late = [with_pacing_error(run, us[run.case_id.split(" ")[0]]) for run in runs]
+    return verdict((plan, late), "loop/nodelay", "loop/cork", "latency_p50_us")
+
+
+def test_a_pacer_that_is_later_for_one_of_them_decides_nothing() -> None:
+    apart = {"loop/nodelay": [100.0] * 7, "loop/cork": [140.0] * 7}
+    found = late_by({"loop/nodelay": 0.07, "loop/cork": 9.9}, apart)
+    assert (found.verdict, found.doubt) == ("slower", None)
+    found = late_by({"loop/nodelay": 0.07, "loop/cork": 12.07}, apart)
+    assert (found.verdict, found.doubt) == ("cannot_say", "pacing_differs")
+    assert found.reason == (
+        "the bench handed loop/cork its messages 12 µs later than loop/nodelay, which is over a "
+        "quarter of the difference in latency"
+    )
+    found = late_by({"loop/nodelay": 12.07, "loop/cork": 12.07}, apart)
+    assert (found.verdict, found.doubt) == ("slower", None)
+
+
+def test_a_pacer_may_hide_a_difference_too() -> None:
+    alike = {"loop/nodelay": [100.0] * 7, "loop/cork": [98.0, 99, 100, 100, 100, 101, 102]}
+    found = late_by({"loop/nodelay": 0.06, "loop/cork": 0.07}, alike)
+    assert found.verdict == "no_difference_shown"
+    found = late_by({"loop/nodelay": 0.07, "loop/cork": 20}, alike)
+    assert (found.verdict, found.doubt) == ("cannot_say", "pacing_differs")
 
 
 def test_a_percentile_without_enough_samples_cannot_say() -> None:

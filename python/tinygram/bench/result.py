@@ -182,7 +182,7 @@ class Verdict(Value, frozen=True):
     """How one figure of a case compares with a baseline's, round by round.
 
     `ratio` is case ÷ baseline; null where fewer than one round has both. `reason` says why a
-    verdict is `cannot_say`.
+    verdict is `cannot_say`, and `doubt` of which kind that is.
     """
 
     baseline_case_id: str
@@ -193,6 +193,7 @@ class Verdict(Value, frozen=True):
     reason: str | None = None
 
 
+    doubt: str | None = None
 class Peer(Value, frozen=True):
     """Another program that does the work of the case `case_id`, in the same rounds.
 

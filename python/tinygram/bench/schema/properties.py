@@ -94,6 +94,8 @@ PROPERTIES: Mapping[str, Mapping[str, str]] = {
         "ratio": "case ÷ baseline, round by round; null: no round has both",
         "verdict": "what the rounds show",
         "reason": "why nothing can be said; null: something can",
+        "doubt": "its kind: the code of the warning that bars the figure, or no_rounds, no_figure, "
+        "few_rounds, pacing_differs",
     },
     "Peer": {
         "peer_id": "what names the peer in its runs",

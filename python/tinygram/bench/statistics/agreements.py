@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tinygram.bench.result import Case, Figure, Peer, PeerRun, Result, Run
+from tinygram.bench.statistics.doubts import MIN_PAIRED_ROUNDS
 from tinygram.bench.statistics.intervals import figure_of
 from tinygram.bench.statistics.samples import samples_of
-from tinygram.bench.statistics.verdicts import MIN_PAIRED_ROUNDS, paired_ratios
+from tinygram.bench.statistics.verdicts import paired_ratios
 from tinygram.bench.statistics.workloads import WORKLOADS
 
 AGREES_WITHIN = 0.10

@@ -11,6 +11,7 @@ from typing import Literal
 
 from tinygram.bench.result import Case, Figure, Plan, Run, Summary, Verdict
 from tinygram.bench.statistics.contests import contests_of
+from tinygram.bench.statistics.doubts import doubt_on
 from tinygram.bench.statistics.figures import is_higher_better
 from tinygram.bench.statistics.intervals import figure_of
 from tinygram.bench.statistics.loads import (
@@ -20,12 +21,9 @@ from tinygram.bench.statistics.loads import (
     is_faulty,
     is_limit,
     server_of,
-    way_of,
 )
 from tinygram.bench.statistics.samples import Sample, samples_of
 from tinygram.bench.statistics.workloads import WORKLOADS
-
-MIN_PAIRED_ROUNDS = 6
 
 
 def compare(plan: Plan, summaries: Sequence[Summary], runs: Sequence[Run]) -> tuple[Verdict, ...]:
@@ -108,29 +106,13 @@ def _verdict(
 ) -> Verdict:
     ratios = paired_ratios(baseline[1].values(figure), case[1].values(figure))
     ratio = figure_of(ratios) if ratios else None
-    reason = _doubt(figure, (baseline[0], case[0]), len(ratios))
+    doubt = doubt_on(figure, (baseline[0], case[0]), ratios, ratio)
     return Verdict(
         baseline_case_id=baseline[0].case.case_id,
         case_id=case[0].case.case_id,
         figure=figure,
         ratio=ratio,
-        verdict="cannot_say" if reason or ratio is None else judge(ratio, figure),
-        reason=reason,
+        verdict="cannot_say" if doubt or ratio is None else judge(ratio, figure),
+        reason=doubt and doubt.reason,
+        doubt=doubt and doubt.code,
     )
-
-
-def _doubt(figure: str, summaries: Sequence[Summary], paired_rounds: int) -> str | None:
-    """Why no verdict can be given, in words; None where one can."""
-    for summary in summaries:
-        if not summary.rounds:
-            return f"{way_of(summary.case)} has no good round"
-        if summary.figures.get(figure) is None:
-            return f"{way_of(summary.case)} has no {figure}: not known, or too few samples"
-    if paired_rounds < MIN_PAIRED_ROUNDS:
-        rounds = "1 round has" if paired_rounds == 1 else f"{paired_rounds} rounds have"
-        return f"{rounds} both, and {MIN_PAIRED_ROUNDS} are needed"
-    for summary in summaries:
-        for warning in summary.warnings:
-            if any(figure.startswith(prefix) for prefix in warning.figures):
-                return f"{way_of(summary.case)}: {warning.message}"
-    return None

@@ -8,13 +8,12 @@ from statistics import median
 from tinygram.bench.errors import UsageError
 from tinygram.bench.links.warnings import LINK_FAULTS
 from tinygram.bench.result import Case, Figure, Warning
+from tinygram.bench.statistics.doubts import MAX_PACING_ERROR_SHARE, MIN_PAIRED_ROUNDS
 from tinygram.bench.statistics.figure_words import in_words, unit_of
 from tinygram.bench.statistics.modes import find_modes
 from tinygram.bench.statistics.samples import Sample
-from tinygram.bench.statistics.verdicts import MIN_PAIRED_ROUNDS
 from tinygram.bench.strategies import parse_strategy
 
-MAX_PACING_ERROR_SHARE = 0.25
 MAX_HOLD_RATIO = 2.0
 Figures = Mapping[str, Figure | None]
 

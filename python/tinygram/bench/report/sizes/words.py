@@ -14,10 +14,10 @@ from tinygram.bench.report.notes import (
 )
 from tinygram.bench.report.sizes.names import cell, size, way
 from tinygram.bench.result import Case, Figure, Result, Verdict, Warning
+from tinygram.bench.statistics.doubts import MIN_PAIRED_ROUNDS
 from tinygram.bench.statistics.fits import TIME, Fit
 from tinygram.bench.statistics.intervals import confidence_of
 from tinygram.bench.statistics.sizes import is_exchange
-from tinygram.bench.statistics.verdicts import MIN_PAIRED_ROUNDS
 
 TOLERANCE_PERCENT = 10.0
 """The model holds for a cell that is no further from it."""
