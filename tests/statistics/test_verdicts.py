@@ -153,6 +153,19 @@ def test_a_warning_bars_the_figures_that_it_names_and_no_others() -> None:
     assert free.verdict == "no_difference_shown"
 
 
+@pytest.mark.parametrize("code", ["other_measurement"])
+@pytest.mark.parametrize(("rounds", "is_barred"), [(3, False), (4, True)])
+def test_what_disturbs_some_rounds_bars_from_half_of_them_on(
+    code: str, rounds: int, is_barred: bool
+) -> None:
+    """One hiccup at the end of a run left no verdict at all."""
+    plan, runs = paced({"loop/nodelay": [40] * 7, "loop/cork": [30] * 7})
+    disturbed = Warning(code, "disturbed", ("latency_",))
+    marked = (plan, [*(warned(run, disturbed) for run in runs[:rounds]), *runs[rounds:]])
+    found = verdict(marked, "loop/nodelay", "loop/cork", "latency_p50_us")
+    assert (found.verdict, found.doubt) == (("cannot_say", code) if is_barred else ("faster", None))
+
+
 def late_by(us: Mapping[str, float], latencies_us: Mapping[str, Sequence[float]]) -> Verdict:
     """cork against nodelay, whose messages the pacer released so late."""
     plan, runs = paced(latencies_us)

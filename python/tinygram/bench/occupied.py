@@ -22,7 +22,7 @@ from pathlib import Path
 import msgspec
 
 from tinygram.bench.placement import Placement
-from tinygram.bench.result import Case, Run, Warning
+from tinygram.bench.result import EVERY_FIGURE, Case, Run, Warning
 
 VARIABLE = "TINYGRAM_CORES_LOCK"
 LOCK_FILE = "/tmp/tinygram-cores.lock"
@@ -56,7 +56,8 @@ class Cores:
             found = sorted({*before, *self.others()})
             if not found:
                 return run
-            warning = Warning("other_measurement", f"another measurement used {_named(found)} too")
+            message = f"another measurement used {_named(found)} too"
+            warning = Warning("other_measurement", message, EVERY_FIGURE)
             return msgspec.structs.replace(run, warnings=(*run.warnings, warning))
 
         return run_told

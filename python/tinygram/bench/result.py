@@ -14,6 +14,8 @@ import msgspec
 SCHEMA_VERSION = 1
 
 Parameter = bool | int | float | str | None
+EVERY_FIGURE = ("",)
+"""Of a warning: figures are barred by how their names begin, and so do all."""
 
 
 class Value(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -191,9 +193,9 @@ class Verdict(Value, frozen=True):
     ratio: Figure | None
     verdict: Literal["faster", "slower", "no_difference_shown", "cannot_say"]
     reason: str | None = None
-
-
     doubt: str | None = None
+
+
 class Peer(Value, frozen=True):
     """Another program that does the work of the case `case_id`, in the same rounds.
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from tinygram._native import Histogram
 from tinygram.bench.links import sandbox
-from tinygram.bench.result import LinkFacts, Warning
+from tinygram.bench.result import EVERY_FIGURE, LinkFacts, Warning
 
 _LATE_NS = 100_000
 _LATE_SHARE = 20
@@ -26,8 +26,6 @@ LINK_FAULTS = ("link_stopped", "link_late", "link_slow", "link_fast")
 """The warnings of a link that was not as asked."""
 UNASKED = ("_overflow", "_refused", "_missed", "device_dropped")
 """How the names of counters end that are of packets which were dropped unasked."""
-_EVERY_FIGURE = ("",)
-"""Figures are barred by how their names begin: so do all."""
 
 
 def warnings_of(
@@ -70,7 +68,7 @@ def _stopped(counters: Mapping[str, int]) -> Warning | None:
         "the link stood still: its relay was stopped or had no core for 100 ms or more, or for "
         "more than 1 % of the time, and what was sent meanwhile waited: the run says more of this "
         "host than of the link",
-        _EVERY_FIGURE,
+        EVERY_FIGURE,
     )
 
 
@@ -85,7 +83,7 @@ def _late(facts: LinkFacts, lateness: Histogram | None) -> Warning | None:
         "the link was late: more than 1 % of its packets, and ten, came over 100 µs after their "
         "time, or 1/20 of the RTT where that is more: the run says more of this host than of the "
         "link",
-        _EVERY_FIGURE,
+        EVERY_FIGURE,
     )
 
 
@@ -104,14 +102,14 @@ def _missed(facts: LinkFacts) -> Warning | None:
             "link_slow",
             "the link was slow: its round trips took over 20 µs longer than was asked when it was "
             "up, or 1/20 where that is more: this host is too slow for it, or was busy",
-            _EVERY_FIGURE,
+            EVERY_FIGURE,
         )
     if miss_ns < 0:
         return Warning(
             "link_fast",
             "the link was fast: its round trips took over 20 µs less than was asked when it was "
             "up, or 1/20 where that is more: this host was busy while it was calibrated",
-            _EVERY_FIGURE,
+            EVERY_FIGURE,
         )
     return None
 

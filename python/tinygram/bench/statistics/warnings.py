@@ -15,6 +15,8 @@ from tinygram.bench.statistics.samples import Sample
 from tinygram.bench.strategies import parse_strategy
 
 MAX_HOLD_RATIO = 2.0
+_OF_SOME_ROUNDS = (*LINK_FAULTS, "other_measurement")
+"""The warnings of what may come and go between two rounds."""
 Figures = Mapping[str, Figure | None]
 
 
@@ -31,8 +33,8 @@ def warnings_of(sample: Sample, figures: Figures) -> tuple[Warning, ...]:
 def _run_warnings(sample: Sample) -> tuple[Warning, ...]:
     """The runs' warnings, one per code: the first message, and in how many rounds it came up.
 
-    A link that was not as asked bars figures in half of the rounds or more: with less the median
-    lies among rounds over links that were, and the interval has the others in it.
+    What may disturb some rounds alone bars figures in half of the rounds or more: with less the
+    median lies among rounds that were not, and the interval has the others in it.
     """
     by_code: dict[str, list[Warning]] = {}
     rounds: dict[str, int] = {}
@@ -46,7 +48,7 @@ def _run_warnings(sample: Sample) -> tuple[Warning, ...]:
             code=code,
             message=f"{same[0].message} ({_share(rounds[code], len(sample.good_runs))})",
             figures=()
-            if code in LINK_FAULTS and 2 * rounds[code] < len(sample.good_runs)
+            if code in _OF_SOME_ROUNDS and 2 * rounds[code] < len(sample.good_runs)
             else tuple(dict.fromkeys(figure for each in same for figure in each.figures)),
         )
         for code, same in by_code.items()
