@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import os
-import signal
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from tests.results import CASE
 from tests.stream.command import Command, wait_until
 
 from tinygram.bench.occupied import occupied
+from tinygram.bench.result import EVERY_FIGURE, Case, Run
 
 LONG = ("--messages", 20_000_000, "--rounds", 1, "--only", "runtime=native,strategy=nagle")
 SHORT = ("--messages", 2_000, "--rounds", 1, "--only", "runtime=native,strategy=nagle")
-pytestmark = [
-    pytest.mark.parametrize("command", ["stream"], indirect=True),
-    pytest.mark.usefixtures("path"),
-]
+pytestmark = pytest.mark.usefixtures("path")
+of_stream = pytest.mark.parametrize("command", ["stream"], indirect=True)
 
 
 @pytest.fixture
@@ -30,6 +30,7 @@ def cores() -> tuple[int, ...]:
     return tuple(sorted(os.sched_getaffinity(0)))
 
 
+@of_stream
 def test_the_second_one_is_told_and_its_runs_have_the_warning(command: Command) -> None:
     with occupied(cores(), print, waits=False) as ours:
         assert ours.others() == ()
@@ -40,17 +41,34 @@ def test_the_second_one_is_told_and_its_runs_have_the_warning(command: Command) 
     assert {w["code"] for run in done.runs for w in run["warnings"]} >= {"other_measurement"}
 
 
+@of_stream
 def test_the_first_one_notices_the_second(command: Command) -> None:
-    process = command.start(*LONG)
+    process = command.start(*SHORT[2:], "--rate", 1_000, "--duration", "3s")
     command.wait_process("tg-sender")
     with occupied(cores(), print, waits=False) as ours:
         assert ours.others()
-        process.send_signal(signal.SIGTERM)
         done = command.finish(process)
-    assert done.code != 0
-    assert ours.numbers == cores()
+    assert (done.code, "another measurement" in done.stderr) == (0, False)
+    (warning,) = [w for w in done.runs[0]["warnings"] if w["code"] == "other_measurement"]
+    assert warning["figures"] == list(EVERY_FIGURE)
 
 
+def test_a_run_during_which_another_measurement_began_or_ended_has_the_warning() -> None:
+    with occupied(cores(), print, waits=False) as first, ExitStack() as others:
+
+        def run_case(case: Case, round: int) -> Run:
+            if round == 1:
+                others.enter_context(occupied(cores(), print, waits=False))
+            if round == 3:
+                others.close()
+            return Run(case.case_id, round, {}, {})
+
+        told = first.told(run_case)
+        codes = [[each.code for each in told(CASE, round).warnings] for round in range(5)]
+    assert codes == [[], ["other_measurement"], ["other_measurement"], ["other_measurement"], []]
+
+
+@of_stream
 def test_wait_begins_when_the_other_has_ended(command: Command, tmp_path: Path) -> None:
     said = tmp_path / "said"
     command.through = ("sh", "-c", f'exec "$@" 2>{said}', "sh")
@@ -63,6 +81,7 @@ def test_wait_begins_when_the_other_has_ended(command: Command, tmp_path: Path) 
     assert "other_measurement" not in {w["code"] for run in done.runs for w in run["warnings"]}
 
 
+@of_stream
 def test_one_that_was_killed_hinders_nobody(command: Command) -> None:
     process = command.start(*LONG)
     command.wait_process("tg-sender")
@@ -72,6 +91,7 @@ def test_one_that_was_killed_hinders_nobody(command: Command) -> None:
     assert (done.code, "another measurement" in done.stderr) == (0, False)
 
 
+@of_stream
 def test_a_file_that_is_no_lock_file_is_left_alone(
     command: Command, path: Path, tmp_path: Path
 ) -> None:
