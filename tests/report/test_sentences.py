@@ -12,11 +12,12 @@ from tests.statistics.experiment import (
     paced_run,
     plan_of,
     result_of,
+    warned,
     way,
 )
 
 from tinygram.bench.report.sentences import closing_sentences
-from tinygram.bench.result import Run, Unavailable
+from tinygram.bench.result import Run, Unavailable, Warning
 
 BASE = [100e3, 101e3, 99e3, 102e3, 98e3, 100e3, 101e3]
 NOISE = [1.01, 0.99, 1.02, 0.98, 1.03, 0.97, 1.0]
@@ -127,6 +128,30 @@ def test_the_tail_has_its_own_say() -> None:
         sentence = tailed(dict(zip(medians, tails, strict=True)), medians)
         assert won in sentence
         assert said in sentence
+
+
+def test_a_kind_of_doubt_is_told_once_with_the_ways_that_it_concerns() -> None:
+    """Each way's own words filled the answer, and again for p99."""
+    latencies = dict.fromkeys(("loop/cork", "loop/more", "loop/nagle"), [40.0] * 7)
+    plan, runs = paced({"loop/nodelay": [30.0] * 7} | latencies)
+    late = [
+        warned(run, Warning("fell_behind", f"behind by {number} ms", ("latency_",)))
+        if "nodelay" not in run.case_id
+        else run
+        for number, run in enumerate(runs)
+    ]
+    (sentence,) = closing_sentences(result_of(plan, late))
+    assert sentence == (
+        "loop, at 1,000/s, constant: cannot say which way won on median latency (nodelay was ahead "
+        "of cork): loop/cork: behind by 7 ms (in every round), likewise for loop/more and "
+        "loop/nagle; on p99 it cannot be said (for the same reasons)."
+    )
+
+
+def test_nodelay_of_another_implementation_is_named_in_full() -> None:
+    ways = {"loop/tinygram/nodelay": BASE, "loop/tinygram/tick": times(3), "loop/cork": times(2)}
+    (sentence,) = closing_sentences(result_of(*flat_out(ways)))
+    assert "it sends 3.00 times as many messages as tinygram/nodelay (" in sentence
 
 
 def test_the_tail_cannot_be_said_without_samples() -> None:

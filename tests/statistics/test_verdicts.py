@@ -153,7 +153,7 @@ def test_a_warning_bars_the_figures_that_it_names_and_no_others() -> None:
     assert free.verdict == "no_difference_shown"
 
 
-@pytest.mark.parametrize("code", ["other_measurement"])
+@pytest.mark.parametrize("code", ["fell_behind", "other_measurement"])
 @pytest.mark.parametrize(("rounds", "is_barred"), [(3, False), (4, True)])
 def test_what_disturbs_some_rounds_bars_from_half_of_them_on(
     code: str, rounds: int, is_barred: bool

@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tinygram.bench.report.outcomes import Standing
-from tinygram.bench.report.wording import ahead_of, evidence_on, how_sure, joined, strategy
+from tinygram.bench.report.wording import (
+    MAX_NAMED,
+    ahead_of,
+    evidence_on,
+    how_sure,
+    listed,
+    strategy,
+)
 from tinygram.bench.result import Result
 from tinygram.bench.statistics.contests import Contest
 from tinygram.bench.statistics.loads import is_base, is_limit, way_of
 
-MAX_NAMED = 3
 WORDS = {
     "slower": "is slower than ours",
     "faster": "is faster than ours",
@@ -36,7 +42,7 @@ def against_ours(result: Result, contest: Contest) -> str:
             said.append(f"{text}: {_described(contest, those)}")
     unsaid = [each for each in standings if each.verdict.verdict == "cannot_say"]
     if unsaid:
-        against = _listed([way_of(each.other) for each in unsaid])
+        against = listed([way_of(each.other) for each in unsaid])
         said.append(f"cannot be set against {against} ({evidence_on(unsaid)})")
     return f"{strategy(first)} {'; '.join(said)}{how_sure(result, first, standings)}"
 
@@ -57,9 +63,3 @@ def _described(contest: Contest, standings: Sequence[Standing]) -> str:
 def _named(standing: Standing) -> str:
     limit = ", the limit" if is_limit(standing.other) else ""
     return f"{way_of(standing.other)}{limit}"
-
-
-def _listed(words: Sequence[str]) -> str:
-    """All of them, or the first three and how many more there are."""
-    more = len(words) - MAX_NAMED
-    return joined([*words[:MAX_NAMED], *([f"{more} more"] if more > 0 else [])])

@@ -57,13 +57,13 @@ def _outcome(result: Result, contest: Contest) -> str:
     outcome = _decided(contest, standings)
     if not contest.load.is_flat_out:
         tail = standings_of(result, contest, "latency_p99_us")
-        outcome += f"; on p99 {_on_p99(contest, tail)}"
+        outcome += f"; on p99 {_on_p99(contest, tail, outcome)}"
         standings += tail
     return outcome + how_sure(result, contest.ranked[0], standings)
 
 
 def _decided(contest: Contest, standings: tuple[Standing, ...]) -> str:
-    """How far the first is ahead of `nodelay`, and whether it has won; if not, why."""
+    """How far the first is ahead of what people compare with, and if it has not won, why."""
     first, where = strategy(contest.ranked[0]), WHERE[contest.figure]
     usual = _beaten_usual(contest, standings)
     if has_won(standings):
@@ -87,7 +87,7 @@ def _decided(contest: Contest, standings: tuple[Standing, ...]) -> str:
     return f"no clear winner{where}: {what} ({evidence_on(unbeaten)})"
 
 
-def _on_p99(contest: Contest, standings: tuple[Standing, ...]) -> str:
+def _on_p99(contest: Contest, standings: tuple[Standing, ...], on_p50: str) -> str:
     """What p99 says of the way that is first by p50: the strongest that holds against any other."""
     first = strategy(contest.ranked[0])
     if has_won(standings):
@@ -96,7 +96,8 @@ def _on_p99(contest: Contest, standings: tuple[Standing, ...]) -> str:
         return f"{first} is slower than {names(slower)}"
     if same := _those(standings, "no_difference_shown"):
         return f"{first} is not shown to differ from {names(same)}"
-    return f"it cannot be said ({evidence_on(_those(standings, 'cannot_say'))})"
+    doubts = evidence_on(_those(standings, "cannot_say"))
+    return f"it cannot be said ({'for the same reasons' if doubts in on_p50 else doubts})"
 
 
 def _those(standings: tuple[Standing, ...], *verdicts: str) -> tuple[Standing, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tinygram.bench.report.formats import ratio, ratio_interval
 from tinygram.bench.report.outcomes import Standing
@@ -12,6 +12,7 @@ from tinygram.bench.statistics.intervals import confidence_of
 from tinygram.bench.statistics.loads import Load, way_of
 
 MAX_EVIDENCE = 3
+MAX_NAMED = 3
 
 
 def strategy(case: Case) -> str:
@@ -23,6 +24,12 @@ def joined(words: Sequence[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     *most, last = words
     return f"{', '.join(most)} and {last}" if most else last
+
+
+def listed(words: Sequence[str]) -> str:
+    """All of them, or the first three and how many more there are."""
+    more = len(words) - MAX_NAMED
+    return joined([*words[:MAX_NAMED], *([f"{more} more"] if more > 0 else [])])
 
 
 def names(standings: Sequence[Standing]) -> str:
@@ -54,8 +61,13 @@ def ahead_of(contest: Contest, beaten: Sequence[tuple[Standing, str]]) -> str:
 
 
 def evidence_on(standings: Sequence[Standing]) -> str:
-    """Each ratio, or the reason why its verdict is `cannot_say`."""
-    said = tuple(dict.fromkeys(map(_evidence, standings)))
+    """Each ratio, or why there is no verdict: each kind of doubt once, and for whom else it is."""
+    kinds: dict[str, dict[str, Case]] = {}
+    for each in standings:
+        text = _evidence(each)
+        alike = kinds.setdefault(each.verdict.doubt or text, {})
+        alike.setdefault(text, each.other)
+    said = [_of_a_kind(alike) for alike in kinds.values()]
     more = len(said) - MAX_EVIDENCE
     return "; ".join(said[:MAX_EVIDENCE]) + (f"; and {more} more" if more > 0 else "")
 
@@ -95,6 +107,13 @@ def why_nothing(result: Result, contest: Contest) -> str:
     if not runs:
         return "nothing ran"
     return f"every run failed, the first with: {failure}" if failure else "no run has figures"
+
+
+def _of_a_kind(alike: Mapping[str, Case]) -> str:
+    """The first text, and for whom there are others like it."""
+    (first, _), *others = alike.items()
+    ways = [way_of(case) for _, case in others]
+    return first + (f", likewise for {listed(ways)}" if ways else "")
 
 
 def _evidence(standing: Standing) -> str:

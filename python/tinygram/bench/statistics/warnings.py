@@ -15,7 +15,7 @@ from tinygram.bench.statistics.samples import Sample
 from tinygram.bench.strategies import parse_strategy
 
 MAX_HOLD_RATIO = 2.0
-_OF_SOME_ROUNDS = (*LINK_FAULTS, "other_measurement")
+_OF_SOME_ROUNDS = (*LINK_FAULTS, "other_measurement", "fell_behind")
 """The warnings of what may come and go between two rounds."""
 Figures = Mapping[str, Figure | None]
 
