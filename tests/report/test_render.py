@@ -299,6 +299,23 @@ def test_what_cpu_is_stands_once(result: Result) -> None:
     assert printed(result, published=True).count("CPU is the sender's") == 1
 
 
+def test_modes_in_the_queue_are_noted_where_the_queue_is_shown() -> None:
+    """They took one of the three notes beside tables that had no such figure."""
+    case = way("loop/nodelay")
+    runs = []
+    for number in range(7):
+        queue = histogram([13_000 if number % 2 else 51_000] * 100)
+        run = flat_out_run(case, number, 1e5)
+        runs.append(msgspec.structs.replace(run, histograms={"queueing_ns": queue}))
+    result = result_of(plan_of([case], runs), runs)
+    noted = "two modes in mean queueing time"
+    assert noted in printed(result)
+    assert noted in printed(result, published=True, with_notes=False)
+    brief = printed(result, with_notes=False)
+    assert noted not in brief
+    assert "With --notes you also get 1 more note, the table" in brief
+
+
 def test_modes_of_figures_that_are_not_shown_are_not_noted() -> None:
     case = way("loop/nodelay")
     runs = [flat_out_run(case, number, 1e5) for number in range(7)]

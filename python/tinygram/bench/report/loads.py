@@ -33,7 +33,7 @@ def loads_document(result: Result, published: bool) -> Document:
     for load, title in titles.items():
         rows = rows_of(result, load)
         where = f" {names[load]}" if len(titles) > 1 else ""
-        notes += notes_on(result, load, rows, where)
+        notes += notes_on(result, load, rows, where, are_details_shown=published)
         measured += [row.label + where for row in rows if row.absence is None]
         tables = tables_of(result, load, rows)
         beside = PUBLISHED[load.workload](result, load) if published else ()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tinygram.bench.report.rows import CaseRow
 from tinygram.bench.report.tables import shown_figures
-from tinygram.bench.result import Result, Summary, Warning
+from tinygram.bench.result import Result, Warning
 from tinygram.bench.statistics.figure_words import in_words
 from tinygram.bench.statistics.loads import Load
 
@@ -19,12 +19,16 @@ _WEIGHTS = {"two_modes": _TWO_MODES, "retransmits": _RETRANSMITS}
 
 @dataclass(frozen=True)
 class Note:
-    """One note on one case. Notes of one `kind` are alike; those of less `weight` matter more."""
+    """One note on one case. Notes of one `kind` are alike; those of less `weight` matter more.
+
+    `is_detail`: on a table that few readers need, and shown with that.
+    """
 
     case: str
     kind: str
     text: str
     weight: int = _TO_KNOW
+    is_detail: bool = False
 
 
 @dataclass(frozen=True)
@@ -35,13 +39,25 @@ class BriefNotes:
     notes_left_out: int
 
 
-def notes_on(result: Result, load: Load, rows: Sequence[CaseRow], where: str) -> Iterator[Note]:
-    """The notes on the rows of one load. `where` is appended to the names of its cases."""
-    figures = shown_figures(load)
+def notes_on(
+    result: Result, load: Load, rows: Sequence[CaseRow], where: str, *, are_details_shown: bool
+) -> Iterator[Note]:
+    """The notes on the rows of one load. `where` is appended to the names of its cases.
+
+    Of two modes it tells where a table shows the figure.
+    """
+    always = set(shown_figures(load, with_details=are_details_shown))
+    ever = set(shown_figures(load, with_details=True))
     for row in rows:
         case = row.label + where
         yield from _absences(result, row, case)
-        yield from warnings_as_notes(case, _shown(row.summary, figures))
+        warnings = row.summary.warnings if row.summary else ()
+        others = [each for each in warnings if each.code != "two_modes"]
+        modes = [each for each in warnings if each.code == "two_modes" and ever & {*each.figures}]
+        shown = [each for each in modes if always & {*each.figures}]
+        yield from warnings_as_notes(case, (*others, *shown))
+        for note in warnings_as_notes(case, (each for each in modes if each not in shown)):
+            yield replace(note, is_detail=True)
 
 
 def failure_note(case: str, text: str) -> Note:
@@ -84,7 +100,8 @@ def brief_notes(notes: Iterable[Note], measured: Sequence[str]) -> BriefNotes:
     notes = tuple(notes)
     kinds: dict[str, list[Note]] = {}
     for note in sorted(notes, key=lambda note: note.weight):
-        kinds.setdefault(note.kind, []).append(note)
+        if not note.is_detail:
+            kinds.setdefault(note.kind, []).append(note)
     lines, told = [], 0
     for alike in list(kinds.values())[:MAX_BRIEF_NOTES]:
         line, *others = full_notes(alike, measured)
@@ -107,13 +124,6 @@ def _absences(result: Result, row: CaseRow, case: str) -> Iterator[Note]:
         yield failure_note(case, f"failed in {len(failures)} of {len(runs)} rounds: {failures[0]}")
     if row.absence == "not run":
         yield failure_note(case, "not run: stopped before its first round")
-
-
-def _shown(summary: Summary | None, figures: Sequence[str]) -> Iterator[Warning]:
-    """The warnings, those of two modes only where a table shows the figure."""
-    for warning in summary.warnings if summary else ():
-        if warning.code != "two_modes" or set(warning.figures) & set(figures):
-            yield warning
 
 
 def _named(cases: Sequence[str], measured: Sequence[str]) -> str:

@@ -28,6 +28,7 @@ QUEUEING_TITLE = "Queue length, not latency: hand-over to receipt, flat out (µs
 FROM_CALL_TITLE = "From the call of send, however late it came: hand-over to receipt (µs)"
 ECHO_TITLE = "Messages echoed"
 ROUND_TRIP_TITLE = "Round trip, the next message sent when one has come back (µs)"
+_DETAILS = (QUEUEING_TITLE,)
 Verdicts = dict[tuple[str, str], Verdict]
 
 
@@ -44,12 +45,17 @@ def tables_of(result: Result, load: Load, rows: Sequence[CaseRow]) -> tuple[Tabl
 
 def is_detail(table: Table) -> bool:
     """Whether few readers need the table: flat out, how long the queue was says little."""
-    return table.title == QUEUEING_TITLE
+    return table.title in _DETAILS
 
 
-def shown_figures(load: Load) -> tuple[str, ...]:
-    """The figures that the load's tables show."""
-    return tuple(each.figure for _, shown in _tables_in(load) for each in shown)
+def shown_figures(load: Load, *, with_details: bool) -> tuple[str, ...]:
+    """The figures that the load's tables show, those that few readers need only on request."""
+    return tuple(
+        each.figure
+        for title, shown in _tables_in(load)
+        if with_details or title not in _DETAILS
+        for each in shown
+    )
 
 
 def _tables_in(load: Load) -> tuple[tuple[str, Sequence[Shown]], ...]:
