@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Iterator
 
 import msgspec
 import pytest
 from rich.console import Console
+from tests.echo.plans import planned as planned_echo
 from tests.report.printing import printed, row, shown
+from tests.report.test_echo import measured as measured_echo
+from tests.rr.test_rr_report import measured as measured_rr
+from tests.sizes.plans import measured as measured_sizes
+from tests.sizes.plans import planned as planned_sizes
 from tests.statistics.experiment import (
     failed,
     flat_out_run,
@@ -20,10 +26,13 @@ from tests.statistics.experiment import (
     way,
 )
 
-from tinygram.bench.report import render
+from tinygram.bench.report import REPORTS, render
+from tinygram.bench.report.layout import fitted
 from tinygram.bench.report.published.stream import published_ways
 from tinygram.bench.report.sentences import closing_sentences
 from tinygram.bench.result import Result, Run, Unavailable, Warning
+from tinygram.bench.statistics.loads import way_of
+from tinygram.bench.workloads.rr.cases import RrOptions, plan_rr
 
 THROUGHPUTS = {
     "asyncio/nodelay": 159e3,
@@ -78,10 +87,29 @@ def test_a_file_gets_plain_ascii_lines_that_no_width_breaks(result: Result) -> N
     assert text == printed(result, width=200, published=True)
 
 
+def results_of_all_workloads(stream: Result) -> Iterator[Result]:
+    """Of `rr` and `sizes` with many kinds of cases, whose names are long."""
+    yield stream
+    echo = planned_echo()
+    yield measured_echo(echo, {way_of(case): 1e4 for case in echo.cases})
+    yield measured_rr(plan_rr(RrOptions()))
+    yield measured_rr(plan_rr(RrOptions(runtimes=("threads", "asyncio"))))
+    sizes = planned_sizes(
+        strategies=["nagle", "nodelay"], setup_writes=[1, 2], predicted_bytes=[10_000_000]
+    )
+    yield measured_sizes(sizes, lambda case, round: 1_234.5 + case.message_bytes.max / 4e3 + round)
+
+
 @pytest.mark.parametrize("width", [80, 100, 140])
 def test_a_terminal_gets_lines_that_fit(result: Result, width: int) -> None:
-    lines = shown(result, width).splitlines()
-    assert max(map(len, lines)) <= width
+    """Of a table too: the terminal would break its lines, and they would seem to fit."""
+    for each in results_of_all_workloads(result):
+        assert max(map(len, shown(each, width).splitlines())) <= width
+        workload = each.plan.cases[0].workload
+        for section in REPORTS[workload](each, True).sections:
+            for table in (*section.tables, *section.details):
+                widths = fitted(table, width, gap=1).widths
+                assert sum(widths) + len(widths) - 1 <= width, f"{workload}: {table.title}"
 
 
 def test_at_100_columns_little_is_left_out_and_80_keep_what_matters(result: Result) -> None:

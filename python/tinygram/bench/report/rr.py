@@ -86,18 +86,18 @@ def tables_of(result: Result) -> tuple[Table, Table]:
     """Calls; then connections, and the kernel's own counts."""
     calls: list[tuple[Column, Cell]] = [
         (Column("calls/s\nmean"), lambda summary: rate(_mean_and_sd(result, summary)[0])),
-        (Column("SD", 1), lambda summary: rate(_mean_and_sd(result, summary)[1])),
-        *_milliseconds("call", ("mean", "p50", "p99", "p99_99", "max")),
-        (Column("in\nflight", 2), _count("calls_in_flight")),
-        (Column("callers'\nCPU µs", 4), _count("cpu_us_per_call")),
-        (Column("server's\nCPU µs", 5), _count("server_cpu_us_per_call")),
+        (Column("SD", 5), lambda summary: rate(_mean_and_sd(result, summary)[1])),
+        *_milliseconds("call", {"mean": 3, "p50": 0, "p99": 0, "p99_99": 2, "max": 1}),
+        (Column("in\nflight", 6), _count("calls_in_flight")),
+        (Column("callers'\nCPU µs", 7), _count("cpu_us_per_call")),
+        (Column("server's\nCPU µs", 8), _count("server_cpu_us_per_call")),
     ]
     connecting: list[tuple[Column, Cell]] = [
-        *_milliseconds("connect", ("mean", "p50", "p99", "max")),
+        *_milliseconds("connect", {"mean": 0, "p50": 5, "p99": 3, "max": 1}),
         (Column("listen\noverflows"), _count("listen_overflows")),
-        (Column("SYN\nretransmits"), _count("syn_retransmits")),
-        (Column("delayed\nACKs"), _count("delayed_acks")),
-        (Column("resets", 1), _count("resets")),
+        (Column("SYN\nretransmits", 4), _count("syn_retransmits")),
+        (Column("delayed\nACKs", 2), _count("delayed_acks")),
+        (Column("resets", 6), _count("resets")),
     ]
     return (
         _table(result, "Calls: first send to last byte of the reply (ms)", calls),
@@ -172,7 +172,9 @@ def _table(result: Result, title: str, columns: Sequence[tuple[Column, Cell]]) -
     return Table(title, (Column("case"), *(column for column, _ in columns)), tuple(rows))
 
 
-def _milliseconds(histogram: str, statistics: Sequence[str]) -> list[tuple[Column, Cell]]:
+def _milliseconds(histogram: str, statistics: Mapping[str, int]) -> list[tuple[Column, Cell]]:
+    """A column for each statistic, and how soon it gives way."""
+
     def cell(name: str) -> Cell:
         def text(summary: Summary) -> str:
             figure = summary.figures.get(f"{histogram}_{name}_us")
@@ -180,7 +182,10 @@ def _milliseconds(histogram: str, statistics: Sequence[str]) -> list[tuple[Colum
 
         return text
 
-    return [(Column(f"{histogram}\n{name.replace('_', '.')}"), cell(name)) for name in statistics]
+    return [
+        (Column(f"{histogram}\n{name.replace('_', '.')}", give_way), cell(name))
+        for name, give_way in statistics.items()
+    ]
 
 
 def _count(figure: str) -> Cell:

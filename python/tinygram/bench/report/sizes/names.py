@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tinygram.bench.report.formats import number
 from tinygram.bench.result import Case
 
@@ -25,8 +27,21 @@ def cell(case: Case) -> str:
 
 def way(case: Case) -> str:
     """`nodelay, setup and first data in 2 writes, over loopback`."""
-    writes = case.parameters.get("setup_writes")
-    joined = "one write" if writes == 1 else f"{writes} writes"
     server = case.parameters.get("server_address")
     to = "" if server is None else f", server {server}"
-    return f"{case.strategy}, setup and first data in {joined}{to}, over {case.link}"
+    return f"{case.strategy}, setup and first data in {_writes(case)}{to}, over {case.link}"
+
+
+def brief_ways(cases: Sequence[Case]) -> list[str]:
+    """The ways of cases by strategy, and what else tells them apart: `nagle, 2 writes`."""
+    others = [(_writes(case), f"over {case.link}") for case in cases]
+    distinct = [at for at in range(2) if len({words[at] for words in others}) > 1]
+    return [
+        ", ".join((case.strategy, *(words[at] for at in distinct)))
+        for case, words in zip(cases, others, strict=True)
+    ]
+
+
+def _writes(case: Case) -> str:
+    writes = case.parameters.get("setup_writes")
+    return "one write" if writes == 1 else f"{writes} writes"

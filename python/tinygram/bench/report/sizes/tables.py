@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tinygram.bench.report.formats import UNKNOWN, interval, median, number
 from tinygram.bench.report.layout import Column, Row, Table
-from tinygram.bench.report.sizes.names import cell, size, way
+from tinygram.bench.report.sizes.names import brief_ways, cell, size, way
 from tinygram.bench.result import Figure, Result, Summary
 from tinygram.bench.statistics.fits import Fit, local_parts
 
@@ -64,21 +64,21 @@ def model_table(fits: Sequence[Fit]) -> Table:
     columns = (
         Column("way"),
         Column("setup\nµs"),
-        Column("low–high", 1),
+        Column("low–high", 3),
         Column("latency\nµs"),
-        Column("low–high", 1),
+        Column("low–high", 2),
         Column("MB/s"),
         Column("low–high", 1),
         Column("half the\nMB/s at"),
-        Column("low–high", 2),
-        Column("90 % of\nMB/s at"),
+        Column("low–high", 5),
+        Column("90 % of\nMB/s at", 4),
     )
     rows = []
-    for fit in fits:
+    for fit, name in zip(fits, brief_ways([fit.cases[0] for fit in fits]), strict=True):
         figures = fit.figures()
-        cells = [way(fit.cases[0])]
-        for name in ("model_setup_us", "model_latency_us", "model_mb_per_s"):
-            cells += [median(figures[name]), _span(figures[name])]
+        cells = [name]
+        for figure in ("model_setup_us", "model_latency_us", "model_mb_per_s"):
+            cells += [median(figures[figure]), _span(figures[figure])]
         half, most = figures["model_n_half_bytes"], figures["model_n90_bytes"]
         cells += [_size(half), "–".join(map(size, (half.low, half.high))) if half else UNKNOWN]
         rows.append(Row((*cells, _size(most)), "plain" if fit.models else "absent"))
@@ -91,8 +91,8 @@ def prediction_table(result: Result, fits: Sequence[Fit]) -> Table:
     """What the model says of the sizes that were asked for."""
     columns = (Column("size ×\nround trips"), Column("way"), Column("µs"), Column("low–high"))
     rows = [
-        Row((f"{size(wanted)} × {trips}", way(fit.cases[0]), median(found), _span(found)))
-        for fit in fits
+        Row((f"{size(wanted)} × {trips}", name, median(found), _span(found)))
+        for fit, name in zip(fits, brief_ways([fit.cases[0] for fit in fits]), strict=True)
         for wanted in predicted_bytes(result)
         for trips in round_trips(fit)
         for found in [fit.predicted_us(wanted, trips)]
