@@ -184,6 +184,12 @@ def test_every_way_can_be_named_as_the_tables_show_it() -> None:
     assert [ways(planned(way)) for way in every] == [[way] for way in every]
 
 
+@pytest.mark.parametrize("remarks", [" (limit)", " (6 of 7)", " (limit) (6 of 7)"])
+def test_a_name_is_taken_with_what_the_tables_say_after_it(remarks: str) -> None:
+    named = f"native/nodelay{remarks},loop/nodelay"
+    assert ways(planned(named)) == ["native/nodelay", "loop/nodelay"]
+
+
 def test_several_names_are_all_measured_and_each_once() -> None:
     named = ["loop/nodelay,asyncio/tinygram/adaptive", "loop/coalesce:50us", "loop/nodelay"]
     assert ways(planned(*named)) == [
@@ -194,7 +200,16 @@ def test_several_names_are_all_measured_and_each_once() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["loop/", "loop/tinygram", "loop/nagle/x", "lop/nagle", "loop/stdlib/nagle/x", "/"]
+    "name",
+    [
+        "loop/",
+        "loop/tinygram",
+        "loop/nagle/x",
+        "lop/nagle",
+        "loop/stdlib/nagle/x",
+        "/",
+        "loop/nagle (x)",
+    ],
 )
 def test_a_name_that_no_table_shows_is_refused(name: str) -> None:
     with pytest.raises(UsageError, match=re.escape(f"--only '{name}'")):

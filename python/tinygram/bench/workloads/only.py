@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from tinygram.bench.errors import UsageError
@@ -11,6 +12,8 @@ Named = dict[str, list[str]]
 """Key → the values that were named, each once; none: any value will do."""
 BY_HAND = "stdlib"
 NATIVE = "native"
+_REMARKS = re.compile(r"( \((limit|\d+ of \d+)\))+$")
+"""What the tables say of a way after its name: it may be copied with that."""
 
 
 def parse_only(
@@ -21,7 +24,7 @@ def parse_only(
     One `Named` for each way that is named as in the tables, such as `asyncio/tinygram/adaptive`;
     else one for all KEY=VALUE together.
     """
-    parts = [part.strip() for text in only for part in text.split(",")]
+    parts = [_REMARKS.sub("", part.strip()) for text in only for part in text.split(",")]
     if any("/" in part for part in parts):
         return tuple(_way(part, known) for part in dict.fromkeys(parts))
     named: Named = {key: [] for key in (*known, "strategy")}
