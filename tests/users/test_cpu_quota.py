@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
+import jsonschema
 import pytest
 from tests.results import CASE
 from tests.stream.command import GONE_S, Command, wait_until
@@ -14,6 +15,7 @@ from tests.stream.command import GONE_S, Command, wait_until
 from tinygram.bench.probes.cgroups import Throttling, cpu_quota_cores, throttling
 from tinygram.bench.probes.environment import environment
 from tinygram.bench.result import Case, Run
+from tinygram.bench.schema import json_schema
 from tinygram.bench.throttled import throttling_told
 
 
@@ -124,6 +126,7 @@ def test_a_measurement_under_a_real_quota_tells_it(command: Command, quota: Path
         *("--only", "runtime=loop,implementation=stdlib,strategy=nodelay"),
     )
     assert done.code == 0, done.stderr
+    jsonschema.validate(done.result, json_schema())
     assert done.result["environment"]["cpu_quota_cores"] == 0.2
     assert done.counters_of()["throttled_periods"] > 0
     assert "a CPU quota stopped the run's processes" in done.stdout

@@ -32,6 +32,8 @@ _OF_RUNS: Mapping[str, Said] = {
     "connect_max_ns": ("ns", "that the slowest connection took to connect"),
     "startup_ns": ("ns", "from the start of the sender's process until it could send"),
     "probe_cpu_ns": ("ns", "of CPU time that --probe took"),
+    "throttled_periods": ("periods", "in which a CPU quota stopped the run's processes"),
+    "throttled_ns": ("ns", "for which a CPU quota stopped the run's processes"),
 }
 _OF_PROCESSES: Mapping[str, Said] = {
     "cpu_ns": ("ns", "of CPU time of the sender, of a server under test, or of the clients"),
