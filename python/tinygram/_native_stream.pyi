@@ -177,11 +177,13 @@ class Receiver:
         warm_up: int,
         buffer_bytes: int,
         compares: bool = True,
+        sender: str | None = None,
     ) -> list[tuple[str, int]]:
         """Read the whole stream, `buffer_bytes` at most in a read; named counters.
 
         What is used is counted from the end of the first `warm_up` messages. `messages` sizes the
-        notes' memory. OSError: the connection failed, or what arrived is not what was sent.
+        notes' memory. Connections from another IPv4 address than `sender` are ended before, and
+        counted. OSError: the connection failed, or what arrived is not what was sent.
         RuntimeError at a second call.
         """
 

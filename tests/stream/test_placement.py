@@ -65,13 +65,21 @@ def test_a_side_stays_on_its_core(
     sender_cores = [core for pid in roles["tg-sender"] for core in cores_of(pid)]
     [receiver_cores] = cores_of(*roles["tg-receiver"])
     process.send_signal(signal.SIGINT)
-    done = command.finish(process)
-    assert done.code == 130
-    sender, receiver = (done.result["environment"][f"{end}_core"] for end in ("sender", "receiver"))
-    assert sender == ALLOWED[0]
-    assert cores(sender, receiver)
-    assert sender_cores == [{sender}] * len(sender_cores)
-    assert receiver_cores == {receiver}
+    assert command.finish(process).code == 130
+    assert sender_cores == [{ALLOWED[0]}] * len(sender_cores)
+    [receiver] = receiver_cores
+    assert cores(ALLOWED[0], receiver)
+
+
+@pytest.mark.parametrize("pin", ["same", "none"])
+def test_the_cores_are_in_the_result(command: Command, pin: str) -> None:
+    done = command.run(
+        *("--only", "runtime=loop,implementation=stdlib,strategy=nodelay"),
+        *("--rounds", 1, "--pin", pin, "--messages", 1_000),
+    )
+    core = ALLOWED[0] if pin == "same" else None
+    environment = done.result["environment"]
+    assert (environment["sender_core"], environment["receiver_core"]) == (core, core)
 
 
 def test_unpinned_a_side_may_go_where_the_bench_may(command: Command) -> None:
@@ -83,10 +91,8 @@ def test_unpinned_a_side_may_go_where_the_bench_may(command: Command) -> None:
     receiver = command.wait_process("tg-receiver")
     found = cores_of(sender) + cores_of(receiver)
     process.send_signal(signal.SIGINT)
-    done = command.finish(process)
-    assert done.code == 130
+    assert command.finish(process).code == 130
     assert found == [set(ALLOWED)] * len(found)
-    assert done.result["environment"]["sender_core"] is None
 
 
 def siblings(folder: Path, listed: str) -> Callable[[str], Path]:

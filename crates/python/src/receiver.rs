@@ -34,7 +34,8 @@ impl Receiver {
         self.port
     }
 
-    #[pyo3(signature = (check, messages, warm_up, buffer_bytes, compares=true))]
+    #[allow(clippy::too_many_arguments)] // They are the options of a process.
+    #[pyo3(signature = (check, messages, warm_up, buffer_bytes, compares=true, sender=None))]
     fn receive(
         &mut self,
         py: Python<'_>,
@@ -43,13 +44,15 @@ impl Receiver {
         warm_up: u64,
         buffer_bytes: usize,
         compares: bool,
+        sender: Option<&str>,
     ) -> PyResult<Vec<(&'static str, u64)>> {
         let Some(inner) = self.inner.take() else {
             return Err(PyRuntimeError::new_err("a receiver takes one connection"));
         };
         let check = check.inner.clone();
+        let sender = sender.map(ipv4_of).transpose()?;
         let reception = py
-            .detach(|| inner.receive(check, messages, warm_up, buffer_bytes, compares))
+            .detach(|| inner.receive(check, messages, warm_up, buffer_bytes, compares, sender))
             .map_err(|error| PyOSError::new_err(error.to_string()))?;
         let counters = vec![
             ("reads", reception.notes.len() as u64),
@@ -64,6 +67,7 @@ impl Receiver {
             ),
             ("receive_buffer_bytes", reception.buffer_bytes),
             ("peer_port", reception.peer_port.into()),
+            ("strangers", reception.strangers),
         ];
         self.reception = Some(reception);
         Ok(counters)

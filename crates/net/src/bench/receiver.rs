@@ -1,4 +1,7 @@
 //! The far end of a stream: reads, notes the time, and only then looks at the bytes.
+//!
+//! Any program may connect before the sender. The sender is known by its address, one of the 2²⁴ of
+//! loopback that was drawn for it (docs/decisions).
 
 use super::{process::Usage, socket};
 use crate::clock::monotonic_ns;
@@ -43,6 +46,8 @@ pub struct Reception {
     pub turns: Vec<u8>,
     /// The sender's port.
     pub peer_port: u16,
+    /// Connections of others that came before the sender's, and were ended.
+    pub strangers: u64,
 }
 
 /// Waits for one connection on a fresh port.
@@ -73,6 +78,7 @@ impl Receiver {
     /// Accept one connection and read it to its end, `buffer_bytes` at most in a read. What is
     /// used is counted from the end of the first `warm_up` of its `messages` messages.
     /// `compares` false skips the comparison: only for measuring what comparing costs.
+    /// Connections from another address than `sender` are ended before.
     ///
     /// # Errors
     /// [`ReceiveError`]; reading stops at the first wrong byte.
@@ -83,13 +89,21 @@ impl Receiver {
         warm_up: u64,
         buffer_bytes: usize,
         compares: bool,
+        sender: Option<Ipv4Addr>,
     ) -> Result<Reception, ReceiveError> {
         let warm_up_bytes = check.stream_bytes(warm_up);
         let mut notes = ready_notes(messages + check.expected_bytes() / buffer_bytes as u64);
         // Not zero, so that the pages are touched now.
         let mut buffer = vec![1u8; buffer_bytes];
         let failed = |received| move |source| ReceiveError::Connection { received, source };
-        let (stream, peer) = self.listener.accept().map_err(failed(0))?;
+        let mut strangers = 0;
+        let (stream, peer) = loop {
+            let (stream, peer) = self.listener.accept().map_err(failed(0))?;
+            if sender.is_none_or(|it| peer.ip() == it) {
+                break (stream, peer);
+            }
+            strangers += 1;
+        };
         drop(self.listener);
         let mut before = Usage::of_thread();
         loop {
@@ -118,6 +132,7 @@ impl Receiver {
                 .map_err(failed(check.received_bytes()))?,
             turns: check.turns().to_vec(),
             peer_port: peer.port(),
+            strangers,
         })
     }
 }
@@ -157,7 +172,7 @@ mod tests {
                 let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
                 send(&mut stream, &sent);
             });
-            receiver.receive(StreamCheck::new(pool, 20), 20, 1, 4096, true)
+            receiver.receive(StreamCheck::new(pool, 20), 20, 1, 4096, true, None)
         })
     }
 

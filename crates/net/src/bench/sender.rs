@@ -104,7 +104,8 @@ mod tests {
         let count = schedule.messages();
         let check = StreamCheck::new(pool.clone(), count);
         thread::scope(|scope| {
-            let reading = scope.spawn(move || receiver.receive(check, count, 0, 1 << 16, true));
+            let reading =
+                scope.spawn(move || receiver.receive(check, count, 0, 1 << 16, true, None));
             let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
             let mut sender = Sender::new(stream.as_raw_fd(), &pool, max_bytes);
             if is_paced {

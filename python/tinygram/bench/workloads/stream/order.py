@@ -26,7 +26,8 @@ class Order(Value, frozen=True):
 
     `withholds`: nothing is handed over when it is due, but all messages with the last one. The CPU
     time of such a run is what the load itself takes, without what sending in time adds.
-    `host`: where the receiver listens; `counter_fds`: what is read of the kernel's counters
+    `host`: where the receiver listens; `own_host`: the address to connect from, by which the
+    receiver knows the sender; `counter_fds`: what is read of the kernel's counters
     (probes/kernel.py).
     """
 
@@ -49,6 +50,7 @@ class Order(Value, frozen=True):
     flat_out_burst: int = BURST_MESSAGES
     withholds: bool = False
     host: str = "127.0.0.1"
+    own_host: str | None = None
 
 
 class Report(Value, frozen=True):

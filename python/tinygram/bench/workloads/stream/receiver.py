@@ -1,13 +1,13 @@
 """The receiving process, `tg-receiver`: listens, says where, reads, checks, and leaves its notes.
 
-`--receiver-command` puts another program in its place. It is run with these same options, and
-must: listen on 127.0.0.1, or over a link on HOST; print `listening PORT`; accept one connection and
-read it to its end; write a note per read to the file NOTES (pairs of little-endian u64: bytes so
-far, CLOCK_MONOTONIC in ns after the read returned); where there are several producers, write to the
-file TURNS a byte for each message as it comes, its producer's number, which is its first byte;
-print one line of JSON, an object of whole numbers (may be empty); exit 0 if every byte was the one
-that was sent (`tinygram._native.StreamCheck` tells), otherwise 1 with the reason as the last line
-on stderr.
+`--receiver-command` puts another program in its place. It is run with these same options but
+`--sender-host`, and must: listen on 127.0.0.1, or over a link on HOST; print `listening PORT`;
+accept one connection and read it to its end; write a note per read to the file NOTES (pairs of
+little-endian u64: bytes so far, CLOCK_MONOTONIC in ns after the read returned); where there are
+several producers, write to the file TURNS a byte for each message as it comes, its producer's
+number, which is its first byte; print one line of JSON, an object of whole numbers (may be empty);
+exit 0 if every byte was the one that was sent (`tinygram._native.StreamCheck` tells), otherwise 1
+with the reason as the last line on stderr.
 
 With `--warm` alone it takes these options from stdin, a line with a JSON list of words for each
 stream, and receives one after the other.
@@ -49,6 +49,7 @@ def _receive(options: argparse.Namespace) -> int:
             options.warm_up,
             options.receive_buffer,
             not options.no_check,
+            options.sender_host,
         )
     except OSError as error:
         print(error, file=sys.stderr)
@@ -72,6 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--receive-buffer", type=int, required=True, help="bytes per read at most")
     parser.add_argument("--congestion-control", default="cubic", help="of the connection")
     parser.add_argument("--host", default="127.0.0.1", help="the IPv4 address to listen on")
+    parser.add_argument("--sender-host", help="the only IPv4 address to accept a connection from")
     parser.add_argument("--notes", required=True, help="file that the notes are written to")
     parser.add_argument("--producers", type=int, default=1, help="who write to the stream")
     parser.add_argument("--turns", help="file for whose each message was")

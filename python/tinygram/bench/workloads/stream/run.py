@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import msgspec
 
@@ -26,12 +27,22 @@ from tinygram.bench.workloads.stream.outcome import Heard, assembled, received_c
 PACKAGE = "tinygram.bench.workloads.stream"
 
 
+def _drawn_host() -> str:
+    """One of the 2²⁴ addresses of loopback, but for those that others use."""
+    return ".".join(["127", *(str(2 + secrets.randbelow(253)) for _ in range(3))])
+
+
 @dataclass(frozen=True)
 class StreamBench:
-    """Runs cases of `stream`, the sender's writes counted."""
+    """Runs cases of `stream`, the sender's writes counted.
+
+    `sender_host`: where senders connect from on loopback, so that the receiver takes no other
+    program's connection for theirs.
+    """
 
     seed: int
     counting: Counting
+    sender_host: str = field(default_factory=_drawn_host)
 
     def run_case(self, case: Case, round: int) -> Run:
         """Run a case once; a failure is in the run, not raised."""
@@ -100,10 +111,18 @@ class StreamBench:
             options |= {"--producers": case.producers, "--turns": f"/dev/fd/{turns_fd}"}
         if host != LOCALHOST:
             options["--host"] = host
+        own_host = self._own_host(case, host)
+        if own_host is not None:
+            options["--sender-host"] = own_host
         cpu = placement(case.placement).receiver_cpu
         if cpu is not None:
             options["--cpu"] = cpu
         return [str(word) for option in options.items() for word in option]
+
+    def _own_host(self, case: Case, receiver_host: str) -> str | None:
+        """Where the sender connects from; None where its own host's address is the only one."""
+        is_known = receiver_host == LOCALHOST and case.parameters["receiver_command"] is None
+        return self.sender_host if is_known else None
 
     def order(self, case: Case, round: int, port: int, link: Link) -> Order:
         """What the sender of a run is told."""
@@ -138,6 +157,7 @@ class StreamBench:
             flat_out_burst=int(case.parameters.get("flat_out_burst") or BURST_MESSAGES),
             withholds=bool(case.parameters.get("withholds")),
             host=link.far_address,
+            own_host=self._own_host(case, link.far_address),
         )
 
 

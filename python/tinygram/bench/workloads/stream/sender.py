@@ -145,6 +145,8 @@ def _send(order: Order, begun_ns: int) -> Report:
 def _connect(order: Order) -> tuple[socket.socket, int]:
     sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, order.congestion_control.encode())
+    if order.own_host is not None:
+        sock.bind((order.own_host, 0))
     start_ns = time.monotonic_ns()
     sock.connect((order.host, order.port))
     return sock, time.monotonic_ns() - start_ns

@@ -24,6 +24,14 @@ def warnings_of(
         warnings.append(
             Warning("retransmits", f"segments retransmitted: {counters['retransmits']}")
         )
+    if strangers := counters.get("strangers"):
+        warnings.append(
+            Warning(
+                "strangers",
+                f"connections of other programs that the receiver ended: {strangers}; what else "
+                "they did on this host is not known",
+            )
+        )
     if not has_private_network:
         warnings.append(
             Warning(
