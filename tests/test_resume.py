@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -13,11 +18,13 @@ from tests.results import CASE, RESULT
 from tests.stream.command import LONGEST_S, Command, wait_until
 
 from tinygram.bench import store
+from tinygram.bench.cli import main
+from tinygram.bench.cli import stream as stream_module
 from tinygram.bench.cli.exit_codes import ExitCode
 from tinygram.bench.cli.resuming import whole_rounds_of
 from tinygram.bench.crosscheck.interleaved import Interleaved
 from tinygram.bench.errors import UsageError
-from tinygram.bench.result import CrossCheck, Peer, PeerRun, Plan, Result, Run
+from tinygram.bench.result import Case, CrossCheck, Peer, PeerRun, Plan, Result, Run
 from tinygram.bench.rounds import ordered
 
 TWO_WAYS = (
@@ -123,6 +130,39 @@ def test_an_interrupted_measurement_goes_on_with_its_round_from_the_start(comman
     check_whole(
         store.load(command.result_path), msgspec.structs.replace(left, runs=of_whole_rounds)
     )
+
+
+def test_what_is_resumed_and_ended_at_once_stays_as_it_is(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Also the runs of its last round, which are only left out when that round is run again."""
+    runs_left = 3
+
+    @contextmanager
+    def bench(_seed: int) -> Iterator[SimpleNamespace]:
+        yield SimpleNamespace(run_case=run_case)
+
+    def run_case(case: Case, round: int) -> Run:
+        nonlocal runs_left
+        if not runs_left:
+            os.kill(os.getpid(), signal.SIGINT)
+        runs_left -= 1
+        return Run(case.case_id, round, {}, {}, failure="not measured")
+
+    def exit_code(*words: str) -> object:
+        monkeypatch.setattr(sys, "argv", ["tinygram", "stream", *words, "--quiet"])
+        with pytest.raises(SystemExit) as exited:
+            main()
+        return exited.value.code
+
+    monkeypatch.setattr(stream_module, "stream_bench", bench)
+    path = tmp_path / "a.json"
+    begun = exit_code(*map(str, TWO_WAYS), "--rounds", "2", "--json", str(path))
+    before = path.read_bytes()
+    assert (begun, len(store.load(path).runs)) == (ExitCode.INTERRUPTED, 3)
+    runs_left = 0
+    assert exit_code("--resume", str(path)) == ExitCode.INTERRUPTED
+    assert path.read_bytes() == before
 
 
 @pytest.fixture
