@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -58,9 +59,15 @@ def left_by(command: Command, process: subprocess.Popen[str], path: Path) -> Res
 
 
 def resumed(command: Command, path: Path, *arguments: object) -> tuple[int, str, str]:
+    outcome = resumed_beside(command, path, *arguments)
+    command.wait_gone()
+    return outcome
+
+
+def resumed_beside(command: Command, path: Path, *arguments: object) -> tuple[int, str, str]:
+    """As `resumed`, while another measurement may run."""
     process = command.start_words(command.words("--resume", path, *arguments))
     stdout, stderr = command.said_at_end(process)
-    command.wait_gone()
     return process.returncode, stdout, stderr
 
 
@@ -163,6 +170,52 @@ def test_what_is_resumed_and_ended_at_once_stays_as_it_is(
     runs_left = 0
     assert exit_code("--resume", str(path)) == ExitCode.INTERRUPTED
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("command", ["stream"], indirect=True)
+@pytest.mark.parametrize("is_first_resumed", [False, True])
+def test_a_file_that_a_measurement_is_writing_is_not_resumed(
+    command: Command, is_first_resumed: bool
+) -> None:
+    """Of two that wrote one file, each replaced what the other had measured."""
+    path = command.result_path
+    paced = (*TWO_WAYS[:2], "--rate", 1000, "--duration", "500ms", "--rounds", 6)
+    first = command.start(*paced)
+    wait_until(path.exists, LONGEST_S, "the first round is saved")
+    if is_first_resumed:
+        first.kill()
+        command.finish(first)
+        first = command.start_words(command.words("--resume", path))
+        command.wait_process("tg-sender")
+    for _ in range(2):  # The second time another file has got the name.
+        first.send_signal(signal.SIGSTOP)
+        before = path.stat().st_ino
+        code, stdout, stderr = resumed_beside(command, path)
+        assert (code, stdout) == (ExitCode.USAGE, ""), stderr
+        assert stderr.startswith(f"tinygram: error: {path} cannot be resumed: another measurement")
+        assert (first.poll(), path.stat().st_ino) == (None, before)
+        first.send_signal(signal.SIGCONT)
+        wait_until(partial(is_other_file, path, before), LONGEST_S, "another round is saved")
+    assert command.finish(first).code == ExitCode.OK
+    assert [run.round for run in store.load(path).runs] == list(range(6))
+    assert resumed(command, path)[0] == ExitCode.OK, "the lock went with its process"
+
+
+def is_other_file(path: Path, inode: int) -> bool:
+    return path.stat().st_ino != inode
+
+
+@pytest.mark.parametrize("command", ["stream"], indirect=True)
+def test_of_two_that_resume_a_file_at_once_one_goes_on(command: Command) -> None:
+    left = killed(command, *TWO_WAYS)
+    both = [command.start_words(command.words("--resume", command.result_path)) for _ in "12"]
+    said = [command.said_at_end(process)[1] for process in both]
+    command.wait_gone()
+    # The one that was refused, or that came when the other had finished.
+    codes = sorted(process.returncode for process in both)
+    is_refused = any("another measurement is writing it" in each for each in said)
+    assert codes == ([ExitCode.OK, ExitCode.USAGE] if is_refused else [ExitCode.OK] * 2), said
+    check_whole(store.load(command.result_path), left)
 
 
 @pytest.fixture

@@ -2,7 +2,8 @@
 
 Laws: a path that cannot be written is refused before anything is measured (`check_writable`); a
 file that is there is complete: it is written beside its place, synced, then renamed; a name that
-nobody gave replaces nothing.
+nobody gave replaces nothing; a file that a measurement saves to is locked until that ends
+(file_lock.py), so that no second one goes on with it.
 """
 
 from __future__ import annotations
@@ -13,15 +14,16 @@ import os
 import secrets
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
 import msgspec
 
 from tinygram.bench.errors import OutputError, UsageError
+from tinygram.bench.file_lock import FileLock
 from tinygram.bench.result import SCHEMA_VERSION, Result
 
 RESULTS_DIRECTORY = Path("results")
@@ -37,7 +39,7 @@ class Destination:
     `path`: a file, or `STANDARD_OUTPUT`, which takes the last state alone. `is_claimed`: the file
     is replaced; where it is not, it is a new one, and `path` gets `-2`, `-3` … until it is free.
     `saved`: what was saved last. `earlier`: what is kept of a measurement that goes on.
-    `is_anonymous`: nothing that is saved may tell whose it is.
+    `is_anonymous`: nothing that is saved may tell whose it is. `lock`: on what was saved.
     """
 
     path: Path
@@ -45,6 +47,23 @@ class Destination:
     saved: Result | None = None
     earlier: Result | None = None
     is_anonymous: bool = False
+    lock: FileLock = field(default_factory=FileLock)
+
+    @staticmethod
+    def resumed(path: Path, kept: Callable[[Result], Result]) -> Destination:
+        """The file of a measurement that goes on, with what is `kept` of its result.
+
+        Raises UsageError where it is no result, or another measurement is writing it.
+        """
+        lock = FileLock()
+        if not lock.take(path):
+            raise UsageError(
+                f"{path} cannot be resumed: another measurement is writing it; wait until that "
+                "has ended, or start a new one without --resume"
+            )
+        # Read when nobody writes it any more.
+        saved = load(path)
+        return Destination(path, saved=saved, earlier=kept(saved), lock=lock)
 
     @property
     def is_standard_output(self) -> bool:
@@ -68,9 +87,9 @@ class Destination:
         if self.is_standard_output:
             _write_out(encoded(result))
         elif self.is_claimed:
-            save(result, self.path)
+            save(result, self.path, self.lock)
         else:
-            self.path = claim(self.path, encoded(result))
+            self.path = claim(self.path, encoded(result), self.lock)
             self.is_claimed = True
         self.saved = result
 
@@ -111,15 +130,16 @@ def check_writable(path: Path) -> None:
         raise _unwritable(path, error) from error
 
 
-def save(result: Result, path: Path) -> None:
+def save(result: Result, path: Path, lock: FileLock | None = None) -> None:
     """Write a result as indented JSON, replacing what `path` held; a link is followed.
 
+    `lock` is on the new file then.
     Raises OutputError; then, and when interrupted, `path` is as it was and nothing is left beside
     it.
     """
     try:
         _make_default_folder(path)
-        replace(path.resolve(), encoded(result))
+        replace(path.resolve(), encoded(result), lock)
     except OSError as error:
         raise _unwritable(path, error) from error
 
@@ -156,21 +176,21 @@ class _Header(msgspec.Struct):
     schema_version: int
 
 
-def replace(path: Path, document: bytes) -> None:
+def replace(path: Path, document: bytes, lock: FileLock | None = None) -> None:
     """Write a file whole or not at all: beside its place, synced, then renamed. Raises OSError."""
-    with _beside(path, document) as temporary:
+    with _beside(path, document, lock) as temporary:
         os.replace(temporary, path)
 
 
-def claim(path: Path, document: bytes) -> Path:
+def claim(path: Path, document: bytes, lock: FileLock | None = None) -> Path:
     """Write a new file whole or not at all, and never one that is there; its path.
 
     That is `path`, or where others were sooner the first of `…-2.json`, `…-3.json` … that is free.
-    Raises OutputError.
+    `lock` is on it then. Raises OutputError.
     """
     try:
         _make_default_folder(path)
-        with _beside(path, document) as temporary:
+        with _beside(path, document, lock) as temporary:
             for number in itertools.count(1):
                 end = "" if number == 1 else f"-{number}"
                 free = path.with_name(f"{path.stem}{end}{path.suffix}")
@@ -197,15 +217,19 @@ def _name_new(temporary: Path, path: Path) -> None:
 
 
 @contextmanager
-def _beside(path: Path, document: bytes) -> Iterator[Path]:
-    """A file in the same folder that holds the document, synced; gone after the block."""
+def _beside(path: Path, document: bytes, lock: FileLock | None) -> Iterator[Path]:
+    """A file in the same folder that holds the document, synced; its name is gone after the block.
+
+    `lock` is on it from then on, unless the block fails.
+    """
     temporary = path.with_name(f".tinygram-{secrets.token_hex(8)}.tmp")
     try:
         with open(temporary, "xb") as file:
             file.write(document)
             file.flush()
             os.fsync(file.fileno())
-        yield temporary
+        with nullcontext() if lock is None else lock.passed_to(temporary):
+            yield temporary
     finally:
         temporary.unlink(missing_ok=True)
 

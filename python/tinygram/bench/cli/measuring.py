@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,6 +73,7 @@ def measure(
     progress = Progress(total_runs, quiet=manner.is_quiet, earlier_runs=len(earlier))
     numbers = cores_of(placement(plan.cases[0].placement))
     with (
+        closing(destination.lock),
         INTERRUPTS.handled(),
         occupied(numbers, _tell, waits=manner.waits) as cores,
         _awake(manner.is_awake, plan),

@@ -205,11 +205,10 @@ def destination(
 ) -> Destination:
     """Where the result goes; `resumed` is the file of a measurement that goes on.
 
-    Raises UsageError where that is no result, and OutputError where nothing can be written.
+    Raises UsageError where that cannot be resumed, and OutputError where nothing can be written.
     """
     if resumed is not None:
-        saved = store.load(resumed)
-        found = Destination(resumed, saved=saved, earlier=whole_rounds_of(saved))
+        found = Destination.resumed(resumed, whole_rounds_of)
     elif asked is None:
         found = Destination(store.default_path(workload, datetime.now(UTC)), is_claimed=False)
     else:
