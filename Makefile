@@ -114,7 +114,7 @@ format: $(STAMPS)/dev ## put all code into its canonical form
 
 .PHONY: bench
 bench: build ## measure what the bench itself costs, and how fast it is
-	@status=0; for script in receiver_speed counting_cost stats_cost by_hand library_speed large_writes threads_speed calls_speed echo_speed peers_speed pacing; do \
+	@status=0; for script in receiver_speed counting_cost stats_cost by_hand library_speed large_writes connects threads_speed calls_speed echo_speed peers_speed pacing; do \
 		echo "benches/$$script.py"; $(BIN)/python benches/$$script.py || status=1; \
 	done; exit $$status
 

@@ -279,14 +279,24 @@ class Outbox:
     def flush(self) -> None:
         """Write all that is held, through the transport below where the kernel does not take it."""
 
-    def flush_last(self) -> None:
-        """The connection ends: write what the kernel takes, unless other bytes come first."""
+    def hand_over(self, is_closing: bool) -> None:
+        """From now on messages go straight to the transport below, and before what is held.
+
+        One that is closing takes nothing.
+        """
+
+    def end(self, writes_last: bool) -> int:
+        """The connection ends: forget what is held; how many bytes that was.
+
+        If `writes_last`, the kernel gets before what it still takes, unless other bytes come first.
+        """
+
+    @property
+    def is_a_parents(self) -> bool:
+        """Whether a process that this one is a child of made it, and sends what it holds."""
 
     def release(self) -> None:
         """The connection is gone: let go of the callbacks; later messages are ignored."""
-
-    def divert(self) -> None:
-        """From now on messages go straight to the transport below."""
 
     def undivert(self) -> None:
         """Hold messages again."""

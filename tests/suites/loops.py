@@ -21,7 +21,7 @@ from typing import Any
 
 import tinygram
 from tinygram.aio.connecting import Connecting, Made
-from tinygram.aio.ticking import TickingSelector, use_selector
+from tinygram.aio.ticking import TickingSelector, use_ticker
 
 
 class Counting(Connecting):
@@ -60,7 +60,7 @@ def replace_asyncios(connecting: type[Connecting]) -> None:
         ticking = TickingSelector() if selector is None else None
         coalescing.__init__(self, ticking or selector)
         if ticking is not None:
-            use_selector(self, ticking)
+            use_ticker(self, ticking.ticker)
         self.connecting = connecting(self, self.base_methods(), settings)
 
     replaced = _named_alike(stock_loop, coalescing, initialize)

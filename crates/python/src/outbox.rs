@@ -55,6 +55,7 @@ impl Outbox {
             errno: None,
             thread_id: thread_id(),
             forks: forks(),
+            made_after_forks: forks(),
         };
         let around = Surroundings {
             below,
@@ -74,16 +75,35 @@ impl Outbox {
         self.write_out(py, None, Reason::Asked).map(drop)
     }
 
-    /// The connection ends: hand the kernel what it still takes, unless other bytes come first.
-    fn flush_last(&self, py: Python<'_>) -> PyResult<()> {
-        if let Some(around) = self.around(py) {
-            if !around.is_loop_closed(py)? && !around.is_socket_closed(py)? {
-                let mut state = self.state(py);
-                state.is_diverted = false;
-                state.write_now(&[], Reason::Asked);
+    /// From now on messages go straight to the transport below; what is held goes first, unless
+    /// that one is closing and takes nothing.
+    fn hand_over(&self, py: Python<'_>, is_closing: bool) -> PyResult<()> {
+        if !is_closing {
+            self.flush(py)?;
+        }
+        self.state(py).is_diverted = true;
+        Ok(())
+    }
+
+    /// The connection ends: how many bytes were held, and are forgotten. If `writes_last`, the
+    /// kernel gets before what it still takes, unless other bytes come first.
+    fn end(&self, py: Python<'_>, writes_last: bool) -> PyResult<usize> {
+        if writes_last && !self.state(py).coalescer.pending().is_empty() {
+            if let Some(around) = self.around(py) {
+                if !around.is_loop_closed(py)? && !around.is_socket_closed(py)? {
+                    let mut state = self.state(py);
+                    state.is_diverted = false;
+                    state.write_now(&[], Reason::Asked);
+                }
             }
         }
-        Ok(())
+        self.discard(py)
+    }
+
+    /// Whether it was made in a process that this one is a child of, which sends what it holds.
+    #[getter]
+    fn is_a_parents(&self, py: Python<'_>) -> bool {
+        self.state.borrow(py).made_after_forks != forks()
     }
 
     /// The connection is gone: what is around is let go.
@@ -97,11 +117,6 @@ impl Outbox {
     #[getter]
     fn errno(&self, py: Python<'_>) -> Option<i32> {
         self.state(py).errno
-    }
-
-    /// From now on messages go straight to the transport below.
-    fn divert(&self, py: Python<'_>) {
-        self.state(py).is_diverted = true;
     }
 
     /// Hold messages again.

@@ -21,6 +21,7 @@ class Connecting:
 
     def __init__(self, loop: asyncio.AbstractEventLoop, base: Any, settings: Settings) -> None:
         self.loop = loop
+        self.is_asyncio = isinstance(loop, asyncio.SelectorEventLoop)
         self._base = base
         self.settings = settings
 
@@ -49,11 +50,12 @@ class Connecting:
 
         uvloop has it stay open until the connection ends.
         """
+        if not self.is_asyncio:
+            return None
         given = kwargs.get("sock")
         if method == "connect_accepted_socket" and args:
             given = args[0]
-        is_kept_by_loop = not isinstance(self.loop, asyncio.SelectorEventLoop)
-        return given if isinstance(given, socket.socket) and not is_kept_by_loop else None
+        return given if isinstance(given, socket.socket) else None
 
     async def serve(
         self, method: str, /, protocol_factory: ProtocolFactory, *args: Any, **kwargs: Any

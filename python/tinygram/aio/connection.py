@@ -6,13 +6,14 @@ import asyncio
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self, cast
+from typing import Any, Self
 from weakref import WeakKeyDictionary
 
 from tinygram import _native
 from tinygram.aio.ticking import ticker_of
 from tinygram.aio.transport import Transport
-from tinygram.strategies import Strategy, native_knobs
+from tinygram.aio.water_marks import WaterMarks, water_marks
+from tinygram.strategies import Strategy, nagle, native_knobs
 
 ProtocolFactory = Callable[[], asyncio.BaseProtocol]
 
@@ -25,6 +26,9 @@ class Settings:
     strategy: Strategy
     max_bytes: int
     max_buffered_bytes: int | None
+    is_nagle: bool
+    marks: WaterMarks
+    """Those of a new connection."""
 
     @classmethod
     def of_knobs(
@@ -36,7 +40,8 @@ class Settings:
     ) -> Self:
         """Raises TypeError or ValueError for a knob that cannot be used."""
         knobs = native_knobs(strategy, max_bytes, max_hold_us, max_buffered_bytes)
-        return cls(knobs, strategy, max_bytes, max_buffered_bytes)
+        marks = water_marks(None, None, max_bytes, max_buffered_bytes)
+        return cls(knobs, strategy, max_bytes, max_buffered_bytes, strategy == nagle, marks)
 
 
 _NOBODY = asyncio.Protocol()
@@ -80,12 +85,14 @@ class Connection(asyncio.BaseProtocol):
     def attach(self, inner: asyncio.BaseTransport) -> asyncio.BaseTransport:
         """Our transport above the event loop's own."""
         # uvloop's transports are what asyncio.Transport documents, and no subclass of it.
-        stream = cast(asyncio.Transport, inner)
-        self.transport = Transport(self.loop, stream, self, ticker_of(self.loop, self.settings))
+        stream: Any = inner
+        self.transport = transport = Transport(
+            self.loop, stream, self, ticker_of(self.loop, self.settings)
+        )
         if self.made is not None:
-            self.made.append((self.transport, self.protocol))
+            self.made.append((transport, self.protocol))
             self.made = None
-        return self.transport
+        return transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The transport below is ready."""
@@ -197,21 +204,20 @@ _buffers: WeakKeyDictionary[asyncio.AbstractEventLoop, memoryview] = WeakKeyDict
 def connection(
     loop: asyncio.AbstractEventLoop, protocol: asyncio.BaseProtocol, settings: Settings
 ) -> Connection:
-    """Stand before `protocol`."""
-    if _is_buffered(loop, protocol):
-        return _BufferedConnection(loop, protocol, settings)
-    if not hasattr(protocol, "data_received"):
-        return Connection(loop, protocol, settings)
-    if isinstance(loop, asyncio.SelectorEventLoop):
-        return _CopyingConnection(loop, protocol, settings)
-    return _StreamConnection(loop, protocol, settings)
+    """Stand before `protocol`.
 
-
-def _is_buffered(loop: asyncio.AbstractEventLoop, protocol: asyncio.BaseProtocol) -> bool:
-    """Whether the loop would read into the protocol's buffers.
-
-    asyncio goes by the protocol's class, uvloop by what it has.
+    asyncio reads into a protocol's buffers if its class says so, uvloop if it has the methods.
     """
     if isinstance(loop, asyncio.SelectorEventLoop):
-        return isinstance(protocol, asyncio.BufferedProtocol)
-    return hasattr(protocol, "get_buffer") and not isinstance(protocol, asyncio.Protocol)
+        if isinstance(protocol, asyncio.BufferedProtocol):
+            return _BufferedConnection(loop, protocol, settings)
+        reading: type[Connection] = _CopyingConnection
+    elif isinstance(protocol, asyncio.Protocol):
+        reading = _StreamConnection
+    elif hasattr(protocol, "get_buffer"):
+        return _BufferedConnection(loop, protocol, settings)
+    else:
+        reading = _StreamConnection
+    if hasattr(protocol, "data_received"):
+        return reading(loop, protocol, settings)
+    return Connection(loop, protocol, settings)

@@ -9,42 +9,45 @@ from typing import Any
 
 from tinygram.aio.connecting import Connecting
 from tinygram.aio.connection import Settings
-from tinygram.aio.ticking import TickingSelector, tick_last, use_selector
+from tinygram.aio.ticking import TickingSelector, scheduling_ticker, tick_last, use_ticker
 from tinygram.strategies import Strategy, adaptive
 
 
 class CoalescingLoop:
-    """Mixed into an event loop's class; `base_methods` are that class's own."""
+    """Mixed into an event loop's class; `base_methods` are that class's own.
+
+    Its methods return the coroutines of `Connecting`: one frame less to go through at each step.
+    """
 
     connecting: Connecting
 
-    async def create_connection(self, *args: Any, **kwargs: Any) -> Any:
+    def create_connection(self, *args: Any, **kwargs: Any) -> Any:
         """As the loop's own."""
-        return await self.connecting.connect("create_connection", *args, **kwargs)
+        return self.connecting.connect("create_connection", *args, **kwargs)
 
-    async def create_unix_connection(self, *args: Any, **kwargs: Any) -> Any:
+    def create_unix_connection(self, *args: Any, **kwargs: Any) -> Any:
         """As the loop's own."""
-        return await self.connecting.connect("create_unix_connection", *args, **kwargs)
+        return self.connecting.connect("create_unix_connection", *args, **kwargs)
 
-    async def connect_accepted_socket(self, *args: Any, **kwargs: Any) -> Any:
+    def connect_accepted_socket(self, *args: Any, **kwargs: Any) -> Any:
         """As the loop's own."""
-        return await self.connecting.connect("connect_accepted_socket", *args, **kwargs)
+        return self.connecting.connect("connect_accepted_socket", *args, **kwargs)
 
-    async def create_server(self, *args: Any, **kwargs: Any) -> Any:
+    def create_server(self, *args: Any, **kwargs: Any) -> Any:
         """As the loop's own."""
-        return await self.connecting.serve("create_server", *args, **kwargs)
+        return self.connecting.serve("create_server", *args, **kwargs)
 
-    async def create_unix_server(self, *args: Any, **kwargs: Any) -> Any:
+    def create_unix_server(self, *args: Any, **kwargs: Any) -> Any:
         """As the loop's own."""
-        return await self.connecting.serve("create_unix_server", *args, **kwargs)
+        return self.connecting.serve("create_unix_server", *args, **kwargs)
 
-    async def start_tls(self, *args: Any, **kwargs: Any) -> Any:
+    def start_tls(self, *args: Any, **kwargs: Any) -> Any:
         """As the loop's own."""
-        return await self.connecting.start_tls(*args, **kwargs)
+        return self.connecting.start_tls(*args, **kwargs)
 
-    async def sendfile(self, *args: Any, **kwargs: Any) -> Any:
+    def sendfile(self, *args: Any, **kwargs: Any) -> Any:
         """As the loop's own."""
-        return await self.connecting.sendfile(*args, **kwargs)
+        return self.connecting.sendfile(*args, **kwargs)
 
     def run_forever(self) -> None:
         """As the loop it is; what is held when it stops is written before it returns."""
@@ -87,10 +90,12 @@ def _make(base: Any) -> Any:
     if base is asyncio.SelectorEventLoop:
         selector = TickingSelector()
         loop = _loop_class(base)(selector)
-        use_selector(loop, selector)
+        use_ticker(loop, selector.ticker)
         return loop
     if base is not None and base is _uvloop():
-        return _loop_class(base)()
+        loop = _loop_class(base)()
+        use_ticker(loop, scheduling_ticker(loop))
+        return loop
     raise TypeError(f"base is {base!r}: it must be asyncio.SelectorEventLoop or uvloop.Loop")
 
 

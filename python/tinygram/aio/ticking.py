@@ -30,9 +30,9 @@ _shutdowns: WeakKeyDictionary[_Loop, AsyncGenerator[None, None]] = WeakKeyDictio
 
 def ticker_of(loop: _Loop, settings: Settings) -> _native.Ticker:
     """The ticker of a loop, which watches its timer if these settings need one."""
-    ticker = _known_ticker(loop)
+    ticker = getattr(loop, "_tinygram_ticker", None) or _known_ticker(loop)
     if ticker is None:
-        ticker = _scheduling_ticker(loop)
+        ticker = scheduling_ticker(loop)
         _tickers[loop] = ref(ticker)
         if loop not in _shutdowns:
             _shutdowns[loop] = _flushing_at_shutdown(ref(loop))
@@ -46,7 +46,8 @@ def _known_ticker(loop: _Loop) -> _native.Ticker | None:
     return None if known is None else known()
 
 
-def _scheduling_ticker(loop: _Loop) -> _native.Ticker:
+def scheduling_ticker(loop: _Loop) -> _native.Ticker:
+    """A ticker that has the loop call it once something is held; it does not keep it alive."""
     weak_loop = ref(loop)
 
     def schedule(tick: Callable[[], object]) -> None:
@@ -100,9 +101,10 @@ def _let_close_in_child() -> None:
 os.register_at_fork(after_in_child=_let_close_in_child)
 
 
-def use_selector(loop: _Loop, selector: TickingSelector) -> None:
-    """Let the loop's selector tick."""
-    _tickers[loop] = ref(selector.ticker)
+def use_ticker(loop: _Loop, ticker: _native.Ticker) -> None:
+    """Let all connections of this loop of ours have this one, which it keeps alive."""
+    loop._tinygram_ticker = ticker  # type: ignore[attr-defined]
+    _tickers[loop] = ref(ticker)
 
 
 class TickingSelector(selectors.EpollSelector):

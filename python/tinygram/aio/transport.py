@@ -17,6 +17,7 @@ from contextvars import Context, copy_context
 from typing import TYPE_CHECKING, Any
 
 from tinygram import _native
+from tinygram.aio.water_marks import water_marks
 from tinygram.sockets import set_nodelay
 from tinygram.stats import Stats, stats_of
 
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
     from tinygram.aio.connection import Connection, Settings
-
-_HIGH_BYTES = 64 << 10
 
 
 class Transport(asyncio.Transport):
@@ -40,7 +39,6 @@ class Transport(asyncio.Transport):
         "_connection",
         "_context",
         "_diversions",
-        "_high_bytes",
         "_inner",
         "_is_aborted",
         "_is_blocked",
@@ -48,11 +46,8 @@ class Transport(asyncio.Transport):
         "_is_paused",
         "_is_tls",
         "_loop",
-        "_low_bytes",
-        "_max_buffered_bytes",
-        "_max_bytes",
+        "_marks",
         "_outbox",
-        "_process_id",
         "write",
     )
 
@@ -72,7 +67,8 @@ class Transport(asyncio.Transport):
         connection: Connection,
         ticker: _native.Ticker,
     ) -> None:
-        super().__init__()
+        # Not the base's, which makes a dictionary for what the transport below tells.
+        settings = connection.settings
         self._loop = loop
         self._inner = inner
         self._connection = connection
@@ -82,30 +78,32 @@ class Transport(asyncio.Transport):
         self._is_blocked = False
         self._is_lost = False
         self._diversions = 0
-        self._process_id = os.getpid()
+        self._marks = settings.marks
+        is_asyncio = isinstance(loop, asyncio.SelectorEventLoop)
         self._is_tls = is_tls = inner.get_extra_info("sslcontext") is not None
         # TLS pauses where its buffer is at least this, a socket where it is more.
         inner.set_write_buffer_limits(high=int(is_tls), low=0)
         fd = None
         sock = inner.get_extra_info("socket")
-        if sock is not None and not is_tls:
-            fd = sock.fileno()
         if sock is not None:
-            set_nodelay(sock, connection.settings.strategy)
-        self._outbox = _native.Outbox(
-            connection.settings.knobs,
+            if not is_tls:
+                fd = sock.fileno()
+            # The loops have set TCP_NODELAY: uvloop on all, asyncio where the protocol is named.
+            if settings.is_nagle or (is_asyncio and sock.proto != socket.IPPROTO_TCP):
+                set_nodelay(sock, settings.strategy)
+        self._outbox = outbox = _native.Outbox(
+            settings.knobs,
             fd,
             ticker,
             inner,
             self,
             # uvloop's close closes descriptors, whose numbers may be other files' soon.
-            None if isinstance(loop, asyncio.SelectorEventLoop) else loop,
+            None if is_asyncio else loop,
             connection.lent_socket,
         )
-        self._max_bytes = connection.settings.max_bytes
-        self._max_buffered_bytes = connection.settings.max_buffered_bytes
-        self._set_limits(None, None)
-        self.write = self._outbox.write
+        if settings.marks.batch_bytes != settings.max_bytes:
+            outbox.set_max_bytes(settings.marks.batch_bytes)
+        self.write = outbox.write
 
     def __repr__(self) -> str:
         """With what is below."""
@@ -114,13 +112,13 @@ class Transport(asyncio.Transport):
     def __del__(self, _warn: Callable[..., None] = warnings.warn) -> None:
         """What was lost is said."""
         try:
-            # uvloop's transports go on to count what they dropped.
-            is_told = self._is_aborted or self._is_lost
-            unsent_bytes = 0 if is_told else self.get_write_buffer_size()
+            if self._is_lost or self._is_aborted:
+                return  # It was told; and uvloop's transports go on to count what they dropped.
+            unsent_bytes = self.get_write_buffer_size()
         except AttributeError:
             return  # It was never made.
         # A child process has the transports of its parent, which sends what they hold.
-        if unsent_bytes and self._process_id == os.getpid():
+        if unsent_bytes and not self._outbox.is_a_parents:
             self._outbox.discard()
             # Not a ResourceWarning, which nobody sees: what was written is lost.
             _warn(
@@ -170,9 +168,7 @@ class Transport(asyncio.Transport):
 
     def _hand_over(self) -> None:
         """Let the transport below have everything, now and from now on."""
-        if not self._inner.is_closing():
-            self._outbox.flush()
-        self._outbox.divert()
+        self._outbox.hand_over(self._inner.is_closing())
 
     def _check_thread(self) -> None:
         try:
@@ -194,38 +190,27 @@ class Transport(asyncio.Transport):
 
     def get_write_buffer_limits(self) -> tuple[int, int]:
         """(low, high) in bytes."""
-        return self._low_bytes, self._high_bytes
+        return self._marks.low_bytes, self._marks.high_bytes
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
         """Pause the protocol above `high` bytes, resume it at `low`; what is held counts.
 
         `high` is half of `max_buffered_bytes` at most.
         """
-        self._set_limits(high, low)
+        settings = self._connection.settings
+        self._marks = marks = water_marks(
+            high, low, settings.max_bytes, settings.max_buffered_bytes
+        )
+        self._outbox.set_max_bytes(marks.batch_bytes)
+        if self._outbox.held_bytes > marks.high_bytes:
+            self._outbox.flush()
         self._check_high()
         if self._is_tls:
             # As the loops' own: those of TLS look at both marks, others only at the high one.
             self._check_low()
 
-    def _set_limits(self, high: int | None, low: int | None) -> None:
-        if high is None:
-            high = _HIGH_BYTES if low is None else 4 * low
-        if low is None:
-            low = high // 4
-        if not high >= low >= 0:
-            raise ValueError(f"high ({high!r}) must be >= low ({low!r}) must be >= 0")
-        if self._max_buffered_bytes is not None:
-            # Who waits when paused is paused before a message is refused.
-            high = min(high, self._max_buffered_bytes // 2)
-            low = min(low, high)
-        self._high_bytes, self._low_bytes = high, low
-        # We never pause a protocol only because of what we could have written.
-        self._outbox.set_max_bytes(max(1, min(self._max_bytes, high)))
-        if self._outbox.held_bytes > high:
-            self._outbox.flush()
-
     def _check_high(self, was_refused: bool = False) -> None:
-        is_high = was_refused or self.get_write_buffer_size() > self._high_bytes
+        is_high = was_refused or self.get_write_buffer_size() > self._marks.high_bytes
         if is_high and not self._is_paused:
             self._is_paused = True
             pause = self._connection.protocol.pause_writing
@@ -235,7 +220,7 @@ class Transport(asyncio.Transport):
                 self._context.copy().run(self._tell, pause)
 
     def _check_low(self) -> None:
-        if self._is_paused and self.get_write_buffer_size() <= self._low_bytes:
+        if self._is_paused and self.get_write_buffer_size() <= self._marks.low_bytes:
             self._is_paused = False
             self._tell(self._connection.protocol.resume_writing)
 
@@ -289,20 +274,18 @@ class Transport(asyncio.Transport):
 
     def _on_lost(self, error: Exception | None) -> Exception | None:
         """The connection is gone: why, as the protocol is to be told."""
-        errno = self._outbox.errno
-        if isinstance(error, BrokenPipeError) and errno is not None:
+        self._is_lost = True
+        if isinstance(error, BrokenPipeError) and (errno := self._outbox.errno) is not None:
             # What the kernel told us before it told the transport below.
             error = OSError(errno, os.strerror(errno))
-        self._is_lost = True
         if error is None and self._is_blocked and not self._is_tls:
             # One that is closed writes all of its bytes before: somebody aborted it, as
             # `Server.abort_clients` does.
             self._is_aborted = True
-        if error is None and not self._is_aborted:
-            # Somebody closed the transport below.
-            self._outbox.flush_last()
-        unsent_bytes = self._outbox.discard()
-        if unsent_bytes and error is None and not self._is_aborted:
+        is_unexpected = error is None and not self._is_aborted
+        # Otherwise somebody closed the transport below.
+        unsent_bytes = self._outbox.end(is_unexpected)
+        if unsent_bytes and is_unexpected:
             return ConnectionAbortedError(f"{unsent_bytes} bytes were never sent")
         return error
 

@@ -24,6 +24,7 @@ pub struct State {
     pub errno: Option<i32>,
     pub thread_id: usize,
     pub forks: u64,
+    pub made_after_forks: u64,
 }
 
 impl State {

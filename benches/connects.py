@@ -1,0 +1,66 @@
+"""A short connection costs hardly more than on the event loop below.
+
+Connect, a message there and back, close: on the loop as it is and on the drop-in over it, slice by
+slice in one process (sides/connects.py), as a client and as a server. A row is the median ratio of
+the pairs of slices and its interval, of connections a second and of the CPU time of the loops'
+thread. `--rounds` says how many pairs there are. The exit status is 0 when every row is reached.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+from pairs import at_least, show_environment, shown, verdict
+from sides.connects import ROLES, SIDES
+from sides.sending import CONGESTION_CONTROL
+
+from tinygram.bench.awake import cores_awake
+from tinygram.bench.statistics.intervals import figure_of
+
+_LOOPS = ("asyncio", "uvloop")
+_LIMIT_S = 300
+_LEAST = 0.95
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=100)
+    rounds = parser.parse_args().rounds
+    show_environment(CONGESTION_CONTROL)
+    outcomes = [outcome for loop in _LOOPS for outcome in _compare(loop, rounds)]
+    return 0 if all(outcomes) else 1
+
+
+def _compare(loop: str, rounds: int) -> list[bool]:
+    slices: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
+    printed = subprocess.run(
+        [sys.executable, "-m", "sides.connects", loop, str(rounds)],
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parent)},
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=_LIMIT_S,
+        check=True,
+    ).stdout
+    for line in printed.splitlines():
+        side, role, took_ns, cpu_ns = json.loads(line)
+        slices[role, side].append((took_ns, cpu_ns))
+    outcomes = []
+    for role in ROLES:
+        pairs = list(zip(*(slices[role, side] for side in SIDES), strict=True))
+        speed = figure_of([base[0] / ours[0] for base, ours in pairs])
+        cpu = figure_of([ours[1] / base[1] for base, ours in pairs])
+        what = f"{loop}, connections a second as a {role} ÷ the loop's own"
+        figures = f"{shown(speed)}, asked {_LEAST}; CPU × {shown(cpu)}, {len(pairs)} pairs"
+        outcomes.append(verdict(what, at_least(speed, _LEAST), figures))
+    return outcomes
+
+
+if __name__ == "__main__":
+    with cores_awake():
+        sys.exit(main())
