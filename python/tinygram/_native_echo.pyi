@@ -25,12 +25,14 @@ class EchoClient:
         connect_timeout_ns: int,
         trusts: bool = False,
         polls: bool = False,
+        own_host: str | None = None,
     ) -> EchoClient:
         """Connect `workers` times; each will have `depth` messages in flight.
 
         `trusts`: count bytes and believe that they are the right ones; `fault` then tells what the
         comparison finds. `polls`: its core is its own, and it asks for a while before it sleeps;
-        that is not in the CPU time that `run` tells. ValueError unless there is a worker, a depth,
+        that is not in the CPU time that `run` tells. `own_host`: the IPv4 address to connect from;
+        None: the kernel picks one. ValueError unless there is a worker, a depth,
         and a size of 1 B to 1 GiB.
         """
 
@@ -73,18 +75,24 @@ class EchoServer:
         sends_whole_buffer: bool = False,
         host: str = "127.0.0.1",
         max_connections: int | None = None,
+        client_host: str | None = None,
     ) -> EchoServer:
         """Listen; port 0: the kernel picks one. `buffer_bytes`: per read at most.
 
         With `message_bytes` and `knobs` each message is sent when the strategy says so; without,
         what was read goes back at once; with `sends_whole_buffer`, which is a fault, the buffer.
         `max_connections` None: as many as together keep no more than 1 GiB, at most 4,096, or what
-        the process's limit of descriptors leaves.
+        the process's limit of descriptors leaves. `client_host`: connections from another IPv4
+        address are closed at once, and counted.
         OSError when the port is not to be had, ValueError for arguments that do not go together.
         """
 
     @property
     def port(self) -> int: ...
+    @property
+    def strangers(self) -> int:
+        """How many connections were not from `client_host` so far; any thread may ask."""
+
     def serve(self, stop_fd: int | None = None) -> list[tuple[str, int]]:
         """Serve until `stop_fd` is readable, without it for ever; the named counters. OSError."""
 

@@ -70,8 +70,12 @@ class RrServer:
         max_connections: int,
         idle_ns: int,
         host: str = "127.0.0.1",
+        client_host: str | None = None,
     ) -> RrServer:
-        """Listen; port 0: one that the kernel picks. OSError when that is not to be had."""
+        """Listen; port 0: one that the kernel picks. OSError when that is not to be had.
+
+        `client_host`: connections from another IPv4 address are closed at once, and counted.
+        """
 
     @property
     def port(self) -> int: ...
@@ -99,8 +103,11 @@ class RrCallers:
         congestion_control: str,
         warm_up_calls: int,
         give_up_ns: int,
+        own_host: str | None = None,
     ) -> RrCallers:
         """Connect and warm up; `connections`: per-request, per-caller or shared.
+
+        `own_host`: the IPv4 address to connect from; None: the kernel picks one.
 
         OSError: a call failed, or they were not ready at `give_up_ns`. ValueError.
         """

@@ -21,10 +21,12 @@ class SizesServer:
         congestion_control: str,
         compared: tuple[int, int] | None = None,
         host: str = "127.0.0.1",
+        client_host: str | None = None,
     ) -> SizesServer:
         """Listen; port 0: one that the kernel picks. OSError when that is not to be had.
 
         `compared`: compare every byte with the content of this seed; the largest sample's bytes.
+        `client_host`: connections from another IPv4 address are closed at once, and counted.
         """
 
     @property
@@ -54,13 +56,15 @@ def take_samples(
     timeout_ns: int,
     first: int,
     samples: int,
+    own_host: str | None = None,
 ) -> tuple[list[tuple[str, int]], list[tuple[str, Histogram]]]:
     """Take `first` samples that are kept apart, and then `samples`, from a server at `address`.
 
     Where there are messages, one sample lies between, in no figure: the last byte of its first
     message is withheld, for 10 ms and two round trips, to see that no acknowledgement comes before.
     Each is a connection with `count` messages of `length` bytes. `is_setup_joined`: the setup
-    leaves with the first message. Returns named counters, and named histograms of nanoseconds:
+    leaves with the first message; `own_host`: the IPv4 address to connect from, None: the kernel
+    picks one. Returns named counters, and named histograms of nanoseconds:
     those that hold something. OSError names the sample and the stage that failed; ValueError: the
     address is not IPv4:PORT.
     """

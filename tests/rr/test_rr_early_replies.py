@@ -13,7 +13,7 @@ from tests.rr.peers import ahead, early, right
 from tests.stream.command import Command, Done
 
 from tinygram._native import CallContent
-from tinygram.bench.network import Network
+from tinygram.bench.links import Link
 from tinygram.bench.workers import RunError
 from tinygram.bench.workloads.rr.calling import RUNTIMES, CallError, check_silent
 from tinygram.bench.workloads.rr.calling.asyncio_callers import Connection
@@ -40,7 +40,7 @@ def check_server_at(port: int, request_bytes: int) -> None:
     give_up_ns = time.monotonic_ns() + 60 * 10**9
     request = CallContent(request_bytes, REPLY_BYTES, 1).request(0)
     address = ("127.0.0.1", port)
-    check_waits(address, request, REPLY_BYTES, give_up_ns, Network(), is_ours=False)
+    check_waits(address, request, REPLY_BYTES, give_up_ns, Link(), is_ours=False)
 
 
 @pytest.mark.parametrize("runtime", RUNTIMES)
@@ -87,7 +87,7 @@ def test_a_server_that_is_gone_or_silent_is_told() -> None:
         port = listener.getsockname()[1]
         content = CallContent(REQUEST_BYTES, REPLY_BYTES, 1)
         give_up_ns = time.monotonic_ns() + 200_000_000
-        asked = (("127.0.0.1", port), content.request(0), REPLY_BYTES, give_up_ns, Network())
+        asked = (("127.0.0.1", port), content.request(0), REPLY_BYTES, give_up_ns, Link())
         with pytest.raises(RunError, match="did not reply to its first request in time"):
             check_waits(*asked, is_ours=False)
     with pytest.raises(

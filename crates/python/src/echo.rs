@@ -10,6 +10,10 @@ use pyo3::{
 use std::{
     net::{SocketAddr, SocketAddrV4, ToSocketAddrs},
     os::fd::RawFd,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
     time::Duration,
 };
 use tinygram_core::bench::MessagePool;
@@ -37,7 +41,7 @@ impl EchoClient {
         clippy::too_many_arguments,
         reason = "where to, what, and how: named by every caller"
     )]
-    #[pyo3(signature = (host, port, seed, message_bytes, workers, depth, congestion_control, connect_timeout_ns, trusts=false, polls=false))]
+    #[pyo3(signature = (host, port, seed, message_bytes, workers, depth, congestion_control, connect_timeout_ns, trusts=false, polls=false, own_host=None))]
     fn new(
         py: Python<'_>,
         host: &str,
@@ -50,6 +54,7 @@ impl EchoClient {
         connect_timeout_ns: u64,
         trusts: bool,
         polls: bool,
+        own_host: Option<&str>,
     ) -> PyResult<Self> {
         if workers == 0 || depth == 0 {
             return Err(PyValueError::new_err(format!(
@@ -60,6 +65,7 @@ impl EchoClient {
             workers,
             depth,
             congestion_control,
+            own_address: own_host.map(ipv4_of).transpose()?,
             connect_timeout: Duration::from_nanos(connect_timeout_ns),
             is_trusting: trusts,
             is_polling: polls,
@@ -150,9 +156,11 @@ fn resolved(host: &str, port: u16) -> PyResult<SocketAddr> {
         .ok_or_else(|| PyOSError::new_err(format!("{host} has no address")))
 }
 
-#[pyclass(module = "tinygram._native")]
+/// Frozen, so that another thread may ask for its strangers while it serves.
+#[pyclass(module = "tinygram._native", frozen)]
 pub struct EchoServer {
-    inner: server::EchoServer,
+    inner: Mutex<server::EchoServer>,
+    strangers: Arc<AtomicU64>,
     port: u16,
 }
 
@@ -160,7 +168,7 @@ pub struct EchoServer {
 impl EchoServer {
     #[new]
     #[allow(clippy::too_many_arguments)] // Keywords in Python.
-    #[pyo3(signature = (port, buffer_bytes, message_bytes=None, knobs=None, congestion_control=None, sends_whole_buffer=false, host="127.0.0.1", max_connections=None))]
+    #[pyo3(signature = (port, buffer_bytes, message_bytes=None, knobs=None, congestion_control=None, sends_whole_buffer=false, host="127.0.0.1", max_connections=None, client_host=None))]
     fn new(
         port: u16,
         buffer_bytes: usize,
@@ -170,6 +178,7 @@ impl EchoServer {
         sends_whole_buffer: bool,
         host: &str,
         max_connections: Option<usize>,
+        client_host: Option<&str>,
     ) -> PyResult<Self> {
         let reply = match (message_bytes, knobs, sends_whole_buffer) {
             (None, None, is_whole_buffer) => Reply::PerRead { is_whole_buffer },
@@ -189,11 +198,13 @@ impl EchoServer {
             buffer_bytes,
             congestion_control,
             max_connections,
+            client: client_host.map(ipv4_of).transpose()?,
         };
         let inner = server::EchoServer::listen(&settings).or_os_error()?;
         Ok(Self {
             port: inner.port().or_os_error()?,
-            inner,
+            strangers: inner.strangers(),
+            inner: Mutex::new(inner),
         })
     }
 
@@ -202,10 +213,18 @@ impl EchoServer {
         self.port
     }
 
+    #[getter]
+    fn strangers(&self) -> u64 {
+        self.strangers.load(Relaxed)
+    }
+
     #[pyo3(signature = (stop_fd=None))]
-    fn serve(&mut self, py: Python<'_>, stop_fd: Option<RawFd>) -> PyResult<Counters> {
-        py.detach(|| self.inner.serve(stop_fd)).or_os_error()?;
-        let counts = self.inner.counts();
+    fn serve(&self, py: Python<'_>, stop_fd: Option<RawFd>) -> PyResult<Counters> {
+        let serve = || {
+            let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+            inner.serve(stop_fd).map(|()| inner.counts())
+        };
+        let counts = py.detach(serve).or_os_error()?;
         Ok(vec![
             ("server_connections", counts.accepted),
             ("server_evicted_connections", counts.evicted_connections),

@@ -116,7 +116,7 @@ pub struct RrServer {
 impl RrServer {
     #[new]
     #[allow(clippy::too_many_arguments)] // Keywords in Python.
-    #[pyo3(signature = (content, *, port, backlog, is_nodelay, is_quickack, congestion_control, max_connections, idle_ns, host="127.0.0.1"))]
+    #[pyo3(signature = (content, *, port, backlog, is_nodelay, is_quickack, congestion_control, max_connections, idle_ns, host="127.0.0.1", client_host=None))]
     fn new(
         content: &CallContent,
         port: u16,
@@ -127,6 +127,7 @@ impl RrServer {
         max_connections: usize,
         idle_ns: u64,
         host: &str,
+        client_host: Option<&str>,
     ) -> PyResult<Self> {
         let options = native::ServerOptions {
             backlog,
@@ -135,6 +136,7 @@ impl RrServer {
             max_connections,
             idle_ns,
             congestion_control,
+            client: client_host.map(ipv4_of).transpose()?,
         };
         let address = SocketAddrV4::new(ipv4_of(host)?, port);
         let inner =
@@ -167,6 +169,7 @@ impl RrServer {
             ("server_evicted_connections", counts.evicted_connections),
             ("server_failed_accepts", counts.failed_accepts),
             ("server_most_connections", counts.most_connections),
+            ("strangers", counts.strangers),
         ])
     }
 }
@@ -180,7 +183,7 @@ pub struct RrCallers {
 impl RrCallers {
     #[new]
     #[allow(clippy::too_many_arguments)] // Keywords in Python.
-    #[pyo3(signature = (content, *, host, port, callers, connections, depth, sends_per_request, is_nodelay, congestion_control, warm_up_calls, give_up_ns))]
+    #[pyo3(signature = (content, *, host, port, callers, connections, depth, sends_per_request, is_nodelay, congestion_control, warm_up_calls, give_up_ns, own_host=None))]
     fn new(
         py: Python<'_>,
         content: &CallContent,
@@ -194,6 +197,7 @@ impl RrCallers {
         congestion_control: String,
         warm_up_calls: u64,
         give_up_ns: u64,
+        own_host: Option<&str>,
     ) -> PyResult<Self> {
         let connections = match connections {
             "per-request" => native::Connections::PerRequest,
@@ -225,6 +229,7 @@ impl RrCallers {
             is_nodelay,
             congestion_control,
             warm_up_calls,
+            own_address: own_host.map(ipv4_of).transpose()?,
         };
         let content = content.inner.clone();
         let inner = py

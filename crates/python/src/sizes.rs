@@ -25,7 +25,7 @@ pub struct SizesServer {
 #[pymethods]
 impl SizesServer {
     #[new]
-    #[pyo3(signature = (port, max_message_bytes, max_messages, max_connections, congestion_control, compared=None, host="127.0.0.1"))]
+    #[pyo3(signature = (port, max_message_bytes, max_messages, max_connections, congestion_control, compared=None, host="127.0.0.1", client_host=None))]
     #[allow(clippy::too_many_arguments)] // Keywords in Python.
     fn new(
         py: Python<'_>,
@@ -36,6 +36,7 @@ impl SizesServer {
         congestion_control: &str,
         compared: Option<(u64, usize)>,
         host: &str,
+        client_host: Option<&str>,
     ) -> PyResult<Self> {
         let options = server::Options {
             address: SocketAddrV4::new(ipv4_of(host)?, port),
@@ -45,6 +46,7 @@ impl SizesServer {
             },
             max_connections,
             compared,
+            client: client_host.map(ipv4_of).transpose()?,
         };
         let inner = py
             .detach(|| server::Server::listen(options, congestion_control))
@@ -91,11 +93,13 @@ impl SizesServer {
             ("server_bytes", counts.bytes),
             ("server_refused_connections", counts.refused),
             ("server_idle_connections", counts.idle),
+            ("strangers", counts.strangers),
         ]
     }
 }
 
 #[pyfunction]
+#[pyo3(signature = (address, length, count, is_setup_joined, is_nodelay, congestion_control, seed, timeout_ns, first, samples, own_host=None))]
 #[expect(
     clippy::too_many_arguments,
     reason = "the options of a sample, and how many"
@@ -112,6 +116,7 @@ pub fn take_samples(
     timeout_ns: u64,
     first: u64,
     samples: u64,
+    own_host: Option<&str>,
 ) -> PyResult<(Counters, Vec<(&'static str, Histogram)>)> {
     let address: SocketAddrV4 = address
         .parse()
@@ -122,6 +127,7 @@ pub fn take_samples(
         is_setup_joined,
         is_nodelay,
         congestion_control: congestion_control.into(),
+        own_address: own_host.map(ipv4_of).transpose()?,
         seed,
         timeout: Duration::from_nanos(timeout_ns),
     };

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import secrets
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -26,6 +27,8 @@ ALLOWED_SYSCTL = "net.ipv4.tcp_allowed_congestion_control"
 _CONGESTION_CONTROL = Path("/proc/sys/net/ipv4/tcp_congestion_control")
 _ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
 _AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+_IP_BIND_ADDRESS_NO_PORT = 24
+"""Of linux/in.h; Python's socket has it from 3.12 on."""
 _NOT_HERE = (errno.EPERM, errno.ENOSPC, errno.EINVAL, errno.ENOSYS, errno.ENOENT)
 """Without the capability, at user.max_net_namespaces, or in a kernel without namespaces."""
 
@@ -54,6 +57,29 @@ class Network:
     def is_private(self) -> bool:
         """Whether nobody else's traffic is in it."""
         return self.inside is not None
+
+
+def drawn_host() -> str:
+    """One of the 2²⁴ addresses of loopback, but for those that others use."""
+    return ".".join(["127", *(str(2 + secrets.randbelow(253)) for _ in range(3))])
+
+
+def connect_from(sock: socket.socket, own_host: str | None) -> None:
+    """Have it connect from this address; None: the kernel picks one. Raises OSError.
+
+    Its port is picked when it connects (ip(7)), as it is without an address of its own.
+    """
+    if own_host is not None:
+        sock.setsockopt(socket.IPPROTO_IP, _IP_BIND_ADDRESS_NO_PORT, 1)
+        sock.bind((own_host, 0))
+
+
+def is_stranger(peer: tuple[str, int] | None, client_host: str | None) -> bool:
+    """Whether a connection is another program's: ours come from `client_host`, if there is one.
+
+    `peer` is where it comes from; None: it has ended already.
+    """
+    return client_host is not None and (peer is None or peer[0] != client_host)
 
 
 @contextmanager

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
-from tinygram.bench.result import Case, Run
+from tinygram.bench.result import Case, Run, Warning
 from tinygram.bench.workers import RunError
 
 _MOST_PER_NS = 10_000
@@ -43,6 +43,18 @@ def _checked(run: Run, took_ns: int) -> Run:
                 f"more than {most}"
             )
     return run
+
+
+def strangers_told(counters: Mapping[str, int | None]) -> tuple[Warning, ...]:
+    """The warning of a run whose receiver or server other programs connected to."""
+    strangers = counters.get("strangers")
+    if not strangers:
+        return ()
+    message = (
+        f"connections of other programs, which were turned away: {strangers}; what else these "
+        "programs did on this host is not known"
+    )
+    return (Warning("strangers", message),)
 
 
 def whole(case: Case, name: str) -> int:

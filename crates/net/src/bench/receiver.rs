@@ -1,7 +1,6 @@
 //! The far end of a stream: reads, notes the time, and only then looks at the bytes.
 //!
-//! Any program may connect before the sender. The sender is known by its address, one of the 2²⁴ of
-//! loopback that was drawn for it (docs/decisions).
+//! Any program may connect before the sender, which is known by its address (docs/decisions/0018).
 
 use super::{process::Usage, socket};
 use crate::clock::monotonic_ns;
@@ -99,7 +98,7 @@ impl Receiver {
         let mut strangers = 0;
         let (stream, peer) = loop {
             let (stream, peer) = self.listener.accept().map_err(failed(0))?;
-            if sender.is_none_or(|it| peer.ip() == it) {
+            if !socket::is_stranger(peer, sender) {
                 break (stream, peer);
             }
             strangers += 1;

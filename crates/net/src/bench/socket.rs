@@ -3,9 +3,10 @@
 
 use std::{
     io::{self, ErrorKind},
-    net::{SocketAddrV4, TcpListener, TcpStream},
+    net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream},
     os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
     ptr,
+    time::Duration,
 };
 
 /// A port of loopback that the kernel picks.
@@ -32,11 +33,22 @@ pub fn listening(
     Ok(listener)
 }
 
-/// A socket of IPv4 that is not connected yet, with the options that must come before.
+/// Whether a connection from `peer` is another program's: ours come from the address `client`.
+/// `None`: nobody else can connect, or everybody may.
+pub fn is_stranger(peer: SocketAddr, client: Option<Ipv4Addr>) -> bool {
+    client.is_some_and(|ours| peer.ip() != ours)
+}
+
+/// A socket of IPv4 that is not connected yet, with the options that must come before. It connects
+/// from the address `own`, or where that is `None` from the one that the kernel picks.
 ///
 /// # Errors
-/// When the kernel has no descriptor to give, or not this congestion control.
-pub fn unconnected(congestion_control: &str, is_nodelay: bool) -> io::Result<TcpStream> {
+/// When the kernel has no descriptor to give, not this congestion control, or not this address.
+pub fn unconnected(
+    congestion_control: Option<&str>,
+    is_nodelay: bool,
+    own: Option<Ipv4Addr>,
+) -> io::Result<TcpStream> {
     // SAFETY: takes three numbers; the result is checked before it is owned.
     let fd = unsafe { libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0) };
     if fd < 0 {
@@ -44,10 +56,47 @@ pub fn unconnected(congestion_control: &str, is_nodelay: bool) -> io::Result<Tcp
     }
     // SAFETY: `fd` was just created and belongs to nobody else.
     let socket = TcpStream::from(unsafe { OwnedFd::from_raw_fd(fd) });
-    set_congestion_control(fd, congestion_control)?;
+    if let Some(name) = congestion_control {
+        set_congestion_control(fd, name)?;
+    }
     if is_nodelay {
         set_nodelay(fd, true)?;
     }
+    if let Some(address) = own {
+        bind_address(fd, address)?;
+    }
+    Ok(socket)
+}
+
+/// The port is picked when the socket connects: one that a former connection to another server, or
+/// from another address, still has will do.
+fn bind_address(fd: RawFd, address: Ipv4Addr) -> io::Result<()> {
+    let on: libc::c_int = 1;
+    set_option(fd, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, &on)?;
+    let own = raw_address(SocketAddrV4::new(address, 0));
+    // SAFETY: the kernel reads one sockaddr_in, of the length told.
+    outcome(unsafe {
+        libc::bind(
+            fd,
+            ptr::from_ref(&own).cast(),
+            size_of_val(&own) as libc::socklen_t,
+        )
+    })
+}
+
+/// Connect from an address of this host, within the timeout.
+///
+/// # Errors
+/// What the kernel says; `TimedOut` at the end of the timeout.
+pub fn connect_from(
+    own: Ipv4Addr,
+    server: SocketAddrV4,
+    timeout: Duration,
+) -> io::Result<TcpStream> {
+    let socket = unconnected(None, false, Some(own))?;
+    socket.set_write_timeout(Some(timeout))?;
+    connect(&socket, server)?;
+    socket.set_write_timeout(None)?;
     Ok(socket)
 }
 
@@ -56,14 +105,7 @@ pub fn unconnected(congestion_control: &str, is_nodelay: bool) -> io::Result<Tcp
 /// # Errors
 /// What the kernel says; `TimedOut` at the end of the timeout.
 pub fn connect(socket: &TcpStream, address: SocketAddrV4) -> io::Result<()> {
-    let target = libc::sockaddr_in {
-        sin_family: libc::AF_INET as libc::sa_family_t,
-        sin_port: address.port().to_be(),
-        sin_addr: libc::in_addr {
-            s_addr: u32::from_ne_bytes(address.ip().octets()),
-        },
-        sin_zero: [0; 8],
-    };
+    let target = raw_address(address);
     // SAFETY: the kernel reads one sockaddr_in, of the length told.
     let status = unsafe {
         libc::connect(
@@ -77,6 +119,17 @@ pub fn connect(socket: &TcpStream, address: SocketAddrV4) -> io::Result<()> {
         Some(libc::EINPROGRESS) => ErrorKind::TimedOut.into(),
         _ => error,
     })
+}
+
+fn raw_address(address: SocketAddrV4) -> libc::sockaddr_in {
+    libc::sockaddr_in {
+        sin_family: libc::AF_INET as libc::sa_family_t,
+        sin_port: address.port().to_be(),
+        sin_addr: libc::in_addr {
+            s_addr: u32::from_ne_bytes(address.ip().octets()),
+        },
+        sin_zero: [0; 8],
+    }
 }
 
 /// Pin the congestion control of a socket.
@@ -256,7 +309,6 @@ fn outcome(status: libc::c_int) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::Ipv4Addr;
 
     fn address_of(listener: &TcpListener) -> SocketAddrV4 {
         SocketAddrV4::new(Ipv4Addr::LOCALHOST, listener.local_addr().unwrap().port())
@@ -266,16 +318,32 @@ mod tests {
     fn what_is_set_before_connecting_holds_and_a_refusal_is_an_error() {
         let listener = listening(FRESH_PORT, Some("cubic"), 1).unwrap();
         for is_nodelay in [false, true] {
-            let socket = unconnected("cubic", is_nodelay).unwrap();
+            let socket = unconnected(Some("cubic"), is_nodelay, None).unwrap();
             connect(&socket, address_of(&listener)).unwrap();
             listener.accept().unwrap();
             assert_eq!(socket.nodelay().unwrap(), is_nodelay);
         }
         let address = address_of(&listener);
         drop(listener);
-        let socket = unconnected("cubic", true).unwrap();
+        let socket = unconnected(Some("cubic"), true, None).unwrap();
         let refused = connect(&socket, address).unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
+    }
+
+    #[test]
+    fn a_socket_with_an_address_of_its_own_is_known_by_it() {
+        let listener = listening(FRESH_PORT, None, 1).unwrap();
+        let own = Ipv4Addr::new(127, 3, 4, 5);
+        for (client, is_other) in [(None, true), (Some(own), false)] {
+            let socket = unconnected(Some("cubic"), true, client).unwrap();
+            connect(&socket, address_of(&listener)).unwrap();
+            let (_, peer) = listener.accept().unwrap();
+            assert_eq!(is_stranger(peer, Some(own)), is_other);
+            assert!(!is_stranger(peer, None));
+        }
+        let _socket = connect_from(own, address_of(&listener), Duration::from_secs(5)).unwrap();
+        let (_, peer) = listener.accept().unwrap();
+        assert!(!is_stranger(peer, Some(own)));
     }
 
     #[test]
@@ -288,14 +356,14 @@ mod tests {
 
     #[test]
     fn a_congestion_control_that_is_not_to_be_had_is_an_error() {
-        assert!(unconnected("no-such-control", true).is_err());
+        assert!(unconnected(Some("no-such-control"), true, None).is_err());
         assert!(listening(FRESH_PORT, Some("no-such-control"), 1).is_err());
     }
 
     #[test]
     fn nothing_to_read_is_no_error() {
         let listener = listening(FRESH_PORT, None, 1).unwrap();
-        let socket = unconnected("cubic", true).unwrap();
+        let socket = unconnected(Some("cubic"), true, None).unwrap();
         connect(&socket, address_of(&listener)).unwrap();
         acknowledge_quickly(socket.as_raw_fd()).unwrap();
         assert_eq!(receive_now(socket.as_raw_fd(), &mut [0; 4]).unwrap(), None);

@@ -29,7 +29,9 @@ class Link:
     """Two hosts: `near` has the client or sender, `far` the server or receiver.
 
     Without arguments: both ends are here, in this machine's own network. `far_address`: where
-    servers listen and clients connect. `counter_fds`: what is read of the kernel's counters,
+    servers listen and clients connect. `client_host`: the address from which clients connect, by
+    which servers of ours know them; None: nobody else is on these hosts, or the server is not ours
+    (docs/decisions/0018). `counter_fds`: what is read of the kernel's counters,
     None where nobody may say that they are of this run alone (probes/kernel.py). `facts` None:
     nothing lies between. `take_traffic`: what went over it since that was last called.
     `find_fault`: why it carries nothing any more, None while it does.
@@ -38,6 +40,7 @@ class Link:
     near: Network = field(default_factory=Network)
     far: Network = field(default_factory=Network)
     far_address: str = LOCALHOST
+    client_host: str | None = None
     counter_fds: CounterFds = None
     facts: LinkFacts | None = None
     take_traffic: Callable[[], Traffic] = Traffic

@@ -52,7 +52,7 @@ _OF_PROCESSES: Mapping[str, Said] = {
     "receiver_voluntary_context_switches": ("switches", "of the receiver, which waited"),
     "receiver_involuntary_context_switches": ("switches", "of the receiver, interrupted"),
     "receive_buffer_bytes": ("bytes", "of the receiving socket's buffer (SO_RCVBUF)"),
-    "strangers": ("connections", "of other programs, which the receiver ended"),
+    "strangers": ("connections", "of other programs, which the receiver or server turned away"),
     "peer_port": ("port", "of the sender, as the receiver saw it"),
 }
 _OF_THE_CONNECTION: Mapping[str, Said] = {

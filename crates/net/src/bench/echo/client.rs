@@ -10,7 +10,7 @@ use crate::{
 };
 use std::{
     io::{self, ErrorKind},
-    net::SocketAddr,
+    net::{Ipv4Addr, SocketAddr},
     time::Duration,
 };
 use thiserror::Error;
@@ -44,6 +44,8 @@ pub struct Settings {
     pub depth: u64,
     /// Pinned on each connection; `None`: the kernel's own choice.
     pub congestion_control: Option<String>,
+    /// Where the connections come from, to a server with an address of IPv4; `None`: the kernel picks.
+    pub own_address: Option<Ipv4Addr>,
     /// How long a connection may take to be made.
     pub connect_timeout: Duration,
     /// Count bytes and believe that they are the right ones, as published clients do; what a check
@@ -130,13 +132,7 @@ impl EchoClient {
                 echoes = echoes.trusting();
             }
             let before_ns = monotonic_ns();
-            let worker = Worker::connect(
-                server,
-                echoes,
-                settings.congestion_control.as_deref(),
-                settings.connect_timeout,
-            )
-            .map_err(failed(number))?;
+            let worker = Worker::connect(server, echoes, settings).map_err(failed(number))?;
             connects_ns.push(monotonic_ns() - before_ns);
             let slot = worker.fd() as usize;
             if slot >= numbers.len() {

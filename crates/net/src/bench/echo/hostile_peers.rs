@@ -24,6 +24,7 @@ fn per_message(message_bytes: usize) -> Settings {
         },
         buffer_bytes: 1 << 16,
         congestion_control: None,
+        client: None,
         max_connections: Some(50),
     }
 }

@@ -8,15 +8,22 @@ use super::{
     connection::{Connection, Outcome},
 };
 use crate::{
-    bench::{socket::listening, write_counts},
+    bench::{
+        socket::{is_stranger, listening},
+        write_counts,
+    },
     clock::{monotonic_ns, sleep_until_ns},
     epoll::{Epoll, For, Ready},
     timer::TimerFd,
 };
 use std::{
     io::{self, ErrorKind},
-    net::{SocketAddrV4, TcpListener, TcpStream},
+    net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream},
     os::fd::{AsRawFd, RawFd},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
 };
 use tinygram_core::Knobs;
 
@@ -57,6 +64,8 @@ pub struct Settings {
     /// With more, the one that has been silent for longest is ended. `None`: as many as together keep
     /// no more than 1 GiB, at most 4,096, or what the process's limit of descriptors leaves.
     pub max_connections: Option<usize>,
+    /// Connections from another address are closed at once; `None`: they are served.
+    pub client: Option<Ipv4Addr>,
 }
 
 /// What came so far.
@@ -85,8 +94,10 @@ pub struct EchoServer {
     /// Connections that hold messages for a time, by descriptor.
     holding: Vec<RawFd>,
     max_connections: usize,
+    client: Option<Ipv4Addr>,
     activity: u64,
     counts: Counts,
+    strangers: Arc<AtomicU64>,
 }
 
 impl EchoServer {
@@ -115,8 +126,10 @@ impl EchoServer {
             open: 0,
             holding: Vec::new(),
             max_connections: max_connections.max(1),
+            client: settings.client,
             activity: 0,
             counts: Counts::default(),
+            strangers: Arc::default(),
         })
     }
 
@@ -131,6 +144,12 @@ impl EchoServer {
     /// What came so far.
     pub fn counts(&self) -> Counts {
         self.counts
+    }
+
+    /// How many connections were not of the client, and were closed at once; it goes on counting
+    /// while the server serves.
+    pub fn strangers(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.strangers)
     }
 
     /// Serve whoever connects until `stop_fd` is readable; `None`: without end.
@@ -244,6 +263,9 @@ impl EchoServer {
     fn accept(&mut self) {
         for _ in 0..MOST_ACCEPTS {
             match self.listener.accept() {
+                Ok((_, peer)) if is_stranger(peer, self.client) => {
+                    self.strangers.fetch_add(1, Relaxed);
+                }
                 Ok((stream, _)) => self.begin(stream),
                 Err(error) => match error.kind() {
                     ErrorKind::WouldBlock => return,

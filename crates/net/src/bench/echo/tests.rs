@@ -28,6 +28,7 @@ fn settings(reply: Reply, buffer_bytes: usize) -> Settings {
         buffer_bytes,
         congestion_control: Some("cubic".into()),
         max_connections: None,
+        client: None,
     }
 }
 
@@ -79,6 +80,7 @@ impl Load {
             depth: self.depth,
             congestion_control: Some("cubic".into()),
             connect_timeout: Duration::from_secs(5),
+            own_address: None,
             is_trusting: self.is_trusting,
             is_polling: self.is_polling,
         };
@@ -266,6 +268,7 @@ fn a_server_that_is_not_there_is_named() {
         depth: 1,
         congestion_control: None,
         connect_timeout: Duration::from_secs(5),
+        own_address: None,
         is_trusting: false,
         is_polling: false,
     };

@@ -1,7 +1,8 @@
 //! A worker, which is one connection of the client, and why it failed.
 
+use super::client::Settings;
 use crate::{
-    bench::socket::{receive_now, receive_some, set_congestion_control},
+    bench::socket::{connect_from, receive_now, receive_some, set_congestion_control},
     clock::monotonic_ns,
     epoll::{Epoll, For},
     socket::send_now,
@@ -68,13 +69,16 @@ impl Worker {
     pub(super) fn connect(
         server: SocketAddr,
         echoes: Echoes,
-        congestion_control: Option<&str>,
-        timeout: Duration,
+        settings: &Settings,
     ) -> io::Result<Self> {
-        let stream = TcpStream::connect_timeout(&server, timeout)?;
+        let timeout = settings.connect_timeout;
+        let stream = match (settings.own_address, server) {
+            (Some(own), SocketAddr::V4(server)) => connect_from(own, server, timeout)?,
+            _ => TcpStream::connect_timeout(&server, timeout)?,
+        };
         // The client's own sends are not what is measured: none of them may wait.
         stream.set_nodelay(true)?;
-        if let Some(name) = congestion_control {
+        if let Some(name) = &settings.congestion_control {
             set_congestion_control(stream.as_raw_fd(), name)?;
         }
         Ok(Self {

@@ -48,7 +48,12 @@ pub fn connected(options: &CallOptions) -> Result<(TcpStream, u64), CallError> {
         address: options.address,
         source,
     };
-    let socket = unconnected(&options.congestion_control, options.is_nodelay).map_err(failed)?;
+    let socket = unconnected(
+        Some(&options.congestion_control),
+        options.is_nodelay,
+        options.own_address,
+    )
+    .map_err(failed)?;
     let begun_ns = monotonic_ns();
     connect(&socket, options.address).map_err(failed)?;
     Ok((socket, monotonic_ns() - begun_ns))

@@ -11,7 +11,7 @@ use crate::{
     process::with_signals_blocked,
 };
 use std::{
-    net::SocketAddrV4,
+    net::{Ipv4Addr, SocketAddrV4},
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering::Relaxed},
@@ -54,6 +54,8 @@ pub struct CallOptions {
     pub congestion_control: String,
     /// Calls of each caller before the start.
     pub warm_up_calls: u64,
+    /// Where they connect from; `None`: the kernel picks.
+    pub own_address: Option<Ipv4Addr>,
 }
 
 /// When callers call. A call that has begun is finished, whatever the time.

@@ -27,6 +27,7 @@ fn options(port: u16, connections: Connections) -> CallOptions {
         is_nodelay: true,
         congestion_control: "cubic".into(),
         warm_up_calls: 2,
+        own_address: None,
     }
 }
 
@@ -47,6 +48,7 @@ fn with_server<T>(content: &CallContent, act: impl FnOnce(u16) -> T) -> (T, Coun
         FRESH_PORT,
         content.clone(),
         ServerOptions {
+            client: None,
             backlog: 1024,
             is_nodelay: true,
             is_quickack: false,
@@ -139,6 +141,7 @@ fn alone(port: u16, connections: Connections) -> CallOptions {
     CallOptions {
         callers: 1,
         warm_up_calls: 1,
+        own_address: None,
         ..options(port, connections)
     }
 }

@@ -3,13 +3,13 @@
 
 use super::connection::{Connection, End, Lent};
 use crate::{
-    bench::socket::{listening, set_nodelay},
+    bench::socket::{is_stranger, listening, set_nodelay},
     clock::{coarse_monotonic_ns, monotonic_ns, sleep_until_ns},
     epoll::{Epoll, For},
 };
 use std::{
     io::{self, ErrorKind},
-    net::{SocketAddrV4, TcpListener, TcpStream},
+    net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream},
     os::fd::{AsRawFd, RawFd},
 };
 use tinygram_core::bench::CallContent;
@@ -35,6 +35,8 @@ pub struct ServerOptions {
     pub idle_ns: u64,
     /// Of its connections.
     pub congestion_control: String,
+    /// Connections from another address are closed at once; `None`: they are served.
+    pub client: Option<Ipv4Addr>,
 }
 
 /// What happened, and what it took.
@@ -62,6 +64,8 @@ pub struct Counts {
     pub failed_accepts: u64,
     /// The most connections at a time.
     pub most_connections: u64,
+    /// Connections that were not of the clients, and were closed at once.
+    pub strangers: u64,
 }
 
 /// A server that listens, and serves when it is run.
@@ -151,6 +155,9 @@ impl Server {
     fn accept(&mut self, now_ns: u64) {
         for _ in 0..ACCEPTS_AT_ONCE {
             match self.listener.accept() {
+                Ok((_, peer)) if is_stranger(peer, self.options.client) => {
+                    self.counts.strangers += 1;
+                }
                 Ok((stream, _)) => self.add(stream, now_ns),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 // Its client has gone: nobody else has to.

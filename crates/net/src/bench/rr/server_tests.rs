@@ -20,6 +20,7 @@ fn options() -> ServerOptions {
         max_connections: 4096,
         idle_ns: 60_000_000_000,
         congestion_control: "cubic".into(),
+        client: None,
     }
 }
 

@@ -19,7 +19,7 @@ use crate::{
 };
 use std::{
     io::{self, ErrorKind, IoSlice, Write},
-    net::{Shutdown, SocketAddrV4, TcpStream},
+    net::{Ipv4Addr, Shutdown, SocketAddrV4, TcpStream},
     os::fd::AsRawFd,
     thread::sleep,
     time::Duration,
@@ -47,6 +47,8 @@ pub struct Options {
     pub is_nodelay: bool,
     /// Of the connections.
     pub congestion_control: String,
+    /// Where the connections come from; `None`: the kernel picks.
+    pub own_address: Option<Ipv4Addr>,
     /// Of the messages' content.
     pub seed: u64,
     /// For each connect, each write and each acknowledgement.
@@ -228,7 +230,11 @@ impl Client {
 
     fn socket(&self) -> io::Result<TcpStream> {
         let options = &self.options;
-        let stream = unconnected(&options.congestion_control, options.is_nodelay)?;
+        let stream = unconnected(
+            Some(&options.congestion_control),
+            options.is_nodelay,
+            options.own_address,
+        )?;
         stream.set_read_timeout(Some(options.timeout))?;
         stream.set_write_timeout(Some(options.timeout))?;
         Ok(stream)

@@ -7,7 +7,7 @@
 
 use super::kept::{Memory, WrongByte};
 use crate::{
-    bench::socket::{listening, receive_now, reset_when_closed, set_nodelay},
+    bench::socket::{is_stranger, listening, receive_now, reset_when_closed, set_nodelay},
     clock::{monotonic_ns, sleep_until_ns},
     epoll::{Epoll, For},
     socket::send_now,
@@ -15,7 +15,7 @@ use crate::{
 use std::{
     collections::HashMap,
     io,
-    net::{SocketAddrV4, TcpListener, TcpStream},
+    net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream},
     os::fd::{AsRawFd, RawFd},
 };
 use thiserror::Error;
@@ -41,6 +41,8 @@ pub struct Options {
     pub max_connections: usize,
     /// Compare every byte: the content's seed, and how many bytes the largest sample has.
     pub compared: Option<(u64, usize)>,
+    /// Connections from another address are closed at once; `None`: they are served.
+    pub client: Option<Ipv4Addr>,
 }
 
 /// What came so far.
@@ -59,6 +61,8 @@ pub struct Counts {
     pub refused: u64,
     /// Connections that gave way, or on which nothing came.
     pub idle: u64,
+    /// Connections that were not of the client, and were closed at once.
+    pub strangers: u64,
 }
 
 /// Why a server ended.
@@ -193,6 +197,10 @@ impl Server {
 
     fn on_connection(&mut self) -> Result<(), ServeError> {
         let stream = match self.listener.accept() {
+            Ok((_, peer)) if is_stranger(peer, self.options.client) => {
+                self.counts.strangers += 1;
+                return Ok(());
+            }
             Ok((stream, _)) => stream,
             Err(error) => return self.on_accept_failed(error),
         };

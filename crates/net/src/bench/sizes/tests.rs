@@ -27,6 +27,7 @@ fn options() -> server::Options {
         },
         max_connections: 100,
         compared: Some((SEED, LARGEST)),
+        client: None,
     }
 }
 
@@ -38,6 +39,7 @@ fn asking(port: u16, length: u32, count: u32) -> Options {
         is_nodelay: true,
         congestion_control: "cubic".into(),
         seed: SEED,
+        own_address: None,
         timeout: PATIENCE,
     }
 }

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from tinygram.bench.links.link import Link
 from tinygram.bench.links.sandbox import Permission
 from tinygram.bench.links.spec import LinkSpec
-from tinygram.bench.network import private_network
+from tinygram.bench.network import drawn_host, private_network
 
 
 def probe() -> Permission:
@@ -20,4 +20,7 @@ def probe() -> Permission:
 def up(_spec: LinkSpec, _seed: int) -> Iterator[Link]:
     """A network of the run's own, the host's where that is not permitted."""
     with private_network() as network:
-        yield Link(network, network, counter_fds=() if network.is_private else None)
+        if network.is_private:
+            yield Link(network, network, counter_fds=())
+        else:
+            yield Link(network, network, client_host=drawn_host())

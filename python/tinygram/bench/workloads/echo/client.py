@@ -47,6 +47,7 @@ def _exchange(order: ClientOrder) -> Report:
         _CONNECT_LIMIT_NS,
         order.trusts,
         order.polls,
+        order.own_host,
     )
     marks = marks_of(order.channel_fd, order.session_pid)
     client.run(order.warm_up, None, order.timeout_ns)
@@ -59,6 +60,8 @@ def _exchange(order: ClientOrder) -> Report:
     counters: dict[str, int | None] = {**found}
     after = rested(marks, warm_up_bytes + found["messages"] * order.message_bytes)
     counters |= since(before, after)
+    if "strangers" in after:
+        counters["strangers"] = after["strangers"]
     kernel_after = counters_here(order.counter_fds)
     counters |= counted_between(kernel_before, kernel_after)
     if not order.trusts:

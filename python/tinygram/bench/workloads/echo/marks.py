@@ -13,11 +13,14 @@ import socket
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
 from tinygram import _native
+
+if TYPE_CHECKING:
+    from tinygram.bench.workloads.echo.servers.service import Service
 
 USED = (
     "cpu_ns",
@@ -39,7 +42,7 @@ class Marks(Protocol):
     """Where to ask."""
 
     def used(self) -> Used:
-        """Everything in USED so far. Raises OSError."""
+        """Everything in USED so far, of a server of ours its `strangers` too. Raises OSError."""
 
 
 def marks_of(channel_fd: int | None, session_pid: int | None) -> Marks:
@@ -83,11 +86,11 @@ def since(earlier: Used, later: Used) -> Used:
     return used
 
 
-def answer_marks(channel: io.FileIO) -> None:
+def answer_marks(channel: io.FileIO, service: Service) -> None:
     """Tell what this process used for each line that comes; with the last one it ends."""
     with suppress(OSError):  # Who asked has ended without having read the answer.
         for _ in iter(channel.readline, b""):
-            os.write(1, msgspec.json.encode(_own()) + b"\n")
+            os.write(1, msgspec.json.encode(_own() | {"strangers": service.strangers()}) + b"\n")
     os._exit(0)
 
 

@@ -16,7 +16,10 @@ FAULTS = (WHOLE_BUFFER,)
 
 
 class ServerOrder(Value, frozen=True):
-    """What a server of ours is told. `buffer_bytes`: per read at most, where it is ours to say."""
+    """What a server of ours is told. `buffer_bytes`: per read at most, where it is ours to say.
+
+    `client_host`: where its clients connect from, null: anywhere.
+    """
 
     runtime: str
     implementation: str
@@ -31,6 +34,7 @@ class ServerOrder(Value, frozen=True):
     parent_pid: int
     cpu: int | None
     host: str = "127.0.0.1"
+    client_host: str | None = None
 
 
 class ClientOrder(Value, frozen=True):
@@ -41,7 +45,8 @@ class ClientOrder(Value, frozen=True):
     core is its own, and before it sleeps it asks for a while whether something has come.
     `channel_fd`: where a server of ours tells what it used; `session_pid`: the session of another
     program's. `counter_fds`: what is read of the kernel's counters (probes/kernel.py); `diag_fd`:
-    where the kernel tells of the server's ends of the connections (probes/far_ends.py).
+    where the kernel tells of the server's ends of the connections (probes/far_ends.py);
+    `own_host`: the address to connect from, null: the kernel picks one.
     """
 
     host: str
@@ -63,6 +68,7 @@ class ClientOrder(Value, frozen=True):
     channel_fd: int | None = None
     session_pid: int | None = None
     diag_fd: int | None = None
+    own_host: str | None = None
 
 
 class Report(Value, frozen=True):

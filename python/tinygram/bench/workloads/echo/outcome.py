@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tinygram.bench.result import Case, Run, Warning
+from tinygram.bench.running import strangers_told
 from tinygram.bench.workers import RunError
 from tinygram.bench.workloads.echo.order import ClientOrder, Report
 
@@ -35,7 +36,11 @@ def assembled(case: Case, round: int, order: ClientOrder, report: Report) -> Run
         round,
         counters,
         report.histograms,
-        (*_warnings(case, order, report), *_of_congestion_control(order, report)),
+        (
+            *strangers_told(counters),
+            *_warnings(case, order, report),
+            *_of_congestion_control(order, report),
+        ),
     )
 
 

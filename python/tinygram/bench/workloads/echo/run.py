@@ -124,7 +124,7 @@ class EchoBench:
                 *(stack, "server", [sys.executable, "-m", f"{PACKAGE}.server"]),
                 *(self.counting.environment(), [self.counting.fd]),
             )
-        server.tell(msgspec.json.encode(_server_order(case, link.far_address)))
+        server.tell(msgspec.json.encode(_server_order(case, link)))
         late = f"did not listen within {limit_s:g} s"
         (line,) = wait_lines([server], time.monotonic() + limit_s, late)
         return Served(link.far_address, port_of("server", line), ours=server)
@@ -180,10 +180,11 @@ class EchoBench:
             channel_fd=None if server.ours is None else server.ours.fileno(),
             session_pid=None if server.external is None else server.external.pid,
             diag_fd=diag_fd,
+            own_host=None if server.ours is None else link.client_host,
         )
 
 
-def _server_order(case: Case, host: str) -> ServerOrder:
+def _server_order(case: Case, link: Link) -> ServerOrder:
     buffer_bytes = whole_or_none(case, "buffer_bytes")
     fault = case.parameters["fault"]
     return ServerOrder(
@@ -199,7 +200,8 @@ def _server_order(case: Case, host: str) -> ServerOrder:
         congestion_control=str(case.parameters["congestion_control"]),
         parent_pid=os.getpid(),
         cpu=placement(case.placement).receiver_cpu,
-        host=host,
+        host=link.far_address,
+        client_host=link.client_host,
     )
 
 

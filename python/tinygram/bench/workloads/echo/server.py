@@ -29,12 +29,16 @@ def main() -> int:
     channel = io.FileIO(0, closefd=False)
     order = msgspec.json.decode(channel.readline(), type=ServerOrder)
     settle("tg-server", order.parent_pid, order.cpu)
-    threading.Thread(target=answer_marks, args=(channel,), name="marks", daemon=True).start()
+    service = Service(order)
+    marks = threading.Thread(
+        target=answer_marks, args=(channel, service), name="marks", daemon=True
+    )
+    marks.start()
     serve = server(order.runtime, order.implementation, order.server).load()
     gc.collect()
     gc.freeze()
     try:
-        serve(Service(order))
+        serve(service)
     except OSError as failure:
         print(f"{type(failure).__name__}: {failure}", file=sys.stderr)
     else:

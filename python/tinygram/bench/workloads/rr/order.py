@@ -6,7 +6,10 @@ from tinygram.bench.result import Value
 
 
 class ServerOrder(Value, frozen=True):
-    """What the server is told. `seed` null: it takes any bytes for requests."""
+    """What the server is told. `seed` null: it takes any bytes for requests.
+
+    `client_host`: where its clients connect from, null: anywhere.
+    """
 
     runtime: str
     port: int
@@ -20,13 +23,15 @@ class ServerOrder(Value, frozen=True):
     parent_pid: int
     cpu: int | None
     host: str = "127.0.0.1"
+    client_host: str | None = None
 
 
 class CallOrder(Value, frozen=True):
     """What a process of callers is told.
 
     `depth`: requests in flight on a shared connection. `checks_replies`: whether the bytes of a
-    reply are compared, or any will do.
+    reply are compared, or any will do. `own_host`: the address to connect from, null: the kernel
+    picks one.
     """
 
     host: str
@@ -46,6 +51,7 @@ class CallOrder(Value, frozen=True):
     give_up_ns: int
     parent_pid: int
     cpu: int | None
+    own_host: str | None = None
 
     @property
     def is_nodelay(self) -> bool:

@@ -66,7 +66,7 @@ class RrBench:
                     link.near,
                     f"callers {number + 1}",
                     "callers",
-                    self._call_order(case, parties, host, port),
+                    self._call_order(case, parties, link, (host, port)),
                 )
                 for number in range(whole(case, "processes"))
             ]
@@ -95,7 +95,7 @@ class RrBench:
         reply_bytes = whole(case, "reply_bytes")
         request = CallContent(case.message_bytes.max, reply_bytes, self.seed).request(0)
         give_up_ns = parties.give_up_ns
-        check_waits(address, request, reply_bytes, give_up_ns, link.near, is_ours=is_ours)
+        check_waits(address, request, reply_bytes, give_up_ns, link, is_ours=is_ours)
 
     def _server(
         self, case: Case, parties: Parties, link: Link
@@ -119,13 +119,17 @@ class RrBench:
             parent_pid=os.getpid(),
             cpu=placement(case.placement).receiver_cpu,
             host=link.far_address,
+            client_host=link.client_host,
         )
         server = parties.start(link.far, "server", "server", order)
         (line,) = parties.lines([server])
         return server, link.far_address, port_of("server", line)
 
-    def _call_order(self, case: Case, parties: Parties, host: str, port: int) -> CallOrder:
+    def _call_order(
+        self, case: Case, parties: Parties, link: Link, address: tuple[str, int]
+    ) -> CallOrder:
         parameters = case.parameters
+        host, port = address
         return CallOrder(
             host=host,
             port=port,
@@ -144,6 +148,7 @@ class RrBench:
             give_up_ns=parties.give_up_ns,
             parent_pid=os.getpid(),
             cpu=placement(case.placement).sender_cpu,
+            own_host=link.client_host,
         )
 
 

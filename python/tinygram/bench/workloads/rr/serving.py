@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import cast
 
 from tinygram._native import CallContent, RequestReader, RrServer
+from tinygram.bench.network import is_stranger
 from tinygram.bench.runtimes.event_loops import loop_factory
 from tinygram.bench.workloads.rr.order import ServerOrder
 
@@ -35,7 +36,7 @@ def serve(
     if order.runtime != "native":
         with asyncio.Runner(loop_factory=loop_factory(order.runtime)) as runner:
             counts = runner.run(_serve(order, content, stop_fd, announce))
-        return {f"server_{name}": count for name, count in asdict(counts).items()}
+        return counts.named()
     server = RrServer(
         content,
         port=order.port,
@@ -46,6 +47,7 @@ def serve(
         max_connections=MAX_CONNECTIONS,
         idle_ns=IDLE_NS,
         host=order.host,
+        client_host=order.client_host,
     )
     announce(server.port)
     return dict(server.run(stop_fd))
@@ -66,6 +68,13 @@ class _Counts:
     short_requests: int = 0
     wrong_requests: int = 0
     failed_connections: int = 0
+    strangers: int = 0
+
+    def named(self) -> dict[str, int]:
+        """As the native server names them."""
+        counted = asdict(self)
+        strangers = counted.pop("strangers")
+        return {f"server_{name}": n for name, n in counted.items()} | {"strangers": strangers}
 
 
 async def _serve(
@@ -102,6 +111,10 @@ class _Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Both loops switch TCP_NODELAY on by themselves."""
         self._transport = cast(asyncio.Transport, transport)
+        if is_stranger(transport.get_extra_info("peername"), self._order.client_host):
+            self._counts.strangers += 1
+            self._transport.abort()
+            return
         self._sock = transport.get_extra_info("socket")
         self._counts.connections += 1
         is_nodelay = self._order.strategy == "nodelay"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tinygram.bench.result import Case, Warning
-from tinygram.bench.running import whole
+from tinygram.bench.running import strangers_told, whole
 
 LEAST_IN_FLIGHT = 0.9
 """Of the callers: by Little's law, rate × mean time of a call, connecting included."""
@@ -19,7 +19,7 @@ def warnings_of(
     case: Case, counters: Mapping[str, int | None], *, has_private_network: bool
 ) -> tuple[Warning, ...]:
     """Every warning of one run."""
-    warnings = []
+    warnings = [*strangers_told(counters)]
     if not has_private_network:
         warnings.append(
             Warning(

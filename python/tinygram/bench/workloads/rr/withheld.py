@@ -12,7 +12,8 @@ import socket
 import time
 from contextlib import suppress
 
-from tinygram.bench.network import Network
+from tinygram.bench.links import Link
+from tinygram.bench.network import connect_from
 from tinygram.bench.workers import RunError
 
 REQUESTS = 1
@@ -27,21 +28,22 @@ def check_waits(
     request: bytes,
     reply_bytes: int,
     give_up_ns: int,
-    host: Network,
+    link: Link,
     *,
     is_ours: bool,
 ) -> None:
-    """Send all of `request` but its last byte from `host`, look for a reply, and finish the call.
+    """Send `request` from the near host, but its last byte; look for a reply; finish the call.
 
     What else is wrong with the server the callers tell. Of ours, the end of the connection is
     awaited: it is no longer among those that the server has when the callers come.
 
     Raises RunError where bytes came too early, where connecting fails, and at `give_up_ns`.
     """
-    with host.entered():
+    with link.near.entered():
         # It stays in the network in which it was made.
         sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     with sock:
+        connect_from(sock, link.client_host)
         try:
             round_trip_s = _connect(sock, address, give_up_ns)
             _send(sock, request[:-1], give_up_ns)

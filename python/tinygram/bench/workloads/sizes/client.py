@@ -51,6 +51,7 @@ def _samples(order: Order) -> Report:
         order.timeout_ns,
         order.first_samples,
         order.samples,
+        order.own_host,
     )
     counters = dict(named)
     start_ns = counters.pop("start_ns")

@@ -11,7 +11,8 @@ class Order(Value, frozen=True):
 
     `part`: null for samples, or the local part that is timed instead; `far_cpu`: the core of the
     thread at the far end, for the part that has one. `address` is IPv4:PORT, `timeout_ns` for each
-    connect, write and acknowledgement. `counter_fds`: what is read of the kernel's counters
+    connect, write and acknowledgement. `own_host`: the address to connect from, null: the kernel
+    picks one. `counter_fds`: what is read of the kernel's counters
     (probes/kernel.py).
     """
 
@@ -30,6 +31,7 @@ class Order(Value, frozen=True):
     parent_pid: int
     cpu: int | None
     counter_fds: CounterFds
+    own_host: str | None = None
 
 
 class Report(Value, frozen=True):

@@ -14,7 +14,7 @@ from tinygram.bench.network import Network
 from tinygram.bench.placement import placement
 from tinygram.bench.probes.sampling import probing
 from tinygram.bench.result import Case, Run, Warning
-from tinygram.bench.running import kept_failure, whole, whole_or_none
+from tinygram.bench.running import kept_failure, strangers_told, whole, whole_or_none
 from tinygram.bench.workers import LISTEN_LIMIT_S, RunError, Worker, wait_all
 from tinygram.bench.workloads.sizes.order import Order, Report
 
@@ -42,9 +42,7 @@ class SizesBench:
                 link = stack.enter_context(link_up(case, self.seed + round))
             if not address and case.parameters["part"] is None:
                 with link.far.entered():
-                    server = stack.enter_context(
-                        Worker("server", self._server_command(case, link.far_address))
-                    )
+                    server = stack.enter_context(Worker("server", self._server_command(case, link)))
                 port = server.wait_listening(min(LISTEN_LIMIT_S, timeout_s))
                 address = f"{link.far_address}:{port}"
             probe_ns = whole_or_none(case, "probe_ns")
@@ -71,15 +69,17 @@ class SizesBench:
             run = Run(case.case_id, round, counters, report.histograms, warnings)
             return probe.added_to(link.added_to(run), report.start_ns)
 
-    def _server_command(self, case: Case, host: str) -> list[str]:
+    def _server_command(self, case: Case, link: Link) -> list[str]:
         options = {
-            "--host": host,
+            "--host": link.far_address,
             "--samples": _connections(case),
             "--sample-bytes": _sample_bytes(case),
             "--seed": self.seed,
             "--congestion-control": case.parameters["congestion_control"],
             "--parent": os.getpid(),
         }
+        if link.client_host is not None:
+            options["--client-host"] = link.client_host
         cpu = placement(case.placement).receiver_cpu
         if cpu is not None:
             options["--cpu"] = cpu
@@ -110,6 +110,7 @@ class SizesBench:
             parent_pid=os.getpid(),
             cpu=where.sender_cpu,
             counter_fds=link.counter_fds,
+            own_host=link.client_host,
         )
 
 
@@ -144,7 +145,7 @@ def _warnings(case: Case, counters: dict[str, int | None], network: Network) -> 
     """What a reader of one run's figures must know."""
     if case.parameters["part"] is not None:
         return ()
-    warnings = []
+    warnings = [*strangers_told(counters)]
     if counters["retransmits"]:
         warnings.append(
             Warning("retransmits", f"segments retransmitted: {counters['retransmits']}")

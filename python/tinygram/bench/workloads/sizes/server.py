@@ -33,6 +33,7 @@ def main() -> int:
         options.congestion_control,
         (options.seed, options.sample_bytes),
         options.host,
+        options.client_host,
     )
     print(f"listening {server.port}", flush=True)
     try:
@@ -47,6 +48,7 @@ def main() -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description="Answer the samples of a tinygram bench.")
     parser.add_argument("--host", default="127.0.0.1", help="the IPv4 address to listen on")
+    parser.add_argument("--client-host", help="the only IPv4 address to serve connections from")
     parser.add_argument("--samples", type=int, required=True, help="how many come")
     parser.add_argument("--sample-bytes", type=int, required=True, help="of the largest sample")
     parser.add_argument("--seed", type=int, required=True, help="of the messages' content")

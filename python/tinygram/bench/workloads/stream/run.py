@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import secrets
 import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import msgspec
 
@@ -27,22 +26,12 @@ from tinygram.bench.workloads.stream.outcome import Heard, assembled, received_c
 PACKAGE = "tinygram.bench.workloads.stream"
 
 
-def _drawn_host() -> str:
-    """One of the 2²⁴ addresses of loopback, but for those that others use."""
-    return ".".join(["127", *(str(2 + secrets.randbelow(253)) for _ in range(3))])
-
-
 @dataclass(frozen=True)
 class StreamBench:
-    """Runs cases of `stream`, the sender's writes counted.
-
-    `sender_host`: where senders connect from on loopback, so that the receiver takes no other
-    program's connection for theirs.
-    """
+    """Runs cases of `stream`, the sender's writes counted."""
 
     seed: int
     counting: Counting
-    sender_host: str = field(default_factory=_drawn_host)
 
     def run_case(self, case: Case, round: int) -> Run:
         """Run a case once; a failure is in the run, not raised."""
@@ -59,7 +48,7 @@ class StreamBench:
                 receiver = stack.enter_context(
                     Worker(
                         "receiver",
-                        self._receiver_command(case, notes_fd, turns_fd, link.far_address),
+                        self._receiver_command(case, notes_fd, turns_fd, link),
                         pass_fds=[notes_fd, turns_fd],
                     )
                 )
@@ -86,14 +75,14 @@ class StreamBench:
             run = link.added_to(assembled(case, round, order, report, counters, heard))
             return probe.added_to(run, report.start_ns)
 
-    def _receiver_command(self, case: Case, notes_fd: int, turns_fd: int, host: str) -> list[str]:
+    def _receiver_command(self, case: Case, notes_fd: int, turns_fd: int, link: Link) -> list[str]:
         command = [sys.executable, "-m", f"{PACKAGE}.receiver"]
         substitute = case.parameters["receiver_command"]
         if substitute is not None:
             command = attached(shlex.split(str(substitute)))
-        return command + self.receiver_options(case, notes_fd, turns_fd, host)
+        return command + self.receiver_options(case, notes_fd, turns_fd, link)
 
-    def receiver_options(self, case: Case, notes_fd: int, turns_fd: int, host: str) -> list[str]:
+    def receiver_options(self, case: Case, notes_fd: int, turns_fd: int, link: Link) -> list[str]:
         """What the receiver of a run is told."""
         messages = whole(case, "warm_up_messages") + whole(case, "messages")
         options = {
@@ -109,20 +98,15 @@ class StreamBench:
         }
         if case.producers > 1:
             options |= {"--producers": case.producers, "--turns": f"/dev/fd/{turns_fd}"}
-        if host != LOCALHOST:
-            options["--host"] = host
-        own_host = self._own_host(case, host)
-        if own_host is not None:
-            options["--sender-host"] = own_host
+        if link.far_address != LOCALHOST:
+            options["--host"] = link.far_address
+        sender_host = _sender_host(case, link)
+        if sender_host is not None:
+            options["--sender-host"] = sender_host
         cpu = placement(case.placement).receiver_cpu
         if cpu is not None:
             options["--cpu"] = cpu
         return [str(word) for option in options.items() for word in option]
-
-    def _own_host(self, case: Case, receiver_host: str) -> str | None:
-        """Where the sender connects from; None where its own host's address is the only one."""
-        is_known = receiver_host == LOCALHOST and case.parameters["receiver_command"] is None
-        return self.sender_host if is_known else None
 
     def order(self, case: Case, round: int, port: int, link: Link) -> Order:
         """What the sender of a run is told."""
@@ -157,8 +141,13 @@ class StreamBench:
             flat_out_burst=int(case.parameters.get("flat_out_burst") or BURST_MESSAGES),
             withholds=bool(case.parameters.get("withholds")),
             host=link.far_address,
-            own_host=self._own_host(case, link.far_address),
+            own_host=_sender_host(case, link),
         )
+
+
+def _sender_host(case: Case, link: Link) -> str | None:
+    """By which the receiver knows the sender; one that is not ours is not told of it."""
+    return link.client_host if case.parameters["receiver_command"] is None else None
 
 
 @contextmanager

@@ -18,6 +18,7 @@ import msgspec
 from tinygram import _native
 from tinygram.bench import runtimes
 from tinygram.bench.attached import settle
+from tinygram.bench.network import connect_from
 from tinygram.bench.probes.usage import Mark, segments_since
 from tinygram.bench.source import Share, Source, message_pool
 from tinygram.bench.strategies import parse_strategy
@@ -145,8 +146,7 @@ def _send(order: Order, begun_ns: int) -> Report:
 def _connect(order: Order) -> tuple[socket.socket, int]:
     sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, order.congestion_control.encode())
-    if order.own_host is not None:
-        sock.bind((order.own_host, 0))
+    connect_from(sock, order.own_host)
     start_ns = time.monotonic_ns()
     sock.connect((order.host, order.port))
     return sock, time.monotonic_ns() - start_ns

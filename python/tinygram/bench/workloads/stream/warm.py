@@ -74,7 +74,7 @@ class WarmBench:
     def _run(self, pair: Pair, case: Case, round: int) -> Run:
         bench = self._bench
         give_up_s = time.monotonic() + whole(case, "timeout_ns") / 1e9
-        options = bench.receiver_options(case, pair.notes_fd, pair.turns_fd, pair.link.far_address)
+        options = bench.receiver_options(case, pair.notes_fd, pair.turns_fd, pair.link)
         pair.receiver.tell(msgspec.json.encode(options))
         (said,) = wait_lines([pair.receiver], give_up_s, beside=[pair.sender])
         order = bench.order(case, round, port_of("receiver", said), pair.link)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from tinygram.bench.links import parse_link
 from tinygram.bench.result import Case, Warning
+from tinygram.bench.running import strangers_told
 from tinygram.bench.strategies import parse_strategy
 
 _MOST_BEHIND = 0.01
@@ -24,14 +25,7 @@ def warnings_of(
         warnings.append(
             Warning("retransmits", f"segments retransmitted: {counters['retransmits']}")
         )
-    if strangers := counters.get("strangers"):
-        warnings.append(
-            Warning(
-                "strangers",
-                f"connections of other programs that the receiver ended: {strangers}; what else "
-                "they did on this host is not known",
-            )
-        )
+    warnings.extend(strangers_told(counters))
     if not has_private_network:
         warnings.append(
             Warning(

@@ -19,6 +19,9 @@ class Echo(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The connection begins."""
         self._transport = cast(asyncio.Transport, transport)
+        if self._service.is_stranger(transport.get_extra_info("peername")):
+            self._transport.abort()
+            return
         self._service.accepted(transport.get_extra_info("socket"))
 
     def get_buffer(self, sizehint: int) -> bytearray:  # noqa: ARG002 - the size is ours to say

@@ -18,6 +18,9 @@ class Echo(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The connection begins."""
         self._transport = cast(asyncio.Transport, transport)
+        if self._service.is_stranger(transport.get_extra_info("peername")):
+            self._transport.abort()
+            return
         self._service.accepted(transport.get_extra_info("socket"))
 
     def data_received(self, data: bytes) -> None:

@@ -20,7 +20,10 @@ async def _serve(service: Service) -> None:
     listener.setblocking(False)
     async with asyncio.TaskGroup() as tasks:
         while True:
-            sock, _ = await loop.sock_accept(listener)
+            sock, peer = await loop.sock_accept(listener)
+            if service.is_stranger(peer):
+                sock.close()
+                continue
             service.accepted(sock)
             tasks.create_task(_echo(service, sock))
 

@@ -15,6 +15,9 @@ def serve(service: Service) -> None:
 
 async def _serve(service: Service) -> None:
     async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if service.is_stranger(writer.get_extra_info("peername")):
+            writer.transport.abort()
+            return
         service.accepted(writer.get_extra_info("socket"))
         replies, buffer_bytes = service.replies(), service.buffer_bytes
         try:

@@ -9,6 +9,7 @@ from typing import Protocol
 
 import tinygram
 from tinygram import _native
+from tinygram.bench.network import is_stranger
 from tinygram.bench.runtimes.event_loops import loop_factory
 from tinygram.bench.runtimes.library.strategies import library_strategy
 from tinygram.bench.strategies import parse_strategy
@@ -39,6 +40,9 @@ class Service:
         self.buffer_bytes = order.buffer_bytes
         self.sends_whole_buffer = order.fault == WHOLE_BUFFER
         self._strategy = parse_strategy(order.strategy)
+        self._strangers = 0
+        self.strangers: Callable[[], int] = lambda: self._strangers
+        """How many connections were turned away so far; a server may count them itself."""
 
     def listening(self) -> socket.socket:
         """A socket that listens, and has said so."""
@@ -53,6 +57,12 @@ class Service:
     def announce(self, port: int) -> None:
         """Say where clients are to connect."""
         print(f"listening {port}", flush=True)
+
+    def is_stranger(self, peer: tuple[str, int] | None) -> bool:
+        """Whether a connection from there is another program's: it is counted, and to be closed."""
+        is_other = is_stranger(peer, self.order.client_host)
+        self._strangers += is_other
+        return is_other
 
     def accepted(self, connection: Connection) -> None:
         """Let it send as the strategy has it, and count its writes."""

@@ -23,7 +23,10 @@ def serve(service: Service, echo: Echo) -> None:
     listener = service.listening()
     with ThreadPoolExecutor(service.order.connections) as pool:
         while True:
-            sock, _ = listener.accept()
+            sock, peer = listener.accept()
+            if service.is_stranger(peer):
+                sock.close()
+                continue
             pool.submit(_serve_one, service, sock, echo).add_done_callback(_end_with_failure)
 
 

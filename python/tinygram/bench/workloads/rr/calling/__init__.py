@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Protocol, cast
 
 from tinygram._native import CallContent, Histogram
+from tinygram.bench.network import connect_from
 from tinygram.bench.workloads.rr.order import CallOrder, Start
 
 RUNTIMES = {
@@ -113,6 +114,7 @@ def unconnected(order: CallOrder) -> socket.socket:
     sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, order.congestion_control.encode())
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, order.is_nodelay)
+    connect_from(sock, order.own_host)
     return sock
 
 

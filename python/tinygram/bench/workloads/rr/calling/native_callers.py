@@ -25,6 +25,7 @@ class Callers:
             congestion_control=order.congestion_control,
             warm_up_calls=order.warm_up_calls,
             give_up_ns=order.give_up_ns,
+            own_host=order.own_host,
         )
 
     def run(self, start: Start) -> Tally:

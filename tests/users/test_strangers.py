@@ -1,0 +1,116 @@
+"""Other programs may reach our servers first: they are turned away, and our clients are measured.
+
+On the host's network, as users without root measure. A port scanner, a health check or another test
+does what these strangers do: one says nothing and stays, one asks for something else.
+"""
+
+from __future__ import annotations
+
+import signal
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.stream.command import LONGEST_S, Command, wait_until
+from tests.users.ordinary import words_of
+from tests.users.test_ordinary_users import folder as folder
+from tests.users.test_ordinary_users import started_by
+
+from tinygram import _native
+from tinygram.bench.probes.owners import sockets_of
+
+RR = ("--callers", "1x2", "--calls", 5, "--sends-per-request", 1, "--strategy", "nodelay")
+ECHO = ("--messages", 200, "--size", 100)
+VISITED: dict[str, tuple[str, tuple[object, ...]]] = {
+    "stream": ("stream", ("--messages", 2_000, "--only", "loop/stdlib/nodelay")),
+    "stream of a child": ("stream", ("--messages", 2_000, "--only", "processes/stdlib/nodelay")),
+    "sizes": ("sizes", ("--sizes", 100, "--round-trips", 1, "--samples", 100, "--no-local")),
+    "rr with a connection per request": (
+        *("rr",),
+        (*RR, "--connections", "per-request", "--runtime", "native", "--server-runtime", "native"),
+    ),
+    "rr with Python's callers": (
+        *("rr",),
+        (*RR, "--connections", "per-caller", "--runtime", "threads", "--server-runtime", "asyncio"),
+    ),
+    "rr with callers that share": (
+        *("rr",),
+        (*RR, "--connections", "shared", "--runtime", "asyncio", "--server-runtime", "uvloop"),
+    ),
+    **{
+        f"echo by {server}": ("echo", (*ECHO, "--only", server))
+        for server in (
+            *("runtime=native", "runtime=threads,implementation=stdlib,server=recv"),
+            *("runtime=asyncio,implementation=stdlib,server=protocol,strategy=nodelay",),
+            *("runtime=asyncio,implementation=stdlib,server=buffered-protocol",),
+            *("runtime=asyncio,implementation=stdlib,server=streams",),
+            *("runtime=asyncio,implementation=stdlib,server=sock",),
+            *("runtime=uvloop,implementation=stdlib,server=protocol",),
+        )
+    },
+}
+
+
+@pytest.fixture
+def visited(request: pytest.FixtureRequest, folder: Path) -> Iterator[tuple[Command, Any]]:
+    """A command of an ordinary user, and its arguments."""
+    subcommand, arguments = VISITED[request.param]
+    kept = folder / "kept"
+    kept.mkdir()
+    command = started_by(words_of("ordinary", kept), folder, subcommand)
+    yield command, arguments
+    command.end()
+
+
+def listeners_of(pid: int) -> list[int]:
+    """The ports on which a process listens."""
+    try:
+        own = list(sockets_of(pid))
+        found = _native.proc_sockets(f"/proc/{pid}/net", None, own)[1]
+    except OSError:
+        return []
+    return [int(each["local"].rpartition(":")[2]) for each in found]
+
+
+def ports_of(command: Command) -> list[int]:
+    """The ports on which the bench's receiver or server listens."""
+    servers = ("tg-receiver", "tg-server")
+    pids = [pid for pid, name in command.processes().items() if name in servers]
+    return [port for pid in pids for port in listeners_of(pid)]
+
+
+@pytest.mark.parametrize("visited", VISITED, indirect=True)
+def test_strangers_are_turned_away_counted_and_told(
+    visited: tuple[Command, tuple[object, ...]],
+) -> None:
+    command, arguments = visited
+    process = command.start(*arguments, "--rounds", 1)
+    with ExitStack() as stack:
+        wait_until(lambda: bool(ports_of(command)), LONGEST_S, "it listens")
+        # So that the strangers come before its client is started.
+        process.send_signal(signal.SIGSTOP)
+        (port,) = ports_of(command)
+        strangers = [
+            stack.enter_context(socket.create_connection(("127.0.0.1", port))) for _ in "12"
+        ]
+        with suppress(ConnectionError):  # It may have been turned away by now.
+            strangers[1].sendall(b"GET / HTTP/1.0\r\n\r\n")
+        process.send_signal(signal.SIGCONT)
+        for stranger in strangers:
+            stranger.settimeout(LONGEST_S)
+            # What was sent and not read makes the end a reset.
+            with suppress(ConnectionResetError):
+                assert stranger.recv(1) == b""
+        done = command.finish(process)
+    assert done.code == 0, (done.stderr, [run["failure"] for run in done.runs])
+    assert done.result["environment"]["network"] == "host"
+    counters = done.counters_of()
+    assert counters["strangers"] == 2
+    assert "connections of other programs, which were turned away: 2" in done.stdout
+    assert "strangers" in [warning["code"] for warning in done.runs[0]["warnings"]]
+    for run in done.runs[1:]:
+        assert run["counters"].get("strangers", 0) == 0
+        assert "strangers" not in [warning["code"] for warning in run["warnings"]]
