@@ -20,11 +20,10 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from pairs import show_environment, shown, side_by_side, verdict
+from pairs import at_least, at_most, show_environment, shown, side_by_side, verdict
 from sides.sending import CONGESTION_CONTROL
 
 from tinygram.bench.awake import cores_awake
-from tinygram.bench.result import Figure
 from tinygram.bench.statistics.intervals import figure_of
 
 _LOOPS = ("asyncio", "uvloop")
@@ -67,14 +66,7 @@ def _told(
     cpu = figure_of([own[1] / theirs[1] for theirs, own in pairs])
     what = f"{loop}, write and drain of {size >> 10} KiB: speed ÷ the loop's own"
     figures = f"{shown(speed)}, asked {_FASTEST_LOSS}; CPU × {shown(cpu)}, {len(pairs)} pairs"
-    return verdict(what, _is_at_least(speed, _FASTEST_LOSS), figures)
-
-
-def _is_at_least(found: Figure, asked: float) -> bool | None:
-    """None: the interval has it inside, and the median is below."""
-    if found.median >= asked:
-        return True
-    return None if found.high >= asked else False
+    return verdict(what, at_least(speed, _FASTEST_LOSS), figures)
 
 
 def _compare_memory(loop: str, rounds: int) -> list[bool]:
@@ -88,12 +80,12 @@ def _compare_memory(loop: str, rounds: int) -> list[bool]:
     return [
         verdict(
             f"{loop}, peak of memory, 200 messages of 1 MB without drain ÷ the loop's own",
-            ratio.median <= _MOST_MEMORY,
+            at_most(ratio, _MOST_MEMORY),
             f"{shown(ratio)}, asked at most {_MOST_MEMORY}; {megabytes}",
         ),
         verdict(
             f"{loop}, memory of an idle connection − the loop's own",
-            more.median <= _MOST_IDLE_BYTES,
+            at_most(more, _MOST_IDLE_BYTES),
             f"{more.median:,.0f} bytes ({more.low:,.0f}-{more.high:,.0f}), asked at most "
             f"{_MOST_IDLE_BYTES:,}; {sizes}",
         ),
