@@ -26,8 +26,10 @@ from tests.stream.command import Command
 settings.register_profile("tinygram", derandomize=True, deadline=None)
 settings.load_profile("tinygram")
 
-# A shell ignores Ctrl-C for what it starts in the background, and programs under test inherit that.
+# A shell ignores Ctrl-C for what it starts in the background, nohup(1) a closed terminal, and
+# programs under test inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 # Tests run beside each other, and beside measurements: none is to hear of another.
