@@ -24,7 +24,7 @@ from typing import Any
 
 from pairs import SEED, show_environment, side_by_side
 
-from tinygram.bench.placement import placement
+from tinygram.bench.host.placement import placement
 from tinygram.bench.statistics.intervals import figure_of
 
 _ROUNDS = 9

@@ -22,8 +22,8 @@ from typing import Any
 from pairs import SEED, bench, flat_out_case, measured, paired_ratio, shown, verdict
 
 from tinygram import _native
-from tinygram.bench.placement import placement
-from tinygram.bench.workers import Worker, wait_all
+from tinygram.bench.host.placement import placement
+from tinygram.bench.processes.workers import Worker, wait_all
 from tinygram.bench.workloads.stream.run import StreamBench
 
 _PAIRS = 15

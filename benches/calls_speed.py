@@ -35,9 +35,9 @@ from pairs import (
 )
 
 from tinygram._native import Histogram, proc_sockets
-from tinygram.bench.awake import cores_awake
-from tinygram.bench.placement import default_placement, placement
-from tinygram.bench.result import Run
+from tinygram.bench.host.awake import cores_awake
+from tinygram.bench.host.placement import default_placement, placement
+from tinygram.bench.model.result import Run
 from tinygram.bench.statistics.intervals import figure_of
 from tinygram.bench.workloads.rr.cases import RrOptions, plan_rr
 from tinygram.bench.workloads.rr.run import RrBench

@@ -20,7 +20,7 @@ from pairs import at_least, show_environment, shown, verdict
 from sides.connects import ROLES, SIDES
 from sides.sending import CONGESTION_CONTROL
 
-from tinygram.bench.awake import cores_awake
+from tinygram.bench.host.awake import cores_awake
 from tinygram.bench.statistics.intervals import figure_of
 
 _LOOPS = ("asyncio", "uvloop")

@@ -13,8 +13,8 @@ import sys
 
 from pairs import bench, flat_out_case, measured, verdict
 
-from tinygram.bench.counting import Counting
-from tinygram.bench.result import Figure
+from tinygram.bench.host.write_counter import Counting
+from tinygram.bench.model.result import Figure
 from tinygram.bench.statistics.intervals import figure_of
 
 _PAIRS = 25

@@ -14,8 +14,8 @@ from statistics import median
 
 from pairs import at_least, measured, show_environment, shown, verdict
 
-from tinygram.bench.awake import cores_awake
-from tinygram.bench.result import Case, Run
+from tinygram.bench.host.awake import cores_awake
+from tinygram.bench.model.result import Case, Run
 from tinygram.bench.statistics.intervals import figure_of
 from tinygram.bench.statistics.loads import way_of
 from tinygram.bench.workloads.echo.cases import EchoOptions, plan_echo

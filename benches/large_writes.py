@@ -23,7 +23,7 @@ from pathlib import Path
 from pairs import at_least, at_most, show_environment, shown, side_by_side, verdict
 from sides.sending import CONGESTION_CONTROL
 
-from tinygram.bench.awake import cores_awake
+from tinygram.bench.host.awake import cores_awake
 from tinygram.bench.statistics.intervals import figure_of
 
 _LOOPS = ("asyncio", "uvloop")

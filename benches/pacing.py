@@ -25,9 +25,9 @@ from statistics import median
 from pairs import SEED, at_most, show_environment, shown, side_by_side, verdict
 
 from tinygram._native import Histogram
-from tinygram.bench.awake import cores_awake
-from tinygram.bench.placement import default_placement, placement
-from tinygram.bench.result import Case, Figure, MessageBytes
+from tinygram.bench.host.awake import cores_awake
+from tinygram.bench.host.placement import default_placement, placement
+from tinygram.bench.model.result import Case, Figure, MessageBytes
 from tinygram.bench.statistics.intervals import figure_of
 from tinygram.bench.workloads.stream.cases import StreamOptions, plan_stream
 from tinygram.bench.workloads.stream.warm import WarmBench, warm_bench

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TypeVar
 
-from tinygram.bench.probes.environment import environment
-from tinygram.bench.result import Case, Figure, MessageBytes, Run
+from tinygram.bench.host.probes.environment import environment
+from tinygram.bench.model.result import Case, Figure, MessageBytes, Run
 from tinygram.bench.statistics.intervals import figure_of
 from tinygram.bench.workloads.stream.cases import StreamOptions, plan_stream
 from tinygram.bench.workloads.stream.run import StreamBench, stream_bench

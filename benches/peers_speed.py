@@ -26,11 +26,11 @@ from pairs import (
     verdict,
 )
 
-from tinygram.bench.awake import cores_awake
 from tinygram.bench.crosscheck.control import common_congestion_control
 from tinygram.bench.crosscheck.run import run_peer
 from tinygram.bench.crosscheck.selection import Chosen, choose
-from tinygram.bench.result import Case, MessageBytes, Plan
+from tinygram.bench.host.awake import cores_awake
+from tinygram.bench.model.result import Case, MessageBytes, Plan
 from tinygram.bench.statistics.intervals import figure_of
 from tinygram.bench.workloads.stream.run import StreamBench
 

@@ -14,9 +14,9 @@ from typing import Generic, TypeVar
 
 from pairs import SEED
 
-from tinygram.bench.network import Network
-from tinygram.bench.placement import default_placement, placement
-from tinygram.bench.result import Figure
+from tinygram.bench.host.network import Network
+from tinygram.bench.host.placement import default_placement, placement
+from tinygram.bench.model.result import Figure
 from tinygram.bench.statistics.verdicts import judge
 
 BASES = ("asyncio", "uvloop")

@@ -41,8 +41,8 @@ from real_pairs import (
 from tests.real.loops import new_loop
 from tests.real.redis_server import redis_server
 
-from tinygram.bench.network import private_network
-from tinygram.bench.result import Figure
+from tinygram.bench.host.network import private_network
+from tinygram.bench.model.result import Figure
 from tinygram.bench.statistics.intervals import figure_of
 
 _WARM_UP_S = 0.2

@@ -37,8 +37,8 @@ from real_pairs import (
     verdict_on,
 )
 
-from tinygram.bench.network import private_network
-from tinygram.bench.result import Figure
+from tinygram.bench.host.network import private_network
+from tinygram.bench.model.result import Figure
 from tinygram.bench.statistics.intervals import figure_of
 
 _WARM_UP_S = 0.3

@@ -21,8 +21,8 @@ from pathlib import Path
 from pairs import verdict
 
 import tinygram
-from tinygram.bench.placement import placement
-from tinygram.bench.result import Figure
+from tinygram.bench.host.placement import placement
+from tinygram.bench.model.result import Figure
 from tinygram.bench.statistics.intervals import figure_of
 
 _ROUNDS = 15

@@ -22,13 +22,13 @@ from functools import partial
 from pairs import SEED, bench, show_environment, shown, side_by_side, verdict
 
 from tinygram._native import Histogram, MessagePool, Pacer
-from tinygram.bench.awake import cores_awake
-from tinygram.bench.placement import placement
-from tinygram.bench.producers import produce
-from tinygram.bench.result import Figure, MessageBytes
-from tinygram.bench.source import Share, Source
+from tinygram.bench.host.awake import cores_awake
+from tinygram.bench.host.placement import placement
+from tinygram.bench.load.producers import produce
+from tinygram.bench.load.source import Share, Source
+from tinygram.bench.model.result import Figure, MessageBytes
+from tinygram.bench.processes.workers import Worker, wait_all
 from tinygram.bench.statistics.intervals import figure_of
-from tinygram.bench.workers import Worker, wait_all
 from tinygram.bench.workloads.stream.busy_thread import BusyThread
 from tinygram.bench.workloads.stream.cases import StreamOptions, plan_stream
 from tinygram.bench.workloads.stream.run import StreamBench

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tinygram.bench.awake import cores_awake
 from tinygram.bench.cli import main, measuring
+from tinygram.bench.host.awake import cores_awake
 
 
 def _holds(device: Path) -> bool:

@@ -18,7 +18,7 @@ import tinygram
 from tinygram.bench.cli import app as app_module
 from tinygram.bench.cli import main
 from tinygram.bench.cli.exit_codes import ExitCode
-from tinygram.bench.errors import UsageError
+from tinygram.bench.model.errors import UsageError
 
 COMMAND = [sys.executable, "-B", "-m", "tinygram.bench"]
 

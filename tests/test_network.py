@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tinygram.bench import network
+from tinygram.bench.host import network
 
 
 class ReadOnly:

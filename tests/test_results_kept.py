@@ -16,10 +16,10 @@ import pytest
 from tests.results import RESULT
 from tests.stream.command import LONGEST_S, Command, search_path
 
-from tinygram.bench import store
 from tinygram.bench.cli.exit_codes import ExitCode
-from tinygram.bench.errors import OutputError
-from tinygram.bench.result import Result
+from tinygram.bench.model import store
+from tinygram.bench.model.errors import OutputError
+from tinygram.bench.model.result import Result
 from tinygram.bench.schema import json_schema
 
 COMMAND = [sys.executable, "-B", "-m", "tinygram.bench", "stream"]

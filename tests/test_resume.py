@@ -18,15 +18,15 @@ import pytest
 from tests.results import CASE, RESULT
 from tests.stream.command import LONGEST_S, Command, wait_until
 
-from tinygram.bench import store
 from tinygram.bench.cli import main
 from tinygram.bench.cli import stream as stream_module
 from tinygram.bench.cli.exit_codes import ExitCode
 from tinygram.bench.cli.resuming import whole_rounds_of
 from tinygram.bench.crosscheck.interleaved import Interleaved
-from tinygram.bench.errors import UsageError
-from tinygram.bench.result import Case, CrossCheck, Peer, PeerRun, Plan, Result, Run
-from tinygram.bench.rounds import ordered
+from tinygram.bench.model import store
+from tinygram.bench.model.errors import UsageError
+from tinygram.bench.model.result import Case, CrossCheck, Peer, PeerRun, Plan, Result, Run
+from tinygram.bench.run.rounds import ordered
 
 TWO_WAYS = (
     *("--only", "runtime=loop,implementation=stdlib,strategy=nodelay", "--messages", 1000),

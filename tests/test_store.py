@@ -16,9 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.results import RESULT
 
-from tinygram.bench import store
-from tinygram.bench.errors import OutputError, UsageError
-from tinygram.bench.result import (
+from tinygram.bench.model import store
+from tinygram.bench.model.errors import OutputError, UsageError
+from tinygram.bench.model.result import (
     Result,
 )
 from tinygram.bench.schema import json_schema

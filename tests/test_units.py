@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tinygram.bench.errors import UsageError
-from tinygram.bench.result import MessageBytes
-from tinygram.bench.units import (
+from tinygram.bench.model.errors import UsageError
+from tinygram.bench.model.result import MessageBytes
+from tinygram.bench.model.units import (
     format_bytes,
     format_duration_ns,
     parse_bytes,

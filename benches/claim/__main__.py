@@ -19,13 +19,13 @@ from claim.grid import GRIDS, RUNTIMES, SETS
 from claim.measure import Measuring
 from claim.progress import Progress
 from claim.result import SCHEMA_VERSION, ClaimResult, earlier_of, judge, load, save
-from tinygram.bench.awake import cores_awake
-from tinygram.bench.errors import UsageError
-from tinygram.bench.interrupts import INTERRUPTS
+from tinygram.bench.host.awake import cores_awake
+from tinygram.bench.host.network import private_network
+from tinygram.bench.host.placement import default_placement
+from tinygram.bench.host.probes.environment import environment
 from tinygram.bench.links import DEFAULT_BACKEND, parse_links, prepare
-from tinygram.bench.network import private_network
-from tinygram.bench.placement import default_placement
-from tinygram.bench.probes.environment import environment
+from tinygram.bench.model.errors import UsageError
+from tinygram.bench.processes.interrupts import INTERRUPTS
 from tinygram.bench.workloads.stream.run import stream_bench
 from tinygram.bench.workloads.stream.warm import warm_bench
 

@@ -8,8 +8,8 @@ from itertools import product
 import msgspec
 
 from tinygram._native import scheduled_messages
-from tinygram.bench.network import permitted_congestion_control
-from tinygram.bench.result import Case, MessageBytes, Value
+from tinygram.bench.host.network import permitted_congestion_control
+from tinygram.bench.model.result import Case, MessageBytes, Value
 from tinygram.bench.workloads.stream.cases import StreamOptions, plan_stream
 
 OURS = "adaptive"

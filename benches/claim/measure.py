@@ -29,7 +29,7 @@ from claim.progress import Progress
 from claim.result import Ending
 from claim.runs import Measured
 from claim.samples import Samples
-from tinygram.bench.result import Run
+from tinygram.bench.model.result import Run
 from tinygram.bench.workloads.stream.run import StreamBench
 from tinygram.bench.workloads.stream.warm import WarmBench
 

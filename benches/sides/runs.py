@@ -15,8 +15,8 @@ from statistics import median
 
 from sides.sending import CONGESTION_CONTROL, MESSAGE_BYTES, SEED, WARM_UP, schedule
 from tinygram import _native
-from tinygram.bench.placement import placement
-from tinygram.bench.workers import RunError, Worker, contents, wait_all
+from tinygram.bench.host.placement import placement
+from tinygram.bench.processes.workers import RunError, Worker, contents, wait_all
 
 _BENCHES = Path(__file__).parents[1]
 _LIMIT_S = 60.0

@@ -9,7 +9,7 @@ import pytest
 from tests.report.printing import printed
 from tests.statistics.experiment import flat_out, result_of
 
-from tinygram.bench.result import AbsentPeer, CrossCheck, Peer, PeerRun, Result
+from tinygram.bench.model.result import AbsentPeer, CrossCheck, Peer, PeerRun, Result
 from tinygram.bench.statistics.agreements import agreements_of
 
 OURS = "native/nodelay"

@@ -17,10 +17,10 @@ from tinygram.bench.crosscheck.control import common_congestion_control
 from tinygram.bench.crosscheck.interleaved import Interleaved
 from tinygram.bench.crosscheck.run import run_peer
 from tinygram.bench.crosscheck.selection import Chosen, choose
-from tinygram.bench.network import private_network
-from tinygram.bench.progress import Progress
-from tinygram.bench.result import Case, MessageBytes, PeerRun, Plan, Run
-from tinygram.bench.rounds import run_plan
+from tinygram.bench.host.network import private_network
+from tinygram.bench.model.result import Case, MessageBytes, PeerRun, Plan, Run
+from tinygram.bench.run.progress import Progress
+from tinygram.bench.run.rounds import run_plan
 
 LONGEST_S = 60.0
 

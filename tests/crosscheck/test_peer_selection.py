@@ -11,8 +11,8 @@ from tests.stream.plans import planned
 
 from tinygram.bench.crosscheck import selection
 from tinygram.bench.crosscheck.selection import PROGRAMS, choose
-from tinygram.bench.network import Network
-from tinygram.bench.result import MessageBytes, Plan
+from tinygram.bench.host.network import Network
+from tinygram.bench.model.result import MessageBytes, Plan
 from tinygram.bench.workloads.rr.cases import RrOptions, plan_rr
 
 LIMITS = ("runtime=native,strategy=nagle,strategy=nodelay,strategy=tick",)

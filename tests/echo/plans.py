@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tinygram.bench.result import Plan
+from tinygram.bench.model.result import Plan
 from tinygram.bench.workloads.echo.cases import EchoOptions, plan_echo
 
 

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 from tests.echo.plans import planned
 
-from tinygram.bench.errors import UsageError
-from tinygram.bench.result import Plan
+from tinygram.bench.model.errors import UsageError
+from tinygram.bench.model.result import Plan
 from tinygram.bench.statistics.loads import Load, is_base, way_of
 from tinygram.bench.workloads.echo.cases import External, warm_up_messages
 from tinygram.bench.workloads.echo.servers import SERVERS

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from tests.echo.plans import planned
 
-from tinygram.bench.result import Run
+from tinygram.bench.model.result import Run
 from tinygram.bench.workloads.echo.order import ClientOrder, Report
 from tinygram.bench.workloads.echo.outcome import assembled
 

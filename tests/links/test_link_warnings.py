@@ -10,9 +10,14 @@ from tests.statistics.experiment import paced, paced_run, plan_of, result_of, wa
 from tests.stream.plans import planned
 
 from tinygram._native import Histogram
-from tinygram.bench.links.warnings import LINK_FAULTS, late_limit_ns, late_percentile, warnings_of
+from tinygram.bench.model.result import LinkFacts
 from tinygram.bench.report.links import link_tables
-from tinygram.bench.result import LinkFacts
+from tinygram.bench.statistics.link_warnings import (
+    LINK_FAULTS,
+    late_limit_ns,
+    late_percentile,
+    warnings_of,
+)
 from tinygram.bench.statistics.links import links_of
 from tinygram.bench.workloads.stream import warnings as stream_warnings
 

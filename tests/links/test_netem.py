@@ -16,7 +16,7 @@ from tinygram.bench.links.backends.netem import (
     ping_pong_spec,
 )
 from tinygram.bench.links.spec import PRESETS
-from tinygram.bench.workers import RunError
+from tinygram.bench.processes.workers import RunError
 
 EXTREMES = (
     "rtt=45us",

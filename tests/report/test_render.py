@@ -26,11 +26,11 @@ from tests.statistics.experiment import (
     way,
 )
 
+from tinygram.bench.model.result import Result, Run, Unavailable, Warning
 from tinygram.bench.report import REPORTS, render
 from tinygram.bench.report.layout import fitted
 from tinygram.bench.report.published.stream import published_ways
 from tinygram.bench.report.sentences import closing_sentences
-from tinygram.bench.result import Result, Run, Unavailable, Warning
 from tinygram.bench.statistics.loads import way_of
 from tinygram.bench.workloads.rr.cases import RrOptions, plan_rr
 

@@ -9,7 +9,7 @@ from tests.report.printing import answer_in, printed
 from tests.sizes.plans import measured, planned
 from tests.statistics.experiment import failed, result_of
 
-from tinygram.bench.result import Case, Plan
+from tinygram.bench.model.result import Case, Plan
 from tinygram.bench.statistics.figure_words import in_words
 from tinygram.bench.statistics.model import Model
 

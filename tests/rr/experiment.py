@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from tests.statistics.experiment import histogram
 
-from tinygram.bench.result import Case, Run
+from tinygram.bench.model.result import Case, Run
 from tinygram.bench.workloads.rr.order import Report, Start
 from tinygram.bench.workloads.rr.outcome import Found, assembled
 from tinygram.bench.workloads.rr.withheld import REQUESTS

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tinygram.bench.errors import UsageError
+from tinygram.bench.model.errors import UsageError
 from tinygram.bench.statistics.loads import way_of
 from tinygram.bench.statistics.rr import compared_pairs
 from tinygram.bench.workloads.rr.calling import RUNTIMES

@@ -14,7 +14,7 @@ from tests.stream.command import Command, Done
 
 from tinygram._native import CallContent
 from tinygram.bench.links import Link
-from tinygram.bench.workers import RunError
+from tinygram.bench.processes.workers import RunError
 from tinygram.bench.workloads.rr.calling import RUNTIMES, CallError, check_silent
 from tinygram.bench.workloads.rr.calling.asyncio_callers import Connection
 from tinygram.bench.workloads.rr.withheld import check_waits

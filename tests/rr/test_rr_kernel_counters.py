@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tinygram.bench.probes.kernel import KERNEL_COUNTERS
+from tinygram.bench.host.probes.kernel import KERNEL_COUNTERS
 from tinygram.bench.workloads.rr.cases import CONNECTIONS, RrOptions, plan_rr
 from tinygram.bench.workloads.rr.run import _kernel_counters
 

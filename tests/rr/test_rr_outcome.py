@@ -8,8 +8,8 @@ import pytest
 from tests.rr.experiment import found, report, run_of
 from tests.statistics.experiment import result_of
 
-from tinygram.bench.result import Case
-from tinygram.bench.workers import RunError
+from tinygram.bench.model.result import Case
+from tinygram.bench.processes.workers import RunError
 from tinygram.bench.workloads.rr.cases import RrOptions, plan_rr
 from tinygram.bench.workloads.rr.order import Report
 

@@ -8,7 +8,7 @@ from tests.report.printing import printed
 from tests.rr.experiment import found, report, run_of
 from tests.statistics.experiment import failed, result_of
 
-from tinygram.bench.result import Plan, Result, Run
+from tinygram.bench.model.result import Plan, Result, Run
 from tinygram.bench.workloads.rr.cases import RrOptions, plan_rr
 
 OPTIONS = RrOptions(

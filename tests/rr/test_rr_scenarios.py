@@ -14,7 +14,7 @@ from tests.stream.command import Command
 
 from tinygram._native import Histogram
 from tinygram.bench.cli import main
-from tinygram.bench.errors import UsageError
+from tinygram.bench.model.errors import UsageError
 from tinygram.bench.workloads.rr.cases import RrOptions
 from tinygram.bench.workloads.rr.scenarios import (
     SCENARIOS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.sizes.plans import planned
 
-from tinygram.bench.errors import UsageError
+from tinygram.bench.model.errors import UsageError
 from tinygram.bench.workloads.sizes.cases import (
     LOCAL_PARTS,
     check_sample_bytes,

@@ -8,7 +8,7 @@ import msgspec
 from hypothesis import settings
 
 from tinygram._native import Histogram
-from tinygram.bench.result import (
+from tinygram.bench.model.result import (
     SCHEMA_VERSION,
     Case,
     MessageBytes,

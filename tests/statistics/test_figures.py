@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.statistics.experiment import deterministic, histogram, way
 
-from tinygram.bench.result import Run
+from tinygram.bench.model.result import Run
 from tinygram.bench.statistics.figures import (
     figures_of,
     has_enough_samples,

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.sizes.plans import ROUNDS, measured, planned
 
+from tinygram.bench.model.result import Case
 from tinygram.bench.report.published.sizes import published_points
-from tinygram.bench.result import Case
 from tinygram.bench.statistics.fits import fits_of, local_parts
 from tinygram.bench.statistics.model import Model, Point, fitted
 

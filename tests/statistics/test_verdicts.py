@@ -20,7 +20,7 @@ from tests.statistics.experiment import (
     with_pacing_error,
 )
 
-from tinygram.bench.result import Plan, Result, Run, Verdict, Warning
+from tinygram.bench.model.result import Plan, Result, Run, Verdict, Warning
 from tinygram.bench.statistics.contests import contests_of
 from tinygram.bench.statistics.intervals import figure_of
 from tinygram.bench.statistics.verdicts import judge, paired_ratios

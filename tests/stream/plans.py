@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tinygram.bench.network import permitted_congestion_control
-from tinygram.bench.result import MessageBytes, Plan
+from tinygram.bench.host.network import permitted_congestion_control
+from tinygram.bench.model.result import MessageBytes, Plan
 from tinygram.bench.workloads.stream.cases import StreamOptions, plan_stream
 
 

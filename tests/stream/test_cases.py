@@ -9,11 +9,11 @@ import msgspec
 import pytest
 from tests.stream.plans import planned
 
-from tinygram.bench import runtimes
-from tinygram.bench.errors import UsageError
-from tinygram.bench.result import MessageBytes, Plan
-from tinygram.bench.rounds import ordered
+from tinygram.bench.model.errors import UsageError
+from tinygram.bench.model.result import MessageBytes, Plan
+from tinygram.bench.run.rounds import ordered
 from tinygram.bench.statistics.loads import way_of
+from tinygram.bench.ways import runtimes
 
 RUNTIMES = ("loop", "threads", "asyncio", "uvloop")
 PUBLISHED = ("nagle", "nodelay", "coalesce:10us")

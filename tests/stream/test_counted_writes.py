@@ -17,8 +17,8 @@ from tests.stream.command import search_path
 from tests.stream.kernel_trace import Trace, TracingError, Write, kernel_trace
 
 from tinygram import _native
-from tinygram.bench import runtimes
-from tinygram.bench.counting import Counting, counting
+from tinygram.bench.host.write_counter import Counting, counting
+from tinygram.bench.ways import runtimes
 from tinygram.bench.workloads.stream.cases import warm_up_messages
 from tinygram.bench.workloads.stream.order import Order
 

@@ -13,7 +13,7 @@ import pytest
 from tests.stream.command import Command, Done
 
 from tinygram._native import Histogram
-from tinygram.bench import runtimes
+from tinygram.bench.ways import runtimes
 
 MESSAGES = 3_000
 SCHEDULED_MESSAGES = 600

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from tinygram.bench.runtimes import Way
-from tinygram.bench.runtimes.stdlib import blocking, streams
-from tinygram.bench.strategies import parse_strategy
+from tinygram.bench.model.strategies import parse_strategy
+from tinygram.bench.ways.by_hand import blocking, streams
+from tinygram.bench.ways.runtimes import Way
 
 HOLD_NS = 5_000_000
 LONGEST_S = 60.0

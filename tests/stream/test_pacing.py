@@ -10,9 +10,9 @@ import msgspec
 import pytest
 
 from tinygram._native import Pacer
-from tinygram.bench import runtimes
-from tinygram.bench.runtimes.event_loops import loop_factory
-from tinygram.bench.source import AsyncSource, Source, message_pool
+from tinygram.bench.load.source import AsyncSource, Source, message_pool
+from tinygram.bench.ways import runtimes
+from tinygram.bench.ways.event_loops import loop_factory
 from tinygram.bench.workloads.stream.order import Order, Pace
 from tinygram.bench.workloads.stream.sender import spin_of
 

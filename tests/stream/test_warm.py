@@ -14,7 +14,7 @@ import pytest
 from tests.stream.plans import planned
 
 from tinygram._native import Histogram
-from tinygram.bench.result import Case
+from tinygram.bench.model.result import Case
 from tinygram.bench.workloads.stream.warm import WarmBench, warm_bench
 
 MESSAGES = 2_000

@@ -12,11 +12,11 @@ import pytest
 from tests.results import CASE
 from tests.stream.command import GONE_S, Command, wait_until
 
-from tinygram.bench.probes.cgroups import Throttling, cpu_quota_cores, throttling
-from tinygram.bench.probes.environment import environment
-from tinygram.bench.result import Case, Run
+from tinygram.bench.host.probes.cgroups import Throttling, cpu_quota_cores, throttling
+from tinygram.bench.host.probes.environment import environment
+from tinygram.bench.host.throttled import throttling_told
+from tinygram.bench.model.result import Case, Run
 from tinygram.bench.schema import json_schema
-from tinygram.bench.throttled import throttling_told
 
 
 def lay(root: Path, files: dict[str, str]) -> Path:

@@ -16,9 +16,10 @@ import pytest
 from tests.stream.command import Command
 from tests.users.ordinary import USERS, words_of
 
-from tinygram.bench import network
-from tinygram.bench.errors import UsageError
-from tinygram.bench.network import permitted_congestion_control
+from tinygram.bench.host import network
+from tinygram.bench.host.network import permitted_congestion_control
+from tinygram.bench.model.congestion_control import ALLOWED_SYSCTL
+from tinygram.bench.model.errors import UsageError
 
 QUICK = {
     "stream": ("--messages", 2_000, "--only", "runtime=loop,strategy=nagle"),
@@ -129,5 +130,5 @@ def test_what_was_asked_for_is_never_replaced(monkeypatch: pytest.MonkeyPatch) -
     refuse(monkeypatch, "cubic")
     with pytest.raises(UsageError) as refused:
         permitted_congestion_control("cubic")
-    for remedy in ("'cubic'", "--congestion-control", "as root", network.ALLOWED_SYSCTL):
+    for remedy in ("'cubic'", "--congestion-control", "as root", ALLOWED_SYSCTL):
         assert remedy in str(refused.value)

@@ -15,9 +15,9 @@ import pytest
 from tests.watch.sockets import connected, fill, listening, name_of, port_of, waited_for
 
 from tinygram import _native
-from tinygram.bench.errors import UsageError
-from tinygram.bench.network import private_network
-from tinygram.bench.probes.sockets import Connection, Listener
+from tinygram.bench.host.network import private_network
+from tinygram.bench.host.probes.sockets import Connection, Listener
+from tinygram.bench.model.errors import UsageError
 from tinygram.bench.watch import reading
 from tinygram.bench.watch.reading import PROC, SOCK_DIAG, Reader, TargetEndedError
 from tinygram.bench.watch.targets import Target

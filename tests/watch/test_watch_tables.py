@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from rich.console import Console
 
-from tinygram.bench.probes.sockets import Connection, Listener, Owner, Snapshot
+from tinygram.bench.host.probes.sockets import Connection, Listener, Owner, Snapshot
 from tinygram.bench.report.drawing import Pen
 from tinygram.bench.watch.tables import tables_of
 

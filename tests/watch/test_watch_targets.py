@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from tinygram.bench.errors import UsageError
+from tinygram.bench.model.errors import UsageError
 from tinygram.bench.watch.targets import MAX_PID, Target, parse_target
 
 OWN = os.getpid()

@@ -15,7 +15,7 @@ from typing import Any
 from unittest import mock
 
 from tinygram import _native
-from tinygram.bench.probes.usage import Mark
+from tinygram.bench.host.probes.usage import Mark
 from tinygram.bench.workloads.stream import sender
 from tinygram.bench.workloads.stream.order import Order
 

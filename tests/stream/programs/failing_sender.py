@@ -11,9 +11,9 @@ import sys
 from collections.abc import Callable, Sequence
 
 from tinygram._native import MessagePool
-from tinygram.bench import runtimes
-from tinygram.bench.source import Source
-from tinygram.bench.strategies import parse_strategy
+from tinygram.bench.load.source import Source
+from tinygram.bench.model.strategies import parse_strategy
+from tinygram.bench.ways import runtimes
 
 MANY = 5_000
 FEW = 3

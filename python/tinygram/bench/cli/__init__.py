@@ -15,8 +15,8 @@ import sys
 from typing import TextIO
 
 from tinygram.bench.cli.exit_codes import ExitCode
-from tinygram.bench.errors import UsageError
-from tinygram.bench.plain_text import wants_ascii, write_ascii
+from tinygram.bench.model.errors import UsageError
+from tinygram.bench.report.plain_text import wants_ascii, write_ascii
 
 
 def main() -> None:

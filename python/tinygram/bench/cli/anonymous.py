@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from tinygram.bench.result import Result
+from tinygram.bench.model.result import Result
 
 LEFT_OUT = "<anonymous>"
 """Stands in place of what is left out."""

@@ -9,8 +9,8 @@ import socket
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from tinygram.bench.errors import UsageError
-from tinygram.bench.units import format_duration_ns
+from tinygram.bench.model.errors import UsageError
+from tinygram.bench.model.units import format_duration_ns
 
 Given = TypeVar("Given")
 Value = TypeVar("Value")

@@ -8,13 +8,13 @@ from typing import Annotated
 
 import typer
 
-from tinygram.bench.answering import ANSWER_LIMIT_S
 from tinygram.bench.cli import options, quantities
 from tinygram.bench.cli.bounds import between, check_command, one_of, server_address
 from tinygram.bench.cli.measuring import Manner, measure
-from tinygram.bench.errors import UsageError
 from tinygram.bench.links import DEFAULT_BACKEND, has_own_proc
-from tinygram.bench.workers import LISTEN_LIMIT_S
+from tinygram.bench.model.errors import UsageError
+from tinygram.bench.processes.workers import LISTEN_LIMIT_S
+from tinygram.bench.run.answering import ANSWER_LIMIT_S
 from tinygram.bench.workloads.echo.cases import (
     ALL_BUFFERS,
     DEFAULT_BUFFERS,

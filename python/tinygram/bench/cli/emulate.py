@@ -9,18 +9,19 @@ from typing import Annotated
 
 import typer
 
-from tinygram.bench.awake import cores_awake
 from tinygram.bench.cli import quantities
 from tinygram.bench.cli.bounds import between, check_command
 from tinygram.bench.cli.exit_codes import ExitCode
 from tinygram.bench.cli.options import LinkBackend
-from tinygram.bench.errors import UsageError
+from tinygram.bench.host.awake import cores_awake
+from tinygram.bench.host.network import check_congestion_control
 from tinygram.bench.links import DEFAULT_BACKEND, PRESETS, backend_of, parse_link, prepare
 from tinygram.bench.links.check import check
 from tinygram.bench.links.programs import run_over
 from tinygram.bench.links.spec import CUSTOM_EXAMPLE
-from tinygram.bench.network import DEFAULT_CONGESTION_CONTROL, check_congestion_control
-from tinygram.bench.workers import RunError
+from tinygram.bench.model.congestion_control import DEFAULT_CONGESTION_CONTROL
+from tinygram.bench.model.errors import UsageError
+from tinygram.bench.processes.workers import RunError
 
 
 def emulate(

@@ -8,25 +8,25 @@ from contextlib import AbstractContextManager, closing, contextmanager, nullcont
 from dataclasses import dataclass
 from typing import Any
 
-from tinygram.bench.awake import cores_awake
 from tinygram.bench.cli.exit_codes import ExitCode
 from tinygram.bench.cli.recording import Recording
 from tinygram.bench.cli.resuming import check_plan
 from tinygram.bench.cli.terminal import console
 from tinygram.bench.crosscheck.interleaved import Interleaved
-from tinygram.bench.errors import UsageError
-from tinygram.bench.interrupts import INTERRUPTS
+from tinygram.bench.host.awake import cores_awake
+from tinygram.bench.host.network import Network, private_network
+from tinygram.bench.host.occupied import cores_of, occupied
+from tinygram.bench.host.placement import placement
+from tinygram.bench.host.probes.environment import environment
+from tinygram.bench.host.throttled import throttling_told
 from tinygram.bench.links.spec import LOOPBACK
-from tinygram.bench.network import Network, private_network
-from tinygram.bench.occupied import cores_of, occupied
-from tinygram.bench.placement import placement
-from tinygram.bench.probes.environment import environment
-from tinygram.bench.progress import Progress
+from tinygram.bench.model.errors import UsageError
+from tinygram.bench.model.result import Case, Plan, Result, Run
+from tinygram.bench.model.store import Destination
+from tinygram.bench.processes.interrupts import INTERRUPTS
 from tinygram.bench.report import render
-from tinygram.bench.result import Case, Plan, Result, Run
-from tinygram.bench.rounds import run_plan
-from tinygram.bench.store import Destination
-from tinygram.bench.throttled import throttling_told
+from tinygram.bench.run.progress import Progress
+from tinygram.bench.run.rounds import run_plan
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict, TypeVar
 
 import typer
 
-from tinygram.bench import store
-from tinygram.bench.answering import ANSWER_LIMIT_S
 from tinygram.bench.cli import quantities
 from tinygram.bench.cli.bounds import between, one_of, probe_interval_ns, read
 from tinygram.bench.cli.resuming import whole_rounds_of
 from tinygram.bench.crosscheck.control import common_congestion_control
-from tinygram.bench.errors import UsageError
+from tinygram.bench.host.network import permitted_congestion_control
+from tinygram.bench.host.placement import PLACEMENTS, default_placement, placement
 from tinygram.bench.links import (
     BACKEND_NAMES,
     DEFAULT_BACKEND,
@@ -27,13 +26,12 @@ from tinygram.bench.links import (
     prepare,
 )
 from tinygram.bench.links.spec import CUSTOM_EXAMPLE
-from tinygram.bench.network import (
-    DEFAULT_CONGESTION_CONTROL,
-    permitted_congestion_control,
-)
-from tinygram.bench.placement import PLACEMENTS, default_placement, placement
-from tinygram.bench.result import Plan
-from tinygram.bench.store import Destination
+from tinygram.bench.model import store
+from tinygram.bench.model.congestion_control import DEFAULT_CONGESTION_CONTROL
+from tinygram.bench.model.errors import UsageError
+from tinygram.bench.model.result import Plan
+from tinygram.bench.model.store import Destination
+from tinygram.bench.run.answering import ANSWER_LIMIT_S
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

@@ -11,8 +11,8 @@ from typing import Any
 
 import typer
 
-from tinygram.bench.errors import UsageError
-from tinygram.bench.units import (
+from tinygram.bench.model.errors import UsageError
+from tinygram.bench.model.units import (
     MAX_MESSAGE_BYTES,
     format_bytes,
     parse_bytes,

@@ -19,12 +19,12 @@ from tinygram._native import Histogram
 from tinygram.bench.cli.anonymous import anonymised
 from tinygram.bench.cli.resuming import differences, warning_of
 from tinygram.bench.crosscheck.interleaved import Interleaved
-from tinygram.bench.errors import OutputError
-from tinygram.bench.progress import Progress
+from tinygram.bench.model.errors import OutputError
+from tinygram.bench.model.result import SCHEMA_VERSION, CrossCheck, Plan, Result, Resumption, Run
+from tinygram.bench.model.store import Destination
 from tinygram.bench.report import answer_of
-from tinygram.bench.result import SCHEMA_VERSION, CrossCheck, Plan, Result, Resumption, Run
+from tinygram.bench.run.progress import Progress
 from tinygram.bench.statistics import compare, summarise
-from tinygram.bench.store import Destination
 
 _MOST_OF_A_ROUND = 0.1
 """Rounds are followed by summaries while these take at most this share of a round's time."""

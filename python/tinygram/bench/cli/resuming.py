@@ -16,10 +16,10 @@ import msgspec
 import typer
 from typer.core import TyperCommand
 
-from tinygram.bench import store
 from tinygram.bench.cli.anonymous import LEFT_OUT
-from tinygram.bench.errors import UsageError
-from tinygram.bench.result import Plan, Result, Warning
+from tinygram.bench.model import store
+from tinygram.bench.model.errors import UsageError
+from tinygram.bench.model.result import Plan, Result, Warning
 
 _FREE = ("resume", "quiet", "notes", "wait")
 """Options that do not change what is measured: they are taken from now, not from the file."""

@@ -11,18 +11,18 @@ from typing import Annotated, Any
 import typer
 
 from tinygram._native import CallContent
-from tinygram.bench.answering import check_server
 from tinygram.bench.cli import options, quantities
 from tinygram.bench.cli.bounds import backlog_below, between, duration_between_ns, server_address
 from tinygram.bench.cli.exit_codes import ExitCode
 from tinygram.bench.cli.measuring import Manner, measure
 from tinygram.bench.crosscheck.interleaved import Interleaved
 from tinygram.bench.crosscheck.selection import choose
-from tinygram.bench.errors import UsageError
+from tinygram.bench.host.network import private_network
 from tinygram.bench.links import DEFAULT_BACKEND
-from tinygram.bench.network import private_network
-from tinygram.bench.result import Plan
-from tinygram.bench.store import Destination
+from tinygram.bench.model.errors import UsageError
+from tinygram.bench.model.result import Plan
+from tinygram.bench.model.store import Destination
+from tinygram.bench.run.answering import check_server
 from tinygram.bench.workloads.rr import scenarios
 from tinygram.bench.workloads.rr.cases import MAX_BYTES, RrOptions, plan_rr
 from tinygram.bench.workloads.rr.run import RrBench

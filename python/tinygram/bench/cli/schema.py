@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tinygram.bench.plain_text import write_json
+from tinygram.bench.report.plain_text import write_json
 from tinygram.bench.schema import json_schema
 
 

@@ -11,10 +11,10 @@ from tinygram.bench.cli import quantities
 from tinygram.bench.cli.bounds import between, one_of
 from tinygram.bench.cli.options import CongestionControl
 from tinygram.bench.cli.serving import serve_alone
-from tinygram.bench.descriptors import raise_descriptor_limit
-from tinygram.bench.errors import UsageError
-from tinygram.bench.runtimes.library.strategies import library_strategy
-from tinygram.bench.strategies import parse_strategy
+from tinygram.bench.host.descriptors import raise_descriptor_limit
+from tinygram.bench.model.errors import UsageError
+from tinygram.bench.model.strategies import parse_strategy
+from tinygram.bench.ways.library.strategies import library_strategy
 from tinygram.bench.workloads.echo.order import PER_MESSAGE, PER_READ, REPLIES
 from tinygram.bench.workloads.echo.servers import server as server_named
 from tinygram.strategies import native_knobs

@@ -11,8 +11,8 @@ from tinygram.bench.cli import quantities
 from tinygram.bench.cli.bounds import backlog_below, between, duration_between_ns, one_of
 from tinygram.bench.cli.options import CongestionControl
 from tinygram.bench.cli.serving import serve_alone
-from tinygram.bench.descriptors import raise_descriptor_limit
-from tinygram.bench.units import format_duration_ns
+from tinygram.bench.host.descriptors import raise_descriptor_limit
+from tinygram.bench.model.units import format_duration_ns
 from tinygram.bench.workloads.rr.cases import MAX_BYTES, STRATEGIES
 from tinygram.bench.workloads.rr.serving import IDLE_NS, MAX_CONNECTIONS, longest_backlog
 

@@ -9,7 +9,7 @@ from tinygram.bench.cli import quantities
 from tinygram.bench.cli.bounds import between
 from tinygram.bench.cli.options import CongestionControl
 from tinygram.bench.cli.serving import serve_alone
-from tinygram.bench.units import format_bytes
+from tinygram.bench.model.units import format_bytes
 from tinygram.bench.workloads.sizes.server import MAX_CONNECTIONS, MAX_MESSAGE_BYTES, MAX_MESSAGES
 
 _MOST = (1 << 32) - 1

@@ -9,12 +9,9 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import NoReturn, Protocol, TypeVar
 
-from tinygram.bench.errors import UsageError
-from tinygram.bench.network import (
-    ALLOWED_SYSCTL,
-    DEFAULT_CONGESTION_CONTROL,
-    permitted_congestion_control,
-)
+from tinygram.bench.host.network import permitted_congestion_control
+from tinygram.bench.model.congestion_control import ALLOWED_SYSCTL, DEFAULT_CONGESTION_CONTROL
+from tinygram.bench.model.errors import UsageError
 
 
 class Listening(Protocol):

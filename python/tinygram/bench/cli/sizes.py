@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
-from tinygram.bench.answering import check_server
 from tinygram.bench.cli import options, quantities
 from tinygram.bench.cli.bounds import between, one_of, read, server_address
 from tinygram.bench.cli.measuring import Manner, measure
 from tinygram.bench.links import DEFAULT_BACKEND
+from tinygram.bench.run.answering import check_server
 from tinygram.bench.workloads.sizes.cases import (
     STRATEGIES,
     SizesOptions,

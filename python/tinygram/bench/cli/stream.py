@@ -12,12 +12,12 @@ from tinygram.bench.cli.bounds import between, check_command, one_of
 from tinygram.bench.cli.measuring import Manner, measure
 from tinygram.bench.crosscheck.interleaved import Interleaved
 from tinygram.bench.crosscheck.selection import choose
-from tinygram.bench.errors import UsageError
 from tinygram.bench.links import DEFAULT_BACKEND
-from tinygram.bench.producers import MAX_POOL_BYTES, MAX_PRODUCERS
-from tinygram.bench.result import MessageBytes, Plan
-from tinygram.bench.running import whole
-from tinygram.bench.units import format_bytes
+from tinygram.bench.load.producers import MAX_POOL_BYTES, MAX_PRODUCERS
+from tinygram.bench.model.errors import UsageError
+from tinygram.bench.model.result import MessageBytes, Plan
+from tinygram.bench.model.units import format_bytes
+from tinygram.bench.run.runs import whole
 from tinygram.bench.workloads.stream.cases import StreamOptions, plan_stream
 from tinygram.bench.workloads.stream.run import stream_bench
 

@@ -10,7 +10,7 @@ from tinygram.bench.cli import quantities
 from tinygram.bench.cli.bounds import duration_between_ns
 from tinygram.bench.cli.exit_codes import ExitCode
 from tinygram.bench.cli.terminal import console
-from tinygram.bench.errors import UsageError
+from tinygram.bench.model.errors import UsageError
 from tinygram.bench.watch.live import show_again_and_again, show_once
 from tinygram.bench.watch.reading import Reader, TargetEndedError
 from tinygram.bench.watch.targets import Target, parse_target

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from tinygram.bench.errors import UsageError
-from tinygram.bench.network import (
-    UNPACED_CONGESTION_CONTROLS,
+from tinygram.bench.host.network import (
     own_congestion_control,
     permitted_congestion_control,
     private_network,
     set_congestion_control,
 )
+from tinygram.bench.model.congestion_control import UNPACED_CONGESTION_CONTROLS
+from tinygram.bench.model.errors import UsageError
 
 
 def common_congestion_control(asked: str | None) -> str:

@@ -8,8 +8,8 @@ import msgspec
 
 from tinygram.bench.crosscheck.run import run_peer
 from tinygram.bench.crosscheck.selection import Chosen
-from tinygram.bench.errors import UsageError
-from tinygram.bench.result import AbsentPeer, Case, CrossCheck, PeerRun, Plan, Run
+from tinygram.bench.model.errors import UsageError
+from tinygram.bench.model.result import AbsentPeer, Case, CrossCheck, PeerRun, Plan, Run
 
 RunCase = Callable[[Case, int], Run]
 

@@ -7,15 +7,15 @@ import socket
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
-from tinygram.bench.attached import attached
 from tinygram.bench.crosscheck.peer import Reading
 from tinygram.bench.crosscheck.selection import SECONDS, Chosen, work_of
-from tinygram.bench.network import Network, private_network, set_congestion_control
-from tinygram.bench.placement import placement
-from tinygram.bench.probes.kernel import counted_between, counters_in
-from tinygram.bench.probes.listening import wait_listening
-from tinygram.bench.result import PeerRun
-from tinygram.bench.workers import RunError, Worker
+from tinygram.bench.host.network import Network, private_network, set_congestion_control
+from tinygram.bench.host.placement import placement
+from tinygram.bench.host.probes.kernel import counted_between, counters_in
+from tinygram.bench.host.probes.listening import wait_listening
+from tinygram.bench.model.result import PeerRun
+from tinygram.bench.processes.attached import attached
+from tinygram.bench.processes.workers import RunError, Worker
 
 _LISTEN_LIMIT_S = 10.0
 _CLIENT_LIMIT_S = SECONDS + 20.0

@@ -12,8 +12,8 @@ from tinygram.bench.crosscheck.nuttcp import NUTTCP
 from tinygram.bench.crosscheck.peer import Program, Setting, Work
 from tinygram.bench.crosscheck.qperf import QPERF
 from tinygram.bench.crosscheck.sockperf import SOCKPERF
-from tinygram.bench.network import private_network
-from tinygram.bench.result import AbsentPeer, Case, Peer, Plan
+from tinygram.bench.host.network import private_network
+from tinygram.bench.model.result import AbsentPeer, Case, Peer, Plan
 from tinygram.bench.statistics.loads import is_limit
 
 PROGRAMS = (SOCKPERF, IPERF3, NUTTCP, QPERF)

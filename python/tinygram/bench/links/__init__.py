@@ -15,14 +15,14 @@ from functools import lru_cache
 
 import msgspec
 
-from tinygram.bench.errors import UsageError
 from tinygram.bench.links import sandbox
 from tinygram.bench.links.backends import BACKENDS, EMULATING, LOOPBACK, NETEM, RELAY, VETH, Backend
 from tinygram.bench.links.link import FAR_VARIABLE, LOCALHOST, Link
 from tinygram.bench.links.sandbox import has_own_proc
 from tinygram.bench.links.spec import PRESETS, LinkSpec, parse_link, parse_links
-from tinygram.bench.result import Case, Plan, Unavailable, Warning
-from tinygram.bench.workers import RunError
+from tinygram.bench.model.errors import UsageError
+from tinygram.bench.model.result import Case, Plan, Unavailable, Warning
+from tinygram.bench.processes.workers import RunError
 
 __all__ = [
     "BACKEND_NAMES",

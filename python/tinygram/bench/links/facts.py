@@ -9,7 +9,7 @@ from tinygram import _native
 from tinygram.bench.links import sandbox
 from tinygram.bench.links.hosts import Hosts
 from tinygram.bench.links.spec import LinkSpec
-from tinygram.bench.result import LinkFacts
+from tinygram.bench.model.result import LinkFacts
 
 _ROUND_TRIPS = 50
 _OFFLOAD = {False: "no offload", True: "segmentation offload"}

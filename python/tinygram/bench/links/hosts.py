@@ -18,8 +18,8 @@ from functools import lru_cache
 from itertools import cycle
 
 from tinygram import _native
-from tinygram.bench.network import Network, own_network
-from tinygram.bench.probes.kernel import open_counters
+from tinygram.bench.host.network import Network, own_network
+from tinygram.bench.host.probes.kernel import open_counters
 
 _MOST_LINKS = 64
 _READ_BYTES = 1 << 16

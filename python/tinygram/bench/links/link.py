@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from tinygram.bench.host.network import Network
+from tinygram.bench.host.probes.kernel import CounterFds
 from tinygram.bench.links.hosts import Hosts
+from tinygram.bench.links.sandbox import sandbox_warnings
 from tinygram.bench.links.traffic import Traffic
-from tinygram.bench.links.warnings import sandbox_warnings, warnings_of
-from tinygram.bench.network import Network
-from tinygram.bench.probes.kernel import CounterFds
-from tinygram.bench.result import LinkFacts, Run, Warning
-from tinygram.bench.workers import RunError
+from tinygram.bench.model.result import LinkFacts, Run, Warning
+from tinygram.bench.processes.workers import RunError
+from tinygram.bench.statistics.link_warnings import warnings_of
 
 LOCALHOST = "127.0.0.1"
 FAR_VARIABLE = "TINYGRAM_FAR"

@@ -17,20 +17,15 @@ from contextlib import ExitStack, contextmanager
 from types import FrameType
 
 from tinygram import _native
-from tinygram.bench.errors import UsageError
+from tinygram.bench.host.network import Network, own_congestion_control, set_congestion_control
 from tinygram.bench.links import bring_up
 from tinygram.bench.links.backends import Backend
 from tinygram.bench.links.facts import described
 from tinygram.bench.links.link import FAR_VARIABLE, Link
 from tinygram.bench.links.spec import LinkSpec
-from tinygram.bench.network import (
-    ALLOWED_SYSCTL,
-    UNPACED_CONGESTION_CONTROLS,
-    Network,
-    own_congestion_control,
-    set_congestion_control,
-)
-from tinygram.bench.workers import RunError
+from tinygram.bench.model.congestion_control import ALLOWED_SYSCTL, UNPACED_CONGESTION_CONTROLS
+from tinygram.bench.model.errors import UsageError
+from tinygram.bench.processes.workers import RunError
 
 _LISTEN_LIMIT_S = 2.0
 _STEP_S = 0.005

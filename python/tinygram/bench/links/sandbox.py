@@ -14,8 +14,9 @@ from functools import lru_cache
 from pathlib import Path
 
 from tinygram import _native
-from tinygram.bench.errors import UsageError
 from tinygram.bench.links.hosts import choose_addresses
+from tinygram.bench.model.errors import UsageError
+from tinygram.bench.model.result import Warning
 
 
 @dataclass(frozen=True)
@@ -111,4 +112,17 @@ def _refused(number: int, root: Path) -> Permission:
     named = errno.errorcode.get(number, str(number))
     return Permission(
         False, f"the kernel refuses namespaces ({named}, {os.strerror(number)})", _REMEDY
+    )
+
+
+def sandbox_warnings() -> tuple[Warning, ...]:
+    """What a reader must know of where the link is."""
+    if has_own_proc():
+        return ()
+    return (
+        Warning(
+            "proc_of_host",
+            "the run's processes are not those of /proc here: context switches of a sender's child "
+            "processes are not known",
+        ),
     )

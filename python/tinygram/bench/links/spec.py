@@ -14,8 +14,8 @@ from fractions import Fraction
 from string import ascii_letters
 
 from tinygram import _native
-from tinygram.bench.errors import UsageError
-from tinygram.bench.units import (
+from tinygram.bench.model.errors import UsageError
+from tinygram.bench.model.units import (
     format_bit_rate,
     format_bytes,
     format_duration_ns,

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from rich.console import Console
 
+from tinygram.bench.model.result import Result
 from tinygram.bench.report.document import Document, write
 from tinygram.bench.report.drawing import Pen
 from tinygram.bench.report.loads import loads_document
@@ -17,7 +18,6 @@ from tinygram.bench.report.names import all_cases
 from tinygram.bench.report.rr import rr_document
 from tinygram.bench.report.sizes import sizes_document
 from tinygram.bench.report.surroundings import surroundings_of
-from tinygram.bench.result import Result
 
 __all__ = ["answer_of", "render"]
 

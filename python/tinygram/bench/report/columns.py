@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tinygram.bench.model.result import Summary
 from tinygram.bench.report.formats import interval, median, rate, rate_interval
 from tinygram.bench.report.layout import Column
-from tinygram.bench.result import Summary
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from tinygram.bench.model.result import AbsentPeer, Figure, Result
 from tinygram.bench.report.document import Section
 from tinygram.bench.report.formats import UNKNOWN, number, rate, ratio, ratio_interval
 from tinygram.bench.report.layout import Column, Row, Table
-from tinygram.bench.result import AbsentPeer, Figure, Result
 from tinygram.bench.statistics.agreements import AGREES_WITHIN, Agreement, agreements_of
 from tinygram.bench.statistics.intervals import confidence_of
 from tinygram.bench.statistics.loads import way_of

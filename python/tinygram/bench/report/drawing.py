@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from tinygram.bench.plain_text import as_ascii
 from tinygram.bench.report.layout import RowKind, Table, fitted
+from tinygram.bench.report.plain_text import as_ascii
 
 STYLES: dict[RowKind, str] = {
     "plain": "",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tinygram.bench.model.result import Result
 from tinygram.bench.report.outcomes import Standing
 from tinygram.bench.report.wording import (
     MAX_NAMED,
@@ -13,7 +14,6 @@ from tinygram.bench.report.wording import (
     listed,
     strategy,
 )
-from tinygram.bench.result import Result
 from tinygram.bench.statistics.contests import Contest
 from tinygram.bench.statistics.loads import is_base, is_limit, way_of
 

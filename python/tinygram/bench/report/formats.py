@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import ceil, floor
 
-from tinygram.bench.result import Figure
+from tinygram.bench.model.result import Figure
 
 UNKNOWN = "–"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tinygram.bench.result import Result
+from tinygram.bench.model.result import Result
 
 CPU = {
     "stream": "CPU is the sender's, its wake-ups for pacing and the receive work that the kernel "

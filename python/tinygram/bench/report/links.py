@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from tinygram.bench.model.result import Result
 from tinygram.bench.report.formats import number
 from tinygram.bench.report.layout import Column, Row, Table
-from tinygram.bench.result import Result
 from tinygram.bench.statistics.links import LinkSummary, links_of
 
 _TITLE = "Links: what was asked, and what they did over all runs (times in µs)"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from tinygram.bench.model.result import Result
 from tinygram.bench.report.cross_check import cross_check_sections
 from tinygram.bench.report.document import Document, Section
 from tinygram.bench.report.layout import Table
@@ -15,7 +16,6 @@ from tinygram.bench.report.published import echo, stream
 from tinygram.bench.report.rows import rows_of
 from tinygram.bench.report.sentences import closing_sentences
 from tinygram.bench.report.tables import is_detail, tables_of
-from tinygram.bench.result import Result
 from tinygram.bench.statistics.loads import Load
 
 PUBLISHED: Mapping[str, Callable[[Result, Load], tuple[Table, ...]]] = {

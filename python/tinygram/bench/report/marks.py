@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tinygram.bench.model.result import Verdict
 from tinygram.bench.report.formats import UNKNOWN, number
-from tinygram.bench.result import Verdict
 
 MARKS = {"faster": "", "slower": "", "no_difference_shown": "=", "cannot_say": "?"}
 MAX_REASONS = 3

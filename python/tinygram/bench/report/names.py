@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tinygram.bench.result import Case, MessageBytes, Result
+from tinygram.bench.model.result import Case, MessageBytes, Result
 from tinygram.bench.statistics.loads import Load, loads_of
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from tinygram.bench.model.result import Result, Warning
 from tinygram.bench.report.rows import CaseRow
 from tinygram.bench.report.tables import shown_figures
-from tinygram.bench.result import Result, Warning
 from tinygram.bench.statistics.figure_words import in_words
 from tinygram.bench.statistics.loads import Load
 

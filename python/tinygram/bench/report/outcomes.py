@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tinygram.bench.result import Case, Result, Verdict
+from tinygram.bench.model.result import Case, Result, Verdict
 from tinygram.bench.statistics.contests import Contest, contests_of
 
 NO_VERDICT = "the result holds no verdict on it"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+from tinygram.bench.model.result import Case, Result, Summary
 from tinygram.bench.report.layout import RowKind
 from tinygram.bench.report.names import all_cases
 from tinygram.bench.report.outcomes import clear_winners
-from tinygram.bench.result import Case, Result, Summary
 from tinygram.bench.statistics.loads import Load, is_faulty, is_limit, way_of
 
 

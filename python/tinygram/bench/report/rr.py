@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean, stdev
 
+from tinygram.bench.model.result import Case, Result, Summary, Verdict
 from tinygram.bench.report.cross_check import cross_check_sections
 from tinygram.bench.report.document import Document, Section
 from tinygram.bench.report.formats import UNKNOWN, number, rate, ratio, ratio_interval
@@ -20,7 +21,6 @@ from tinygram.bench.report.notes import (
 )
 from tinygram.bench.report.published.rr import OTHERWISE, published_table
 from tinygram.bench.report.wording import confidence, paired_rounds
-from tinygram.bench.result import Case, Result, Summary, Verdict
 from tinygram.bench.statistics.counters import FORMULAS
 from tinygram.bench.statistics.rr import BASELINE
 

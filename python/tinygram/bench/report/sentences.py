@@ -6,6 +6,7 @@ other way of its runtime is `faster`.
 
 from __future__ import annotations
 
+from tinygram.bench.model.result import Result
 from tinygram.bench.report.external import against_ours
 from tinygram.bench.report.names import load_names
 from tinygram.bench.report.outcomes import Standing, has_won, standings_of
@@ -18,7 +19,6 @@ from tinygram.bench.report.wording import (
     strategy,
     why_nothing,
 )
-from tinygram.bench.result import Result
 from tinygram.bench.statistics.contests import Contest, contests_of
 from tinygram.bench.statistics.loads import Load, is_base, is_external, is_limit
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tinygram.bench.network import ALLOWED_SYSCTL, DEFAULT_CONGESTION_CONTROL
-from tinygram.bench.result import Result
+from tinygram.bench.model.congestion_control import ALLOWED_SYSCTL, DEFAULT_CONGESTION_CONTROL
+from tinygram.bench.model.result import Result
 
 _OPTION = "--congestion-control"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from tinygram.bench.model.result import Result, Summary, Verdict
 from tinygram.bench.report.columns import (
     ECHO,
     PACED,
@@ -19,7 +20,6 @@ from tinygram.bench.report.marks import MARKS, legend, marked_ratio
 from tinygram.bench.report.names import pace
 from tinygram.bench.report.outcomes import verdicts_by_pair
 from tinygram.bench.report.rows import CaseRow
-from tinygram.bench.result import Result, Summary, Verdict
 from tinygram.bench.statistics.loads import Load, is_base, way_of
 
 BASE = "loop/nodelay"

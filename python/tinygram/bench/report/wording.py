@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from tinygram.bench.model.result import Case, Result
 from tinygram.bench.report.formats import ratio, ratio_interval
 from tinygram.bench.report.outcomes import Standing
-from tinygram.bench.result import Case, Result
 from tinygram.bench.statistics.contests import Contest
 from tinygram.bench.statistics.intervals import confidence_of
 from tinygram.bench.statistics.loads import Load, way_of

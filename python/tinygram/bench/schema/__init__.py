@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from tinygram.bench.result import Result
+from tinygram.bench.model.result import Result
 from tinygram.bench.schema.counters import COUNTERS
 from tinygram.bench.schema.figures import FIGURES, HISTOGRAMS
 from tinygram.bench.schema.properties import PROPERTIES

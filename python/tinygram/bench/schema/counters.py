@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tinygram.bench.probes.kernel import KERNEL_COUNTERS
+from tinygram.bench.host.probes.kernel import KERNEL_COUNTERS
 
 Said = tuple[str, str]
 """A unit and a meaning."""

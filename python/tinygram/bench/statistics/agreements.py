@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tinygram.bench.result import Case, Figure, Peer, PeerRun, Result, Run
+from tinygram.bench.model.result import Case, Figure, Peer, PeerRun, Result, Run
 from tinygram.bench.statistics.doubts import MIN_PAIRED_ROUNDS
 from tinygram.bench.statistics.intervals import figure_of
 from tinygram.bench.statistics.samples import samples_of

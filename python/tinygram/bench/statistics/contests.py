@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tinygram.bench.result import Case, Figure, Summary
+from tinygram.bench.model.result import Case, Figure, Summary
 from tinygram.bench.statistics.figures import is_higher_better
 from tinygram.bench.statistics.loads import Load, is_faulty, is_limit
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tinygram.bench.result import Figure, Summary
+from tinygram.bench.model.result import Figure, Summary
 from tinygram.bench.statistics.loads import way_of
 
 MIN_PAIRED_ROUNDS = 6

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from tinygram._native import Histogram
-from tinygram.bench.result import Case, Run
+from tinygram.bench.model.result import Case, Run
 from tinygram.bench.statistics.counters import FORMULAS, PER_MILLION, Number
 from tinygram.bench.statistics.workloads import WORKLOADS
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from tinygram.bench.result import Case, Figure, Plan, Run, Summary
+from tinygram.bench.model.result import Case, Figure, Plan, Run, Summary
 from tinygram.bench.statistics.intervals import figure_of
 from tinygram.bench.statistics.model import Model, Point, fitted
 from tinygram.bench.statistics.samples import Sample, samples_of

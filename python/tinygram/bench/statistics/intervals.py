@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from math import comb
 from statistics import median
 
-from tinygram.bench.result import Figure
+from tinygram.bench.model.result import Figure
 
 TARGET_COVERAGE = 0.95
 

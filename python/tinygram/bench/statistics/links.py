@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tinygram._native import Histogram
-from tinygram.bench.links.warnings import LINK_FAULTS, UNASKED
-from tinygram.bench.result import LinkFacts, Result, Run
+from tinygram.bench.model.result import LinkFacts, Result, Run
 from tinygram.bench.statistics.counters import Number
+from tinygram.bench.statistics.link_warnings import LINK_FAULTS, UNASKED
 
 _PERCENTILES = (50.0, 99.0)
 

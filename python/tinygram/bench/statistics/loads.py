@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tinygram.bench.result import Case, MessageBytes, Parameter
+from tinygram.bench.model.result import Case, MessageBytes, Parameter
 from tinygram.bench.statistics.workloads import WORKLOADS
 
 LIMIT_RUNTIME = "native"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 
-from tinygram.bench.result import Case
+from tinygram.bench.model.result import Case
 
 BASELINE = "nagle"
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tinygram.bench.result import Case, Figure, Plan, Run
+from tinygram.bench.model.result import Case, Figure, Plan, Run
 from tinygram.bench.statistics.counters import Number
 from tinygram.bench.statistics.figures import (
     RunFigures,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from tinygram.bench.result import Case, Run
+from tinygram.bench.model.result import Case, Run
 from tinygram.bench.statistics.counters import Number
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tinygram.bench.result import Plan, Run, Summary
+from tinygram.bench.model.result import Plan, Run, Summary
 from tinygram.bench.statistics.figures import figure_names
 from tinygram.bench.statistics.fits import with_models
 from tinygram.bench.statistics.intervals import confidence_of

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
-from tinygram.bench.result import Case, Figure, Plan, Run, Summary, Verdict
+from tinygram.bench.model.result import Case, Figure, Plan, Run, Summary, Verdict
 from tinygram.bench.statistics.contests import contests_of
 from tinygram.bench.statistics.doubts import doubt_on
 from tinygram.bench.statistics.figures import is_higher_better

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from statistics import median
 
-from tinygram.bench.errors import UsageError
-from tinygram.bench.links.warnings import LINK_FAULTS
-from tinygram.bench.result import Case, Figure, Warning
+from tinygram.bench.model.errors import UsageError
+from tinygram.bench.model.result import Case, Figure, Warning
+from tinygram.bench.model.strategies import parse_strategy
 from tinygram.bench.statistics.doubts import MAX_PACING_ERROR_SHARE, MIN_PAIRED_ROUNDS
 from tinygram.bench.statistics.figure_words import in_words, unit_of
+from tinygram.bench.statistics.link_warnings import LINK_FAULTS
 from tinygram.bench.statistics.modes import find_modes
 from tinygram.bench.statistics.samples import Sample
-from tinygram.bench.strategies import parse_strategy
 
 MAX_HOLD_RATIO = 2.0
 _OF_SOME_ROUNDS = (*LINK_FAULTS, "other_measurement", "fell_behind")

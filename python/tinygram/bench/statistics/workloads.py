@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tinygram.bench.result import Case, Run
+from tinygram.bench.model.result import Case, Run
 from tinygram.bench.statistics import rr, sizes
 from tinygram.bench.statistics.counters import Number
 

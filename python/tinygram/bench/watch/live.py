@@ -12,11 +12,11 @@ from collections.abc import Callable
 import msgspec
 from rich.console import Console
 
-from tinygram.bench.interrupts import INTERRUPTS
-from tinygram.bench.plain_text import write_json
-from tinygram.bench.probes.sockets import Snapshot
+from tinygram.bench.host.probes.sockets import Snapshot
+from tinygram.bench.model.units import format_duration_ns
+from tinygram.bench.processes.interrupts import INTERRUPTS
 from tinygram.bench.report.drawing import Pen
-from tinygram.bench.units import format_duration_ns
+from tinygram.bench.report.plain_text import write_json
 from tinygram.bench.watch.reading import Reader, TargetEndedError
 from tinygram.bench.watch.tables import tables_of
 

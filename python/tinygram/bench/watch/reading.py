@@ -15,10 +15,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from tinygram import _native
-from tinygram.bench.errors import UsageError
-from tinygram.bench.network import Network
-from tinygram.bench.probes.owners import name_of, owners_of, sockets_of
-from tinygram.bench.probes.sockets import Connection, Listener, Owner, Snapshot
+from tinygram.bench.host.network import Network
+from tinygram.bench.host.probes.owners import name_of, owners_of, sockets_of
+from tinygram.bench.host.probes.sockets import Connection, Listener, Owner, Snapshot
+from tinygram.bench.model.errors import UsageError
 from tinygram.bench.watch.targets import Target
 
 SOCK_DIAG = "sock_diag"

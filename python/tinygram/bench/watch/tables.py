@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from tinygram.bench.probes.sockets import Connection, Listener, Owner, Snapshot
+from tinygram.bench.host.probes.sockets import Connection, Listener, Owner, Snapshot
 from tinygram.bench.report.formats import UNKNOWN, number
 from tinygram.bench.report.layout import Column, Row, Table
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tinygram.bench.errors import UsageError
+from tinygram.bench.model.errors import UsageError
 
 MAX_PORT = (1 << 16) - 1
 MAX_PID = 1 << 22

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from tinygram.bench.errors import UsageError
-from tinygram.bench.strategies import parse_strategy
+from tinygram.bench.model.errors import UsageError
+from tinygram.bench.model.strategies import parse_strategy
 
 Named = dict[str, list[str]]
 """Key → the values that were named, each once; none: any value will do."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from tinygram.bench.host.network import drawn_host, private_network
 from tinygram.bench.links.link import Link
 from tinygram.bench.links.sandbox import Permission
 from tinygram.bench.links.spec import LinkSpec
-from tinygram.bench.network import drawn_host, private_network
 
 
 def probe() -> Permission:

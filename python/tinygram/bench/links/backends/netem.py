@@ -22,7 +22,6 @@ from tinygram._native import (
     ETHERNET_BYTES,
     PING_PONG_BYTES,
 )
-from tinygram.bench.interrupts import INTERRUPTS
 from tinygram.bench.links.backends.veth import make_pair
 from tinygram.bench.links.facts import facts_of, round_trip_facts
 from tinygram.bench.links.hosts import Host, Hosts, two_hosts
@@ -30,7 +29,8 @@ from tinygram.bench.links.link import Link
 from tinygram.bench.links.sandbox import Permission
 from tinygram.bench.links.spec import LinkSpec, parse_link
 from tinygram.bench.links.traffic import TrafficMeter
-from tinygram.bench.workers import RunError
+from tinygram.bench.processes.interrupts import INTERRUPTS
+from tinygram.bench.processes.workers import RunError
 
 _FRAME_HEADER_BYTES = 14
 """What netem counts of ETHERNET_BYTES anyway."""

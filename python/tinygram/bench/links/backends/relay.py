@@ -14,16 +14,16 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from tinygram import _native
-from tinygram.bench.interrupts import INTERRUPTS
+from tinygram.bench.host.network import own_network
 from tinygram.bench.links.facts import facts_of
 from tinygram.bench.links.hosts import Hosts, two_hosts
 from tinygram.bench.links.link import Link
 from tinygram.bench.links.sandbox import Permission
 from tinygram.bench.links.spec import LinkSpec
 from tinygram.bench.links.traffic import TrafficMeter
-from tinygram.bench.links.warnings import rtt_miss_ns
-from tinygram.bench.network import own_network
-from tinygram.bench.workers import RunError
+from tinygram.bench.processes.interrupts import INTERRUPTS
+from tinygram.bench.processes.workers import RunError
+from tinygram.bench.statistics.link_warnings import rtt_miss_ns
 
 QUEUE_PACKETS = 10_000
 """Of a TUN device: with 500, the usual length, it drops packets. A veth pair has no queue."""

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from tinygram import _native
-from tinygram.bench.interrupts import INTERRUPTS
 from tinygram.bench.links.facts import facts_of, round_trip_facts
 from tinygram.bench.links.hosts import Hosts, two_hosts
 from tinygram.bench.links.link import Link
 from tinygram.bench.links.sandbox import Permission
 from tinygram.bench.links.spec import LinkSpec
 from tinygram.bench.links.traffic import TrafficMeter
+from tinygram.bench.processes.interrupts import INTERRUPTS
 
 
 def probe() -> Permission:

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tinygram.bench.model.result import Figure, Result
+from tinygram.bench.model.units import format_bytes
 from tinygram.bench.report.formats import UNKNOWN, number, rate
 from tinygram.bench.report.layout import Column, Row, Table
 from tinygram.bench.report.published import published_rows
-from tinygram.bench.result import Figure, Result
 from tinygram.bench.statistics.loads import Load, way_of
-from tinygram.bench.units import format_bytes
 
 FAULT = "whole-buffer"
 TITLE = "Messages echoed beside the published ones, each ÷ its own uvloop server"

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from tinygram.bench.model.result import Case, Summary
 from tinygram.bench.report.formats import UNKNOWN, number, rate, ratio
 from tinygram.bench.report.layout import Column, Row, Table
 from tinygram.bench.report.published import published_rows
-from tinygram.bench.result import Case, Summary
 from tinygram.bench.statistics.rr import BASELINE, all_but_strategy
 
 NOTES = (

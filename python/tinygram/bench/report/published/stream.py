@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
+from tinygram.bench.model.result import MessageBytes, Result, Verdict
 from tinygram.bench.report.formats import number, rate
 from tinygram.bench.report.layout import Column, Row, Table
 from tinygram.bench.report.marks import legend, marked_ratio
 from tinygram.bench.report.published import published_rows
-from tinygram.bench.result import MessageBytes, Result, Verdict
 from tinygram.bench.statistics.loads import Load
 
 PUBLISHED_MESSAGES = 1_000_000

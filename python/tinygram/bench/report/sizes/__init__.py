@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tinygram.bench.model.result import Result
 from tinygram.bench.report.document import Document, Section
 from tinygram.bench.report.legend import legend_of
 from tinygram.bench.report.links import link_tables
@@ -13,7 +14,6 @@ from tinygram.bench.report.sizes.tables import (
     prediction_table,
 )
 from tinygram.bench.report.sizes.words import closing_sentences, notes_of
-from tinygram.bench.result import Result
 from tinygram.bench.statistics.fits import fits_of, local_parts
 
 __all__ = ["sizes_document"]

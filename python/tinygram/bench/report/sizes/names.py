@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tinygram.bench.model.result import Case
 from tinygram.bench.report.formats import number
-from tinygram.bench.result import Case
 
 
 def size(size_bytes: float) -> str:

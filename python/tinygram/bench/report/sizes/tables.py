@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tinygram.bench.model.result import Figure, Result, Summary
 from tinygram.bench.report.formats import UNKNOWN, interval, median, number
 from tinygram.bench.report.layout import Column, Row, Table
 from tinygram.bench.report.sizes.names import brief_ways, cell, size, way
-from tinygram.bench.result import Figure, Result, Summary
 from tinygram.bench.statistics.fits import Fit, local_parts
 
 _MEDIANS = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from tinygram.bench.model.result import Case, Figure, Result, Verdict, Warning
 from tinygram.bench.report.formats import number, ratio_interval
 from tinygram.bench.report.formats import ratio as ratio_text
 from tinygram.bench.report.notes import (
@@ -13,7 +14,6 @@ from tinygram.bench.report.notes import (
     warnings_as_notes,
 )
 from tinygram.bench.report.sizes.names import cell, size, way
-from tinygram.bench.result import Case, Figure, Result, Verdict, Warning
 from tinygram.bench.statistics.doubts import MIN_PAIRED_ROUNDS
 from tinygram.bench.statistics.fits import TIME, Fit
 from tinygram.bench.statistics.intervals import confidence_of

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tinygram.bench.errors import UsageError
-from tinygram.bench.result import Case, MessageBytes, Parameter, Plan, Unavailable
+from tinygram.bench.model.errors import UsageError
+from tinygram.bench.model.result import Case, MessageBytes, Parameter, Plan, Unavailable
+from tinygram.bench.model.strategies import Strategy
+from tinygram.bench.model.units import format_bytes
 from tinygram.bench.statistics.loads import EXTERNAL
-from tinygram.bench.strategies import Strategy
-from tinygram.bench.units import format_bytes
 from tinygram.bench.workloads.echo.selection import selected
 from tinygram.bench.workloads.echo.servers import Server
 

@@ -10,9 +10,9 @@ import sys
 import msgspec
 
 from tinygram import _native
-from tinygram.bench.attached import settle
-from tinygram.bench.probes.far_ends import congestion_controls
-from tinygram.bench.probes.kernel import counted_between, counters_here
+from tinygram.bench.host.probes.far_ends import congestion_controls
+from tinygram.bench.host.probes.kernel import counted_between, counters_here
+from tinygram.bench.processes.attached import settle
 from tinygram.bench.workloads.echo.marks import marks_of, rested, since
 from tinygram.bench.workloads.echo.order import ClientOrder, Report
 

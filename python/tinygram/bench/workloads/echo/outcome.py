@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tinygram.bench.result import Case, Run, Warning
-from tinygram.bench.running import strangers_told
-from tinygram.bench.workers import RunError
+from tinygram.bench.model.result import Case, Run, Warning
+from tinygram.bench.processes.workers import RunError
+from tinygram.bench.run.runs import strangers_told
 from tinygram.bench.workloads.echo.order import ClientOrder, Report
 
 _BUSY = 0.95

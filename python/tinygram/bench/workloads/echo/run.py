@@ -12,20 +12,20 @@ from dataclasses import dataclass
 
 import msgspec
 
-from tinygram.bench.answering import answer_limit_s, call_once, unanswered
-from tinygram.bench.attached import attached
-from tinygram.bench.counting import Counting, counting
-from tinygram.bench.line_worker import LineWorker, wait_lines
+from tinygram.bench.host.network import set_congestion_control
+from tinygram.bench.host.placement import placement
+from tinygram.bench.host.probes.far_ends import open_diag
+from tinygram.bench.host.probes.listening import is_listening, wait_listening
+from tinygram.bench.host.probes.sampling import probing
+from tinygram.bench.host.write_counter import Counting, counting
 from tinygram.bench.links import FAR_VARIABLE, Link, link_up
-from tinygram.bench.network import set_congestion_control
-from tinygram.bench.placement import placement
-from tinygram.bench.probes.far_ends import open_diag
-from tinygram.bench.probes.listening import is_listening, wait_listening
-from tinygram.bench.probes.sampling import probing
-from tinygram.bench.result import Case, Plan, Run
-from tinygram.bench.running import kept_failure, whole, whole_or_none
+from tinygram.bench.model.result import Case, Plan, Run
+from tinygram.bench.processes.attached import attached
+from tinygram.bench.processes.channel import LineWorker, wait_lines
+from tinygram.bench.processes.workers import LISTEN_LIMIT_S, RunError, Worker, port_of, wait_all
+from tinygram.bench.run.answering import answer_limit_s, call_once, unanswered
+from tinygram.bench.run.runs import kept_failure, whole, whole_or_none
 from tinygram.bench.statistics.loads import EXTERNAL
-from tinygram.bench.workers import LISTEN_LIMIT_S, RunError, Worker, port_of, wait_all
 from tinygram.bench.workloads.echo.order import ClientOrder, Report, ServerOrder
 from tinygram.bench.workloads.echo.outcome import assembled
 

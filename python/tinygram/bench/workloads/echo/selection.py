@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tinygram.bench.errors import UsageError
+from tinygram.bench.model.errors import UsageError
+from tinygram.bench.model.strategies import Strategy, parse_strategy
 from tinygram.bench.statistics.loads import EXTERNAL
-from tinygram.bench.strategies import Strategy, parse_strategy
 from tinygram.bench.workloads.echo.order import PER_READ
 from tinygram.bench.workloads.echo.servers import SERVERS, Server
 from tinygram.bench.workloads.only import Named, in_words, parse_only

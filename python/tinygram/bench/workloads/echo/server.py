@@ -15,7 +15,7 @@ import threading
 
 import msgspec
 
-from tinygram.bench.attached import settle
+from tinygram.bench.processes.attached import settle
 from tinygram.bench.workloads.echo.marks import answer_marks
 from tinygram.bench.workloads.echo.order import ServerOrder
 from tinygram.bench.workloads.echo.servers import server

@@ -14,8 +14,8 @@ import sys
 import msgspec
 
 from tinygram import _native
-from tinygram.bench.attached import settle
-from tinygram.bench.descriptors import raise_descriptor_limit
+from tinygram.bench.host.descriptors import raise_descriptor_limit
+from tinygram.bench.processes.attached import settle
 from tinygram.bench.workloads.rr.calling import CallError, prepared
 from tinygram.bench.workloads.rr.order import CallOrder, Report, Start
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from tinygram.bench.errors import UsageError
-from tinygram.bench.extras import missing
-from tinygram.bench.result import Case, MessageBytes, Parameter, Plan, Unavailable
+from tinygram.bench.host.packages import missing
+from tinygram.bench.model.errors import UsageError
+from tinygram.bench.model.result import Case, MessageBytes, Parameter, Plan, Unavailable
 from tinygram.bench.workloads.rr.calling import RUNTIMES
 from tinygram.bench.workloads.rr.serving import MAX_CONNECTIONS, SERVERS
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tinygram.bench.result import Value
+from tinygram.bench.model.result import Value
 
 
 class ServerOrder(Value, frozen=True):

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tinygram._native import Histogram
-from tinygram.bench.result import Case, Run
-from tinygram.bench.running import whole
-from tinygram.bench.workers import RunError
+from tinygram.bench.model.result import Case, Run
+from tinygram.bench.processes.workers import RunError
+from tinygram.bench.run.runs import whole
 from tinygram.bench.workloads.rr import withheld
 from tinygram.bench.workloads.rr.order import Report, Start
 from tinygram.bench.workloads.rr.warnings import warnings_of

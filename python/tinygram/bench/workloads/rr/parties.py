@@ -9,9 +9,9 @@ from contextlib import ExitStack
 
 import msgspec
 
-from tinygram.bench.line_worker import LineWorker, wait_lines
-from tinygram.bench.network import Network
-from tinygram.bench.result import Value
+from tinygram.bench.host.network import Network
+from tinygram.bench.model.result import Value
+from tinygram.bench.processes.channel import LineWorker, wait_lines
 
 PACKAGE = "tinygram.bench.workloads.rr"
 

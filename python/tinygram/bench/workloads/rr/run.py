@@ -11,15 +11,15 @@ from pathlib import Path
 import msgspec
 
 from tinygram._native import CallContent
-from tinygram.bench.line_worker import LineWorker
+from tinygram.bench.host.network import Network
+from tinygram.bench.host.placement import placement
+from tinygram.bench.host.probes.kernel import Counted, counted_between, counters_in
+from tinygram.bench.host.probes.sampling import probing
 from tinygram.bench.links import Link, link_up
-from tinygram.bench.network import Network
-from tinygram.bench.placement import placement
-from tinygram.bench.probes.kernel import Counted, counted_between, counters_in
-from tinygram.bench.probes.sampling import probing
-from tinygram.bench.result import Case, Run
-from tinygram.bench.running import kept_failure, whole, whole_or_none
-from tinygram.bench.workers import RunError, port_of
+from tinygram.bench.model.result import Case, Run
+from tinygram.bench.processes.channel import LineWorker
+from tinygram.bench.processes.workers import RunError, port_of
+from tinygram.bench.run.runs import kept_failure, whole, whole_or_none
 from tinygram.bench.workloads.rr.callers import READY
 from tinygram.bench.workloads.rr.order import CallOrder, Report, ServerOrder, Start
 from tinygram.bench.workloads.rr.outcome import Found, assembled

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
-from tinygram.bench.errors import UsageError
-from tinygram.bench.result import Plan, Result
+from tinygram.bench.model.errors import UsageError
+from tinygram.bench.model.result import Plan, Result
 from tinygram.bench.statistics.samples import samples_of
 from tinygram.bench.statistics.verdicts import paired_ratios
 from tinygram.bench.workloads.rr.cases import RrOptions, plan_rr

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import cast
 
 from tinygram._native import CallContent, RequestReader, RrServer
-from tinygram.bench.network import is_stranger
-from tinygram.bench.runtimes.event_loops import loop_factory
+from tinygram.bench.host.network import is_stranger
+from tinygram.bench.ways.event_loops import loop_factory
 from tinygram.bench.workloads.rr.order import ServerOrder
 
 SERVERS = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tinygram.bench.result import Case, Warning
-from tinygram.bench.running import strangers_told, whole
+from tinygram.bench.model.result import Case, Warning
+from tinygram.bench.run.runs import strangers_told, whole
 
 LEAST_IN_FLIGHT = 0.9
 """Of the callers: by Little's law, rate × mean time of a call, connecting included."""

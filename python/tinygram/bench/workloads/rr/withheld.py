@@ -12,9 +12,9 @@ import socket
 import time
 from contextlib import suppress
 
+from tinygram.bench.host.network import connect_from
 from tinygram.bench.links import Link
-from tinygram.bench.network import connect_from
-from tinygram.bench.workers import RunError
+from tinygram.bench.processes.workers import RunError
 
 REQUESTS = 1
 """So many of them the server gets by this."""

@@ -6,10 +6,10 @@ import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tinygram.bench.errors import UsageError
-from tinygram.bench.placement import placement
-from tinygram.bench.result import Case, MessageBytes, Parameter, Plan, Unavailable
-from tinygram.bench.units import parse_bytes
+from tinygram.bench.host.placement import placement
+from tinygram.bench.model.errors import UsageError
+from tinygram.bench.model.result import Case, MessageBytes, Parameter, Plan, Unavailable
+from tinygram.bench.model.units import parse_bytes
 from tinygram.bench.workloads.sizes.server import MAX_MESSAGE_BYTES, MAX_MESSAGES
 
 MAX_SAMPLE_BYTES = MAX_MESSAGE_BYTES

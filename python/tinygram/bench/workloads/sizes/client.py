@@ -12,8 +12,8 @@ from collections.abc import Iterable
 import msgspec
 
 from tinygram import _native
-from tinygram.bench.attached import settle
-from tinygram.bench.probes.kernel import counted_between, counters_here
+from tinygram.bench.host.probes.kernel import counted_between, counters_here
+from tinygram.bench.processes.attached import settle
 from tinygram.bench.workloads.sizes.order import Order, Report
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tinygram.bench.probes.kernel import CounterFds
-from tinygram.bench.result import Value
+from tinygram.bench.host.probes.kernel import CounterFds
+from tinygram.bench.model.result import Value
 
 
 class Order(Value, frozen=True):

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 import msgspec
 
+from tinygram.bench.host.network import Network
+from tinygram.bench.host.placement import placement
+from tinygram.bench.host.probes.sampling import probing
 from tinygram.bench.links import Link, link_up
-from tinygram.bench.network import Network
-from tinygram.bench.placement import placement
-from tinygram.bench.probes.sampling import probing
-from tinygram.bench.result import Case, Run, Warning
-from tinygram.bench.running import kept_failure, strangers_told, whole, whole_or_none
-from tinygram.bench.workers import LISTEN_LIMIT_S, RunError, Worker, wait_all
+from tinygram.bench.model.result import Case, Run, Warning
+from tinygram.bench.processes.workers import LISTEN_LIMIT_S, RunError, Worker, wait_all
+from tinygram.bench.run.runs import kept_failure, strangers_told, whole, whole_or_none
 from tinygram.bench.workloads.sizes.order import Order, Report
 
 PACKAGE = "tinygram.bench.workloads.sizes"

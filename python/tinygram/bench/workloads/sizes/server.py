@@ -11,7 +11,7 @@ import json
 import sys
 
 from tinygram import _native
-from tinygram.bench.attached import settle
+from tinygram.bench.processes.attached import settle
 
 MAX_MESSAGE_BYTES = 64 << 20
 """Refused above, unless told otherwise."""

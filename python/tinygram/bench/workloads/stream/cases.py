@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tinygram import _native
-from tinygram.bench import runtimes
-from tinygram.bench.errors import UsageError
-from tinygram.bench.result import Case, MessageBytes, Parameter, Plan, Unavailable
-from tinygram.bench.strategies import Strategy, parse_strategy
+from tinygram.bench.model.errors import UsageError
+from tinygram.bench.model.result import Case, MessageBytes, Parameter, Plan, Unavailable
+from tinygram.bench.model.strategies import Strategy, parse_strategy
+from tinygram.bench.ways import runtimes
 from tinygram.bench.workloads.only import Named, in_words, parse_only
 
 WARM_UP_MESSAGES = 1024

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tinygram.bench.probes.kernel import CounterFds
-from tinygram.bench.result import Value
-from tinygram.bench.source import BURST_MESSAGES
+from tinygram.bench.host.probes.kernel import CounterFds
+from tinygram.bench.load.source import BURST_MESSAGES
+from tinygram.bench.model.result import Value
 
 
 class Pace(Value, frozen=True):

@@ -10,9 +10,9 @@ from typing import Annotated
 import msgspec
 
 from tinygram import _native
-from tinygram.bench.result import Case, Run
-from tinygram.bench.source import BURST_MESSAGES, message_pool
-from tinygram.bench.workers import RunError
+from tinygram.bench.load.source import BURST_MESSAGES, message_pool
+from tinygram.bench.model.result import Case, Run
+from tinygram.bench.processes.workers import RunError
 from tinygram.bench.workloads.stream.order import Order, Report
 from tinygram.bench.workloads.stream.warnings import warnings_of
 

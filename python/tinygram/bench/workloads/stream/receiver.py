@@ -20,8 +20,8 @@ import json
 import sys
 
 from tinygram import _native
-from tinygram.bench.attached import settle
-from tinygram.bench.source import message_pool
+from tinygram.bench.load.source import message_pool
+from tinygram.bench.processes.attached import settle
 
 
 def main() -> int:

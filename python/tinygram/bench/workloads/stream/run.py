@@ -11,15 +11,15 @@ from dataclasses import dataclass
 
 import msgspec
 
-from tinygram.bench.attached import attached
-from tinygram.bench.counting import Counting, counting
+from tinygram.bench.host.placement import placement
+from tinygram.bench.host.probes.sampling import probing
+from tinygram.bench.host.write_counter import Counting, counting
 from tinygram.bench.links import LOCALHOST, Link, link_up
-from tinygram.bench.placement import placement
-from tinygram.bench.probes.sampling import probing
-from tinygram.bench.result import Case, Run
-from tinygram.bench.running import kept_failure, whole, whole_or_none
-from tinygram.bench.source import BURST_MESSAGES
-from tinygram.bench.workers import LISTEN_LIMIT_S, Worker, contents, wait_all
+from tinygram.bench.load.source import BURST_MESSAGES
+from tinygram.bench.model.result import Case, Run
+from tinygram.bench.processes.attached import attached
+from tinygram.bench.processes.workers import LISTEN_LIMIT_S, Worker, contents, wait_all
+from tinygram.bench.run.runs import kept_failure, whole, whole_or_none
 from tinygram.bench.workloads.stream.order import Order, Pace, Report
 from tinygram.bench.workloads.stream.outcome import Heard, assembled, received_counters
 

@@ -16,12 +16,12 @@ import time
 import msgspec
 
 from tinygram import _native
-from tinygram.bench import runtimes
-from tinygram.bench.attached import settle
-from tinygram.bench.network import connect_from
-from tinygram.bench.probes.usage import Mark, segments_since
-from tinygram.bench.source import Share, Source, message_pool
-from tinygram.bench.strategies import parse_strategy
+from tinygram.bench.host.network import connect_from
+from tinygram.bench.host.probes.usage import Mark, segments_since
+from tinygram.bench.load.source import Share, Source, message_pool
+from tinygram.bench.model.strategies import parse_strategy
+from tinygram.bench.processes.attached import settle
+from tinygram.bench.ways import runtimes
 from tinygram.bench.workloads.stream.busy_thread import BusyThread
 from tinygram.bench.workloads.stream.order import Order, Pace, Report
 

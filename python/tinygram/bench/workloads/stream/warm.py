@@ -15,11 +15,11 @@ from contextlib import ExitStack, contextmanager
 
 import msgspec
 
-from tinygram.bench.line_worker import LineWorker, wait_lines
 from tinygram.bench.links import Link, link_up
-from tinygram.bench.result import Case, Run
-from tinygram.bench.running import kept_failure, whole
-from tinygram.bench.workers import contents, port_of
+from tinygram.bench.model.result import Case, Run
+from tinygram.bench.processes.channel import LineWorker, wait_lines
+from tinygram.bench.processes.workers import contents, port_of
+from tinygram.bench.run.runs import kept_failure, whole
 from tinygram.bench.workloads.stream.order import Report
 from tinygram.bench.workloads.stream.outcome import Heard, assembled, received_counters
 from tinygram.bench.workloads.stream.run import PACKAGE, StreamBench, stream_bench

@@ -6,9 +6,9 @@ The pacer's own error is set against the latency of all rounds, in bench/statist
 from __future__ import annotations
 
 from tinygram.bench.links import parse_link
-from tinygram.bench.result import Case, Warning
-from tinygram.bench.running import strangers_told
-from tinygram.bench.strategies import parse_strategy
+from tinygram.bench.model.result import Case, Warning
+from tinygram.bench.model.strategies import parse_strategy
+from tinygram.bench.run.runs import strangers_told
 
 _MOST_BEHIND = 0.01
 """Of the schedule's duration: a sender that is later than this cannot keep up with the rate."""

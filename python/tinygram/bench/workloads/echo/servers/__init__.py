@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
-from tinygram.bench.extras import missing
-from tinygram.bench.strategies import Strategy, parse_strategy
+from tinygram.bench.host.packages import missing
+from tinygram.bench.model.strategies import Strategy, parse_strategy
 from tinygram.bench.workloads.echo.order import WHOLE_BUFFER
 from tinygram.bench.workloads.echo.servers.service import Service
 

@@ -9,10 +9,10 @@ from typing import Protocol
 
 import tinygram
 from tinygram import _native
-from tinygram.bench.network import is_stranger
-from tinygram.bench.runtimes.event_loops import loop_factory
-from tinygram.bench.runtimes.library.strategies import library_strategy
-from tinygram.bench.strategies import parse_strategy
+from tinygram.bench.host.network import is_stranger
+from tinygram.bench.model.strategies import parse_strategy
+from tinygram.bench.ways.event_loops import loop_factory
+from tinygram.bench.ways.library.strategies import library_strategy
 from tinygram.bench.workloads.echo.order import PER_READ, WHOLE_BUFFER, ServerOrder
 
 BACKLOG = 4096

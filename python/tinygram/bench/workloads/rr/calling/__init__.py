@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Protocol, cast
 
 from tinygram._native import CallContent, Histogram
-from tinygram.bench.network import connect_from
+from tinygram.bench.host.network import connect_from
 from tinygram.bench.workloads.rr.order import CallOrder, Start
 
 RUNTIMES = {

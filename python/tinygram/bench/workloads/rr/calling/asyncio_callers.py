@@ -11,7 +11,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from tinygram._native import CallContent
-from tinygram.bench.runtimes.event_loops import loop_factory
+from tinygram.bench.ways.event_loops import loop_factory
 from tinygram.bench.workloads.rr.calling import (
     LOOK_EVERY,
     CallError,

@@ -1,0 +1,1 @@
+"""What the bench asks of this machine, and changes on it for a while."""

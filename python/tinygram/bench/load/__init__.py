@@ -1,0 +1,1 @@
+"""The messages that are sent, and when they are due."""

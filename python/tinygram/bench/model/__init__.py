@@ -1,0 +1,1 @@
+"""Plans, cases and results as values, and the file that holds them."""

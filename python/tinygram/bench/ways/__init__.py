@@ -1,0 +1,1 @@
+"""The ways of sending: who drives it, and by which strategy."""

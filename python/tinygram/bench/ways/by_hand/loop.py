@@ -1,0 +1,14 @@
+"""A plain loop: one thread that sends what there is to send."""
+
+from __future__ import annotations
+
+import socket
+
+from tinygram.bench.load.source import Source
+from tinygram.bench.ways.by_hand.blocking import STRATEGIES
+from tinygram.bench.ways.runtimes import Way
+
+
+def run(sock: socket.socket, source: Source, way: Way) -> None:
+    """Send everything; the strategy asks the source itself."""
+    STRATEGIES[way.strategy.name](sock, source, way)
