@@ -24,8 +24,8 @@ from typing import Any
 
 from pairs import SEED, show_environment, side_by_side
 
-from tinygram.bench.host.placement import placement
-from tinygram.bench.statistics.intervals import figure_of
+from tinygram_bench.host.placement import placement
+from tinygram_bench.statistics.intervals import figure_of
 
 _ROUNDS = 9
 _MESSAGES = 200_000

@@ -22,9 +22,9 @@ from typing import Any
 from pairs import SEED, bench, flat_out_case, measured, paired_ratio, shown, verdict
 
 from tinygram import _native
-from tinygram.bench.host.placement import placement
-from tinygram.bench.processes.workers import Worker, wait_all
-from tinygram.bench.workloads.stream.run import StreamBench
+from tinygram_bench.host.placement import placement
+from tinygram_bench.processes.workers import Worker, wait_all
+from tinygram_bench.workloads.stream.run import StreamBench
 
 _PAIRS = 15
 _WARM_UP = 1024
@@ -68,7 +68,7 @@ def _run_by_hand(way: str, messages: int) -> float:
         "--cpu": cpus.receiver_cpu,
     }
     words = [str(word) for option in options.items() for word in option]
-    module = "tinygram.bench.workloads.stream.receiver"
+    module = "tinygram_bench.workloads.stream.receiver"
     try:
         with Worker(
             "receiver", [sys.executable, "-m", module, *words], pass_fds=[notes_fd]

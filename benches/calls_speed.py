@@ -35,12 +35,12 @@ from pairs import (
 )
 
 from tinygram._native import Histogram, proc_sockets
-from tinygram.bench.host.awake import cores_awake
-from tinygram.bench.host.placement import default_placement, placement
-from tinygram.bench.model.result import Run
-from tinygram.bench.statistics.intervals import figure_of
-from tinygram.bench.workloads.rr.cases import RrOptions, plan_rr
-from tinygram.bench.workloads.rr.run import RrBench
+from tinygram_bench.host.awake import cores_awake
+from tinygram_bench.host.placement import default_placement, placement
+from tinygram_bench.model.result import Run
+from tinygram_bench.statistics.intervals import figure_of
+from tinygram_bench.workloads.rr.cases import RrOptions, plan_rr
+from tinygram_bench.workloads.rr.run import RrBench
 
 _ROUNDS = 15
 _CALLS = 8_000
@@ -111,7 +111,7 @@ def _started(words: list[str]) -> Iterator[subprocess.Popen[str]]:
 @contextmanager
 def _server(request_bytes: int, reply_bytes: int, control: str = "cubic") -> Iterator[int]:
     """A native server of ours; its port."""
-    words = [sys.executable, "-m", "tinygram.bench", "serve", "rr"]
+    words = [sys.executable, "-m", "tinygram_bench", "serve", "rr"]
     sizes = ["--request", str(request_bytes), "--reply", str(reply_bytes)]
     with _started([*words, *sizes, "--congestion-control", control]) as process:
         assert process.stdout is not None

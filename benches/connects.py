@@ -20,8 +20,8 @@ from pairs import at_least, show_environment, shown, verdict
 from sides.connects import ROLES, SIDES
 from sides.sending import CONGESTION_CONTROL
 
-from tinygram.bench.host.awake import cores_awake
-from tinygram.bench.statistics.intervals import figure_of
+from tinygram_bench.host.awake import cores_awake
+from tinygram_bench.statistics.intervals import figure_of
 
 _LOOPS = ("asyncio", "uvloop")
 _LIMIT_S = 300

@@ -14,12 +14,12 @@ from statistics import median
 
 from pairs import at_least, measured, show_environment, shown, verdict
 
-from tinygram.bench.host.awake import cores_awake
-from tinygram.bench.model.result import Case, Run
-from tinygram.bench.statistics.intervals import figure_of
-from tinygram.bench.statistics.loads import way_of
-from tinygram.bench.workloads.echo.cases import EchoOptions, plan_echo
-from tinygram.bench.workloads.echo.run import EchoBench, echo_bench
+from tinygram_bench.host.awake import cores_awake
+from tinygram_bench.model.result import Case, Run
+from tinygram_bench.statistics.intervals import figure_of
+from tinygram_bench.statistics.loads import way_of
+from tinygram_bench.workloads.echo.cases import EchoOptions, plan_echo
+from tinygram_bench.workloads.echo.run import EchoBench, echo_bench
 
 _ROUNDS = 15
 _SEED = 1

@@ -23,8 +23,8 @@ from pathlib import Path
 from pairs import at_least, at_most, show_environment, shown, side_by_side, verdict
 from sides.sending import CONGESTION_CONTROL
 
-from tinygram.bench.host.awake import cores_awake
-from tinygram.bench.statistics.intervals import figure_of
+from tinygram_bench.host.awake import cores_awake
+from tinygram_bench.statistics.intervals import figure_of
 
 _LOOPS = ("asyncio", "uvloop")
 _SIZES = (4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 8 << 20)

@@ -20,9 +20,9 @@ from pairs import show_environment, shown, side_by_side, verdict
 from sides.runs import flat_out_ns, latency_p50_ns, request_ns, tls_ns, trip_p50_ns
 from sides.sending import CONGESTION_CONTROL
 
-from tinygram.bench.host.awake import cores_awake
-from tinygram.bench.model.result import Figure
-from tinygram.bench.statistics.intervals import figure_of
+from tinygram_bench.host.awake import cores_awake
+from tinygram_bench.model.result import Figure
+from tinygram_bench.statistics.intervals import figure_of
 
 _ROUNDS = 9
 _CALM_ROUNDS = 25

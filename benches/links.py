@@ -19,12 +19,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from tinygram.bench.host.awake import cores_awake
-from tinygram.bench.host.network import Network
-from tinygram.bench.host.probes.environment import environment
-from tinygram.bench.links import Link, backend_of, bring_up, parse_link, parse_links, prepare
-from tinygram.bench.links.backends.relay import forget_calibrations
-from tinygram.bench.model.errors import UsageError
+from tinygram_bench.host.awake import cores_awake
+from tinygram_bench.host.network import Network
+from tinygram_bench.host.probes.environment import environment
+from tinygram_bench.links import Link, backend_of, bring_up, parse_link, parse_links, prepare
+from tinygram_bench.links.backends.relay import forget_calibrations
+from tinygram_bench.model.errors import UsageError
 
 _BEGIN, _END = "<!-- measured -->", "<!-- end of what was measured -->"
 _RUNS = 9

@@ -25,12 +25,12 @@ from statistics import median
 from pairs import SEED, at_most, show_environment, shown, side_by_side, verdict
 
 from tinygram._native import Histogram
-from tinygram.bench.host.awake import cores_awake
-from tinygram.bench.host.placement import default_placement, placement
-from tinygram.bench.model.result import Case, Figure, MessageBytes
-from tinygram.bench.statistics.intervals import figure_of
-from tinygram.bench.workloads.stream.cases import StreamOptions, plan_stream
-from tinygram.bench.workloads.stream.warm import WarmBench, warm_bench
+from tinygram_bench.host.awake import cores_awake
+from tinygram_bench.host.placement import default_placement, placement
+from tinygram_bench.model.result import Case, Figure, MessageBytes
+from tinygram_bench.statistics.intervals import figure_of
+from tinygram_bench.workloads.stream.cases import StreamOptions, plan_stream
+from tinygram_bench.workloads.stream.warm import WarmBench, warm_bench
 
 _ROUNDS = 15
 _DURATION_NS = 300_000_000

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TypeVar
 
-from tinygram.bench.host.probes.environment import environment
-from tinygram.bench.model.result import Case, Figure, MessageBytes, Run
-from tinygram.bench.statistics.intervals import figure_of
-from tinygram.bench.workloads.stream.cases import StreamOptions, plan_stream
-from tinygram.bench.workloads.stream.run import StreamBench, stream_bench
+from tinygram_bench.host.probes.environment import environment
+from tinygram_bench.model.result import Case, Figure, MessageBytes, Run
+from tinygram_bench.statistics.intervals import figure_of
+from tinygram_bench.workloads.stream.cases import StreamOptions, plan_stream
+from tinygram_bench.workloads.stream.run import StreamBench, stream_bench
 
 SEED = 1
 T = TypeVar("T")

@@ -26,13 +26,13 @@ from pairs import (
     verdict,
 )
 
-from tinygram.bench.crosscheck.control import common_congestion_control
-from tinygram.bench.crosscheck.run import run_peer
-from tinygram.bench.crosscheck.selection import Chosen, choose
-from tinygram.bench.host.awake import cores_awake
-from tinygram.bench.model.result import Case, MessageBytes, Plan
-from tinygram.bench.statistics.intervals import figure_of
-from tinygram.bench.workloads.stream.run import StreamBench
+from tinygram_bench.crosscheck.control import common_congestion_control
+from tinygram_bench.crosscheck.run import run_peer
+from tinygram_bench.crosscheck.selection import Chosen, choose
+from tinygram_bench.host.awake import cores_awake
+from tinygram_bench.model.result import Case, MessageBytes, Plan
+from tinygram_bench.statistics.intervals import figure_of
+from tinygram_bench.workloads.stream.run import StreamBench
 
 _ROUNDS = 9
 _SIZE = MessageBytes(100, 100)

@@ -14,10 +14,10 @@ from typing import Generic, TypeVar
 
 from pairs import SEED
 
-from tinygram.bench.host.network import Network
-from tinygram.bench.host.placement import default_placement, placement
-from tinygram.bench.model.result import Figure
-from tinygram.bench.statistics.verdicts import judge
+from tinygram_bench.host.network import Network
+from tinygram_bench.host.placement import default_placement, placement
+from tinygram_bench.model.result import Figure
+from tinygram_bench.statistics.verdicts import judge
 
 BASES = ("asyncio", "uvloop")
 CALLS_THAT_WRITE = "trace=write,writev,sendto,sendmsg,sendmmsg"

@@ -37,9 +37,9 @@ from real_pairs import (
     verdict_on,
 )
 
-from tinygram.bench.host.network import private_network
-from tinygram.bench.model.result import Figure
-from tinygram.bench.statistics.intervals import figure_of
+from tinygram_bench.host.network import private_network
+from tinygram_bench.model.result import Figure
+from tinygram_bench.statistics.intervals import figure_of
 
 _WARM_UP_S = 0.3
 _MEASURED_S = 1

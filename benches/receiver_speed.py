@@ -12,7 +12,7 @@ from pairs import bench, bytes_per_s, flat_out_case, paired_ratio, shown, verdic
 _ONLY = "runtime=native,strategy=tick"
 _MESSAGES = 4_000_000
 _PAIRS = 25
-_UNCHECKED = f"{sys.executable} -m tinygram.bench.workloads.stream.receiver --no-check"
+_UNCHECKED = f"{sys.executable} -m tinygram_bench.workloads.stream.receiver --no-check"
 
 
 def main() -> int:

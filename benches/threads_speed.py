@@ -22,16 +22,16 @@ from functools import partial
 from pairs import SEED, bench, show_environment, shown, side_by_side, verdict
 
 from tinygram._native import Histogram, MessagePool, Pacer
-from tinygram.bench.host.awake import cores_awake
-from tinygram.bench.host.placement import placement
-from tinygram.bench.load.producers import produce
-from tinygram.bench.load.source import Share, Source
-from tinygram.bench.model.result import Figure, MessageBytes
-from tinygram.bench.processes.workers import Worker, wait_all
-from tinygram.bench.statistics.intervals import figure_of
-from tinygram.bench.workloads.stream.busy_thread import BusyThread
-from tinygram.bench.workloads.stream.cases import StreamOptions, plan_stream
-from tinygram.bench.workloads.stream.run import StreamBench
+from tinygram_bench.host.awake import cores_awake
+from tinygram_bench.host.placement import placement
+from tinygram_bench.load.producers import produce
+from tinygram_bench.load.source import Share, Source
+from tinygram_bench.model.result import Figure, MessageBytes
+from tinygram_bench.processes.workers import Worker, wait_all
+from tinygram_bench.statistics.intervals import figure_of
+from tinygram_bench.workloads.stream.busy_thread import BusyThread
+from tinygram_bench.workloads.stream.cases import StreamOptions, plan_stream
+from tinygram_bench.workloads.stream.run import StreamBench
 
 _SIZE = 100
 _ROUNDS = 9

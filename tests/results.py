@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tinygram.bench.model.result import (
+from tinygram_bench.model.result import (
     Case,
     Figure,
     MessageBytes,

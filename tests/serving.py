@@ -39,7 +39,7 @@ class Serving:
 def serving(*arguments: object) -> Iterator[Serving]:
     """`tinygram serve ARGUMENTS`, ended by Ctrl-C."""
     process = subprocess.Popen(
-        [*(sys.executable, "-B", "-m", "tinygram.bench", "serve"), *map(str, arguments)],
+        [*(sys.executable, "-B", "-m", "tinygram_bench", "serve"), *map(str, arguments)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -11,9 +11,9 @@ import pytest
 from tests.results import RESULT
 from tests.stream.command import Command
 
-from tinygram.bench.cli.anonymous import anonymised
-from tinygram.bench.model import store
-from tinygram.bench.model.result import Resumption, Warning
+from tinygram_bench.cli.anonymous import anonymised
+from tinygram_bench.model import store
+from tinygram_bench.model.result import Resumption, Warning
 
 WAY = ("--only", "runtime=loop,implementation=stdlib,strategy=nodelay", "--rounds", 1)
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tinygram.bench.cli import main, measuring
-from tinygram.bench.host.awake import cores_awake
+from tinygram_bench.cli import main, measuring
+from tinygram_bench.host.awake import cores_awake
 
 
 def _holds(device: Path) -> bool:

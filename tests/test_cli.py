@@ -15,12 +15,12 @@ import pytest
 import typer
 
 import tinygram
-from tinygram.bench.cli import app as app_module
-from tinygram.bench.cli import main
-from tinygram.bench.cli.exit_codes import ExitCode
-from tinygram.bench.model.errors import UsageError
+from tinygram_bench.cli import app as app_module
+from tinygram_bench.cli import main
+from tinygram_bench.cli.exit_codes import ExitCode
+from tinygram_bench.model.errors import UsageError
 
-COMMAND = [sys.executable, "-B", "-m", "tinygram.bench"]
+COMMAND = [sys.executable, "-B", "-m", "tinygram_bench"]
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -43,7 +43,7 @@ def test_version() -> None:
     assert (done.returncode, done.stdout) == (0, f"tinygram {tinygram.__version__}\n")
 
 
-@pytest.mark.parametrize("module", ["tinygram", "tinygram.bench"])
+@pytest.mark.parametrize("module", ["tinygram", "tinygram_bench"])
 def test_the_module_is_the_command(module: str) -> None:
     done = subprocess.run(
         [sys.executable, "-B", "-m", module, "--version"],
@@ -166,7 +166,7 @@ def test_a_full_disk_is_told(arguments: list[str]) -> None:
     assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("module", ["tinygram", "tinygram.bench"])
+@pytest.mark.parametrize("module", ["tinygram", "tinygram_bench"])
 @pytest.mark.parametrize("package", ["typer", "msgspec"])
 def test_a_missing_extra_names_the_remedy(package: str, module: str) -> None:
     program = (
@@ -198,7 +198,7 @@ def test_an_extra_that_is_missed_later_names_the_remedy(
 
 def test_a_missing_module_of_our_own_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     def command() -> None:
-        importlib.import_module("tinygram.bench.nowhere")
+        importlib.import_module("tinygram_bench.nowhere")
 
     with pytest.raises(ModuleNotFoundError):
         exit_code_of(monkeypatch, command)

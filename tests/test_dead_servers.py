@@ -13,8 +13,8 @@ import pytest
 from tests.peers import peer
 from tests.stream.command import Command, Done
 
-from tinygram.bench.processes.workers import RunError
-from tinygram.bench.run.answering import call_once
+from tinygram_bench.processes.workers import RunError
+from tinygram_bench.run.answering import call_once
 
 WORKLOADS = ["rr", "sizes", "echo"]
 each_workload = pytest.mark.parametrize("command", WORKLOADS, indirect=True)

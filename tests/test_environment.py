@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tinygram.bench.host.probes.environment import environment
+from tinygram_bench.host.probes.environment import environment
 
 FILES = {
     "proc/cpuinfo": (

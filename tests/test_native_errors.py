@@ -45,7 +45,7 @@ def test_a_reset_connection_is_a_connection_reset_error() -> None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
 def test_without_the_right_to_make_a_network_the_hosts_is_used() -> None:
     program = (
-        "import os; from tinygram.bench.host.network import private_network\n"
+        "import os; from tinygram_bench.host.network import private_network\n"
         f"os.setresgid({NOBODY}, {NOBODY}, {NOBODY}); os.setresuid({NOBODY}, {NOBODY}, {NOBODY})\n"
         "with private_network() as network: print(network.is_private)"
     )

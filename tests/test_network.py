@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tinygram.bench.host import network
+from tinygram_bench.host import network
 
 
 class ReadOnly:

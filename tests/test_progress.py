@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from tinygram.bench.run.progress import Progress
+from tinygram_bench.run.progress import Progress
 
 ERASE = "\r\x1b[2K"
 

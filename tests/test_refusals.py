@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from tinygram.bench.cli import main
-from tinygram.bench.cli.app import app
+from tinygram_bench.cli import main
+from tinygram_bench.cli.app import app
 
 Wrong = list[tuple[tuple[str, ...], tuple[str, ...]]]
 """Arguments, and what is said of them."""
@@ -247,7 +247,7 @@ BY_COMMAND: dict[str, Wrong] = {
 def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """The working directory, in which nothing may be measured."""
     for command in BY_COMMAND.keys() - {"serve"}:
-        module = importlib.import_module(f"tinygram.bench.cli.{command}")
+        module = importlib.import_module(f"tinygram_bench.cli.{command}")
         monkeypatch.setattr(module, "measure", nothing_may_start)
     monkeypatch.chdir(tmp_path)
     return tmp_path

@@ -16,13 +16,13 @@ import pytest
 from tests.results import RESULT
 from tests.stream.command import LONGEST_S, Command, search_path
 
-from tinygram.bench.cli.exit_codes import ExitCode
-from tinygram.bench.model import store
-from tinygram.bench.model.errors import OutputError
-from tinygram.bench.model.result import Result
-from tinygram.bench.schema import json_schema
+from tinygram_bench.cli.exit_codes import ExitCode
+from tinygram_bench.model import store
+from tinygram_bench.model.errors import OutputError
+from tinygram_bench.model.result import Result
+from tinygram_bench.schema import json_schema
 
-COMMAND = [sys.executable, "-B", "-m", "tinygram.bench", "stream"]
+COMMAND = [sys.executable, "-B", "-m", "tinygram_bench", "stream"]
 WAY = ["--only", "runtime=loop,implementation=stdlib,strategy=nodelay", "--messages", "1000"]
 STOPPED_CLOCK = """
 import datetime

@@ -18,15 +18,15 @@ import pytest
 from tests.results import CASE, RESULT
 from tests.stream.command import LONGEST_S, Command, wait_until
 
-from tinygram.bench.cli import main
-from tinygram.bench.cli import stream as stream_module
-from tinygram.bench.cli.exit_codes import ExitCode
-from tinygram.bench.cli.resuming import whole_rounds_of
-from tinygram.bench.crosscheck.interleaved import Interleaved
-from tinygram.bench.model import store
-from tinygram.bench.model.errors import UsageError
-from tinygram.bench.model.result import Case, CrossCheck, Peer, PeerRun, Plan, Result, Run
-from tinygram.bench.run.rounds import ordered
+from tinygram_bench.cli import main
+from tinygram_bench.cli import stream as stream_module
+from tinygram_bench.cli.exit_codes import ExitCode
+from tinygram_bench.cli.resuming import whole_rounds_of
+from tinygram_bench.crosscheck.interleaved import Interleaved
+from tinygram_bench.model import store
+from tinygram_bench.model.errors import UsageError
+from tinygram_bench.model.result import Case, CrossCheck, Peer, PeerRun, Plan, Result, Run
+from tinygram_bench.run.rounds import ordered
 
 TWO_WAYS = (
     *("--only", "runtime=loop,implementation=stdlib,strategy=nodelay", "--messages", 1000),

@@ -10,12 +10,12 @@ import pytest
 from tests.hdr import decoded
 from tests.stream.command import Command
 
-from tinygram.bench.schema import json_schema
-from tinygram.bench.schema.counters import COUNTERS
-from tinygram.bench.schema.figures import FIGURES, HISTOGRAMS
-from tinygram.bench.schema.properties import PROPERTIES
-from tinygram.bench.statistics.figures import figure_names
-from tinygram.bench.statistics.workloads import WORKLOADS
+from tinygram_bench.schema import json_schema
+from tinygram_bench.schema.counters import COUNTERS
+from tinygram_bench.schema.figures import FIGURES, HISTOGRAMS
+from tinygram_bench.schema.properties import PROPERTIES
+from tinygram_bench.statistics.figures import figure_names
+from tinygram_bench.statistics.workloads import WORKLOADS
 
 SCHEMA = json_schema()
 RUN = SCHEMA["$defs"]["Run"]["properties"]

@@ -16,12 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.results import RESULT
 
-from tinygram.bench.model import store
-from tinygram.bench.model.errors import OutputError, UsageError
-from tinygram.bench.model.result import (
+from tinygram_bench.model import store
+from tinygram_bench.model.errors import OutputError, UsageError
+from tinygram_bench.model.result import (
     Result,
 )
-from tinygram.bench.schema import json_schema
+from tinygram_bench.schema import json_schema
 
 
 def test_a_saved_result_reads_back_and_obeys_the_schema(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_a_full_disk_leaves_the_old_file_and_no_half_of_the_new(tmp_path: Path) 
     store.save(RESULT, path)
     program = (
         "import resource, sys, pathlib\n"
-        "from tinygram.bench import errors, store\n"
+        "from tinygram_bench.model import errors, store\n"
         "path = pathlib.Path(sys.argv[1])\n"
         "result = store.load(path)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"

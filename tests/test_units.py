@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tinygram.bench.model.errors import UsageError
-from tinygram.bench.model.result import MessageBytes
-from tinygram.bench.model.units import (
+from tinygram_bench.model.errors import UsageError
+from tinygram_bench.model.result import MessageBytes
+from tinygram_bench.model.units import (
     format_bytes,
     format_duration_ns,
     parse_bytes,

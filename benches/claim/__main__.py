@@ -19,15 +19,15 @@ from claim.grid import GRIDS, RUNTIMES, SETS
 from claim.measure import Measuring
 from claim.progress import Progress
 from claim.result import SCHEMA_VERSION, ClaimResult, earlier_of, judge, load, save
-from tinygram.bench.host.awake import cores_awake
-from tinygram.bench.host.network import private_network
-from tinygram.bench.host.placement import default_placement
-from tinygram.bench.host.probes.environment import environment
-from tinygram.bench.links import DEFAULT_BACKEND, parse_links, prepare
-from tinygram.bench.model.errors import UsageError
-from tinygram.bench.processes.interrupts import INTERRUPTS
-from tinygram.bench.workloads.stream.run import stream_bench
-from tinygram.bench.workloads.stream.warm import warm_bench
+from tinygram_bench.host.awake import cores_awake
+from tinygram_bench.host.network import private_network
+from tinygram_bench.host.placement import default_placement
+from tinygram_bench.host.probes.environment import environment
+from tinygram_bench.links import DEFAULT_BACKEND, parse_links, prepare
+from tinygram_bench.model.errors import UsageError
+from tinygram_bench.processes.interrupts import INTERRUPTS
+from tinygram_bench.workloads.stream.run import stream_bench
+from tinygram_bench.workloads.stream.warm import warm_bench
 
 _MINUTES = {"full": 44.0, "quick": 4.7, "links": 25.0}
 _RESULTS = Path("results")

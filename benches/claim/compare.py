@@ -7,7 +7,7 @@ from typing import Literal
 
 from claim.samples import is_odd, paired_ratios
 from claim.signed_rank import ratio_of
-from tinygram.bench.model.result import Figure
+from tinygram_bench.model.result import Figure
 
 LOOKS = (16, 24, 32)
 """After so many rounds of a cell it is looked at; where it is undecided, more follow.

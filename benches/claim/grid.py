@@ -8,9 +8,9 @@ from itertools import product
 import msgspec
 
 from tinygram._native import scheduled_messages
-from tinygram.bench.host.network import permitted_congestion_control
-from tinygram.bench.model.result import Case, MessageBytes, Value
-from tinygram.bench.workloads.stream.cases import StreamOptions, plan_stream
+from tinygram_bench.host.network import permitted_congestion_control
+from tinygram_bench.model.result import Case, MessageBytes, Value
+from tinygram_bench.workloads.stream.cases import StreamOptions, plan_stream
 
 OURS = "adaptive"
 LOOPBACK = "loopback"

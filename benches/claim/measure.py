@@ -29,9 +29,9 @@ from claim.progress import Progress
 from claim.result import Ending
 from claim.runs import Measured
 from claim.samples import Samples
-from tinygram.bench.model.result import Run
-from tinygram.bench.workloads.stream.run import StreamBench
-from tinygram.bench.workloads.stream.warm import WarmBench
+from tinygram_bench.model.result import Run
+from tinygram_bench.workloads.stream.run import StreamBench
+from tinygram_bench.workloads.stream.warm import WarmBench
 
 _BURST_MESSAGES = 64
 _SAFETY = 1.15

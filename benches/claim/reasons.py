@@ -11,7 +11,7 @@ from claim.grid import OURS
 from claim.judge import Verdict
 from claim.result import ClaimResult
 from claim.samples import COSTS, FigureName, Samples, figures_of
-from tinygram.bench.model.result import Figure
+from tinygram_bench.model.result import Figure
 
 _MORE = 1.2
 """Writes differ when one strategy makes so many times as many."""

@@ -14,7 +14,7 @@ from functools import cache
 from math import exp, log
 from statistics import median
 
-from tinygram.bench.model.result import Figure
+from tinygram_bench.model.result import Figure
 
 NO_BOUND = 1e12
 """The upper end where there is none; JSON knows no infinity."""

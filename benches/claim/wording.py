@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from claim.samples import FigureName
 from claim.signed_rank import NO_BOUND
-from tinygram.bench.model.result import Figure
+from tinygram_bench.model.result import Figure
 
 SHOWN = {
     "sum": "delay + CPU",

@@ -22,7 +22,7 @@ from sides.sending import (
     warmed_up,
 )
 from tinygram._native import MessagePool, Pacer
-from tinygram.bench.load.source import AsyncSource, Source
+from tinygram_bench.load.source import AsyncSource, Source
 
 
 def main() -> None:

@@ -15,8 +15,8 @@ from statistics import median
 
 from sides.sending import CONGESTION_CONTROL, MESSAGE_BYTES, SEED, WARM_UP, schedule
 from tinygram import _native
-from tinygram.bench.host.placement import placement
-from tinygram.bench.processes.workers import RunError, Worker, contents, wait_all
+from tinygram_bench.host.placement import placement
+from tinygram_bench.processes.workers import RunError, Worker, contents, wait_all
 
 _BENCHES = Path(__file__).parents[1]
 _LIMIT_S = 60.0
@@ -86,7 +86,7 @@ def _noted(side: str, count: int) -> tuple[int, bytes]:
     }
     words = [str(word) for option in options.items() for word in option]
     try:
-        command = [sys.executable, "-m", "tinygram.bench.workloads.stream.receiver", *words]
+        command = [sys.executable, "-m", "tinygram_bench.workloads.stream.receiver", *words]
         with (
             Worker("receiver", command, pass_fds=[notes_fd]) as receiver,
             _worker(_sending(side, receiver, count)) as sender,

@@ -13,7 +13,7 @@ from itertools import chain, cycle, islice
 
 import tinygram
 from tinygram._native import MessagePool
-from tinygram.bench.host.placement import placement
+from tinygram_bench.host.placement import placement
 
 SEED = 1
 MESSAGE_BYTES = 100

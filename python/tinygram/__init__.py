@@ -1,6 +1,6 @@
 """Send many small messages over TCP, as few writes as it takes, and none later than it must be.
 
-The library half of tinygram; the bench half is `tinygram.bench`, run as the command `tinygram`.
+The library half of tinygram; the bench half is `tinygram_bench`, run as the command `tinygram`.
 """
 
 from tinygram._native import Histogram, __version__

@@ -2,7 +2,7 @@
 
 What is found of sockets, by sock_diag(7) or in /proc/net/tcp, is (connections, listeners, how many
 more there are). Each is a dict, with None for what is not known: the fields of `Connection` and
-`Listener` in tinygram.bench.host.probes.sockets.
+`Listener` in tinygram_bench.host.probes.sockets.
 """
 
 from collections.abc import Sequence

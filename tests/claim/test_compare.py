@@ -6,7 +6,7 @@ import pytest
 from claim.compare import LOOK_ERRORS, LOOKS, compared, outcome_of
 from claim.signed_rank import NO_BOUND, ratio_of
 
-from tinygram.bench.model.result import Figure
+from tinygram_bench.model.result import Figure
 
 
 @pytest.mark.parametrize(

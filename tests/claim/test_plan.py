@@ -22,8 +22,8 @@ from claim.plan import (
 from claim.samples import Samples
 from tests.claim.worlds import EQUAL, FLAT_OUT, LOOP, even_noise, late, runs_of
 
-from tinygram.bench.model.strategies import parse_strategy
-from tinygram.bench.ways import runtimes
+from tinygram_bench.model.strategies import parse_strategy
+from tinygram_bench.ways import runtimes
 
 
 @pytest.mark.parametrize("grid", GRIDS)

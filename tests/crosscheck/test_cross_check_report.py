@@ -9,8 +9,8 @@ import pytest
 from tests.report.printing import printed
 from tests.statistics.experiment import flat_out, result_of
 
-from tinygram.bench.model.result import AbsentPeer, CrossCheck, Peer, PeerRun, Result
-from tinygram.bench.statistics.agreements import agreements_of
+from tinygram_bench.model.result import AbsentPeer, CrossCheck, Peer, PeerRun, Result
+from tinygram_bench.statistics.agreements import agreements_of
 
 OURS = "native/nodelay"
 MESSAGES = 1_000

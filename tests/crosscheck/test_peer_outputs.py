@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.crosscheck import outputs
 
-from tinygram.bench.crosscheck import iperf3, nuttcp, qperf, sockperf
-from tinygram.bench.crosscheck.peer import Reading, Work
-from tinygram.bench.crosscheck.selection import PROGRAMS
+from tinygram_bench.crosscheck import iperf3, nuttcp, qperf, sockperf
+from tinygram_bench.crosscheck.peer import Reading, Work
+from tinygram_bench.crosscheck.selection import PROGRAMS
 
 Read = Callable[[str, Work], Reading]
 

@@ -12,15 +12,15 @@ from tests.crosscheck.fakes import SILENT, prints, write_sockperf
 from tests.stream.command import wait_until
 from tests.stream.plans import planned
 
-from tinygram.bench.crosscheck import run
-from tinygram.bench.crosscheck.control import common_congestion_control
-from tinygram.bench.crosscheck.interleaved import Interleaved
-from tinygram.bench.crosscheck.run import run_peer
-from tinygram.bench.crosscheck.selection import Chosen, choose
-from tinygram.bench.host.network import private_network
-from tinygram.bench.model.result import Case, MessageBytes, PeerRun, Plan, Run
-from tinygram.bench.run.progress import Progress
-from tinygram.bench.run.rounds import run_plan
+from tinygram_bench.crosscheck import run
+from tinygram_bench.crosscheck.control import common_congestion_control
+from tinygram_bench.crosscheck.interleaved import Interleaved
+from tinygram_bench.crosscheck.run import run_peer
+from tinygram_bench.crosscheck.selection import Chosen, choose
+from tinygram_bench.host.network import private_network
+from tinygram_bench.model.result import Case, MessageBytes, PeerRun, Plan, Run
+from tinygram_bench.run.progress import Progress
+from tinygram_bench.run.rounds import run_plan
 
 LONGEST_S = 60.0
 

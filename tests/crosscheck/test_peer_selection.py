@@ -9,11 +9,11 @@ import pytest
 from tests.crosscheck.fakes import prints, write_sockperf
 from tests.stream.plans import planned
 
-from tinygram.bench.crosscheck import selection
-from tinygram.bench.crosscheck.selection import PROGRAMS, choose
-from tinygram.bench.host.network import Network
-from tinygram.bench.model.result import MessageBytes, Plan
-from tinygram.bench.workloads.rr.cases import RrOptions, plan_rr
+from tinygram_bench.crosscheck import selection
+from tinygram_bench.crosscheck.selection import PROGRAMS, choose
+from tinygram_bench.host.network import Network
+from tinygram_bench.model.result import MessageBytes, Plan
+from tinygram_bench.workloads.rr.cases import RrOptions, plan_rr
 
 LIMITS = ("runtime=native,strategy=nagle,strategy=nodelay,strategy=tick",)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tinygram.bench.model.result import Plan
-from tinygram.bench.workloads.echo.cases import EchoOptions, plan_echo
+from tinygram_bench.model.result import Plan
+from tinygram_bench.workloads.echo.cases import EchoOptions, plan_echo
 
 
 def planned(*only: str, **changes: Any) -> Plan:

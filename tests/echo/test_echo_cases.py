@@ -8,11 +8,11 @@ import msgspec
 import pytest
 from tests.echo.plans import planned
 
-from tinygram.bench.model.errors import UsageError
-from tinygram.bench.model.result import Plan
-from tinygram.bench.statistics.loads import Load, is_base, way_of
-from tinygram.bench.workloads.echo.cases import External, warm_up_messages
-from tinygram.bench.workloads.echo.servers import SERVERS
+from tinygram_bench.model.errors import UsageError
+from tinygram_bench.model.result import Plan
+from tinygram_bench.statistics.loads import Load, is_base, way_of
+from tinygram_bench.workloads.echo.cases import External, warm_up_messages
+from tinygram_bench.workloads.echo.servers import SERVERS
 
 LOOP = [
     "{}/sock:64KiB",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tinygram.bench.workloads.echo.marks import USED, Used, since
+from tinygram_bench.workloads.echo.marks import USED, Used, since
 
 
 def used(cpu_ns: int | None) -> Used:

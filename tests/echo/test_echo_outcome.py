@@ -6,9 +6,9 @@ import msgspec
 import pytest
 from tests.echo.plans import planned
 
-from tinygram.bench.model.result import Run
-from tinygram.bench.workloads.echo.order import ClientOrder, Report
-from tinygram.bench.workloads.echo.outcome import assembled
+from tinygram_bench.model.result import Run
+from tinygram_bench.workloads.echo.order import ClientOrder, Report
+from tinygram_bench.workloads.echo.outcome import assembled
 
 MESSAGES = 1_000
 ORDER = ClientOrder(

@@ -13,8 +13,8 @@ import pytest
 from tests.peers import peer
 from tests.stream.command import Command, Done, wait_until
 
-from tinygram.bench.host.network import check_congestion_control, own_congestion_control
-from tinygram.bench.model.errors import UsageError
+from tinygram_bench.host.network import check_congestion_control, own_congestion_control
+from tinygram_bench.model.errors import UsageError
 
 PORT = 9107
 LOAD = ("--size", 100, "--workers", 3, "--messages", 600, "--rounds", 1)

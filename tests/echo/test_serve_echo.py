@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from tests.stream.command import Command, wait_until
 
-COMMAND = [sys.executable, "-B", "-m", "tinygram.bench", "serve", "echo"]
+COMMAND = [sys.executable, "-B", "-m", "tinygram_bench", "serve", "echo"]
 PATIENCE_S = 60.0
 SILENT_CONNECTIONS = 1_000
 MOST_GROWTH_BYTES = 32 << 20

@@ -15,7 +15,7 @@ from tests.library.setups import Setup
 from tests.library.wires import Pair
 
 import tinygram
-from tinygram.bench.model.strategies import parse_strategy
+from tinygram_bench.model.strategies import parse_strategy
 
 FACES = (
     tinygram.batch,

@@ -9,7 +9,7 @@ import pytest
 from tests.links.emulating import Emulate
 from tests.stream.command import Command
 
-from tinygram.bench.links import sandbox
+from tinygram_bench.links import sandbox
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ class Emulate(Started):
         """`prefix`: a program that runs the command, with its options."""
         super().__init__()
         self.folder = folder
-        self._command = (*prefix, sys.executable, "-B", "-m", "tinygram.bench", "emulate")
+        self._command = (*prefix, sys.executable, "-B", "-m", "tinygram_bench", "emulate")
 
     def start(self, *arguments: object) -> subprocess.Popen[str]:
         """Start `tinygram emulate ARGUMENTS`."""

@@ -11,7 +11,7 @@ from tests.links.emulating import Emulate
 from tests.namespaces import namespaces_of
 from tests.stream.command import LONGEST_S, wait_until
 
-from tinygram.bench.cli import main
+from tinygram_bench.cli import main
 
 PYTHON = sys.executable
 SERVER = (
@@ -163,7 +163,7 @@ def test_bad_input_is_one_line_before_anything_is_made(
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["tinygram", "emulate", *arguments])
-    monkeypatch.setattr("tinygram.bench.links.sandbox.enter", never)
+    monkeypatch.setattr("tinygram_bench.links.sandbox.enter", never)
     with pytest.raises(SystemExit) as exited:
         main()
     captured = capsys.readouterr()

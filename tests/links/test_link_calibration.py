@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from tinygram.bench.host.network import Network
-from tinygram.bench.links.backends.relay import _calibrated, forget_calibrations
-from tinygram.bench.links.hosts import Host, Hosts
+from tinygram_bench.host.network import Network
+from tinygram_bench.links.backends.relay import _calibrated, forget_calibrations
+from tinygram_bench.links.hosts import Host, Hosts
 
 if TYPE_CHECKING:
     from tinygram._native import LinkRelay

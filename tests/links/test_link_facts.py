@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.links.test_link_warnings import facts
 
-from tinygram.bench.links.facts import described
+from tinygram_bench.links.facts import described
 
 ASKED_NS = 1_000_000
 

@@ -14,7 +14,7 @@ import pytest
 from tests.links.emulating import Emulate
 
 from tinygram import _native
-from tinygram.bench.links.sandbox import _refused
+from tinygram_bench.links.sandbox import _refused
 
 NOBODY = 65_534
 

@@ -13,8 +13,8 @@ from tests.stream.command import search_path
 SCRIPT = """
 import signal
 
-from tinygram.bench.links import parse_link, sandbox
-from tinygram.bench.links.backends import RELAY, relay
+from tinygram_bench.links import parse_link, sandbox
+from tinygram_bench.links.backends import RELAY, relay
 
 calibrated = relay._calibrated
 

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from tinygram import _native
 from tinygram._native import ETHERNET_BYTES
-from tinygram.bench.links import PRESETS, parse_link, parse_links, plan_over
-from tinygram.bench.links.backends import BACKENDS
-from tinygram.bench.links.backends.netem import netem_options
-from tinygram.bench.links.backends.relay import wants_offload
-from tinygram.bench.model.errors import UsageError
+from tinygram_bench.links import PRESETS, parse_link, parse_links, plan_over
+from tinygram_bench.links.backends import BACKENDS
+from tinygram_bench.links.backends.netem import netem_options
+from tinygram_bench.links.backends.relay import wants_offload
+from tinygram_bench.model.errors import UsageError
 
 CUSTOM = "rtt=1ms,bandwidth=100mbit,jitter=50us,loss=0.1%,queue=300kb,mtu=1400"
 

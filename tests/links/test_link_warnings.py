@@ -10,16 +10,16 @@ from tests.statistics.experiment import paced, paced_run, plan_of, result_of, wa
 from tests.stream.plans import planned
 
 from tinygram._native import Histogram
-from tinygram.bench.model.result import LinkFacts
-from tinygram.bench.report.links import link_tables
-from tinygram.bench.statistics.link_warnings import (
+from tinygram_bench.model.result import LinkFacts
+from tinygram_bench.report.links import link_tables
+from tinygram_bench.statistics.link_warnings import (
     LINK_FAULTS,
     late_limit_ns,
     late_percentile,
     warnings_of,
 )
-from tinygram.bench.statistics.links import links_of
-from tinygram.bench.workloads.stream import warnings as stream_warnings
+from tinygram_bench.statistics.links import links_of
+from tinygram_bench.workloads.stream import warnings as stream_warnings
 
 FACTS: dict[str, Any] = {
     "meaning": "rtt=1ms",

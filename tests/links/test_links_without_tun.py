@@ -76,7 +76,7 @@ def test_long_writes_come_whole_in_packets_of_the_mtu(emulate: Emulate, link: st
 
 def test_a_run_says_what_its_packets_went_through(tmp_path: Path) -> None:
     result = tmp_path / "result.json"
-    command = (sys.executable, "-B", "-m", "tinygram.bench", "stream", "--link", "rtt=2ms")
+    command = (sys.executable, "-B", "-m", "tinygram_bench", "stream", "--link", "rtt=2ms")
     words = (*without_tun(), *command, *STREAM, "--json", result)
     done = subprocess.run(
         [str(word) for word in words],

@@ -8,15 +8,15 @@ import subprocess
 
 import pytest
 
-from tinygram.bench.links import parse_link
-from tinygram.bench.links.backends.netem import (
+from tinygram_bench.links import parse_link
+from tinygram_bench.links.backends.netem import (
     counts_of,
     netem_options,
     ping_pong_rtt_ns,
     ping_pong_spec,
 )
-from tinygram.bench.links.spec import PRESETS
-from tinygram.bench.processes.workers import RunError
+from tinygram_bench.links.spec import PRESETS
+from tinygram_bench.processes.workers import RunError
 
 EXTREMES = (
     "rtt=45us",

@@ -14,12 +14,12 @@ from pathlib import Path
 
 from tests.real.certificate import Certificate
 
-from tinygram.bench.processes.workers import RunError, Worker
+from tinygram_bench.processes.workers import RunError, Worker
 
 _START_S = 30.0
 _ATTEMPTS = 3
 _STEP_S = 0.01
-_ATTACHED = (sys.executable, "-m", "tinygram.bench.processes.attached")
+_ATTACHED = (sys.executable, "-m", "tinygram_bench.processes.attached")
 
 
 @dataclass(frozen=True)

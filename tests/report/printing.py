@@ -7,8 +7,8 @@ import re
 
 from rich.console import Console
 
-from tinygram.bench.model.result import Result
-from tinygram.bench.report import render
+from tinygram_bench.model.result import Result
+from tinygram_bench.report import render
 
 
 def printed(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tinygram.bench.model.result import Figure
-from tinygram.bench.report.formats import UNKNOWN, interval, number, rate, ratio
-from tinygram.bench.report.layout import Column, Row, Table, fitted
+from tinygram_bench.model.result import Figure
+from tinygram_bench.report.formats import UNKNOWN, interval, number, rate, ratio
+from tinygram_bench.report.layout import Column, Row, Table, fitted
 
 TABLE = Table(
     "a table",

@@ -26,13 +26,13 @@ from tests.statistics.experiment import (
     way,
 )
 
-from tinygram.bench.model.result import Result, Run, Unavailable, Warning
-from tinygram.bench.report import REPORTS, render
-from tinygram.bench.report.layout import fitted
-from tinygram.bench.report.published.stream import published_ways
-from tinygram.bench.report.sentences import closing_sentences
-from tinygram.bench.statistics.loads import way_of
-from tinygram.bench.workloads.rr.cases import RrOptions, plan_rr
+from tinygram_bench.model.result import Result, Run, Unavailable, Warning
+from tinygram_bench.report import REPORTS, render
+from tinygram_bench.report.layout import fitted
+from tinygram_bench.report.published.stream import published_ways
+from tinygram_bench.report.sentences import closing_sentences
+from tinygram_bench.statistics.loads import way_of
+from tinygram_bench.workloads.rr.cases import RrOptions, plan_rr
 
 THROUGHPUTS = {
     "asyncio/nodelay": 159e3,

@@ -9,9 +9,9 @@ from tests.report.printing import answer_in, printed
 from tests.sizes.plans import measured, planned
 from tests.statistics.experiment import failed, result_of
 
-from tinygram.bench.model.result import Case, Plan
-from tinygram.bench.statistics.figure_words import in_words
-from tinygram.bench.statistics.model import Model
+from tinygram_bench.model.result import Case, Plan
+from tinygram_bench.statistics.figure_words import in_words
+from tinygram_bench.statistics.model import Model
 
 TRUTH = Model(setup_us=50.0, latency_us=20.0, us_per_byte=1 / 4_000)
 ALL_SIZES = [10**power for power in range(7)]

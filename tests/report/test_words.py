@@ -7,7 +7,7 @@ import pytest
 from tests.report.printing import printed
 from tests.statistics.experiment import failed, flat_out_run, plan_of, result_of, warned, way
 
-from tinygram.bench.model.result import MessageBytes, Warning
+from tinygram_bench.model.result import MessageBytes, Warning
 
 
 def test_a_warning_of_every_case_is_one_line() -> None:

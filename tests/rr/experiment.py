@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from tests.statistics.experiment import histogram
 
-from tinygram.bench.model.result import Case, Run
-from tinygram.bench.workloads.rr.order import Report, Start
-from tinygram.bench.workloads.rr.outcome import Found, assembled
-from tinygram.bench.workloads.rr.withheld import REQUESTS
+from tinygram_bench.model.result import Case, Run
+from tinygram_bench.workloads.rr.order import Report, Start
+from tinygram_bench.workloads.rr.outcome import Found, assembled
+from tinygram_bench.workloads.rr.withheld import REQUESTS
 
 KERNEL = {
     "kernel_ListenOverflows": 0,

@@ -8,7 +8,7 @@ from tests.rr.peers import saying
 from tests.stream.command import Command, Done
 
 from tinygram._native import CallContent
-from tinygram.bench.workloads.rr.calling import RUNTIMES
+from tinygram_bench.workloads.rr.calling import RUNTIMES
 
 REQUEST_BYTES = 100
 REPLY = b"xxxx"

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from tinygram.bench.model.errors import UsageError
-from tinygram.bench.statistics.loads import way_of
-from tinygram.bench.statistics.rr import compared_pairs
-from tinygram.bench.workloads.rr.calling import RUNTIMES
-from tinygram.bench.workloads.rr.cases import CONNECTIONS, RrOptions, plan_rr
-from tinygram.bench.workloads.rr.serving import SERVERS
+from tinygram_bench.model.errors import UsageError
+from tinygram_bench.statistics.loads import way_of
+from tinygram_bench.statistics.rr import compared_pairs
+from tinygram_bench.workloads.rr.calling import RUNTIMES
+from tinygram_bench.workloads.rr.cases import CONNECTIONS, RrOptions, plan_rr
+from tinygram_bench.workloads.rr.serving import SERVERS
 
 
 def test_by_default_the_published_callers_in_four_shapes_with_both_strategies() -> None:

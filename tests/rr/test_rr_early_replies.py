@@ -13,11 +13,11 @@ from tests.rr.peers import ahead, early, right
 from tests.stream.command import Command, Done
 
 from tinygram._native import CallContent
-from tinygram.bench.links import Link
-from tinygram.bench.processes.workers import RunError
-from tinygram.bench.workloads.rr.calling import RUNTIMES, CallError, check_silent
-from tinygram.bench.workloads.rr.calling.asyncio_callers import Connection
-from tinygram.bench.workloads.rr.withheld import check_waits
+from tinygram_bench.links import Link
+from tinygram_bench.processes.workers import RunError
+from tinygram_bench.workloads.rr.calling import RUNTIMES, CallError, check_silent
+from tinygram_bench.workloads.rr.calling.asyncio_callers import Connection
+from tinygram_bench.workloads.rr.withheld import check_waits
 
 # More than both ends' buffers hold: the server has replied before the request can have been sent.
 LARGE_BYTES = 16 << 20

@@ -6,10 +6,10 @@ import pytest
 from tests.stream.command import Command
 
 from tinygram._native import Histogram
-from tinygram.bench.workloads.rr.calling import RUNTIMES
-from tinygram.bench.workloads.rr.cases import CONNECTIONS
-from tinygram.bench.workloads.rr.serving import SERVERS
-from tinygram.bench.workloads.rr.withheld import REQUESTS
+from tinygram_bench.workloads.rr.calling import RUNTIMES
+from tinygram_bench.workloads.rr.cases import CONNECTIONS
+from tinygram_bench.workloads.rr.serving import SERVERS
+from tinygram_bench.workloads.rr.withheld import REQUESTS
 
 SMALL = ("--rounds", 1, "--pin", "none", "--callers", "2x3", "--calls", 5, "--warm-up", 2)
 

@@ -10,7 +10,7 @@ from tests.peers import Treat, after_first, peer, received
 from tests.rr.peers import replying, right
 from tests.stream.command import Command, Done
 
-from tinygram.bench.workloads.rr.calling import RUNTIMES
+from tinygram_bench.workloads.rr.calling import RUNTIMES
 
 REQUEST_BYTES = 100
 SMALL = (

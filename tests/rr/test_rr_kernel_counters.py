@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tinygram.bench.host.probes.kernel import KERNEL_COUNTERS
-from tinygram.bench.workloads.rr.cases import CONNECTIONS, RrOptions, plan_rr
-from tinygram.bench.workloads.rr.run import _kernel_counters
+from tinygram_bench.host.probes.kernel import KERNEL_COUNTERS
+from tinygram_bench.workloads.rr.cases import CONNECTIONS, RrOptions, plan_rr
+from tinygram_bench.workloads.rr.run import _kernel_counters
 
 AT_FIRST = dict.fromkeys(KERNEL_COUNTERS, 100)
 WHEN_READY = dict.fromkeys(KERNEL_COUNTERS, 103)

@@ -8,10 +8,10 @@ import pytest
 from tests.rr.experiment import found, report, run_of
 from tests.statistics.experiment import result_of
 
-from tinygram.bench.model.result import Case
-from tinygram.bench.processes.workers import RunError
-from tinygram.bench.workloads.rr.cases import RrOptions, plan_rr
-from tinygram.bench.workloads.rr.order import Report
+from tinygram_bench.model.result import Case
+from tinygram_bench.processes.workers import RunError
+from tinygram_bench.workloads.rr.cases import RrOptions, plan_rr
+from tinygram_bench.workloads.rr.order import Report
 
 PLAN = plan_rr(
     RrOptions(

@@ -8,8 +8,8 @@ from tests.report.printing import printed
 from tests.rr.experiment import found, report, run_of
 from tests.statistics.experiment import failed, result_of
 
-from tinygram.bench.model.result import Plan, Result, Run
-from tinygram.bench.workloads.rr.cases import RrOptions, plan_rr
+from tinygram_bench.model.result import Plan, Result, Run
+from tinygram_bench.workloads.rr.cases import RrOptions, plan_rr
 
 OPTIONS = RrOptions(
     connections=("per-caller",), sends_per_request=(10,), callers=4, placement="none"

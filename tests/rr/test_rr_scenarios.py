@@ -13,10 +13,10 @@ from tests.statistics.experiment import result_of
 from tests.stream.command import Command
 
 from tinygram._native import Histogram
-from tinygram.bench.cli import main
-from tinygram.bench.model.errors import UsageError
-from tinygram.bench.workloads.rr.cases import RrOptions
-from tinygram.bench.workloads.rr.scenarios import (
+from tinygram_bench.cli import main
+from tinygram_bench.model.errors import UsageError
+from tinygram_bench.workloads.rr.cases import RrOptions
+from tinygram_bench.workloads.rr.scenarios import (
     SCENARIOS,
     Expected,
     findings,

@@ -7,8 +7,8 @@ from typing import Any
 
 from tests.statistics.experiment import histogram, result_of
 
-from tinygram.bench.model.result import Case, Plan, Result, Run
-from tinygram.bench.workloads.sizes.cases import SizesOptions, plan_sizes
+from tinygram_bench.model.result import Case, Plan, Result, Run
+from tinygram_bench.workloads.sizes.cases import SizesOptions, plan_sizes
 
 ROUNDS = 7
 

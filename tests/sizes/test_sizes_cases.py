@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.sizes.plans import planned
 
-from tinygram.bench.model.errors import UsageError
-from tinygram.bench.workloads.sizes.cases import (
+from tinygram_bench.model.errors import UsageError
+from tinygram_bench.workloads.sizes.cases import (
     LOCAL_PARTS,
     check_sample_bytes,
     parse_round_trips,

@@ -12,7 +12,7 @@ import pytest
 from tests.stream.command import Command, Done
 
 from tinygram._native import Histogram
-from tinygram.bench.schema import json_schema
+from tinygram_bench.schema import json_schema
 
 SAMPLES = 100
 CELLS = [(size, trips) for size in (1, 10_000, 300_000) for trips in (0, 1, 2)]
@@ -173,7 +173,7 @@ def test_quiet_prints_nothing(command: Command) -> None:
 
 def test_the_help_of_both_commands() -> None:
     for words in (["sizes", "--help"], ["serve", "sizes", "--help"]):
-        program = [sys.executable, "-m", "tinygram.bench", *words]
+        program = [sys.executable, "-m", "tinygram_bench", *words]
         shown = subprocess.run(program, capture_output=True, text=True, check=True)
         assert "Usage: tinygram" in shown.stdout
 

@@ -8,7 +8,7 @@ import msgspec
 from hypothesis import settings
 
 from tinygram._native import Histogram
-from tinygram.bench.model.result import (
+from tinygram_bench.model.result import (
     SCHEMA_VERSION,
     Case,
     MessageBytes,
@@ -18,7 +18,7 @@ from tinygram.bench.model.result import (
     Unavailable,
     Warning,
 )
-from tinygram.bench.statistics import compare, summarise
+from tinygram_bench.statistics import compare, summarise
 
 MESSAGES = 10_000
 deterministic = settings(derandomize=True, deadline=None, database=None)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tinygram.bench.statistics.figure_words import in_words, unit_of
-from tinygram.bench.statistics.figures import figure_names
-from tinygram.bench.statistics.workloads import WORKLOADS
+from tinygram_bench.statistics.figure_words import in_words, unit_of
+from tinygram_bench.statistics.figures import figure_names
+from tinygram_bench.statistics.workloads import WORKLOADS
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.statistics.experiment import deterministic, histogram, way
 
-from tinygram.bench.model.result import Run
-from tinygram.bench.statistics.figures import (
+from tinygram_bench.model.result import Run
+from tinygram_bench.statistics.figures import (
     figures_of,
     has_enough_samples,
     is_higher_better,

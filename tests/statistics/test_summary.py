@@ -22,8 +22,8 @@ from tests.statistics.experiment import (
     with_pacing_error,
 )
 
-from tinygram.bench.model.result import Case, Figure, Run, Warning
-from tinygram.bench.statistics import summarise
+from tinygram_bench.model.result import Case, Figure, Run, Warning
+from tinygram_bench.statistics import summarise
 
 SEVEN = [100e3, 110e3, 90e3, 105e3, 95e3, 102e3, 98e3]
 

@@ -20,10 +20,10 @@ from tests.statistics.experiment import (
     with_pacing_error,
 )
 
-from tinygram.bench.model.result import Plan, Result, Run, Verdict, Warning
-from tinygram.bench.statistics.contests import contests_of
-from tinygram.bench.statistics.intervals import figure_of
-from tinygram.bench.statistics.verdicts import judge, paired_ratios
+from tinygram_bench.model.result import Plan, Result, Run, Verdict, Warning
+from tinygram_bench.statistics.contests import contests_of
+from tinygram_bench.statistics.intervals import figure_of
+from tinygram_bench.statistics.verdicts import judge, paired_ratios
 
 BASE = [100e3, 101e3, 99e3, 102e3, 98e3, 100e3, 101e3]
 OPPOSITE = {"faster": "slower", "slower": "faster", "no_difference_shown": "no_difference_shown"}

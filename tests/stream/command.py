@@ -164,7 +164,7 @@ class Command(Started):
         """The command line, without `--json`."""
         return [
             *self.through,
-            *(sys.executable, "-B", "-m", "tinygram.bench", *self._subcommand.split()),
+            *(sys.executable, "-B", "-m", "tinygram_bench", *self._subcommand.split()),
             *map(str, arguments),
         ]
 

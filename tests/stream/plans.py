@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tinygram.bench.host.network import permitted_congestion_control
-from tinygram.bench.model.result import MessageBytes, Plan
-from tinygram.bench.workloads.stream.cases import StreamOptions, plan_stream
+from tinygram_bench.host.network import permitted_congestion_control
+from tinygram_bench.model.result import MessageBytes, Plan
+from tinygram_bench.workloads.stream.cases import StreamOptions, plan_stream
 
 
 def planned(*only: str, **changes: Any) -> Plan:

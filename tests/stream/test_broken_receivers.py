@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.stream.command import Command, Done, in_turn, program
 
-from tinygram.bench.ways import runtimes
+from tinygram_bench.ways import runtimes
 
 FLAT_OUT = ("--messages", 3_000)
 PACED = ("--rate", 10_000, "--duration", "150ms")

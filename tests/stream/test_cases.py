@@ -9,11 +9,11 @@ import msgspec
 import pytest
 from tests.stream.plans import planned
 
-from tinygram.bench.model.errors import UsageError
-from tinygram.bench.model.result import MessageBytes, Plan
-from tinygram.bench.run.rounds import ordered
-from tinygram.bench.statistics.loads import way_of
-from tinygram.bench.ways import runtimes
+from tinygram_bench.model.errors import UsageError
+from tinygram_bench.model.result import MessageBytes, Plan
+from tinygram_bench.run.rounds import ordered
+from tinygram_bench.statistics.loads import way_of
+from tinygram_bench.ways import runtimes
 
 RUNTIMES = ("loop", "threads", "asyncio", "uvloop")
 PUBLISHED = ("nagle", "nodelay", "coalesce:10us")

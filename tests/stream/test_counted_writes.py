@@ -17,10 +17,10 @@ from tests.stream.command import search_path
 from tests.stream.kernel_trace import Trace, TracingError, Write, kernel_trace
 
 from tinygram import _native
-from tinygram.bench.host.write_counter import Counting, counting
-from tinygram.bench.ways import runtimes
-from tinygram.bench.workloads.stream.cases import warm_up_messages
-from tinygram.bench.workloads.stream.order import Order
+from tinygram_bench.host.write_counter import Counting, counting
+from tinygram_bench.ways import runtimes
+from tinygram_bench.workloads.stream.cases import warm_up_messages
+from tinygram_bench.workloads.stream.order import Order
 
 SEED = 5
 LONGEST_S = 120.0
@@ -78,7 +78,7 @@ def start_receiver(order: Order, notes: Path) -> subprocess.Popen[str]:
     }
     return subprocess.Popen(
         [
-            *(sys.executable, "-m", "tinygram.bench.workloads.stream.receiver"),
+            *(sys.executable, "-m", "tinygram_bench.workloads.stream.receiver"),
             *(str(word) for option in options.items() for word in option),
         ],
         stdout=subprocess.PIPE,

@@ -13,7 +13,7 @@ import pytest
 from tests.stream.command import Command, Done
 
 from tinygram._native import Histogram
-from tinygram.bench.ways import runtimes
+from tinygram_bench.ways import runtimes
 
 MESSAGES = 3_000
 SCHEDULED_MESSAGES = 600
@@ -93,7 +93,7 @@ def test_the_command_succeeds_and_says_nothing_of_faults(
 def test_the_result_is_what_the_schema_says(load: str, request: pytest.FixtureRequest) -> None:
     done: Done = request.getfixturevalue(load)
     printed = subprocess.run(
-        [sys.executable, "-B", "-m", "tinygram.bench", "schema"],
+        [sys.executable, "-B", "-m", "tinygram_bench", "schema"],
         capture_output=True,
         text=True,
         check=True,

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from tinygram.bench.model.strategies import parse_strategy
-from tinygram.bench.ways.by_hand import blocking, streams
-from tinygram.bench.ways.runtimes import Way
+from tinygram_bench.model.strategies import parse_strategy
+from tinygram_bench.ways.by_hand import blocking, streams
+from tinygram_bench.ways.runtimes import Way
 
 HOLD_NS = 5_000_000
 LONGEST_S = 60.0

@@ -14,7 +14,7 @@ import pytest
 from tests.stream.command import Command, Done
 
 from tinygram._native import Histogram
-from tinygram.bench.ways import runtimes
+from tinygram_bench.ways import runtimes
 
 HOLD_NS = 20_000_000
 GAP_NS = 1_000_000_000

@@ -14,11 +14,11 @@ import pytest
 from tests.results import RESULT
 from tests.stream.command import Command, Done, program
 
-from tinygram.bench.cli import main, measuring
-from tinygram.bench.cli import stream as stream_module
-from tinygram.bench.cli.exit_codes import ExitCode
-from tinygram.bench.model import store
-from tinygram.bench.model.result import Case, Result, Run
+from tinygram_bench.cli import main, measuring
+from tinygram_bench.cli import stream as stream_module
+from tinygram_bench.cli.exit_codes import ExitCode
+from tinygram_bench.model import store
+from tinygram_bench.model.result import Case, Result, Run
 
 WAY = ("--only", "runtime=loop,implementation=stdlib,strategy=nodelay")
 RUN_OF_1_S = ("--rate", 1_000, "--duration", "1s")

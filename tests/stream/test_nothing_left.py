@@ -8,7 +8,7 @@ import pytest
 from tests.namespaces import kept_namespaces, wait_empty
 from tests.stream.command import Command, program, wait_until
 
-from tinygram.bench.host.network import private_network
+from tinygram_bench.host.network import private_network
 
 LONG_RUN = ("--rate", 1_000, "--duration", "60s")
 STARTED_S = 60.0

@@ -10,11 +10,11 @@ import msgspec
 import pytest
 
 from tinygram._native import Pacer
-from tinygram.bench.load.source import AsyncSource, Source, message_pool
-from tinygram.bench.ways import runtimes
-from tinygram.bench.ways.event_loops import loop_factory
-from tinygram.bench.workloads.stream.order import Order, Pace
-from tinygram.bench.workloads.stream.sender import spin_of
+from tinygram_bench.load.source import AsyncSource, Source, message_pool
+from tinygram_bench.ways import runtimes
+from tinygram_bench.ways.event_loops import loop_factory
+from tinygram_bench.workloads.stream.order import Order, Pace
+from tinygram_bench.workloads.stream.sender import spin_of
 
 
 def order(**changes: Any) -> Order:

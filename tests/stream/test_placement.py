@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from tests.stream.command import Command, wait_until
 
-from tinygram.bench.host import placement as placement_module
-from tinygram.bench.host.placement import Placement, placement
-from tinygram.bench.model.errors import UsageError
+from tinygram_bench.host import placement as placement_module
+from tinygram_bench.host.placement import Placement, placement
+from tinygram_bench.model.errors import UsageError
 
 ALLOWED = sorted(os.sched_getaffinity(0))
 # It is looked at as long as that takes, and then interrupted.

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tests.stream.command import Command, Done
 
 from tinygram._native import Histogram, MessagePool, Pacer, StreamCheck
-from tinygram.bench.load.producers import produce
-from tinygram.bench.load.source import Share, Source
+from tinygram_bench.load.producers import produce
+from tinygram_bench.load.source import Share, Source
 
 WAYS = [
     "threads/stdlib/nagle",

@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tinygram._native import MessagePool, Pacer, scheduled_messages
-from tinygram.bench.load import source as source_module
-from tinygram.bench.load.source import AsyncSource, Source
-from tinygram.bench.ways.by_hand import asyncio_streams, queued
-from tinygram.bench.ways.event_loops import loop_factory
+from tinygram_bench.load import source as source_module
+from tinygram_bench.load.source import AsyncSource, Source
+from tinygram_bench.ways.by_hand import asyncio_streams, queued
+from tinygram_bench.ways.event_loops import loop_factory
 
 MS = 1_000_000
 LATE_NS = 5_000 * MS

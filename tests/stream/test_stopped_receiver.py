@@ -15,7 +15,7 @@ import pytest
 from tests.stream.command import Command, Done, program
 
 from tinygram._native import Histogram
-from tinygram.bench.ways import runtimes
+from tinygram_bench.ways import runtimes
 
 DURATION_S = 2
 STOP_S = 0.5

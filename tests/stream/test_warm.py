@@ -14,8 +14,8 @@ import pytest
 from tests.stream.plans import planned
 
 from tinygram._native import Histogram
-from tinygram.bench.model.result import Case
-from tinygram.bench.workloads.stream.warm import WarmBench, warm_bench
+from tinygram_bench.model.result import Case
+from tinygram_bench.workloads.stream.warm import WarmBench, warm_bench
 
 MESSAGES = 2_000
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.stream.command import wait_until
 
-from tinygram.bench.processes.workers import RunError, Worker, wait_all
+from tinygram_bench.processes.workers import RunError, Worker, wait_all
 
 LONGEST_S = 60.0
 NEVER_S = 1_000.0

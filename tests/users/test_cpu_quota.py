@@ -12,11 +12,11 @@ import pytest
 from tests.results import CASE
 from tests.stream.command import GONE_S, Command, wait_until
 
-from tinygram.bench.host.probes.cgroups import Throttling, cpu_quota_cores, throttling
-from tinygram.bench.host.probes.environment import environment
-from tinygram.bench.host.throttled import throttling_told
-from tinygram.bench.model.result import Case, Run
-from tinygram.bench.schema import json_schema
+from tinygram_bench.host.probes.cgroups import Throttling, cpu_quota_cores, throttling
+from tinygram_bench.host.probes.environment import environment
+from tinygram_bench.host.throttled import throttling_told
+from tinygram_bench.model.result import Case, Run
+from tinygram_bench.schema import json_schema
 
 
 def lay(root: Path, files: dict[str, str]) -> Path:

@@ -16,10 +16,10 @@ import pytest
 from tests.stream.command import Command
 from tests.users.ordinary import USERS, words_of
 
-from tinygram.bench.host import network
-from tinygram.bench.host.network import permitted_congestion_control
-from tinygram.bench.model.congestion_control import ALLOWED_SYSCTL
-from tinygram.bench.model.errors import UsageError
+from tinygram_bench.host import network
+from tinygram_bench.host.network import permitted_congestion_control
+from tinygram_bench.model.congestion_control import ALLOWED_SYSCTL
+from tinygram_bench.model.errors import UsageError
 
 QUICK = {
     "stream": ("--messages", 2_000, "--only", "runtime=loop,strategy=nagle"),

@@ -13,7 +13,7 @@ import sys
 import pytest
 from tests.stream.command import Command
 
-from tinygram.bench.processes.workers import contents
+from tinygram_bench.processes.workers import contents
 
 LIMITED = ("sh", "-c", 'ulimit -v 1000000 && exec "$@"', "sh")
 
@@ -41,7 +41,7 @@ def test_a_file_is_read_without_more_memory_than_it_has() -> None:
     """A process that may allocate 256 MiB reads a file of one."""
     program = (
         "import os, resource\n"
-        "from tinygram.bench.processes.workers import contents\n"
+        "from tinygram_bench.processes.workers import contents\n"
         "fd = os.memfd_create('file'); os.write(fd, bytes(1 << 20))\n"
         "resource.setrlimit(resource.RLIMIT_DATA, (256 << 20, 256 << 20))\n"
         "print(len(contents(fd)))\n"

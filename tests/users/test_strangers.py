@@ -20,7 +20,7 @@ from tests.users.test_ordinary_users import folder as folder
 from tests.users.test_ordinary_users import started_by
 
 from tinygram import _native
-from tinygram.bench.host.probes.owners import sockets_of
+from tinygram_bench.host.probes.owners import sockets_of
 
 RR = ("--callers", "1x2", "--calls", 5, "--sends-per-request", 1, "--strategy", "nodelay")
 ECHO = ("--messages", 200, "--size", 100)

@@ -10,8 +10,8 @@ import pytest
 from tests.results import CASE
 from tests.stream.command import Command, wait_until
 
-from tinygram.bench.host.occupied import occupied
-from tinygram.bench.model.result import EVERY_FIGURE, Case, Run
+from tinygram_bench.host.occupied import occupied
+from tinygram_bench.model.result import EVERY_FIGURE, Case, Run
 
 LONG = ("--messages", 20_000_000, "--rounds", 1, "--only", "runtime=native,strategy=nagle")
 SHORT = ("--messages", 2_000, "--rounds", 1, "--only", "runtime=native,strategy=nagle")

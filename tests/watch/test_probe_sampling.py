@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from tests.watch.sockets import connected, port_of
 
 from tinygram import _native
-from tinygram.bench.host.network import Network
-from tinygram.bench.host.probes import sampling
-from tinygram.bench.host.probes.sampling import probing, samples_between
-from tinygram.bench.model.result import Run
+from tinygram_bench.host.network import Network
+from tinygram_bench.host.probes import sampling
+from tinygram_bench.host.probes.sampling import probing, samples_between
+from tinygram_bench.model.result import Run
 
 RUN = Run("stream/loop/nodelay", 0, {"run_time_ns": 3_600_000_000_000}, {})
 

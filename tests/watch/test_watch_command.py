@@ -16,7 +16,7 @@ from contextlib import contextmanager
 import pytest
 from tests.watch.sockets import GIVE_UP_S, connected, listening, name_of, port_of
 
-COMMAND = [sys.executable, "-B", "-m", "tinygram.bench", "watch"]
+COMMAND = [sys.executable, "-B", "-m", "tinygram_bench", "watch"]
 
 
 def run(*arguments: object) -> subprocess.CompletedProcess[str]:

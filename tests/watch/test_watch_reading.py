@@ -15,12 +15,12 @@ import pytest
 from tests.watch.sockets import connected, fill, listening, name_of, port_of, waited_for
 
 from tinygram import _native
-from tinygram.bench.host.network import private_network
-from tinygram.bench.host.probes.sockets import Connection, Listener
-from tinygram.bench.model.errors import UsageError
-from tinygram.bench.watch import reading
-from tinygram.bench.watch.reading import PROC, SOCK_DIAG, Reader, TargetEndedError
-from tinygram.bench.watch.targets import Target
+from tinygram_bench.host.network import private_network
+from tinygram_bench.host.probes.sockets import Connection, Listener
+from tinygram_bench.model.errors import UsageError
+from tinygram_bench.watch import reading
+from tinygram_bench.watch.reading import PROC, SOCK_DIAG, Reader, TargetEndedError
+from tinygram_bench.watch.targets import Target
 
 WAITS = "import sys; sys.stdin.read()"
 LISTENS = (

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 from rich.console import Console
 
-from tinygram.bench.host.probes.sockets import Connection, Listener, Owner, Snapshot
-from tinygram.bench.report.drawing import Pen
-from tinygram.bench.watch.tables import tables_of
+from tinygram_bench.host.probes.sockets import Connection, Listener, Owner, Snapshot
+from tinygram_bench.report.drawing import Pen
+from tinygram_bench.watch.tables import tables_of
 
 
 def connection(remote_port: int, **known: Any) -> Connection:

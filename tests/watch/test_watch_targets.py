@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-from tinygram.bench.model.errors import UsageError
-from tinygram.bench.watch.targets import MAX_PID, Target, parse_target
+from tinygram_bench.model.errors import UsageError
+from tinygram_bench.watch.targets import MAX_PID, Target, parse_target
 
 OWN = os.getpid()
 ABSENT = MAX_PID
@@ -25,12 +25,12 @@ def test_what_is_said_outright_is_not_looked_for() -> None:
 
 def test_a_number_alone_is_what_it_is_the_number_of(monkeypatch: pytest.MonkeyPatch) -> None:
     assert parsed(str(OWN), is_port=False) == Target(pid=OWN)
-    monkeypatch.setattr("tinygram.bench.watch.targets._is_process", lambda _: False)
+    monkeypatch.setattr("tinygram_bench.watch.targets._is_process", lambda _: False)
     assert parsed("65535", is_port=True) == Target(port=65535)
 
 
 def test_a_number_of_both_is_asked_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tinygram.bench.watch.targets._is_process", lambda _: True)
+    monkeypatch.setattr("tinygram_bench.watch.targets._is_process", lambda _: True)
     with pytest.raises(UsageError, match="write :8080 for the port, pid:8080 for the process"):
         parsed("8080", is_port=True)
 

@@ -15,9 +15,9 @@ from typing import Any
 from unittest import mock
 
 from tinygram import _native
-from tinygram.bench.host.probes.usage import Mark
-from tinygram.bench.workloads.stream import sender
-from tinygram.bench.workloads.stream.order import Order
+from tinygram_bench.host.probes.usage import Mark
+from tinygram_bench.workloads.stream import sender
+from tinygram_bench.workloads.stream.order import Order
 
 
 def main() -> int:

@@ -11,9 +11,9 @@ import sys
 from collections.abc import Callable, Sequence
 
 from tinygram._native import MessagePool
-from tinygram.bench.load.source import Source
-from tinygram.bench.model.strategies import parse_strategy
-from tinygram.bench.ways import runtimes
+from tinygram_bench.load.source import Source
+from tinygram_bench.model.strategies import parse_strategy
+from tinygram_bench.ways import runtimes
 
 MANY = 5_000
 FEW = 3

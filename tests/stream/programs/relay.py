@@ -15,7 +15,7 @@ from typing import Protocol
 from tests.stream.programs.faults import FaultyStream
 from tests.stream.programs.options import Options
 
-RECEIVER = [sys.executable, "-m", "tinygram.bench.workloads.stream.receiver"]
+RECEIVER = [sys.executable, "-m", "tinygram_bench.workloads.stream.receiver"]
 
 
 class Passing(Protocol):

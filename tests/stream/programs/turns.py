@@ -10,7 +10,7 @@ import os
 import sys
 from pathlib import Path
 
-RECEIVER = "tinygram.bench.workloads.stream.receiver"
+RECEIVER = "tinygram_bench.workloads.stream.receiver"
 
 
 def main() -> None:

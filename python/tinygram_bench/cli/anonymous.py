@@ -1,0 +1,105 @@
+"""`--anonymous`: a result that does not tell whose it is.
+
+Left out are the names of host and user wherever they appear, the result file's name, the folders of
+all paths, and the address of a server on another machine. CPU, kernel, versions, settings and time
+stay: figures mean nothing without them.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import re
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from tinygram_bench.model.result import Result
+
+LEFT_OUT = "<anonymous>"
+"""Stands in place of what is left out."""
+_PATH = re.compile(r"(?<![\w.>%])~?/(?:[^\s/'\\\":;,()|]+/)+(?=[^\s/'\\\":;,()|])")
+_ADDRESS = re.compile(r"(?!127\.|localhost\b)[\w.\-]+(?=:[0-9]{1,5}\b)")
+_FILES = ("--json", "--resume")
+_PARAMETERS = ("receiver_command", "server_command")
+_TEXTS = ("failure", "message", "reason", "answer", "version", "environment", "differs")
+
+
+def anonymised(result: Result) -> Result:
+    """The result without what tells whose it is."""
+    tree = msgspec.to_builtins(result)
+    names = _names()
+    given = _given(result)
+
+    def plain(text: str) -> str:
+        for value, replacement in given.items():
+            text = text.replace(value, replacement)
+        return text
+
+    def free(text: str) -> str:
+        text = _PATH.sub(f"{LEFT_OUT}/", plain(text))
+        return names.sub(LEFT_OUT, text) if names is not None else text
+
+    tree = _walked(tree, plain, free)
+    tree["host"] = None
+    for each in tree["resumptions"]:
+        each["host"] = None
+    tree["command"] = [free(word) for word in _without_files(tree["command"])]
+    return msgspec.convert(tree, Result)
+
+
+def _walked(found: Any, plain: Callable[[str], str], free: Callable[[str], str]) -> Any:
+    """Every text changed: by `free` where it is anybody's words, else by `plain`."""
+    if isinstance(found, str):
+        return plain(found)
+    if isinstance(found, Mapping):
+        return {
+            name: _walked(each, free if name in _TEXTS else plain, free)
+            for name, each in found.items()
+        }
+    if isinstance(found, Sequence):
+        return [_walked(each, plain, free) for each in found]
+    return found
+
+
+def _given(result: Result) -> dict[str, str]:
+    """What was asked for that tells of paths and addresses → what stands for it."""
+    given = {}
+    for case in result.plan.cases:
+        for name in _PARAMETERS:
+            value = str(case.parameters.get(name) or "")
+            given[value] = _PATH.sub(f"{LEFT_OUT}/", value)
+        address = str(case.parameters.get("server_address") or "")
+        given[address] = _ADDRESS.sub(LEFT_OUT, address)
+    for before, word in zip(result.command, result.command[1:], strict=False):
+        if before == "--server":
+            given[word] = _ADDRESS.sub(LEFT_OUT, word)
+        elif word.startswith("--server="):
+            given[word] = "--server=" + _ADDRESS.sub(LEFT_OUT, word.removeprefix("--server="))
+    return {value: instead for value, instead in given.items() if value and value != instead}
+
+
+def _without_files(words: Sequence[str]) -> list[str]:
+    """The command line without the options that name the result's file."""
+    kept: list[str] = []
+    is_file = False
+    for word in words:
+        is_option = word.partition("=")[0] in _FILES
+        if not is_file and not is_option:
+            kept.append(word)
+        is_file = is_option and "=" not in word
+    return kept
+
+
+def _names() -> re.Pattern[str] | None:
+    """The host's name, whole and short, and the user's, unless that is root."""
+    host = socket.gethostname()
+    found = {host, host.partition(".")[0]}
+    try:
+        found.add(pwd.getpwuid(os.getuid()).pw_name)
+    except KeyError:
+        found.discard("")  # This user has no name.
+    known = sorted((re.escape(each) for each in found - {"", "root", "localhost"}), reverse=True)
+    return re.compile(rf"(?<!\w)(?:{'|'.join(known)})(?!\w)") if known else None

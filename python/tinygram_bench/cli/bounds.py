@@ -1,0 +1,91 @@
+"""Options that have bounds: each is checked here, and its refusal names them."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import socket
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from tinygram_bench.model.errors import UsageError
+from tinygram_bench.model.units import format_duration_ns
+
+Given = TypeVar("Given")
+Value = TypeVar("Value")
+_PROBE_NS = (1_000_000, 60_000_000_000)
+
+
+def read(option: str, parse: Callable[[Given], Value], given: Given) -> Value:
+    """What `parse` makes of it. Raises its UsageError with the option's name in front."""
+    try:
+        return parse(given)
+    except UsageError as error:
+        raise UsageError(f"{option}: {error}") from error
+
+
+def between(option: str, value: int, low: int, high: int) -> int:
+    """`value`. Raises UsageError outside `low` … `high`."""
+    if not low <= value <= high:
+        raise UsageError(f"{option} {value} is outside {low} … {high}")
+    return value
+
+
+def one_of(option: str, value: str, known: Iterable[str]) -> str:
+    """`value`. Raises UsageError unless it is one of `known`."""
+    if value not in known:
+        raise UsageError(f"{option} {value!r} is unknown: the known ones are {', '.join(known)}")
+    return value
+
+
+def duration_between_ns(option: str, duration_ns: int, low_ns: int, high_ns: int) -> int:
+    """`duration_ns`. Raises UsageError outside `low_ns` … `high_ns`."""
+    if not low_ns <= duration_ns <= high_ns:
+        low, high = format_duration_ns(low_ns), format_duration_ns(high_ns)
+        raise UsageError(f"{option} {format_duration_ns(duration_ns)} is outside {low} … {high}")
+    return duration_ns
+
+
+def check_command(option: str, text: str) -> None:
+    """Raises UsageError unless `text` starts with a program that is here."""
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise UsageError(f"{option} {text!r} cannot be read: {error}") from error
+    if not words or shutil.which(words[0]) is None:
+        raise UsageError(
+            f"{option} {text!r} starts with no program that is here: name one in PATH, or by its "
+            "path"
+        )
+
+
+def backlog_below(backlog: int, longest: int) -> int:
+    """`backlog`. Raises UsageError where the kernel would not keep to it."""
+    if not 1 <= backlog <= longest:
+        raise UsageError(
+            f"--backlog {backlog} is outside 1 … {longest}, the kernel's net.core.somaxconn"
+        )
+    return backlog
+
+
+def probe_interval_ns(interval_ns: int | None) -> int | None:
+    """`--probe`, None where it was not asked for. Raises UsageError outside its bounds."""
+    if interval_ns is None:
+        return None
+    return duration_between_ns("--probe", interval_ns, *_PROBE_NS)
+
+
+def server_address(text: str) -> tuple[str, int]:
+    """The host's IPv4 address, and the port, of `--server HOST:PORT`. Raises UsageError."""
+    host, colon, port = text.rpartition(":")
+    is_number = re.fullmatch("[0-9]{1,5}", port, re.ASCII) is not None
+    if not (colon and host and is_number and 1 <= int(port) <= 65_535):
+        raise UsageError(f"--server {text!r} is not HOST:PORT, for example 127.0.0.1:7000")
+    try:
+        found = socket.getaddrinfo(host, int(port), socket.AF_INET, socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise UsageError(
+            f"--server {text!r}: {host!r} has no IPv4 address ({error}); name one that has"
+        ) from error
+    return str(found[0][4][0]), int(port)

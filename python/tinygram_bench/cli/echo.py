@@ -1,0 +1,190 @@
+"""`tinygram echo`: servers that send back what they read, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tinygram_bench.cli import options, quantities
+from tinygram_bench.cli.bounds import between, check_command, one_of, server_address
+from tinygram_bench.cli.measuring import Manner, measure
+from tinygram_bench.links import DEFAULT_BACKEND, has_own_proc
+from tinygram_bench.model.errors import UsageError
+from tinygram_bench.processes.workers import LISTEN_LIMIT_S
+from tinygram_bench.run.answering import ANSWER_LIMIT_S
+from tinygram_bench.workloads.echo.cases import (
+    ALL_BUFFERS,
+    DEFAULT_BUFFERS,
+    PUBLISHED_BUFFERS,
+    EchoOptions,
+    External,
+    plan_echo,
+)
+from tinygram_bench.workloads.echo.order import FAULTS, PER_READ, REPLIES
+from tinygram_bench.workloads.echo.run import echo_bench
+
+_MAX_WORKERS = 256
+"""Of a server by the library, each has two descriptors: the writes to 1,024 can be counted."""
+_MAX_DEPTH = 65_536
+_MAX_BUFFER_BYTES = 16 << 20
+_MAX_IN_FLIGHT_BYTES = 1 << 30
+_MAX_MESSAGES = 100_000_000
+_LOOPBACK = "127.0.0.1"
+
+
+def echo(
+    size: Annotated[
+        list[int] | None,
+        quantities.size("Size of the messages (repeatable).", "1000, 4096, 64KiB"),
+    ] = None,
+    workers: Annotated[int, quantities.count("Clients, each with one connection.", "5")] = 5,
+    depth: Annotated[int, quantities.count("Messages in flight on each connection.", "1")] = 1,
+    reply: Annotated[
+        str, typer.Option(help="per-read: what was read, at once; per-message: a send for each.")
+    ] = PER_READ,
+    buffer: Annotated[
+        list[int] | None,
+        quantities.size(
+            "Size of the servers' reads at most (repeatable).", "64KiB", _MAX_BUFFER_BYTES
+        ),
+    ] = None,
+    duration: Annotated[int | None, quantities.duration("Duration of a run.", "500ms")] = None,
+    messages: Annotated[
+        int | None,
+        quantities.count("Number of messages of all clients, in place of --duration."),
+    ] = None,
+    faulty: Annotated[
+        str | None,
+        typer.Option(
+            help="whole-buffer: also measure servers that send their whole buffer back, to show "
+            "how fast they seem."
+        ),
+    ] = None,
+    server_command: Annotated[
+        str | None,
+        typer.Option(
+            help="A program that echoes on 127.0.0.1 (over a link: $TINYGRAM_FAR), with --port. It "
+            f"must listen within {LISTEN_LIMIT_S:g} s, and then answer within {ANSWER_LIMIT_S:g} s."
+        ),
+    ] = None,
+    port: Annotated[int | None, typer.Option(help="Port on which that program listens.")] = None,
+    server: options.Server = None,
+    published: Annotated[
+        bool,
+        typer.Option(
+            help="Use the published sizes and buffers, and show those figures beside ours."
+        ),
+    ] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="Every server, strategy and size of buffer.")
+    ] = False,
+    only: Annotated[
+        list[str] | None, typer.Option(help="runtime=NAME,server=NAME,… (repeatable).")
+    ] = None,
+    rounds: options.Rounds = 7,
+    seed: options.Seed = 1,
+    json: Annotated[Path | None, options.result_file("echo")] = None,
+    resume: options.Resume = None,
+    anonymous: options.Anonymous = False,
+    quiet: options.Quiet = False,
+    notes: options.Notes = False,
+    link: options.Link = None,
+    link_backend: options.LinkBackend = DEFAULT_BACKEND,
+    pin: options.Pin = None,
+    congestion_control: options.CongestionControl = None,
+    probe: options.Probe = None,
+    awake: options.Awake = False,
+    wait: options.Wait = False,
+    timeout: Annotated[
+        int, quantities.duration("Time after which a run fails; its duration is added.", "30s")
+    ] = 30 * 10**9,
+) -> int:
+    """Measure servers that send back what they read; every byte is compared with what was sent."""
+    if messages is not None and duration is not None:
+        raise UsageError("--messages does not go with --duration: a run ends by one of them")
+    one_of("--reply", reply, REPLIES)
+    _check_fault(faulty, reply)
+    if published and (size or workers != 5 or depth != 1 or reply != PER_READ):
+        raise UsageError(
+            "--published has sizes, workers, depth and reply of its own: leave --size, --workers, "
+            "--depth and --reply away"
+        )
+    links = options.links(link, link_backend, server)
+    asked = EchoOptions(
+        message_bytes=size or [1_000, 4_096, 64 << 10],
+        workers=between("--workers", workers, 1, _MAX_WORKERS),
+        depth=between("--depth", depth, 1, _MAX_DEPTH),
+        reply=reply,
+        buffers_bytes=_buffers(buffer, every, published),
+        messages=None if messages is None else between("--messages", messages, 1, _MAX_MESSAGES),
+        duration_ns=500 * 10**6 if duration is None else duration,
+        fault=faulty,
+        external=_external(server_command, port, server),
+        timeout_ns=timeout,
+        has_all=every,
+        only=only or [],
+        **options.shared(rounds, seed, links, pin, congestion_control, probe),
+    )
+    in_flight_bytes = asked.workers * asked.depth * max(asked.message_bytes)
+    if in_flight_bytes > _MAX_IN_FLIGHT_BYTES:
+        raise UsageError(
+            f"--workers {workers} with --depth {depth} would have {in_flight_bytes} bytes in "
+            "flight: 1 GiB is the most, so ask for fewer, or for smaller messages"
+        )
+    destination = options.destination("echo", json, resume, anonymous)
+    manner = Manner(
+        is_quiet=quiet,
+        is_published=published,
+        with_notes=notes,
+        is_awake=awake,
+        waits=wait,
+    )
+    plan = links.planned(asked, plan_echo)
+    if server_command is not None and not has_own_proc():
+        raise UsageError(
+            "--server-command over a link needs a /proc of the link's processes, and mounting one "
+            "is not permitted here: leave --link away, or run it as root outside of a container"
+        )
+    with echo_bench(asked.seed) as bench:
+        return measure(
+            plan,
+            bench.run_case,
+            destination,
+            manner,
+            network=None if server is None else "the server's",
+            check=lambda: bench.check(plan),
+        )
+
+
+def _buffers(asked: list[int] | None, every: bool, published: bool) -> Sequence[int]:
+    if asked:
+        return asked
+    if published:
+        return PUBLISHED_BUFFERS
+    return ALL_BUFFERS if every else DEFAULT_BUFFERS
+
+
+def _check_fault(fault: str | None, reply: str) -> None:
+    if fault is None:
+        return
+    one_of("--faulty", fault, FAULTS)
+    if reply != PER_READ:
+        raise UsageError(f"--faulty {fault} does not go with --reply {reply}: it replies to reads")
+
+
+def _external(command: str | None, port: int | None, server: str | None) -> External | None:
+    if server is not None:
+        if command is not None or port is not None:
+            raise UsageError("--server names one that runs: without --server-command and --port")
+        return External(*server_address(server), None)
+    if command is None:
+        if port is not None:
+            raise UsageError("--port goes with --server-command: it is where that one listens")
+        return None
+    if port is None:
+        raise UsageError("--server-command needs --port: where the program listens, e.g. 9000")
+    check_command("--server-command", command)
+    return External(_LOOPBACK, between("--port", port, 1, 65_535), command)

@@ -1,0 +1,216 @@
+"""The options that the measuring commands have alike, each declared once, and their checks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict, TypeVar
+
+import typer
+
+from tinygram_bench.cli import quantities
+from tinygram_bench.cli.bounds import between, one_of, probe_interval_ns, read
+from tinygram_bench.cli.resuming import whole_rounds_of
+from tinygram_bench.crosscheck.control import common_congestion_control
+from tinygram_bench.host.network import permitted_congestion_control
+from tinygram_bench.host.placement import PLACEMENTS, default_placement, placement
+from tinygram_bench.links import (
+    BACKEND_NAMES,
+    DEFAULT_BACKEND,
+    PRESETS,
+    LinkSpec,
+    parse_links,
+    plan_over,
+    prepare,
+)
+from tinygram_bench.links.spec import CUSTOM_EXAMPLE
+from tinygram_bench.model import store
+from tinygram_bench.model.congestion_control import DEFAULT_CONGESTION_CONTROL
+from tinygram_bench.model.errors import UsageError
+from tinygram_bench.model.result import Plan
+from tinygram_bench.model.store import Destination
+from tinygram_bench.run.answering import ANSWER_LIMIT_S
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+    Asked = TypeVar("Asked", bound=DataclassInstance)
+
+Rounds = Annotated[int, quantities.count("Rounds: runs of each case; verdicts need six.", "7")]
+Seed = Annotated[int, quantities.count("Seed of the messages and of the order of the runs.", "1")]
+Quiet = Annotated[bool, typer.Option(help="Print no progress and no tables.")]
+Notes = Annotated[
+    bool,
+    typer.Option(
+        "--notes", help="Print every note, the tables for experts and how to read the figures."
+    ),
+]
+Link = Annotated[
+    list[str] | None,
+    typer.Option(
+        help=f"loopback, veth, {', '.join(PRESETS)}, or {CUSTOM_EXAMPLE} (repeatable).",
+        show_default="loopback",
+    ),
+]
+LinkBackend = Annotated[str, typer.Option(help=f"Who makes the links: {', '.join(BACKEND_NAMES)}.")]
+Pin = Annotated[
+    str | None,
+    typer.Option(
+        help="Cores of the two ends: apart (one each), same (one) or none (the kernel chooses).",
+        show_default="apart",
+    ),
+]
+Probe = Annotated[
+    int | None,
+    quantities.duration("Interval at which to sample the kernel's queues, for example 10ms."),
+]
+CongestionControl = Annotated[
+    str | None,
+    typer.Option(
+        help="Congestion control of all sockets.",
+        show_default=f"{DEFAULT_CONGESTION_CONTROL}; reno where this user may not choose that",
+    ),
+]
+Awake = Annotated[
+    bool,
+    typer.Option(
+        "--awake",
+        help="Keep idle cores from sleeping during the measurement; needs root. Over links it is "
+        "tried anyway.",
+    ),
+]
+Wait = Annotated[
+    bool,
+    typer.Option("--wait", help="Begin when no other measurement uses the same cores."),
+]
+Resume = Annotated[
+    Path | None,
+    typer.Option(
+        help="Result file of a measurement that was ended: go on with it, with the options that it "
+        "was begun with. A round that was not finished is run afresh.",
+        show_default=False,
+    ),
+]
+Anonymous = Annotated[
+    bool,
+    typer.Option(
+        "--anonymous",
+        help="Leave the names of host and user, the folders of paths and a server's address out of "
+        "the result.",
+    ),
+]
+Server = Annotated[
+    str | None,
+    typer.Option(
+        help=f"HOST:PORT of a server that runs already. It is called once before the first round, "
+        f"and must answer within {ANSWER_LIMIT_S:g} s."
+    ),
+]
+
+
+def result_file(workload: str) -> Any:
+    """`--json` of a workload's command."""
+    path = f"results/<UTC time>-{workload}.json"
+    return typer.Option(
+        help="The result file, or - for standard output; the tables then go to standard error. "
+        "A file that is there is replaced once a run is finished.",
+        show_default=path,
+    )
+
+
+class Shared(TypedDict):
+    """What the options of every workload hold under these names."""
+
+    congestion_control: str
+    link: str
+    placement: str
+    probe_ns: int | None
+    rounds: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class Links:
+    """What `--link` and `--link-backend` name."""
+
+    specs: tuple[LinkSpec, ...]
+    backend: str = DEFAULT_BACKEND
+
+    def check_loopback(self, option: str, why: str) -> None:
+        """Raises UsageError for a link beside an option that goes with loopback alone."""
+        if not all(link.is_loopback for link in self.specs):
+            raise UsageError(f"--link does not go with {option}: {why}")
+
+    def planned(self, asked: Asked, plan: Callable[[Asked], Plan]) -> Plan:
+        """What `plan` makes of `asked` over each link, as one plan; from now on they can be made.
+
+        Raises UsageError. To be called when all else is checked, before anything is started.
+        """
+        made = plan_over(
+            self.specs, self.backend, lambda link: plan(replace(asked, link=link.text))
+        )
+        prepare(self.specs, self.backend)
+        return made
+
+
+def links(names: list[str] | None, backend: str, server: str | None = None) -> Links:
+    """The links that were named, loopback where none was. Raises UsageError.
+
+    `server`: one that runs already, on none of our hosts.
+    """
+    one_of("--link-backend", backend, BACKEND_NAMES)
+    found = Links(tuple(read("--link", parse_links, names)), backend)
+    if server is not None:
+        found.check_loopback(f"--server {server}", "that is on no host of ours")
+    return found
+
+
+def shared(
+    rounds: int,
+    seed: int,
+    links: Links,
+    pin: str | None,
+    congestion_control: str | None,
+    probe: int | None,
+    *,
+    is_cross_check: bool = False,
+) -> Shared:
+    """What was asked for, the defaults in place of None. Raises UsageError.
+
+    `is_cross_check`: the congestion control must be one that other programs can be given.
+    """
+    if is_cross_check:
+        links.check_loopback("--cross-check", "other programs run beside ours on loopback alone")
+    pin = default_placement() if pin is None else one_of("--pin", pin, PLACEMENTS)
+    placement(pin)
+    control = permitted_congestion_control(congestion_control)
+    if is_cross_check:
+        control = common_congestion_control(congestion_control)
+    return Shared(
+        congestion_control=control,
+        link=links.specs[0].text,
+        placement=pin,
+        probe_ns=probe_interval_ns(probe),
+        rounds=between("--rounds", rounds, 1, 10_000),
+        seed=between("--seed", seed, 0, (1 << 63) - 1),
+    )
+
+
+def destination(
+    workload: str, asked: Path | None, resumed: Path | None, is_anonymous: bool
+) -> Destination:
+    """Where the result goes; `resumed` is the file of a measurement that goes on.
+
+    Raises UsageError where that cannot be resumed, and OutputError where nothing can be written.
+    """
+    if resumed is not None:
+        found = Destination.resumed(resumed, whole_rounds_of)
+    elif asked is None:
+        found = Destination(store.default_path(workload, datetime.now(UTC)), is_claimed=False)
+    else:
+        found = Destination(asked)
+    found.is_anonymous = is_anonymous
+    found.check()
+    return found

@@ -1,0 +1,160 @@
+"""The result of a measurement while it grows: saved after every round, and at the end.
+
+Laws: saving happens between rounds, never in one; what cannot be saved does not end a measurement,
+and is told at once; at the end the tables are printed whether or not the result could be saved.
+"""
+
+from __future__ import annotations
+
+import socket
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from tinygram._native import Histogram
+from tinygram_bench.cli.anonymous import anonymised
+from tinygram_bench.cli.resuming import differences, warning_of
+from tinygram_bench.crosscheck.interleaved import Interleaved
+from tinygram_bench.model.errors import OutputError
+from tinygram_bench.model.result import SCHEMA_VERSION, CrossCheck, Plan, Result, Resumption, Run
+from tinygram_bench.model.store import Destination
+from tinygram_bench.report import answer_of
+from tinygram_bench.run.progress import Progress
+from tinygram_bench.statistics import compare, summarise
+
+_MOST_OF_A_ROUND = 0.1
+"""Rounds are followed by summaries while these take at most this share of a round's time."""
+
+
+class Recording:
+    """Where the runs of `plan` are recorded; `found` is the environment that they are made in.
+
+    `peers`: other programs in the same rounds.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        destination: Destination,
+        found: Mapping[str, Any],
+        peers: Interleaved | None,
+        progress: Progress,
+    ) -> None:
+        """Raises UsageError where what was measured earlier is not comparable with `found`."""
+        self._plan = plan
+        self._destination = destination
+        self._environment = dict(found)
+        self._peers = peers
+        self._progress = progress
+        self._host = _as_text(socket.gethostname())
+        self._started_at = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+        self._earlier = destination.earlier
+        self._differs: dict[str, Any] = {}
+        if self._earlier is not None:
+            self._differs = differences(self._earlier, found, destination.path)
+        self._round_began_s = time.monotonic()
+        self._summing_up_s = 0.0
+        self._is_told = False
+
+    def marked(self, run: Run) -> Run:
+        """The run with its samples counted, and with a warning if the environment has changed."""
+        counts = {name: Histogram.from_base64(text).count for name, text in run.histograms.items()}
+        warnings = run.warnings
+        if self._earlier is not None:
+            warning = warning_of(self._earlier, self._differs, self._host)
+            warnings += () if warning is None else (warning,)
+        return msgspec.structs.replace(run, sample_counts=counts, warnings=warnings)
+
+    def keep(self, runs: Sequence[Run]) -> None:
+        """Save what there is after a round; where that fails, say so once, and go on."""
+        round_s = time.monotonic() - self._round_began_s
+        is_summed_up = self._summing_up_s <= round_s * _MOST_OF_A_ROUND
+        try:
+            self._destination.keep(self.result_of(runs, is_summed_up=is_summed_up))
+        except OutputError as error:
+            if not self._is_told:
+                self._is_told = True
+                self._progress.warn(
+                    f"tinygram: {error}; the measurement goes on, and saving is tried again after "
+                    "every round"
+                )
+        self._round_began_s = time.monotonic()
+
+    def finish(self, runs: Sequence[Run]) -> tuple[Result, OutputError | None]:
+        """Save everything; the result, and why it could not be saved where it was to go."""
+        result = self.result_of(runs)
+        try:
+            self._destination.save(result)
+        except OutputError as error:
+            return result, self._saved_elsewhere(result, error)
+        return result, None
+
+    def result_of(self, runs: Sequence[Run], *, is_summed_up: bool = True) -> Result:
+        """All that `runs` say, with summaries, verdicts and answer or, unfinished, without."""
+        own, cross_check = tuple(runs), None
+        if self._peers is not None:
+            own, cross_check = self._peers.without_peers(runs), self._peers.found()
+        result = self._raw(own, cross_check)
+        if is_summed_up:
+            result = self._summed_up(result)
+        return anonymised(result) if self._destination.is_anonymous else result
+
+    def _raw(self, runs: tuple[Run, ...], cross_check: CrossCheck | None) -> Result:
+        earlier = self._earlier
+        if earlier is not None:
+            resumption = Resumption(
+                started_at=self._started_at,
+                host=self._host,
+                finished_runs=len(earlier.runs),
+                differs=self._differs,
+            )
+            return msgspec.structs.replace(
+                earlier,
+                runs=runs,
+                summaries=(),
+                verdicts=(),
+                cross_check=cross_check,
+                answer=(),
+                resumptions=(*earlier.resumptions, resumption),
+            )
+        return Result(
+            schema_version=SCHEMA_VERSION,
+            command=("tinygram", *(_as_text(argument) for argument in sys.argv[1:])),
+            environment=self._environment,
+            plan=self._plan,
+            runs=runs,
+            summaries=(),
+            verdicts=(),
+            cross_check=cross_check,
+            started_at=self._started_at,
+            host=self._host,
+        )
+
+    def _summed_up(self, raw: Result) -> Result:
+        began_s = time.monotonic()
+        summaries = summarise(raw.plan, raw.runs)
+        verdicts = compare(raw.plan, summaries, raw.runs)
+        result = msgspec.structs.replace(raw, summaries=summaries, verdicts=verdicts)
+        result = msgspec.structs.replace(result, answer=answer_of(result))
+        self._summing_up_s = time.monotonic() - began_s
+        return result
+
+    def _saved_elsewhere(self, result: Result, error: OutputError) -> OutputError:
+        kept = self._destination.saved
+        elsewhere = self._destination.save_elsewhere(result)
+        if elsewhere is not None:
+            return OutputError(f"{error}; the result is in {elsewhere} instead")
+        if kept is not None:
+            return OutputError(
+                f"{error}; the file holds the first {len(kept.runs)} of {len(result.runs)} runs"
+            )
+        return OutputError(f"{error}; nothing of the result is saved")
+
+
+def _as_text(argument: str) -> str:
+    """Bytes that are no UTF-8 cannot be in a JSON file."""
+    return argument.encode(errors="surrogateescape").decode(errors="replace")

@@ -1,0 +1,353 @@
+"""`tinygram rr`: requests and replies, with the time of a call and of connecting apart."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tinygram._native import CallContent
+from tinygram_bench.cli import options, quantities
+from tinygram_bench.cli.bounds import backlog_below, between, duration_between_ns, server_address
+from tinygram_bench.cli.exit_codes import ExitCode
+from tinygram_bench.cli.measuring import Manner, measure
+from tinygram_bench.crosscheck.interleaved import Interleaved
+from tinygram_bench.crosscheck.selection import choose
+from tinygram_bench.host.network import private_network
+from tinygram_bench.links import DEFAULT_BACKEND
+from tinygram_bench.model.errors import UsageError
+from tinygram_bench.model.result import Plan
+from tinygram_bench.model.store import Destination
+from tinygram_bench.run.answering import check_server
+from tinygram_bench.workloads.rr import scenarios
+from tinygram_bench.workloads.rr.cases import MAX_BYTES, RrOptions, plan_rr
+from tinygram_bench.workloads.rr.run import RrBench
+from tinygram_bench.workloads.rr.serving import longest_backlog
+
+_DEFAULTS = RrOptions()
+_SIZES = ("request_bytes", "reply_bytes")
+_CROSS_CHECK_BYTES = 100
+_DEFAULT_DURATION_NS = 10**9
+_DURATION_NS = 1_000_000, 24 * 3_600_000_000_000
+
+
+def rr(
+    connections: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Connections: per-request, per-caller or shared (repeatable).",
+            show_default="per-request and per-caller",
+        ),
+    ] = None,
+    sends_per_request: Annotated[
+        list[int] | None,
+        quantities.count("Send calls for each request (repeatable).", "1 and 10"),
+    ] = None,
+    strategy: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Strategy of the callers: nagle or nodelay (repeatable).", show_default="both"
+        ),
+    ] = None,
+    runtime: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Runtime of the callers: threads, asyncio or native (repeatable).",
+            show_default="threads",
+        ),
+    ] = None,
+    callers: Annotated[
+        str | None,
+        typer.Option(help="Processes x callers in each.", show_default="2x100"),
+    ] = None,
+    request: Annotated[
+        int | None, quantities.size("Size of a request.", "10010", MAX_BYTES)
+    ] = None,
+    reply: Annotated[int | None, quantities.size("Size of a reply.", "2", MAX_BYTES)] = None,
+    reply_bytes: Annotated[
+        int | None,
+        quantities.size(
+            "Size of a reply whose content is not checked: for any program, with --server.",
+            max_bytes=MAX_BYTES,
+        ),
+    ] = None,
+    depth: Annotated[
+        int | None,
+        quantities.count("Requests in flight on a shared connection.", "all callers"),
+    ] = None,
+    server_runtime: Annotated[
+        list[str] | None,
+        typer.Option(help="native, asyncio or uvloop; repeatable.", show_default="native"),
+    ] = None,
+    server_strategy: Annotated[
+        list[str] | None,
+        typer.Option(help="Of the server: nagle or nodelay; repeatable.", show_default="nodelay"),
+    ] = None,
+    backlog: Annotated[
+        list[int] | None,
+        quantities.count("Listen backlog of the server (repeatable).", "1024"),
+    ] = None,
+    quickack: Annotated[
+        bool, typer.Option("--quickack", help="The server sets TCP_QUICKACK after each read.")
+    ] = False,
+    server: options.Server = None,
+    calls: Annotated[
+        int | None, quantities.count("Calls of each caller, in place of --duration.")
+    ] = None,
+    duration: Annotated[int | None, quantities.duration("Duration of a run.", "1s")] = None,
+    warm_up: Annotated[int, quantities.count("Calls of each caller before the start.", "3")] = 3,
+    published: Annotated[
+        bool, typer.Option("--published", help="The published figures beside ours.")
+    ] = False,
+    scenario: Annotated[
+        str | None,
+        typer.Option(
+            help="One of --scenarios; exit 1 when a figure is out of range, 4 when not known."
+        ),
+    ] = None,
+    list_scenarios: Annotated[
+        bool, typer.Option("--scenarios", help="List the scenarios, and measure nothing.")
+    ] = False,
+    cross_check: Annotated[
+        bool, typer.Option("--cross-check", help="sockperf and qperf beside one native caller.")
+    ] = False,
+    rounds: Annotated[
+        int | None, quantities.count("Rounds: runs of each case.", "7; of a scenario 3")
+    ] = None,
+    seed: options.Seed = 1,
+    json: Annotated[Path | None, options.result_file("rr")] = None,
+    resume: options.Resume = None,
+    anonymous: options.Anonymous = False,
+    quiet: options.Quiet = False,
+    notes: options.Notes = False,
+    link: options.Link = None,
+    link_backend: options.LinkBackend = DEFAULT_BACKEND,
+    pin: options.Pin = None,
+    congestion_control: options.CongestionControl = None,
+    probe: options.Probe = None,
+    awake: options.Awake = False,
+    wait: options.Wait = False,
+    timeout: Annotated[
+        int, quantities.duration("Time after which a run fails; its duration is added.", "120s")
+    ] = 120 * 10**9,
+) -> int:
+    """Call a server over TCP in every way that was asked for; each call waits for its reply."""
+    if list_scenarios:
+        print(scenarios.listing())
+        return ExitCode.OK
+    shape: dict[str, Any] = {
+        "connections": connections,
+        "sends_per_request": sends_per_request,
+        "strategies": strategy,
+        "runtimes": runtime,
+        "servers": server_runtime,
+        "server_strategies": server_strategy,
+        "backlogs": backlog,
+        "request_bytes": request,
+        "reply_bytes": reply if reply_bytes is None else reply_bytes,
+        "checks_replies": None if reply_bytes is None else False,
+        "depth": depth,
+        "has_quickack": quickack or None,
+        "server_address": None if server is None else server_address(server),
+    }
+    shape = {name: value for name, value in shape.items() if value is not None}
+    if reply_bytes is not None:
+        _check_unchecked(reply, server)
+    if scenario is not None:
+        _refuse_with_scenario(shape if pin is None else [*shape, "pin"])
+    if cross_check:
+        _check_cross_check({"scenario": scenario, "callers": callers, "probe": probe}, shape)
+        callers = "1x1"
+        shape = _cross_checked(shape)
+    if server is not None and (server_runtime or server_strategy or backlog or quickack):
+        raise UsageError(
+            "--server names a server that runs already: leave --server-runtime, --server-strategy, "
+            "--backlog and --quickack to who started it"
+        )
+    if calls is not None and duration is not None:
+        raise UsageError("--calls and --duration do not go together: name one")
+    links = options.links(link, link_backend, server)
+    if scenario is not None:
+        links.check_loopback("--scenario", "what a scenario expects is known of loopback")
+    each_of_default = _DEFAULTS.callers if scenario is None else scenarios.callers_of(scenario)
+    processes, each = _callers(callers, each_of_default)
+    duration_ns = duration_between_ns(
+        "--duration", _DEFAULT_DURATION_NS if duration is None else duration, *_DURATION_NS
+    )
+    asked = RrOptions(
+        **shape,
+        processes=processes,
+        callers=each,
+        calls=None if calls is None else between("--calls", calls, 1, 1_000_000_000),
+        duration_ns=duration_ns,
+        warm_up_calls=between("--warm-up", warm_up, 0, 1_000_000),
+        timeout_ns=duration_between_ns("--timeout", timeout, *_DURATION_NS)
+        + (duration_ns if calls is None else 0),
+        **options.shared(
+            _rounds(rounds, scenario),
+            seed,
+            links,
+            pin,
+            congestion_control,
+            probe,
+            is_cross_check=cross_check,
+        ),
+    )
+    destination = options.destination("rr", json, resume, anonymous)
+    case_ids: dict[str, str] = {}
+    if scenario is None:
+        plan = links.planned(asked, plan_rr)
+    else:
+        plan, case_ids = scenarios.plan_scenario(scenario, asked)
+    if server is None:
+        _check_backlogs(asked)
+    peers = Interleaved(plan, *choose(plan)) if cross_check else None
+    manner = Manner(
+        is_quiet=quiet,
+        is_published=published,
+        with_notes=notes,
+        is_awake=awake,
+        waits=wait,
+    )
+    code = _measure(plan, asked, destination, manner, peers)
+    if scenario is None or code != ExitCode.OK:
+        return code
+    return _judge(scenario, case_ids, destination, quiet)
+
+
+def _measure(
+    plan: Plan,
+    asked: RrOptions,
+    destination: Destination,
+    manner: Manner,
+    peers: Interleaved | None = None,
+) -> ExitCode:
+    return measure(
+        plan,
+        RrBench(asked.seed).run_case,
+        destination,
+        manner,
+        peers=peers,
+        network=None if asked.server_address is None else "the server's",
+        check=lambda: check_server(
+            asked.server_address,
+            CallContent(asked.request_bytes, asked.reply_bytes, asked.seed).request(0),
+            asked.reply_bytes,
+            asked.timeout_ns,
+        ),
+    )
+
+
+def _judge(
+    scenario: str, case_ids: dict[str, str], destination: Destination, is_quiet: bool
+) -> ExitCode:
+    """Say what was expected, and whether it came; from the saved result alone."""
+    assert destination.saved is not None
+    found = scenarios.findings(scenario, case_ids, destination.saved)
+    output = sys.stderr if destination.is_standard_output else sys.stdout
+    for finding in found:
+        if not finding.is_as_expected:
+            print(f"tinygram: scenario {scenario}: {finding.text}", file=sys.stderr)
+        elif not is_quiet:
+            print(f"scenario {scenario}: {finding.text}", file=output)
+    if any(finding.is_known and not finding.is_as_expected for finding in found):
+        return ExitCode.RUN_FAILED
+    if not all(finding.is_known for finding in found):
+        return ExitCode.INCONCLUSIVE
+    return ExitCode.OK
+
+
+def _check_unchecked(reply: int | None, server: str | None) -> None:
+    if reply is not None:
+        raise UsageError(
+            "--reply and --reply-bytes both name the size of a reply: leave --reply-bytes, and the "
+            "content of replies is checked, or leave --reply"
+        )
+    if server is None:
+        raise UsageError(
+            "--reply-bytes is for a program that replies as it likes: name where it listens with "
+            "--server HOST:PORT; the size of our own server's replies is --reply"
+        )
+
+
+def _refuse_with_scenario(named: Iterable[str]) -> None:
+    names = ", ".join(_options_of(named))
+    if names:
+        raise UsageError(f"{names}: a scenario fixes that itself; leave out these, or --scenario")
+
+
+def _options_of(names: Iterable[str]) -> list[str]:
+    names = list(names)
+    if "checks_replies" in names:
+        # One option, which says both.
+        names = [name for name in names if name != "reply_bytes"]
+    known = {
+        "strategies": "--strategy",
+        "runtimes": "--runtime",
+        "servers": "--server-runtime",
+        "server_strategies": "--server-strategy",
+        "backlogs": "--backlog",
+        "request_bytes": "--request",
+        "reply_bytes": "--reply",
+        "checks_replies": "--reply-bytes",
+        "has_quickack": "--quickack",
+        "server_address": "--server",
+    }
+    return [known.get(name, "--" + name.replace("_", "-")) for name in names]
+
+
+def _check_cross_check(others: dict[str, object], shape: dict[str, Any]) -> None:
+    named = [name for name, value in others.items() if value is not None]
+    named += [name for name in shape if name not in _SIZES]
+    if named:
+        names = ", ".join(_options_of(named))
+        raise UsageError(
+            f"{names}: --cross-check fixes that itself; leave out these, or --cross-check"
+        )
+    if len({shape[name] for name in _SIZES if name in shape}) > 1:
+        raise UsageError(
+            "--cross-check needs --request and --reply of one size, for other programs have one"
+        )
+
+
+def _cross_checked(shape: dict[str, Any]) -> dict[str, Any]:
+    """One native caller that keeps its connection, a write for a request, and a reply as long."""
+    size = shape.get("request_bytes", shape.get("reply_bytes", _CROSS_CHECK_BYTES))
+    return shape | {
+        "runtimes": ["native"],
+        "strategies": ["nodelay"],
+        "connections": ["per-caller"],
+        "sends_per_request": [1],
+        "request_bytes": size,
+        "reply_bytes": size,
+    }
+
+
+def _rounds(rounds: int | None, scenario: str | None) -> int:
+    if rounds is not None:
+        return rounds
+    return _DEFAULTS.rounds if scenario is None else scenarios.ROUNDS
+
+
+def _callers(text: str | None, callers: int) -> tuple[int, int]:
+    """Processes and callers in each, from `2x100`; `callers` of each without it."""
+    if text is None:
+        return _DEFAULTS.processes, callers
+    match = re.fullmatch(r"([0-9]{1,4})x([0-9]{1,4})", text, re.ASCII)
+    if match is None or not int(match[1]) or not int(match[2]):
+        raise UsageError(
+            f"--callers {text!r} is not PROCESSESxCALLERS, both 1 or more: for example 2x100"
+        )
+    return int(match[1]), int(match[2])
+
+
+def _check_backlogs(asked: RrOptions) -> None:
+    """In a network as the runs': a new one has settings of its own."""
+    with private_network() as network, network.entered():
+        longest = longest_backlog()
+    for backlog in asked.backlogs:
+        backlog_below(backlog, longest)

@@ -1,0 +1,22 @@
+"""`tinygram serve`: a native server alone, on 127.0.0.1, until Ctrl-C."""
+
+from __future__ import annotations
+
+import typer
+
+from tinygram_bench.cli.serve_echo import serve_echo
+from tinygram_bench.cli.serve_rr import serve_rr
+from tinygram_bench.cli.serve_sizes import serve_sizes
+
+serve = typer.Typer()
+
+
+# With it a sole server, too, has to be named.
+@serve.callback()
+def _serve() -> None:
+    """A native server alone, on 127.0.0.1, until Ctrl-C."""
+
+
+serve.command("rr")(serve_rr)
+serve.command("echo")(serve_echo)
+serve.command("sizes")(serve_sizes)

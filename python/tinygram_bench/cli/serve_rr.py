@@ -1,0 +1,74 @@
+"""`tinygram serve rr`: the native server of `rr` alone."""
+
+from __future__ import annotations
+
+from typing import Annotated, NoReturn
+
+import typer
+
+from tinygram._native import CallContent, RrServer
+from tinygram_bench.cli import quantities
+from tinygram_bench.cli.bounds import backlog_below, between, duration_between_ns, one_of
+from tinygram_bench.cli.options import CongestionControl
+from tinygram_bench.cli.serving import serve_alone
+from tinygram_bench.host.descriptors import raise_descriptor_limit
+from tinygram_bench.model.units import format_duration_ns
+from tinygram_bench.workloads.rr.cases import MAX_BYTES, STRATEGIES
+from tinygram_bench.workloads.rr.serving import IDLE_NS, MAX_CONNECTIONS, longest_backlog
+
+_LONGEST_IDLE_NS = 24 * 3_600_000_000_000
+
+
+def serve_rr(
+    port: Annotated[int, quantities.count("Port; 0 lets the kernel pick one.", "0")] = 0,
+    request: Annotated[int, quantities.size("Size of a request.", "10010", MAX_BYTES)] = 10_010,
+    reply: Annotated[int, quantities.size("Size of a reply.", "2", MAX_BYTES)] = 2,
+    strategy: Annotated[str, typer.Option(help="nagle or nodelay.")] = "nodelay",
+    backlog: Annotated[
+        int, quantities.count("Connections that may wait to be accepted.", "1024")
+    ] = 1024,
+    quickack: Annotated[
+        bool, typer.Option("--quickack", help="Set TCP_QUICKACK after each read.")
+    ] = False,
+    max_connections: Annotated[
+        int,
+        quantities.count(
+            "Connections at a time; one more closes the one without progress for longest.",
+            str(MAX_CONNECTIONS),
+        ),
+    ] = MAX_CONNECTIONS,
+    idle: Annotated[
+        int,
+        quantities.duration(
+            "Time after which a connection without progress is closed.",
+            format_duration_ns(IDLE_NS),
+        ),
+    ] = IDLE_NS,
+    congestion_control: CongestionControl = None,
+) -> NoReturn:
+    """Reply to requests, for `tinygram rr --server` or any program that speaks with it.
+
+    Any bytes of a request's size are a request; byte j of the reply to a connection's request i is
+    (i + j) modulo 251, both from 0.
+    """
+    duration_between_ns("--idle", idle, 1, _LONGEST_IDLE_NS)
+    between("--port", port, 0, (1 << 16) - 1)
+    backlog_below(backlog, longest_backlog())
+    between("--max-connections", max_connections, 1, 1_000_000)
+    one_of("--strategy", strategy, STRATEGIES)
+    raise_descriptor_limit()
+    serve_alone(
+        port,
+        congestion_control,
+        lambda control: RrServer(
+            CallContent(request, reply),
+            port=port,
+            backlog=backlog,
+            is_nodelay=strategy == "nodelay",
+            is_quickack=quickack,
+            congestion_control=control,
+            max_connections=max_connections,
+            idle_ns=idle,
+        ),
+        lambda server, stop_fd: server.run(stop_fd),
+    )

@@ -1,0 +1,116 @@
+"""`tinygram sizes`: message size against latency and bandwidth."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tinygram_bench.cli import options, quantities
+from tinygram_bench.cli.bounds import between, one_of, read, server_address
+from tinygram_bench.cli.measuring import Manner, measure
+from tinygram_bench.links import DEFAULT_BACKEND
+from tinygram_bench.run.answering import check_server
+from tinygram_bench.workloads.sizes.cases import (
+    STRATEGIES,
+    SizesOptions,
+    check_sample_bytes,
+    first_sample,
+    parse_round_trips,
+    parse_sizes,
+    plan_sizes,
+)
+from tinygram_bench.workloads.sizes.run import SizesBench
+
+
+def sizes(
+    sizes: Annotated[
+        str, typer.Option(help="Message sizes: 100,64KiB, or by decades, 1..1MB.")
+    ] = "1..1MB",
+    round_trips: Annotated[str, typer.Option(help="Round trips of a connection.")] = "0,1,2",
+    samples: Annotated[int, quantities.count("Connections of a run.", "200")] = 200,
+    first: Annotated[
+        int, quantities.count("Cold-start connections, reported separately.", "10")
+    ] = 10,
+    setup_writes: Annotated[
+        list[int] | None,
+        quantities.count("Writes for the setup and the first data: 1 or 2 (repeatable).", "2"),
+    ] = None,
+    strategy: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Strategy of the client: nodelay or nagle (repeatable).", show_default="nodelay"
+        ),
+    ] = None,
+    predict: Annotated[
+        list[int] | None,
+        quantities.size("Size whose time the model predicts (repeatable).", None, 1 << 62),
+    ] = None,
+    server: options.Server = None,
+    local: Annotated[
+        bool, typer.Option(help="Time the parts of a round trip on this host, too.")
+    ] = True,
+    published: Annotated[
+        bool, typer.Option("--published", help="Show the published figures beside ours.")
+    ] = False,
+    rounds: options.Rounds = 7,
+    seed: options.Seed = 1,
+    json: Annotated[Path | None, options.result_file("sizes")] = None,
+    resume: options.Resume = None,
+    anonymous: options.Anonymous = False,
+    quiet: options.Quiet = False,
+    notes: options.Notes = False,
+    link: options.Link = None,
+    link_backend: options.LinkBackend = DEFAULT_BACKEND,
+    pin: options.Pin = None,
+    congestion_control: options.CongestionControl = None,
+    probe: options.Probe = None,
+    awake: options.Awake = False,
+    wait: options.Wait = False,
+    timeout: Annotated[int, quantities.duration("Time after which a run fails.", "60s")] = 60
+    * 10**9,
+) -> int:
+    """A connection per sample: time by size and round trips, and the model that explains it."""
+    for each in strategy or []:
+        one_of("--strategy", each, STRATEGIES)
+    links = options.links(link, link_backend, server)
+    asked = SizesOptions(
+        sizes_bytes=read("--sizes", parse_sizes, sizes),
+        round_trips=parse_round_trips(round_trips),
+        setup_writes=[between("--setup-writes", count, 1, 2) for count in setup_writes or [2]],
+        strategies=strategy or ["nodelay"],
+        samples=between("--samples", samples, 100, 1_000_000),
+        first_samples=between("--first", first, 1, 1_000_000),
+        predicted_bytes=predict or [],
+        server=None if server is None else "{}:{}".format(*server_address(server)),
+        has_local=local,
+        timeout_ns=timeout,
+        **options.shared(rounds, seed, links, pin, congestion_control, probe),
+    )
+    check_sample_bytes(asked.sizes_bytes, asked.round_trips)
+    destination = options.destination("sizes", json, resume, anonymous)
+    manner = Manner(
+        is_quiet=quiet,
+        is_published=published,
+        with_notes=notes,
+        is_awake=awake,
+        waits=wait,
+    )
+    # The parts of a local round trip are on no link: once is enough.
+    plan = links.planned(
+        asked, lambda each: plan_sizes(replace(each, has_local=local and each.link == asked.link))
+    )
+    return measure(
+        plan,
+        SizesBench(asked.seed).run_case,
+        destination,
+        manner,
+        network=None if server is None else "the server's",
+        check=lambda: check_server(
+            None if server is None else server_address(server),
+            *first_sample(asked.sizes_bytes, asked.round_trips),
+            asked.timeout_ns,
+        ),
+    )

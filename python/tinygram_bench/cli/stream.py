@@ -1,0 +1,212 @@
+"""`tinygram stream`: the ways of sending small messages, side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tinygram_bench.cli import options, quantities
+from tinygram_bench.cli.bounds import between, check_command, one_of
+from tinygram_bench.cli.measuring import Manner, measure
+from tinygram_bench.crosscheck.interleaved import Interleaved
+from tinygram_bench.crosscheck.selection import choose
+from tinygram_bench.links import DEFAULT_BACKEND
+from tinygram_bench.load.producers import MAX_POOL_BYTES, MAX_PRODUCERS
+from tinygram_bench.model.errors import UsageError
+from tinygram_bench.model.result import MessageBytes, Plan
+from tinygram_bench.model.units import format_bytes
+from tinygram_bench.run.runs import whole
+from tinygram_bench.workloads.stream.cases import StreamOptions, plan_stream
+from tinygram_bench.workloads.stream.run import stream_bench
+
+_ARRIVALS = ("constant", "poisson", "onoff")
+_DEFAULT_SIZE = MessageBytes(1, 500)
+_CROSS_CHECK_SIZE = MessageBytes(100, 100)
+_DEFAULT_DURATION_NS = 2 * 10**9
+_CROSS_CHECK_ONLY = "runtime=native,strategy=nagle,strategy=nodelay,strategy=tick"
+_DEFAULT_MESSAGES = 200_000
+_PUBLISHED_MESSAGES = 1_000_000
+_MAX_MESSAGES = 100_000_000
+_SLOW_PER_S = 50_000
+_MOST_TIMES_DURATION, _SPARE_S = 10, 5.0
+"""A run may take so many times what its schedule lasts, and so much more."""
+_MAX_RECEIVE_BUFFER_BYTES = 1 << 30
+
+
+def stream(
+    rate: Annotated[
+        list[float] | None,
+        quantities.rate("Messages per second (repeatable). Without it, messages go flat out."),
+    ] = None,
+    messages: Annotated[
+        int | None, quantities.count("Number of messages of a run, flat out.", "200k")
+    ] = None,
+    size: Annotated[
+        MessageBytes | None,
+        quantities.message_sizes(
+            "Size of the messages, or a range of sizes that are equally frequent.", "1-500"
+        ),
+    ] = None,
+    arrival: Annotated[
+        str | None,
+        typer.Option(help="constant, poisson or onoff; with --rate.", show_default="constant"),
+    ] = None,
+    burst: Annotated[
+        int | None, quantities.count("Messages due at one instant, with --rate.", "1")
+    ] = None,
+    producers: Annotated[
+        list[int] | None,
+        quantities.count("Threads that hand messages over (repeatable).", "1"),
+    ] = None,
+    busy_thread: Annotated[
+        bool, typer.Option("--busy-thread", help="Let another Python thread compute all the time.")
+    ] = False,
+    duration: Annotated[
+        int | None, quantities.duration("Duration of a run, with --rate.", "2s")
+    ] = None,
+    published: Annotated[
+        bool, typer.Option(help="1,000,000 messages, and the published figures beside ours.")
+    ] = False,
+    every: Annotated[bool, typer.Option("--all", help="Every way, not only the default.")] = False,
+    only: Annotated[
+        list[str] | None, typer.Option(help="runtime=NAME,strategy=NAME,… (repeatable).")
+    ] = None,
+    cross_check: Annotated[
+        bool,
+        typer.Option(
+            "--cross-check", help="Run sockperf, iperf3, nuttcp and qperf beside our native limits."
+        ),
+    ] = False,
+    rounds: options.Rounds = 7,
+    seed: options.Seed = 1,
+    json: Annotated[Path | None, options.result_file("stream")] = None,
+    resume: options.Resume = None,
+    anonymous: options.Anonymous = False,
+    quiet: options.Quiet = False,
+    notes: options.Notes = False,
+    link: options.Link = None,
+    link_backend: options.LinkBackend = DEFAULT_BACKEND,
+    pin: options.Pin = None,
+    congestion_control: options.CongestionControl = None,
+    receive_buffer: Annotated[
+        int,
+        quantities.size(
+            "Size of the receiver's reads at most.", "256KiB", _MAX_RECEIVE_BUFFER_BYTES
+        ),
+    ] = 256 << 10,
+    receiver_command: Annotated[
+        str | None, typer.Option(help="A program to run in the receiver's place.")
+    ] = None,
+    probe: options.Probe = None,
+    awake: options.Awake = False,
+    wait: options.Wait = False,
+    timeout: Annotated[
+        int,
+        quantities.duration(
+            "Time after which a run fails; with --rate its duration is added.", "120s"
+        ),
+    ] = 120 * 10**9,
+) -> int:
+    """Send the same messages in every way, side by side; one sentence says which way won."""
+    rates_per_s = rate or []
+    if rates_per_s:
+        _refuse(messages is not None, "--messages does not go with --rate: use --duration")
+        _refuse(published, "--published does not go with --rate: that comparison ran flat out")
+    else:
+        remedy = "needs a schedule: add --rate, for example --rate 1000"
+        _refuse(arrival is not None, f"--arrival {remedy}")
+        _refuse(burst is not None, f"--burst {remedy}")
+        _refuse(duration is not None, f"--duration {remedy}")
+    if cross_check:
+        given = {
+            "--rate": rates_per_s,
+            "--published": published,
+            "--only": only,
+            "--producers": producers,
+            "--busy-thread": busy_thread,
+            "--receiver-command": receiver_command,
+            "--probe": probe,
+        }
+        for option, value in given.items():
+            _refuse(bool(value), f"--cross-check does not go with {option}: it fixes that itself")
+        only = [_CROSS_CHECK_ONLY]
+    if size is None:
+        size = _CROSS_CHECK_SIZE if cross_check else _DEFAULT_SIZE
+    if messages is None:
+        messages = _PUBLISHED_MESSAGES if published else _DEFAULT_MESSAGES
+    if arrival is not None:
+        one_of("--arrival", arrival, _ARRIVALS)
+    if receiver_command is not None:
+        check_command("--receiver-command", receiver_command)
+    duration_ns = _DEFAULT_DURATION_NS if duration is None else duration
+    _refuse(
+        cross_check and size.min != size.max,
+        "--cross-check needs one size, since other programs have one, and not "
+        f"{size.min}-{size.max}: for example --size 100",
+    )
+    links = options.links(link, link_backend)
+    asked = StreamOptions(
+        messages=between("--messages", messages, 1, _MAX_MESSAGES),
+        message_bytes=size,
+        rates_per_s=rates_per_s,
+        arrival=arrival or "constant",
+        burst=between("--burst", 1 if burst is None else burst, 1, 1_000_000),
+        producers=[between("--producers", count, 1, MAX_PRODUCERS) for count in producers or [1]],
+        has_busy_thread=busy_thread,
+        duration_ns=duration_ns,
+        receive_buffer_bytes=receive_buffer,
+        receiver_command=receiver_command,
+        timeout_ns=timeout + (duration_ns if rates_per_s else 0),
+        has_all=every,
+        only=only or [],
+        **options.shared(
+            rounds, seed, links, pin, congestion_control, probe, is_cross_check=cross_check
+        ),
+    )
+    if max(asked.producers) * asked.message_bytes.max > MAX_POOL_BYTES:
+        raise UsageError(
+            f"--producers {max(asked.producers)} with messages of {format_bytes(size.max)}: "
+            "together they may have 64 MiB, so name fewer or smaller ones"
+        )
+    destination = options.destination("stream", json, resume, anonymous)
+    manner = Manner(
+        is_quiet=quiet,
+        is_published=published,
+        with_notes=notes,
+        is_awake=awake,
+        waits=wait,
+    )
+    plan = links.planned(asked, lambda each: _bounded(plan_stream(each)))
+    peers = Interleaved(plan, *choose(plan)) if cross_check else None
+    with stream_bench(asked.seed) as bench:
+        return measure(
+            plan,
+            bench.run_case,
+            destination,
+            manner,
+            peers=peers,
+        )
+
+
+def _bounded(plan: Plan) -> Plan:
+    """The plan. Raises UsageError where a schedule takes far longer to send than it lasts."""
+    for case in plan.cases:
+        if case.rate_per_s is None:
+            continue
+        messages, duration_s = whole(case, "messages"), whole(case, "duration_ns") / 1e9
+        takes_s = messages / _SLOW_PER_S
+        if takes_s > _MOST_TIMES_DURATION * duration_s + _SPARE_S:
+            raise UsageError(
+                f"--rate {case.rate_per_s:g} for {duration_s:g} s is a schedule of {messages:,} "
+                f"messages: a way that sends {_SLOW_PER_S:,} a second would need about "
+                f"{takes_s:.0f} s in every run to send them, and latency would not count; name a "
+                "lower rate, a shorter --duration, or leave out --rate to send flat out"
+            )
+    return plan
+
+
+def _refuse(is_given: bool, fault: str) -> None:
+    if is_given:
+        raise UsageError(fault)

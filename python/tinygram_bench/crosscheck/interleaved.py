@@ -1,0 +1,73 @@
+"""Peers between the runs of a plan: in each round each of them once, in the plan's random order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from tinygram_bench.crosscheck.run import run_peer
+from tinygram_bench.crosscheck.selection import Chosen
+from tinygram_bench.model.errors import UsageError
+from tinygram_bench.model.result import AbsentPeer, Case, CrossCheck, PeerRun, Plan, Run
+
+RunCase = Callable[[Case, int], Run]
+
+
+class Interleaved:
+    """A plan with peers in it, and what they found."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        chosen: Sequence[Chosen],
+        absent: Sequence[AbsentPeer],
+        run: Callable[[Chosen, int], PeerRun] = run_peer,
+    ) -> None:
+        self._chosen = {each.peer.peer_id: each for each in chosen}
+        self._absent = tuple(absent)
+        self._run = run
+        self._runs: list[PeerRun] = []
+        # Only what is run, and how it is called, is used of these cases.
+        peers = (msgspec.structs.replace(each.case, case_id=each.peer.peer_id) for each in chosen)
+        self.plan = msgspec.structs.replace(plan, cases=(*plan.cases, *peers))
+
+    def go_on(self, earlier: CrossCheck | None) -> tuple[Run, ...]:
+        """Take over what was found before; its runs. UsageError where these were other peers."""
+        peers = () if earlier is None else earlier.peers
+        if peers != tuple(each.peer for each in self._chosen.values()):
+            told = [", ".join(f"{each.peer_id} {each.version}" for each in peers) or "none"]
+            told.append(
+                ", ".join(f"{id} {each.peer.version}" for id, each in self._chosen.items())
+                or "none"
+            )
+            raise UsageError(
+                f"the programs beside ours were {told[0]} when the measurement was begun, and are "
+                f"{told[1]} now: resume it where the former are, or measure anew"
+            )
+        self._runs = [] if earlier is None else list(earlier.runs)
+        return tuple(
+            Run(each.peer_id, each.round, {}, {}, failure=each.failure) for each in self._runs
+        )
+
+    def around(self, run_case: RunCase) -> RunCase:
+        """Runs the cases by `run_case`, and the peers."""
+
+        def run(case: Case, round: int) -> Run:
+            chosen = self._chosen.get(case.case_id)
+            if chosen is None:
+                return run_case(case, round)
+            found = self._run(chosen, round)
+            self._runs.append(found)
+            return Run(case.case_id, round, {}, {}, failure=found.failure)
+
+        return run
+
+    def without_peers(self, runs: Sequence[Run]) -> tuple[Run, ...]:
+        """The runs of our own cases."""
+        return tuple(run for run in runs if run.case_id not in self._chosen)
+
+    def found(self) -> CrossCheck:
+        """What belongs into the result."""
+        peers = tuple(each.peer for each in self._chosen.values())
+        return CrossCheck(peers, tuple(self._runs), self._absent)

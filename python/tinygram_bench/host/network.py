@@ -1,0 +1,169 @@
+"""Where a run's connection lives: a network namespace of its own where that is permitted.
+
+Nobody else's traffic is then in the kernel's counters, and no port is taken. The namespace is held
+by descriptors only: it goes with its last process, also after a kill.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tinygram import _native
+from tinygram_bench.model.congestion_control import ALLOWED_SYSCTL, UNPACED_CONGESTION_CONTROLS
+from tinygram_bench.model.errors import UsageError
+from tinygram_bench.processes.interrupts import INTERRUPTS
+
+_CONGESTION_CONTROL = Path("/proc/sys/net/ipv4/tcp_congestion_control")
+_ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
+_AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+_IP_BIND_ADDRESS_NO_PORT = 24
+"""Of linux/in.h; Python's socket has it from 3.12 on."""
+_NOT_HERE = (errno.EPERM, errno.ENOSPC, errno.EINVAL, errno.ENOSYS, errno.ENOENT)
+"""Without the capability, at user.max_net_namespaces, or in a kernel without namespaces."""
+
+
+@dataclass(frozen=True)
+class Network:
+    """A place to start processes in; `home` and `inside` are None where it is the host's."""
+
+    home: int | None = None
+    inside: int | None = None
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """What the block starts is born in this network, and nothing in it is interrupted."""
+        with INTERRUPTS.held():
+            if self.home is None or self.inside is None:
+                yield
+                return
+            _native.enter_network_namespace(self.inside)
+            try:
+                yield
+            finally:
+                _native.enter_network_namespace(self.home)
+
+    @property
+    def is_private(self) -> bool:
+        """Whether nobody else's traffic is in it."""
+        return self.inside is not None
+
+
+def drawn_host() -> str:
+    """One of the 2²⁴ addresses of loopback, but for those that others use."""
+    return ".".join(["127", *(str(2 + secrets.randbelow(253)) for _ in range(3))])
+
+
+def connect_from(sock: socket.socket, own_host: str | None) -> None:
+    """Have it connect from this address; None: the kernel picks one. Raises OSError.
+
+    Its port is picked when it connects (ip(7)), as it is without an address of its own.
+    """
+    if own_host is not None:
+        sock.setsockopt(socket.IPPROTO_IP, _IP_BIND_ADDRESS_NO_PORT, 1)
+        sock.bind((own_host, 0))
+
+
+def is_stranger(peer: tuple[str, int] | None, client_host: str | None) -> bool:
+    """Whether a connection is another program's: ours come from `client_host`, if there is one.
+
+    `peer` is where it comes from; None: it has ended already.
+    """
+    return client_host is not None and (peer is None or peer[0] != client_host)
+
+
+@contextmanager
+def own_network() -> Iterator[Network]:
+    """A network that nobody else is in. Raises OSError where that is not permitted."""
+    home, inside = _native.create_network_namespace()
+    try:
+        yield Network(home, inside)
+    finally:
+        os.close(home)
+        os.close(inside)
+
+
+@contextmanager
+def private_network() -> Iterator[Network]:
+    """A network of the run's own; the host's where that is not permitted."""
+    with ExitStack() as stack:
+        try:
+            network = stack.enter_context(own_network())
+        except OSError as error:
+            if error.errno not in _NOT_HERE:
+                raise
+            network = Network()
+        yield network
+
+
+def own_congestion_control() -> str:
+    """What a program has in the calling thread's network that asks for none."""
+    return _CONGESTION_CONTROL.read_text().strip()
+
+
+def set_congestion_control(name: str) -> None:
+    """Give it to what starts in the calling thread's network, which must be a private one.
+
+    Most programs take the one that is the network's own. Raises PermissionError where the kernel
+    keeps it from networks that are not the host's (tcp_allowed_congestion_control), or where
+    /proc/sys may only be read, as in most containers.
+    """
+    try:
+        _CONGESTION_CONTROL.write_text(name)
+    except OSError as error:
+        if error.errno != errno.EROFS:
+            raise
+        raise PermissionError(errno.EACCES, "/proc/sys may only be read here") from error
+
+
+def permitted_congestion_control(asked: str | None) -> str:
+    """What the sockets of both sides get in every case.
+
+    `asked`; without it the first of CUBIC, Reno and the network's own that this user may have.
+    Raises UsageError where what was asked for is unknown or not permitted.
+    """
+    if asked is None:
+        for name in UNPACED_CONGESTION_CONTROLS:
+            if _refusal(name) is None:
+                return name
+        asked = own_congestion_control()
+    check_congestion_control(asked)
+    return asked
+
+
+def check_congestion_control(name: str) -> None:
+    """Raises UsageError unless the kernel gives a socket of this user this congestion control."""
+    refusal = _refusal(name)
+    if refusal is None:
+        return
+    if refusal == errno.EPERM:
+        allowed = _names(_ALLOWED)
+        raise UsageError(
+            f"the kernel permits this user no congestion control {name!r}, but "
+            f"{', '.join(allowed)}: name one with --congestion-control, run it as root, or permit "
+            f'it with `sysctl -w {ALLOWED_SYSCTL}="{" ".join([*allowed, name])}"`'
+        )
+    raise UsageError(
+        f"the kernel has no congestion control {name!r} ({os.strerror(refusal)}), but "
+        f"{', '.join(_names(_AVAILABLE))}: name one with --congestion-control"
+    )
+
+
+def _refusal(name: str) -> int | None:
+    """The error number with which the kernel refuses it to a socket; None: it does not."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        try:
+            probe.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, os.fsencode(name))
+        except OSError as error:
+            return error.errno or errno.EINVAL
+    return None
+
+
+def _names(setting: Path) -> list[str]:
+    return setting.read_text().split()

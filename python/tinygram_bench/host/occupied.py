@@ -1,0 +1,157 @@
+"""Whether another measurement uses the same cores: each tells by a lock that ends with it.
+
+All measurements of this machine, whoever's, open one file; core n is its byte n. Each has read
+locks on the bytes of its cores (fcntl(2), open file description locks): they hinder nobody, go with
+the process that is killed, and tell the others when they ask. Where the file cannot be opened, or
+its file system has no locks, nothing is known, and nothing is said.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import stat
+import struct
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from tinygram_bench.host.placement import Placement
+from tinygram_bench.model.result import EVERY_FIGURE, Case, Run, Warning
+
+VARIABLE = "TINYGRAM_CORES_LOCK"
+LOCK_FILE = "/tmp/tinygram-cores.lock"
+"""The same for all users, whatever TMPDIR of theirs says; tests name another in VARIABLE."""
+_FLOCK = "@hhqqi0q"
+_STEP_S = 0.2
+
+
+@dataclass(frozen=True)
+class Cores:
+    """The cores of a measurement. `fd` None: nothing is known of others.
+
+    `fd` is the open lock file.
+    """
+
+    numbers: tuple[int, ...]
+    fd: int | None
+
+    def others(self) -> tuple[int, ...]:
+        """Those of them that another measurement uses now."""
+        if self.fd is None:
+            return ()
+        return tuple(number for number in self.numbers if _is_taken(self.fd, number))
+
+    def told(self, run_case: Callable[[Case, int], Run]) -> Callable[[Case, int], Run]:
+        """`run_case`, with a warning on runs beside which another measurement began or ended."""
+
+        def run_told(case: Case, round: int) -> Run:
+            before = self.others()
+            run = run_case(case, round)
+            found = sorted({*before, *self.others()})
+            if not found:
+                return run
+            message = f"another measurement used {_named(found)} too"
+            warning = Warning("other_measurement", message, EVERY_FIGURE)
+            return msgspec.structs.replace(run, warnings=(*run.warnings, warning))
+
+        return run_told
+
+
+def cores_of(where: Placement) -> tuple[int, ...]:
+    """The numbers of a placement's cores; where the kernel chooses, all that are allowed."""
+    pinned = {cpu for cpu in (where.sender_cpu, where.receiver_cpu) if cpu is not None}
+    return tuple(sorted(pinned or os.sched_getaffinity(0)))
+
+
+@contextmanager
+def occupied(
+    numbers: Iterable[int],
+    tell: Callable[[str], None],
+    *,
+    waits: bool,
+    path: Path | None = None,
+) -> Iterator[Cores]:
+    """Say that these cores are in use, until the block's end.
+
+    `tell` is told of another measurement on them; with `waits` the block begins when that one has
+    ended, one waiting measurement after the other.
+    """
+    cores = Cores(tuple(numbers), _opened(path or Path(os.environ.get(VARIABLE, LOCK_FILE))))
+    if cores.fd is None:
+        yield cores
+        return
+    try:
+        others = cores.others()
+        if others and waits:
+            tell(f"waiting for another measurement, which uses {_named(others)}")
+            _wait(cores)
+        elif others:
+            tell(
+                f"another measurement uses {_named(others)}: neither's figures can be trusted; "
+                "--wait waits for its end"
+            )
+        for number in cores.numbers:
+            _ask(cores.fd, fcntl.F_OFD_SETLK, fcntl.F_RDLCK, number)
+        if waits:
+            fcntl.flock(cores.fd, fcntl.LOCK_UN)
+        yield cores
+    finally:
+        os.close(cores.fd)
+
+
+def _wait(cores: Cores) -> None:
+    """Wait until nobody uses them. Of several that wait one begins at a time, in any order."""
+    assert cores.fd is not None
+    while True:
+        with suppress(BlockingIOError):
+            fcntl.flock(cores.fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        time.sleep(_STEP_S)
+    while cores.others():
+        time.sleep(_STEP_S)
+
+
+def _opened(path: Path) -> int | None:
+    """A descriptor of the file, for reading, which is enough; made where it is not there."""
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    for more in (0, os.O_CREAT | os.O_EXCL, 0):
+        try:
+            fd = os.open(path, flags | more, 0o644)
+        except OSError as error:
+            if error.errno in (errno.ENOENT, errno.EEXIST):
+                continue  # Made or removed by another meanwhile.
+            return None
+        if more:
+            os.fchmod(fd, 0o644)  # Others read it, whatever our umask.
+        if stat.S_ISREG(os.fstat(fd).st_mode):
+            return fd
+        os.close(fd)
+        return None
+    return None
+
+
+def _is_taken(fd: int, number: int) -> bool:
+    """Whether another's lock would keep us from a lock for writing on this byte."""
+    return _ask(fd, fcntl.F_OFD_GETLK, fcntl.F_WRLCK, number) != fcntl.F_UNLCK
+
+
+def _ask(fd: int, command: int, kind: int, number: int) -> int:
+    """The kind of lock that the kernel answers with; F_UNLCK where the file system has none."""
+    lock = struct.pack(_FLOCK, kind, os.SEEK_SET, number, 1, 0)
+    try:
+        answer = fcntl.fcntl(fd, command, lock)
+    except OSError:
+        return fcntl.F_UNLCK
+    found: int = struct.unpack(_FLOCK, answer)[0]
+    return found
+
+
+def _named(numbers: Iterable[int]) -> str:
+    cores = [str(number) for number in numbers]
+    return f"core {cores[0]}" if len(cores) == 1 else f"cores {', '.join(cores)}"

@@ -1,0 +1,74 @@
+"""The kernel's TCP counters of a network namespace, which are a run's own where it is private."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from tinygram_bench.host.network import Network
+
+_FILES = ("/proc/thread-self/net/snmp", "/proc/thread-self/net/netstat")
+_READ_BYTES = 1 << 16
+
+KERNEL_COUNTERS = {
+    "kernel_InSegs": ("Tcp", "InSegs"),
+    "kernel_OutSegs": ("Tcp", "OutSegs"),
+    "kernel_RetransSegs": ("Tcp", "RetransSegs"),
+    "kernel_DelayedACKs": ("TcpExt", "DelayedACKs"),
+    "kernel_EstabResets": ("Tcp", "EstabResets"),
+    "kernel_TCPAutoCorking": ("TcpExt", "TCPAutoCorking"),
+    "kernel_TCPTimeouts": ("TcpExt", "TCPTimeouts"),
+    "kernel_ListenOverflows": ("TcpExt", "ListenOverflows"),
+    "kernel_OutRsts": ("Tcp", "OutRsts"),
+    "kernel_TCPSynRetrans": ("TcpExt", "TCPSynRetrans"),
+}
+"""Counters of both ends of a run; the names are the kernel's own (snmp_counter.rst)."""
+
+Counted = dict[str, int] | None
+"""Each of KERNEL_COUNTERS; None where others' traffic is in them."""
+
+CounterFds = tuple[int, ...] | None
+"""What is read beside the counters of a run's own host: the descriptors that `open_counters` opened
+on its far host, () where there is one host. None: nothing is, others' traffic is in them."""
+
+
+def counters_here(counter_fds: CounterFds) -> Counted:
+    """The counters now, of the network that this thread is in, and of the far host with them."""
+    return None if counter_fds is None else _counters(counter_fds)
+
+
+def counters_in(network: Network, counter_fds: CounterFds) -> Counted:
+    """The same of `network`."""
+    with network.entered():
+        return counters_here(counter_fds)
+
+
+def counted_between(before: Counted, after: Counted) -> dict[str, int | None]:
+    """By how much each has grown; null where that is not known."""
+    if before is None or after is None:
+        return dict.fromkeys(KERNEL_COUNTERS)
+    return {name: count - before[name] for name, count in after.items()}
+
+
+def _counters(counter_fds: Sequence[int]) -> dict[str, int]:
+    """0 for one that this kernel does not know."""
+    found: dict[tuple[str, str], int] = {}
+    tables = [Path(path).read_text() for path in _FILES]
+    tables += [os.pread(fd, _READ_BYTES, 0).decode() for fd in counter_fds]
+    for table in tables:
+        # Lines in pairs: `Group: Name …`, then `Group: number …` (proc_pid_net(5)).
+        lines = [line.split() for line in table.splitlines()]
+        for names, values in zip(lines[::2], lines[1::2], strict=True):
+            group = names[0].rstrip(":")
+            for name, value in zip(names[1:], values[1:], strict=True):
+                found[group, name] = found.get((group, name), 0) + int(value)
+    return {name: found.get(key, 0) for name, key in KERNEL_COUNTERS.items()}
+
+
+def open_counters() -> tuple[int, ...]:
+    """Descriptors of this thread's namespace's counters: they stay those of this namespace.
+
+    Who has them needs no right to enter it, to read them.
+    """
+    return tuple(os.open(path, os.O_RDONLY | os.O_CLOEXEC) for path in _FILES)

@@ -1,0 +1,108 @@
+"""What a sender used: CPU time, context switches, writes and segments, between two marks."""
+
+from __future__ import annotations
+
+import resource
+import socket
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tinygram import _native
+from tinygram_bench.host.probes.kernel import Counted, CounterFds, counted_between, counters_here
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What was used so far: the figures are the difference of two marks."""
+
+    cpu_ns: int
+    voluntary_context_switches: int
+    involuntary_context_switches: int
+    writes: tuple[int, int, int] | None
+    connection: dict[str, int]
+    kernel: Counted
+
+    @staticmethod
+    def at_start(probe: socket.socket, child_pids: Sequence[int], counter_fds: CounterFds) -> Mark:
+        """What this process and its children used until now; `probe` is the connection.
+
+        CPU time is taken last: what the mark itself takes is before the start.
+        """
+        counted = _counted(probe, counter_fds)
+        return Mark(*_used(child_pids), *counted)
+
+    @staticmethod
+    def at_end(probe: socket.socket, child_pids: Sequence[int], counter_fds: CounterFds) -> Mark:
+        """The same, CPU time first: what the mark itself takes is after the end."""
+        used = _used(child_pids)
+        return Mark(*used, *_counted(probe, counter_fds))
+
+    def since(self, earlier: Mark) -> dict[str, int | None]:
+        """Named counters of what was used between two marks; null: not counted here."""
+        counters: dict[str, int | None] = {
+            "cpu_ns": self.cpu_ns - earlier.cpu_ns,
+            "voluntary_context_switches": self.voluntary_context_switches
+            - earlier.voluntary_context_switches,
+            "involuntary_context_switches": self.involuntary_context_switches
+            - earlier.involuntary_context_switches,
+            "writes": None,
+            "written_bytes": None,
+            "would_block": None,
+        }
+        if self.writes is not None and earlier.writes is not None:
+            names = ("writes", "written_bytes", "would_block")
+            differences = (b - a for a, b in zip(earlier.writes, self.writes, strict=True))
+            counters |= zip(names, differences, strict=True)
+        return counters
+
+
+def _used(child_pids: Sequence[int]) -> tuple[int, int, int]:
+    """CPU ns, voluntary and involuntary context switches of this process and its children."""
+    own = resource.getrusage(resource.RUSAGE_SELF)
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu_s = own.ru_utime + own.ru_stime + ended.ru_utime + ended.ru_stime
+    used = [(round(cpu_s * 1e9), own.ru_nvcsw + ended.ru_nvcsw, own.ru_nivcsw + ended.ru_nivcsw)]
+    used += [living for pid in child_pids if (living := _living_child(pid)) is not None]
+    cpu_ns, voluntary, involuntary = map(sum, zip(*used, strict=True))
+    return cpu_ns, voluntary, involuntary
+
+
+def _counted(
+    probe: socket.socket, counter_fds: CounterFds
+) -> tuple[tuple[int, int, int] | None, dict[str, int], Counted]:
+    """Writes, the connection's counters and the kernel's."""
+    return (
+        _native.write_counts(),
+        dict(_native.tcp_info(probe.fileno())),
+        counters_here(counter_fds),
+    )
+
+
+def _living_child(pid: int) -> tuple[int, int, int] | None:
+    """CPU ns, voluntary and involuntary context switches of a child; None when it has ended."""
+    try:
+        # The CPU clock of a process: CPUCLOCK_SCHED of its pid (clock_getcpuclockid(3)).
+        cpu_ns = time.clock_gettime_ns((~pid << 3) | 2)
+        with open(f"/proc/{pid}/status") as status:
+            fields = dict(line.split(":", 1) for line in status if ":" in line)
+    except OSError:
+        return None
+    return (
+        cpu_ns,
+        int(fields["voluntary_ctxt_switches"]),
+        int(fields["nonvoluntary_ctxt_switches"]),
+    )
+
+
+def segments_since(
+    mark: Mark, probe: socket.socket, counter_fds: CounterFds
+) -> dict[str, int | None]:
+    """What TCP_INFO and the kernel counted since the mark, and the connection's state now."""
+    state = dict(_native.tcp_info(probe.fileno()))
+    counted = ("data_segments", "segments_out", "segments_in", "retransmits")
+    counters: dict[str, int | None] = {
+        name: state[name] - mark.connection[name] for name in counted
+    }
+    counters |= counted_between(mark.kernel, counters_here(counter_fds))
+    return counters | {"send_mss_bytes": state["send_mss_bytes"], "rtt_us": state["rtt_us"]}

@@ -1,0 +1,26 @@
+"""`loopback`: nothing between, both ends in one network, as `tinygram` measures by default."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tinygram_bench.host.network import drawn_host, private_network
+from tinygram_bench.links.link import Link
+from tinygram_bench.links.sandbox import Permission
+from tinygram_bench.links.spec import LinkSpec
+
+
+def probe() -> Permission:
+    """Every machine has it."""
+    return Permission(True, "in a network of its own where that is permitted")
+
+
+@contextmanager
+def up(_spec: LinkSpec, _seed: int) -> Iterator[Link]:
+    """A network of the run's own, the host's where that is not permitted."""
+    with private_network() as network:
+        if network.is_private:
+            yield Link(network, network, counter_fds=())
+        else:
+            yield Link(network, network, client_host=drawn_host())

@@ -1,0 +1,185 @@
+"""`relay`: our own, which carries each packet from one host's device to the other's in its time.
+
+One native thread for both directions (crates/net, bench/link). The devices are TUN where
+/dev/net/tun may be opened, else a veth pair on each host, the relay being between the pairs.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+from tinygram import _native
+from tinygram_bench.host.network import own_network
+from tinygram_bench.links.facts import facts_of
+from tinygram_bench.links.hosts import Hosts, two_hosts
+from tinygram_bench.links.link import Link
+from tinygram_bench.links.sandbox import Permission
+from tinygram_bench.links.spec import LinkSpec
+from tinygram_bench.links.traffic import TrafficMeter
+from tinygram_bench.processes.interrupts import INTERRUPTS
+from tinygram_bench.processes.workers import RunError
+from tinygram_bench.statistics.link_warnings import rtt_miss_ns
+
+QUEUE_PACKETS = 10_000
+"""Of a TUN device: with 500, the usual length, it drops packets. A veth pair has no queue."""
+_NO_TUN = (errno.ENOENT, errno.EACCES, errno.EPERM, errno.ENODEV, errno.ENXIO)
+_CALIBRATED_FOR_NS = 60_000_000_000
+"""Runs of a few seconds would spend their time on it: what was found is used again for so long."""
+_OFFLOAD_ABOVE_BITS_PER_S = 1_000_000_000
+_OFFLOAD_LEAST_QUEUE_BYTES = 120_000
+"""Ten of what stays together; in a queue that is too short for one of them nothing would go on."""
+
+
+@dataclass(frozen=True)
+class _Devices:
+    """What the relay reads and writes. `kind`: `tun` or `veth`, what programs see."""
+
+    kind: str
+    framing: str
+    queue_packets: int
+    near_fd: int
+    far_fd: int
+
+
+def probe() -> Permission:
+    """Make the devices and throw them away."""
+    try:
+        with ExitStack() as stack:
+            hosts = stack.enter_context(two_hosts())
+            devices = _devices(stack, hosts, 1_500, False)
+    except OSError as error:
+        return Permission(
+            False,
+            f"neither TUN nor veth devices can be made ({error.strerror})",
+            "load one with `modprobe tun` or `modprobe veth`; in a container, with --device "
+            "/dev/net/tun --cap-add NET_ADMIN --cap-add NET_RAW",
+        )
+    if devices.kind == "tun":
+        return Permission(True, "with TUN devices")
+    return Permission(
+        True,
+        "with veth pairs, for /dev/net/tun cannot be opened",
+        "for TUN devices `modprobe tun`, and let this user read and write /dev/net/tun",
+    )
+
+
+@contextmanager
+def up(spec: LinkSpec, seed: int) -> Iterator[Link]:
+    """Two hosts and the relay between them, calibrated. Raises OSError and RunError."""
+    with ExitStack() as stack:
+        with INTERRUPTS.held():
+            hosts = stack.enter_context(two_hosts())
+            devices = _devices(stack, hosts, spec.mtu_bytes, wants_offload(spec))
+            relay = _native.LinkRelay(
+                devices.near_fd,
+                devices.far_fd,
+                spec.direction,
+                seed,
+                devices.framing,
+            )
+            stack.callback(relay.stop)
+            relay.start()
+        found = _calibrated(relay, hosts, (spec.meaning, devices.kind))
+        facts = facts_of(
+            spec,
+            backend="relay",
+            device=devices.kind,
+            queue_packets=devices.queue_packets,
+            has_offload=devices.framing == "tun-offload",
+            found=found,
+        )
+        meter = TrafficMeter(lambda: _counters(relay, hosts), relay.take_lateness)
+        yield Link.between(hosts, facts, meter.take)
+
+
+def wants_offload(spec: LinkSpec) -> bool:
+    """Whether TCP's segments stay together: a relay that has each in its hands is too slow.
+
+    Not where packets are lost, or dropped for a short queue: those that stay together have one
+    fate.
+    """
+    if spec.loss:
+        return False
+    if spec.bandwidth_bits_per_s is None:
+        return True
+    return (
+        spec.bandwidth_bits_per_s > _OFFLOAD_ABOVE_BITS_PER_S
+        and spec.queue_bytes >= _OFFLOAD_LEAST_QUEUE_BYTES
+    )
+
+
+def _devices(stack: ExitStack, hosts: Hosts, mtu_bytes: int, wants_offload: bool) -> _Devices:
+    """TUN devices; veth where they are not to be had, without offload. Raises OSError."""
+    try:
+        return _tun_devices(stack, hosts, mtu_bytes, wants_offload)
+    except OSError as error:
+        if error.errno not in _NO_TUN:
+            raise
+    return _veth_devices(stack, hosts, mtu_bytes)
+
+
+def _tun_devices(stack: ExitStack, hosts: Hosts, mtu_bytes: int, has_offload: bool) -> _Devices:
+    fds = []
+    for host in (hosts.near, hosts.far):
+        fd = _native.open_tun(*host.end, mtu_bytes, QUEUE_PACKETS, has_offload)
+        stack.callback(os.close, fd)
+        fds.append(fd)
+    framing = "tun-offload" if has_offload else "tun"
+    return _Devices("tun", framing, QUEUE_PACKETS, *fds)
+
+
+def _veth_devices(stack: ExitStack, hosts: Hosts, mtu_bytes: int) -> _Devices:
+    """The relay's ends of the pairs are in a namespace between the hosts."""
+    between = stack.enter_context(own_network()).inside
+    assert between is not None, "an own network has a namespace"
+    fds = []
+    for host, relays_end in ((hosts.near, "tg-relay-near"), (hosts.far, "tg-relay-far")):
+        _native.make_veth(host.end, (between, relays_end, None), mtu_bytes)
+        fd = _native.packet_socket(between, relays_end)
+        stack.callback(os.close, fd)
+        fds.append(fd)
+    return _Devices("veth", "ethernet", 0, *fds)
+
+
+_CALIBRATIONS: dict[tuple[str, str], tuple[int, dict[str, int]]] = {}
+"""Link and kind of devices → when it was calibrated, and what was found."""
+
+
+def forget_calibrations() -> None:
+    """The next link of any values is calibrated anew."""
+    _CALIBRATIONS.clear()
+
+
+def _calibrated(relay: _native.LinkRelay, hosts: Hosts, key: tuple[str, str]) -> dict[str, int]:
+    """What calibrating told: now, or within the last minute. Raises OSError.
+
+    What does not reach what was asked is of this link alone: the next one has another chance.
+    """
+    if key in _CALIBRATIONS:
+        found_at_ns, found = _CALIBRATIONS[key]
+        age_ns = time.monotonic_ns() - found_at_ns
+        if age_ns < _CALIBRATED_FOR_NS:
+            relay.set_excess_ns(found["excess_ns"])
+            return found | {"calibration_age_ns": age_ns}
+    found = dict(
+        relay.calibrate(hosts.near.namespace_fd, hosts.far.namespace_fd, hosts.far.address)
+    )
+    if rtt_miss_ns(found["asked_rtt_ns"], found["left_rtt_ns"]) == 0:
+        _CALIBRATIONS[key] = (time.monotonic_ns(), found)
+    else:
+        _CALIBRATIONS.pop(key, None)
+    return found | {"calibration_age_ns": 0}
+
+
+def _counters(relay: _native.LinkRelay, hosts: Hosts) -> dict[str, int]:
+    """What the relay and the devices did so far. Raises RunError where the relay has ended."""
+    counters = dict(relay.counters())
+    failed_errno = counters.pop("relay_failed_errno")
+    if failed_errno:
+        raise RunError(hosts.fault() or f"the link's relay ended: {os.strerror(failed_errno)}")
+    return counters | hosts.device_counters()

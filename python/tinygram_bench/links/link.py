@@ -1,0 +1,99 @@
+"""A link that is up: two hosts, how it is made, and what it did during a run.
+
+Law: what a run's link was, and how well it kept its times, is in the run: its facts, counters
+`link_…`, the histogram `link_lateness_ns`, and warnings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import msgspec
+
+from tinygram_bench.host.network import Network
+from tinygram_bench.host.probes.kernel import CounterFds
+from tinygram_bench.links.hosts import Hosts
+from tinygram_bench.links.sandbox import sandbox_warnings
+from tinygram_bench.links.traffic import Traffic
+from tinygram_bench.model.result import LinkFacts, Run, Warning
+from tinygram_bench.processes.workers import RunError
+from tinygram_bench.statistics.link_warnings import warnings_of
+
+LOCALHOST = "127.0.0.1"
+FAR_VARIABLE = "TINYGRAM_FAR"
+"""Where programs that are not ours find the far host's address, in their environment."""
+
+
+@dataclass(frozen=True)
+class Link:
+    """Two hosts: `near` has the client or sender, `far` the server or receiver.
+
+    Without arguments: both ends are here, in this machine's own network. `far_address`: where
+    servers listen and clients connect. `client_host`: the address from which clients connect, by
+    which servers of ours know them; None: nobody else is on these hosts, or the server is not ours
+    (docs/decisions/0018). `counter_fds`: what is read of the kernel's counters,
+    None where nobody may say that they are of this run alone (probes/kernel.py). `facts` None:
+    nothing lies between. `take_traffic`: what went over it since that was last called.
+    `find_fault`: why it carries nothing any more, None while it does.
+    """
+
+    near: Network = field(default_factory=Network)
+    far: Network = field(default_factory=Network)
+    far_address: str = LOCALHOST
+    client_host: str | None = None
+    counter_fds: CounterFds = None
+    facts: LinkFacts | None = None
+    take_traffic: Callable[[], Traffic] = Traffic
+    find_fault: Callable[[], str | None] = lambda: None
+    warnings: tuple[Warning, ...] = ()
+
+    @staticmethod
+    def between(hosts: Hosts, facts: LinkFacts, take_traffic: Callable[[], Traffic]) -> Link:
+        """A link between two hosts of ours."""
+        return Link(
+            near=hosts.near.network,
+            far=hosts.far.network,
+            far_address=hosts.far.address,
+            counter_fds=hosts.far_counter_fds,
+            facts=facts,
+            take_traffic=take_traffic,
+            find_fault=hosts.fault,
+            warnings=sandbox_warnings(),
+        )
+
+    @property
+    def is_one_host(self) -> bool:
+        """Whether both ends are on the same host."""
+        return self.near == self.far
+
+    def take(self) -> tuple[Traffic, tuple[Warning, ...]]:
+        """What went over it since this was last called, and the warnings of that.
+
+        Raises RunError when the link has failed.
+        """
+        if self.facts is None:
+            return Traffic(), ()
+        fault = self.find_fault()
+        if fault is not None:
+            raise RunError(fault)
+        traffic = self.take_traffic()
+        found = warnings_of(self.facts, traffic.counters, traffic.lateness)
+        return traffic, (*self.warnings, *found)
+
+    def added_to(self, run: Run) -> Run:
+        """The run with what the link was, and did since the last run over it.
+
+        Raises RunError when the link has failed.
+        """
+        traffic, warnings = self.take()
+        histograms = {}
+        if traffic.lateness is not None and traffic.lateness.count:
+            histograms["link_lateness_ns"] = traffic.lateness.to_base64()
+        return msgspec.structs.replace(
+            run,
+            counters=run.counters | {f"link_{name}": n for name, n in traffic.counters.items()},
+            histograms=run.histograms | histograms,
+            warnings=(*run.warnings, *warnings),
+            link=self.facts,
+        )

@@ -1,0 +1,128 @@
+"""Where links may be made, and nothing outlives the command: a PID namespace of the command's own.
+
+`enter` goes on in it, as a child: whatever is killed, PID 1 included, takes all others along, and
+with the last of them go the namespaces and devices. Who is not root gets a user namespace too, and
+in it a network that is empty; this machine's own is out of reach from then on.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from tinygram import _native
+from tinygram_bench.links.hosts import choose_addresses
+from tinygram_bench.model.errors import UsageError
+from tinygram_bench.model.result import Warning
+
+
+@dataclass(frozen=True)
+class Permission:
+    """What a probe found: whether it is permitted, why or how, and what would permit it."""
+
+    is_given: bool
+    why: str
+    remedy: str = ""
+
+
+@dataclass
+class _State:
+    """Of this process."""
+
+    is_entered: bool = False
+    is_rootless: bool = False
+    has_own_proc: bool = True
+
+
+_STATE = _State()
+
+
+def enter() -> None:
+    """Go on in namespaces of our own; once. Raises UsageError where that is not permitted.
+
+    To be called from the main thread, before any other is started, and with nothing unwritten.
+    """
+    if _STATE.is_entered:
+        return
+    permission = probe()
+    if not permission.is_given:
+        raise UsageError(f"no link can be made here: {permission.why}; {permission.remedy}")
+    try:
+        choose_addresses()
+        is_rootless = _native.pid_namespace_refusal(False) is not None
+        has_own_proc = _native.enter_pid_namespace(is_rootless)
+    except OSError as error:
+        raise UsageError(f"no link can be made here: {error}; {_REMEDY}") from error
+    _STATE.is_entered, _STATE.is_rootless, _STATE.has_own_proc = True, is_rootless, has_own_proc
+
+
+def is_rootless() -> bool:
+    """Whether this process got its rights from a user namespace of its own."""
+    return _STATE.is_rootless
+
+
+def has_own_proc() -> bool:
+    """Whether process ids are those of /proc."""
+    return _STATE.has_own_proc
+
+
+@lru_cache(maxsize=1)
+def probe() -> Permission:
+    """Whether `enter` is permitted; tried in a child that ends at once."""
+    if _native.pid_namespace_refusal(False) is None:
+        return Permission(True, "namespaces, as root")
+    refusal_errno = _native.pid_namespace_refusal(True)
+    if refusal_errno is None:
+        return Permission(True, "namespaces within a user namespace, without root")
+    return _refused(refusal_errno, Path("/"))
+
+
+_REMEDY = (
+    "run it as root, or where user namespaces are permitted; in a container, with "
+    "--cap-add SYS_ADMIN --cap-add NET_ADMIN --device /dev/net/tun --security-opt "
+    "apparmor=unconfined"
+)
+_SWITCHES = (
+    ("kernel/apparmor_restrict_unprivileged_userns", "1", "0"),
+    ("kernel/unprivileged_userns_clone", "0", "1"),
+    ("user/max_user_namespaces", "0", "10000"),
+    ("user/max_net_namespaces", "0", "10000"),
+    ("user/max_pid_namespaces", "0", "10000"),
+)
+"""Settings below /proc/sys, the value that refuses, and one that permits."""
+
+
+def _refused(number: int, root: Path) -> Permission:
+    """What refuses, as far as the settings below `root` tell."""
+    for path, refusing, permitting in _SWITCHES:
+        try:
+            value = (root / "proc/sys" / path).read_text().strip()
+        except OSError:
+            continue
+        if value == refusing:
+            name = path.replace("/", ".")
+            return Permission(
+                False,
+                f"{name} is {value}, which refuses user namespaces",
+                f"permit them with `sysctl -w {name}={permitting}`, or run it as root",
+            )
+    named = errno.errorcode.get(number, str(number))
+    return Permission(
+        False, f"the kernel refuses namespaces ({named}, {os.strerror(number)})", _REMEDY
+    )
+
+
+def sandbox_warnings() -> tuple[Warning, ...]:
+    """What a reader must know of where the link is."""
+    if has_own_proc():
+        return ()
+    return (
+        Warning(
+            "proc_of_host",
+            "the run's processes are not those of /proc here: context switches of a sender's child "
+            "processes are not known",
+        ),
+    )

@@ -1,0 +1,55 @@
+"""Producers: the threads that have messages to send, one or several at the same time.
+
+Laws: message i is producer (i modulo their number)'s; each sends its own in order; the warm-up is
+sent by the thread that starts them.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from tinygram_bench.load.source import Share, Source
+
+MAX_PRODUCERS = 256
+"""As many as the first byte of a message can tell."""
+MAX_POOL_BYTES = 64 << 20
+"""Each producer must have a message among those that all streams are made of."""
+
+Send = Callable[[bytes], object]
+
+
+def produce(source: Source, send: Send, is_over: Callable[[], bool] = lambda: False) -> None:
+    """Call `send` with every message, from this thread or, where there are several, from theirs.
+
+    Each producer stops when `is_over`. Raises what `send` raised first.
+    """
+    if not source.shares:
+        while not is_over() and (burst := source.next_burst()) is not None:
+            for message in burst:
+                send(message)
+        return
+    failures: list[BaseException] = []
+    may_start = threading.Event()
+
+    def run(share: Share) -> None:
+        may_start.wait()
+        try:
+            share.send(send, lambda: bool(failures) or is_over())
+        except BaseException as failure:  # noqa: BLE001 - it is raised again below
+            failures.append(failure)
+
+    threads = [
+        threading.Thread(target=run, args=(share,), name=f"producer-{number}", daemon=True)
+        for number, share in enumerate(source.shares)
+    ]
+    for thread in threads:
+        thread.start()
+    for message in source.warm_up():
+        send(message)
+    source.wait_started()
+    may_start.set()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]

@@ -1,0 +1,260 @@
+"""Result files on disk: whole or not at all, and checked when read.
+
+Laws: a path that cannot be written is refused before anything is measured (`check_writable`); a
+file that is there is complete: it is written beside its place, synced, then renamed; a name that
+nobody gave replaces nothing; a file that a measurement saves to is locked until that ends
+(file_lock.py), so that no second one goes on with it.
+"""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import os
+import secrets
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+
+from tinygram_bench.model.errors import OutputError, UsageError
+from tinygram_bench.model.file_lock import FileLock
+from tinygram_bench.model.result import SCHEMA_VERSION, Result
+
+RESULTS_DIRECTORY = Path("results")
+"""Where results go unless told otherwise; the only directory that is ever created."""
+STANDARD_OUTPUT = Path("-")
+_NO_HARD_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
+
+
+@dataclass
+class Destination:
+    """Where the result of a measurement goes, as it grows from round to round.
+
+    `path`: a file, or `STANDARD_OUTPUT`, which takes the last state alone. `is_claimed`: the file
+    is replaced; where it is not, it is a new one, and `path` gets `-2`, `-3` … until it is free.
+    `saved`: what was saved last. `earlier`: what is kept of a measurement that goes on.
+    `is_anonymous`: nothing that is saved may tell whose it is. `lock`: on what was saved.
+    """
+
+    path: Path
+    is_claimed: bool = True
+    saved: Result | None = None
+    earlier: Result | None = None
+    is_anonymous: bool = False
+    lock: FileLock = field(default_factory=FileLock)
+
+    @staticmethod
+    def resumed(path: Path, kept: Callable[[Result], Result]) -> Destination:
+        """The file of a measurement that goes on, with what is `kept` of its result.
+
+        Raises UsageError where it is no result, or another measurement is writing it.
+        """
+        lock = FileLock()
+        if not lock.take(path):
+            raise UsageError(
+                f"{path} cannot be resumed: another measurement is writing it; wait until that "
+                "has ended, or start a new one without --resume"
+            )
+        # Read when nobody writes it any more.
+        saved = load(path)
+        return Destination(path, saved=saved, earlier=kept(saved), lock=lock)
+
+    @property
+    def is_standard_output(self) -> bool:
+        """Whether it is no file."""
+        return self.path == STANDARD_OUTPUT
+
+    def check(self) -> None:
+        """Raise OutputError unless something could be saved now; leave nothing behind."""
+        if not self.is_standard_output:
+            check_writable(self.path)
+        elif sys.stdout is None:
+            raise OutputError("--json - needs a standard output, and it is closed: name a file")
+
+    def keep(self, result: Result) -> None:
+        """Save what there is after a round, where that is a file. Raises OutputError."""
+        if not self.is_standard_output:
+            self.save(result)
+
+    def save(self, result: Result) -> None:
+        """Save the result. Raises OutputError; a file is then as it was."""
+        if self.is_standard_output:
+            _write_out(encoded(result))
+        elif self.is_claimed:
+            save(result, self.path, self.lock)
+        else:
+            self.path = claim(self.path, encoded(result), self.lock)
+            self.is_claimed = True
+        self.saved = result
+
+    def save_elsewhere(self, result: Result) -> Path | None:
+        """Save in a new file of the folder for temporary files; None where there is no room."""
+        name = "result.json" if self.is_standard_output else self.path.name
+        try:
+            path = claim(Path(tempfile.gettempdir()) / f"tinygram-{name}", encoded(result))
+        except (OSError, OutputError):
+            return None
+        self.saved = result
+        return path
+
+
+def default_path(workload: str, now_utc: datetime) -> Path:
+    """Where the result of a measurement that starts now goes: `results/<UTC time>-stream.json`."""
+    return RESULTS_DIRECTORY / f"{now_utc:%Y%m%dT%H%M%SZ}-{workload}.json"
+
+
+def check_writable(path: Path) -> None:
+    """Raise OutputError unless `save` could write `path` now; leave nothing behind.
+
+    It tries to make a file, for permission bits do not tell what root, a read-only mount or a
+    kernel file system will refuse.
+    """
+    try:
+        if path.exists() and not path.is_file():
+            # Renaming onto a device would replace the device.
+            raise OutputError(
+                f"cannot write {path}: it is not a file; name one, e.g. --json a.json"
+            )
+        directory = path.resolve().parent
+        if path.parent == RESULTS_DIRECTORY and not directory.exists():
+            directory = directory.parent
+        with tempfile.TemporaryFile(dir=directory):
+            pass
+    except (OSError, RuntimeError) as error:  # RuntimeError: a loop of links, before Python 3.13
+        raise _unwritable(path, error) from error
+
+
+def save(result: Result, path: Path, lock: FileLock | None = None) -> None:
+    """Write a result as indented JSON, replacing what `path` held; a link is followed.
+
+    `lock` is on the new file then.
+    Raises OutputError; then, and when interrupted, `path` is as it was and nothing is left beside
+    it.
+    """
+    try:
+        _make_default_folder(path)
+        replace(path.resolve(), encoded(result), lock)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
+def encoded(result: Result) -> bytes:
+    """The file's content."""
+    return msgspec.json.format(msgspec.json.encode(result), indent=2) + b"\n"
+
+
+def load(path: Path) -> Result:
+    """Read a result file. Raises UsageError when it is none, or of another schema version."""
+    try:
+        document = path.read_bytes()
+    except OSError as error:
+        raise UsageError(
+            f"cannot read {path}: {error.strerror}; name a result file, e.g. one in "
+            f"{RESULTS_DIRECTORY}/"
+        ) from error
+    try:
+        version = msgspec.json.decode(document, type=_Header).schema_version
+        if version != SCHEMA_VERSION:
+            raise UsageError(
+                f"{path} has schema_version {version}, and this tinygram reads {SCHEMA_VERSION}: "
+                "measure again, or use the tinygram that wrote it"
+            )
+        return msgspec.json.decode(document, type=Result)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise UsageError(f"{path} is no result file of tinygram: {error}") from error
+
+
+class _Header(msgspec.Struct):
+    """What every version of the file has: read first, so that the version is the first error."""
+
+    schema_version: int
+
+
+def replace(path: Path, document: bytes, lock: FileLock | None = None) -> None:
+    """Write a file whole or not at all: beside its place, synced, then renamed. Raises OSError."""
+    with _beside(path, document, lock) as temporary:
+        os.replace(temporary, path)
+
+
+def claim(path: Path, document: bytes, lock: FileLock | None = None) -> Path:
+    """Write a new file whole or not at all, and never one that is there; its path.
+
+    That is `path`, or where others were sooner the first of `…-2.json`, `…-3.json` … that is free.
+    `lock` is on it then. Raises OutputError.
+    """
+    try:
+        _make_default_folder(path)
+        with _beside(path, document, lock) as temporary:
+            for number in itertools.count(1):
+                end = "" if number == 1 else f"-{number}"
+                free = path.with_name(f"{path.stem}{end}{path.suffix}")
+                try:
+                    _name_new(temporary, free)
+                except FileExistsError:
+                    continue
+                return free
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    raise AssertionError("itertools.count has no end")
+
+
+def _name_new(temporary: Path, path: Path) -> None:
+    """Give a file its name, unless there is one of that name (FileExistsError)."""
+    try:
+        os.link(temporary, path)
+    except OSError as error:
+        if error.errno not in _NO_HARD_LINKS:
+            raise
+        # Some file systems have no links: for a moment the file is there and empty.
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+        os.replace(temporary, path)
+
+
+@contextmanager
+def _beside(path: Path, document: bytes, lock: FileLock | None) -> Iterator[Path]:
+    """A file in the same folder that holds the document, synced; its name is gone after the block.
+
+    `lock` is on it from then on, unless the block fails.
+    """
+    temporary = path.with_name(f".tinygram-{secrets.token_hex(8)}.tmp")
+    try:
+        with open(temporary, "xb") as file:
+            file.write(document)
+            file.flush()
+            os.fsync(file.fileno())
+        with nullcontext() if lock is None else lock.passed_to(temporary):
+            yield temporary
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _make_default_folder(path: Path) -> None:
+    if path.parent == RESULTS_DIRECTORY:
+        path.parent.mkdir(exist_ok=True)
+
+
+def _write_out(document: bytes) -> None:
+    """Write to standard output. Raises OutputError for what the user can mend, else OSError."""
+    sys.stdout.flush()
+    rest = memoryview(document)
+    try:
+        while rest:
+            rest = rest[os.write(sys.stdout.fileno(), rest) :]
+    except OSError as error:
+        if error.errno in (errno.EPIPE, errno.EIO):
+            raise  # The reader has left, which ends a command as it ends others.
+        raise OutputError(f"cannot write to standard output: {error.strerror}") from error
+
+
+def _unwritable(path: Path, error: Exception) -> OutputError:
+    reason = error.strerror if isinstance(error, OSError) else error
+    return OutputError(
+        f"cannot write {path}: {reason}; name a file in a folder that exists and that you may "
+        "write to, e.g. --json /tmp/result.json"
+    )

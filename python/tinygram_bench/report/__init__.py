@@ -1,0 +1,51 @@
+"""Reports: a result, as a person reads it. Everything printed comes from the `Result` alone.
+
+The answer comes first: the sentences that say which way won.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from rich.console import Console
+
+from tinygram_bench.model.result import Result
+from tinygram_bench.report.document import Document, write
+from tinygram_bench.report.drawing import Pen
+from tinygram_bench.report.loads import loads_document
+from tinygram_bench.report.names import all_cases
+from tinygram_bench.report.rr import rr_document
+from tinygram_bench.report.sizes import sizes_document
+from tinygram_bench.report.surroundings import surroundings_of
+
+__all__ = ["answer_of", "render"]
+
+REPORTS: Mapping[str, Callable[[Result, bool], Document]] = {
+    "stream": loads_document,
+    "rr": rr_document,
+    "echo": loads_document,
+    "sizes": sizes_document,
+}
+"""Workload → what makes its report, with the published figures beside ours or without."""
+
+
+def render(result: Result, console: Console, published: bool, with_notes: bool = False) -> None:
+    """Print the answer, the tables and what to know about them.
+
+    `published` adds the published figures beside those measured here; `with_notes` every note, the
+    tables that few readers need and how to read the figures. On a terminal, columns that do not
+    fit are left out, which is said; elsewhere, lines are plain ASCII and never wrapped.
+    """
+    write(Pen(console), _document(result, published), with_notes)
+
+
+def answer_of(result: Result) -> tuple[str, ...]:
+    """The answer, a sentence each: what was found, by how much, and how sure that is."""
+    return _document(result, published=False).answer
+
+
+def _document(result: Result, published: bool) -> Document:
+    workload = next((case.workload for case in all_cases(result)), "stream")
+    document = REPORTS[workload](result, published)
+    return replace(document, surroundings=surroundings_of(result))

@@ -1,0 +1,126 @@
+"""What other programs make of the same work, and why theirs is another figure where it is one."""
+
+from __future__ import annotations
+
+from tinygram_bench.model.result import AbsentPeer, Figure, Result
+from tinygram_bench.report.document import Section
+from tinygram_bench.report.formats import UNKNOWN, number, rate, ratio, ratio_interval
+from tinygram_bench.report.layout import Column, Row, Table
+from tinygram_bench.statistics.agreements import AGREES_WITHIN, Agreement, agreements_of
+from tinygram_bench.statistics.intervals import confidence_of
+from tinygram_bench.statistics.loads import way_of
+
+HEADING = "Cross-check: other programs, the same work in the same rounds"
+NAMES = {
+    "throughput_per_s": "messages/s",
+    "call_p50_us": "median round trip in µs",
+    "call_mean_us": "mean round trip in µs",
+}
+"""The figures that peers tell, in words."""
+
+
+def cross_check_sections(result: Result) -> tuple[Section, ...]:
+    """One section where a cross-check was asked for."""
+    if result.cross_check is None:
+        return ()
+    agreements = agreements_of(result)
+    remarks = (*sentences_of(agreements, result.cross_check.absent), *_on_the_host(result))
+    return (Section(HEADING, (table_of(agreements),) if agreements else (), remarks=remarks),)
+
+
+def table_of(agreements: tuple[Agreement, ...]) -> Table:
+    """A row for each peer."""
+    columns = (
+        Column("program"),
+        Column("beside", 1),
+        Column("figure", 2),
+        Column("theirs"),
+        Column("ours"),
+        Column("theirs\n÷ ours"),
+        Column("low–high", 3),
+        Column("segments\n/message\ntheirs", 4),
+        Column("segments\n/message\nours", 5),
+    )
+    return Table("Theirs and ours", columns, tuple(Row(_cells(each)) for each in agreements))
+
+
+def sentences_of(
+    agreements: tuple[Agreement, ...], absent: tuple[AbsentPeer, ...]
+) -> tuple[str, ...]:
+    """One for each program: it agrees, or why it may not; or why it did not run."""
+    return (
+        *(_sentence(each) for each in agreements),
+        *(f"{each.program} {each.reason}." for each in absent),
+    )
+
+
+def _on_the_host(result: Result) -> tuple[str, ...]:
+    """Where no private network is permitted, theirs had not our congestion control."""
+    sysctls = result.environment.get("sysctls") or {}
+    theirs = sysctls.get("net.ipv4.tcp_congestion_control")
+    ours = result.environment.get("congestion_control")
+    if result.environment.get("network") != "host" or theirs == ours:
+        return ()
+    return (
+        f"No private network is permitted here: all but iperf3 used {theirs}, the host's "
+        f"congestion control, and ours {ours}.",
+    )
+
+
+def _cells(agreement: Agreement) -> tuple[str, ...]:
+    found = agreement.ratio
+    return (
+        agreement.peer.peer_id,
+        way_of(agreement.case),
+        NAMES[agreement.peer.figure],
+        _value(agreement, agreement.value),
+        _value(agreement, agreement.our_value),
+        UNKNOWN if found is None else ratio(found.median),
+        UNKNOWN if found is None else ratio_interval(found),
+        number(agreement.segments),
+        number(agreement.our_segments),
+    )
+
+
+def _value(agreement: Agreement, figure: Figure | None) -> str:
+    median = None if figure is None else figure.median
+    return rate(median) if agreement.peer.figure.endswith("_per_s") else number(median)
+
+
+def _sentence(agreement: Agreement) -> str:
+    peer = agreement.peer
+    failed = ""
+    if agreement.failures:
+        count = f"{len(agreement.failures)} of {agreement.rounds} rounds"
+        failed = f"It failed in {count}: {agreement.failures[0].rstrip('.')}."
+    if agreement.ratio is None:
+        return f"{peer.peer_id} has no figure beside ours. {failed}".rstrip()
+    found = f"{ratio(agreement.ratio.median)} × ours ({ratio_interval(agreement.ratio)})"
+    told = f"{peer.peer_id}: its {NAMES[peer.figure]} is {found}, {_how_sure(agreement)}"
+    within = f"{AGREES_WITHIN:.0%}"
+    if agreement.is_close:
+        return f"{told}: within {within}. {failed}".rstrip()
+    if agreement.is_close is None:
+        return f"{told}: whether it is within {within} cannot be said. {failed}".rstrip()
+    return f"{told}: more than {within} apart. {_why(agreement)} {failed}".rstrip()
+
+
+def _how_sure(agreement: Agreement) -> str:
+    rounds = agreement.paired_rounds
+    counted = "1 round" if rounds == 1 else f"{rounds} rounds"
+    if not agreement.has_enough_rounds:
+        return f"in {counted}, which are too few to be sure"
+    return f"at {confidence_of(rounds):.1%} confidence from {counted}"
+
+
+def _why(agreement: Agreement) -> str:
+    """What differs: first what was counted, then what is known of the program."""
+    peer = agreement.peer
+    said = []
+    if agreement.segments is not None and agreement.our_segments is not None:
+        said.append(
+            f"both ends sent {number(agreement.segments)} segments for a message, with ours "
+            f"{number(agreement.our_segments)}"
+        )
+    said += [f"its writes: {peer.batching}", f"its figure: {peer.meaning}", *peer.differences]
+    return f"What differs: {'; '.join(said)}."

@@ -1,0 +1,165 @@
+"""The published echo servers beside ours, each as a ratio to its own uvloop server.
+
+Source of `echo.csv`: a published comparison of uvloop with a pool of threads, 5 clients. Its
+threads sent their whole buffer, however little of it they had read: `--faulty whole-buffer`.
+`echo_second.csv` is its second table, of another machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tinygram_bench.model.result import Figure, Result
+from tinygram_bench.model.units import format_bytes
+from tinygram_bench.report.formats import UNKNOWN, number, rate
+from tinygram_bench.report.layout import Column, Row, Table
+from tinygram_bench.report.published import published_rows
+from tinygram_bench.statistics.loads import Load, way_of
+
+FAULT = "whole-buffer"
+TITLE = "Messages echoed beside the published ones, each ÷ its own uvloop server"
+NOTES = (
+    "Published figures: a comparison of uvloop with threads, on another machine, 5 clients with "
+    "one message in flight each.",
+    "Its threads sent their whole buffer whatever they had read; --faulty whole-buffer measures "
+    "that as its client did. Ours are ratios of medians.",
+)
+SECOND_TITLE = "The same beside its second table, of a second machine"
+SECOND_NOTES = (
+    "Rows of the second table that repeat the first one's figures are no measurement of the second "
+    "machine: they have no ratio.",
+)
+REPEATED = "repeats the first"
+EMPTY = "was left empty"
+
+Rates = Mapping[str, Figure | None]
+"""Way → our messages/s."""
+_BUFFER = format_bytes(64 << 10)
+_NEAREST = {
+    "uvloop": "uvloop/protocol",
+    "uvloop/protocol": "uvloop/protocol",
+    "uvloop/streams": f"uvloop/streams:{_BUFFER}",
+    "asyncio": "asyncio/protocol",
+    "asyncio/protocol": "asyncio/protocol",
+    "asyncio/streams": f"asyncio/streams:{_BUFFER}",
+}
+"""A published server → the nearest of ours. A plain `uvloop` has the figures of its protocol."""
+_UVLOOP, _THREADS = "uvloop", "threads/recvmsg_into"
+
+
+@dataclass(frozen=True)
+class PublishedServer:
+    """One row of a published table; `buffer_bytes` null: the event loop's own."""
+
+    server: str
+    buffer_bytes: int | None
+    message_bytes: int
+    messages_per_s: float | None
+
+    @property
+    def way(self) -> str:
+        """What the nearest of ours is called."""
+        if self.buffer_bytes is None:
+            return _NEAREST[self.server]
+        return f"{_THREADS}:{format_bytes(self.buffer_bytes)}"
+
+    @property
+    def name(self) -> str:
+        """What it was called, with its buffer."""
+        if self.buffer_bytes is None:
+            return self.server
+        return f"{self.server}:{format_bytes(self.buffer_bytes)}"
+
+
+def published_servers(table: str) -> tuple[PublishedServer, ...]:
+    """The rows in the published order; one that is there twice, once."""
+    rows = (
+        PublishedServer(
+            server=row["server"],
+            buffer_bytes=int(row["buffer_bytes"]) if row["buffer_bytes"] else None,
+            message_bytes=int(row["message_bytes"]),
+            messages_per_s=float(row["messages_per_s"]) if row["messages_per_s"] else None,
+        )
+        for row in published_rows(table)
+    )
+    return tuple(dict.fromkeys(rows))
+
+
+def published_tables(result: Result, load: Load) -> tuple[Table, ...]:
+    """Both tables for the load's size of messages; none where it was not published."""
+    first, second = (
+        [each for each in published_servers(table) if each.message_bytes == load.message_bytes.max]
+        for table in ("echo", "echo_second")
+    )
+    if not first:
+        return ()
+    ours = {
+        way_of(summary.case): summary.figures.get("throughput_per_s")
+        for summary in result.summaries
+        if Load.of(summary.case) == load
+    }
+    return _first(first, ours), _second(second, {each.messages_per_s for each in first}, ours)
+
+
+def _first(published: list[PublishedServer], ours: Rates) -> Table:
+    columns = (
+        Column("server"),
+        Column("messages/s\npublished"),
+        Column("÷ uvloop\npublished"),
+        Column("÷ uvloop\nours"),
+        Column("÷ uvloop\nours, faulty"),
+    )
+    base = _uvloop_of(published)
+    rows = tuple(
+        Row(
+            (
+                each.way,
+                rate(each.messages_per_s),
+                _published_ratio(each, base),
+                _ratio(ours, each.way),
+                _ratio(ours, f"{each.way}:{FAULT}"),
+            )
+        )
+        for each in published
+    )
+    return Table(TITLE, columns, rows, NOTES)
+
+
+def _second(published: list[PublishedServer], of_first: set[float | None], ours: Rates) -> Table:
+    columns = (
+        Column("server"),
+        Column("messages/s\npublished"),
+        Column("÷ uvloop\npublished"),
+        Column("÷ uvloop\nours"),
+        Column("its figure"),
+    )
+    base = _uvloop_of(published)
+    rows = []
+    for each in published:
+        remark = ""
+        if each.messages_per_s is None:
+            remark = EMPTY
+        elif each.messages_per_s in of_first:
+            remark = REPEATED
+        published_ratio = UNKNOWN if remark else _published_ratio(each, base)
+        shown = rate(each.messages_per_s)
+        rows.append(Row((each.name, shown, published_ratio, _ratio(ours, each.way), remark)))
+    return Table(SECOND_TITLE, columns, tuple(rows), SECOND_NOTES)
+
+
+def _uvloop_of(published: list[PublishedServer]) -> float | None:
+    return next(each.messages_per_s for each in published if each.server == _UVLOOP)
+
+
+def _published_ratio(server: PublishedServer, base: float | None) -> str:
+    if server.messages_per_s is None or not base:
+        return UNKNOWN
+    return number(server.messages_per_s / base)
+
+
+def _ratio(ours: Rates, way: str) -> str:
+    figure, base = ours.get(way), ours.get(_NEAREST[_UVLOOP])
+    if figure is None or base is None or not base.median:
+        return UNKNOWN
+    return number(figure.median / base.median)

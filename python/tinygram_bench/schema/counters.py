@@ -1,0 +1,136 @@
+"""Every counter that a run can have: name → unit and meaning.
+
+This is the one registry: the JSON Schema lists it, and allows no other counter. To add a counter,
+add its line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tinygram_bench.host.probes.kernel import KERNEL_COUNTERS
+
+Said = tuple[str, str]
+"""A unit and a meaning."""
+
+_DIRECTIONS = {"near_to_far": "from the near host to the far one", "far_to_near": "back"}
+_OF_A_DIRECTION: Mapping[str, Said] = {
+    "packets": ("packets", "delivered by the link"),
+    "bytes": ("bytes", "delivered by the link, of IP"),
+    "lost": ("packets", "lost as asked"),
+    "full": ("packets", "that found the link's own queue full"),
+    "overflow": ("packets", "dropped unasked: more was on the way than the relay keeps"),
+    "refused": ("packets", "dropped unasked, by the device that they were going to"),
+    "missed": ("packets", "dropped unasked, by the relay's packet socket"),
+    "ignored": ("packets", "not carried: no IPv4, or longer than the MTU"),
+}
+_OF_RUNS: Mapping[str, Said] = {
+    "messages": ("messages", "measured, the warm-up not counted"),
+    "bytes": ("bytes", "of the measured messages"),
+    "run_time_ns": ("ns", "from the clock's start until the last byte, or reply, was there"),
+    "connect_ns": ("ns", "that connecting took; with several connections the mean"),
+    "connect_max_ns": ("ns", "that the slowest connection took to connect"),
+    "startup_ns": ("ns", "from the start of the sender's process until it could send"),
+    "probe_cpu_ns": ("ns", "of CPU time that --probe took"),
+    "throttled_periods": ("periods", "in which a CPU quota stopped the run's processes"),
+    "throttled_ns": ("ns", "for which a CPU quota stopped the run's processes"),
+}
+_OF_PROCESSES: Mapping[str, Said] = {
+    "cpu_ns": ("ns", "of CPU time of the sender, of a server under test, or of the clients"),
+    "voluntary_context_switches": ("switches", "of the same processes, which waited"),
+    "involuntary_context_switches": ("switches", "of the same processes, which were interrupted"),
+    "writes": ("system calls", "that wrote to the connections, counted in front of the C library"),
+    "written_bytes": ("bytes", "that these wrote"),
+    "would_block": ("system calls", "that wrote nothing, the kernel's buffer being full"),
+    "busy_thread_cpu_ns": ("ns", "of CPU time of the thread of --busy-thread, in no other count"),
+    "pacer_spin_cpu_ns": ("ns", "of CPU time that the pacer waited by spinning, not in cpu_ns"),
+    "releases": ("releases", "of messages by the pacer: each hands over what is due"),
+    "last_due_ns": ("ns", "from the start until the last message was due"),
+    "send_buffer_bytes": ("bytes", "of the sending socket's buffer (SO_SNDBUF)"),
+    "reads": ("system calls", "by which the receiver read"),
+    "receiver_cpu_ns": ("ns", "of CPU time of the receiver"),
+    "receiver_voluntary_context_switches": ("switches", "of the receiver, which waited"),
+    "receiver_involuntary_context_switches": ("switches", "of the receiver, interrupted"),
+    "receive_buffer_bytes": ("bytes", "of the receiving socket's buffer (SO_RCVBUF)"),
+    "strangers": ("connections", "of other programs, which the receiver or server turned away"),
+    "peer_port": ("port", "of the sender, as the receiver saw it"),
+}
+_OF_THE_CONNECTION: Mapping[str, Said] = {
+    "data_segments": ("segments", "with data that the connection sent (TCP_INFO)"),
+    "segments_out": ("segments", "that the connection sent (TCP_INFO)"),
+    "segments_in": ("segments", "that the connection received (TCP_INFO)"),
+    "retransmits": ("segments", "that the connection sent again (TCP_INFO)"),
+    "send_mss_bytes": ("bytes", "of data in a segment at most (TCP_INFO)"),
+    "rtt_us": ("µs", "of the smoothed round trip at the end (TCP_INFO)"),
+}
+_OF_RR: Mapping[str, Said] = {
+    "calls": ("calls", "finished, the warm-up not counted"),
+    "callers": ("callers", "in all processes"),
+    "call_time_ns": ("ns", "of all calls together"),
+    "connect_time_ns": ("ns", "of all connecting together"),
+    "callers_time_ns": ("ns", "of all callers together, from the start to each one's end"),
+    "server_cpu_ns": ("ns", "of CPU time of the server, during the calls"),
+    "server_requests": (
+        "requests",
+        "that the server counted, the warm-up's and one before it with them",
+    ),
+    "server_reads": ("system calls", "by which the server read"),
+    "server_writes": ("system calls", "by which the server wrote"),
+    "server_short_requests": ("connections", "that ended in the middle of a request"),
+    "server_wrong_requests": ("connections", "that sent other bytes than were to be sent"),
+    "server_failed_connections": ("connections", "that failed"),
+    "server_evicted_connections": ("connections", "closed to make room for others"),
+    "server_failed_accepts": ("system calls", "accept(2) that failed"),
+    "server_most_connections": ("connections", "at a time, at most"),
+}
+_OF_ECHO: Mapping[str, Said] = {
+    "exchanged_bytes": ("bytes", "of the measured messages, both ways"),
+    "round_trips_ns": ("ns", "of all round trips together"),
+    "client_writes": ("system calls", "by which the client wrote"),
+    "client_reads": ("system calls", "by which the client read"),
+    "client_cpu_ns": ("ns", "of CPU time of the client, without what it polled"),
+    "client_polled_ns": ("ns", "that the client polled, having nothing to do"),
+    "client_voluntary_context_switches": ("switches", "of the client, which waited"),
+    "client_involuntary_context_switches": ("switches", "of the client, interrupted"),
+    "fewest_messages_of_a_worker": ("messages", "of the worker that had the fewest"),
+    "most_messages_of_a_worker": ("messages", "of the worker that had the most"),
+}
+_OF_SIZES: Mapping[str, Said] = {
+    "samples": ("samples", "of a local part"),
+    "first_sample_ns": ("ns", "of the first sample, which is in no histogram"),
+    "server_samples": (
+        "samples",
+        "that the server counted, with the first ones and one whose last byte was withheld",
+    ),
+    "server_compared_samples": ("samples", "whose bytes the server compared"),
+    "server_bytes": ("bytes", "of messages that the server counted"),
+    "server_connections": ("connections", "that the server accepted"),
+    "server_refused_connections": ("connections", "refused, which were not ours"),
+    "server_idle_connections": ("connections", "closed, which made no progress"),
+}
+_OF_LINKS: Mapping[str, Said] = {
+    "link_relay_cpu_ns": ("ns", "of CPU time of the relay's thread"),
+    "link_relay_watched_ns": ("ns", "for which the relay watched whether it stood still"),
+    "link_relay_stopped_ns": ("ns", "for which the relay stood still"),
+    "link_relay_stops": ("stops", "of the relay, longer than it ever waits"),
+    "link_device_dropped": ("packets", "dropped unasked, by a device"),
+}
+
+COUNTERS: Mapping[str, Said] = {
+    **_OF_RUNS,
+    **_OF_PROCESSES,
+    **_OF_THE_CONNECTION,
+    **_OF_RR,
+    **_OF_ECHO,
+    **_OF_SIZES,
+    **_OF_LINKS,
+    **{
+        f"link_{direction}_{name}": (unit, f"{meaning}, {where}")
+        for direction, where in _DIRECTIONS.items()
+        for name, (unit, meaning) in _OF_A_DIRECTION.items()
+    },
+    **{
+        name: ("events", f"{group} {counter} of the kernel (snmp_counter.rst), both ends together")
+        for name, (group, counter) in KERNEL_COUNTERS.items()
+    },
+}

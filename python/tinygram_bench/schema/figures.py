@@ -1,0 +1,86 @@
+"""Every figure of a summary and every histogram of a run: name → unit and meaning.
+
+This is the one registry: the JSON Schema lists it, and allows no other. A figure of a histogram is
+made of the histogram's line; any other has its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tinygram_bench.schema.counters import Said
+from tinygram_bench.statistics.figures import STATISTIC_OF_FIGURE
+
+HISTOGRAMS: Mapping[str, str] = {
+    "latency_ns": "every message, from when it was due until its last byte was read",
+    "net_latency_ns": "every message, the same without what the pacer was late with it",
+    "queueing_ns": "the first message of each burst, from the hand-over until its last byte was "
+    "read; flat out a burst has up to 64 messages, so that of 200,000 messages 3,125 are sampled; "
+    "every message where several paced producers hand them over",
+    "pacing_error_ns": "every release of the pacer: how late it was",
+    "hold_ns": "every message that was held back, from the hand-over until its write",
+    "call_ns": "every call",
+    "connect_ns": "every connection: of rr, connect(2) and the wait for the interpreter after it; "
+    "of sizes, connect(2)",
+    "round_trip_ns": "every message, at the client, from before the write of its first byte until "
+    "after the read of its last one",
+    "setup_ns": "every sample but the first ones: the setup's write and what it waits for",
+    "transfer_ns": "every sample but the first ones: all its round trips",
+    "total_ns": "every sample but the first ones: connecting, setup and transfer",
+    "first_trip_ns": "every sample but the first ones: its first round trip",
+    "next_trip_ns": "every sample but the first ones: each round trip but its first",
+    "first_total_ns": "the first samples (--first), which are in no other histogram",
+    "part_ns": "every sample of a local part of a round trip",
+    "link_lateness_ns": "every packet: how long after it was due the relay began to deliver it",
+}
+_STATISTICS = {
+    "min": "the least",
+    "mean": "the mean",
+    "p50": "the median",
+    "p99": "the 99th percentile",
+    "p99_9": "the 99.9th percentile",
+    "p99_99": "the 99.99th percentile",
+    "max": "the greatest",
+}
+_OF_COUNTERS: Mapping[str, Said] = {
+    "throughput_per_s": ("1/s", "messages ÷ run time; flat out only"),
+    "run_time_s": ("s", "run_time_ns; flat out only"),
+    "messages_per_write": ("messages", "messages ÷ writes"),
+    "writes": ("system calls", "the counter"),
+    "bytes_per_read": ("bytes", "bytes ÷ the receiver's reads"),
+    "cpu_s_per_million": ("s", "of CPU time for a million messages: of the sender or server"),
+    "receiver_cpu_s_per_million": ("s", "of the receiver's CPU time for a million messages"),
+    "messages_per_segment": ("messages", "messages ÷ segments with data"),
+    "context_switches_per_million": ("switches", "for a million messages"),
+    "messages_per_release": ("messages", "messages ÷ the pacer's releases; paced only"),
+    "connect_us": ("µs", "connect_ns"),
+    "startup_ms": ("ms", "startup_ns"),
+    "delayed_acks": ("acknowledgements", "kernel_DelayedACKs"),
+    "calls_per_s": ("1/s", "calls ÷ the mean time of a caller"),
+    "calls_in_flight": ("calls", "on average at a time, by Little's law"),
+    "cpu_us_per_call": ("µs", "of the callers' CPU time"),
+    "server_cpu_us_per_call": ("µs", "of the server's CPU time"),
+    "listen_overflows": ("connections", "kernel_ListenOverflows"),
+    "syn_retransmits": ("segments", "kernel_TCPSynRetrans"),
+    "resets": ("segments", "kernel_OutRsts"),
+    "both_ways_mb_per_s": ("MB/s", "exchanged bytes ÷ run time; a MB has 10⁶ bytes"),
+    "in_flight": ("messages", "on average at a time, by Little's law"),
+    "client_cpu_share": ("1", "of the run that the client was on the CPU"),
+    "first_sample_us": ("µs", "first_sample_ns"),
+    "mb_per_s": ("MB/s", "bytes ÷ the median transfer; a MB has 10⁶ bytes"),
+    "total_mb_per_s": ("MB/s", "bytes ÷ the median total; a MB has 10⁶ bytes"),
+    "model_setup_us": ("µs", "of the fitted law, setup + trips × (latency + bytes ÷ bandwidth)"),
+    "model_latency_us": ("µs", "of the fitted law, for each round trip"),
+    "model_mb_per_s": ("MB/s", "the fitted law's bandwidth"),
+    "model_n_half_bytes": ("bytes", "the size that reaches half of the fitted bandwidth"),
+    "model_n90_bytes": ("bytes", "the size that reaches nine tenths of the fitted bandwidth"),
+    "model_residual_percent": ("%", "by which the cell is off the fitted law"),
+}
+
+FIGURES: Mapping[str, Said] = {
+    **_OF_COUNTERS,
+    **{
+        name: ("µs", f"{_STATISTICS[statistic]} of the histogram {histogram}_ns")
+        for name, (histogram, statistic) in STATISTIC_OF_FIGURE.items()
+    },
+}

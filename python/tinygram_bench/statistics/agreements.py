@@ -1,0 +1,92 @@
+"""Whether other programs agree with ours: their figure ÷ ours, round by round."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tinygram_bench.model.result import Case, Figure, Peer, PeerRun, Result, Run
+from tinygram_bench.statistics.doubts import MIN_PAIRED_ROUNDS
+from tinygram_bench.statistics.intervals import figure_of
+from tinygram_bench.statistics.samples import samples_of
+from tinygram_bench.statistics.verdicts import paired_ratios
+from tinygram_bench.statistics.workloads import WORKLOADS
+
+AGREES_WITHIN = 0.10
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """A peer beside our case. Figures are None where no round has them.
+
+    `segments` and `our_segments`: those that both ends sent for a message, ACKs among them; None
+    where the kernel's counters are not known.
+    """
+
+    peer: Peer
+    case: Case
+    value: Figure | None
+    our_value: Figure | None
+    ratio: Figure | None
+    paired_rounds: int
+    segments: float | None
+    our_segments: float | None
+    failures: tuple[str, ...]
+    rounds: int
+
+    @property
+    def is_close(self) -> bool | None:
+        """Whether the whole interval is within 10 %, or beyond; None: it cannot be said."""
+        if self.ratio is None or not self.has_enough_rounds:
+            return None
+        low, high = self.ratio.low - 1, self.ratio.high - 1
+        if low >= -AGREES_WITHIN and high <= AGREES_WITHIN:
+            return True
+        return False if high < -AGREES_WITHIN or low > AGREES_WITHIN else None
+
+    @property
+    def has_enough_rounds(self) -> bool:
+        """Whether the rounds are as many as a verdict needs."""
+        return self.paired_rounds >= MIN_PAIRED_ROUNDS
+
+
+def agreements_of(result: Result) -> tuple[Agreement, ...]:
+    """One for each peer, in the order of the result."""
+    if result.cross_check is None:
+        return ()
+    samples = samples_of(result.plan, result.runs)
+    found = []
+    for peer in result.cross_check.peers:
+        runs = [run for run in result.cross_check.runs if run.peer_id == peer.peer_id]
+        theirs = {run.round: run.value for run in runs if run.value is not None}
+        sample = samples[peer.case_id]
+        ours = sample.values(peer.figure)
+        ratios = paired_ratios(ours, theirs)
+        found.append(
+            Agreement(
+                peer=peer,
+                case=sample.case,
+                value=_figure(tuple(theirs.values())),
+                our_value=_figure(tuple(ours.values())),
+                ratio=_figure(ratios),
+                paired_rounds=len(ratios),
+                segments=_segments(runs, "messages"),
+                our_segments=_segments(sample.good_runs, WORKLOADS[sample.case.workload].unit),
+                failures=tuple(run.failure for run in runs if run.failure is not None),
+                rounds=len(runs),
+            )
+        )
+    return tuple(found)
+
+
+def _figure(values: Sequence[float]) -> Figure | None:
+    return figure_of(values) if values else None
+
+
+def _segments(runs: Sequence[Run] | Sequence[PeerRun], counted: str) -> float | None:
+    """Of all runs together, for each message or call."""
+    pairs = [(run.counters.get("kernel_OutSegs"), run.counters.get(counted)) for run in runs]
+    known = [(segments, count) for segments, count in pairs if segments is not None and count]
+    if not known:
+        return None
+    return sum(segments for segments, _ in known) / sum(count for _, count in known)

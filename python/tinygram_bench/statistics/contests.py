@@ -1,0 +1,49 @@
+"""Contests: which strategy came first on each runtime under each load.
+
+The winner is picked on the very rounds that it is judged by, so being first proves nothing: what
+counts is its paired verdict against every other one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tinygram_bench.model.result import Case, Figure, Summary
+from tinygram_bench.statistics.figures import is_higher_better
+from tinygram_bench.statistics.loads import Load, is_faulty, is_limit
+
+
+@dataclass(frozen=True)
+class Contest:
+    """The cases of one runtime under one load, the best first; those without a figure left out."""
+
+    load: Load
+    runtime: str
+    figure: str
+    ranked: tuple[Case, ...]
+
+    @property
+    def others(self) -> tuple[Case, ...]:
+        """All but the first, which has won only if it is faster than each of them."""
+        return self.ranked[1:]
+
+
+def contests_of(summaries: Sequence[Summary]) -> tuple[Contest, ...]:
+    """A contest per load and runtime, in order of first appearance, limits and faults left out."""
+    groups: dict[tuple[Load, str], list[Summary]] = {}
+    for summary in summaries:
+        if not (is_limit(summary.case) or is_faulty(summary.case)):
+            key = (Load.of(summary.case), summary.case.runtime)
+            groups.setdefault(key, []).append(summary)
+    return tuple(_contest(load, runtime, group) for (load, runtime), group in groups.items())
+
+
+def _contest(load: Load, runtime: str, summaries: Sequence[Summary]) -> Contest:
+    figure = load.compared_figures[0]
+    measured = [(found, each.case) for each in summaries if (found := each.figures.get(figure))]
+
+    def rank(entry: tuple[Figure, Case]) -> float:
+        return -entry[0].median if is_higher_better(figure) else entry[0].median
+
+    return Contest(load, runtime, figure, tuple(case for _, case in sorted(measured, key=rank)))

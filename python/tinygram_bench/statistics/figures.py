@@ -1,0 +1,117 @@
+"""What one run says: its figures, from its raw counters and histograms.
+
+The names are the result file's contract; units come last. A figure is None where the run does not
+know it (a counter not permitted here) or where it would mislead (latency while flat out).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from tinygram._native import Histogram
+from tinygram_bench.model.result import Case, Run
+from tinygram_bench.statistics.counters import FORMULAS, PER_MILLION, Number
+from tinygram_bench.statistics.workloads import WORKLOADS
+
+FLAT_OUT_ONLY = ("throughput_per_s", "run_time_s")
+PACED_ONLY = ("messages_per_release",)
+MIN_SAMPLES_BEYOND = 10
+TAIL_PER_MILLION = {"p50": 500_000, "p99": 10_000, "p99_9": 1_000, "p99_99": 100}
+STATISTIC_OF_FIGURE = {
+    f"{histogram}_{statistic}_us": (histogram, statistic)
+    for workload in WORKLOADS.values()
+    for histogram, statistics in workload.histograms.items()
+    for statistic in statistics
+}
+
+
+@dataclass(frozen=True)
+class RunFigures:
+    """One run's figures, name → value, and how many samples each of its histograms holds."""
+
+    values: Mapping[str, Number]
+    sample_counts: Mapping[str, int]
+
+
+def figures_of(case: Case, run: Run) -> RunFigures:
+    """The figures of one good run; ValueError where a histogram cannot be read."""
+    workload = WORKLOADS[case.workload]
+    histograms = {
+        name: _histogram(run, name) for name in workload.histograms if _is_meaningful(name, case)
+    }
+    values = {name: formula(run.counters) for name, formula in FORMULAS.items()}
+    for name in FLAT_OUT_ONLY if not case.is_flat_out else PACED_ONLY:
+        values[name] = None
+    for figure, (name, statistic) in STATISTIC_OF_FIGURE.items():
+        values[figure] = _statistic(histograms.get(name), statistic)
+    values |= workload.computed(case, run, values)
+    counts = {name: histogram.count for name, histogram in histograms.items() if histogram}
+    return RunFigures(values, counts)
+
+
+def figure_names(name: str) -> tuple[str, ...]:
+    """What a summary of this workload tells, null where it cannot be said."""
+    workload = WORKLOADS[name]
+    spread = (
+        f"{histogram}_{statistic}_us"
+        for histogram, statistics in workload.histograms.items()
+        for statistic in statistics
+    )
+    return (*workload.counted, *spread, *workload.modelled)
+
+
+def has_enough_samples(figure: str, sample_counts: Mapping[str, int]) -> bool:
+    """Whether so many samples support `figure`: a percentile needs ten of them beyond it."""
+    histogram, statistic = STATISTIC_OF_FIGURE.get(figure, ("", ""))
+    if statistic not in TAIL_PER_MILLION:
+        return True
+    beyond_millionths = sample_counts.get(histogram, 0) * TAIL_PER_MILLION[statistic]
+    return beyond_millionths >= MIN_SAMPLES_BEYOND * PER_MILLION
+
+
+def is_extreme(figure: str) -> bool:
+    """Whether `figure` is the least or the greatest of all samples."""
+    return STATISTIC_OF_FIGURE.get(figure, ("", ""))[1] in ("min", "max")
+
+
+def pooled_figure(figure: str, runs: Iterable[Run]) -> Number:
+    """A histogram's statistic over the samples of all `runs` together."""
+    name, statistic = STATISTIC_OF_FIGURE[figure]
+    pooled = Histogram()
+    for run in runs:
+        histogram = _histogram(run, name)
+        if histogram is not None:
+            pooled.merge(histogram)
+    return _statistic(pooled if pooled.count else None, statistic)
+
+
+def is_higher_better(figure: str) -> bool:
+    """Rates per second are better high; every duration and cost is better low."""
+    return figure.endswith("_per_s")
+
+
+def _is_meaningful(histogram: str, case: Case) -> bool:
+    """Latency and pacing exist only when paced; queueing is what a flat-out sender makes.
+
+    Of several paced producers queueing is the time from the call: a thread may be late to call.
+    """
+    if histogram == "queueing":
+        return case.is_flat_out or case.producers > 1
+    return histogram not in ("latency", "pacing_error") or not case.is_flat_out
+
+
+def _histogram(run: Run, name: str) -> Histogram | None:
+    text = run.histograms.get(f"{name}_ns")
+    histogram = Histogram.from_base64(text) if text is not None else None
+    return histogram if histogram is not None and histogram.count else None
+
+
+def _statistic(histogram: Histogram | None, name: str) -> Number:
+    """One statistic of a histogram of nanoseconds, in microseconds."""
+    if histogram is None:
+        return None
+    if name in TAIL_PER_MILLION:
+        return histogram.percentile_ns(100 - TAIL_PER_MILLION[name] / 10_000) / 1_000
+    of_all = {"min": histogram.min_ns, "mean": histogram.mean_ns, "max": histogram.max_ns}
+    return of_all[name] / 1_000

@@ -1,0 +1,163 @@
+"""The model of `sizes`, fitted in each round to the medians of its cells.
+
+A parameter is the median of the rounds' own fits, with its order-statistic interval, as every other
+figure: no assumption on how the errors are spread, and what drifts between rounds is in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from tinygram_bench.model.result import Case, Figure, Plan, Run, Summary
+from tinygram_bench.statistics.intervals import figure_of
+from tinygram_bench.statistics.model import Model, Point, fitted
+from tinygram_bench.statistics.samples import Sample, samples_of
+from tinygram_bench.statistics.sizes import is_exchange
+
+TIME = "total_p50_us"
+_PARAMETERS: dict[str, Callable[[Model], float | None]] = {
+    "model_setup_us": lambda model: model.setup_us,
+    "model_latency_us": lambda model: model.latency_us,
+    "model_mb_per_s": lambda model: model.mb_per_s,
+    "model_n_half_bytes": lambda model: model.n_half_bytes,
+    "model_n90_bytes": lambda model: model.n90_bytes,
+}
+CALLS_OF_TRIP = 4
+"""A write and a read at either end."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The cases that were fitted together, and the model of each round."""
+
+    cases: tuple[Case, ...]
+    times_us: Mapping[str, Mapping[int, float]]
+    models: Mapping[int, Model]
+
+    def figures(self) -> dict[str, Figure | None]:
+        """The parameters; None where a round does not tell it."""
+        return {
+            name: _figure([parameter(model) for model in self.models.values()])
+            for name, parameter in _PARAMETERS.items()
+        }
+
+    def residual_percent(self, case: Case) -> Figure | None:
+        """How much longer the case took than the model of the round says, in % of what it took."""
+        return _figure(
+            [
+                100 * model.residual(_point(case, self.times_us[case.case_id][round]))
+                for round, model in self.models.items()
+                if round in self.times_us[case.case_id]
+            ]
+        )
+
+    def predicted_us(self, size_bytes: int, trips: int) -> Figure | None:
+        """What a sample of this size takes, its connect and setup included."""
+        return _figure([model.time_us(size_bytes, trips) for model in self.models.values()])
+
+
+def fits_of(plan: Plan, runs: Sequence[Run]) -> tuple[Fit, ...]:
+    """A fit for each strategy, number of setup writes, server and link of `sizes`.
+
+    Without models where the cells do not tell the parameters apart.
+    """
+    groups: dict[object, list[Case]] = {}
+    for case in plan.cases:
+        if is_exchange(case):
+            groups.setdefault(_group(case), []).append(case)
+    exchanges = [case for cases in groups.values() for case in cases]
+    samples = _samples(plan, runs, exchanges, "total_ns")
+    return tuple(_fit(cases, samples) for cases in groups.values())
+
+
+def with_models(
+    plan: Plan, runs: Sequence[Run], summaries: Sequence[Summary]
+) -> tuple[Summary, ...]:
+    """The summaries, with what the model says of each case of `sizes`."""
+    told = {}
+    for fit in fits_of(plan, runs):
+        of_all = fit.figures()
+        for case in fit.cases:
+            residual = {"model_residual_percent": fit.residual_percent(case)}
+            told[case.case_id] = of_all | residual
+    return tuple(
+        msgspec.structs.replace(each, figures=each.figures | told[each.case.case_id])
+        if each.case.case_id in told
+        else each
+        for each in summaries
+    )
+
+
+def local_parts(plan: Plan, runs: Sequence[Run]) -> dict[str, Figure | None]:
+    """What a round trip on this host is made of, in µs, each from the rounds that have both sides.
+
+    `system calls`: four that do nothing. `stack`: what a round trip within one thread takes longer
+    than these. `same core`, `other core`: what it takes longer with another thread there.
+    """
+    named = {part: case for case in plan.cases if (part := case.parameters.get("part")) is not None}
+    samples = _samples(plan, runs, list(named.values()), "part_ns")
+
+    def rounds(part: str) -> dict[int, float]:
+        case = named.get(part)
+        return samples[case.case_id].values("part_p50_us") if case else {}
+
+    calls = {round: CALLS_OF_TRIP * each for round, each in rounds("system-call").items()}
+    alone = rounds("one-thread")
+    return {
+        "system calls": _figure(list(calls.values())),
+        "stack": _difference(alone, calls),
+        "same core": _difference(rounds("same-core"), alone),
+        "other core": _difference(rounds("other-core"), alone),
+    }
+
+
+def _samples(
+    plan: Plan, runs: Sequence[Run], cases: Sequence[Case], histogram: str
+) -> dict[str, Sample]:
+    """Those of the cases, with one histogram of each run: the others take their time to read."""
+    asked = {case.case_id for case in cases}
+    kept = [
+        msgspec.structs.replace(
+            run,
+            histograms={name: text for name, text in run.histograms.items() if name == histogram},
+        )
+        for run in runs
+        if run.case_id in asked
+    ]
+    return samples_of(msgspec.structs.replace(plan, cases=tuple(cases)), kept)
+
+
+def _group(case: Case) -> tuple[object, ...]:
+    named = (case.parameters.get(name) for name in ("setup_writes", "server_address"))
+    return (case.strategy, case.link, case.placement, *named)
+
+
+def _fit(cases: Sequence[Case], samples: Mapping[str, Sample]) -> Fit:
+    """Of the rounds in which every cell has a time that has one in any round."""
+    times_us = {case.case_id: samples[case.case_id].values(TIME) for case in cases}
+    measured = [case for case in cases if times_us[case.case_id]]
+    shared = [set(times_us[case.case_id]) for case in measured]
+    models = {}
+    for round in sorted(set.intersection(*shared)) if shared else ():
+        model = fitted([_point(case, times_us[case.case_id][round]) for case in measured])
+        if model is not None:
+            models[round] = model
+    return Fit(tuple(cases), times_us, models)
+
+
+def _point(case: Case, time_us: float) -> Point:
+    trips = case.parameters["round_trips"]
+    assert isinstance(trips, int), f"round_trips of {case.case_id} is {trips!r}"
+    return Point(case.message_bytes.max, trips, time_us)
+
+
+def _difference(of: Mapping[int, float], less: Mapping[int, float]) -> Figure | None:
+    return _figure([of[round] - less[round] for round in of if round in less])
+
+
+def _figure(values: Sequence[float | None]) -> Figure | None:
+    known = [value for value in values if value is not None]
+    return figure_of(known) if known and len(known) == len(values) else None

@@ -1,0 +1,128 @@
+"""What a reader of a run's figures must know of its link.
+
+Law: a message has no figure of the run, so that a report says it once for all cases that have it;
+how late and how slow a link was is in the report's table of links.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tinygram._native import Histogram
+from tinygram_bench.model.result import EVERY_FIGURE, LinkFacts, Warning
+
+_LATE_NS = 100_000
+_LATE_SHARE = 20
+"""A link is late when its p99 is above 100 µs, or above 1/20 of its round trip if that is more."""
+_MISS_NS = 20_000
+_MISS_SHARE = 20
+"""A link is slow, or fast, when its round trips stay so far from what was asked, or 1/20 of it."""
+_MIN_LATE_PACKETS = 10
+_STOPPED_NS = 100_000_000
+_STOPPED_SHARE = 100
+"""A relay stood still when that took 100 ms in all, or more than 1/100 of the time."""
+LINK_FAULTS = ("link_stopped", "link_late", "link_slow", "link_fast")
+"""The warnings of a link that was not as asked."""
+UNASKED = ("_overflow", "_refused", "_missed", "device_dropped")
+"""How the names of counters end that are of packets which were dropped unasked."""
+
+
+def warnings_of(
+    facts: LinkFacts, counters: Mapping[str, int], lateness: Histogram | None
+) -> tuple[Warning, ...]:
+    """Every warning of one run's link; those that bar figures first."""
+    found = (
+        _stopped(counters),
+        _late(facts, lateness),
+        _missed(facts),
+        _dropped(counters),
+        _full(counters),
+    )
+    return tuple(warning for warning in found if warning is not None)
+
+
+def late_percentile(packets: int) -> float | None:
+    """Which percentile says that a link was late: p99, and lower with fewer than 1,000 packets.
+
+    Ten packets must be beyond it; None: so few were carried that none has.
+    """
+    if packets <= _MIN_LATE_PACKETS:
+        return None
+    return min(99.0, 100 * (1 - _MIN_LATE_PACKETS / packets))
+
+
+def late_limit_ns(facts: LinkFacts) -> int:
+    """How late packets may be."""
+    return max(_LATE_NS, (facts.rtt_ns or 0) // _LATE_SHARE)
+
+
+def _stopped(counters: Mapping[str, int]) -> Warning | None:
+    """By time, not by packets: what TCP holds back meanwhile comes in few packets afterwards."""
+    stopped_ns = counters.get("relay_stopped_ns", 0)
+    watched_ns = counters.get("relay_watched_ns", 0)
+    if stopped_ns < _STOPPED_NS and stopped_ns * _STOPPED_SHARE <= watched_ns:
+        return None
+    return Warning(
+        "link_stopped",
+        "the link stood still: its relay was stopped or had no core for 100 ms or more, or for "
+        "more than 1 % of the time, and what was sent meanwhile waited: the run says more of this "
+        "host than of the link",
+        EVERY_FIGURE,
+    )
+
+
+def _late(facts: LinkFacts, lateness: Histogram | None) -> Warning | None:
+    percentile = None if lateness is None else late_percentile(lateness.count)
+    if lateness is None or percentile is None:
+        return None
+    if lateness.percentile_ns(percentile) <= late_limit_ns(facts):
+        return None
+    return Warning(
+        "link_late",
+        "the link was late: more than 1 % of its packets, and ten, came over 100 µs after their "
+        "time, or 1/20 of the RTT where that is more: the run says more of this host than of the "
+        "link",
+        EVERY_FIGURE,
+    )
+
+
+def rtt_miss_ns(asked_rtt_ns: int, rtt_ns: int) -> int:
+    """How far a round trip is from what was asked; 0 where that is near enough."""
+    miss_ns = rtt_ns - asked_rtt_ns
+    return 0 if abs(miss_ns) <= max(_MISS_NS, asked_rtt_ns // _MISS_SHARE) else miss_ns
+
+
+def _missed(facts: LinkFacts) -> Warning | None:
+    if facts.asked_rtt_ns is None or facts.measured_rtt_ns is None:
+        return None
+    miss_ns = rtt_miss_ns(facts.asked_rtt_ns, facts.measured_rtt_ns)
+    if miss_ns > 0:
+        return Warning(
+            "link_slow",
+            "the link was slow: its round trips took over 20 µs longer than was asked when it was "
+            "up, or 1/20 where that is more: this host is too slow for it, or was busy",
+            EVERY_FIGURE,
+        )
+    if miss_ns < 0:
+        return Warning(
+            "link_fast",
+            "the link was fast: its round trips took over 20 µs less than was asked when it was "
+            "up, or 1/20 where that is more: this host was busy while it was calibrated",
+            EVERY_FIGURE,
+        )
+    return None
+
+
+def _dropped(counters: Mapping[str, int]) -> Warning | None:
+    if not sum(count for name, count in counters.items() if name.endswith(UNASKED)):
+        return None
+    return Warning("link_dropped", "the link lost packets that it was not asked to lose")
+
+
+def _full(counters: Mapping[str, int]) -> Warning | None:
+    if not sum(count for name, count in counters.items() if name.endswith("_full")):
+        return None
+    return Warning(
+        "link_queue_full",
+        "the link's queue was full, and dropped packets as a line's queue does",
+    )

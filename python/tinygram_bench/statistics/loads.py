@@ -1,0 +1,108 @@
+"""Loads: what is asked of the sender. Cases compete only where their load is the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tinygram_bench.model.result import Case, MessageBytes, Parameter
+from tinygram_bench.statistics.workloads import WORKLOADS
+
+LIMIT_RUNTIME = "native"
+EXTERNAL = "external"
+"""The runtime, and the implementation, of a server that is not ours."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """All of a case but how it sends (runtime, implementation, strategy) and its parameters.
+
+    `parameters`: those that belong to the load of its workload, and their values.
+    """
+
+    workload: str
+    message_bytes: MessageBytes
+    rate_per_s: float | None
+    arrival: str | None
+    burst: int | None
+    link: str
+    producers: int
+    connections: int
+    placement: str
+    busy_thread: bool
+    parameters: tuple[tuple[str, Parameter], ...] = ()
+
+    @classmethod
+    def of(cls, case: Case) -> Load:
+        """The load that `case` is put under."""
+        named = cls.__dataclass_fields__.keys() - {"busy_thread", "parameters"}
+        return cls(
+            **{name: getattr(case, name) for name in named},
+            busy_thread=bool(case.parameters.get("busy_thread")),
+            parameters=tuple(
+                (name, case.parameters.get(name))
+                for name in WORKLOADS[case.workload].load_parameters
+            ),
+        )
+
+    @property
+    def is_flat_out(self) -> bool:
+        """Whether messages are sent as fast as the sender can."""
+        return self.rate_per_s is None
+
+    @property
+    def is_closed_loop(self) -> bool:
+        """Whether it is the replies that say when the next message is sent."""
+        return WORKLOADS[self.workload].is_closed_loop
+
+    @property
+    def compared_figures(self) -> tuple[str, ...]:
+        """The figures that verdicts are given on; the first is the one that contests are won by."""
+        workload = WORKLOADS[self.workload]
+        return workload.compared if self.is_flat_out else workload.compared_paced
+
+
+def loads_of(cases: Iterable[Case]) -> tuple[Load, ...]:
+    """Every load once, in the order of first appearance."""
+    return tuple(dict.fromkeys(Load.of(case) for case in cases))
+
+
+def is_limit(case: Case) -> bool:
+    """Whether the case shows what the machine can do, and so competes with nobody."""
+    return case.runtime == LIMIT_RUNTIME
+
+
+def is_faulty(case: Case) -> bool:
+    """Whether the case shows what a fault does to the figures, and so competes with nobody."""
+    return case.parameters.get("fault") is not None
+
+
+def is_external(case: Case) -> bool:
+    """Whether the server is not ours: it is compared with each of ours, of whatever runtime."""
+    return case.runtime == EXTERNAL
+
+
+def is_base(case: Case) -> bool:
+    """Whether all others of its workload are measured against it."""
+    way = (case.runtime, case.implementation, case.strategy, server_of(case))
+    return way == WORKLOADS[case.workload].base
+
+
+def server_of(case: Case) -> str | None:
+    """The server under test, with the size of its buffer; None where none is."""
+    server = case.parameters.get("server")
+    return None if server is None else str(server)
+
+
+def way_of(case: Case) -> str:
+    """How the case sends, in words: `asyncio/nagle`, `asyncio/tinygram/adaptive`.
+
+    With a server under test: `asyncio/protocol`, `asyncio/tinygram/protocol/tick`.
+    """
+    is_by_hand = case.implementation in ("stdlib", case.runtime) or is_limit(case)
+    implementation = () if is_by_hand else (case.implementation,)
+    server = server_of(case)
+    if server is None:
+        return "/".join((case.runtime, *implementation, case.strategy))
+    strategy = () if case.strategy in ("nodelay", "unknown") else (case.strategy,)
+    return "/".join((case.runtime, *implementation, server, *strategy))

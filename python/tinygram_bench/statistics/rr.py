@@ -1,0 +1,31 @@
+"""Which cases of `rr` are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+
+from tinygram_bench.model.result import Case
+
+BASELINE = "nagle"
+
+
+def compared_pairs(cases: Sequence[Case]) -> Iterator[tuple[str, str]]:
+    """(baseline, case): `nagle`, and the same in everything else with another strategy."""
+    baselines = {all_but_strategy(case): case for case in cases if case.strategy == BASELINE}
+    for case in cases:
+        baseline = baselines.get(all_but_strategy(case))
+        if baseline is not None and case is not baseline:
+            yield baseline.case_id, case.case_id
+
+
+def all_but_strategy(case: Case) -> Hashable:
+    """What two cases have in common that differ in nothing but their strategy."""
+    return (
+        case.runtime,
+        case.link,
+        case.message_bytes,
+        case.producers,
+        case.connections,
+        case.placement,
+        tuple(sorted(case.parameters.items())),
+    )

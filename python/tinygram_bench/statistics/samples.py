@@ -1,0 +1,94 @@
+"""The good rounds of each case, as figures: what summaries and verdicts are both made from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tinygram_bench.model.result import Case, Figure, Plan, Run
+from tinygram_bench.statistics.counters import Number
+from tinygram_bench.statistics.figures import (
+    RunFigures,
+    figures_of,
+    has_enough_samples,
+    is_extreme,
+    pooled_figure,
+)
+from tinygram_bench.statistics.intervals import figure_of
+
+
+@dataclass(frozen=True)
+class Sample:
+    """All runs of one case. `rounds`: round → its figures, in round order, good ones only."""
+
+    case: Case
+    rounds: Mapping[int, RunFigures]
+    good_runs: tuple[Run, ...]
+    failed_rounds: int
+
+    def values(self, figure: str) -> dict[int, float]:
+        """Round → value; empty unless every good round has one and the samples suffice.
+
+        All or none: an interval from fewer rounds would have another confidence than its summary.
+        """
+        values = {number: each.values.get(figure) for number, each in self.rounds.items()}
+        if not has_enough_samples(figure, self._pooled_counts()):
+            return {}
+        known = _known(values)
+        return known if len(known) == len(values) else {}
+
+    def figure(self, name: str) -> Figure | None:
+        """The median of the rounds and its interval; None where `values` has nothing.
+
+        An extreme, and a percentile that no round alone supports, are those of all rounds' samples
+        together; the interval then goes from the lowest to the highest of the rounds' own values,
+        widened where need be.
+        """
+        values = tuple(self.values(name).values())
+        if not values or self.is_median(name):
+            return figure_of(values) if values else None
+        pooled = pooled_figure(name, self.good_runs)
+        assert pooled is not None, f"the rounds have {name}, their samples together do not"
+        return Figure(pooled, low=min(*values, pooled), high=max(*values, pooled))
+
+    def is_median(self, name: str) -> bool:
+        """Whether the figure is a median over the rounds."""
+        return not is_extreme(name) and all(
+            has_enough_samples(name, each.sample_counts) for each in self.rounds.values()
+        )
+
+    def _pooled_counts(self) -> Counter[str]:
+        counts: Counter[str] = Counter()
+        for each in self.rounds.values():
+            counts.update(each.sample_counts)
+        return counts
+
+
+def samples_of(plan: Plan, runs: Sequence[Run]) -> dict[str, Sample]:
+    """A sample per case, case_id → sample, in the plan's order.
+
+    ValueError where a run's case is not in the plan, or where a case ran twice in one round.
+    """
+    runs_of: dict[str, dict[int, Run]] = {case.case_id: {} for case in plan.cases}
+    for run in runs:
+        if run.case_id not in runs_of:
+            raise ValueError(f"a run of {run.case_id}, which the plan lacks")
+        if run.round in runs_of[run.case_id]:
+            raise ValueError(f"two runs of {run.case_id} in round {run.round}")
+        runs_of[run.case_id][run.round] = run
+    return {case.case_id: _sample(case, runs_of[case.case_id]) for case in plan.cases}
+
+
+def _sample(case: Case, runs: Mapping[int, Run]) -> Sample:
+    good = {number: runs[number] for number in sorted(runs) if runs[number].failure is None}
+    return Sample(
+        case=case,
+        rounds={number: figures_of(case, run) for number, run in good.items()},
+        good_runs=tuple(good.values()),
+        failed_rounds=len(runs) - len(good),
+    )
+
+
+def _known(values: Mapping[int, Number]) -> dict[int, float]:
+    return {number: value for number, value in values.items() if value is not None}

@@ -1,0 +1,46 @@
+"""What only `sizes` has: its rates, and which of its cases are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from tinygram_bench.model.result import Case, Run
+from tinygram_bench.statistics.counters import Number
+
+
+def computed_figures(case: Case, run: Run, figures: Mapping[str, Number]) -> dict[str, Number]:
+    """What comes from the run's medians: bytes ÷ µs is MB/s (10⁶ bytes).
+
+    `mb_per_s` is that of the transfer alone, `total_mb_per_s` with connect and setup.
+    """
+    first_ns = run.counters.get("first_sample_ns")
+    trips = case.parameters.get("round_trips")
+    sample_bytes = case.message_bytes.max * (trips if isinstance(trips, int) else 0)
+    return {
+        "first_sample_us": None if first_ns is None else first_ns / 1_000,
+        "mb_per_s": _rate(sample_bytes, figures.get("transfer_p50_us")),
+        "total_mb_per_s": _rate(sample_bytes, figures.get("total_p50_us")),
+    }
+
+
+def is_exchange(case: Case) -> bool:
+    """Whether the case takes samples of `sizes`, and is no local part."""
+    return case.workload == "sizes" and case.parameters.get("part") is None
+
+
+def _rate(sample_bytes: int, time_us: Number) -> Number:
+    return sample_bytes / time_us if sample_bytes and time_us else None
+
+
+def compared_pairs(cases: Sequence[Case]) -> Iterator[tuple[str, str]]:
+    """(baseline, case): the way that was named first, for the same cell."""
+    baselines: dict[object, Case] = {}
+    for case in cases:
+        if is_exchange(case):
+            trips, server = (
+                case.parameters.get(name) for name in ("round_trips", "server_address")
+            )
+            cell = (case.message_bytes, trips, server, case.link, case.placement)
+            baseline = baselines.setdefault(cell, case)
+            if baseline is not case:
+                yield baseline.case_id, case.case_id

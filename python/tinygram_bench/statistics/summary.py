@@ -1,0 +1,33 @@
+"""Summaries: what all rounds of a case say together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tinygram_bench.model.result import Plan, Run, Summary
+from tinygram_bench.statistics.figures import figure_names
+from tinygram_bench.statistics.fits import with_models
+from tinygram_bench.statistics.intervals import confidence_of
+from tinygram_bench.statistics.samples import Sample, samples_of
+from tinygram_bench.statistics.warnings import warnings_of
+
+
+def summarise(plan: Plan, runs: Sequence[Run]) -> tuple[Summary, ...]:
+    """One summary per case of the plan, in its order; a case without a good run has no figures.
+
+    `Summary.rounds` counts the good rounds. Raises what `samples_of` and `figures_of` raise.
+    """
+    summaries = [_summary(sample) for sample in samples_of(plan, runs).values()]
+    return with_models(plan, runs, summaries)
+
+
+def _summary(sample: Sample) -> Summary:
+    figures = {name: sample.figure(name) for name in figure_names(sample.case.workload)}
+    return Summary(
+        case=sample.case,
+        rounds=len(sample.rounds),
+        failed_rounds=sample.failed_rounds,
+        confidence=confidence_of(len(sample.rounds)),
+        figures=figures,
+        warnings=warnings_of(sample, figures),
+    )

@@ -1,0 +1,118 @@
+"""Verdicts: how a case compares with a baseline, round by round.
+
+The two values of a ratio come from the same round, minutes apart at most, so that what drifts over
+the experiment (heat, neighbours) cancels out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
+
+from tinygram_bench.model.result import Case, Figure, Plan, Run, Summary, Verdict
+from tinygram_bench.statistics.contests import contests_of
+from tinygram_bench.statistics.doubts import doubt_on
+from tinygram_bench.statistics.figures import is_higher_better
+from tinygram_bench.statistics.intervals import figure_of
+from tinygram_bench.statistics.loads import (
+    Load,
+    is_base,
+    is_external,
+    is_faulty,
+    is_limit,
+    server_of,
+)
+from tinygram_bench.statistics.samples import Sample, samples_of
+from tinygram_bench.statistics.workloads import WORKLOADS
+
+
+def compare(plan: Plan, summaries: Sequence[Summary], runs: Sequence[Run]) -> tuple[Verdict, ...]:
+    """Every verdict, none twice, on the pairs that the workload names; where it names none, cases
+    with `nodelay` of their own runtime and implementation, with the workload's base, the first of
+    each runtime with every other way of that runtime, and what is not ours with all that is.
+
+    `summaries` are those of `summarise(plan, runs)`. Raises what `samples_of` raises.
+    """
+    samples = samples_of(plan, runs)
+    summary_of = {summary.case.case_id: summary for summary in summaries}
+    return tuple(
+        _verdict(figure, (summary_of[baseline], samples[baseline]), (summary_of[id_], samples[id_]))
+        for (baseline, id_), figures in _pairs(plan, summaries).items()
+        for figure in figures
+    )
+
+
+def _pairs(plan: Plan, summaries: Sequence[Summary]) -> Mapping[tuple[str, str], tuple[str, ...]]:
+    """(baseline, case) → the figures that they are compared on."""
+    loads = {case.case_id: Load.of(case) for case in plan.cases}
+    found: list[tuple[str, str]] = []
+    for name in dict.fromkeys(case.workload for case in plan.cases):
+        cases = [case for case in plan.cases if case.workload == name]
+        named = WORKLOADS[name].pairs
+        if named is not None:
+            found += named(cases)
+        else:
+            found += _baseline_pairs(cases)
+            found += _external_pairs(cases)
+            found += _first_pairs([each for each in summaries if each.case.workload == name])
+    return {pair: loads[pair[1]].compared_figures for pair in found}
+
+
+def paired_ratios(baseline: Mapping[int, float], case: Mapping[int, float]) -> tuple[float, ...]:
+    """case ÷ baseline of each round that has both, in round order; rounds of 0 are left out."""
+    return tuple(case[each] / baseline[each] for each in case if baseline.get(each))
+
+
+def judge(ratio: Figure, figure: str) -> Literal["faster", "slower", "no_difference_shown"]:
+    """What a ratio case ÷ baseline says, when its interval may be trusted."""
+    if ratio.low <= 1 <= ratio.high:
+        return "no_difference_shown"
+    return "faster" if (ratio.low > 1) == is_higher_better(figure) else "slower"
+
+
+def _baseline_pairs(cases: Sequence[Case]) -> Iterator[tuple[str, str]]:
+    """(baseline, case): `nodelay` of the same kind first, then `loop/nodelay` by hand."""
+    contestants = [case for case in cases if not is_limit(case)]
+    own_nodelay = {_kind(case): case for case in contestants if case.strategy == "nodelay"}
+    bases = {Load.of(case): case for case in contestants if is_base(case)}
+    for case in contestants:
+        for baseline in (own_nodelay.get(_kind(case)), bases.get(Load.of(case))):
+            if baseline is not None and baseline is not case:
+                yield baseline.case_id, case.case_id
+
+
+def _external_pairs(cases: Sequence[Case]) -> Iterator[tuple[str, str]]:
+    """(ours, not ours): limits too, for nothing else of ours may have been measured beside it."""
+    for case in cases:
+        if is_external(case):
+            for other in cases:
+                is_alike = Load.of(other) == Load.of(case)
+                if is_alike and not (is_external(other) or is_faulty(other)):
+                    yield other.case_id, case.case_id
+
+
+def _kind(case: Case) -> tuple[Load, str, str, str | None]:
+    return Load.of(case), case.runtime, case.implementation, server_of(case)
+
+
+def _first_pairs(summaries: Sequence[Summary]) -> Iterator[tuple[str, str]]:
+    for contest in contests_of(summaries):
+        for other in contest.others:
+            yield other.case_id, contest.ranked[0].case_id
+
+
+def _verdict(
+    figure: str, baseline: tuple[Summary, Sample], case: tuple[Summary, Sample]
+) -> Verdict:
+    ratios = paired_ratios(baseline[1].values(figure), case[1].values(figure))
+    ratio = figure_of(ratios) if ratios else None
+    doubt = doubt_on(figure, (baseline[0], case[0]), ratios, ratio)
+    return Verdict(
+        baseline_case_id=baseline[0].case.case_id,
+        case_id=case[0].case.case_id,
+        figure=figure,
+        ratio=ratio,
+        verdict="cannot_say" if doubt or ratio is None else judge(ratio, figure),
+        reason=doubt and doubt.reason,
+        doubt=doubt and doubt.code,
+    )

@@ -1,0 +1,120 @@
+"""What a reader of a case's figures must know: its runs' warnings, and what all rounds show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from statistics import median
+
+from tinygram_bench.model.errors import UsageError
+from tinygram_bench.model.result import Case, Figure, Warning
+from tinygram_bench.model.strategies import parse_strategy
+from tinygram_bench.statistics.doubts import MAX_PACING_ERROR_SHARE, MIN_PAIRED_ROUNDS
+from tinygram_bench.statistics.figure_words import in_words, unit_of
+from tinygram_bench.statistics.link_warnings import LINK_FAULTS
+from tinygram_bench.statistics.modes import find_modes
+from tinygram_bench.statistics.samples import Sample
+
+MAX_HOLD_RATIO = 2.0
+_OF_SOME_ROUNDS = (*LINK_FAULTS, "other_measurement", "fell_behind")
+"""The warnings of what may come and go between two rounds."""
+Figures = Mapping[str, Figure | None]
+
+
+def warnings_of(sample: Sample, figures: Figures) -> tuple[Warning, ...]:
+    """The warnings of a case whose good rounds are `sample`, summed up in `figures`."""
+    return (
+        *_run_warnings(sample),
+        *_pacing_warnings(figures),
+        *_hold_warnings(sample.case, figures),
+        *_mode_warnings(sample, figures),
+    )
+
+
+def _run_warnings(sample: Sample) -> tuple[Warning, ...]:
+    """The runs' warnings, one per code: the first message, and in how many rounds it came up.
+
+    What may disturb some rounds alone bars figures in half of the rounds or more: with less the
+    median lies among rounds that were not, and the interval has the others in it.
+    """
+    by_code: dict[str, list[Warning]] = {}
+    rounds: dict[str, int] = {}
+    for run in sample.good_runs:
+        for warning in run.warnings:
+            by_code.setdefault(warning.code, []).append(warning)
+        for code in {warning.code for warning in run.warnings}:
+            rounds[code] = rounds.get(code, 0) + 1
+    return tuple(
+        Warning(
+            code=code,
+            message=f"{same[0].message} ({_share(rounds[code], len(sample.good_runs))})",
+            figures=()
+            if code in _OF_SOME_ROUNDS and 2 * rounds[code] < len(sample.good_runs)
+            else tuple(dict.fromkeys(figure for each in same for figure in each.figures)),
+        )
+        for code, same in by_code.items()
+    )
+
+
+def _share(rounds: int, of: int) -> str:
+    return "in every round" if rounds == of else f"in {rounds} of {of} rounds"
+
+
+def _pacing_warnings(figures: Figures) -> tuple[Warning, ...]:
+    """A pacer that is late by over a quarter of the latency would be what a verdict is about.
+
+    Like is set against like: the error's median bears on the latency's middle, its p99 on the tail.
+    """
+    blurred: tuple[str, ...] = ()
+    shares = []
+    for percentile, prefixes in (
+        ("p50", ("latency_min", "latency_mean", "latency_p50")),
+        ("p99", ("latency_p99", "latency_max")),
+    ):
+        error = figures.get(f"pacing_error_{percentile}_us")
+        latency = figures.get(f"latency_{percentile}_us")
+        if error and latency and error.median > MAX_PACING_ERROR_SHARE * latency.median:
+            blurred += prefixes
+            shares.append(f"{percentile} {error.median:.0f} of {latency.median:.0f} µs")
+    if not blurred:
+        return ()
+    message = f"the pacer's error is over a quarter of the latency: {', '.join(shares)}"
+    return (Warning(code="pacing_error", message=message, figures=blurred),)
+
+
+def _hold_warnings(case: Case, figures: Figures) -> tuple[Warning, ...]:
+    """A finding about the way, not a fault of the measurement: no figure is barred by it."""
+    asked_ns, held = _asked_hold_ns(case), figures.get("hold_p50_us")
+    if asked_ns is None or held is None or held.median * 1_000 <= MAX_HOLD_RATIO * asked_ns:
+        return ()
+    message = f"holds {_number(held.median)} µs where {_number(asked_ns / 1_000)} µs were asked for"
+    return (Warning(code="hold_overrun", message=message),)
+
+
+def _asked_hold_ns(case: Case) -> int | None:
+    try:
+        return parse_strategy(case.strategy).hold_ns
+    except UsageError:
+        return None  # a strategy of another version: what it was asked is not known
+
+
+def _mode_warnings(sample: Sample, figures: Figures) -> tuple[Warning, ...]:
+    """Only of medians: what all samples together say does not hang on how many rounds are where.
+
+    Of fewer rounds than a verdict needs, two of a kind are too likely a chance.
+    """
+    warnings = []
+    for name in figures:
+        values = sample.values(name) if sample.is_median(name) else {}
+        modes = find_modes(tuple(values.values()))
+        if modes and len(values) >= MIN_PAIRED_ROUNDS:
+            lower, upper = (
+                f"near {_number(median(group))}{unit_of(name)} in {len(group)} rounds"
+                for group in modes
+            )
+            message = f"two modes in {in_words(name)}: {lower}, {upper}"
+            warnings.append(Warning(code="two_modes", message=message, figures=(name,)))
+    return tuple(warnings)
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"

@@ -1,0 +1,139 @@
+"""What the workloads differ in: what is said of a run, and which cases are compared, on what.
+
+To add one: an entry in WORKLOADS, and where its pairs are others than those by contests, or figures
+come from more than counters and histograms, a module beside this one that finds them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from tinygram_bench.model.result import Case, Run
+from tinygram_bench.statistics import rr, sizes
+from tinygram_bench.statistics.counters import Number
+
+Pairs = Callable[[Sequence[Case]], Iterable[tuple[str, str]]]
+Figures = Callable[[Case, Run, Mapping[str, Number]], Mapping[str, Number]]
+Histograms = Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Workload:
+    """All that is said of one.
+
+    Figures, those that its runs can have: `counted`, of counters, among them those that `computed`
+    makes of a run and its other figures; of `histograms`, name → statistics; and `modelled`, which
+    fits.py adds.
+    Verdicts: on `compared`, or on `compared_paced` where messages are due at a time; the first wins
+    contests. They are given on `pairs` of (baseline, case); where that is None, on those of
+    verdicts.py, with `base`, the runtime, implementation, strategy and server of the case that all
+    others are measured against.
+    Loads: `load_parameters` belong to it, too; in a closed loop the replies say when the next
+    message is sent. `unit`: the counter of what was exchanged.
+    """
+
+    histograms: Histograms
+    counted: tuple[str, ...]
+    compared: tuple[str, ...]
+    compared_paced: tuple[str, ...] = ()
+    pairs: Pairs | None = None
+    base: tuple[str, str, str, str | None] | None = None
+    computed: Figures = lambda _case, _run, _figures: {}
+    modelled: tuple[str, ...] = ()
+    load_parameters: tuple[str, ...] = ()
+    is_closed_loop: bool = False
+    unit: str = "messages"
+
+
+_SPREAD = ("min", "mean", "p50", "p99", "p99_9", "max")
+_TAIL_TOO = (*_SPREAD[:-1], "p99_99", "max")
+_OF_MESSAGES = (
+    "throughput_per_s",
+    "run_time_s",
+    "messages_per_write",
+    "writes",
+    "cpu_s_per_million",
+    "context_switches_per_million",
+    "connect_us",
+)
+_OF_THE_KERNEL = ("delayed_acks", "listen_overflows", "syn_retransmits", "resets")
+
+WORKLOADS: Mapping[str, Workload] = {
+    "stream": Workload(
+        histograms={
+            **dict.fromkeys(("latency", "queueing"), _TAIL_TOO),
+            **dict.fromkeys(("pacing_error", "hold"), ("p50", "p99")),
+        },
+        counted=(
+            *_OF_MESSAGES,
+            "bytes_per_read",
+            "receiver_cpu_s_per_million",
+            "messages_per_segment",
+            "messages_per_release",
+            "startup_ms",
+            *_OF_THE_KERNEL,
+        ),
+        compared=(
+            "throughput_per_s",
+            "run_time_s",
+            "queueing_mean_us",
+            "queueing_p99_us",
+            "queueing_p99_99_us",
+        ),
+        compared_paced=("latency_p50_us", "latency_p99_us", "cpu_s_per_million"),
+        base=("loop", "stdlib", "nodelay", None),
+    ),
+    "rr": Workload(
+        histograms={"call": _TAIL_TOO, "connect": ("mean", "p50", "p99", "max")},
+        counted=(
+            "run_time_s",
+            "calls_per_s",
+            "calls_in_flight",
+            "cpu_us_per_call",
+            "server_cpu_us_per_call",
+            *_OF_THE_KERNEL,
+        ),
+        compared=("calls_per_s", "call_p50_us", "call_p99_us"),
+        pairs=rr.compared_pairs,
+        unit="calls",
+    ),
+    "echo": Workload(
+        histograms={"round_trip": _TAIL_TOO},
+        counted=(
+            *_OF_MESSAGES,
+            "both_ways_mb_per_s",
+            "in_flight",
+            "client_cpu_share",
+            *_OF_THE_KERNEL,
+        ),
+        compared=(
+            "throughput_per_s",
+            "round_trip_p50_us",
+            "round_trip_p99_us",
+            "cpu_s_per_million",
+        ),
+        base=("asyncio", "stdlib", "nodelay", "protocol"),
+        load_parameters=("depth", "reply"),
+        is_closed_loop=True,
+    ),
+    "sizes": Workload(
+        histograms={
+            **dict.fromkeys(("connect", "setup", "transfer", "total"), _SPREAD),
+            **dict.fromkeys(("first_trip", "next_trip"), ("p50", "p99")),
+            "part": ("min", "mean", "p50", "p99"),
+        },
+        counted=("first_sample_us", "mb_per_s", "total_mb_per_s", "delayed_acks"),
+        compared=("total_p50_us",),
+        pairs=sizes.compared_pairs,
+        computed=sizes.computed_figures,
+        modelled=(
+            "model_setup_us",
+            "model_latency_us",
+            "model_mb_per_s",
+            "model_n_half_bytes",
+            "model_n90_bytes",
+            "model_residual_percent",
+        ),
+    ),
+}

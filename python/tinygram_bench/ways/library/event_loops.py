@@ -1,0 +1,32 @@
+"""An event loop of `tinygram.new_event_loop`, on which an ordinary program writes each message."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+
+import tinygram
+from tinygram_bench.load.source import Source
+from tinygram_bench.ways import transports
+from tinygram_bench.ways.event_loops import loop_factory
+from tinygram_bench.ways.library.strategies import library_strategy
+from tinygram_bench.ways.runtimes import Way
+from tinygram_bench.ways.transports import Connection
+
+
+def run(sock: socket.socket, source: Source, way: Way) -> None:
+    """Send everything; the loop below is the stock one or uvloop's."""
+
+    def make_loop() -> asyncio.AbstractEventLoop:
+        return tinygram.new_event_loop(
+            loop_factory(way.runtime), strategy=library_strategy(way.strategy)
+        )
+
+    async def connect(sock: socket.socket) -> tuple[asyncio.WriteTransport, Connection]:
+        loop = asyncio.get_running_loop()
+        transport, connection = await loop.create_connection(Connection, sock=sock)
+        assert isinstance(transport, tinygram.Transport)
+        way.library_holds = lambda: transport.stats().holds
+        return transport, connection
+
+    transports.run(make_loop, sock, source, connect)

@@ -1,0 +1,170 @@
+"""Who drives the sending, and which strategies make sense there: declared here, once.
+
+To add a runtime: a module with `run(sock, source, way)` and a line in RUNTIMES.
+"""
+
+from __future__ import annotations
+
+import importlib
+import socket
+from array import array
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Literal, cast
+
+from tinygram._native import Histogram
+from tinygram_bench.host.packages import missing
+from tinygram_bench.load.source import Source
+from tinygram_bench.model.strategies import Strategy, parse_strategy
+
+MAX_BATCH_BYTES = 64 << 10
+"""What gathers in one batch at most."""
+
+
+@dataclass
+class Way:
+    """How one run sends, and what it found out on the way."""
+
+    runtime: str
+    strategy: Strategy
+    is_flat_out: bool
+    holds_ns: array[int] = field(default_factory=lambda: array("Q"))
+    """How long each batch's first message was held."""
+    library_holds: Callable[[], Histogram] = Histogram
+    """The same by the library's own count, which nobody can reset."""
+    child_pids: list[int] = field(default_factory=list)
+    """Processes that send in our place."""
+    watch_writes: Callable[[], object] = lambda: None
+    """To be called by who has made another descriptor of the socket to write to."""
+    _warm_up_holds: Histogram = field(default_factory=Histogram)
+
+    def on_start(self) -> None:
+        """The clock is about to start: what was held before does not count."""
+        self.holds_ns = array("Q")
+        self._warm_up_holds = self.library_holds()
+
+    def holds(self) -> Histogram:
+        """Whoever counted them."""
+        holds = self.library_holds()
+        holds.subtract(self._warm_up_holds)
+        for hold_ns in self.holds_ns:
+            holds.record(hold_ns)
+        return holds
+
+
+Send = Callable[[socket.socket, Source, Way], None]
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """A runtime in one implementation, as one module sends in it.
+
+    `defaults`: the strategies that run unless others are asked for. `runs_when`: whether the whole
+    entry waits until its runtime, its implementation or either is asked for by name, or there are
+    several producers. `requires`:
+    packages that it cannot do without. `has_producers`: whether several threads can hand messages
+    over. `max_batch_bytes`: a batch this large leaves at once, where the strategy has batches.
+    """
+
+    name: str
+    implementation: str
+    module: str
+    strategies: tuple[str, ...]
+    defaults: tuple[str, ...]
+    runs_when: Literal["always", "runtime", "implementation", "either", "several"] = "always"
+    requires: tuple[str, ...] = ()
+    has_producers: bool = False
+    max_batch_bytes: int = MAX_BATCH_BYTES
+
+    def load(self) -> Send:
+        """Import what sends: `run(sock, source, way)` returns when every byte was handed over."""
+        module = importlib.import_module(f"{__package__}.{self.module}")
+        return cast(Send, module.run)
+
+    def missing(self) -> str | None:
+        """Why it cannot run here; None when it can."""
+        return missing(self.requires)
+
+    def supports(self, strategy: Strategy) -> bool:
+        """Whether the strategy makes sense here, whatever its duration."""
+        return strategy.name in {parse_strategy(text).name for text in self.strategies}
+
+
+_PUBLISHED = ("nagle", "nodelay", "coalesce:10us")
+_BLOCKING = (*_PUBLISHED, "cork", "more")
+_QUEUED = (*_PUBLISHED, "cork", "timer:10us")
+_BY_HAND = "by_hand.asyncio_streams"
+_LIBRARY_DEFAULTS = ("tick", "coalesce:10us", "adaptive")
+_LIBRARY = ("nagle", "nodelay", *_LIBRARY_DEFAULTS)
+_SHARED_DEFAULTS = ("combine", "coalesce:10us", "adaptive")
+_SHARED = ("nagle", "nodelay", *_SHARED_DEFAULTS)
+_UVLOOP = ("uvloop",)
+
+RUNTIMES = (
+    Runtime("loop", "stdlib", "by_hand.loop", _BLOCKING, _PUBLISHED),
+    Runtime("loop", "tinygram", "library.loop", _LIBRARY, _LIBRARY_DEFAULTS),
+    Runtime("threads", "stdlib", "by_hand.threads", _BLOCKING, _PUBLISHED, has_producers=True),
+    Runtime(
+        *("threads", "stdlib-lock", "by_hand.threads_lock", ("nodelay", "nagle"), ("nodelay",)),
+        runs_when="several",
+        has_producers=True,
+    ),
+    Runtime(
+        *("threads", "tinygram", "library.threads", _SHARED, _SHARED_DEFAULTS),
+        has_producers=True,
+        max_batch_bytes=4 * MAX_BATCH_BYTES,
+    ),
+    Runtime("asyncio", "stdlib", _BY_HAND, _QUEUED, _PUBLISHED),
+    Runtime("asyncio", "stdlib", "by_hand.asyncio_tick", ("tick",), ("tick",)),
+    Runtime("asyncio", "tinygram", "library.event_loops", _LIBRARY, _LIBRARY_DEFAULTS),
+    Runtime(
+        *("asyncio", "aiofastnet", "aiofastnet", ("nodelay",), ("nodelay",)),
+        runs_when="implementation",
+        requires=("aiofastnet",),
+    ),
+    Runtime("uvloop", "stdlib", _BY_HAND, _QUEUED, _PUBLISHED, "runtime", _UVLOOP),
+    Runtime("uvloop", "stdlib", "by_hand.asyncio_tick", ("tick",), ("tick",), "runtime", _UVLOOP),
+    Runtime(
+        *("uvloop", "tinygram", "library.event_loops", _LIBRARY, _LIBRARY_DEFAULTS),
+        runs_when="either",
+        requires=_UVLOOP,
+    ),
+    Runtime(
+        *("uvloop", "aiofastnet", "aiofastnet", ("nodelay",), ("nodelay",)),
+        runs_when="implementation",
+        requires=("uvloop", "aiofastnet"),
+    ),
+    Runtime("processes", "stdlib", "by_hand.processes", _BLOCKING, _PUBLISHED, "runtime"),
+    Runtime("native", "tinygram", "native", ("nagle", "nodelay", "tick"), ("nodelay", "tick")),
+)
+"""In the order of the tables."""
+HANDING_OVER = ("threads", "processes")
+"""Runtimes whose producer hands its messages to somebody else on its core, who sends them."""
+
+
+def runtime(name: str, implementation: str, strategy: Strategy) -> Runtime:
+    """What sends in that way. Raises LookupError."""
+    for known in RUNTIMES:
+        if (known.name, known.implementation) == (name, implementation) and known.supports(
+            strategy
+        ):
+            return known
+    raise LookupError(f"no {strategy.text} on {name} by {implementation}")
+
+
+def all_ways() -> Iterator[tuple[Runtime, Strategy]]:
+    """Every combination that makes sense, in the order of the tables."""
+    for known in RUNTIMES:
+        for text in known.strategies:
+            yield known, parse_strategy(text)
+
+
+def default_ways() -> Iterator[tuple[Runtime, Strategy]]:
+    """What runs unless told otherwise.
+
+    The nine published ways, asyncio by hand without a queue, the library's own, and the limits.
+    """
+    for known in RUNTIMES:
+        if known.runs_when == "always":
+            for text in known.defaults:
+                yield known, parse_strategy(text)

@@ -1,0 +1,204 @@
+"""From the options of `tinygram echo` to the cases of its plan."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tinygram_bench.model.errors import UsageError
+from tinygram_bench.model.result import Case, MessageBytes, Parameter, Plan, Unavailable
+from tinygram_bench.model.strategies import Strategy
+from tinygram_bench.model.units import format_bytes
+from tinygram_bench.statistics.loads import EXTERNAL
+from tinygram_bench.workloads.echo.selection import selected
+from tinygram_bench.workloads.echo.servers import Server
+
+DEFAULT_BUFFERS = (64 << 10,)
+ALL_BUFFERS = (4 << 10, 16 << 10, 64 << 10, 256 << 10)
+PUBLISHED_BUFFERS = (4 << 10, 8 << 10, 16 << 10, 64 << 10, 128 << 10, 256 << 10)
+WARM_UP_MESSAGES = 1024
+"""Of all workers together; fewer where they would exceed WARM_UP_BYTES, but what is in flight."""
+WARM_UP_BYTES = 4 << 20
+UNKNOWN_STRATEGY = "unknown"
+
+
+@dataclass(frozen=True)
+class External:
+    """A server that is not ours: a program that is started for each run, or one that runs already.
+
+    `command` null: it runs already.
+    """
+
+    host: str
+    port: int
+    command: str | None
+
+    @property
+    def address(self) -> str:
+        """`HOST:PORT`."""
+        return f"{self.host}:{self.port}"
+
+    @property
+    def name(self) -> str:
+        """What its rows are called."""
+        if self.command is None:
+            return self.address
+        return Path(shlex.split(self.command)[0]).name
+
+
+@dataclass(frozen=True)
+class EchoOptions:
+    """What `tinygram echo` was asked for. `messages` null: a run takes `duration_ns`."""
+
+    message_bytes: Sequence[int]
+    workers: int
+    depth: int
+    reply: str
+    buffers_bytes: Sequence[int]
+    messages: int | None
+    duration_ns: int
+    fault: str | None
+    external: External | None
+    congestion_control: str
+    link: str
+    placement: str
+    timeout_ns: int
+    rounds: int
+    seed: int
+    has_all: bool
+    only: Sequence[str]
+    probe_ns: int | None = None
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A server in one size of its buffer, honest or not. `buffer_bytes` null: its own affair."""
+
+    runtime: str
+    implementation: str
+    server: str
+    strategy: str
+    buffer_bytes: int | None
+    fault: str | None
+    missing: str | None
+
+    @property
+    def name(self) -> str:
+        """`recv_into:64KiB`, or `recv_into:64KiB:whole-buffer`."""
+        parts = [self.server]
+        if self.buffer_bytes is not None:
+            parts.append(format_bytes(self.buffer_bytes))
+        if self.fault is not None:
+            parts.append(self.fault)
+        return ":".join(parts)
+
+
+def plan_echo(options: EchoOptions) -> Plan:
+    """The plan; cases that cannot run here are in it as unavailable. Raises UsageError."""
+    rows = tuple(_rows(options))
+    if options.fault is not None and not any(row.fault for row in rows):
+        raise UsageError(
+            f"--faulty {options.fault} is for servers with a buffer made beforehand: recv_into and "
+            "recvmsg_into of threads, epoll of native"
+        )
+    cases: list[Case] = []
+    unavailable: list[Unavailable] = []
+    for message_bytes in dict.fromkeys(options.message_bytes):
+        for row in rows:
+            case = _case(options, row, message_bytes)
+            if row.missing is None:
+                cases.append(case)
+            else:
+                unavailable.append(Unavailable(case, row.missing))
+    if not cases:
+        raise UsageError(f"nothing to run: {unavailable[0].reason}")
+    return Plan(tuple(cases), options.rounds, options.seed, tuple(unavailable))
+
+
+def warm_up_messages(message_bytes: int, in_flight: int) -> int:
+    """How many messages go ahead of the measured ones, of all workers together."""
+    return max(in_flight, min(WARM_UP_MESSAGES, WARM_UP_BYTES // message_bytes))
+
+
+def _rows(options: EchoOptions) -> Iterator[_Row]:
+    servers = selected(
+        options.only,
+        options.reply,
+        has_all=options.has_all,
+        has_external=options.external is not None,
+    )
+    for server, strategy, buffer in servers:
+        rows = tuple(_rows_of(options, server, strategy))
+        matching = [row for row in rows if buffer is None or row.name == f"{server.name}:{buffer}"]
+        if not matching:
+            there = ", ".join(row.name for row in rows)
+            raise UsageError(
+                f"--only {server.name}:{buffer} is not measured here: there are {there}; name the "
+                "size of the buffer with --buffer, and a fault with --faulty"
+            )
+        yield from matching
+    if options.external is not None:
+        yield _Row(
+            EXTERNAL, EXTERNAL, options.external.name, UNKNOWN_STRATEGY, None, None, missing=None
+        )
+
+
+def _rows_of(options: EchoOptions, server: Server, strategy: Strategy) -> Iterator[_Row]:
+    faults: list[str | None] = [None]
+    if options.fault in server.faults and strategy.name == "nodelay":
+        faults.append(options.fault)
+    buffers: Sequence[int | None] = [None]
+    if server.has_buffer:
+        buffers = list(dict.fromkeys(options.buffers_bytes))
+    for buffer_bytes in buffers:
+        for fault in faults:
+            yield _Row(
+                server.runtime,
+                server.implementation,
+                server.name,
+                strategy.text,
+                buffer_bytes,
+                fault,
+                server.missing(),
+            )
+
+
+def _case(options: EchoOptions, row: _Row, message_bytes: int) -> Case:
+    external = options.external if row.runtime == EXTERNAL else None
+    parameters: dict[str, Parameter] = {
+        "server": row.name,
+        "server_kind": row.server,
+        "depth": options.depth,
+        "reply": options.reply,
+        "buffer_bytes": row.buffer_bytes,
+        "fault": row.fault,
+        "messages": options.messages,
+        "duration_ns": None if options.messages is not None else options.duration_ns,
+        "warm_up_messages": warm_up_messages(message_bytes, options.workers * options.depth),
+        "server_command": external.command if external else None,
+        "server_address": external.address if external else None,
+        "congestion_control": options.congestion_control,
+        "timeout_ns": options.timeout_ns,
+    }
+    if options.probe_ns is not None:
+        parameters["probe_ns"] = options.probe_ns
+    load = f"{message_bytes}B/{options.workers}-workers-depth-{options.depth}/{options.reply}"
+    return Case(
+        case_id=f"echo/{row.runtime}/{row.implementation}/{row.name}/{row.strategy}"
+        f"/{options.link}/{load}",
+        workload="echo",
+        runtime=row.runtime,
+        implementation=row.implementation,
+        strategy=row.strategy,
+        link=options.link,
+        message_bytes=MessageBytes(min=message_bytes, max=message_bytes),
+        rate_per_s=None,
+        arrival=None,
+        burst=None,
+        producers=1,
+        connections=options.workers,
+        placement=options.placement,
+        parameters=parameters,
+    )

@@ -1,0 +1,162 @@
+"""What a server has used so far, asked at the start and at the end, while it has nothing to do.
+
+A server of ours answers itself, on a thread that sleeps in between. Of another program the kernel
+tells the CPU time, of all processes of its session that live.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import resource
+import socket
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+from tinygram import _native
+
+if TYPE_CHECKING:
+    from tinygram_bench.workloads.echo.servers.service import Service
+
+USED = (
+    "cpu_ns",
+    "voluntary_context_switches",
+    "involuntary_context_switches",
+    "writes",
+    "written_bytes",
+    "would_block",
+)
+"""Null where it is not known."""
+_ANSWER_LIMIT_S = 10.0
+_COUNT_LIMIT_S = 5.0
+_STEP_S = 0.001
+
+Used = dict[str, int | None]
+
+
+class Marks(Protocol):
+    """Where to ask."""
+
+    def used(self) -> Used:
+        """Everything in USED so far, of a server of ours its `strangers` too. Raises OSError."""
+
+
+def marks_of(channel_fd: int | None, session_pid: int | None) -> Marks:
+    """The marks of a server of ours, of another program's, or of one that nothing is known of."""
+    if channel_fd is not None:
+        return ChannelMarks(socket.socket(fileno=channel_fd))
+    if session_pid is not None:
+        return SessionMarks(session_pid)
+    return NoMarks()
+
+
+def rested(marks: Marks, replied_bytes: int) -> Used:
+    """What was used, once all the writes of so many bytes are counted.
+
+    A reply may come back before its write is counted, for the server's thread may be stopped
+    between the two. Raises OSError.
+    """
+    give_up_s = time.monotonic() + _COUNT_LIMIT_S
+    used = marks.used()
+    while _lags(used, replied_bytes) and time.monotonic() < give_up_s:
+        time.sleep(_STEP_S)
+        used = marks.used()
+    return used
+
+
+def _lags(used: Used, replied_bytes: int) -> bool:
+    written_bytes = used["written_bytes"]
+    return written_bytes is not None and written_bytes < replied_bytes
+
+
+def since(earlier: Used, later: Used) -> Used:
+    """What was used in between; null where it is not known.
+
+    It is not known where less is used later: of another program, a process that has ended is no
+    longer counted.
+    """
+    used: Used = {}
+    for name in USED:
+        before, now = earlier[name], later[name]
+        used[name] = None if before is None or now is None or now < before else now - before
+    return used
+
+
+def answer_marks(channel: io.FileIO, service: Service) -> None:
+    """Tell what this process used for each line that comes; with the last one it ends."""
+    with suppress(OSError):  # Who asked has ended without having read the answer.
+        for _ in iter(channel.readline, b""):
+            os.write(1, msgspec.json.encode(_own() | {"strangers": service.strangers()}) + b"\n")
+    os._exit(0)
+
+
+def _own() -> Used:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    writes, written_bytes, would_block = _native.write_counts() or (None, None, None)
+    return {
+        "cpu_ns": round((used.ru_utime + used.ru_stime) * 1e9),
+        "voluntary_context_switches": used.ru_nvcsw,
+        "involuntary_context_switches": used.ru_nivcsw,
+        "writes": writes,
+        "written_bytes": written_bytes,
+        "would_block": would_block,
+    }
+
+
+class ChannelMarks:
+    """A server of ours at the other end of a socket."""
+
+    def __init__(self, channel: socket.socket) -> None:
+        channel.settimeout(_ANSWER_LIMIT_S)
+        self._channel = channel
+        self._answers = channel.makefile("rb")
+
+    def used(self) -> Used:
+        """As `Marks.used`; OSError when the server has ended."""
+        self._channel.sendall(b"\n")
+        answer = self._answers.readline()
+        if not answer:
+            raise ConnectionResetError("the server ended before it told what it used")
+        return msgspec.json.decode(answer, type=dict[str, int | None])
+
+
+class SessionMarks:
+    """Another program, whose first process began session `pid`."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+
+    def used(self) -> Used:
+        """The CPU time of its living processes."""
+        cpu_ns = sum(map(_cpu_ns, filter(self._is_its, os.listdir("/proc"))))
+        return dict.fromkeys(USED) | {"cpu_ns": cpu_ns}
+
+    def _is_its(self, entry: str) -> bool:
+        if not entry.isdigit():
+            return False
+        try:
+            stat = Path(f"/proc/{entry}/stat").read_text()
+        except OSError:  # It has ended since it was listed.
+            return False
+        # After the name: state, parent, group, session (proc_pid_stat(5)).
+        return int(stat.rpartition(")")[2].split()[3]) == self._pid
+
+
+def _cpu_ns(pid: str) -> int:
+    try:
+        # The CPU clock of a process: CPUCLOCK_SCHED of its pid (clock_getcpuclockid(3)).
+        return time.clock_gettime_ns((~int(pid) << 3) | 2)
+    except OSError:
+        return 0
+
+
+class NoMarks:
+    """A server on another host, or somebody else's."""
+
+    def used(self) -> Used:
+        """Nothing is known."""
+        return dict.fromkeys(USED)

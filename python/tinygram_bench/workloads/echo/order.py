@@ -1,0 +1,85 @@
+"""What passes between the bench, a server under test and the client: JSON, a line each."""
+
+from __future__ import annotations
+
+from tinygram_bench.host.probes.kernel import CounterFds
+from tinygram_bench.model.result import Value
+
+PER_READ = "per-read"
+PER_MESSAGE = "per-message"
+REPLIES = (PER_READ, PER_MESSAGE)
+
+WHOLE_BUFFER = "whole-buffer"
+"""The fault of a server that has been published as a fast one: it sends its whole buffer, however
+little of it was read."""
+FAULTS = (WHOLE_BUFFER,)
+
+
+class ServerOrder(Value, frozen=True):
+    """What a server of ours is told. `buffer_bytes`: per read at most, where it is ours to say.
+
+    `client_host`: where its clients connect from, null: anywhere.
+    """
+
+    runtime: str
+    implementation: str
+    server: str
+    strategy: str
+    reply: str
+    message_bytes: int
+    buffer_bytes: int
+    fault: str | None
+    connections: int
+    congestion_control: str
+    parent_pid: int
+    cpu: int | None
+    host: str = "127.0.0.1"
+    client_host: str | None = None
+
+
+class ClientOrder(Value, frozen=True):
+    """What the client is told.
+
+    `messages` or `duration_ns`: when the run ends; `warm_up`: how many messages go before.
+    `trusts`: it believes that what comes back is right, and tells what a check finds. `polls`: its
+    core is its own, and before it sleeps it asks for a while whether something has come.
+    `channel_fd`: where a server of ours tells what it used; `session_pid`: the session of another
+    program's. `counter_fds`: what is read of the kernel's counters (probes/kernel.py); `diag_fd`:
+    where the kernel tells of the server's ends of the connections (probes/far_ends.py);
+    `own_host`: the address to connect from, null: the kernel picks one.
+    """
+
+    host: str
+    port: int
+    seed: int
+    message_bytes: int
+    workers: int
+    depth: int
+    warm_up: int
+    messages: int | None
+    duration_ns: int | None
+    timeout_ns: int
+    trusts: bool
+    polls: bool
+    congestion_control: str
+    counter_fds: CounterFds
+    parent_pid: int
+    cpu: int | None
+    channel_fd: int | None = None
+    session_pid: int | None = None
+    diag_fd: int | None = None
+    own_host: str | None = None
+
+
+class Report(Value, frozen=True):
+    """What the client found: raw counters, histograms, and what it should not have believed.
+
+    `start_ns`: when the measured part began. `server_congestion_controls`: what the server's ends
+    of the connections went under after the warm-up; empty where that is not known.
+    """
+
+    start_ns: int
+    counters: dict[str, int | None]
+    histograms: dict[str, str]
+    fault: str | None
+    server_congestion_controls: tuple[str, ...] = ()

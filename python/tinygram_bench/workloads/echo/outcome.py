@@ -1,0 +1,162 @@
+"""What a run of `echo` adds up to: every byte accounted for, and what a reader must know of it."""
+
+from __future__ import annotations
+
+from tinygram_bench.model.result import Case, Run, Warning
+from tinygram_bench.processes.workers import RunError
+from tinygram_bench.run.runs import strangers_told
+from tinygram_bench.workloads.echo.order import ClientOrder, Report
+
+_BUSY = 0.95
+"""Of the run, on the CPU: a client that is busier than this may be what limits it."""
+_BUSIER_THAN_SERVER = 0.7
+"""The same for a client that uses more CPU time than the server: both wait for each other."""
+_LEAST_IN_FLIGHT = 0.9
+"""Of the messages that may be in flight: with fewer on average, the client left places empty."""
+_COUNTS_OF_CLIENT = ("throughput", "run_time", "both_ways", "round_trip")
+_EVERYTHING = (*_COUNTS_OF_CLIENT, "cpu", "messages_per_write")
+
+
+def assembled(case: Case, round: int, order: ClientOrder, report: Report) -> Run:
+    """Check the counts against each other, and add the warnings. Raises RunError."""
+    counters = report.counters
+    messages = _known(counters, "messages")
+    counters |= {
+        "bytes": messages * order.message_bytes,
+        "exchanged_bytes": 2 * messages * order.message_bytes,
+    }
+    if not messages:
+        raise RunError("no message came back")
+    if order.messages is not None and messages != order.messages:
+        raise RunError(f"{messages} of {order.messages} messages came back")
+    _check_writes(counters, order)
+    _check_littles_law(counters, order)
+    return Run(
+        case.case_id,
+        round,
+        counters,
+        report.histograms,
+        (
+            *strangers_told(counters),
+            *_warnings(case, order, report),
+            *_of_congestion_control(order, report),
+        ),
+    )
+
+
+def _check_writes(counters: dict[str, int | None], order: ClientOrder) -> None:
+    written_bytes = counters["written_bytes"]
+    if order.trusts or written_bytes is None:
+        return
+    if written_bytes != counters["bytes"]:
+        raise RunError(
+            f"the server's counted writes hold {written_bytes} bytes, the replies "
+            f"{counters['bytes']}"
+        )
+
+
+def _check_littles_law(counters: dict[str, int | None], order: ClientOrder) -> None:
+    """In flight on average = rate × mean time, which cannot be more than there may be."""
+    in_flight = _in_flight(counters)
+    if in_flight > order.workers * order.depth * 1.001:
+        raise RunError(
+            f"{in_flight:.2f} messages were in flight on average, and {order.workers} workers may "
+            f"have {order.depth} each: the times cannot be right"
+        )
+
+
+def _in_flight(counters: dict[str, int | None]) -> float:
+    return _known(counters, "round_trips_ns") / max(1, _known(counters, "run_time_ns"))
+
+
+def _warnings(case: Case, order: ClientOrder, report: Report) -> list[Warning]:
+    counters = report.counters
+    warnings = []
+    if case.parameters["fault"] is not None:
+        warnings.append(_of_fault(case, report))
+    is_ours = order.channel_fd is not None
+    if is_ours and counters["writes"] is None:
+        warnings.append(Warning("writes_not_counted", "the write-counting library did not load"))
+    if counters.get("kernel_RetransSegs"):
+        segments = counters["kernel_RetransSegs"]
+        warnings.append(Warning("retransmits", f"segments retransmitted: {segments}"))
+    if order.counter_fds is None:
+        warnings.append(
+            Warning(
+                "host_network",
+                "the run shared the host's network (a private one needs CAP_SYS_ADMIN, and a "
+                "server that is started by us): the kernel's counters are not known",
+            )
+        )
+    limit = _limit_of_client(case, counters)
+    if limit is not None:
+        warnings.append(
+            Warning(
+                "client_busy", f"{limit}: the server may be faster than this", _COUNTS_OF_CLIENT
+            )
+        )
+    in_flight, most = _in_flight(counters), order.workers * order.depth
+    if in_flight < _LEAST_IN_FLIGHT * most:
+        warnings.append(
+            Warning(
+                "places_empty",
+                f"{in_flight:.1f} messages were in flight on average, where {most} might be: the "
+                "next ones of the others were not sent yet, by a client that was at other replies, "
+                "had no core, or whose connections took no more",
+                _COUNTS_OF_CLIENT,
+            )
+        )
+    return warnings
+
+
+def _limit_of_client(case: Case, counters: dict[str, int | None]) -> str | None:
+    """Why the client may be what limits the run, as far as CPU time tells; None: it is not."""
+    if case.placement == "same":
+        return "the client and the server shared a core"
+    client_ns, server_ns = _known(counters, "client_cpu_ns"), counters["cpu_ns"]
+    busy = client_ns / max(1, _known(counters, "run_time_ns"))
+    if busy > _BUSY:
+        return f"the client was busy {busy:.0%} of the run"
+    if busy > _BUSIER_THAN_SERVER and server_ns is not None and client_ns > server_ns:
+        return (
+            f"the client was busy {busy:.0%} of the run, and took {client_ns / 1e9:.3g} s of CPU "
+            f"time where the server took {server_ns / 1e9:.3g} s"
+        )
+    return None
+
+
+def _of_congestion_control(order: ClientOrder, report: Report) -> list[Warning]:
+    """A server of ours was given what was asked for, also where the kernel tells nothing of it."""
+    asked, given = order.congestion_control, report.server_congestion_controls
+    is_ours = order.channel_fd is not None
+    if given == (asked,) or (is_ours and not given):
+        return []
+    if given:
+        replies = f"its replies went under {' and '.join(given)}"
+    else:
+        replies = (
+            "what its replies went under is not known, for the kernel tells nothing of its ends"
+        )
+    return [
+        Warning(
+            "congestion_control",
+            f"{replies}, those of our servers under {asked}: it is another transport's figure, too",
+            _COUNTS_OF_CLIENT,
+        )
+    ]
+
+
+def _of_fault(case: Case, report: Report) -> Warning:
+    fault = case.parameters["fault"]
+    if report.fault is None:
+        found = "the check finds nothing wrong: each read filled the buffer"
+    else:
+        found = f"not an echo, and the check that all others pass finds it: {report.fault}"
+    message = f"{fault}, measured by a client that counts bytes and does not compare them; {found}"
+    return Warning("faulty_server", message, _EVERYTHING)
+
+
+def _known(counters: dict[str, int | None], name: str) -> int:
+    value = counters[name]
+    assert value is not None, f"the client always knows {name}"
+    return value

@@ -1,0 +1,79 @@
+"""Which servers run: what `--all` and `--only` leave of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from tinygram_bench.model.errors import UsageError
+from tinygram_bench.model.strategies import Strategy, parse_strategy
+from tinygram_bench.statistics.loads import EXTERNAL
+from tinygram_bench.workloads.echo.order import PER_READ
+from tinygram_bench.workloads.echo.servers import SERVERS, Server
+from tinygram_bench.workloads.only import Named, in_words, parse_only
+
+Selected = tuple[Server, Strategy, str | None]
+"""A server, when its replies leave, and the only size of its buffer where one was named."""
+
+
+def selected(
+    only: Iterable[str], reply: str, *, has_all: bool, has_external: bool
+) -> list[Selected]:
+    """The servers of ours that run; what is named does even where it is no default.
+
+    Raises UsageError where there is none, and none that is not ours either (`has_external`), which
+    always runs: it has an option of its own.
+    """
+    found: list[Selected] = []
+    for named in _parse_only(only):
+        buffer = next(iter(named.get("buffer", [])), None)
+        ways = [(*way, buffer) for known in SERVERS for way in _ways(known, named, reply, has_all)]
+        if not ways and not (has_external and _names_external(named)):
+            there = "; ".join(
+                f"{runtime}: {', '.join(names)}" for runtime, names in _there().items()
+            )
+            raise UsageError(
+                f"no server is {in_words(named)}: there are {there}; strategies other than nodelay "
+                "and nagle are implementation=tinygram's"
+            )
+        found += ways
+    return list(dict.fromkeys(found))
+
+
+def _ways(known: Server, named: Named, reply: str, has_all: bool) -> list[tuple[Server, Strategy]]:
+    whose = {
+        "runtime": known.runtime,
+        "implementation": known.implementation,
+        "server": known.name,
+    }
+    if any(named[key] and value not in named[key] for key, value in whose.items()):
+        return []
+    if not (has_all or known.is_default or named["implementation"]):
+        return []
+    texts: Sequence[str] = named["strategy"]
+    if not texts:
+        default = known.strategies.per_read if reply == PER_READ else known.strategies.per_message
+        texts = known.strategies.known if has_all else default
+    strategies = dict.fromkeys(map(parse_strategy, texts))
+    return [(known, strategy) for strategy in strategies if known.supports(strategy)]
+
+
+def _names_external(named: Named) -> bool:
+    """Whether it is meant, where none of ours is."""
+    return any(EXTERNAL in named[key] for key in ("runtime", "implementation", "server"))
+
+
+def _there() -> dict[str, dict[str, None]]:
+    """Runtime → the names of its servers."""
+    there: dict[str, dict[str, None]] = {}
+    for known in SERVERS:
+        there.setdefault(known.runtime, {})[known.name] = None
+    return there
+
+
+def _parse_only(only: Iterable[str]) -> tuple[Named, ...]:
+    known = {
+        "runtime": [*dict.fromkeys(server.runtime for server in SERVERS), EXTERNAL],
+        "implementation": [*dict.fromkeys(server.implementation for server in SERVERS), EXTERNAL],
+        "server": [*dict.fromkeys(server.name for server in SERVERS), EXTERNAL],
+    }
+    return parse_only(only, known, "runtime=asyncio,server=protocol")

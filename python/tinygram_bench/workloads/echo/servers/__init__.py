@@ -1,0 +1,118 @@
+"""The servers under test: declared here, once.
+
+To add a server: a module with `serve(service)`, which listens, says so, and serves until it is
+ended; and a line in SERVERS. One that several runtimes or implementations share is one module.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import cast
+
+from tinygram_bench.host.packages import missing
+from tinygram_bench.model.strategies import Strategy, parse_strategy
+from tinygram_bench.workloads.echo.order import WHOLE_BUFFER
+from tinygram_bench.workloads.echo.servers.service import Service
+
+Serve = Callable[[Service], None]
+
+
+@dataclass(frozen=True)
+class Strategies:
+    """Those that a server can follow, and those that run by default, by the way of replying.
+
+    What one read brought leaves in one write with any, so that most have none of their own there.
+    """
+
+    known: tuple[str, ...]
+    per_read: tuple[str, ...]
+    per_message: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server on a runtime, in one implementation.
+
+    `is_default` false: it waits until its implementation is asked for. `has_buffer`: whether it
+    reads into a buffer of the size that is asked for, and not of the event loop's own.
+    """
+
+    runtime: str
+    implementation: str
+    name: str
+    module: str
+    strategies: Strategies
+    has_buffer: bool = True
+    is_default: bool = True
+    faults: tuple[str, ...] = ()
+    requires: tuple[str, ...] = ()
+
+    def load(self) -> Serve:
+        """Import what serves."""
+        module = importlib.import_module(f"{__name__}.{self.module}")
+        return cast(Serve, module.serve)
+
+    def missing(self) -> str | None:
+        """Why it cannot run here; None when it can."""
+        return missing(self.requires)
+
+    def supports(self, strategy: Strategy) -> bool:
+        """Whether the strategy makes sense here, whatever its duration."""
+        return strategy.name in {parse_strategy(text).name for text in self.strategies.known}
+
+
+_BY_HAND = Strategies(("nodelay", "nagle"), ("nodelay",), ("nodelay",))
+_LOOP = ("nagle", "nodelay", "tick", "coalesce:10us", "adaptive")
+_LIBRARY = Strategies(_LOOP, ("adaptive",), ("tick", "adaptive"))
+_LIMIT = Strategies(_LOOP, ("nodelay",), ("nodelay", "tick"))
+_SHARED = Strategies(
+    ("nagle", "nodelay", "combine", "coalesce:10us", "adaptive"),
+    ("adaptive",),
+    ("combine", "adaptive"),
+)
+_FAULTY = (WHOLE_BUFFER,)
+
+
+def _event_loop_servers(runtime: str, requires: tuple[str, ...] = ()) -> tuple[Server, ...]:
+    """Those by hand, and those on the library's loop; it has no place below `loop.sock_sendall`."""
+
+    def by_hand(name: str, module: str, *, has_buffer: bool = True) -> Server:
+        return Server(runtime, "stdlib", name, module, _BY_HAND, has_buffer, requires=requires)
+
+    def library(name: str, module: str, *, has_buffer: bool, is_default: bool) -> Server:
+        return Server(
+            *(runtime, "tinygram", name, module, _LIBRARY, has_buffer, is_default),
+            requires=requires,
+        )
+
+    return (
+        by_hand("sock", "loop_sock"),
+        by_hand("streams", "loop_streams"),
+        by_hand("protocol", "loop_protocol", has_buffer=False),
+        by_hand("buffered-protocol", "loop_buffered_protocol"),
+        library("streams", "loop_streams", has_buffer=True, is_default=False),
+        library("protocol", "loop_protocol", has_buffer=False, is_default=True),
+        library("buffered-protocol", "loop_buffered_protocol", has_buffer=True, is_default=False),
+    )
+
+
+SERVERS = (
+    *_event_loop_servers("asyncio"),
+    *_event_loop_servers("uvloop", ("uvloop",)),
+    Server("threads", "stdlib", "recv", "threads_recv", _BY_HAND),
+    Server("threads", "stdlib", "recv_into", "threads_recv_into", _BY_HAND, faults=_FAULTY),
+    Server("threads", "stdlib", "recvmsg_into", "threads_recvmsg_into", _BY_HAND, faults=_FAULTY),
+    Server("threads", "tinygram", "recv_into", "threads_recv_into", _SHARED),
+    Server("native", "tinygram", "epoll", "native", _LIMIT, faults=_FAULTY),
+)
+"""In the order of the tables."""
+
+
+def server(runtime: str, implementation: str, name: str) -> Server:
+    """The server of that name. Raises LookupError."""
+    for known in SERVERS:
+        if (known.runtime, known.implementation, known.name) == (runtime, implementation, name):
+            return known
+    raise LookupError(f"no server {name} on {runtime} by {implementation}")

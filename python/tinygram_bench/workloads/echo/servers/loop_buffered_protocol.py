@@ -1,0 +1,55 @@
+"""An asyncio.BufferedProtocol: the event loop reads into a buffer of ours."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import cast
+
+from tinygram_bench.workloads.echo.servers.service import BACKLOG, Service
+
+
+class Echo(asyncio.BufferedProtocol):
+    """One connection; it reads no more while its replies are not taken."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._replies = service.replies()
+        self._buffer = bytearray(service.buffer_bytes)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The connection begins."""
+        self._transport = cast(asyncio.Transport, transport)
+        if self._service.is_stranger(transport.get_extra_info("peername")):
+            self._transport.abort()
+            return
+        self._service.accepted(transport.get_extra_info("socket"))
+
+    def get_buffer(self, sizehint: int) -> bytearray:  # noqa: ARG002 - the size is ours to say
+        """Where to read to."""
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Send back what was read: a copy, for the transport may keep it beyond the next read."""
+        for reply in self._replies(self._buffer[:nbytes]):
+            self._transport.write(reply)
+
+    def pause_writing(self) -> None:
+        """The replies are not taken."""
+        self._transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        """They are."""
+        self._transport.resume_reading()
+
+
+def serve(service: Service) -> None:
+    """Serve on an event loop of its own."""
+    with asyncio.Runner(loop_factory=service.make_loop) as runner:
+        runner.run(_serve(service))
+
+
+async def _serve(service: Service) -> None:
+    loop = asyncio.get_running_loop()
+    listener = service.listening()
+    server = await loop.create_server(lambda: Echo(service), sock=listener, backlog=BACKLOG)
+    await server.serve_forever()

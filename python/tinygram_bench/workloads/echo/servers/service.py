@@ -1,0 +1,110 @@
+"""What every server under test is told, and does with each connection that it accepts."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import tinygram
+from tinygram import _native
+from tinygram_bench.host.network import is_stranger
+from tinygram_bench.model.strategies import parse_strategy
+from tinygram_bench.ways.event_loops import loop_factory
+from tinygram_bench.ways.library.strategies import library_strategy
+from tinygram_bench.workloads.echo.order import PER_READ, WHOLE_BUFFER, ServerOrder
+
+BACKLOG = 4096
+
+Data = bytes | bytearray | memoryview
+Replies = Callable[[Data], Sequence[Data]]
+"""What goes back for what was read, a send call for each."""
+
+
+class Connection(Protocol):
+    """What sockets, and what event loops give for one, have in common."""
+
+    def fileno(self) -> int:
+        """The descriptor."""
+
+    def setsockopt(self, level: int, option: int, value: int, /) -> None:
+        """Set an option."""
+
+
+class Service:
+    """One server's order, and what all servers do alike."""
+
+    def __init__(self, order: ServerOrder) -> None:
+        self.order = order
+        self.buffer_bytes = order.buffer_bytes
+        self.sends_whole_buffer = order.fault == WHOLE_BUFFER
+        self._strategy = parse_strategy(order.strategy)
+        self._strangers = 0
+        self.strangers: Callable[[], int] = lambda: self._strangers
+        """How many connections were turned away so far; a server may count them itself."""
+
+    def listening(self) -> socket.socket:
+        """A socket that listens, and has said so."""
+        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        control = self.order.congestion_control.encode()
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control)
+        listener.bind((self.order.host, 0))
+        listener.listen(BACKLOG)
+        self.announce(listener.getsockname()[1])
+        return listener
+
+    def announce(self, port: int) -> None:
+        """Say where clients are to connect."""
+        print(f"listening {port}", flush=True)
+
+    def is_stranger(self, peer: tuple[str, int] | None) -> bool:
+        """Whether a connection from there is another program's: it is counted, and to be closed."""
+        is_other = is_stranger(peer, self.order.client_host)
+        self._strangers += is_other
+        return is_other
+
+    def accepted(self, connection: Connection) -> None:
+        """Let it send as the strategy has it, and count its writes."""
+        is_on = int(self._strategy.name != "nagle")
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, is_on)
+        _native.watch_more_writes(connection.fileno())
+
+    def replies(self) -> Replies:
+        """What makes one connection's replies."""
+        if self.order.reply == PER_READ:
+            return _whole
+        return Messages(self.order.message_bytes).cut
+
+    def make_loop(self) -> asyncio.AbstractEventLoop:
+        """An event loop of the runtime; the library's is the same but for its transports."""
+        base = loop_factory(self.order.runtime)
+        if self.order.implementation == "tinygram":
+            return tinygram.new_event_loop(base, strategy=self.library_strategy)
+        return base()
+
+    @property
+    def library_strategy(self) -> tinygram.Strategy:
+        """The strategy as the library has it."""
+        return library_strategy(self._strategy)
+
+
+def _whole(data: Data) -> Sequence[Data]:
+    return (data,)
+
+
+class Messages:
+    """Cuts what one connection brings into messages of one size."""
+
+    def __init__(self, message_bytes: int) -> None:
+        self._message_bytes = message_bytes
+        self._incomplete = b""
+
+    def cut(self, data: Data) -> Sequence[Data]:
+        """The messages that are complete with `data`; less than one is kept."""
+        size = self._message_bytes
+        if self._incomplete or not isinstance(data, bytes):
+            data = self._incomplete + bytes(data)
+        end = len(data) - len(data) % size
+        self._incomplete = data[end:]
+        return [data[at : at + size] for at in range(0, end, size)]

@@ -1,0 +1,51 @@
+"""A pool of threads, one for each of the client's connections, on blocking sockets."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+
+import tinygram
+from tinygram_bench.workloads.echo.servers.service import Data, Service
+
+Send = Callable[[Data], object]
+"""Hands one reply over: `sock.sendall`, or the library's `send`."""
+Echo = Callable[[Service, socket.socket, Send], None]
+"""Serves one connection until its client leaves."""
+
+
+def serve(service: Service, echo: Echo) -> None:
+    """Accept connections and give each to a thread of the pool."""
+    listener = service.listening()
+    with ThreadPoolExecutor(service.order.connections) as pool:
+        while True:
+            sock, peer = listener.accept()
+            if service.is_stranger(peer):
+                sock.close()
+                continue
+            pool.submit(_serve_one, service, sock, echo).add_done_callback(_end_with_failure)
+
+
+def _serve_one(service: Service, sock: socket.socket, echo: Echo) -> None:
+    with ExitStack() as stack:
+        stack.enter_context(sock)
+        stack.enter_context(suppress(ConnectionError))  # The client has left.
+        send: Send = sock.sendall
+        if service.order.implementation == "tinygram":
+            out = tinygram.CoalescingSocket(sock, strategy=service.library_strategy)
+            send = stack.enter_context(out).send
+        # After the library has made its own descriptor, which is counted too.
+        service.accepted(sock)
+        echo(service, sock, send)
+
+
+def _end_with_failure(served: Future[None]) -> None:
+    """A pool keeps its threads' errors to itself; the client would wait for its replies."""
+    failure = served.exception()
+    if failure is not None:
+        print(f"{type(failure).__name__}: {failure}", file=sys.stderr, flush=True)
+        os._exit(1)

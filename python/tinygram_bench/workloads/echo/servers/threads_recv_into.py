@@ -1,0 +1,26 @@
+"""Threads with `sock.recv_into`: each has one buffer, made beforehand."""
+
+from __future__ import annotations
+
+import socket
+
+from tinygram_bench.workloads.echo.servers import thread_pool
+from tinygram_bench.workloads.echo.servers.service import Service
+from tinygram_bench.workloads.echo.servers.thread_pool import Send
+
+
+def serve(service: Service) -> None:
+    """Serve on a pool of threads."""
+    thread_pool.serve(service, _echo)
+
+
+def _echo(service: Service, sock: socket.socket, send: Send) -> None:
+    buffer = memoryview(bytearray(service.buffer_bytes))
+    if service.sends_whole_buffer:
+        while sock.recv_into(buffer):
+            send(buffer)
+        return
+    replies = service.replies()
+    while count := sock.recv_into(buffer):
+        for reply in replies(buffer[:count]):
+            send(reply)

@@ -1,0 +1,153 @@
+"""Who calls: one file per runtime. To add one: a module with `Callers`, and a line in RUNTIMES.
+
+`Callers(order, content)` connects and warms up; its `run(start)` calls and returns a Tally. Both
+raise CallError or OSError.
+"""
+
+from __future__ import annotations
+
+import importlib
+import socket
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Protocol, cast
+
+from tinygram._native import CallContent, Histogram
+from tinygram_bench.host.network import connect_from
+from tinygram_bench.workloads.rr.order import CallOrder, Start
+
+RUNTIMES = {
+    "threads": "a blocking thread for each caller",
+    "asyncio": "a task for each caller, with streams",
+    "native": "a thread for each caller, in Rust",
+}
+"""Name → what it is. uvloop is none of them: it joins what is written in one iteration of its loop,
+so that several sends for a request would be one."""
+
+LOOK_EVERY = 16
+"""Before one of so many calls a caller looks for a reply that came too early.
+
+So do the native ones (caller.rs). On a shared connection all replies are read at once, and each one
+that is early is found.
+"""
+Parts = list[list[bytes]]
+
+
+class CallError(Exception):
+    """A call went wrong; the message says how."""
+
+
+@dataclass
+class Tally:
+    """What callers found; times in ns. `callers_time_ns`: each from the start to its last reply."""
+
+    calls: int = 0
+    call: Histogram = field(default_factory=Histogram)
+    connect: Histogram = field(default_factory=Histogram)
+    call_time_ns: int = 0
+    connect_time_ns: int = 0
+    callers_time_ns: int = 0
+    last_ns: int = 0
+
+    def record_call(self, begun_ns: int, ended_ns: int) -> None:
+        """From the first write of a request to the last byte of its reply."""
+        self.calls += 1
+        self.call.record(ended_ns - begun_ns)
+        self.call_time_ns += ended_ns - begun_ns
+        self.last_ns = max(self.last_ns, ended_ns)
+
+    def record_connect(self, took_ns: int) -> None:
+        """A connection was made."""
+        self.connect.record(took_ns)
+        self.connect_time_ns += took_ns
+
+    def merge(self, other: Tally) -> None:
+        """All that another caller found."""
+        self.calls += other.calls
+        self.call.merge(other.call)
+        self.connect.merge(other.connect)
+        self.call_time_ns += other.call_time_ns
+        self.connect_time_ns += other.connect_time_ns
+        self.callers_time_ns += other.callers_time_ns
+        self.last_ns = max(self.last_ns, other.last_ns)
+
+    def after_warm_up(self, keeps_connects: bool) -> Tally:
+        """A new one, in which only the connections that stay are counted, and not their time."""
+        return Tally(connect=self.connect) if keeps_connects else Tally()
+
+    def counters(self) -> dict[str, int]:
+        """The whole numbers, by name."""
+        return {
+            "calls": self.calls,
+            "call_time_ns": self.call_time_ns,
+            "connect_time_ns": self.connect_time_ns,
+            "callers_time_ns": self.callers_time_ns,
+            "last_ns": self.last_ns,
+        }
+
+
+class Callers(Protocol):
+    """Callers that are connected and have warmed up."""
+
+    def run(self, start: Start) -> Tally:
+        """Let them call; what they found."""
+
+
+def prepared(order: CallOrder, content: CallContent) -> Callers:
+    """The callers of the order's runtime, ready to start."""
+    module = importlib.import_module(f"{__name__}.{order.runtime}_callers")
+    return cast(Callers, module.Callers(order, content))
+
+
+def parts_of(content: CallContent, sends: int) -> Parts:
+    """Each request of the pool, cut into `sends` parts of equal length."""
+    cut = []
+    for index in range(content.request_count):
+        request = content.request(index)
+        ends = [len(request) * number // sends for number in range(sends + 1)]
+        cut.append([request[begin:end] for begin, end in pairwise(ends)])
+    return cut
+
+
+def unconnected(order: CallOrder) -> socket.socket:
+    """A socket with all that is to be set before it is connected."""
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, order.congestion_control.encode())
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, order.is_nodelay)
+    connect_from(sock, order.own_host)
+    return sock
+
+
+def check_silent(sock: socket.socket, index: int) -> None:
+    """Raises CallError where there are bytes to read before request `index` is sent."""
+    try:
+        early = sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        return
+    if early:
+        raise early_reply(index)
+
+
+def early_reply(index: int) -> CallError:
+    """There was a reply, or more of one, before the request that it would belong to."""
+    return CallError(
+        f"bytes of a reply came before request {index} of a connection was sent: the server "
+        "replies before it is asked, or more than it should"
+    )
+
+
+def short_reply(index: int, received: int, expected: int) -> CallError:
+    """The server ended the connection too early."""
+    return CallError(
+        f"the server ended the connection after {received} of the {expected} bytes of the reply to "
+        f"its request {index}"
+    )
+
+
+def check_reply(content: CallContent, index: int, reply: bytes) -> None:
+    """Raises CallError unless it is the reply to request `index` of its connection."""
+    if not content.is_reply(index, reply):
+        raise CallError(
+            f"the reply to request {index} of a connection is wrong: byte j of reply i is (i + j) "
+            "modulo 251"
+        )

@@ -1,0 +1,263 @@
+"""Callers that are tasks of asyncio's own loop, with a StreamReader and a StreamWriter each."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import time
+from collections import deque
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from tinygram._native import CallContent
+from tinygram_bench.ways.event_loops import loop_factory
+from tinygram_bench.workloads.rr.calling import (
+    LOOK_EVERY,
+    CallError,
+    Parts,
+    Tally,
+    check_reply,
+    check_silent,
+    early_reply,
+    parts_of,
+    short_reply,
+    unconnected,
+)
+from tinygram_bench.workloads.rr.order import CallOrder, Start
+
+_Act = Coroutine[Any, Any, None]
+
+
+class Callers:
+    """All tasks of a process: they get ready, and start together."""
+
+    def __init__(self, order: CallOrder, content: CallContent) -> None:
+        """Connect and warm up. Raises CallError or OSError."""
+        self._order = order
+        self._content = content
+        self._parts = parts_of(content, order.sends_per_request)
+        self._runner = asyncio.Runner(loop_factory=loop_factory("asyncio"))
+        self._callers: list[Caller] = []
+        self._line: SharedLine | None = None
+        self._give_up_s = (order.give_up_ns - time.monotonic_ns()) / 1e9
+        _run(self._runner, self._prepare())
+
+    def run(self, start: Start) -> Tally:
+        """Let them call; what they found. Raises as when they were made."""
+        _run(self._runner, self._call(start))
+        tally = Tally()
+        for caller in self._callers:
+            tally.merge(caller.tally)
+        if self._line is not None:
+            tally.connect.record(self._line.connect_ns)
+        return tally
+
+    async def _prepare(self) -> None:
+        async with asyncio.timeout(self._give_up_s):
+            if self._order.connections == "shared":
+                connection = await connected(self._order)
+                self._line = SharedLine(connection, self._order, self._content, self._parts)
+            self._callers = [
+                Caller(self._order, self._content, self._parts, self._line)
+                for _ in range(self._order.callers)
+            ]
+            await self._together(lambda caller: caller.warm_up())
+
+    async def _call(self, start: Start) -> None:
+        await asyncio.sleep(max(0.0, (start.start_ns - time.monotonic_ns()) / 1e9))
+        await self._together(lambda caller: caller.run(start))
+
+    async def _together(self, act: Callable[[Caller], _Act]) -> None:
+        if self._line is not None and self._line.reading is None:
+            self._line.reading = asyncio.create_task(self._line.read())
+        async with asyncio.TaskGroup() as group:
+            for caller in self._callers:
+                group.create_task(act(caller))
+
+
+class Connection:
+    """A connection, how long connecting took, and how many requests were made on it."""
+
+    def __init__(
+        self,
+        sock: socket.socket,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        connect_ns: int,
+    ) -> None:
+        self.sock = sock
+        self.reader = reader
+        self.writer = writer
+        self.connect_ns = connect_ns
+        self.requests = 0
+
+    def check_silent(self) -> None:
+        """Raises CallError where there are bytes to read before the next request is sent."""
+        if _has_buffered(self.reader):
+            raise early_reply(self.requests)
+        check_silent(self.sock, self.requests)
+
+
+class Caller:
+    """One caller: on a connection of its own, on one for each request, or on a shared one."""
+
+    def __init__(
+        self, order: CallOrder, content: CallContent, parts: Parts, line: SharedLine | None
+    ) -> None:
+        self.tally = Tally()
+        self._order = order
+        self._content = content
+        self._parts = parts
+        self._line = line
+        self._connection: Connection | None = None
+        self._is_per_request = order.connections == "per-request"
+
+    async def warm_up(self) -> None:
+        """Connect, if it will stay so, and make the calls before the start."""
+        if self._line is None and not self._is_per_request:
+            self._connection = await self._connected()
+        for _ in range(self._order.warm_up_calls):
+            await self._call()
+        self.tally = self.tally.after_warm_up(keeps_connects=not self._is_per_request)
+
+    async def run(self, start: Start) -> None:
+        """Call again and again in that span."""
+        now_ns = start.start_ns
+        calls_left = -1 if start.calls is None else start.calls
+        while now_ns < start.end_ns and calls_left:
+            now_ns = await self._call()
+            calls_left -= 1
+        self.tally.callers_time_ns = now_ns - start.start_ns
+
+    async def _connected(self) -> Connection:
+        connection = await connected(self._order)
+        self.tally.record_connect(connection.connect_ns)
+        return connection
+
+    async def _call(self) -> int:
+        """One call; when it ended."""
+        if self._line is not None:
+            begun_ns = time.monotonic_ns()
+            await self._line.call()
+            ended_ns = time.monotonic_ns()
+        else:
+            begun_ns, ended_ns = await self._call_alone()
+        self.tally.record_call(begun_ns, ended_ns)
+        return ended_ns
+
+    async def _call_alone(self) -> tuple[int, int]:
+        connection = self._connection or await self._connected()
+        index = connection.requests
+        if self.tally.calls % LOOK_EVERY == 0:
+            connection.check_silent()
+        begun_ns = time.monotonic_ns()
+        for part in self._parts[index % len(self._parts)]:
+            connection.writer.write(part)
+        reply = await received(connection.reader, index, self._order.reply_bytes)
+        ended_ns = time.monotonic_ns()
+        check_reply(self._content, index, reply)
+        connection.requests += 1
+        if self._is_per_request:
+            connection.writer.close()
+            await connection.writer.wait_closed()
+        return begun_ns, ended_ns
+
+
+class SharedLine:
+    """A connection that all tasks share: at most `depth` of their requests are in flight."""
+
+    def __init__(
+        self, connection: Connection, order: CallOrder, content: CallContent, parts: Parts
+    ) -> None:
+        self.connect_ns = connection.connect_ns
+        self.reading: asyncio.Task[None] | None = None
+        self._connection = connection
+        self._reply_bytes = order.reply_bytes
+        self._content = content
+        self._parts = parts
+        self._room = asyncio.Semaphore(order.depth)
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._failure: Exception | None = None
+
+    async def call(self) -> None:
+        """Send the connection's next request, and wait for its reply. Raises CallError."""
+        async with self._room:
+            if self._failure is not None:
+                raise self._failure
+            replied: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(replied)
+            connection = self._connection
+            for part in self._parts[connection.requests % len(self._parts)]:
+                connection.writer.write(part)
+            connection.requests += 1
+            await replied
+
+    async def read(self) -> None:
+        """Take replies and tell their callers, until one is wrong or the connection ends."""
+        index = 0
+        try:
+            while True:
+                reply = await received(self._connection.reader, index, self._reply_bytes)
+                check_reply(self._content, index, reply)
+                if not self._waiting:
+                    raise early_reply(index)
+                self._waiting.popleft().set_result(None)
+                index += 1
+        except (CallError, OSError) as failure:
+            self._failure = failure
+            for replied in self._waiting:
+                if not replied.done():
+                    replied.set_exception(failure)
+
+
+async def connected(order: CallOrder) -> Connection:
+    """A new connection. Raises CallError."""
+    sock = unconnected(order)
+    sock.setblocking(False)
+    begun_ns = time.monotonic_ns()
+    try:
+        await asyncio.get_running_loop().sock_connect(sock, (order.host, order.port))
+    except OSError as error:
+        sock.close()
+        # asyncio has a text of its own.
+        reason = os.strerror(error.errno) if error.errno else error
+        raise CallError(f"connecting to {order.host}:{order.port} failed: {reason}") from error
+    connect_ns = time.monotonic_ns() - begun_ns
+    reader, writer = await asyncio.open_connection(sock=sock)
+    # asyncio has switched it on.
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, order.is_nodelay)
+    return Connection(sock, reader, writer, connect_ns)
+
+
+async def received(reader: asyncio.StreamReader, index: int, length: int) -> bytes:
+    """The reply to request `index` of a connection. Raises CallError where it is short."""
+    try:
+        return await reader.readexactly(length)
+    except asyncio.IncompleteReadError as error:
+        raise short_reply(index, len(error.partial), length) from error
+
+
+def _has_buffered(reader: asyncio.StreamReader) -> bool:
+    """Whether a stream holds bytes; it may lose one."""
+    reading = reader.read(1)
+    try:
+        # As a task would begin it: with bytes at hand it ends at once, else it waits, and is ended.
+        reading.send(None)
+    except StopIteration as ended:
+        return bool(ended.value)
+    reading.close()
+    return False
+
+
+def _run(runner: asyncio.Runner, act: _Act) -> None:
+    """Run it; the first failure of a group of tasks is the one that the others followed from."""
+    try:
+        runner.run(act)
+    except ExceptionGroup as group:
+        failure: Exception = group
+        while isinstance(failure, ExceptionGroup):
+            failure = failure.exceptions[0]
+        raise failure from group
+    except TimeoutError as error:
+        raise CallError("the callers were not ready in time") from error

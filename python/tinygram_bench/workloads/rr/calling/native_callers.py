@@ -1,0 +1,36 @@
+"""Native callers: what this machine can do at all."""
+
+from __future__ import annotations
+
+from tinygram._native import CallContent, RrCallers
+from tinygram_bench.workloads.rr.calling import Tally
+from tinygram_bench.workloads.rr.order import CallOrder, Start
+
+
+class Callers:
+    """A thread each, or one for those that share a connection, without the GIL."""
+
+    def __init__(self, order: CallOrder, content: CallContent) -> None:
+        """Connect and warm up. Raises OSError."""
+        self._give_up_ns = order.give_up_ns
+        self._callers = RrCallers(
+            content,
+            host=order.host,
+            port=order.port,
+            callers=order.callers,
+            connections=order.connections,
+            depth=order.depth,
+            sends_per_request=order.sends_per_request,
+            is_nodelay=order.is_nodelay,
+            congestion_control=order.congestion_control,
+            warm_up_calls=order.warm_up_calls,
+            give_up_ns=order.give_up_ns,
+            own_host=order.own_host,
+        )
+
+    def run(self, start: Start) -> Tally:
+        """Let them call; what they found. Raises OSError."""
+        counters, call, connect = self._callers.run(
+            start.start_ns, start.end_ns, start.calls, self._give_up_ns
+        )
+        return Tally(call=call, connect=connect, **dict(counters))

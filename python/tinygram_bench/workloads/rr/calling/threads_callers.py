@@ -1,0 +1,192 @@
+"""Callers that block, a thread each: as most programs that call over TCP are written."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable
+
+from tinygram._native import CallContent
+from tinygram_bench.workloads.rr.calling import (
+    LOOK_EVERY,
+    CallError,
+    Parts,
+    Tally,
+    check_reply,
+    check_silent,
+    parts_of,
+    short_reply,
+    unconnected,
+)
+from tinygram_bench.workloads.rr.calling.shared_line import SharedLine
+from tinygram_bench.workloads.rr.order import CallOrder, Start
+
+_FAILURES = (CallError, OSError, MemoryError)
+_STACK_BYTES = 512 << 10
+"""Of a caller's thread: a hundred of the usual 8 MiB are more than a small host permits."""
+
+
+class Callers:
+    """All threads of a process: they get ready, and start together."""
+
+    def __init__(self, order: CallOrder, content: CallContent) -> None:
+        """Connect and warm up. Raises CallError or OSError, the first of several."""
+        threading.stack_size(_STACK_BYTES)
+        self._parts = parts_of(content, order.sends_per_request)
+        self._tally = Tally()
+        self._lock = threading.Lock()
+        self._failures: list[Exception] = []
+        self._start: Start | None = None
+        self._has_started = threading.Event()
+        self._line = self._shared_line(order, content)
+        ready = threading.Semaphore(0)
+        self._threads = [
+            threading.Thread(
+                target=self._run,
+                args=(Caller(order, content, self._parts, self._line), ready.release),
+                daemon=True,
+            )
+            for _ in range(order.callers)
+        ]
+        for thread in self._threads:
+            thread.start()
+        for _ in self._threads:
+            if not ready.acquire(timeout=max(0.0, (order.give_up_ns - time.monotonic_ns()) / 1e9)):
+                raise CallError("the callers were not ready in time")
+        if self._failures:
+            self._has_started.set()
+            raise self._failures[0]
+
+    def run(self, start: Start) -> Tally:
+        """Let them call; what they found. Raises as when they were made."""
+        self._start = start
+        self._has_started.set()
+        for thread in self._threads:
+            thread.join()
+        if self._failures:
+            raise self._failures[0]
+        if self._line is not None:
+            self._tally.connect.record(self._line.connect_ns)
+        return self._tally
+
+    def _shared_line(self, order: CallOrder, content: CallContent) -> SharedLine | None:
+        if order.connections != "shared":
+            return None
+        sock, connect_ns = connected(order)
+        return SharedLine(sock, connect_ns, order, content, self._parts)
+
+    def _run(self, caller: Caller, on_ready: Callable[[], None]) -> None:
+        try:
+            caller.warm_up()
+        except _FAILURES as failure:
+            self._failures.append(failure)
+            return
+        finally:
+            # After the failure is noted: who waits for all looks then.
+            on_ready()
+        self._has_started.wait()
+        if self._start is None:
+            return
+        try:
+            tally = caller.run(self._start, lambda: bool(self._failures))
+        except _FAILURES as failure:
+            self._failures.append(failure)
+            return
+        with self._lock:
+            self._tally.merge(tally)
+
+
+class Caller:
+    """One caller: on a connection of its own, on one for each request, or on a shared one."""
+
+    def __init__(
+        self, order: CallOrder, content: CallContent, parts: Parts, line: SharedLine | None
+    ) -> None:
+        self._order = order
+        self._content = content
+        self._parts = parts
+        self._line = line
+        self._sock: socket.socket | None = None
+        self._index = 0
+        self._is_per_request = order.connections == "per-request"
+        self._tally = Tally()
+
+    def warm_up(self) -> None:
+        """Connect, if it will stay so, and make the calls before the start."""
+        if self._line is None and not self._is_per_request:
+            self._connect()
+        for _ in range(self._order.warm_up_calls):
+            self._call()
+        self._tally = self._tally.after_warm_up(keeps_connects=not self._is_per_request)
+
+    def run(self, start: Start, is_stopped: Callable[[], bool]) -> Tally:
+        """Call again and again in that span, or until told to stop; what it found."""
+        time.sleep(max(0.0, (start.start_ns - time.monotonic_ns()) / 1e9))
+        now_ns = start.start_ns
+        calls_left = -1 if start.calls is None else start.calls
+        while now_ns < start.end_ns and calls_left and not is_stopped():
+            now_ns = self._call()
+            calls_left -= 1
+        self._tally.callers_time_ns = now_ns - start.start_ns
+        return self._tally
+
+    def _connect(self) -> socket.socket:
+        sock, took_ns = connected(self._order)
+        self._tally.record_connect(took_ns)
+        self._sock, self._index = sock, 0
+        return sock
+
+    def _call(self) -> int:
+        """One call; when it ended."""
+        if self._line is not None:
+            begun_ns = time.monotonic_ns()
+            self._line.call()
+            ended_ns = time.monotonic_ns()
+        else:
+            begun_ns, ended_ns = self._call_alone()
+        self._tally.record_call(begun_ns, ended_ns)
+        return ended_ns
+
+    def _call_alone(self) -> tuple[int, int]:
+        sock = self._connect() if self._is_per_request or self._sock is None else self._sock
+        index, expected = self._index, self._order.reply_bytes
+        if self._tally.calls % LOOK_EVERY == 0:
+            check_silent(sock, index)
+        begun_ns = time.monotonic_ns()
+        for part in self._parts[index % len(self._parts)]:
+            sock.sendall(part)
+        reply = received(sock, expected)
+        ended_ns = time.monotonic_ns()
+        if len(reply) < expected:
+            raise short_reply(index, len(reply), expected)
+        check_reply(self._content, index, reply)
+        self._index += 1
+        if self._is_per_request:
+            sock.close()
+        return begun_ns, ended_ns
+
+
+def connected(order: CallOrder) -> tuple[socket.socket, int]:
+    """A new connection, and how long connecting took, in ns. Raises CallError."""
+    sock = unconnected(order)
+    begun_ns = time.monotonic_ns()
+    try:
+        sock.connect((order.host, order.port))
+    except OSError as error:
+        sock.close()
+        raise CallError(f"connecting to {order.host}:{order.port} failed: {error}") from error
+    return sock, time.monotonic_ns() - begun_ns
+
+
+def received(sock: socket.socket, length: int) -> bytes:
+    """The next `length` bytes; fewer where the peer ends its side before."""
+    data = sock.recv(length)
+    if len(data) in (0, length):
+        return data
+    parts = [data]
+    missing = length - len(data)
+    while missing and (data := sock.recv(missing)):
+        parts.append(data)
+        missing -= len(data)
+    return b"".join(parts)

@@ -1,0 +1,179 @@
+"""From the options of `tinygram rr` to the cases of its plan."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from tinygram_bench.host.packages import missing
+from tinygram_bench.model.errors import UsageError
+from tinygram_bench.model.result import Case, MessageBytes, Parameter, Plan, Unavailable
+from tinygram_bench.workloads.rr.calling import RUNTIMES
+from tinygram_bench.workloads.rr.serving import MAX_CONNECTIONS, SERVERS
+
+CONNECTIONS = ("per-request", "per-caller", "shared")
+STRATEGIES = ("nagle", "nodelay")
+MAX_BYTES = 16 << 20
+"""Of a request, and of a reply."""
+
+
+@dataclass(frozen=True)
+class RrOptions:
+    """What `tinygram rr` was asked for.
+
+    `processes` × `callers` call at a time. `depth` None: as many as share a connection. `calls`
+    None: until `duration_ns` is over; else so many of each caller at most. `server_address`
+    (host, port): a server that runs already. `checks_replies`: compare their bytes, else only count
+    them. `probe_ns`: sample what the kernel holds this often.
+    """
+
+    runtimes: Sequence[str] = ("threads",)
+    strategies: Sequence[str] = STRATEGIES
+    connections: Sequence[str] = ("per-request", "per-caller")
+    sends_per_request: Sequence[int] = (1, 10)
+    servers: Sequence[str] = ("native",)
+    server_strategies: Sequence[str] = ("nodelay",)
+    backlogs: Sequence[int] = (1024,)
+    has_quickack: bool = False
+    server_address: tuple[str, int] | None = None
+    request_bytes: int = 10_010
+    reply_bytes: int = 2
+    checks_replies: bool = True
+    processes: int = 2
+    callers: int = 100
+    depth: int | None = None
+    warm_up_calls: int = 3
+    calls: int | None = None
+    duration_ns: int = 1_000_000_000
+    probe_ns: int | None = None
+    congestion_control: str = "cubic"
+    link: str = "loopback"
+    placement: str = "apart"
+    timeout_ns: int = 120_000_000_000
+    rounds: int = 7
+    seed: int = 1
+
+
+def plan_rr(options: RrOptions) -> Plan:
+    """The plan; cases that cannot run here are in it as unavailable. Raises UsageError."""
+    _check(options)
+    cases: list[Case] = []
+    unavailable: list[Unavailable] = []
+    is_elsewhere = options.server_address is not None
+    for connections, sends, runtime, server, server_strategy, backlog, strategy in product(
+        dict.fromkeys(options.connections),
+        dict.fromkeys(options.sends_per_request),
+        dict.fromkeys(options.runtimes),
+        ("elsewhere",) if is_elsewhere else dict.fromkeys(options.servers),
+        (None,) if is_elsewhere else dict.fromkeys(options.server_strategies),
+        (None,) if is_elsewhere else dict.fromkeys(options.backlogs),
+        dict.fromkeys(options.strategies),
+    ):
+        case = _case(
+            options, connections, sends, runtime, server, server_strategy, backlog, strategy
+        )
+        reason = missing(("uvloop",) if server == "uvloop" else ())
+        if reason is None:
+            cases.append(case)
+        else:
+            unavailable.append(Unavailable(case, reason))
+    if not cases:
+        raise UsageError(f"nothing to run: {unavailable[0].reason}")
+    return Plan(tuple(cases), options.rounds, options.seed, tuple(unavailable))
+
+
+def _case(
+    options: RrOptions,
+    connections: str,
+    sends: int,
+    runtime: str,
+    server: str,
+    server_strategy: str | None,
+    backlog: int | None,
+    strategy: str,
+) -> Case:
+    depth = options.depth if connections == "shared" else None
+    address = options.server_address
+    parameters: dict[str, Parameter] = {
+        "connections": connections,
+        "sends_per_request": sends,
+        "reply_bytes": options.reply_bytes,
+        "checks_replies": options.checks_replies,
+        "processes": options.processes,
+        "callers_per_process": options.callers,
+        "depth": options.callers if connections == "shared" and depth is None else depth,
+        "server_runtime": server,
+        "server_address": None if address is None else f"{address[0]}:{address[1]}",
+        "server_strategy": server_strategy,
+        "quickack": options.has_quickack,
+        "backlog": backlog,
+        "warm_up_calls": options.warm_up_calls,
+        "calls": options.calls,
+        "duration_ns": options.duration_ns if options.calls is None else None,
+        "congestion_control": options.congestion_control,
+        "timeout_ns": options.timeout_ns,
+    }
+    if options.probe_ns is not None:
+        parameters["probe_ns"] = options.probe_ns
+    callers = options.processes * options.callers
+    return Case(
+        case_id="/".join(
+            (
+                f"rr/{runtime}/{strategy}/{options.link}",
+                f"{options.request_bytes}B-{options.reply_bytes}B",
+                connections + (f"-{depth}" if depth is not None else ""),
+                f"{sends}-sends/{options.processes}x{options.callers}/{server}",
+                *(() if server_strategy is None else (f"{server_strategy}/backlog-{backlog}",)),
+                *(("quickack",) if options.has_quickack else ()),
+                *(() if options.checks_replies else ("unchecked-replies",)),
+            )
+        ),
+        workload="rr",
+        runtime=runtime,
+        implementation="tinygram" if runtime == "native" else "stdlib",
+        strategy=strategy,
+        link=options.link,
+        message_bytes=MessageBytes(options.request_bytes, options.request_bytes),
+        rate_per_s=None,
+        arrival=None,
+        burst=None,
+        producers=callers,
+        connections=options.processes if connections == "shared" else callers,
+        placement=options.placement,
+        parameters=parameters,
+    )
+
+
+def _check(options: RrOptions) -> None:
+    for option, values, known in (
+        ("--runtime", options.runtimes, RUNTIMES),
+        ("--strategy", options.strategies, STRATEGIES),
+        ("--connections", options.connections, CONNECTIONS),
+        ("--server-runtime", options.servers, SERVERS),
+        ("--server-strategy", options.server_strategies, STRATEGIES),
+    ):
+        for value in values:
+            if value not in known:
+                raise UsageError(
+                    f"unknown {option} {value!r}: the known ones are {', '.join(known)}"
+                )
+    for sends in options.sends_per_request:
+        if not 1 <= sends <= options.request_bytes:
+            raise UsageError(
+                f"--sends-per-request {sends} is outside 1 … {options.request_bytes}: each send "
+                "has a byte of the request at least"
+            )
+    most = MAX_CONNECTIONS // 2
+    if options.processes * options.callers > most:
+        raise UsageError(
+            f"--callers {options.processes}x{options.callers} are more than {most} callers: name "
+            "fewer"
+        )
+    if options.depth is not None and "shared" not in options.connections:
+        raise UsageError("--depth is for shared connections: add --connections shared")
+    if options.depth is not None and not 1 <= options.depth <= options.callers:
+        raise UsageError(
+            f"--depth {options.depth} is outside 1 … {options.callers}, the callers that share a "
+            "connection"
+        )

@@ -1,0 +1,155 @@
+"""The servers: the native one, and asyncio and uvloop as subjects.
+
+Only the native one bounds what a hostile client costs; the others serve the bench's own callers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import cast
+
+from tinygram._native import CallContent, RequestReader, RrServer
+from tinygram_bench.host.network import is_stranger
+from tinygram_bench.ways.event_loops import loop_factory
+from tinygram_bench.workloads.rr.order import ServerOrder
+
+SERVERS = {
+    "native": "one thread with epoll, in Rust",
+    "asyncio": "asyncio's own loop, a Protocol for each connection",
+    "uvloop": "the same on uvloop",
+}
+MAX_CONNECTIONS = 4096
+IDLE_NS = 60_000_000_000
+
+
+def serve(
+    order: ServerOrder, content: CallContent, stop_fd: int, announce: Callable[[int], None]
+) -> Mapping[str, int]:
+    """Listen, tell the port, and serve until `stop_fd` is readable; named counters.
+
+    Raises OSError.
+    """
+    if order.runtime != "native":
+        with asyncio.Runner(loop_factory=loop_factory(order.runtime)) as runner:
+            counts = runner.run(_serve(order, content, stop_fd, announce))
+        return counts.named()
+    server = RrServer(
+        content,
+        port=order.port,
+        backlog=order.backlog,
+        is_nodelay=order.strategy == "nodelay",
+        is_quickack=order.has_quickack,
+        congestion_control=order.congestion_control,
+        max_connections=MAX_CONNECTIONS,
+        idle_ns=IDLE_NS,
+        host=order.host,
+        client_host=order.client_host,
+    )
+    announce(server.port)
+    return dict(server.run(stop_fd))
+
+
+def longest_backlog() -> int:
+    """Of this network: listen(2) silently makes less of a longer one."""
+    return int(Path("/proc/sys/net/core/somaxconn").read_text())
+
+
+@dataclass
+class _Counts:
+    """As the native server counts."""
+
+    connections: int = 0
+    requests: int = 0
+    reads: int = 0
+    short_requests: int = 0
+    wrong_requests: int = 0
+    failed_connections: int = 0
+    strangers: int = 0
+
+    def named(self) -> dict[str, int]:
+        """As the native server names them."""
+        counted = asdict(self)
+        strangers = counted.pop("strangers")
+        return {f"server_{name}": n for name, n in counted.items()} | {"strangers": strangers}
+
+
+async def _serve(
+    order: ServerOrder, content: CallContent, stop_fd: int, announce: Callable[[int], None]
+) -> _Counts:
+    counts = _Counts()
+    loop = asyncio.get_running_loop()
+    is_stopped = asyncio.Event()
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, order.congestion_control.encode())
+    sock.bind((order.host, order.port))
+    server = await loop.create_server(
+        lambda: _Connection(order, content, counts), sock=sock, backlog=order.backlog
+    )
+    loop.add_reader(stop_fd, is_stopped.set)
+    announce(sock.getsockname()[1])
+    await is_stopped.wait()
+    loop.remove_reader(stop_fd)
+    server.close()
+    return counts
+
+
+class _Connection(asyncio.Protocol):
+    """Answers each request as soon as it is whole."""
+
+    def __init__(self, order: ServerOrder, content: CallContent, counts: _Counts) -> None:
+        self._order = order
+        self._content = content
+        self._counts = counts
+        self._reader = RequestReader(content)
+        self._answered = 0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Both loops switch TCP_NODELAY on by themselves."""
+        self._transport = cast(asyncio.Transport, transport)
+        if is_stranger(transport.get_extra_info("peername"), self._order.client_host):
+            self._counts.strangers += 1
+            self._transport.abort()
+            return
+        self._sock = transport.get_extra_info("socket")
+        self._counts.connections += 1
+        is_nodelay = self._order.strategy == "nodelay"
+        self._sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, is_nodelay)
+
+    def data_received(self, data: bytes) -> None:
+        """Count, compare, and answer what is whole."""
+        self._counts.reads += 1
+        if self._order.has_quickack:
+            self._sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
+        try:
+            completed = self._reader.push(data)
+        except ValueError:
+            self._counts.wrong_requests += 1
+            self._transport.abort()
+            return
+        if completed:
+            self._counts.requests += completed
+            self._transport.write(self._content.replies(self._answered, completed))
+            self._answered += completed
+
+    def eof_received(self) -> None:
+        """The peer ended its side; the transport closes when all is written."""
+        if not self._reader.is_between_requests:
+            self._counts.short_requests += 1
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """A reset, mostly."""
+        if error is not None:
+            self._counts.failed_connections += 1
+
+    def pause_writing(self) -> None:
+        """While replies wait for room, nothing more is read."""
+        self._transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        """The peer takes replies again."""
+        self._transport.resume_reading()

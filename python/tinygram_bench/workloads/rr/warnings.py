@@ -1,0 +1,85 @@
+"""What a reader of the figures of `rr` must know, found in one run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tinygram_bench.model.result import Case, Warning
+from tinygram_bench.run.runs import strangers_told, whole
+
+LEAST_IN_FLIGHT = 0.9
+"""Of the callers: by Little's law, rate × mean time of a call, connecting included."""
+
+
+SHARES_AN_INTERPRETER = ("threads", "asyncio")
+"""Runtimes whose callers take turns in one interpreter: for its lock, or in its event loop."""
+
+
+def warnings_of(
+    case: Case, counters: Mapping[str, int | None], *, has_private_network: bool
+) -> tuple[Warning, ...]:
+    """Every warning of one run."""
+    warnings = [*strangers_told(counters)]
+    if not has_private_network:
+        warnings.append(
+            Warning(
+                "host_network",
+                "the run shared the host's network (a private one needs CAP_SYS_ADMIN, and a "
+                "server of ours): the kernel's counters are not known",
+            )
+        )
+    if case.parameters.get("checks_replies") is False:
+        warnings.append(
+            Warning(
+                "unchecked_replies",
+                "the content of the replies was not checked (--reply-bytes): each had "
+                f"{whole(case, 'reply_bytes')} bytes, and may be wrong, or that of another request",
+            )
+        )
+    if case.runtime in SHARES_AN_INTERPRETER and whole(case, "callers_per_process") > 1:
+        warnings.append(
+            Warning(
+                "interpreter",
+                "connect and call times include the wait for the interpreter, which the callers of "
+                "a process share: --runtime native has none",
+                ("connect_",),
+            )
+        )
+    depth, callers_each = case.parameters["depth"], whole(case, "callers_per_process")
+    if case.parameters["connections"] == "shared" and int(depth or callers_each) < callers_each:
+        warnings.append(
+            Warning(
+                "waits_for_room",
+                f"the time of a call includes the wait for room: {callers_each} callers share a "
+                f"connection on which {depth} requests are in flight at a time",
+            )
+        )
+    overflows = counters.get("kernel_ListenOverflows")
+    if overflows:
+        warnings.append(
+            Warning(
+                "listen_overflows",
+                f"the server's backlog overflowed {overflows} times: connect times are those of "
+                "sending the SYN again, a second later and more",
+                ("connect_",),
+            )
+        )
+    share = _share_in_calls(counters)
+    if share is not None and share < LEAST_IN_FLIGHT:
+        callers = counters["callers"] or 0
+        warnings.append(
+            Warning(
+                "littles_law",
+                f"by Little's law {share * callers:.0f} of {callers} callers are in a call at a "
+                "time: the others close connections, or wait for their interpreter or a core",
+            )
+        )
+    return tuple(warnings)
+
+
+def _share_in_calls(counters: Mapping[str, int | None]) -> float | None:
+    call, connect = counters.get("call_time_ns"), counters.get("connect_time_ns")
+    callers = counters.get("callers_time_ns")
+    if call is None or connect is None or not callers:
+        return None
+    return (call + connect) / callers

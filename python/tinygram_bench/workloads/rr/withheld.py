@@ -1,0 +1,117 @@
+"""Whether a server waits for the whole request before it replies, asked before a run's callers.
+
+A reply that comes before its request has begun is seen by the callers (calling/). One that comes
+when the server has a part of it is seen where the rest is withheld, which no measured call can do.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import time
+from contextlib import suppress
+
+from tinygram_bench.host.network import connect_from
+from tinygram_bench.links import Link
+from tinygram_bench.processes.workers import RunError
+
+REQUESTS = 1
+"""So many of them the server gets by this."""
+_PATIENCE_S = 0.01
+"""So long the last byte is withheld, and for two round trips more."""
+_READ_BYTES = 1 << 16
+
+
+def check_waits(
+    address: tuple[str, int],
+    request: bytes,
+    reply_bytes: int,
+    give_up_ns: int,
+    link: Link,
+    *,
+    is_ours: bool,
+) -> None:
+    """Send `request` from the near host, but its last byte; look for a reply; finish the call.
+
+    What else is wrong with the server the callers tell. Of ours, the end of the connection is
+    awaited: it is no longer among those that the server has when the callers come.
+
+    Raises RunError where bytes came too early, where connecting fails, and at `give_up_ns`.
+    """
+    with link.near.entered():
+        # It stays in the network in which it was made.
+        sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    with sock:
+        connect_from(sock, link.client_host)
+        try:
+            round_trip_s = _connect(sock, address, give_up_ns)
+            _send(sock, request[:-1], give_up_ns)
+            early = _early_bytes(sock, _PATIENCE_S + 2 * round_trip_s)
+            if early:
+                raise RunError(
+                    "the server replied before it had the whole request: when only the request's "
+                    f"last byte was not sent yet, {early} bytes of a reply were there"
+                )
+            _send(sock, request[-1:], give_up_ns)
+            _receive(sock, reply_bytes, give_up_ns)
+            if is_ours:
+                sock.shutdown(socket.SHUT_WR)
+                _receive(sock, 1, give_up_ns)
+        except TimeoutError as error:
+            raise RunError("the server did not reply to its first request in time") from error
+
+
+def _connect(sock: socket.socket, address: tuple[str, int], give_up_ns: int) -> float:
+    """Connect; how long that took, in s, which is a round trip and more."""
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
+    began_s = time.monotonic()
+    _limit(sock, give_up_ns)
+    try:
+        sock.connect(address)
+    except TimeoutError:
+        raise
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else error
+        raise RunError(f"connecting to {address[0]}:{address[1]} failed: {reason}") from error
+    return time.monotonic() - began_s
+
+
+def _send(sock: socket.socket, data: bytes, give_up_ns: int) -> None:
+    _limit(sock, give_up_ns)
+    with _ended():
+        sock.sendall(data)
+
+
+def _early_bytes(sock: socket.socket, patience_s: float) -> int:
+    """How many bytes are there to read after that time, or when the first of them comes."""
+    poll = select.poll()
+    poll.register(sock, select.POLLIN)
+    poll.poll(patience_s * 1000)
+    sock.setblocking(False)
+    with suppress(BlockingIOError), _ended():
+        return len(sock.recv(_READ_BYTES, socket.MSG_PEEK))
+    return 0
+
+
+def _receive(sock: socket.socket, length: int, give_up_ns: int) -> None:
+    """Read so many bytes, or up to the end of the connection."""
+    with _ended():
+        while length:
+            _limit(sock, give_up_ns)
+            count = len(sock.recv(min(length, _READ_BYTES)))
+            if not count:
+                return
+            length -= count
+
+
+def _limit(sock: socket.socket, give_up_ns: int) -> None:
+    left_s = (give_up_ns - time.monotonic_ns()) / 1e9
+    if left_s <= 0:
+        raise TimeoutError
+    sock.settimeout(left_s)
+
+
+def _ended() -> suppress:
+    """For a server that ends the connection, with a reset even: the callers tell of it."""
+    return suppress(ConnectionError)

@@ -1,0 +1,207 @@
+"""From the options of `tinygram sizes` to the cases of its plan."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from tinygram_bench.host.placement import placement
+from tinygram_bench.model.errors import UsageError
+from tinygram_bench.model.result import Case, MessageBytes, Parameter, Plan, Unavailable
+from tinygram_bench.model.units import parse_bytes
+from tinygram_bench.workloads.sizes.server import MAX_MESSAGE_BYTES, MAX_MESSAGES
+
+MAX_SAMPLE_BYTES = MAX_MESSAGE_BYTES
+"""All messages of a connection together: both ends keep them in memory."""
+STRATEGIES = ("nodelay", "nagle")
+_ACKNOWLEDGEMENT_BYTES = 4
+LOCAL_PARTS = ("system-call", "one-thread", "same-core", "other-core")
+"""Each holds what the one before has, and more."""
+
+
+@dataclass(frozen=True)
+class SizesOptions:
+    """What `tinygram sizes` was asked for.
+
+    `server`: IPv4:PORT of one that runs already; None: one of ours for each run.
+    `predicted_bytes`: the sizes whose times the report is to predict.
+    `probe_ns`: how often what the kernel holds is sampled; None: not at all.
+    """
+
+    sizes_bytes: Sequence[int]
+    round_trips: Sequence[int]
+    setup_writes: Sequence[int]
+    strategies: Sequence[str]
+    samples: int
+    first_samples: int
+    predicted_bytes: Sequence[int]
+    server: str | None
+    has_local: bool
+    congestion_control: str
+    link: str
+    placement: str
+    timeout_ns: int
+    rounds: int
+    seed: int
+    probe_ns: int | None = None
+
+
+def plan_sizes(options: SizesOptions) -> Plan:
+    """The plan; what cannot run here is in it as unavailable. Raises UsageError."""
+    cases = [
+        _exchange(options, size, trips, writes, strategy)
+        for strategy in dict.fromkeys(options.strategies)
+        for writes in dict.fromkeys(options.setup_writes)
+        for size in dict.fromkeys(options.sizes_bytes)
+        for trips in dict.fromkeys(options.round_trips)
+        # Without data the setup is one write in either way, and that is measured once.
+        if trips or writes == 2
+    ]
+    if not cases:
+        raise UsageError(
+            "--setup-writes 1 joins the setup and the first data, and with --round-trips 0 there "
+            "is none: name more round trips"
+        )
+    unavailable = []
+    for part in LOCAL_PARTS if options.has_local else ():
+        case = _local(options, part)
+        reason = _missing(part)
+        if reason is None:
+            cases.append(case)
+        else:
+            unavailable.append(Unavailable(case, reason))
+    return Plan(tuple(cases), options.rounds, options.seed, tuple(unavailable))
+
+
+def check_sample_bytes(sizes_bytes: Sequence[int], round_trips: Sequence[int]) -> None:
+    """Raises UsageError when a connection would carry more than both ends may keep."""
+    most = max(sizes_bytes) * max(round_trips)
+    if most > MAX_SAMPLE_BYTES:
+        raise UsageError(
+            f"{max(round_trips)} round trips of {max(sizes_bytes)} bytes are more than the "
+            f"{MAX_SAMPLE_BYTES} bytes that a connection may carry: name smaller --sizes or fewer "
+            "--round-trips"
+        )
+
+
+def first_sample(sizes_bytes: Sequence[int], round_trips: Sequence[int]) -> tuple[bytes, int]:
+    """All that a sample of the smallest size sends, and how many bytes answer it.
+
+    The setup is the length and the count of messages, as unsigned 32-bit integers in network order
+    (crates/core, bench/sizes); each message is acknowledged with its length.
+    """
+    length, count = min(sizes_bytes), min(1, max(round_trips))
+    return struct.pack("!II", length, count) + bytes(length * count), _ACKNOWLEDGEMENT_BYTES * count
+
+
+def parse_sizes(text: str) -> tuple[int, ...]:
+    """Read sizes: `100`, `1kB,64KiB`, or by decades `1..1MB`. Raises UsageError."""
+    return tuple(size for part in text.split(",") for size in _sizes_of(part.strip()))
+
+
+def parse_round_trips(text: str) -> tuple[int, ...]:
+    """Read `0,1,2`. Raises UsageError."""
+    parts = [part.strip() for part in text.split(",")]
+    for part in parts:
+        if not (part.isascii() and part.isdigit() and len(part) < 10 and int(part) <= MAX_MESSAGES):
+            raise UsageError(
+                f"--round-trips {part!r} is no number from 0 to {MAX_MESSAGES}: write for example "
+                "--round-trips 0,1,2"
+            )
+    return tuple(map(int, parts))
+
+
+def _sizes_of(text: str) -> Iterator[int]:
+    low_text, dots, high_text = text.partition("..")
+    low = _size(low_text)
+    if not dots:
+        yield low
+        return
+    high = _size(high_text)
+    if low > high:
+        raise UsageError(
+            f"the sizes {text!r} are reversed: write the smaller first, {high_text}..{low_text}"
+        )
+    while low < high:
+        yield low
+        low *= 10
+    yield high
+
+
+def _size(text: str) -> int:
+    size = parse_bytes(text)
+    if size > MAX_MESSAGE_BYTES:
+        raise UsageError(f"the size {text!r} is above 64 MiB: messages have 1 B to 64 MiB")
+    return size
+
+
+def _exchange(
+    options: SizesOptions, size_bytes: int, round_trips: int, setup_writes: int, strategy: str
+) -> Case:
+    trips = "1-round-trip" if round_trips == 1 else f"{round_trips}-round-trips"
+    writes = "1-setup-write" if setup_writes == 1 else f"{setup_writes}-setup-writes"
+    to = "" if options.server is None else f"/server-{options.server}"
+    probed: dict[str, Parameter] = (
+        {} if options.probe_ns is None else {"probe_ns": options.probe_ns}
+    )
+    return _case(
+        options,
+        strategy,
+        f"{size_bytes}B/{trips}/{writes}{to}",
+        size_bytes,
+        {
+            "part": None,
+            "round_trips": round_trips,
+            "setup_writes": setup_writes,
+            "server_address": options.server,
+            "predicted_bytes": ",".join(map(str, options.predicted_bytes)) or None,
+            **probed,
+        },
+    )
+
+
+def _local(options: SizesOptions, part: str) -> Case:
+    """On no link, whatever the others are over."""
+    here = replace(options, link="loopback")
+    return _case(here, "nodelay", f"local/{part}", 1, {"part": part, "round_trips": 1})
+
+
+def _case(
+    options: SizesOptions,
+    strategy: str,
+    name: str,
+    size_bytes: int,
+    parameters: dict[str, Parameter],
+) -> Case:
+    return Case(
+        case_id=f"sizes/native/tinygram/{strategy}/{options.link}/{name}",
+        workload="sizes",
+        runtime="native",
+        implementation="tinygram",
+        strategy=strategy,
+        link=options.link,
+        message_bytes=MessageBytes(size_bytes, size_bytes),
+        rate_per_s=None,
+        arrival=None,
+        burst=None,
+        producers=1,
+        connections=1,
+        placement=options.placement,
+        parameters={
+            **parameters,
+            "samples": options.samples,
+            "first_samples": options.first_samples,
+            "congestion_control": options.congestion_control,
+            "timeout_ns": options.timeout_ns,
+        },
+    )
+
+
+def _missing(part: str) -> str | None:
+    """Why this part cannot be timed here; None where it can."""
+    try:
+        placement("apart" if part == "other-core" else "same")
+    except UsageError:
+        return "it needs two cores, and this process may use one"
+    return None

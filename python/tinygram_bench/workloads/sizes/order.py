@@ -1,0 +1,45 @@
+"""What passes between the bench and the process that takes the samples: JSON, a line each way."""
+
+from __future__ import annotations
+
+from tinygram_bench.host.probes.kernel import CounterFds
+from tinygram_bench.model.result import Value
+
+
+class Order(Value, frozen=True):
+    """What the client is told.
+
+    `part`: null for samples, or the local part that is timed instead; `far_cpu`: the core of the
+    thread at the far end, for the part that has one. `address` is IPv4:PORT, `timeout_ns` for each
+    connect, write and acknowledgement. `own_host`: the address to connect from, null: the kernel
+    picks one. `counter_fds`: what is read of the kernel's counters
+    (probes/kernel.py).
+    """
+
+    part: str | None
+    far_cpu: int | None
+    address: str
+    message_bytes: int
+    round_trips: int
+    is_setup_joined: bool
+    strategy: str
+    congestion_control: str
+    seed: int
+    timeout_ns: int
+    first_samples: int
+    samples: int
+    parent_pid: int
+    cpu: int | None
+    counter_fds: CounterFds
+    own_host: str | None = None
+
+
+class Report(Value, frozen=True):
+    """What it found: raw counters and histograms.
+
+    `start_ns`: when the samples began, CLOCK_MONOTONIC; 0 of a local part.
+    """
+
+    counters: dict[str, int | None]
+    histograms: dict[str, str]
+    start_ns: int

@@ -1,0 +1,201 @@
+"""From the options of `tinygram stream` to the cases of its plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tinygram import _native
+from tinygram_bench.model.errors import UsageError
+from tinygram_bench.model.result import Case, MessageBytes, Parameter, Plan, Unavailable
+from tinygram_bench.model.strategies import Strategy, parse_strategy
+from tinygram_bench.ways import runtimes
+from tinygram_bench.workloads.only import Named, in_words, parse_only
+
+WARM_UP_MESSAGES = 1024
+"""Fewer where they would exceed WARM_UP_BYTES."""
+WARM_UP_BYTES = 4 << 20
+
+
+@dataclass(frozen=True)
+class StreamOptions:
+    """What `tinygram stream` was asked for. `rates_per_s` empty: flat out."""
+
+    messages: int
+    message_bytes: MessageBytes
+    rates_per_s: Sequence[float]
+    arrival: str
+    burst: int
+    duration_ns: int
+    receive_buffer_bytes: int
+    receiver_command: str | None
+    congestion_control: str
+    link: str
+    placement: str
+    timeout_ns: int
+    rounds: int
+    seed: int
+    has_all: bool
+    only: Sequence[str]
+    producers: Sequence[int] = (1,)
+    has_busy_thread: bool = False
+    probe_ns: int | None = None
+
+
+def plan_stream(options: StreamOptions) -> Plan:
+    """The plan; cases that cannot run here are in it as unavailable. Raises UsageError."""
+    cases: list[Case] = []
+    unavailable: list[Unavailable] = []
+    rates: Sequence[float | None] = list(dict.fromkeys(options.rates_per_s)) or [None]
+    for rate_per_s in rates:
+        for producers in dict.fromkeys(options.producers):
+            for runtime, strategy in _ways(options.has_all, options.only, producers):
+                case = _case(options, runtime, strategy, rate_per_s, producers)
+                reason = runtime.missing()
+                if reason is None:
+                    cases.append(case)
+                else:
+                    unavailable.append(Unavailable(case, reason))
+    if not cases:
+        raise UsageError(f"nothing to run: {unavailable[0].reason}")
+    names = [case.case_id for case in cases]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"{name} is asked for twice: name each rate and strategy once")
+    return Plan(tuple(cases), options.rounds, options.seed, tuple(unavailable))
+
+
+def warm_up_messages(max_message_bytes: int) -> int:
+    """How many messages go ahead of the measured ones: 1 to 1,024."""
+    return max(1, min(WARM_UP_MESSAGES, WARM_UP_BYTES // max_message_bytes))
+
+
+def _case(
+    options: StreamOptions,
+    runtime: runtimes.Runtime,
+    strategy: Strategy,
+    rate_per_s: float | None,
+    producers: int,
+) -> Case:
+    size = options.message_bytes
+    parameters: dict[str, Parameter] = {
+        "messages": options.messages,
+        "warm_up_messages": warm_up_messages(size.max),
+        "max_batch_bytes": runtime.max_batch_bytes,
+        "receive_buffer_bytes": options.receive_buffer_bytes,
+        "receiver_command": options.receiver_command,
+        "congestion_control": options.congestion_control,
+        "timeout_ns": options.timeout_ns,
+        "busy_thread": options.has_busy_thread,
+    }
+    if options.probe_ns is not None:
+        parameters["probe_ns"] = options.probe_ns
+    load = "flat-out"
+    if rate_per_s is not None:
+        parameters["messages"] = _scheduled_messages(options, rate_per_s)
+        parameters["duration_ns"] = options.duration_ns
+        load = f"{_shown(rate_per_s)}-per-s-{options.arrival}-burst-{options.burst}"
+    if producers > 1:
+        load += f"/{producers}-producers"
+    if options.has_busy_thread:
+        load += "/busy-thread"
+    sizes = f"{size.min}B" if size.min == size.max else f"{size.min}..{size.max}B"
+    return Case(
+        case_id=f"stream/{runtime.name}/{runtime.implementation}/{strategy.text}/{options.link}"
+        f"/{sizes}/{load}",
+        workload="stream",
+        runtime=runtime.name,
+        implementation=runtime.implementation,
+        strategy=strategy.text,
+        link=options.link,
+        message_bytes=size,
+        rate_per_s=rate_per_s,
+        arrival=None if rate_per_s is None else options.arrival,
+        burst=None if rate_per_s is None else options.burst,
+        producers=producers,
+        connections=1,
+        placement=options.placement,
+        parameters=parameters,
+    )
+
+
+def _shown(rate_per_s: float) -> str:
+    """Exact, and without `.0` where it is a whole number."""
+    return str(int(rate_per_s)) if rate_per_s.is_integer() else repr(rate_per_s)
+
+
+def _scheduled_messages(options: StreamOptions, rate_per_s: float) -> int:
+    try:
+        return _native.scheduled_messages(
+            rate_per_s, options.arrival, options.burst, options.duration_ns, options.seed
+        )
+    except (ValueError, OverflowError) as error:
+        raise UsageError(
+            f"--rate {rate_per_s:g} does not go with --duration and --burst: {error}"
+        ) from error
+
+
+def _ways(
+    has_all: bool, only: Iterable[str], producers: int
+) -> list[tuple[runtimes.Runtime, Strategy]]:
+    """What `--all` and `--only` leave: what is named runs even where it is no default.
+
+    With several producers only where threads hand messages over.
+    """
+    found = (_named_ways(has_all, named, producers) for named in _parse_only(only))
+    return list(dict.fromkeys(way for ways in found for way in ways))
+
+
+def _named_ways(
+    has_all: bool, named: Named, producers: int
+) -> list[tuple[runtimes.Runtime, Strategy]]:
+    strategies = list(dict.fromkeys(parse_strategy(text) for text in named["strategy"]))
+    matching = [
+        known
+        for known in runtimes.RUNTIMES
+        if (known.has_producers or producers == 1)
+        and known.name in (named["runtime"] or [known.name])
+        and known.implementation in (named["implementation"] or [known.implementation])
+    ]
+    asked = [known for known in matching if has_all or _is_asked(known, named, producers)]
+    ways = []
+    # A strategy that nobody has by hand is asked for where it is.
+    for candidates in (asked, matching):
+        for known in candidates:
+            defaults = map(parse_strategy, known.strategies if has_all else known.defaults)
+            ways += [(known, s) for s in strategies or defaults if known.supports(s)]
+        if ways:
+            break
+    if not ways:
+        wanted = in_words(named)
+        if producers > 1:
+            several = dict.fromkeys(r.name for r in runtimes.RUNTIMES if r.has_producers)
+            raise UsageError(
+                f"no way is {wanted} with --producers {producers}: several producers are for "
+                f"runtime={', '.join(several)}"
+            )
+        names = dict.fromkeys(known.name for known in runtimes.RUNTIMES)
+        there = "; ".join(f"{name}: {', '.join(_strategies_on(name))}" for name in names)
+        raise UsageError(f"no way is {wanted}: there are {there}")
+    return ways
+
+
+def _is_asked(known: runtimes.Runtime, named: Named, producers: int) -> bool:
+    if known.runs_when == "several":
+        return producers > 1 or bool(named["implementation"])
+    if known.runs_when == "either":
+        return bool(named["runtime"] or named["implementation"])
+    return known.runs_when == "always" or bool(named[known.runs_when])
+
+
+def _strategies_on(runtime: str) -> Iterable[str]:
+    known = (known for known in runtimes.RUNTIMES if known.name == runtime)
+    return dict.fromkeys(text for each in known for text in each.strategies)
+
+
+def _parse_only(only: Iterable[str]) -> tuple[Named, ...]:
+    known = {
+        "runtime": sorted({runtime.name for runtime in runtimes.RUNTIMES}),
+        "implementation": sorted({runtime.implementation for runtime in runtimes.RUNTIMES}),
+    }
+    return parse_only(only, known, "runtime=asyncio,strategy=nagle")

@@ -1,0 +1,67 @@
+"""What passes between the bench and a sending process: an order a line, a report a line, JSON."""
+
+from __future__ import annotations
+
+from tinygram_bench.host.probes.kernel import CounterFds
+from tinygram_bench.load.source import BURST_MESSAGES
+from tinygram_bench.model.result import Value
+
+
+class Pace(Value, frozen=True):
+    """A schedule's parameters; both sides make the same schedule from them.
+
+    `sleeps`: its pacer does not spin, and how late it was with each message is in the report.
+    """
+
+    rate_per_s: float
+    arrival: str
+    burst: int
+    duration_ns: int
+    seed: int
+    sleeps: bool = False
+
+
+class Order(Value, frozen=True):
+    """What a sending process is told.
+
+    `withholds`: nothing is handed over when it is due, but all messages with the last one. The CPU
+    time of such a run is what the load itself takes, without what sending in time adds.
+    `host`: where the receiver listens; `own_host`: the address to connect from, by which the
+    receiver knows the sender; `counter_fds`: what is read of the kernel's counters
+    (probes/kernel.py).
+    """
+
+    port: int
+    runtime: str
+    implementation: str
+    strategy: str
+    seed: int
+    min_bytes: int
+    max_bytes: int
+    messages: int
+    warm_up: int
+    pace: Pace | None
+    congestion_control: str
+    counter_fds: CounterFds
+    parent_pid: int
+    cpu: int | None
+    producers: int = 1
+    has_busy_thread: bool = False
+    flat_out_burst: int = BURST_MESSAGES
+    withholds: bool = False
+    host: str = "127.0.0.1"
+    own_host: str | None = None
+
+
+class Report(Value, frozen=True):
+    """What a sending process found: raw counters, times and histograms.
+
+    `late_ns`: how late the pacer was with each message, where it sleeps.
+    """
+
+    local_port: int
+    start_ns: int
+    hand_overs_ns: list[int]
+    counters: dict[str, int | None]
+    histograms: dict[str, str]
+    late_ns: tuple[int, ...] = ()

@@ -1,0 +1,238 @@
+"""The sending process, `tg-sender`: connects, warms up, sends in one way, and reports.
+
+For each line of stdin, an `Order` as JSON, it writes one to stdout, a `Report` as JSON (order.py),
+until the last, or the first failure. Start-up, the message pool, connecting and the warm-up come
+before the clock starts.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import socket
+import sys
+import time
+
+import msgspec
+
+from tinygram import _native
+from tinygram_bench.host.network import connect_from
+from tinygram_bench.host.probes.usage import Mark, segments_since
+from tinygram_bench.load.source import Share, Source, message_pool
+from tinygram_bench.model.strategies import parse_strategy
+from tinygram_bench.processes.attached import settle
+from tinygram_bench.ways import runtimes
+from tinygram_bench.workloads.stream.busy_thread import BusyThread
+from tinygram_bench.workloads.stream.order import Order, Pace, Report
+
+_DELIVERY_LIMIT_S = 10.0
+
+
+def main() -> int:
+    """Send a stream for each order; a failure is the last line on stderr and exit status 1."""
+    os.environ.pop("LD_PRELOAD", None)
+    for number, line in enumerate(sys.stdin.buffer):
+        begun_ns = time.monotonic_ns() if number else _started_ns()
+        order = msgspec.json.decode(line, type=Order)
+        settle("tg-sender", order.parent_pid, order.cpu)
+        try:
+            report = _send(order, begun_ns)
+        except (OSError, EOFError, MemoryError, ExceptionGroup) as failure:
+            print(_described(failure), file=sys.stderr)
+            return 1
+        sys.stdout.buffer.write(msgspec.json.encode(report) + b"\n")
+        sys.stdout.buffer.flush()
+    return 0
+
+
+def _described(failure: Exception) -> str:
+    """The first failure of a group of tasks is the one that the others followed from."""
+    while isinstance(failure, ExceptionGroup):
+        failure = failure.exceptions[0]
+    return f"{type(failure).__name__}: {failure}"
+
+
+def _send(order: Order, begun_ns: int) -> Report:
+    strategy = parse_strategy(order.strategy)
+    run = runtimes.runtime(order.runtime, order.implementation, strategy).load()
+    sock, connect_ns = _connect(order)
+    # A second descriptor, because a runtime may close its own before we have looked.
+    probe = sock.dup()
+    way = runtimes.Way(
+        order.runtime,
+        strategy,
+        order.pace is None,
+        watch_writes=lambda: _native.watch_writes(probe.fileno()),
+    )
+    way.watch_writes()
+    pool = message_pool(order.seed, order.min_bytes, order.max_bytes, order.producers)
+    busy = BusyThread() if order.has_busy_thread else None
+    warm_up_bytes = pool.stream_bytes(order.warm_up)
+    counts_before = _native.write_counts()
+    marks: list[Mark] = []
+
+    def has_arrived() -> bool:
+        counts = _native.write_counts()
+        is_written = (
+            counts is None or counts_before is None or counts[1] - counts_before[1] >= warm_up_bytes
+        )
+        return is_written and _is_delivered(probe)
+
+    def on_start() -> None:
+        way.on_start()
+        marks.append(Mark.at_start(probe, way.child_pids, order.counter_fds))
+        # After the mark, and ended before the other: all its CPU time lies between.
+        if busy is not None:
+            busy.start()
+
+    source = Source(
+        pool,
+        order.warm_up,
+        order.messages,
+        None if order.producers > 1 else _pacer(order.pace, spin_of(order)),
+        has_arrived,
+        on_start,
+        way.strategy.hold_ns or 0,
+        _shares(order, pool),
+        order.flat_out_burst,
+        order.withholds,
+    )
+    gc.collect()
+    gc.freeze()
+    startup_ns = time.monotonic_ns() - begun_ns
+    run(sock, source, way)
+    busy_cpu_ns = 0 if busy is None else busy.stop()
+    end = Mark.at_end(probe, way.child_pids, order.counter_fds)
+    _wait_delivered(probe)
+    counters = end.since(marks[0]) | segments_since(marks[0], probe, order.counter_fds)
+    counters |= {
+        "connect_ns": connect_ns,
+        "startup_ns": startup_ns,
+        "busy_thread_cpu_ns": busy_cpu_ns,
+        "send_buffer_bytes": probe.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF),
+    }
+    probe.shutdown(socket.SHUT_WR)
+    used_cpu_ns = (counters["cpu_ns"] or 0) - busy_cpu_ns
+    histograms = {}
+    if pacers := source.pacers():
+        spin_cpu_ns = sum(pacer.spin_cpu_ns for pacer in pacers)
+        used_cpu_ns -= spin_cpu_ns
+        counters["pacer_spin_cpu_ns"] = spin_cpu_ns
+        counters["releases"] = sum(pacer.releases for pacer in pacers)
+        counters["last_due_ns"] = max(pacer.last_due_ns for pacer in pacers)
+        errors = pacers[0].errors()
+        for pacer in pacers[1:]:
+            errors.merge(pacer.errors())
+        histograms["pacing_error_ns"] = errors.to_base64()
+    counters["cpu_ns"] = used_cpu_ns
+    holds = way.holds()
+    if holds.count:
+        histograms["hold_ns"] = holds.to_base64()
+    local_port = probe.getsockname()[1]
+    probe.close()
+    return Report(
+        local_port=local_port,
+        start_ns=source.start_ns or 0,
+        hand_overs_ns=[
+            *source.hand_overs_ns,
+            *(at_ns for share in source.shares for at_ns in share.hand_overs_ns),
+        ],
+        counters=counters,
+        histograms=histograms,
+        late_ns=_late_ns(source),
+    )
+
+
+def _connect(order: Order) -> tuple[socket.socket, int]:
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, order.congestion_control.encode())
+    connect_from(sock, order.own_host)
+    start_ns = time.monotonic_ns()
+    sock.connect((order.host, order.port))
+    return sock, time.monotonic_ns() - start_ns
+
+
+def _started_ns() -> int:
+    """When this process was started, CLOCK_MONOTONIC (field 22 of proc_pid_stat(5), in ticks)."""
+    with open("/proc/self/stat") as stat:
+        ticks = int(stat.read().rpartition(")")[2].split()[19])
+    since_boot_ns = ticks * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+    suspended_ns = time.clock_gettime_ns(time.CLOCK_BOOTTIME) - time.monotonic_ns()
+    return since_boot_ns - suspended_ns
+
+
+def _pacer(
+    pace: Pace | None, spin: str, share: tuple[int, int] | None = None
+) -> _native.Pacer | None:
+    if pace is None:
+        return None
+    return _native.Pacer(
+        pace.rate_per_s, pace.arrival, pace.burst, pace.duration_ns, pace.seed, share, spin
+    )
+
+
+def spin_of(order: Order) -> str:
+    """How the pacer spins (`Pacer`), so that it takes no core from who sends.
+
+    Beside a thread that never rests it sleeps: whoever wakes goes before such a one, whoever spins
+    does not.
+    """
+    if order.pace is not None and order.pace.sleeps:
+        return "noted"
+    if order.has_busy_thread:
+        return "never"
+    return "yielding" if order.runtime in runtimes.HANDING_OVER else "alone"
+
+
+def _late_ns(source: Source) -> tuple[int, ...]:
+    """How late each message was released, in the order of the schedule; empty unless noted."""
+    of_each = [pacer.late_ns() for pacer in source.pacers()]
+    late_ns = [0] * sum(map(len, of_each))
+    if late_ns:
+        for first, of_one in enumerate(of_each):
+            late_ns[first :: len(of_each)] = of_one
+    return tuple(late_ns)
+
+
+def _shares(order: Order, pool: _native.MessagePool) -> list[Share]:
+    """Each producer's messages; none where there is only one."""
+    if order.producers == 1:
+        return []
+    messages = pool.messages()
+    end, step = order.warm_up + order.messages, order.producers
+    spin = spin_of(order)
+    return [
+        Share(
+            *(messages, order.warm_up + offset, step, end),
+            _pacer(order.pace, spin, (offset, step)),
+        )
+        for offset in range(min(order.producers, order.messages))
+    ]
+
+
+def _wait_delivered(probe: socket.socket) -> None:
+    """Until everything is acknowledged, so that all segments are counted.
+
+    Raises TimeoutError when the receiver does not take it.
+    """
+    give_up_s = time.monotonic() + _DELIVERY_LIMIT_S
+    while not _is_delivered(probe):
+        if time.monotonic() > give_up_s:
+            raise TimeoutError(f"the last bytes were not delivered within {_DELIVERY_LIMIT_S:g} s")
+        time.sleep(0.001)
+
+
+def _is_delivered(probe: socket.socket) -> bool:
+    """Whether everything written is acknowledged. Raises OSError when it never will be."""
+    if _native.send_queue_bytes(probe.fileno()) == 0:
+        return True
+    # The queue of a connection that was reset stays as it was.
+    fault = probe.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+    if fault:
+        raise OSError(fault, os.strerror(fault))
+    probe.getpeername()
+    return False
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,59 @@
+"""What a reader of a stream's figures must know, found in one run.
+
+The pacer's own error is set against the latency of all rounds, in bench/statistics.
+"""
+
+from __future__ import annotations
+
+from tinygram_bench.links import parse_link
+from tinygram_bench.model.result import Case, Warning
+from tinygram_bench.model.strategies import parse_strategy
+from tinygram_bench.run.runs import strangers_told
+
+_MOST_BEHIND = 0.01
+"""Of the schedule's duration: a sender that is later than this cannot keep up with the rate."""
+
+
+def warnings_of(
+    case: Case, counters: dict[str, int | None], *, has_private_network: bool
+) -> tuple[Warning, ...]:
+    """Every warning of one run."""
+    warnings = []
+    if counters["writes"] is None:
+        warnings.append(Warning("writes_not_counted", "the write-counting library did not load"))
+    if counters["retransmits"]:
+        warnings.append(
+            Warning("retransmits", f"segments retransmitted: {counters['retransmits']}")
+        )
+    warnings.extend(strangers_told(counters))
+    if not has_private_network:
+        warnings.append(
+            Warning(
+                "host_network",
+                "the run shared the host's network (a private one needs CAP_SYS_ADMIN): the "
+                "kernel's counters are not known",
+            )
+        )
+    behind_ns = _behind_ns(case, counters)
+    duration_ns = case.parameters.get("duration_ns")
+    if isinstance(duration_ns, int) and behind_ns > _MOST_BEHIND * duration_ns:
+        warnings.append(
+            Warning(
+                "fell_behind",
+                f"the last message arrived {behind_ns / 1e6:.1f} ms after it was due: this rate is "
+                "above what the sender can send, or something stopped it",
+                ("latency_",),
+            )
+        )
+    return tuple(warnings)
+
+
+def _behind_ns(case: Case, counters: dict[str, int | None]) -> int:
+    """Last receipt − last intended time, without what the strategy and the link mean to hold."""
+    run_time_ns, last_due_ns = counters["run_time_ns"], counters.get("last_due_ns")
+    if run_time_ns is None or last_due_ns is None:
+        return 0
+    link = parse_link(case.link)
+    # The last message's way, and before it the round trip for whose acknowledgement Nagle waits.
+    link_ns = link.rtt_ns // 2 + link.rtt_ns + 2 * link.jitter_ns
+    return run_time_ns - last_due_ns - (parse_strategy(case.strategy).hold_ns or 0) - link_ns
