@@ -216,6 +216,17 @@ class CoalescingSocket:
     def _stats_parts(self) -> _StatsParts:
         """messages, writes, bytes, overruns, flushes by reason, holds."""
 
+    def _leftover(self) -> Leftover:
+        """What is held, for whoever asks when this is gone."""
+
+@final
+class Leftover:
+    """What a CoalescingSocket that is gone has still to send."""
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes that are held."""
+
 def flush_all_at_exit() -> list[str]:
     """Wait a second at most until no CoalescingSocket holds anything; why some still do.
 

@@ -36,9 +36,9 @@ class CoalescingSocket(_native.CoalescingSocket):
     waits only while `max_buffered_bytes` (1 MiB) are held: as long as the socket's timeout says,
     a non-blocking socket raises BlockingIOError at once. Reading is the socket's own business.
 
-    A connection has one `CoalescingSocket` at a time: another is refused until this one is closed,
-    aborted or gone. Who else writes to the connection, by `sock.send` or `os.write` on the same
-    descriptor, overtakes what is held.
+    A connection has one `CoalescingSocket` at a time: another is refused until this one is closed
+    or aborted, or is gone and what it held has been sent. Who else writes to the connection, by
+    `sock.send` or `os.write` on the same descriptor, overtakes what is held.
 
     `strategy` says when messages leave, `max_bytes` at which size a batch leaves at once,
     `max_hold_us` after how many microseconds at most (None: as the strategy says), and
@@ -104,6 +104,11 @@ class CoalescingSocket(_native.CoalescingSocket):
         """The socket's descriptor; -1 when it is closed."""
         return self._sock.fileno()
 
+    def __del__(self) -> None:
+        """What is held is still sent, before another one may send on the connection."""
+        if self.held_bytes:
+            _leave(self)
+
     def stats(self) -> Stats:
         """Count messages, writes and bytes so far, and say why each write happened."""
         return stats_of(self)
@@ -124,6 +129,8 @@ class CoalescingSocket(_native.CoalescingSocket):
 
 _senders: WeakValueDictionary[tuple[int, int], CoalescingSocket] = WeakValueDictionary()
 """Who sends on each connection, by its inode, which all descriptors of it share."""
+_leftovers: dict[tuple[int, int], _native.Leftover] = {}
+"""Of those that are gone: what each had still to send."""
 _senders_lock = threading.RLock()
 os.register_at_fork(
     before=_senders_lock.acquire,
@@ -145,6 +152,12 @@ def _claim(sender: CoalescingSocket) -> None:
                 f"{sender._sock!r} has a CoalescingSocket already: share that one among the "
                 "threads, or close it first"
             )
+        _forget_what_was_sent()
+        if (leftover := _leftovers.get(identity)) is not None:
+            raise ValueError(
+                f"{sender._sock!r} had a CoalescingSocket, which is gone: {leftover.held_bytes} "
+                "bytes that it held are still to be sent; close it next time"
+            )
         # Nobody gets the inode meanwhile: the native half keeps a descriptor of its own.
         _senders[identity] = sender
     sender._identity = identity
@@ -154,6 +167,18 @@ def _release(sender: CoalescingSocket) -> None:
     with _senders_lock:
         if _senders.get(sender._identity) is sender:
             del _senders[sender._identity]
+
+
+def _leave(sender: CoalescingSocket) -> None:
+    with _senders_lock:
+        _forget_what_was_sent()
+        _leftovers[sender._identity] = sender._leftover()
+
+
+def _forget_what_was_sent() -> None:
+    for identity, leftover in list(_leftovers.items()):
+        if not leftover.held_bytes:
+            del _leftovers[identity]
 
 
 @atexit.register

@@ -5,9 +5,10 @@ from __future__ import annotations
 import gc
 import os
 import socket
+import time
 
 import pytest
-from tests.library.wires import LONGEST_S, Pair, receive_all
+from tests.library.wires import LONGEST_S, Pair, receive_all, receive_exactly
 
 import tinygram
 from tinygram import CoalescingSocket
@@ -99,6 +100,31 @@ def test_one_that_is_gone_or_was_refused_makes_place(pair: Pair) -> None:
     with CoalescingSocket(ours) as sock:
         sock.send(b"second;")
     assert receive_all(peer) == b"first;second;"
+
+
+def test_what_one_that_is_gone_has_still_to_send_is_sent_before_anything_else(tcp: Pair) -> None:
+    ours, peer = tcp
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+    message = bytes(range(256)) * (64 << 10)
+    CoalescingSocket(ours).send(message)
+    gc.collect()
+    with pytest.raises(ValueError, match=r"had a CoalescingSocket, which is gone: \d+ bytes"):
+        CoalescingSocket(ours)
+    assert receive_exactly(peer, len(message)) == message
+    with next_one(ours) as sock:
+        sock.send(b"second;")
+    assert receive_all(peer) == b"second;"
+
+
+def next_one(ours: socket.socket) -> CoalescingSocket:
+    """As soon as the writing thread has taken note that the kernel has all."""
+    give_up = time.monotonic() + LONGEST_S
+    while True:
+        try:
+            return CoalescingSocket(ours)
+        except ValueError:
+            assert time.monotonic() < give_up
+            time.sleep(0.001)
 
 
 def test_a_closed_one_leaves_nothing_behind_for_the_next_connection() -> None:

@@ -24,5 +24,7 @@ pub mod socket;
 #[doc(hidden)]
 pub mod timer;
 
+#[doc(hidden)]
+pub use coalescing::Leftover;
 pub use coalescing::{CoalescingSocket, Failure, FlushError, SendError, flush_all};
 pub use tinygram_core::{Histogram, KnobError, Knobs, Reason, Stats, Strategy};

@@ -90,6 +90,14 @@ impl CoalescingSocket {
         self.inner.held_bytes()
     }
 
+    /// What is held, for whoever asks when this is gone.
+    #[pyo3(name = "_leftover")]
+    fn leftover(&self) -> Leftover {
+        Leftover {
+            inner: self.inner.leftover(),
+        }
+    }
+
     /// What `stats` is made of.
     #[pyo3(name = "_stats_parts")]
     fn stats_parts(&self) -> StatsParts {
@@ -100,6 +108,19 @@ impl CoalescingSocket {
         visit.call(&self.timeout)?;
         visit.call(&self.failed)?;
         visit.call(&self.timed_out)
+    }
+}
+
+#[pyclass(frozen, module = "tinygram._native")]
+pub struct Leftover {
+    inner: tinygram_net::Leftover,
+}
+
+#[pymethods]
+impl Leftover {
+    #[getter]
+    fn held_bytes(&self) -> usize {
+        self.inner.held_bytes()
     }
 }
 

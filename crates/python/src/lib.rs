@@ -49,7 +49,7 @@ mod _native {
     #[pymodule_export]
     use super::batch::Batch;
     #[pymodule_export]
-    use super::coalescing::{CoalescingSocket, flush_all_at_exit};
+    use super::coalescing::{CoalescingSocket, Leftover, flush_all_at_exit};
     #[pymodule_export]
     use super::diag::{SocketDiag, SocketProbe, proc_sockets, socket_options};
     #[pymodule_export]

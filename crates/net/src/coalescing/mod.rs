@@ -11,6 +11,7 @@ mod failure;
 #[cfg_attr(all(test, loom), path = "modelled_ground.rs")]
 mod ground;
 mod handoff;
+mod leftover;
 mod state;
 mod waits;
 #[cfg(not(all(test, loom)))]
@@ -22,6 +23,7 @@ mod models;
 mod tests;
 
 pub use failure::{Failure, FlushError, SendError};
+pub use leftover::Leftover;
 
 use crate::clock::after_ns;
 use connection::Connection;
@@ -210,6 +212,12 @@ impl CoalescingSocket {
     /// What is held, in bytes: what was handed over and the kernel has not taken.
     pub fn held_bytes(&self) -> usize {
         self.connection().held_bytes()
+    }
+
+    /// What is held, for whoever asks when this is gone.
+    #[doc(hidden)]
+    pub fn leftover(&self) -> Leftover {
+        Leftover::of(&self.shared())
     }
 
     /// Why the connection failed, if it did.
