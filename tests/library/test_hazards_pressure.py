@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import ssl
+import threading
 from typing import Any
 
 import pytest
@@ -16,7 +19,7 @@ from tests.library.setups import (
     receive_rest,
     wait_for,
 )
-from tests.library.wires import STALLED, Pair
+from tests.library.wires import STALLED, Pair, anonymous, receive_all
 
 import tinygram
 
@@ -100,6 +103,59 @@ def test_who_waits_when_paused_is_never_refused(setup: Setup, pair: Pair) -> Non
         assert await reading == sent
 
     setup.run(program, max_buffered_bytes=2500)
+
+
+class WritesWhenResumed(Recorder):
+    """Its marks are below what a handshake of TLS leaves to be sent."""
+
+    transport: Any
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = transport
+        self.transport.set_write_buffer_limits(high=10, low=0)
+        self.transport.write(b"some")
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self.told.count("resume") == 1:
+            self.transport.write(b"more" * 250)
+
+
+def test_who_writes_when_resumed_in_the_middle_of_a_write_is_resumed_again(setup: Setup) -> None:
+    """TLS may end a pause inside `write`. The protocol was paused for what it wrote then, though
+    that left at once, and nobody ended the pause."""
+    received: list[bytes] = []
+
+    def connect(port: int) -> None:
+        context = anonymous(ssl.PROTOCOL_TLS_CLIENT)
+        with (
+            socket.create_connection(("127.0.0.1", port)) as tcp,
+            context.wrap_socket(tcp) as encrypted,
+        ):
+            received.append(receive_all(encrypted))
+
+    async def program(_: Connector) -> None:
+        loop = asyncio.get_running_loop()
+        protocol = WritesWhenResumed()
+        options: Any = {"ssl": anonymous(ssl.PROTOCOL_TLS_SERVER)}
+        if setup.is_ours:
+            server = await loop.create_server(lambda: protocol, "127.0.0.1", 0, **options)
+        else:
+            options["max_buffered_bytes"] = BOUND
+            server = await tinygram.create_server(loop, lambda: protocol, "127.0.0.1", 0, **options)
+        port = server.sockets[0].getsockname()[1]
+        client = threading.Thread(target=connect, args=[port], daemon=True)
+        client.start()
+        await wait_for(lambda: hasattr(protocol, "transport"))
+        await wait_for(lambda: protocol.transport.get_write_buffer_size() == 0)
+        assert protocol.told.count("pause") == protocol.told.count("resume")
+        protocol.transport.close()
+        await protocol.lost
+        server.close()
+        await asyncio.to_thread(client.join, 60)
+
+    setup.run(program, max_buffered_bytes=BOUND)
+    assert received[0].startswith(b"some")
 
 
 def test_a_message_that_never_fits_is_refused_as_such(setup: Setup, pair: Pair) -> None:

@@ -210,8 +210,9 @@ class Transport(asyncio.Transport):
             self._check_low()
 
     def _check_high(self, was_refused: bool = False) -> None:
-        is_high = was_refused or self.get_write_buffer_size() > self._marks.high_bytes
-        if is_high and not self._is_paused:
+        if self._is_paused or not self._is_blocked:
+            return  # Where nothing is blocked, nobody would tell the protocol to go on.
+        if was_refused or self.get_write_buffer_size() > self._marks.high_bytes:
             self._is_paused = True
             pause = self._connection.protocol.pause_writing
             if self._context is None:
