@@ -66,6 +66,7 @@ __all__ = [
     "EchoServer",
     "Histogram",
     "Knobs",
+    "Leftover",
     "LinkRelay",
     "MessagePool",
     "Outbox",
