@@ -11,7 +11,7 @@ import pytest
 from tests.results import RESULT
 from tests.stream.command import Command
 
-from tinygram_bench.cli.anonymous import anonymised
+from tinygram_bench.measurement.anonymous import anonymised
 from tinygram_bench.model import store
 from tinygram_bench.model.result import Resumption, Warning
 

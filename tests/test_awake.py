@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tinygram_bench.cli import main, measuring
+from tinygram_bench.cli import main
 from tinygram_bench.host.awake import cores_awake
+from tinygram_bench.measurement import measure
 
 
 def _holds(device: Path) -> bool:
@@ -42,7 +43,7 @@ def test_a_command_is_told_where_it_is_not_permitted(
     device = tmp_path / "cpu_dma_latency"
     if is_permitted:
         device.write_bytes(b"\xff" * 4)
-    monkeypatch.setattr(measuring, "cores_awake", lambda: cores_awake(device))
+    monkeypatch.setattr(measure, "cores_awake", lambda: cores_awake(device))
     result = tmp_path / "result.json"
     arguments = ("--sizes", "1..1B", "--samples", "100", "--rounds", "1", "--no-local", "--quiet")
     monkeypatch.setattr(

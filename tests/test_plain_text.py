@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tinygram_bench.report.plain_text import as_ascii, wants_ascii, wants_no_style
+from tinygram_bench.model.plain_text import as_ascii, wants_ascii, wants_no_style
 
 QUICK = ("stream", "--only", "loop/nodelay", "--messages", "1k", "--rounds", "1")
 ESCAPE = "\x1b["

@@ -247,8 +247,8 @@ BY_COMMAND: dict[str, Wrong] = {
 def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """The working directory, in which nothing may be measured."""
     for command in BY_COMMAND.keys() - {"serve"}:
-        module = importlib.import_module(f"tinygram_bench.cli.{command}")
-        monkeypatch.setattr(module, "measure", nothing_may_start)
+        module = importlib.import_module(f"tinygram_bench.cli.commands.{command}")
+        monkeypatch.setattr(module, "measure_and_show", nothing_may_start)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -19,10 +19,10 @@ from tests.results import CASE, RESULT
 from tests.stream.command import LONGEST_S, Command, wait_until
 
 from tinygram_bench.cli import main
-from tinygram_bench.cli import stream as stream_module
+from tinygram_bench.cli.commands import stream as stream_module
 from tinygram_bench.cli.exit_codes import ExitCode
-from tinygram_bench.cli.resuming import whole_rounds_of
 from tinygram_bench.crosscheck.interleaved import Interleaved
+from tinygram_bench.measurement.resuming import whole_rounds_of
 from tinygram_bench.model import store
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.result import Case, CrossCheck, Peer, PeerRun, Plan, Result, Run

@@ -15,7 +15,7 @@ from tests.results import RESULT
 from tests.stream.command import Command, Done, program
 
 from tinygram_bench.cli import main, measuring
-from tinygram_bench.cli import stream as stream_module
+from tinygram_bench.cli.commands import stream as stream_module
 from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.model import store
 from tinygram_bench.model.result import Case, Result, Run

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import pty
@@ -12,9 +13,15 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
+from rich.console import Console
 from tests.watch.sockets import GIVE_UP_S, connected, listening, name_of, port_of
+
+from tinygram_bench.watch import live
+from tinygram_bench.watch.reading import Reader
+from tinygram_bench.watch.targets import Target
 
 COMMAND = [sys.executable, "-B", "-m", "tinygram_bench", "watch"]
 
@@ -124,13 +131,34 @@ def test_on_a_terminal_it_is_one_screen_which_is_given_back() -> None:
         os.close(ours)
 
 
+def test_a_screen_is_not_cut_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What leaves the screen would stay in the console's buffer with the screen's other half."""
+    draw = live._draw
+
+    def interrupted(*arguments: Any) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        draw(*arguments)
+
+    monkeypatch.setattr(live, "_draw", interrupted)
+    with listening() as listener:
+        output = io.StringIO()
+        console = Console(file=output, force_terminal=True, width=100, height=30)
+        reader = Reader(Target(port=port_of(listener)))
+        live.show_again_and_again(reader, console, 10_000_000, as_json=False)
+    assert "Ctrl-C ends it" in output.getvalue()
+    assert output.getvalue().endswith("\x1b[?1049l\x1b[?25h")
+
+
 def read_until(terminal: int, mark: bytes) -> bytes:
     give_up_s = time.monotonic() + GIVE_UP_S
     seen = b""
     while mark not in seen:
         ready, _, _ = select.select([terminal], [], [], max(0.0, give_up_s - time.monotonic()))
         assert ready, f"{mark!r} is not in {seen!r}"
-        seen += os.read(terminal, 1 << 16)
+        try:
+            seen += os.read(terminal, 1 << 16)
+        except OSError as error:  # EIO: nobody has the terminal open any more.
+            raise AssertionError(f"{mark!r} is not in {seen!r}") from error
     return seen
 
 

@@ -16,7 +16,7 @@ from typing import TextIO
 
 from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.model.errors import UsageError
-from tinygram_bench.report.plain_text import wants_ascii, write_ascii
+from tinygram_bench.model.plain_text import wants_ascii, write_ascii
 
 
 def main() -> None:
@@ -77,7 +77,7 @@ def _run_subcommand(arguments: list[str]) -> int:
 
 def _missing_extra(error: ModuleNotFoundError) -> Exception:
     package = (error.name or "").partition(".")[0]
-    if package == "tinygram" or package in sys.stdlib_module_names:
+    if package in ("tinygram", "tinygram_bench") or package in sys.stdlib_module_names:
         return error
     return UsageError(
         f"the Python package {package!r}, which the bench needs, is missing: "

@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 import tinygram
-from tinygram_bench.cli import echo, emulate, rr, schema, sizes, stream, watch
+from tinygram_bench.cli.commands import echo, emulate, rr, schema, sizes, stream, watch
+from tinygram_bench.cli.commands.serve import serve
 from tinygram_bench.cli.resuming import MeasuringCommand
-from tinygram_bench.cli.serve import serve
 
 app = typer.Typer(
     name="tinygram",

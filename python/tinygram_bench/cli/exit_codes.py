@@ -12,7 +12,6 @@ class ExitCode(IntEnum):
     RUN_FAILED = 1
     USAGE = 2
     """Bad usage, unreadable input, unwritable output, or not permitted here."""
-    REGRESSION = 3
     INCONCLUSIVE = 4
     INTERRUPTED = 130
     """Ctrl-C; finished runs are saved."""

@@ -12,7 +12,6 @@ import typer
 
 from tinygram_bench.cli import quantities
 from tinygram_bench.cli.bounds import between, one_of, probe_interval_ns, read
-from tinygram_bench.cli.resuming import whole_rounds_of
 from tinygram_bench.crosscheck.control import common_congestion_control
 from tinygram_bench.host.network import permitted_congestion_control
 from tinygram_bench.host.placement import PLACEMENTS, default_placement, placement
@@ -26,6 +25,7 @@ from tinygram_bench.links import (
     prepare,
 )
 from tinygram_bench.links.spec import CUSTOM_EXAMPLE
+from tinygram_bench.measurement.resuming import whole_rounds_of
 from tinygram_bench.model import store
 from tinygram_bench.model.congestion_control import DEFAULT_CONGESTION_CONTROL
 from tinygram_bench.model.errors import UsageError

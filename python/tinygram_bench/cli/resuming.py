@@ -1,38 +1,23 @@
 """`--resume FILE`: a measurement that was ended goes on, with the options that its file names.
 
-Laws: nothing is written unless the file can be resumed; what is measured on another machine, or by
-another tinygram or Python, does not go into one result; a lesser difference is a warning on every
-run that was made under it; a round that was not finished is run afresh, for its cases are compared
-with each other, and its rest may come days later.
+Law: nothing is written unless the file can be resumed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import typer
 from typer.core import TyperCommand
 
-from tinygram_bench.cli.anonymous import LEFT_OUT
+from tinygram_bench.measurement.anonymous import LEFT_OUT
 from tinygram_bench.model import store
 from tinygram_bench.model.errors import UsageError
-from tinygram_bench.model.result import Plan, Result, Warning
+from tinygram_bench.model.result import Result
 
 _FREE = ("resume", "quiet", "notes", "wait")
 """Options that do not change what is measured: they are taken from now, not from the file."""
-_DECISIVE = {
-    "architecture": "architecture",
-    "cpu_model": "CPU",
-    "cores": "number of cores",
-    "python": "Python",
-    "tinygram": "tinygram",
-}
-"""Facts of the environment that make figures incomparable, and what they are called."""
-_FLEETING = ("load_average_1_5_15_min", "memory_bytes")
-_MAX_NAMED = 4
 
 
 class MeasuringCommand(TyperCommand):
@@ -93,85 +78,6 @@ class MeasuringCommand(TyperCommand):
             ) from error
         params: dict[str, Any] = told.params
         return params
-
-
-def whole_rounds_of(result: Result) -> Result:
-    """The result without the runs of rounds in which a case, or a peer, was not run."""
-    checked = result.cross_check
-    expected = {case.case_id for case in result.plan.cases}
-    done = {(run.case_id, run.round) for run in result.runs}
-    if checked is not None:
-        expected |= {peer.peer_id for peer in checked.peers}
-        done |= {(run.peer_id, run.round) for run in checked.runs}
-    whole = {
-        round
-        for round in range(result.plan.rounds)
-        if all((each, round) in done for each in expected)
-    }
-    if checked is not None:
-        kept = tuple(run for run in checked.runs if run.round in whole)
-        checked = msgspec.structs.replace(checked, runs=kept)
-    runs = tuple(run for run in result.runs if run.round in whole)
-    return msgspec.structs.replace(result, runs=runs, cross_check=checked)
-
-
-def check_plan(earlier: Result, plan: Plan, file: Path) -> None:
-    """Raises UsageError unless the file's options give the same plan here as when it was begun."""
-    before = earlier.plan
-    if (before.cases, before.rounds, before.seed) == (plan.cases, plan.rounds, plan.seed):
-        return
-    ids = {case.case_id for case in before.cases} ^ {case.case_id for case in plan.cases}
-    what = ", ".join(sorted(ids)[:_MAX_NAMED]) or "the same cases with other parameters"
-    raise UsageError(
-        f"{file} cannot be resumed: its options give other cases here than when it was begun "
-        f"({what}); resume it with the same packages and rights, or start a new measurement"
-    )
-
-
-def differences(earlier: Result, found: Mapping[str, Any], file: Path) -> dict[str, Any]:
-    """The facts of the environment that are others now than when `earlier` was begun.
-
-    Raises UsageError where figures of both are not comparable.
-    """
-    facts = {
-        name: value
-        for name, value in msgspec.json.decode(msgspec.json.encode(found)).items()
-        if name not in _FLEETING and value != earlier.environment.get(name)
-    }
-    decisive = {name: words for name, words in _DECISIVE.items() if name in facts}
-    if decisive:
-        said = _said(decisive, earlier.environment, facts)
-        raise UsageError(
-            f"{file} cannot be resumed: figures of another {said} are not comparable; resume it "
-            "where it was begun, or start a new measurement"
-        )
-    return facts
-
-
-def warning_of(earlier: Result, facts: Mapping[str, Any], host: str | None) -> Warning | None:
-    """What a reader of a run must know that was made after the environment had changed."""
-    changed = {name: name for name in facts}
-    before, now = dict(earlier.environment), dict(facts)
-    if None not in (host, earlier.host) and host != earlier.host:
-        changed["host"] = "host"
-        before["host"], now["host"] = earlier.host, host
-    if not changed:
-        return None
-    return Warning(
-        "resumed_elsewhere",
-        f"measured after the measurement was resumed with another {_said(changed, before, now)}",
-    )
-
-
-def _said(names: Mapping[str, str], before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    return ", ".join(_change(words, before.get(name), now[name]) for name, words in names.items())
-
-
-def _change(words: str, before: Any, now: Any) -> str:
-    if isinstance(before, dict) and isinstance(now, dict):
-        inner: Iterable[str] = sorted(name for name in now if now[name] != before.get(name))
-        return ", ".join(_change(name, before.get(name), now[name]) for name in inner) or words
-    return f"{words} ({before} before, {now} now)"
 
 
 def _command_of(result: Result) -> str:

@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from rich import console as rich
 
-from tinygram_bench.report.plain_text import wants_no_style
+from tinygram_bench.model.plain_text import wants_no_style
 
 
 class Console(rich.Console):

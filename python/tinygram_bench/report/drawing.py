@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from rich.console import Console
 from rich.text import Text
 
+from tinygram_bench.model.plain_text import as_ascii
 from tinygram_bench.report.layout import RowKind, Table, fitted
-from tinygram_bench.report.plain_text import as_ascii
 
 STYLES: dict[RowKind, str] = {
     "plain": "",

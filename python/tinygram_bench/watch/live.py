@@ -13,10 +13,10 @@ import msgspec
 from rich.console import Console
 
 from tinygram_bench.host.probes.sockets import Snapshot
+from tinygram_bench.model.plain_text import write_json
 from tinygram_bench.model.units import format_duration_ns
 from tinygram_bench.processes.interrupts import INTERRUPTS
 from tinygram_bench.report.drawing import Pen
-from tinygram_bench.report.plain_text import write_json
 from tinygram_bench.watch.reading import Reader, TargetEndedError
 from tinygram_bench.watch.tables import tables_of
 
@@ -82,8 +82,9 @@ def _screen(reader: Reader, console: Console, interval_ns: int) -> Show:
 
     def show(snapshot: Snapshot) -> None:
         lines = console.height - 2 * _TABLE_LINES - _OTHER_LINES - len(snapshot.listeners)
-        # Written at once, for a screen that is empty between would flicker.
-        with console:
+        # Written at once, for a screen that is empty between would flicker; and not cut short,
+        # for what leaves the screen would then stay in the console's buffer.
+        with INTERRUPTS.held(), console:
             console.clear()
             _draw(pen, reader, snapshot, lines)
             pen.write(f"every {format_duration_ns(interval_ns)}; Ctrl-C ends it", "dim")

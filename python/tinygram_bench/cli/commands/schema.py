@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tinygram_bench.report.plain_text import write_json
+from tinygram_bench.model.plain_text import write_json
 from tinygram_bench.schema import json_schema
 
 

@@ -10,8 +10,8 @@ from tinygram import _native
 from tinygram.strategies import native_knobs
 from tinygram_bench.cli import quantities
 from tinygram_bench.cli.bounds import between, one_of
+from tinygram_bench.cli.commands.serving import serve_alone
 from tinygram_bench.cli.options import CongestionControl
-from tinygram_bench.cli.serving import serve_alone
 from tinygram_bench.host.descriptors import raise_descriptor_limit
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.strategies import parse_strategy

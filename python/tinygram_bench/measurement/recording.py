@@ -16,9 +16,9 @@ from typing import Any
 import msgspec
 
 from tinygram._native import Histogram
-from tinygram_bench.cli.anonymous import anonymised
-from tinygram_bench.cli.resuming import differences, warning_of
 from tinygram_bench.crosscheck.interleaved import Interleaved
+from tinygram_bench.measurement.anonymous import anonymised
+from tinygram_bench.measurement.resuming import differences, warning_of
 from tinygram_bench.model.errors import OutputError
 from tinygram_bench.model.result import SCHEMA_VERSION, CrossCheck, Plan, Result, Resumption, Run
 from tinygram_bench.model.store import Destination

@@ -10,7 +10,7 @@ import typer
 
 from tinygram_bench.cli import options, quantities
 from tinygram_bench.cli.bounds import between, check_command, one_of, server_address
-from tinygram_bench.cli.measuring import Manner, measure
+from tinygram_bench.cli.measuring import Manner, measure_and_show
 from tinygram_bench.links import DEFAULT_BACKEND, has_own_proc
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.processes.workers import LISTEN_LIMIT_S
@@ -149,7 +149,7 @@ def echo(
             "is not permitted here: leave --link away, or run it as root outside of a container"
         )
     with echo_bench(asked.seed) as bench:
-        return measure(
+        return measure_and_show(
             plan,
             bench.run_case,
             destination,

@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TextIO
 
 import typer
 
@@ -14,14 +14,13 @@ from tinygram._native import CallContent
 from tinygram_bench.cli import options, quantities
 from tinygram_bench.cli.bounds import backlog_below, between, duration_between_ns, server_address
 from tinygram_bench.cli.exit_codes import ExitCode
-from tinygram_bench.cli.measuring import Manner, measure
+from tinygram_bench.cli.measuring import Manner, measure_and_show
 from tinygram_bench.crosscheck.interleaved import Interleaved
 from tinygram_bench.crosscheck.selection import choose
 from tinygram_bench.host.network import private_network
 from tinygram_bench.links import DEFAULT_BACKEND
 from tinygram_bench.model.errors import UsageError
-from tinygram_bench.model.result import Plan
-from tinygram_bench.model.store import Destination
+from tinygram_bench.model.result import Result
 from tinygram_bench.run.answering import check_server
 from tinygram_bench.workloads.rr import scenarios
 from tinygram_bench.workloads.rr.cases import MAX_BYTES, RrOptions, plan_rr
@@ -213,20 +212,14 @@ def rr(
         is_awake=awake,
         waits=wait,
     )
-    code = _measure(plan, asked, destination, manner, peers)
-    if scenario is None or code != ExitCode.OK:
-        return code
-    return _judge(scenario, case_ids, destination, quiet)
 
+    def judge(result: Result) -> ExitCode:
+        if scenario is None:
+            return ExitCode.OK
+        output = sys.stderr if destination.is_standard_output else sys.stdout
+        return _judge(scenario, case_ids, result, None if quiet else output)
 
-def _measure(
-    plan: Plan,
-    asked: RrOptions,
-    destination: Destination,
-    manner: Manner,
-    peers: Interleaved | None = None,
-) -> ExitCode:
-    return measure(
+    return measure_and_show(
         plan,
         RrBench(asked.seed).run_case,
         destination,
@@ -239,20 +232,19 @@ def _measure(
             asked.reply_bytes,
             asked.timeout_ns,
         ),
+        judge=judge,
     )
 
 
 def _judge(
-    scenario: str, case_ids: dict[str, str], destination: Destination, is_quiet: bool
+    scenario: str, case_ids: dict[str, str], result: Result, output: TextIO | None
 ) -> ExitCode:
-    """Say what was expected, and whether it came; from the saved result alone."""
-    assert destination.saved is not None
-    found = scenarios.findings(scenario, case_ids, destination.saved)
-    output = sys.stderr if destination.is_standard_output else sys.stdout
+    """Say what was expected, and whether it came."""
+    found = scenarios.findings(scenario, case_ids, result)
     for finding in found:
         if not finding.is_as_expected:
             print(f"tinygram: scenario {scenario}: {finding.text}", file=sys.stderr)
-        elif not is_quiet:
+        elif output is not None:
             print(f"scenario {scenario}: {finding.text}", file=output)
     if any(finding.is_known and not finding.is_as_expected for finding in found):
         return ExitCode.RUN_FAILED

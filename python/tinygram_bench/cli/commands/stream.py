@@ -9,7 +9,7 @@ import typer
 
 from tinygram_bench.cli import options, quantities
 from tinygram_bench.cli.bounds import between, check_command, one_of
-from tinygram_bench.cli.measuring import Manner, measure
+from tinygram_bench.cli.measuring import Manner, measure_and_show
 from tinygram_bench.crosscheck.interleaved import Interleaved
 from tinygram_bench.crosscheck.selection import choose
 from tinygram_bench.links import DEFAULT_BACKEND
@@ -181,7 +181,7 @@ def stream(
     plan = links.planned(asked, lambda each: _bounded(plan_stream(each)))
     peers = Interleaved(plan, *choose(plan)) if cross_check else None
     with stream_bench(asked.seed) as bench:
-        return measure(
+        return measure_and_show(
             plan,
             bench.run_case,
             destination,

@@ -10,7 +10,7 @@ import typer
 
 from tinygram_bench.cli import options, quantities
 from tinygram_bench.cli.bounds import between, one_of, read, server_address
-from tinygram_bench.cli.measuring import Manner, measure
+from tinygram_bench.cli.measuring import Manner, measure_and_show
 from tinygram_bench.links import DEFAULT_BACKEND
 from tinygram_bench.run.answering import check_server
 from tinygram_bench.workloads.sizes.cases import (
@@ -102,7 +102,7 @@ def sizes(
     plan = links.planned(
         asked, lambda each: plan_sizes(replace(each, has_local=local and each.link == asked.link))
     )
-    return measure(
+    return measure_and_show(
         plan,
         SizesBench(asked.seed).run_case,
         destination,

@@ -1,0 +1,1 @@
+"""A plan is run, and its result recorded as it grows."""

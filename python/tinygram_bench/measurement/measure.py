@@ -1,0 +1,150 @@
+"""Measuring: a plan goes in, and what came of it comes out as one value."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+from tinygram_bench.crosscheck.interleaved import Interleaved
+from tinygram_bench.host.awake import cores_awake
+from tinygram_bench.host.network import Network, private_network
+from tinygram_bench.host.occupied import cores_of, occupied
+from tinygram_bench.host.placement import placement
+from tinygram_bench.host.probes.environment import environment
+from tinygram_bench.host.throttled import throttling_told
+from tinygram_bench.links.spec import LOOPBACK
+from tinygram_bench.measurement.recording import Recording
+from tinygram_bench.measurement.resuming import check_plan
+from tinygram_bench.model.errors import OutputError, UsageError
+from tinygram_bench.model.result import Case, Plan, Result, Run
+from tinygram_bench.model.store import Destination
+from tinygram_bench.processes.interrupts import INTERRUPTS
+from tinygram_bench.run.progress import Progress
+from tinygram_bench.run.rounds import run_plan
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What a measurement came to.
+
+    `result` is None where it was interrupted before a run was finished: then the destination holds
+    what it held. `output_error`: why the result is not saved where it was to go. `is_new` is False
+    where the file that was to be resumed is finished, so that nothing was run.
+    """
+
+    result: Result | None
+    is_interrupted: bool = False
+    output_error: OutputError | None = None
+    is_new: bool = True
+
+
+def measure(
+    plan: Plan,
+    run_case: Callable[[Case, int], Run],
+    destination: Destination,
+    *,
+    is_quiet: bool,
+    is_awake: bool,
+    waits: bool,
+    network: str | None = None,
+    peers: Interleaved | None = None,
+    check: Callable[[], None] = lambda: None,
+) -> Measurement:
+    """Run the plan, and save its result after every round.
+
+    KeyboardInterrupt, which Ctrl-C, SIGTERM and SIGHUP raise under `INTERRUPTS.handled`, ends it
+    early: the runs that are finished are kept.
+    `is_quiet`: without progress. `is_awake`: no core sleeps meanwhile. `waits`: another
+    measurement on the same cores is waited for; otherwise it is told, and in the runs' warnings.
+    `network`: what the environment says of where the runs were, if it is no network of their own.
+    `peers`: other programs in the same rounds, whose failures are told and do not fail ours.
+    `check` comes before the first run, and raises UsageError where none can succeed. Raises
+    UsageError where keeping cores awake is not permitted, too.
+    """
+    running = plan if peers is None else peers.plan
+    total_runs = len(running.cases) * running.rounds
+    earlier = _earlier_runs(plan, destination, peers)
+    if earlier and len(earlier) == total_runs:
+        return Measurement(destination.earlier, is_new=False)
+    progress = Progress(total_runs, quiet=is_quiet, earlier_runs=len(earlier))
+    numbers = cores_of(placement(plan.cases[0].placement))
+    with (
+        closing(destination.lock),
+        occupied(numbers, _tell, waits=waits) as cores,
+        _awake(is_awake, plan),
+    ):
+        told = cores.told(throttling_told(run_case))
+        run = told if peers is None else peers.around(told)
+        check()
+        recording = Recording(plan, destination, _environment(plan, network), peers, progress)
+
+        def keep(runs: tuple[Run, ...]) -> None:
+            with INTERRUPTS.held():
+                recording.keep(runs)
+
+        def measured(case: Case, round: int) -> Run:
+            return recording.marked(run(case, round))
+
+        runs, is_interrupted = run_plan(running, measured, progress, keep, earlier)
+        if is_interrupted and len(_own(runs, peers)) == len(_own(earlier, peers)):
+            return Measurement(None, is_interrupted)
+        with INTERRUPTS.held():
+            result, error = recording.finish(runs)
+    return Measurement(result, is_interrupted, error)
+
+
+def _earlier_runs(
+    plan: Plan, destination: Destination, peers: Interleaved | None
+) -> tuple[Run, ...]:
+    """The runs of a measurement that goes on. Raises UsageError where it cannot."""
+    earlier = destination.earlier
+    if earlier is None:
+        return ()
+    check_plan(earlier, plan, destination.path)
+    return (*earlier.runs, *(() if peers is None else peers.go_on(earlier.cross_check)))
+
+
+def _own(runs: Sequence[Run], peers: Interleaved | None) -> tuple[Run, ...]:
+    return tuple(runs) if peers is None else peers.without_peers(runs)
+
+
+def _tell(text: str) -> None:
+    print(f"tinygram: {text}", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def _awake(is_asked: bool, plan: Plan) -> Iterator[None]:
+    """Where it is asked for; over links wherever it is permitted.
+
+    A core that sleeps between two packets comes back when a virtual machine's host says so, which
+    takes as long as many a link does.
+    """
+    if not is_asked and all(case.link == LOOPBACK for case in plan.cases):
+        yield
+        return
+    with cores_awake() as is_awake:
+        if is_asked and not is_awake:
+            raise UsageError(
+                "--awake: only root may keep cores from sleeping (/dev/cpu_dma_latency); leave "
+                "out --awake, or run as root"
+            )
+        yield
+
+
+def _environment(plan: Plan, named: str | None) -> dict[str, Any]:
+    """Read where the runs will be: a new network has settings of its own."""
+    any_case = plan.cases[0]
+    where = placement(any_case.placement)
+    own: AbstractContextManager[Network] = (
+        private_network() if named is None else nullcontext(Network())
+    )
+    with own as network, network.entered():
+        found = environment(str(any_case.parameters["congestion_control"]))
+    return found | {
+        "network": named or ("private" if network.is_private else "host"),
+        "sender_core": where.sender_cpu,
+        "receiver_core": where.receiver_cpu,
+    }
