@@ -25,20 +25,26 @@ class Strategy:
 
     name: str
     """As above; `coalesce` alone has a hold."""
-    hold_us: float | None = None
-    """How long the first message waits, in microseconds: whole nanoseconds."""
+    hold_ns: int | None = None
+    """How long the first message waits, in nanoseconds."""
+
+    @property
+    def hold_us(self) -> float | None:
+        """The same in microseconds."""
+        return None if self.hold_ns is None else self.hold_ns / 1000
 
     def __str__(self) -> str:
         """As the command line reads and writes it: `adaptive`, `coalesce:10us`, `coalesce:1s`."""
-        if self.hold_us is None:
+        if self.hold_ns is None:
             return self.name
-        return f"{self.name}:{format_duration_ns(round(self.hold_us * 1000))}"
+        return f"{self.name}:{format_duration_ns(self.hold_ns)}"
 
     def __repr__(self) -> str:
         """As Python reads it."""
         if self.hold_us is None:
             return f"tinygram.{self.name}"
-        return f"tinygram.{self.name}({self.hold_us!r})"
+        hold_us = int(self.hold_us) if self.hold_us.is_integer() else self.hold_us
+        return f"tinygram.{self.name}({hold_us})"
 
 
 nodelay = Strategy("nodelay")
@@ -63,9 +69,7 @@ def coalesce(hold_us: float) -> Strategy:
     It is rounded to whole nanoseconds. Raises ValueError unless it is between 0.001 and 3.6e9 (an
     hour), TypeError when it is no number.
     """
-    hold_us = _hold_us("hold_us", hold_us)
-    rounded_us = round(hold_us * 1000) / 1000
-    return Strategy("coalesce", hold_us if hold_us == rounded_us else rounded_us)
+    return Strategy("coalesce", _hold_ns("hold_us", hold_us))
 
 
 def format_duration_ns(duration_ns: int) -> str:
@@ -103,27 +107,26 @@ def native_knobs(
             f"strategy is {strategy}: combine is for tinygram.CoalescingSocket alone, tick for "
             "event loops and plain loops"
         )
-    if max_hold_us is not None:
-        max_hold_us = _hold_us("max_hold_us", max_hold_us)
+    max_hold_ns = None if max_hold_us is None else _hold_ns("max_hold_us", max_hold_us)
     if max_buffered_bytes is not None:
         _positive_int("max_buffered_bytes", max_buffered_bytes)
     return _native.Knobs(
         strategy.name,
-        _ns(strategy.hold_us),
+        strategy.hold_ns,
         _positive_int("max_bytes", max_bytes),
-        _ns(max_hold_us),
+        max_hold_ns,
         max_buffered_bytes,
     )
 
 
-def _hold_us(name: str, value: Any) -> float:
+def _hold_ns(name: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"{name} is {value!r}: it must be a number of microseconds")
     if not 0.001 <= value <= 3.6e9:
         raise ValueError(
             f"{name} is {value!r}: it must be between 0.001 and 3.6e9 microseconds (an hour)"
         )
-    return value
+    return round(value * 1000)
 
 
 def _positive_int(name: str, value: Any) -> int:
@@ -132,7 +135,3 @@ def _positive_int(name: str, value: Any) -> int:
     if not 1 <= value <= 1 << 40:
         raise ValueError(f"{name} is {value!r}: it must be between 1 and 2**40 bytes")
     return value
-
-
-def _ns(duration_us: float | None) -> int | None:
-    return None if duration_us is None else round(duration_us * 1000)

@@ -42,7 +42,7 @@ ASYNCIO = [*published("asyncio"), "asyncio/tick", *library("asyncio")]
 def test_by_default_the_nine_published_ways_the_library_and_the_two_limits() -> None:
     assert ways(planned()) == LOOP + THREADS + ASYNCIO + LIMITS
     by_default = [
-        (runtime.name, runtime.implementation, strategy.text)
+        (runtime.name, runtime.implementation, str(strategy))
         for runtime, strategy in runtimes.default_ways()
     ]
     assert by_default == [
@@ -52,7 +52,7 @@ def test_by_default_the_nine_published_ways_the_library_and_the_two_limits() -> 
 
 def test_all_is_every_way_that_makes_sense() -> None:
     every = [
-        (runtime.name, runtime.implementation, strategy.text)
+        (runtime.name, runtime.implementation, str(strategy))
         for runtime, strategy in runtimes.all_ways()
     ]
     planned_ways = [

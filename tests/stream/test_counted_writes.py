@@ -18,6 +18,7 @@ from tests.stream.kernel_trace import Trace, TracingError, Write, kernel_trace
 
 from tinygram import _native
 from tinygram_bench.host.write_counter import Counting, counting
+from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.ways import runtimes
 from tinygram_bench.workloads.stream.cases import warm_up_messages
 from tinygram_bench.workloads.stream.order import Order
@@ -25,7 +26,7 @@ from tinygram_bench.workloads.stream.order import Order
 SEED = 5
 LONGEST_S = 120.0
 WAYS = [
-    (runtime.name, runtime.implementation, strategy.text)
+    (runtime.name, runtime.implementation, str(strategy))
     for runtime, strategy in runtimes.all_ways()
 ]
 
@@ -52,7 +53,7 @@ def order_of(way: tuple[str, str, str], messages: int, sizes: tuple[int, int]) -
         port=0,
         runtime=runtime,
         implementation=implementation,
-        strategy=strategy,
+        strategy=parse_strategy(strategy),
         seed=SEED,
         min_bytes=sizes[0],
         max_bytes=sizes[1],

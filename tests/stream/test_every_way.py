@@ -20,7 +20,7 @@ SCHEDULED_MESSAGES = 600
 FLAT_OUT = ("--messages", MESSAGES)
 PACED = ("--rate", 2_000, "--duration", "300ms")
 WAYS = [
-    f"{runtime.name}/{runtime.implementation}/{strategy.text}"
+    f"{runtime.name}/{runtime.implementation}/{strategy}"
     for runtime, strategy in runtimes.all_ways()
 ]
 GATHERING = ("combine", "coalesce", "timer", "tick", "adaptive")

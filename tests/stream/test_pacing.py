@@ -9,6 +9,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 
+import tinygram
 from tinygram._native import Pacer
 from tinygram_bench.load.source import AsyncSource, Source, message_pool
 from tinygram_bench.ways import runtimes
@@ -20,7 +21,7 @@ from tinygram_bench.workloads.stream.sender import spin_of
 def order(**changes: Any) -> Order:
     return msgspec.structs.replace(
         Order(
-            *(1, "loop", "stdlib", "nodelay", 1, 1, 9, 1, 0, None, "cubic", None, 1, None),
+            *(1, "loop", "stdlib", tinygram.nodelay, 1, 1, 9, 1, 0, None, "cubic", None, 1, None),
         ),
         **changes,
     )

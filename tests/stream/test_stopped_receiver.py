@@ -22,7 +22,7 @@ STOP_S = 0.5
 RATE_PER_S = 1_000
 MESSAGES = DURATION_S * RATE_PER_S
 DEFAULT_WAYS = [
-    f"{runtime.name}/{runtime.implementation}/{strategy.text}"
+    f"{runtime.name}/{runtime.implementation}/{strategy}"
     for runtime, strategy in runtimes.default_ways()
 ]
 

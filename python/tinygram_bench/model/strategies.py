@@ -6,10 +6,9 @@ of runtime that can follow the rule.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from tinygram.strategies import Strategy
 from tinygram_bench.model.errors import UsageError
-from tinygram_bench.model.units import format_duration_ns, parse_duration_ns
+from tinygram_bench.model.units import parse_duration_ns
 
 PLAIN = {
     "nagle": "TCP_NODELAY off, a write per message",
@@ -24,20 +23,6 @@ HOLDING = {
     "coalesce": "TCP_NODELAY on, hold until that time has passed or a batch has gathered",
     "timer": "the same with one event-loop timer per batch",
 }
-
-
-@dataclass(frozen=True)
-class Strategy:
-    """A rule and, where it holds messages back, for how long at most (ns)."""
-
-    name: str
-    hold_ns: int | None = None
-
-    @property
-    def text(self) -> str:
-        """The one way it is written everywhere: `nagle`, `coalesce:10us`."""
-        hold = "" if self.hold_ns is None else f":{format_duration_ns(self.hold_ns)}"
-        return self.name + hold
 
 
 def parse_strategy(text: str) -> Strategy:

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from typing import Literal, cast
 
 from tinygram._native import Histogram
+from tinygram.strategies import Strategy
 from tinygram_bench.host.packages import missing
 from tinygram_bench.load.source import Source
-from tinygram_bench.model.strategies import Strategy, parse_strategy
+from tinygram_bench.model.strategies import parse_strategy
 
 MAX_BATCH_BYTES = 64 << 10
 """What gathers in one batch at most."""
@@ -149,7 +150,7 @@ def runtime(name: str, implementation: str, strategy: Strategy) -> Runtime:
             strategy
         ):
             return known
-    raise LookupError(f"no {strategy.text} on {name} by {implementation}")
+    raise LookupError(f"no {strategy} on {name} by {implementation}")
 
 
 def all_ways() -> Iterator[tuple[Runtime, Strategy]]:

@@ -15,7 +15,6 @@ from tinygram_bench.cli.options import CongestionControl
 from tinygram_bench.host.descriptors import raise_descriptor_limit
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.strategies import parse_strategy
-from tinygram_bench.ways.library.strategies import library_strategy
 from tinygram_bench.workloads.echo.order import PER_MESSAGE, PER_READ, REPLIES
 from tinygram_bench.workloads.echo.servers import server as server_named
 
@@ -92,4 +91,4 @@ def _knobs(text: str) -> _native.Knobs:
     if not _NATIVE.supports(strategy):
         known = ", ".join(_NATIVE.strategies.known)
         raise UsageError(f"--strategy {text} is not the native server's: it has {known}")
-    return native_knobs(library_strategy(strategy))
+    return native_knobs(strategy)

@@ -9,7 +9,6 @@ import tinygram
 from tinygram_bench.load.source import Source
 from tinygram_bench.ways import transports
 from tinygram_bench.ways.event_loops import loop_factory
-from tinygram_bench.ways.library.strategies import library_strategy
 from tinygram_bench.ways.runtimes import Way
 from tinygram_bench.ways.transports import Connection
 
@@ -18,9 +17,7 @@ def run(sock: socket.socket, source: Source, way: Way) -> None:
     """Send everything; the loop below is the stock one or uvloop's."""
 
     def make_loop() -> asyncio.AbstractEventLoop:
-        return tinygram.new_event_loop(
-            loop_factory(way.runtime), strategy=library_strategy(way.strategy)
-        )
+        return tinygram.new_event_loop(loop_factory(way.runtime), strategy=way.strategy)
 
     async def connect(sock: socket.socket) -> tuple[asyncio.WriteTransport, Connection]:
         loop = asyncio.get_running_loop()

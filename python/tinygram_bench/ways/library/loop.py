@@ -6,14 +6,13 @@ import socket
 
 import tinygram
 from tinygram_bench.load.source import Source
-from tinygram_bench.ways.library.strategies import library_strategy
 from tinygram_bench.ways.runtimes import Way
 
 
 def run(sock: socket.socket, source: Source, way: Way) -> None:
     """Send everything; the wait for more ends when what is held is due."""
     sock.getpeername()  # A connection that is lost already is no wrong argument.
-    with tinygram.batch(sock, strategy=library_strategy(way.strategy)) as out:
+    with tinygram.batch(sock, strategy=way.strategy) as out:
         way.library_holds = lambda: out.stats().holds
         while (burst := source.next_burst(out.deadline_ns)) is not None:
             for message in burst:

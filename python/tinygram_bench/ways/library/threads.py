@@ -7,14 +7,13 @@ import socket
 import tinygram
 from tinygram_bench.load.producers import produce
 from tinygram_bench.load.source import Source
-from tinygram_bench.ways.library.strategies import library_strategy
 from tinygram_bench.ways.runtimes import Way
 
 
 def run(sock: socket.socket, source: Source, way: Way) -> None:
     """Send everything; what is held is the native thread's to send."""
     sock.getpeername()  # A connection that is lost already is no wrong argument.
-    out = tinygram.CoalescingSocket(sock, strategy=library_strategy(way.strategy))
+    out = tinygram.CoalescingSocket(sock, strategy=way.strategy)
     way.watch_writes()
     way.library_holds = lambda: out.stats().holds
     try:

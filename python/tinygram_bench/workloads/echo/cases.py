@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tinygram.strategies import Strategy
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.result import Case, MessageBytes, Parameter, Plan, Unavailable
-from tinygram_bench.model.strategies import Strategy
 from tinygram_bench.model.units import format_bytes
 from tinygram_bench.statistics.loads import EXTERNAL
 from tinygram_bench.workloads.echo.selection import selected
@@ -158,7 +158,7 @@ def _rows_of(options: EchoOptions, server: Server, strategy: Strategy) -> Iterat
                 server.runtime,
                 server.implementation,
                 server.name,
-                strategy.text,
+                str(strategy),
                 buffer_bytes,
                 fault,
                 server.missing(),

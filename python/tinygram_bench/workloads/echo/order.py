@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tinygram.strategies import Strategy
 from tinygram_bench.host.probes.kernel import CounterFds
 from tinygram_bench.model.result import Value
 
@@ -24,7 +25,7 @@ class ServerOrder(Value, frozen=True):
     runtime: str
     implementation: str
     server: str
-    strategy: str
+    strategy: Strategy
     reply: str
     message_bytes: int
     buffer_bytes: int

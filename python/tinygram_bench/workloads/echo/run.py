@@ -20,6 +20,7 @@ from tinygram_bench.host.probes.sampling import probing
 from tinygram_bench.host.write_counter import Counting, counting
 from tinygram_bench.links import FAR_VARIABLE, Link, link_up
 from tinygram_bench.model.result import Case, Plan, Run
+from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.processes.attached import attached
 from tinygram_bench.processes.channel import LineWorker, wait_lines
 from tinygram_bench.processes.workers import LISTEN_LIMIT_S, RunError, Worker, port_of, wait_all
@@ -191,7 +192,7 @@ def _server_order(case: Case, link: Link) -> ServerOrder:
         runtime=case.runtime,
         implementation=case.implementation,
         server=str(case.parameters["server_kind"]),
-        strategy=case.strategy,
+        strategy=parse_strategy(case.strategy),
         reply=str(case.parameters["reply"]),
         message_bytes=case.message_bytes.max,
         buffer_bytes=buffer_bytes or 0,

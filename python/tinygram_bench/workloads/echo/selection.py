@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from tinygram.strategies import Strategy
 from tinygram_bench.model.errors import UsageError
-from tinygram_bench.model.strategies import Strategy, parse_strategy
+from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.statistics.loads import EXTERNAL
 from tinygram_bench.workloads.echo.order import PER_READ
 from tinygram_bench.workloads.echo.servers import SERVERS, Server

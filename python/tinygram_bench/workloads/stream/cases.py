@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tinygram import _native
+from tinygram.strategies import Strategy
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.result import Case, MessageBytes, Parameter, Plan, Unavailable
-from tinygram_bench.model.strategies import Strategy, parse_strategy
+from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.ways import runtimes
 from tinygram_bench.workloads.only import Named, in_words, parse_only
 
@@ -101,12 +102,12 @@ def _case(
         load += "/busy-thread"
     sizes = f"{size.min}B" if size.min == size.max else f"{size.min}..{size.max}B"
     return Case(
-        case_id=f"stream/{runtime.name}/{runtime.implementation}/{strategy.text}/{options.link}"
+        case_id=f"stream/{runtime.name}/{runtime.implementation}/{strategy}/{options.link}"
         f"/{sizes}/{load}",
         workload="stream",
         runtime=runtime.name,
         implementation=runtime.implementation,
-        strategy=strategy.text,
+        strategy=str(strategy),
         link=options.link,
         message_bytes=size,
         rate_per_s=rate_per_s,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tinygram.strategies import Strategy
 from tinygram_bench.host.probes.kernel import CounterFds
 from tinygram_bench.load.source import BURST_MESSAGES
 from tinygram_bench.model.result import Value
@@ -34,7 +35,7 @@ class Order(Value, frozen=True):
     port: int
     runtime: str
     implementation: str
-    strategy: str
+    strategy: Strategy
     seed: int
     min_bytes: int
     max_bytes: int

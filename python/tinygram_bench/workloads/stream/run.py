@@ -17,6 +17,7 @@ from tinygram_bench.host.write_counter import Counting, counting
 from tinygram_bench.links import LOCALHOST, Link, link_up
 from tinygram_bench.load.source import BURST_MESSAGES
 from tinygram_bench.model.result import Case, Run
+from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.processes.attached import attached
 from tinygram_bench.processes.workers import LISTEN_LIMIT_S, Worker, contents, wait_all
 from tinygram_bench.run.runs import kept_failure, whole, whole_or_none
@@ -125,7 +126,7 @@ class StreamBench:
             port=port,
             runtime=case.runtime,
             implementation=case.implementation,
-            strategy=case.strategy,
+            strategy=parse_strategy(case.strategy),
             seed=self.seed,
             min_bytes=case.message_bytes.min,
             max_bytes=case.message_bytes.max,

@@ -19,7 +19,6 @@ from tinygram import _native
 from tinygram_bench.host.network import connect_from
 from tinygram_bench.host.probes.usage import Mark, segments_since
 from tinygram_bench.load.source import Share, Source, message_pool
-from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.processes.attached import settle
 from tinygram_bench.ways import runtimes
 from tinygram_bench.workloads.stream.busy_thread import BusyThread
@@ -53,7 +52,7 @@ def _described(failure: Exception) -> str:
 
 
 def _send(order: Order, begun_ns: int) -> Report:
-    strategy = parse_strategy(order.strategy)
+    strategy = order.strategy
     run = runtimes.runtime(order.runtime, order.implementation, strategy).load()
     sock, connect_ns = _connect(order)
     # A second descriptor, because a runtime may close its own before we have looked.

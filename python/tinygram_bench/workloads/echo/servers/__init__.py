@@ -11,8 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
+from tinygram.strategies import Strategy
 from tinygram_bench.host.packages import missing
-from tinygram_bench.model.strategies import Strategy, parse_strategy
+from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.workloads.echo.order import WHOLE_BUFFER
 from tinygram_bench.workloads.echo.servers.service import Service
 

@@ -16,7 +16,7 @@ def serve(service: Service) -> None:
         0,
         order.buffer_bytes,
         None if is_per_read else order.message_bytes,
-        None if is_per_read else native_knobs(service.library_strategy),
+        None if is_per_read else native_knobs(service.order.strategy),
         order.congestion_control,
         service.sends_whole_buffer,
         order.host,

@@ -10,9 +10,7 @@ from typing import Protocol
 import tinygram
 from tinygram import _native
 from tinygram_bench.host.network import is_stranger
-from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.ways.event_loops import loop_factory
-from tinygram_bench.ways.library.strategies import library_strategy
 from tinygram_bench.workloads.echo.order import PER_READ, WHOLE_BUFFER, ServerOrder
 
 BACKLOG = 4096
@@ -39,7 +37,6 @@ class Service:
         self.order = order
         self.buffer_bytes = order.buffer_bytes
         self.sends_whole_buffer = order.fault == WHOLE_BUFFER
-        self._strategy = parse_strategy(order.strategy)
         self._strangers = 0
         self.strangers: Callable[[], int] = lambda: self._strangers
         """How many connections were turned away so far; a server may count them itself."""
@@ -66,7 +63,7 @@ class Service:
 
     def accepted(self, connection: Connection) -> None:
         """Let it send as the strategy has it, and count its writes."""
-        is_on = int(self._strategy.name != "nagle")
+        is_on = int(self.order.strategy.name != "nagle")
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, is_on)
         _native.watch_more_writes(connection.fileno())
 
@@ -80,13 +77,8 @@ class Service:
         """An event loop of the runtime; the library's is the same but for its transports."""
         base = loop_factory(self.order.runtime)
         if self.order.implementation == "tinygram":
-            return tinygram.new_event_loop(base, strategy=self.library_strategy)
+            return tinygram.new_event_loop(base, strategy=self.order.strategy)
         return base()
-
-    @property
-    def library_strategy(self) -> tinygram.Strategy:
-        """The strategy as the library has it."""
-        return library_strategy(self._strategy)
 
 
 def _whole(data: Data) -> Sequence[Data]:

@@ -36,7 +36,7 @@ def _serve_one(service: Service, sock: socket.socket, echo: Echo) -> None:
         stack.enter_context(suppress(ConnectionError))  # The client has left.
         send: Send = sock.sendall
         if service.order.implementation == "tinygram":
-            out = tinygram.CoalescingSocket(sock, strategy=service.library_strategy)
+            out = tinygram.CoalescingSocket(sock, strategy=service.order.strategy)
             send = stack.enter_context(out).send
         # After the library has made its own descriptor, which is counted too.
         service.accepted(sock)
