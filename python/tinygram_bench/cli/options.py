@@ -38,38 +38,48 @@ if TYPE_CHECKING:
 
     Asked = TypeVar("Asked", bound=DataclassInstance)
 
-Rounds = Annotated[int, quantities.count("Rounds: runs of each case; verdicts need six.", "7")]
-Seed = Annotated[int, quantities.count("Seed of the messages and of the order of the runs.", "1")]
-Quiet = Annotated[bool, typer.Option(help="Print no progress and no tables.")]
+Rounds = Annotated[
+    int, quantities.count("How often each case is run; verdicts need six rounds.", "7")
+]
+Seed = Annotated[int, quantities.count("Seed for the messages and the order of the runs.", "1")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print neither progress nor tables.")]
 Notes = Annotated[
     bool,
     typer.Option(
-        "--notes", help="Print every note, the tables for experts and how to read the figures."
+        "--notes", help="Also print every note, the expert tables and how to read the figures."
     ),
 ]
 Link = Annotated[
     list[str] | None,
     typer.Option(
-        help=f"loopback, veth, {', '.join(PRESETS)}, or {CUSTOM_EXAMPLE} (repeatable).",
+        metavar="LINK",
+        help=f"What lies between the two ends: loopback, veth, {', '.join(PRESETS)}, or a link of "
+        f"your own such as {CUSTOM_EXAMPLE} (repeatable).",
         show_default="loopback",
     ),
 ]
-LinkBackend = Annotated[str, typer.Option(help=f"Who makes the links: {', '.join(BACKEND_NAMES)}.")]
+LinkBackend = Annotated[
+    str,
+    typer.Option(metavar="BACKEND", help=f"What emulates the links: {', '.join(BACKEND_NAMES)}."),
+]
 Pin = Annotated[
     str | None,
     typer.Option(
-        help="Cores of the two ends: apart (one each), same (one) or none (the kernel chooses).",
+        metavar="PLACEMENT",
+        help="Cores for the two ends: apart (one each), same (one for both) or none (the kernel "
+        "chooses).",
         show_default="apart",
     ),
 ]
 Probe = Annotated[
     int | None,
-    quantities.duration("Interval at which to sample the kernel's queues, for example 10ms."),
+    quantities.duration("Sample the kernel's queues at this interval, for example 10ms."),
 ]
 CongestionControl = Annotated[
     str | None,
     typer.Option(
-        help="Congestion control of all sockets.",
+        metavar="NAME",
+        help="Congestion control for all sockets.",
         show_default=f"{DEFAULT_CONGESTION_CONTROL}; reno where this user may not choose that",
     ),
 ]
@@ -77,19 +87,20 @@ Awake = Annotated[
     bool,
     typer.Option(
         "--awake",
-        help="Keep idle cores from sleeping during the measurement; needs root. Over links it is "
-        "tried anyway.",
+        help="Keep idle cores from sleeping during the measurement (needs root; over links this is "
+        "always tried).",
     ),
 ]
 Wait = Annotated[
     bool,
-    typer.Option("--wait", help="Begin when no other measurement uses the same cores."),
+    typer.Option("--wait", help="Wait until no other measurement uses the same cores."),
 ]
 Resume = Annotated[
     Path | None,
     typer.Option(
-        help="Result file of a measurement that was ended: go on with it, with the options that it "
-        "was begun with. A round that was not finished is run afresh.",
+        metavar="FILE",
+        help="Continue an interrupted measurement from its result file, with its original options. "
+        "An unfinished round is run again.",
         show_default=False,
     ),
 ]
@@ -97,15 +108,15 @@ Anonymous = Annotated[
     bool,
     typer.Option(
         "--anonymous",
-        help="Leave the names of host and user, the folders of paths and a server's address out of "
-        "the result.",
+        help="Leave host name, user name, directories and server address out of the result.",
     ),
 ]
 Server = Annotated[
     str | None,
     typer.Option(
-        help=f"HOST:PORT of a server that runs already. It is called once before the first round, "
-        f"and must answer within {ANSWER_LIMIT_S:g} s."
+        metavar="HOST:PORT",
+        help="A running server to measure. It is called once before the first round, and must "
+        f"answer within {ANSWER_LIMIT_S:g} s.",
     ),
 ]
 
@@ -114,8 +125,9 @@ def result_file(workload: str) -> Any:
     """`--json` of a workload's command."""
     path = f"results/<UTC time>-{workload}.json"
     return typer.Option(
-        help="The result file, or - for standard output; the tables then go to standard error. "
-        "A file that is there is replaced once a run is finished.",
+        metavar="FILE",
+        help="Result file, or - for standard output (tables then go to standard error). An "
+        "existing file is replaced once the first run is finished.",
         show_default=path,
     )
 

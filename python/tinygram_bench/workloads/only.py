@@ -1,4 +1,7 @@
-"""`--only`: which ways run, by KEY=VALUE,… or by the names that the tables show."""
+"""Which ways run: those of `--runtime` and `--strategy`, and of `--only`.
+
+`--only` takes KEY=VALUE,… or names as the tables have them.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +20,30 @@ _REMARKS = re.compile(r"( \((limit|\d+ of \d+)\))+$")
 
 
 def parse_only(
-    only: Iterable[str], known: Mapping[str, Sequence[str]], example: str
+    only: Iterable[str],
+    known: Mapping[str, Sequence[str]],
+    example: str,
+    *,
+    runtimes: Iterable[str] = (),
+    strategies: Iterable[str] = (),
 ) -> tuple[Named, ...]:
     """What was named of `known`, key → its values, and which strategies. Raises UsageError.
 
     One `Named` for each way that is named as in the tables, such as `asyncio/tinygram/adaptive`;
-    else one for all KEY=VALUE together.
+    else one for all KEY=VALUE, `runtimes` and `strategies` together.
     """
     parts = [_REMARKS.sub("", part.strip()) for text in only for part in text.split(",")]
-    if any("/" in part for part in parts):
-        return tuple(_way(part, known) for part in dict.fromkeys(parts))
     named: Named = {key: [] for key in (*known, "strategy")}
+    for key, values in (("runtime", runtimes), ("strategy", strategies)):
+        for value in values:
+            _add(named, known, key, value, f"--{key} {value}")
+    if any("/" in part for part in parts):
+        if any(named.values()):
+            raise UsageError(
+                "--runtime and --strategy do not go with whole names in --only "
+                f"({', '.join(parts)}), which say both: leave out one of them"
+            )
+        return tuple(_way(part, known) for part in dict.fromkeys(parts))
     for part in parts:
         key, equals, value = part.partition("=")
         if key not in named or not equals:
@@ -36,7 +52,7 @@ def parse_only(
                 f"name that the tables show: for example --only {example}, or --only "
                 "loop/nodelay"
             )
-        _add(named, known, key, value, part)
+        _add(named, known, key, value, f"--only {part!r}")
     return (named,)
 
 
@@ -52,34 +68,37 @@ def _way(text: str, known: Mapping[str, Sequence[str]]) -> Named:
     `nodelay`, and one without a buffer has any.
     """
     named: Named = {key: [] for key in (*known, "strategy")}
+    option = f"--only {text!r}"
     runtime, *rest = text.split("/")
-    _add(named, known, "runtime", runtime, text)
+    _add(named, known, "runtime", runtime, option)
     if rest and rest[0] in known["implementation"] and rest[0] != runtime:
-        _add(named, known, "implementation", rest.pop(0), text)
+        _add(named, known, "implementation", rest.pop(0), option)
     elif runtime != NATIVE:
         own = [each for each in (BY_HAND, runtime) if each in known["implementation"]]
         named["implementation"] = own
     if "server" in known:
         server, colon, buffer = rest.pop(0).partition(":") if rest else ("", "", "")
-        _add(named, known, "server", server, text)
+        _add(named, known, "server", server, option)
         named["buffer"] = [buffer] if colon else []
         rest = rest or ([] if server == runtime else ["nodelay"])
     if len(rest) > 1 or (not rest and "server" not in known):
         raise UsageError(f"--only {text!r} is not a name that the tables show")
     for strategy in rest:
-        _add(named, known, "strategy", strategy, text)
+        _add(named, known, "strategy", strategy, option)
     return named
 
 
-def _add(named: Named, known: Mapping[str, Sequence[str]], key: str, value: str, text: str) -> None:
+def _add(
+    named: Named, known: Mapping[str, Sequence[str]], key: str, value: str, option: str
+) -> None:
     if key == "strategy":
         try:
             parse_strategy(value)
         except UsageError as error:
-            raise UsageError(f"--only {text!r}: {error}") from error
+            raise UsageError(f"{option}: {error}") from error
     elif value not in known[key]:
         raise UsageError(
-            f"--only {text!r}: unknown {key} {value!r}; the known ones are {', '.join(known[key])}"
+            f"{option}: unknown {key} {value!r}; the known ones are {', '.join(known[key])}"
         )
     if value not in named[key]:
         named[key].append(value)

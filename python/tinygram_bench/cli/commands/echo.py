@@ -38,51 +38,85 @@ _LOOPBACK = "127.0.0.1"
 def echo(
     size: Annotated[
         list[int] | None,
-        quantities.size("Size of the messages (repeatable).", "1000, 4096, 64KiB"),
+        quantities.size("Message size (repeatable).", "1000, 4096, 64KiB"),
     ] = None,
-    workers: Annotated[int, quantities.count("Clients, each with one connection.", "5")] = 5,
-    depth: Annotated[int, quantities.count("Messages in flight on each connection.", "1")] = 1,
+    workers: Annotated[
+        int, quantities.count("Number of clients, with one connection each.", "5")
+    ] = 5,
+    depth: Annotated[
+        int, quantities.count("Number of messages in flight on each connection.", "1")
+    ] = 1,
     reply: Annotated[
-        str, typer.Option(help="per-read: what was read, at once; per-message: a send for each.")
+        str,
+        typer.Option(
+            metavar="REPLY",
+            help="per-read: reply with what was read, at once; per-message: with a send call for "
+            "each message.",
+        ),
     ] = PER_READ,
     buffer: Annotated[
         list[int] | None,
-        quantities.size(
-            "Size of the servers' reads at most (repeatable).", "64KiB", _MAX_BUFFER_BYTES
-        ),
+        quantities.size("Largest read of the servers (repeatable).", "64KiB", _MAX_BUFFER_BYTES),
     ] = None,
-    duration: Annotated[int | None, quantities.duration("Duration of a run.", "500ms")] = None,
+    duration: Annotated[int | None, quantities.duration("Duration of each run.", "500ms")] = None,
     messages: Annotated[
         int | None,
-        quantities.count("Number of messages of all clients, in place of --duration."),
+        quantities.count("Number of messages from all clients together, in place of --duration."),
     ] = None,
     faulty: Annotated[
         str | None,
         typer.Option(
-            help="whole-buffer: also measure servers that send their whole buffer back, to show "
-            "how fast they seem."
+            metavar="FAULT",
+            help="Also run deliberately broken servers, to show how fast their bug looks: "
+            "whole-buffer sends back the whole buffer, however little was read.",
         ),
     ] = None,
     server_command: Annotated[
         str | None,
         typer.Option(
-            help="A program that echoes on 127.0.0.1 (over a link: $TINYGRAM_FAR), with --port. It "
-            f"must listen within {LISTEN_LIMIT_S:g} s, and then answer within {ANSWER_LIMIT_S:g} s."
+            metavar="COMMAND",
+            help="Echo server to start and measure, on 127.0.0.1 (over a link: $TINYGRAM_FAR) "
+            f"and --port. It must listen within {LISTEN_LIMIT_S:g} s, then answer within "
+            f"{ANSWER_LIMIT_S:g} s.",
         ),
     ] = None,
-    port: Annotated[int | None, typer.Option(help="Port on which that program listens.")] = None,
+    port: Annotated[
+        int | None, typer.Option(metavar="PORT", help="Port on which that program listens.")
+    ] = None,
     server: options.Server = None,
     published: Annotated[
         bool,
         typer.Option(
-            help="Use the published sizes and buffers, and show those figures beside ours."
+            "--published",
+            help="Use the published sizes and buffers, and show those figures beside ours.",
         ),
     ] = False,
     every: Annotated[
-        bool, typer.Option("--all", help="Every server, strategy and size of buffer.")
+        bool, typer.Option("--all", help="Measure every server, strategy and buffer size.")
     ] = False,
+    strategy: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="STRATEGY",
+            help="Strategy of the server, such as nodelay or adaptive (repeatable).",
+            show_default="the usual ones of each runtime",
+        ),
+    ] = None,
+    runtime: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="RUNTIME",
+            help="Runtime of the server, such as asyncio (repeatable).",
+            show_default="the usual ones",
+        ),
+    ] = None,
     only: Annotated[
-        list[str] | None, typer.Option(help="runtime=NAME,server=NAME,… (repeatable).")
+        list[str] | None,
+        typer.Option(
+            metavar="SERVER",
+            help="server=NAME,implementation=NAME,…, or a server as the tables name it, such as "
+            "uvloop/protocol (repeatable).",
+        ),
     ] = None,
     rounds: options.Rounds = 7,
     seed: options.Seed = 1,
@@ -99,7 +133,7 @@ def echo(
     awake: options.Awake = False,
     wait: options.Wait = False,
     timeout: Annotated[
-        int, quantities.duration("Time after which a run fails; its duration is added.", "30s")
+        int, quantities.duration("Time limit for each run, beyond its duration.", "30s")
     ] = 30 * 10**9,
 ) -> int:
     """Measure servers that send back what they read; every byte is compared with what was sent."""
@@ -126,6 +160,8 @@ def echo(
         timeout_ns=timeout,
         has_all=every,
         only=only or [],
+        runtimes=runtime or [],
+        strategies=strategy or [],
         **options.shared(rounds, seed, links, pin, congestion_control, probe),
     )
     in_flight_bytes = asked.workers * asked.depth * max(asked.message_bytes)

@@ -38,24 +38,27 @@ def emulate(
     far: Annotated[
         str | None,
         typer.Option(
-            help="A program for the far host. CMD starts when it listens, or after 2 s. It is run "
-            "without a shell: to have one, write \"sh -c '…'\"."
+            metavar="COMMAND",
+            help="Program for the far host; CMD starts when it listens, or after 2 s. It runs "
+            "without a shell: for one, write \"sh -c '…'\".",
         ),
     ] = None,
     link_backend: LinkBackend = DEFAULT_BACKEND,
     congestion_control: Annotated[
         str | None,
         typer.Option(
-            help="Congestion control of programs that choose none themselves.",
+            metavar="NAME",
+            help="Congestion control for programs that choose none themselves.",
             show_default=f"{DEFAULT_CONGESTION_CONTROL}, or else reno",
         ),
     ] = None,
     seed: Annotated[
         int, quantities.count("Seed for simulated loss and jitter (netem ignores it).", "1")
     ] = 1,
-    quiet: Annotated[bool, typer.Option(help="Do not say what the link is.")] = False,
+    quiet: Annotated[bool, typer.Option(help="Do not describe the link.")] = False,
     check_only: Annotated[
-        bool, typer.Option("--check", help="Say what this machine permits, and how to permit more.")
+        bool,
+        typer.Option("--check", help="Show what this machine permits, and how to permit more."),
     ] = False,
 ) -> int:
     """Run a program over a link, and exit as it does; $TINYGRAM_FAR is the far host's address.

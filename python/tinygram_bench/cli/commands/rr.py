@@ -38,39 +38,47 @@ def rr(
     connections: Annotated[
         list[str] | None,
         typer.Option(
-            help="Connections: per-request, per-caller or shared (repeatable).",
+            metavar="KIND",
+            help="How connections are used: per-request, per-caller or shared (repeatable).",
             show_default="per-request and per-caller",
         ),
     ] = None,
     sends_per_request: Annotated[
         list[int] | None,
-        quantities.count("Send calls for each request (repeatable).", "1 and 10"),
+        quantities.count("Number of send calls for each request (repeatable).", "1 and 10"),
     ] = None,
     strategy: Annotated[
         list[str] | None,
         typer.Option(
-            help="Strategy of the callers: nagle or nodelay (repeatable).", show_default="both"
+            metavar="STRATEGY",
+            help="Strategy of the callers: nagle or nodelay (repeatable).",
+            show_default="both",
         ),
     ] = None,
     runtime: Annotated[
         list[str] | None,
         typer.Option(
+            metavar="RUNTIME",
             help="Runtime of the callers: threads, asyncio or native (repeatable).",
             show_default="threads",
         ),
     ] = None,
     callers: Annotated[
         str | None,
-        typer.Option(help="Processes x callers in each.", show_default="2x100"),
+        typer.Option(
+            metavar="PxC",
+            help="P processes with C callers each.",
+            show_default="2x100",
+        ),
     ] = None,
     request: Annotated[
-        int | None, quantities.size("Size of a request.", "10010", MAX_BYTES)
+        int | None, quantities.size("Size of each request.", "10010", MAX_BYTES)
     ] = None,
-    reply: Annotated[int | None, quantities.size("Size of a reply.", "2", MAX_BYTES)] = None,
+    reply: Annotated[int | None, quantities.size("Size of each reply.", "2", MAX_BYTES)] = None,
     reply_bytes: Annotated[
         int | None,
         quantities.size(
-            "Size of a reply whose content is not checked: for any program, with --server.",
+            "Size of each reply, whose content is not checked: for any program, with --server.",
             max_bytes=MAX_BYTES,
         ),
     ] = None,
@@ -80,42 +88,57 @@ def rr(
     ] = None,
     server_runtime: Annotated[
         list[str] | None,
-        typer.Option(help="native, asyncio or uvloop; repeatable.", show_default="native"),
+        typer.Option(
+            metavar="RUNTIME",
+            help="Runtime of the server: native, asyncio or uvloop (repeatable).",
+            show_default="native",
+        ),
     ] = None,
     server_strategy: Annotated[
         list[str] | None,
-        typer.Option(help="Of the server: nagle or nodelay; repeatable.", show_default="nodelay"),
+        typer.Option(
+            metavar="STRATEGY",
+            help="Strategy of the server: nagle or nodelay (repeatable).",
+            show_default="nodelay",
+        ),
     ] = None,
     backlog: Annotated[
         list[int] | None,
         quantities.count("Listen backlog of the server (repeatable).", "1024"),
     ] = None,
     quickack: Annotated[
-        bool, typer.Option("--quickack", help="The server sets TCP_QUICKACK after each read.")
+        bool, typer.Option("--quickack", help="Let the server set TCP_QUICKACK after each read.")
     ] = False,
     server: options.Server = None,
     calls: Annotated[
-        int | None, quantities.count("Calls of each caller, in place of --duration.")
+        int | None, quantities.count("Number of calls by each caller, in place of --duration.")
     ] = None,
-    duration: Annotated[int | None, quantities.duration("Duration of a run.", "1s")] = None,
-    warm_up: Annotated[int, quantities.count("Calls of each caller before the start.", "3")] = 3,
+    duration: Annotated[int | None, quantities.duration("Duration of each run.", "1s")] = None,
+    warm_up: Annotated[
+        int, quantities.count("Number of calls by each caller before the clock starts.", "3")
+    ] = 3,
     published: Annotated[
-        bool, typer.Option("--published", help="The published figures beside ours.")
+        bool, typer.Option("--published", help="Show the published figures beside ours.")
     ] = False,
     scenario: Annotated[
         str | None,
         typer.Option(
-            help="One of --scenarios; exit 1 when a figure is out of range, 4 when not known."
+            metavar="NAME",
+            help="Reproduce a known effect (see --scenarios). Exits with 1 when a figure is out of "
+            "range, with 4 when it is not known here.",
         ),
     ] = None,
     list_scenarios: Annotated[
-        bool, typer.Option("--scenarios", help="List the scenarios, and measure nothing.")
+        bool, typer.Option("--scenarios", help="List the scenarios and exit.")
     ] = False,
     cross_check: Annotated[
-        bool, typer.Option("--cross-check", help="sockperf and qperf beside one native caller.")
+        bool,
+        typer.Option(
+            "--cross-check", help="Also run sockperf and qperf, beside one native caller."
+        ),
     ] = False,
     rounds: Annotated[
-        int | None, quantities.count("Rounds: runs of each case.", "7; of a scenario 3")
+        int | None, quantities.count("How often each case is run.", "7; for a scenario 3")
     ] = None,
     seed: options.Seed = 1,
     json: Annotated[Path | None, options.result_file("rr")] = None,
@@ -131,7 +154,7 @@ def rr(
     awake: options.Awake = False,
     wait: options.Wait = False,
     timeout: Annotated[
-        int, quantities.duration("Time after which a run fails; its duration is added.", "120s")
+        int, quantities.duration("Time limit for each run, beyond its duration.", "120s")
     ] = 120 * 10**9,
 ) -> int:
     """Call a server over TCP in every way that was asked for; each call waits for its reply."""

@@ -25,9 +25,16 @@ _NATIVE = server_named("native", "tinygram", "epoll")
 
 
 def serve_echo(
-    port: Annotated[int, quantities.count("Port; 0 lets the kernel pick one.", "0")] = 0,
+    port: Annotated[
+        int, quantities.count("Port to listen on; 0 lets the kernel pick one.", "0")
+    ] = 0,
     reply: Annotated[
-        str, typer.Option(help="per-read: what was read, at once; per-message: a send for each.")
+        str,
+        typer.Option(
+            metavar="REPLY",
+            help="per-read: reply with what was read, at once; per-message: with a send call for "
+            "each message.",
+        ),
     ] = PER_READ,
     size: Annotated[
         int | None,
@@ -37,15 +44,13 @@ def serve_echo(
     ] = None,
     strategy: Annotated[
         str | None,
-        typer.Option(help="When replies leave; with --reply per-message.", show_default="nodelay"),
+        typer.Option(help="When replies leave, with --reply per-message.", show_default="nodelay"),
     ] = None,
-    buffer: Annotated[
-        int, quantities.size("Size of a read at most.", "64KiB", _MAX_BUFFER_BYTES)
-    ] = 64 << 10,
+    buffer: Annotated[int, quantities.size("Largest read.", "64KiB", _MAX_BUFFER_BYTES)] = 64 << 10,
     max_connections: Annotated[
         int | None,
         quantities.count(
-            "Connections at a time; one more ends the one that was silent for longest.",
+            "Most connections at a time; one more closes the one that has been silent for longest.",
             "4096, or fewer that keep 1 GiB at most",
         ),
     ] = None,

@@ -20,12 +20,16 @@ _LONGEST_IDLE_NS = 24 * 3_600_000_000_000
 
 
 def serve_rr(
-    port: Annotated[int, quantities.count("Port; 0 lets the kernel pick one.", "0")] = 0,
-    request: Annotated[int, quantities.size("Size of a request.", "10010", MAX_BYTES)] = 10_010,
-    reply: Annotated[int, quantities.size("Size of a reply.", "2", MAX_BYTES)] = 2,
-    strategy: Annotated[str, typer.Option(help="nagle or nodelay.")] = "nodelay",
+    port: Annotated[
+        int, quantities.count("Port to listen on; 0 lets the kernel pick one.", "0")
+    ] = 0,
+    request: Annotated[int, quantities.size("Size of each request.", "10010", MAX_BYTES)] = 10_010,
+    reply: Annotated[int, quantities.size("Size of each reply.", "2", MAX_BYTES)] = 2,
+    strategy: Annotated[
+        str, typer.Option(metavar="STRATEGY", help="When replies leave: nagle or nodelay.")
+    ] = "nodelay",
     backlog: Annotated[
-        int, quantities.count("Connections that may wait to be accepted.", "1024")
+        int, quantities.count("Number of connections that may wait to be accepted.", "1024")
     ] = 1024,
     quickack: Annotated[
         bool, typer.Option("--quickack", help="Set TCP_QUICKACK after each read.")
@@ -33,7 +37,8 @@ def serve_rr(
     max_connections: Annotated[
         int,
         quantities.count(
-            "Connections at a time; one more closes the one without progress for longest.",
+            "Most connections at a time; one more closes the one that has made no progress for "
+            "longest.",
             str(MAX_CONNECTIONS),
         ),
     ] = MAX_CONNECTIONS,

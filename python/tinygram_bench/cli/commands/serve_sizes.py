@@ -17,7 +17,9 @@ _MOST = (1 << 32) - 1
 
 
 def serve_sizes(
-    port: Annotated[int, quantities.count("Port; 0 lets the kernel pick one.", "0")] = 0,
+    port: Annotated[
+        int, quantities.count("Port to listen on; 0 lets the kernel pick one.", "0")
+    ] = 0,
     max_message: Annotated[
         int,
         quantities.size(
@@ -33,7 +35,7 @@ def serve_sizes(
     max_connections: Annotated[
         int,
         quantities.count(
-            "Connections at a time; one more ends the one that was silent for longest.",
+            "Most connections at a time; one more closes the one that has been silent for longest.",
             str(MAX_CONNECTIONS),
         ),
     ] = MAX_CONNECTIONS,

@@ -14,6 +14,7 @@ from tinygram_bench.cli.measuring import Manner, measure_and_show
 from tinygram_bench.links import DEFAULT_BACKEND
 from tinygram_bench.run.answering import check_server
 from tinygram_bench.workloads.sizes.cases import (
+    RUNTIME,
     STRATEGIES,
     SizesOptions,
     check_sample_bytes,
@@ -27,30 +28,48 @@ from tinygram_bench.workloads.sizes.run import SizesBench
 
 def sizes(
     sizes: Annotated[
-        str, typer.Option(help="Message sizes: 100,64KiB, or by decades, 1..1MB.")
+        str,
+        typer.Option(
+            metavar="SIZES",
+            help="Message sizes: a list such as 100,64KiB, or decades such as 1..1MB.",
+        ),
     ] = "1..1MB",
-    round_trips: Annotated[str, typer.Option(help="Round trips of a connection.")] = "0,1,2",
-    samples: Annotated[int, quantities.count("Connections of a run.", "200")] = 200,
+    round_trips: Annotated[
+        str, typer.Option(metavar="COUNTS", help="Round trips on each connection, as a list.")
+    ] = "0,1,2",
+    samples: Annotated[int, quantities.count("Number of connections in each run.", "200")] = 200,
     first: Annotated[
         int, quantities.count("Cold-start connections, reported separately.", "10")
     ] = 10,
     setup_writes: Annotated[
         list[int] | None,
-        quantities.count("Writes for the setup and the first data: 1 or 2 (repeatable).", "2"),
+        quantities.count(
+            "Number of writes for the setup and the first data: 1 or 2 (repeatable).", "2"
+        ),
     ] = None,
     strategy: Annotated[
         list[str] | None,
         typer.Option(
-            help="Strategy of the client: nodelay or nagle (repeatable).", show_default="nodelay"
+            metavar="STRATEGY",
+            help="Strategy of the client: nodelay or nagle (repeatable).",
+            show_default="nodelay",
+        ),
+    ] = None,
+    runtime: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="RUNTIME", help="Runtime of the client: native.", show_default="native"
         ),
     ] = None,
     predict: Annotated[
         list[int] | None,
-        quantities.size("Size whose time the model predicts (repeatable).", None, 1 << 62),
+        quantities.size(
+            "Predict the time for this size from the model (repeatable).", None, 1 << 62
+        ),
     ] = None,
     server: options.Server = None,
     local: Annotated[
-        bool, typer.Option(help="Time the parts of a round trip on this host, too.")
+        bool, typer.Option(help="Also time the parts of a round trip on this host.")
     ] = True,
     published: Annotated[
         bool, typer.Option("--published", help="Show the published figures beside ours.")
@@ -69,12 +88,13 @@ def sizes(
     probe: options.Probe = None,
     awake: options.Awake = False,
     wait: options.Wait = False,
-    timeout: Annotated[int, quantities.duration("Time after which a run fails.", "60s")] = 60
-    * 10**9,
+    timeout: Annotated[int, quantities.duration("Time limit for each run.", "60s")] = 60 * 10**9,
 ) -> int:
     """A connection per sample: time by size and round trips, and the model that explains it."""
     for each in strategy or []:
         one_of("--strategy", each, STRATEGIES)
+    for each in runtime or []:
+        one_of("--runtime", each, (RUNTIME,))
     links = options.links(link, link_backend, server)
     asked = SizesOptions(
         sizes_bytes=read("--sizes", parse_sizes, sizes),

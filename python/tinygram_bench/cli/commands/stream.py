@@ -38,45 +38,78 @@ _MAX_RECEIVE_BUFFER_BYTES = 1 << 30
 def stream(
     rate: Annotated[
         list[float] | None,
-        quantities.rate("Messages per second (repeatable). Without it, messages go flat out."),
+        quantities.rate(
+            "Messages per second (repeatable). Without it, messages are sent flat out."
+        ),
     ] = None,
     messages: Annotated[
-        int | None, quantities.count("Number of messages of a run, flat out.", "200k")
+        int | None, quantities.count("Messages in each flat-out run.", "200k")
     ] = None,
     size: Annotated[
         MessageBytes | None,
-        quantities.message_sizes(
-            "Size of the messages, or a range of sizes that are equally frequent.", "1-500"
-        ),
+        quantities.message_sizes("Message size, or a range of equally frequent sizes.", "1-500"),
     ] = None,
     arrival: Annotated[
         str | None,
-        typer.Option(help="constant, poisson or onoff; with --rate.", show_default="constant"),
+        typer.Option(
+            metavar="PROCESS",
+            help="How messages arrive, with --rate: constant, poisson or onoff.",
+            show_default="constant",
+        ),
     ] = None,
     burst: Annotated[
-        int | None, quantities.count("Messages due at one instant, with --rate.", "1")
+        int | None, quantities.count("Messages that are due at the same instant, with --rate.", "1")
     ] = None,
     producers: Annotated[
         list[int] | None,
-        quantities.count("Threads that hand messages over (repeatable).", "1"),
+        quantities.count("Number of threads that hand over messages (repeatable).", "1"),
     ] = None,
     busy_thread: Annotated[
-        bool, typer.Option("--busy-thread", help="Let another Python thread compute all the time.")
+        bool,
+        typer.Option("--busy-thread", help="Run another Python thread that computes all the time."),
     ] = False,
     duration: Annotated[
-        int | None, quantities.duration("Duration of a run, with --rate.", "2s")
+        int | None, quantities.duration("Duration of each run, with --rate.", "2s")
     ] = None,
     published: Annotated[
-        bool, typer.Option(help="1,000,000 messages, and the published figures beside ours.")
+        bool,
+        typer.Option(
+            "--published",
+            help="Send 1,000,000 messages, and show the published figures beside ours.",
+        ),
     ] = False,
-    every: Annotated[bool, typer.Option("--all", help="Every way, not only the default.")] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="Measure every way, not only the usual ones.")
+    ] = False,
+    strategy: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="STRATEGY",
+            help="Strategy, such as nodelay or coalesce:10us (repeatable).",
+            show_default="the usual ones of each runtime",
+        ),
+    ] = None,
+    runtime: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="RUNTIME",
+            help="Runtime that sends, such as loop or asyncio (repeatable).",
+            show_default="the usual ones",
+        ),
+    ] = None,
     only: Annotated[
-        list[str] | None, typer.Option(help="runtime=NAME,strategy=NAME,… (repeatable).")
+        list[str] | None,
+        typer.Option(
+            metavar="WAY",
+            help="implementation=NAME, or a way as the tables name it, such as "
+            "asyncio/tinygram/adaptive (repeatable).",
+        ),
     ] = None,
     cross_check: Annotated[
         bool,
         typer.Option(
-            "--cross-check", help="Run sockperf, iperf3, nuttcp and qperf beside our native limits."
+            "--cross-check",
+            help="Also run sockperf, iperf3, nuttcp and qperf, beside our native limits.",
         ),
     ] = False,
     rounds: options.Rounds = 7,
@@ -92,21 +125,17 @@ def stream(
     congestion_control: options.CongestionControl = None,
     receive_buffer: Annotated[
         int,
-        quantities.size(
-            "Size of the receiver's reads at most.", "256KiB", _MAX_RECEIVE_BUFFER_BYTES
-        ),
+        quantities.size("Largest read of the receiver.", "256KiB", _MAX_RECEIVE_BUFFER_BYTES),
     ] = 256 << 10,
     receiver_command: Annotated[
-        str | None, typer.Option(help="A program to run in the receiver's place.")
+        str | None, typer.Option(metavar="COMMAND", help="Program to run in place of the receiver.")
     ] = None,
     probe: options.Probe = None,
     awake: options.Awake = False,
     wait: options.Wait = False,
     timeout: Annotated[
         int,
-        quantities.duration(
-            "Time after which a run fails; with --rate its duration is added.", "120s"
-        ),
+        quantities.duration("Time limit for each run, beyond its duration.", "120s"),
     ] = 120 * 10**9,
 ) -> int:
     """Send the same messages in every way, side by side; one sentence says which way won."""
@@ -124,6 +153,8 @@ def stream(
             "--rate": rates_per_s,
             "--published": published,
             "--only": only,
+            "--runtime": runtime,
+            "--strategy": strategy,
             "--producers": producers,
             "--busy-thread": busy_thread,
             "--receiver-command": receiver_command,
@@ -161,6 +192,8 @@ def stream(
         timeout_ns=timeout + (duration_ns if rates_per_s else 0),
         has_all=every,
         only=only or [],
+        runtimes=runtime or [],
+        strategies=strategy or [],
         **options.shared(
             rounds, seed, links, pin, congestion_control, probe, is_cross_check=cross_check
         ),

@@ -33,9 +33,8 @@ def watch(
             "--json", help="Print JSON: with --once one document, else a line for each table."
         ),
     ] = False,
-    interval: Annotated[
-        int, quantities.duration("Time between two tables, without --once.", "500ms")
-    ] = 500 * 10**6,
+    interval: Annotated[int, quantities.duration("Time between two tables.", "500ms")] = 500
+    * 10**6,
 ) -> int:
     """Show queues, windows and timers of TCP connections, and listeners, as the kernel has them."""
     interval_ns = duration_between_ns("--interval", interval, *_INTERVAL_NS)

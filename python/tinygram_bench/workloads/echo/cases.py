@@ -68,7 +68,9 @@ class EchoOptions:
     rounds: int
     seed: int
     has_all: bool
-    only: Sequence[str]
+    only: Sequence[str] = ()
+    runtimes: Sequence[str] = ()
+    strategies: Sequence[str] = ()
     probe_ns: int | None = None
 
 
@@ -125,6 +127,8 @@ def warm_up_messages(message_bytes: int, in_flight: int) -> int:
 def _rows(options: EchoOptions) -> Iterator[_Row]:
     servers = selected(
         options.only,
+        options.runtimes,
+        options.strategies,
         options.reply,
         has_all=options.has_all,
         has_external=options.external is not None,

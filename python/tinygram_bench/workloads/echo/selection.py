@@ -17,7 +17,13 @@ Selected = tuple[Server, Strategy, str | None]
 
 
 def selected(
-    only: Iterable[str], reply: str, *, has_all: bool, has_external: bool
+    only: Iterable[str],
+    runtimes: Iterable[str],
+    strategies: Iterable[str],
+    reply: str,
+    *,
+    has_all: bool,
+    has_external: bool,
 ) -> list[Selected]:
     """The servers of ours that run; what is named does even where it is no default.
 
@@ -25,7 +31,7 @@ def selected(
     always runs: it has an option of its own.
     """
     found: list[Selected] = []
-    for named in _parse_only(only):
+    for named in _parse_only(only, runtimes, strategies):
         buffer = next(iter(named.get("buffer", [])), None)
         ways = [(*way, buffer) for known in SERVERS for way in _ways(known, named, reply, has_all)]
         if not ways and not (has_external and _names_external(named)):
@@ -71,10 +77,14 @@ def _there() -> dict[str, dict[str, None]]:
     return there
 
 
-def _parse_only(only: Iterable[str]) -> tuple[Named, ...]:
+def _parse_only(
+    only: Iterable[str], runtimes: Iterable[str], strategies: Iterable[str]
+) -> tuple[Named, ...]:
     known = {
         "runtime": [*dict.fromkeys(server.runtime for server in SERVERS), EXTERNAL],
         "implementation": [*dict.fromkeys(server.implementation for server in SERVERS), EXTERNAL],
         "server": [*dict.fromkeys(server.name for server in SERVERS), EXTERNAL],
     }
-    return parse_only(only, known, "runtime=asyncio,server=protocol")
+    return parse_only(
+        only, known, "runtime=asyncio,server=protocol", runtimes=runtimes, strategies=strategies
+    )

@@ -14,6 +14,8 @@ from tinygram_bench.workloads.sizes.server import MAX_MESSAGE_BYTES, MAX_MESSAGE
 
 MAX_SAMPLE_BYTES = MAX_MESSAGE_BYTES
 """All messages of a connection together: both ends keep them in memory."""
+RUNTIME = "native"
+"""Its client is native code."""
 STRATEGIES = ("nodelay", "nagle")
 _ACKNOWLEDGEMENT_BYTES = 4
 LOCAL_PARTS = ("system-call", "one-thread", "same-core", "other-core")
@@ -177,7 +179,7 @@ def _case(
     return Case(
         case_id=f"sizes/native/tinygram/{strategy}/{options.link}/{name}",
         workload="sizes",
-        runtime="native",
+        runtime=RUNTIME,
         implementation="tinygram",
         strategy=strategy,
         link=options.link,

@@ -37,7 +37,9 @@ class StreamOptions:
     rounds: int
     seed: int
     has_all: bool
-    only: Sequence[str]
+    only: Sequence[str] = ()
+    runtimes: Sequence[str] = ()
+    strategies: Sequence[str] = ()
     producers: Sequence[int] = (1,)
     has_busy_thread: bool = False
     probe_ns: int | None = None
@@ -50,7 +52,7 @@ def plan_stream(options: StreamOptions) -> Plan:
     rates: Sequence[float | None] = list(dict.fromkeys(options.rates_per_s)) or [None]
     for rate_per_s in rates:
         for producers in dict.fromkeys(options.producers):
-            for runtime, strategy in _ways(options.has_all, options.only, producers):
+            for runtime, strategy in _ways(options, producers):
                 case = _case(options, runtime, strategy, rate_per_s, producers)
                 reason = runtime.missing()
                 if reason is None:
@@ -136,14 +138,12 @@ def _scheduled_messages(options: StreamOptions, rate_per_s: float) -> int:
         ) from error
 
 
-def _ways(
-    has_all: bool, only: Iterable[str], producers: int
-) -> list[tuple[runtimes.Runtime, Strategy]]:
-    """What `--all` and `--only` leave: what is named runs even where it is no default.
+def _ways(options: StreamOptions, producers: int) -> list[tuple[runtimes.Runtime, Strategy]]:
+    """What the options leave: what is named runs even where it is no default.
 
     With several producers only where threads hand messages over.
     """
-    found = (_named_ways(has_all, named, producers) for named in _parse_only(only))
+    found = (_named_ways(options.has_all, named, producers) for named in _parse_only(options))
     return list(dict.fromkeys(way for ways in found for way in ways))
 
 
@@ -194,9 +194,15 @@ def _strategies_on(runtime: str) -> Iterable[str]:
     return dict.fromkeys(text for each in known for text in each.strategies)
 
 
-def _parse_only(only: Iterable[str]) -> tuple[Named, ...]:
+def _parse_only(options: StreamOptions) -> tuple[Named, ...]:
     known = {
         "runtime": sorted({runtime.name for runtime in runtimes.RUNTIMES}),
         "implementation": sorted({runtime.implementation for runtime in runtimes.RUNTIMES}),
     }
-    return parse_only(only, known, "runtime=asyncio,strategy=nagle")
+    return parse_only(
+        options.only,
+        known,
+        "runtime=asyncio,strategy=nagle",
+        runtimes=options.runtimes,
+        strategies=options.strategies,
+    )
