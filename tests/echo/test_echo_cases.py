@@ -39,6 +39,14 @@ def test_by_default_every_server_by_hand_one_of_the_library_on_each_runtime_and_
     assert ways(planned()) == DEFAULT + THREADS + LIMIT
 
 
+def test_runtime_and_strategy_have_options_of_their_own() -> None:
+    only = "implementation=tinygram,server=protocol"
+    chosen = planned(only, runtimes=["uvloop"], strategies=["nagle", "tick"])
+    assert ways(chosen) == ["uvloop/tinygram/protocol/nagle", "uvloop/tinygram/protocol/tick"]
+    with pytest.raises(UsageError, match="--runtime trio: unknown runtime 'trio'"):
+        planned(runtimes=["trio"])
+
+
 def test_per_message_the_strategies_decide_the_writes() -> None:
     plan = planned("implementation=tinygram,server=protocol", reply="per-message")
     assert ways(plan) == [

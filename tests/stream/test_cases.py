@@ -112,6 +112,41 @@ def test_only_filters(only: list[str], expected: list[str]) -> None:
     assert ways(planned(*only)) == expected
 
 
+@pytest.mark.parametrize(
+    ("only", "runtimes", "strategies"),
+    [
+        (["runtime=asyncio,strategy=nagle"], ["asyncio"], ["nagle"]),
+        (["strategy=cork"], [], ["cork"]),
+        (["runtime=loop,runtime=native"], ["loop", "native"], []),
+        (["strategy=nagle,strategy=coalesce:1ms"], [], ["nagle", "coalesce:1ms"]),
+    ],
+)
+def test_options_of_their_own_say_the_same(
+    only: list[str], runtimes: list[str], strategies: list[str]
+) -> None:
+    chosen = planned(runtimes=runtimes, strategies=strategies)
+    assert ways(chosen) == ways(planned(*only))
+
+
+def test_they_go_with_only() -> None:
+    chosen = planned("implementation=tinygram", runtimes=["loop"], strategies=["tick"])
+    assert ways(chosen) == ["loop/tinygram/tick"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({"runtimes": ["twisted"]}, "--runtime twisted: unknown runtime 'twisted'; the known ones"),
+        ({"strategies": ["often"]}, "--strategy often: unknown strategy 'often': the known ones"),
+        ({"strategies": ["coalesce"]}, "--strategy coalesce: the strategy 'coalesce' needs a dura"),
+        ({"only": ["loop/nodelay"], "runtimes": ["loop"]}, "--runtime and --strategy do not go"),
+    ],
+)
+def test_what_they_refuse_is_told_by_their_names(asked: dict[str, Any], told: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(told)):
+        planned(**asked)
+
+
 @pytest.mark.parametrize("hold", ["1ns", "10us", "1500us", "250ms", "1s"])
 def test_a_hold_may_be_of_any_duration(hold: str) -> None:
     plan = planned(f"strategy=coalesce:{hold},runtime=processes")

@@ -55,7 +55,7 @@ def emulate(
     seed: Annotated[
         int, quantities.count("Seed for simulated loss and jitter (netem ignores it).", "1")
     ] = 1,
-    quiet: Annotated[bool, typer.Option(help="Do not describe the link.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Do not describe the link.")] = False,
     check_only: Annotated[
         bool,
         typer.Option("--check", help="Show what this machine permits, and how to permit more."),

@@ -44,7 +44,11 @@ def serve_echo(
     ] = None,
     strategy: Annotated[
         str | None,
-        typer.Option(help="When replies leave, with --reply per-message.", show_default="nodelay"),
+        typer.Option(
+            metavar="STRATEGY",
+            help="When replies leave, with --reply per-message.",
+            show_default="nodelay",
+        ),
     ] = None,
     buffer: Annotated[int, quantities.size("Largest read.", "64KiB", _MAX_BUFFER_BYTES)] = 64 << 10,
     max_connections: Annotated[
