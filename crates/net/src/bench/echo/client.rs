@@ -1,6 +1,7 @@
 //! The client: keeps `depth` messages of each worker in flight, times each round trip, and compares
 //! every byte that comes back, after it has taken the time.
 
+pub use super::settings::Settings;
 pub use super::worker::Fault;
 use super::worker::Worker;
 use crate::{
@@ -10,7 +11,7 @@ use crate::{
 };
 use std::{
     io::{self, ErrorKind},
-    net::{Ipv4Addr, SocketAddr},
+    net::SocketAddr,
     time::Duration,
 };
 use thiserror::Error;
@@ -33,27 +34,6 @@ pub struct ClientError {
     pub worker: usize,
     /// What went wrong.
     pub fault: Fault,
-}
-
-/// How a client works.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// Connections, each with messages of its own.
-    pub workers: usize,
-    /// Messages of one worker in flight at most.
-    pub depth: u64,
-    /// Pinned on each connection; `None`: the kernel's own choice.
-    pub congestion_control: Option<String>,
-    /// Where the connections come from, to a server with an address of IPv4; `None`: the kernel picks.
-    pub own_address: Option<Ipv4Addr>,
-    /// How long a connection may take to be made.
-    pub connect_timeout: Duration,
-    /// Count bytes and believe that they are the right ones, as published clients do; what a check
-    /// finds meanwhile is told by [`EchoClient::fault`].
-    pub is_trusting: bool,
-    /// The thread has a core of its own: before it sleeps it asks for a while whether something has come,
-    /// so that its waking up is not what limits the server.
-    pub is_polling: bool,
 }
 
 /// When a run ends.

@@ -7,6 +7,7 @@ mod bounds;
 pub mod client;
 mod connection;
 pub mod server;
+mod settings;
 mod worker;
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! A worker, which is one connection of the client, and why it failed.
 
-use super::client::Settings;
+use super::settings::Settings;
 use crate::{
     bench::socket::{connect_from, receive_now, receive_some, set_congestion_control},
     clock::monotonic_ns,

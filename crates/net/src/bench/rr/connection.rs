@@ -1,6 +1,6 @@
 //! One connection of the server: what it has asked for, and what it is still owed.
 
-use super::server::Counts;
+use super::counts::Counts;
 use crate::{
     bench::socket::{acknowledge_quickly, receive_now},
     epoll::For,

@@ -5,10 +5,12 @@
 mod caller;
 mod callers;
 mod connection;
+mod counts;
 mod pipeline;
 mod server;
 mod tally;
 
 pub use callers::{CallOptions, Callers, Connections, Span};
-pub use server::{Counts, Server, ServerOptions};
+pub use counts::Counts;
+pub use server::{Server, ServerOptions};
 pub use tally::{CallError, Tally};

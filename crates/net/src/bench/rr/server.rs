@@ -1,7 +1,10 @@
 //! The server: one thread, one epoll instance, and a bound on everything that a client could make
 //! large. No client stops it serving the others.
 
-use super::connection::{Connection, End, Lent};
+use super::{
+    connection::{Connection, End, Lent},
+    counts::Counts,
+};
 use crate::{
     bench::socket::{is_stranger, listening, set_nodelay},
     clock::{coarse_monotonic_ns, monotonic_ns, sleep_until_ns},
@@ -37,35 +40,6 @@ pub struct ServerOptions {
     pub congestion_control: String,
     /// Connections from another address are closed at once; `None`: they are served.
     pub client: Option<Ipv4Addr>,
-}
-
-/// What happened, and what it took.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Counts {
-    /// Connections that were accepted.
-    pub accepted: u64,
-    /// Whole requests.
-    pub requests: u64,
-    /// Reads that returned something.
-    pub reads: u64,
-    /// Writes that the kernel took something of.
-    pub writes: u64,
-    /// Connections that ended in the middle of a request.
-    pub short_requests: u64,
-    /// Connections that sent something else than was to be sent.
-    pub wrong_requests: u64,
-    /// Connections that failed, resets among them.
-    pub failed_connections: u64,
-    /// Connections that were closed because they made no progress.
-    pub idle_connections: u64,
-    /// Connections that were closed to make room for others.
-    pub evicted_connections: u64,
-    /// Connections that the kernel could not hand over.
-    pub failed_accepts: u64,
-    /// The most connections at a time.
-    pub most_connections: u64,
-    /// Connections that were not of the clients, and were closed at once.
-    pub strangers: u64,
 }
 
 /// A server that listens, and serves when it is run.
