@@ -22,8 +22,9 @@ MESSAGE = struct.Struct("<BIQ4x")
 """
 
 STOPS = 40
-PAUSE_BYTES = THREADS * MESSAGES * MESSAGE.size // (STOPS + 10)
-"""How much the reader reads between its stops: what is left after the last is held up too."""
+PAUSE_BYTES = 150_000
+"""How much the reader reads between its stops: less than is held at each, so that the writing
+thread is in the middle of a batch at the next."""
 
 READER = f"""
 import os, signal, struct
