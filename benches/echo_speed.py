@@ -15,6 +15,7 @@ from statistics import median
 from pairs import at_least, measured, show_environment, shown, verdict
 
 from tinygram_bench.host.awake import cores_awake
+from tinygram_bench.model.parameters import EchoParameters
 from tinygram_bench.model.result import Case, Run
 from tinygram_bench.statistics.intervals import figure_of
 from tinygram_bench.statistics.loads import way_of
@@ -54,7 +55,7 @@ def _is_reached(bench: EchoBench, cases: Sequence[Case], native: str, asked: flo
         [ours / theirs for ours, theirs in zip(rates[native], python[best], strict=True)]
     )
     case = cases[0]
-    what = f"{native} ÷ {best}, {case.message_bytes.max} B, depth {case.parameters['depth']}"
+    what = f"{native} ÷ {best}, {case.message_bytes.max} B, depth {EchoParameters.of(case).depth}"
     return verdict(what, at_least(ratio, asked), f"{shown(ratio)}, asked {asked}")
 
 

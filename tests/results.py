@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.result import (
     Case,
     Figure,
@@ -28,11 +29,20 @@ CASE = Case(
     producers=1,
     connections=1,
     placement="apart",
-    parameters={"messages": 1000},
+    parameters=StreamParameters(
+        messages=1000,
+        warm_up_messages=0,
+        max_batch_bytes=64 << 10,
+        receive_buffer_bytes=256 << 10,
+        receiver_command=None,
+        congestion_control="cubic",
+        timeout_ns=60_000_000_000,
+        busy_thread=False,
+    ),
 )
 WARNING = Warning(code="two_modes", message="two modes in one sample", figures=("latency",))
 RESULT = Result(
-    schema_version=1,
+    schema_version=2,
     command=("tinygram", "stream"),
     environment={"kernel": "6.1.0", "governor": None, "allowed_cores": [0, 1]},
     plan=Plan(cases=(CASE,), rounds=1, seed=7),

@@ -14,6 +14,7 @@ from tests.stream.command import Command
 from tinygram_bench.measurement.anonymous import anonymised
 from tinygram_bench.model import store
 from tinygram_bench.model.result import Resumption, Warning
+from tinygram_bench.workloads.rr.cases import RrOptions, plan_rr
 
 WAY = ("--only", "runtime=loop,implementation=stdlib,strategy=nodelay", "--rounds", 1)
 
@@ -60,11 +61,9 @@ def test_an_anonymous_measurement_goes_on(command: Command) -> None:
 
 
 def test_addresses_and_names_are_left_out_wherever_they_are() -> None:
-    (case,) = RESULT.plan.cases
     address = "db.example.org:7000"
-    case = msgspec.structs.replace(
-        case, case_id=f"rr/{address}", parameters={"server_address": address}
-    )
+    case = plan_rr(RrOptions(server_address=("db.example.org", 7000))).cases[0]
+    case = msgspec.structs.replace(case, case_id=f"rr/{address}")
     (run, _) = RESULT.runs
     said = f"{socket.gethostname()} refuses /srv/bob/a/x.py and {address}; see 127.0.0.1:80"
     result = msgspec.structs.replace(

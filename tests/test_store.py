@@ -29,7 +29,7 @@ def test_a_saved_result_reads_back_and_obeys_the_schema(tmp_path: Path) -> None:
     store.save(RESULT, path)
     assert store.load(path) == RESULT
     jsonschema.validate(msgspec.json.decode(path.read_bytes()), json_schema())
-    assert path.read_text().startswith('{\n  "schema_version": 1,\n  "command": [\n')
+    assert path.read_text().startswith('{\n  "schema_version": 2,\n  "command": [\n')
     assert [entry.name for entry in tmp_path.iterdir()] == ["result.json"]
 
 
@@ -148,8 +148,8 @@ def test_a_missing_file_is_a_usage_error(tmp_path: Path) -> None:
 def test_another_schema_version_names_both(tmp_path: Path) -> None:
     """The version is told first, even where the rest of the file has changed too."""
     path = tmp_path / "later.json"
-    path.write_text('{"schema_version": 2, "new_field": true}')
-    with pytest.raises(UsageError, match=r"schema_version 2, and this tinygram reads 1"):
+    path.write_text('{"schema_version": 3, "new_field": true}')
+    with pytest.raises(UsageError, match=r"schema_version 3, and this tinygram reads 1 to 2"):
         store.load(path)
 
 

@@ -8,7 +8,7 @@ from claim.grid import OURS, Cell, name_on_all_runtimes
 from claim.judge import Count, count_cells, judged_of
 from claim.picks import BESIDE, DECIDING, Reading, best_fixed
 from claim.samples import COSTS, Samples
-from tinygram_bench.model.result import Value
+from tinygram_bench.model.value import Value
 
 THE_PICK = "the pick of each cell"
 """The fixed strategy with the least delay + CPU in the odd rounds: nobody knows it beforehand."""

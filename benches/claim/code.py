@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from tinygram_bench.model.result import Value
+from tinygram_bench.model.value import Value
 
 ROOT = Path(__file__).parents[2]
 JUDGE = "benches/claim"

@@ -9,7 +9,9 @@ import msgspec
 
 from tinygram._native import scheduled_messages
 from tinygram_bench.host.network import permitted_congestion_control
-from tinygram_bench.model.result import Case, MessageBytes, Value
+from tinygram_bench.model.parameters import StudySwitches
+from tinygram_bench.model.result import Case, MessageBytes
+from tinygram_bench.model.value import Value
 from tinygram_bench.workloads.stream.cases import StreamOptions, plan_stream
 
 OURS = "adaptive"
@@ -136,12 +138,13 @@ class Cell(Value, frozen=True):
             producers=(self.producers,),
         )
         (case,) = plan_stream(options).cases
-        parameters = {"pacer_sleeps": True, "withholds": withholds}
+        study = StudySwitches(flat_out_burst=self.burst)
+        if is_paced:
+            study = StudySwitches(pacer_sleeps=True, withholds=withholds)
         return msgspec.structs.replace(
             case,
             case_id=f"{self.name}: {strategy}",
-            parameters=case.parameters
-            | (parameters if is_paced else {"flat_out_burst": self.burst}),
+            parameters=msgspec.structs.replace(case.parameters, study=study),
         )
 
     def scheduled_messages(self) -> int:

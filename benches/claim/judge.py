@@ -16,7 +16,8 @@ from claim.grid import OURS, Cell, gathering
 from claim.margins import LARGE_LOSS, SMALLEST_MARGIN, floors_of, margin_in
 from claim.picks import Reading, rivals_of
 from claim.samples import COSTS, GROSS_COSTS, Cost, FigureName, Samples, figures_of
-from tinygram_bench.model.result import Figure, Value
+from tinygram_bench.model.result import Figure
+from tinygram_bench.model.value import Value
 
 
 class Verdict(Value, frozen=True):

@@ -8,7 +8,8 @@ from math import ceil, exp, log
 from claim.compare import Outcome, compared, outcome_of
 from claim.grid import TWICE, Cell, is_run_twice
 from claim.samples import COSTS, FigureName, Samples, figures_of
-from tinygram_bench.model.result import Figure, Value
+from tinygram_bench.model.result import Figure
+from tinygram_bench.model.value import Value
 
 SMALLEST_MARGIN = 0.05
 LARGE_LOSS = 0.10

@@ -16,7 +16,7 @@ from claim.doubts import is_overloaded
 from claim.grid import OURS, RUNTIMES, Cell, name_on_all_runtimes
 from claim.picks import best_fixed
 from claim.samples import COSTS, FIGURES, FigureName, Samples, figures_of
-from tinygram_bench.model.result import Value
+from tinygram_bench.model.value import Value
 
 ALL_FIGURES: tuple[FigureName, ...] = ("sum", *FIGURES)
 

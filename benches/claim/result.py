@@ -21,8 +21,8 @@ from claim.tails import Tail, tails_of
 from claim.warmth import Warmth, warmth_of
 from claim.weights import Weighed, weighed_of
 from claim.yardstick import Yardstick, write_cost_ns, yardsticks_of
-from tinygram_bench.model.result import Value
 from tinygram_bench.model.store import replace
+from tinygram_bench.model.value import Value
 
 SCHEMA_VERSION = 2
 

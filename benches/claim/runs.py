@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 from tinygram._native import Histogram
-from tinygram_bench.model.result import Run, Value
+from tinygram_bench.model.result import Run
+from tinygram_bench.model.value import Value
 
 Variant = Literal["warm", "again", "cold", "floor"]
 """`again`: the same once more; `cold`: by fresh processes; `floor`: all messages leave with the

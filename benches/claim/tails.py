@@ -8,7 +8,7 @@ from claim.grid import OURS
 from claim.judge import Verdict
 from claim.samples import Samples
 from tinygram._native import Histogram
-from tinygram_bench.model.result import Value
+from tinygram_bench.model.value import Value
 
 
 class Tail(Value, frozen=True):

@@ -6,7 +6,8 @@ from claim.grid import COLD
 from claim.runs import Variant
 from claim.samples import COSTS, PACED, FigureName, Samples, paired_ratios
 from claim.signed_rank import ratio_of
-from tinygram_bench.model.result import Figure, Value
+from tinygram_bench.model.result import Figure
+from tinygram_bench.model.value import Value
 
 _ERROR = 0.05
 

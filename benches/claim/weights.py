@@ -13,7 +13,8 @@ from claim.doubts import is_overloaded
 from claim.grid import OURS, Cell
 from claim.picks import best_fixed
 from claim.samples import Samples, weighed
-from tinygram_bench.model.result import Figure, Value
+from tinygram_bench.model.result import Figure
+from tinygram_bench.model.value import Value
 
 WEIGHTS: Mapping[str, tuple[float, float]] = {
     "0": (1, 0),

@@ -25,7 +25,7 @@ from claim.grid import Cell, gathering, name_on_all_runtimes
 from claim.runs import Measured
 from claim.samples import Samples
 from tinygram import _native
-from tinygram_bench.model.result import Value
+from tinygram_bench.model.value import Value
 
 WRITE_COST_NS = 4_000
 """λ."""

@@ -22,6 +22,7 @@ from claim.plan import (
 from claim.samples import Samples
 from tests.claim.worlds import EQUAL, FLAT_OUT, LOOP, even_noise, late, runs_of
 
+from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.ways import runtimes
 
@@ -46,10 +47,10 @@ def test_every_cell_is_there_once_and_can_run(grid: str, name: str) -> None:
 def test_all_strategies_of_a_cell_are_paced_and_bursting_alike() -> None:
     for strategy in LOOP.strategies:
         paced, free = LOOP.case(strategy, "same"), FLAT_OUT.case(strategy, "same", 640)
-        assert paced.parameters["pacer_sleeps"] is True
-        assert free.parameters["flat_out_burst"] == FLAT_OUT.burst
-        assert free.parameters["messages"] == 640
-    assert LOOP.case("tick", "same", withholds=True).parameters["withholds"] is True
+        assert StreamParameters.of(paced).study.pacer_sleeps is True
+        assert StreamParameters.of(free).study.flat_out_burst == FLAT_OUT.burst
+        assert StreamParameters.of(free).messages == 640
+    assert StreamParameters.of(LOOP.case("tick", "same", withholds=True)).study.withholds
 
 
 def test_threads_have_cells_with_several_producers() -> None:

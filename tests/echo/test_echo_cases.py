@@ -9,6 +9,7 @@ import pytest
 from tests.echo.plans import planned
 
 from tinygram_bench.model.errors import UsageError
+from tinygram_bench.model.parameters import EchoParameters
 from tinygram_bench.model.result import Plan
 from tinygram_bench.statistics.loads import Load, is_base, way_of
 from tinygram_bench.workloads.echo.cases import External, warm_up_messages
@@ -113,7 +114,7 @@ def test_each_size_of_a_buffer_is_a_case_but_where_the_event_loop_has_its_own() 
         "asyncio/buffered-protocol:4KiB",
         "asyncio/buffered-protocol:16KiB",
     ]
-    assert [case.parameters["buffer_bytes"] for case in plan.cases[:2]] == [4096, 16_384]
+    assert [EchoParameters.of(case).buffer_bytes for case in plan.cases[:2]] == [4096, 16_384]
     assert sum(is_base(case) for case in plan.cases) == 1
 
 
@@ -142,7 +143,10 @@ def test_another_program_runs_beside_whatever_is_named_of_ours() -> None:
     assert ways(planned("runtime=native", external=external)) == [*LIMIT, "external/socat"]
     by_strategy = planned("server=protocol,strategy=nagle", external=external)
     assert "external/socat" in ways(by_strategy)
-    assert {case.parameters["server_address"] for case in both.cases} == {None, "127.0.0.1:9000"}
+    assert {EchoParameters.of(case).server_address for case in both.cases} == {
+        None,
+        "127.0.0.1:9000",
+    }
     running = External("127.0.0.1", 9000, None)
     assert ways(planned("runtime=external", external=running)) == ["external/127.0.0.1:9000"]
 

@@ -9,6 +9,7 @@ from tests.echo.plans import planned
 from tests.stream.command import Command, Done
 
 from tinygram._native import Histogram
+from tinygram_bench.model.parameters import EchoParameters
 
 MESSAGES = 240
 LOAD = (
@@ -17,7 +18,7 @@ LOAD = (
 )
 CASES = {
     reply: [
-        f"{case.runtime}/{case.implementation}/{case.parameters['server']}/{case.strategy}"
+        f"{case.runtime}/{case.implementation}/{EchoParameters.of(case).server}/{case.strategy}"
         for case in planned(has_all=has_all, buffers_bytes=[4096], reply=reply).cases
     ]
     for reply, has_all in (("per-read", False), ("per-message", True))

@@ -275,7 +275,8 @@ def test_a_single_round_promises_nothing(result: Result) -> None:
 
 def test_two_cases_that_send_the_same_way_are_told_apart() -> None:
     one = way("loop/nodelay")
-    two = msgspec.structs.replace(one, case_id="loop/nodelay/other", parameters={"buffer": 1})
+    parameters = msgspec.structs.replace(one.parameters, receive_buffer_bytes=1)
+    two = msgspec.structs.replace(one, case_id="loop/nodelay/other", parameters=parameters)
     runs = [flat_out_run(case, number, 1e5) for case in (one, two) for number in range(7)]
     text = printed(result_of(plan_of([one, two], runs), runs))
     assert row(text, one.case_id)

@@ -9,6 +9,7 @@ from tests.report.printing import answer_in, printed
 from tests.sizes.plans import measured, planned
 from tests.statistics.experiment import failed, result_of
 
+from tinygram_bench.model.parameters import SizesParameters
 from tinygram_bench.model.result import Case, Plan
 from tinygram_bench.statistics.figure_words import in_words
 from tinygram_bench.statistics.model import Model
@@ -21,7 +22,7 @@ def factored(factor: Callable[[Case, int], float]) -> Callable[[Case, int], floa
     """The time that the model has, times a factor."""
 
     def time_us(case: Case, round: int) -> float:
-        trips = case.parameters["round_trips"]
+        trips = SizesParameters.of(case).round_trips
         assert isinstance(trips, int)
         return TRUTH.time_us(case.message_bytes.max, trips) * factor(case, round)
 
@@ -33,7 +34,7 @@ def answer(plan: Plan, factor: Callable[[Case, int], float]) -> str:
 
 
 def is_cell(case: Case, size_bytes: int, trips: int) -> bool:
-    return (case.message_bytes.max, case.parameters["round_trips"]) == (size_bytes, trips)
+    return (case.message_bytes.max, SizesParameters.of(case).round_trips) == (size_bytes, trips)
 
 
 def test_a_model_that_holds_is_told_with_its_parameters() -> None:
@@ -87,7 +88,7 @@ def test_where_larger_ones_took_no_longer_there_is_no_bandwidth_and_the_rest_is_
     shrinking = Model(setup_us=50.0, latency_us=200.0, us_per_byte=-1 / 10_000)
 
     def time_us(case: Case, round: int) -> float:
-        trips = case.parameters["round_trips"]
+        trips = SizesParameters.of(case).round_trips
         assert isinstance(trips, int)
         model = shrinking if round == 3 else TRUTH
         return model.time_us(case.message_bytes.max, trips)
@@ -112,7 +113,7 @@ def test_predictions_have_intervals_and_say_when_they_go_beyond() -> None:
 
 def test_ways_are_set_against_the_one_that_was_named_first() -> None:
     plan = planned(setup_writes=[2, 1])
-    said = answer(plan, lambda case, _: 0.5 if case.parameters["setup_writes"] == 1 else 1.0)
+    said = answer(plan, lambda case, _: 0.5 if SizesParameters.of(case).setup_writes == 1 else 1.0)
     assert (
         "nodelay, setup and first data in one write, over loopback, against nodelay, setup and "
         "first data in 2 writes, over loopback: faster in 6 of 6 cells" in said

@@ -71,9 +71,10 @@ def test_rounds_that_failed_are_not_called_a_single_round(failures: list[bool], 
 def test_what_the_published_comparison_did_otherwise_is_said(
     messages: int, max_bytes: int, is_like: bool
 ) -> None:
+    one = way("loop/nodelay")
     case = msgspec.structs.replace(
-        way("loop/nodelay"),
-        parameters={"messages": messages},
+        one,
+        parameters=msgspec.structs.replace(one.parameters, messages=messages),
         message_bytes=MessageBytes(1, max_bytes),
     )
     text = printed(result_of(plan_of([case], []), []), published=True)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from tests.statistics.experiment import histogram
 
+from tinygram_bench.model.parameters import RrParameters
 from tinygram_bench.model.result import Case, Run
 from tinygram_bench.workloads.rr.order import Report, Start
 from tinygram_bench.workloads.rr.outcome import Found, assembled
@@ -44,7 +45,7 @@ def found(
     kernel: Mapping[str, int | None] | None = None,
 ) -> Found:
     """What a right server counts, but for what `server` changes."""
-    warm_up = case.producers * int(case.parameters["warm_up_calls"] or 0)
+    warm_up = case.producers * RrParameters.of(case).warm_up_calls
     calls = sum(report.counters["calls"] for report in reports) + warm_up + REQUESTS
     counted = {"server_requests": calls, "server_wrong_requests": 0} | dict(server or {})
     others: dict[str, int | None] = {**KERNEL, **(kernel or {}), "server_cpu_ns": 5_000 * calls}

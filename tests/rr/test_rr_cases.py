@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tinygram_bench.model.errors import UsageError
+from tinygram_bench.model.parameters import RrParameters
 from tinygram_bench.statistics.loads import way_of
 from tinygram_bench.statistics.rr import compared_pairs
 from tinygram_bench.workloads.rr.calling import RUNTIMES
@@ -18,7 +19,7 @@ from tinygram_bench.workloads.rr.serving import SERVERS
 def test_by_default_the_published_callers_in_four_shapes_with_both_strategies() -> None:
     plan = plan_rr(RrOptions())
     shapes = [
-        (case.parameters["connections"], case.parameters["sends_per_request"], case.strategy)
+        (RrParameters.of(case).connections, RrParameters.of(case).sends_per_request, case.strategy)
         for case in plan.cases
     ]
     assert shapes == [
@@ -29,8 +30,8 @@ def test_by_default_the_published_callers_in_four_shapes_with_both_strategies() 
     ]
     [first, *_] = plan.cases
     assert (first.runtime, first.implementation, first.producers) == ("threads", "stdlib", 200)
-    assert (first.message_bytes.max, first.parameters["reply_bytes"]) == (10_010, 2)
-    assert first.parameters["backlog"] == 1024
+    assert (first.message_bytes.max, RrParameters.of(first).reply_bytes) == (10_010, 2)
+    assert RrParameters.of(first).backlog == 1024
 
 
 def test_every_case_has_a_name_of_its_own() -> None:
@@ -58,23 +59,26 @@ def test_every_case_has_a_name_of_its_own() -> None:
 def test_shared_connections_are_as_many_as_processes_and_as_deep_as_asked() -> None:
     options = RrOptions(connections=("shared",), sends_per_request=(1,), strategies=("nagle",))
     [case] = plan_rr(options).cases
-    assert (case.connections, case.parameters["depth"]) == (2, 100)
+    assert (case.connections, RrParameters.of(case).depth) == (2, 100)
     [deep] = plan_rr(replace(options, depth=7)).cases
-    assert deep.parameters["depth"] == 7
+    assert RrParameters.of(deep).depth == 7
     assert deep.case_id != case.case_id
 
 
 def test_a_number_of_calls_ends_a_run_in_place_of_a_duration() -> None:
     for calls, duration_ns in ((None, 1_000_000_000), (5, None)):
         case = plan_rr(RrOptions(calls=calls)).cases[0]
-        assert (case.parameters["calls"], case.parameters["duration_ns"]) == (calls, duration_ns)
+        assert (RrParameters.of(case).calls, RrParameters.of(case).duration_ns) == (
+            calls,
+            duration_ns,
+        )
 
 
 def test_a_server_that_runs_already_has_no_options_of_ours() -> None:
     plan = plan_rr(RrOptions(server_address=("127.0.0.1", 7000)))
-    assert {case.parameters["server_runtime"] for case in plan.cases} == {"elsewhere"}
-    assert {case.parameters["backlog"] for case in plan.cases} == {None}
-    assert {case.parameters["server_address"] for case in plan.cases} == {"127.0.0.1:7000"}
+    assert {RrParameters.of(case).server_runtime for case in plan.cases} == {"elsewhere"}
+    assert {RrParameters.of(case).backlog for case in plan.cases} == {None}
+    assert {RrParameters.of(case).server_address for case in plan.cases} == {"127.0.0.1:7000"}
 
 
 @pytest.mark.parametrize(

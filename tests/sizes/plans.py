@@ -7,6 +7,7 @@ from typing import Any
 
 from tests.statistics.experiment import histogram, result_of
 
+from tinygram_bench.model.parameters import SizesParameters
 from tinygram_bench.model.result import Case, Plan, Result, Run
 from tinygram_bench.workloads.sizes.cases import SizesOptions, plan_sizes
 
@@ -45,5 +46,5 @@ def measured(plan: Plan, time_us: Callable[[Case, int], float]) -> Result:
 
 
 def _run(case: Case, number: int, time_us: float) -> Run:
-    name = "total_ns" if case.parameters["part"] is None else "part_ns"
+    name = "total_ns" if SizesParameters.of(case).part is None else "part_ns"
     return Run(case.case_id, number, {}, {name: histogram([round(time_us * 1_000)] * 100)})

@@ -6,6 +6,7 @@ import pytest
 from tests.sizes.plans import planned
 
 from tinygram_bench.model.errors import UsageError
+from tinygram_bench.model.parameters import SizesParameters
 from tinygram_bench.workloads.sizes.cases import (
     LOCAL_PARTS,
     check_sample_bytes,
@@ -24,10 +25,12 @@ def test_every_cell_is_there_once_for_each_way() -> None:
     )
     ids = [case.case_id for case in plan.cases]
     assert len(set(ids)) == len(ids)
-    exchanges = [case for case in plan.cases if case.parameters["part"] is None]
+    exchanges = [case for case in plan.cases if SizesParameters.of(case).part is None]
     assert len(exchanges) == 2 * 2 * (1 + 2)
     every = [*plan.cases, *(absent.case for absent in plan.unavailable)]
-    local = [case.parameters["part"] for case in every if case.parameters["part"] is not None]
+    local = [
+        SizesParameters.of(case).part for case in every if SizesParameters.of(case).part is not None
+    ]
     assert local == list(LOCAL_PARTS)
 
 
@@ -81,7 +84,10 @@ def test_a_connection_that_would_carry_too_much_is_refused() -> None:
 
 def test_without_data_there_is_no_setup_in_one_write() -> None:
     cases = planned(setup_writes=[1, 2], sizes_bytes=[1]).cases
-    cells = [(case.parameters["setup_writes"], case.parameters["round_trips"]) for case in cases]
+    cells = [
+        (SizesParameters.of(case).setup_writes, SizesParameters.of(case).round_trips)
+        for case in cases
+    ]
     assert cells == [(1, 1), (1, 2), (2, 0), (2, 1), (2, 2)]
     with pytest.raises(UsageError, match="more round trips"):
         planned(setup_writes=[1], round_trips=[0])

@@ -8,6 +8,7 @@ import msgspec
 from hypothesis import settings
 
 from tinygram._native import Histogram
+from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.result import (
     SCHEMA_VERSION,
     Case,
@@ -42,7 +43,16 @@ def way(text: str, rate_per_s: float | None = None) -> Case:
         producers=1,
         connections=1,
         placement="apart",
-        parameters={},
+        parameters=StreamParameters(
+            messages=MESSAGES,
+            warm_up_messages=0,
+            max_batch_bytes=64 << 10,
+            receive_buffer_bytes=256 << 10,
+            receiver_command=None,
+            congestion_control="cubic",
+            timeout_ns=60_000_000_000,
+            busy_thread=False,
+        ),
     )
 
 

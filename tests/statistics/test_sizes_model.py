@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.sizes.plans import ROUNDS, measured, planned
 
+from tinygram_bench.model.parameters import SizesParameters
 from tinygram_bench.model.result import Case
 from tinygram_bench.report.published.sizes import published_points
 from tinygram_bench.statistics.fits import fits_of, local_parts
@@ -72,7 +73,7 @@ def test_larger_messages_that_take_no_longer_have_no_bandwidth() -> None:
 
 
 def modelled_us(case: Case, drift: float = 1.0) -> float:
-    trips = case.parameters["round_trips"]
+    trips = SizesParameters.of(case).round_trips
     assert isinstance(trips, int)
     return TRUTH.time_us(case.message_bytes.max, trips) * drift
 
@@ -116,7 +117,7 @@ def test_local_parts_are_differences_of_the_same_round() -> None:
     parts_us = {"system-call": 0.1, "one-thread": 10.0, "same-core": 14.0, "other-core": 45.0}
 
     def time_us(case: Case, round: int) -> float:
-        part = case.parameters["part"]
+        part = SizesParameters.of(case).part
         return modelled_us(case) if part is None else parts_us[str(part)] + round
 
     plan = planned(has_local=True)

@@ -10,6 +10,7 @@ import pytest
 from tests.stream.plans import planned
 
 from tinygram_bench.model.errors import UsageError
+from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.result import MessageBytes, Plan
 from tinygram_bench.run.rounds import ordered
 from tinygram_bench.statistics.loads import way_of
@@ -187,9 +188,9 @@ def test_another_load_is_another_case(change: dict[str, Any]) -> None:
 
 def test_the_schedule_says_how_many_messages_a_paced_case_sends() -> None:
     [case] = planned("runtime=loop,strategy=cork", rates_per_s=[2_000.0]).cases
-    assert case.parameters["messages"] == 2_000
+    assert StreamParameters.of(case).messages == 2_000
     [burst] = planned("runtime=loop,strategy=cork", rates_per_s=[2_000.0], burst=20).cases
-    assert burst.parameters["messages"] == 2_000
+    assert StreamParameters.of(burst).messages == 2_000
 
 
 def test_a_rate_that_is_too_high_for_its_duration_is_refused_by_name() -> None:

@@ -14,6 +14,7 @@ import pytest
 from tests.stream.plans import planned
 
 from tinygram._native import Histogram
+from tinygram_bench.model.parameters import StudySwitches
 from tinygram_bench.model.result import Case
 from tinygram_bench.workloads.stream.warm import WarmBench, warm_bench
 
@@ -87,7 +88,8 @@ def test_a_paced_run_has_the_latencies_of_its_round(bench: WarmBench) -> None:
 def test_flat_out_bursts_are_as_large_as_asked(bench: WarmBench) -> None:
     case = case_of("loop/tinygram/tick")
     for burst in (1, 16, 64):
-        parameters = case.parameters | {"flat_out_burst": burst}
+        study = StudySwitches(flat_out_burst=burst)
+        parameters = msgspec.structs.replace(case.parameters, study=study)
         asked = msgspec.structs.replace(case, parameters=parameters)
         run = bench.run_case(asked, 0)
         assert run.failure is None
@@ -100,7 +102,10 @@ def test_a_pacer_that_sleeps_spins_nowhere_and_what_it_was_late_is_taken_off(
 ) -> None:
     way = f"{runtime}/tinygram/nodelay"
     case = case_of(way, rates_per_s=[1_000.0], duration_ns=200_000_000)
-    asked = msgspec.structs.replace(case, parameters=case.parameters | {"pacer_sleeps": True})
+    asked = msgspec.structs.replace(
+        case,
+        parameters=msgspec.structs.replace(case.parameters, study=StudySwitches(pacer_sleeps=True)),
+    )
     run = bench.run_case(asked, 0)
     assert run.failure is None
     assert run.counters["pacer_spin_cpu_ns"] == 0
@@ -114,7 +119,10 @@ def test_a_pacer_that_sleeps_spins_nowhere_and_what_it_was_late_is_taken_off(
 
 def test_producers_that_sleep_are_netted_each_with_its_own(bench: WarmBench) -> None:
     case = case_of("threads/tinygram/adaptive", producers=[4], rates_per_s=[2_000.0])
-    asked = msgspec.structs.replace(case, parameters=case.parameters | {"pacer_sleeps": True})
+    asked = msgspec.structs.replace(
+        case,
+        parameters=msgspec.structs.replace(case.parameters, study=StudySwitches(pacer_sleeps=True)),
+    )
     run = bench.run_case(asked, 0)
     assert run.failure is None
     whole, net, late = (
@@ -135,7 +143,10 @@ def check_netted(whole: Histogram, net: Histogram, late: Histogram) -> None:
 @pytest.mark.parametrize("way", ["loop/tinygram/tick", "asyncio/tinygram/tick"])
 def test_what_is_withheld_leaves_with_the_last_message(bench: WarmBench, way: str) -> None:
     case = case_of(way, rates_per_s=[2_000.0], duration_ns=200_000_000)
-    asked = msgspec.structs.replace(case, parameters=case.parameters | {"withholds": True})
+    asked = msgspec.structs.replace(
+        case,
+        parameters=msgspec.structs.replace(case.parameters, study=StudySwitches(withholds=True)),
+    )
     run = bench.run_case(asked, 0)
     assert run.failure is None
     assert run.counters["messages"] == 400
@@ -167,7 +178,9 @@ def test_a_killed_process_fails_its_run_alone(bench: WarmBench) -> None:
 def test_a_run_that_takes_too_long_fails_and_ends_its_pair(bench: WarmBench) -> None:
     before = workers()
     case = case_of(WAYS[0], rates_per_s=[1_000.0], duration_ns=5_000_000_000)
-    late = msgspec.structs.replace(case, parameters=case.parameters | {"timeout_ns": 300_000_000})
+    late = msgspec.structs.replace(
+        case, parameters=msgspec.structs.replace(case.parameters, timeout_ns=300_000_000)
+    )
     failure = bench.run_case(late, 0).failure
     assert failure is not None
     assert "in time" in failure

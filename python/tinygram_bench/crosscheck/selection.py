@@ -60,7 +60,7 @@ def work_of(case: Case, port: int, data_port: int) -> Work:
         seconds=SECONDS,
         port=port,
         data_port=data_port,
-        congestion_control=str(case.parameters["congestion_control"]),
+        congestion_control=case.parameters.congestion_control,
     )
 
 

@@ -106,7 +106,7 @@ def plan_over(
 def link_up(case: Case, seed: int) -> AbstractContextManager[Link]:
     """The case's link, for one run. Raises OSError and RunError."""
     spec = parse_link(case.link)
-    backend = backend_of(spec, str(case.parameters.get(_PARAMETER) or DEFAULT_BACKEND))
+    backend = backend_of(spec, case.parameters.link_backend or DEFAULT_BACKEND)
     return bring_up(spec, backend, seed)
 
 
@@ -154,9 +154,8 @@ def _with_backend(plan: Plan, link: LinkSpec, backend_name: str) -> Plan:
     def named(case: Case) -> Case:
         if case.link != link.text:
             return case
-        return msgspec.structs.replace(
-            case, parameters=case.parameters | {_PARAMETER: backend_name}
-        )
+        parameters = msgspec.structs.replace(case.parameters, link_backend=backend_name)
+        return msgspec.structs.replace(case, parameters=parameters)
 
     return msgspec.structs.replace(
         plan,

@@ -69,9 +69,9 @@ def _given(result: Result) -> dict[str, str]:
     given = {}
     for case in result.plan.cases:
         for name in _PARAMETERS:
-            value = str(case.parameters.get(name) or "")
+            value = getattr(case.parameters, name, None) or ""
             given[value] = _PATH.sub(f"{LEFT_OUT}/", value)
-        address = str(case.parameters.get("server_address") or "")
+        address = getattr(case.parameters, "server_address", None) or ""
         given[address] = _ADDRESS.sub(LEFT_OUT, address)
     for before, word in zip(result.command, result.command[1:], strict=False):
         if before == "--server":

@@ -142,7 +142,7 @@ def _environment(plan: Plan, named: str | None) -> dict[str, Any]:
         private_network() if named is None else nullcontext(Network())
     )
     with own as network, network.entered():
-        found = environment(str(any_case.parameters["congestion_control"]))
+        found = environment(any_case.parameters.congestion_control)
     return found | {
         "network": named or ("private" if network.is_private else "host"),
         "sender_core": where.sender_cpu,

@@ -11,15 +11,13 @@ from typing import Any, Literal
 
 import msgspec
 
-SCHEMA_VERSION = 1
+from tinygram_bench.model.parameters import AnyParameters
+from tinygram_bench.model.value import Value
 
-Parameter = bool | int | float | str | None
+SCHEMA_VERSION = 2
+
 EVERY_FIGURE = ("",)
 """Of a warning: figures are barred by how their names begin, and so do all."""
-
-
-class Value(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Base of the frozen values that cross a boundary: result files, orders to processes."""
 
 
 class MessageBytes(Value, frozen=True):
@@ -48,7 +46,7 @@ class Case(Value, frozen=True):
     producers: int
     connections: int
     placement: str
-    parameters: dict[str, Parameter]
+    parameters: AnyParameters
 
     @property
     def is_flat_out(self) -> bool:
@@ -149,7 +147,7 @@ class Run(Value, frozen=True):
     failure: str | None = None
     samples: Samples | None = None
     link: LinkFacts | None = None
-    sample_counts: dict[str, int] = {}
+    sample_counts: dict[str, int] = msgspec.field(default_factory=dict)
 
 
 class Figure(Value, frozen=True):

@@ -22,6 +22,7 @@ from pathlib import Path
 
 import msgspec
 
+from tinygram_bench.model.earlier_versions import from_version_1
 from tinygram_bench.model.errors import OutputError, UsageError
 from tinygram_bench.model.file_lock import FileLock
 from tinygram_bench.model.result import SCHEMA_VERSION, Result
@@ -160,13 +161,19 @@ def load(path: Path) -> Result:
         ) from error
     try:
         version = msgspec.json.decode(document, type=_Header).schema_version
+        if version == 1:
+            return msgspec.convert(from_version_1(msgspec.json.decode(document)), Result)
         if version != SCHEMA_VERSION:
             raise UsageError(
-                f"{path} has schema_version {version}, and this tinygram reads {SCHEMA_VERSION}: "
-                "measure again, or use the tinygram that wrote it"
+                f"{path} has schema_version {version}, and this tinygram reads 1 to "
+                f"{SCHEMA_VERSION}: measure again, or use the tinygram that wrote it"
             )
         return msgspec.json.decode(document, type=Result)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (
+        *(msgspec.DecodeError, UnicodeDecodeError, RecursionError),
+        # Of a document of version 1 that is none.
+        *(LookupError, TypeError, ValueError, AttributeError),
+    ) as error:
         raise UsageError(f"{path} is no result file of tinygram: {error}") from error
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean, stdev
 
+from tinygram_bench.model.parameters import RrParameters
 from tinygram_bench.model.result import Case, Result, Summary, Verdict
 from tinygram_bench.report.cross_check import cross_check_sections
 from tinygram_bench.report.document import Document, Section
@@ -39,9 +40,9 @@ _ASPECTS: Mapping[str, Callable[[Case], str]] = {
     "runtime": lambda case: f"callers {case.runtime}",
     "connections": lambda case: _connections(case),
     "sends": lambda case: _sends(case),
-    "server": lambda case: f"server {case.parameters['server_runtime']}",
-    "server_strategy": lambda case: f"server's {case.parameters['server_strategy'] or 'own'}",
-    "backlog": lambda case: f"backlog {case.parameters['backlog'] or 'of its own'}",
+    "server": lambda case: f"server {RrParameters.of(case).server_runtime}",
+    "server_strategy": lambda case: f"server's {RrParameters.of(case).server_strategy or 'own'}",
+    "backlog": lambda case: f"backlog {RrParameters.of(case).backlog or 'of its own'}",
     "link": lambda case: f"over {case.link}",
 }
 
@@ -69,14 +70,15 @@ def title_of(result: Result) -> str:
     """What all cases have in common."""
     cases = all_cases(result)
     first = cases[0]
-    callers = f"{first.parameters['processes']} × {first.parameters['callers_per_process']}"
+    asked = RrParameters.of(first)
+    callers = f"{asked.processes} × {asked.callers_per_process}"
     parts = [
         f"rr: {callers} callers",
         f"requests of {first.message_bytes.max:,} B",
-        f"replies of {first.parameters['reply_bytes']:,} B"
-        + (" (content unchecked)" if first.parameters.get("checks_replies") is False else ""),
+        f"replies of {asked.reply_bytes:,} B"
+        + (" (content unchecked)" if not asked.checks_replies else ""),
         *(say(first) for name, say in _ASPECTS.items() if name not in _distinct(cases)),
-        *(["the server acknowledges quickly"] if first.parameters["quickack"] else []),
+        *(["the server acknowledges quickly"] if asked.quickack else []),
         f"placement {first.placement}",
     ]
     return ", ".join(parts)
@@ -210,12 +212,12 @@ def _mean_and_sd(result: Result, summary: Summary) -> tuple[float | None, float 
 
 
 def _connections(case: Case) -> str:
-    depth = case.parameters["depth"]
-    return str(case.parameters["connections"]) + (f" (depth {depth})" if depth else "")
+    depth = RrParameters.of(case).depth
+    return str(RrParameters.of(case).connections) + (f" (depth {depth})" if depth else "")
 
 
 def _sends(case: Case) -> str:
-    sends = case.parameters["sends_per_request"]
+    sends = RrParameters.of(case).sends_per_request
     return "1 send" if sends == 1 else f"{sends} sends"
 
 

@@ -55,17 +55,3 @@ def strangers_told(counters: Mapping[str, int | None]) -> tuple[Warning, ...]:
         "programs did on this host is not known"
     )
     return (Warning("strangers", message),)
-
-
-def whole(case: Case, name: str) -> int:
-    """A parameter of the case that is a whole number."""
-    value = whole_or_none(case, name)
-    assert value is not None, f"{case.case_id} has no {name}"
-    return value
-
-
-def whole_or_none(case: Case, name: str) -> int | None:
-    """The same, None where the case has none."""
-    value = case.parameters.get(name)
-    assert value is None or isinstance(value, int), f"{name} of {case.case_id} is {value!r}"
-    return value

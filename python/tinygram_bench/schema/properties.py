@@ -4,6 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+_OF_EVERY_WORKLOAD = {
+    "workload": "whose parameters these are",
+    "congestion_control": "of both sides",
+    "timeout_ns": "after so many ns a run fails",
+    "probe_ns": "how often the kernel was asked what it holds, in ns; null: never",
+    "link_backend": "what emulates the link; null: nothing has to",
+}
+
 PROPERTIES: Mapping[str, Mapping[str, str]] = {
     "MessageBytes": {"min": "smallest size, in bytes", "max": "largest size, in bytes"},
     "Case": {
@@ -21,7 +29,65 @@ PROPERTIES: Mapping[str, Mapping[str, str]] = {
         "producers": "threads that hand messages over; of rr, callers",
         "connections": "connections at a time",
         "placement": "where both ends run: apart, same (core) or none (the kernel's choice)",
-        "parameters": "what else was asked for, by name, units last",
+        "parameters": "what else was asked for: of each workload its own",
+    },
+    "StreamParameters": {
+        **_OF_EVERY_WORKLOAD,
+        "messages": "messages of each run, all producers' together",
+        "warm_up_messages": "messages that go before them, in no figure",
+        "max_batch_bytes": "a batch this large leaves at once, where the strategy has batches",
+        "receive_buffer_bytes": "the largest read of the receiver",
+        "receiver_command": "the program in the receiver's place; null: ours",
+        "busy_thread": "whether another Python thread computes all the time",
+        "duration_ns": "how long the schedule lasts, in ns; null: flat out",
+        "study": "switches that only a study sets",
+    },
+    "StudySwitches": {
+        "pacer_sleeps": "whether the pacer sleeps until a message is due, and does not spin",
+        "withholds": "whether all messages are handed over with the last one",
+        "flat_out_burst": "messages that are handed over at one instant; null: as the bench does",
+    },
+    "RrParameters": {
+        **_OF_EVERY_WORKLOAD,
+        "connections": "per-request, per-caller or shared",
+        "sends_per_request": "send calls for each request",
+        "reply_bytes": "size of each reply",
+        "checks_replies": "whether every byte of a reply is compared",
+        "processes": "processes of callers",
+        "callers_per_process": "callers in each of them",
+        "depth": "requests in flight on a shared connection; null: none is shared",
+        "server_runtime": "native, asyncio, uvloop, or elsewhere: a server that ran already",
+        "server_address": "HOST:PORT of a server that ran already; null: one of ours",
+        "server_strategy": "of the server; null: its own affair",
+        "quickack": "whether the server sets TCP_QUICKACK after each read",
+        "backlog": "listen backlog of the server; null: its own affair",
+        "warm_up_calls": "calls of each caller before the start",
+        "calls": "calls of each caller; null: the run has a duration",
+        "duration_ns": "how long callers begin calls, in ns; null: the run has a number of calls",
+    },
+    "EchoParameters": {
+        **_OF_EVERY_WORKLOAD,
+        "server": "the server as the tables name it, with its buffer and fault",
+        "server_kind": "the server alone",
+        "depth": "messages in flight on each connection",
+        "reply": "per-read or per-message",
+        "buffer_bytes": "the largest read of the server; null: its own affair",
+        "fault": "what is wrong with the server on purpose; null: nothing",
+        "messages": "messages of all clients together; null: the run has a duration",
+        "duration_ns": "how long messages are begun, in ns; null: the run has a number of them",
+        "warm_up_messages": "messages that go before, in no figure",
+        "server_command": "the program that was started as server; null: none",
+        "server_address": "HOST:PORT of a program that is not ours; null: the server is ours",
+    },
+    "SizesParameters": {
+        **_OF_EVERY_WORKLOAD,
+        "part": "which part of a local round trip is timed; null: a connection is",
+        "round_trips": "round trips on each connection",
+        "samples": "connections of each run",
+        "first_samples": "cold-start connections before them, reported separately",
+        "setup_writes": "writes for the setup and the first data; null: of a local part",
+        "server_address": "HOST:PORT of a server that ran already; null: one of ours",
+        "predicted_bytes": "sizes whose time the model is to predict",
     },
     "Unavailable": {
         "case": "the case that was asked for",
@@ -131,7 +197,7 @@ PROPERTIES: Mapping[str, Mapping[str, str]] = {
         "differs": "facts of the environment that were others from then on, with their new values",
     },
     "Result": {
-        "schema_version": "of this format: 1",
+        "schema_version": "of this format: 2",
         "command": "the words of the command line",
         "environment": "facts of the host at the start, by name, units last; null: not known",
         "plan": "what was to be run",

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from tinygram_bench.model.parameters import SizesParameters
 from tinygram_bench.model.result import Case, Figure, Plan, Run, Summary
 from tinygram_bench.statistics.intervals import figure_of
 from tinygram_bench.statistics.model import Model, Point, fitted
@@ -97,7 +98,9 @@ def local_parts(plan: Plan, runs: Sequence[Run]) -> dict[str, Figure | None]:
     `system calls`: four that do nothing. `stack`: what a round trip within one thread takes longer
     than these. `same core`, `other core`: what it takes longer with another thread there.
     """
-    named = {part: case for case in plan.cases if (part := case.parameters.get("part")) is not None}
+    named = {
+        part: case for case in plan.cases if (part := SizesParameters.of(case).part) is not None
+    }
     samples = _samples(plan, runs, list(named.values()), "part_ns")
 
     def rounds(part: str) -> dict[int, float]:
@@ -131,8 +134,8 @@ def _samples(
 
 
 def _group(case: Case) -> tuple[object, ...]:
-    named = (case.parameters.get(name) for name in ("setup_writes", "server_address"))
-    return (case.strategy, case.link, case.placement, *named)
+    asked = SizesParameters.of(case)
+    return (case.strategy, case.link, case.placement, asked.setup_writes, asked.server_address)
 
 
 def _fit(cases: Sequence[Case], samples: Mapping[str, Sample]) -> Fit:
@@ -149,9 +152,7 @@ def _fit(cases: Sequence[Case], samples: Mapping[str, Sample]) -> Fit:
 
 
 def _point(case: Case, time_us: float) -> Point:
-    trips = case.parameters["round_trips"]
-    assert isinstance(trips, int), f"round_trips of {case.case_id} is {trips!r}"
-    return Point(case.message_bytes.max, trips, time_us)
+    return Point(case.message_bytes.max, SizesParameters.of(case).round_trips, time_us)
 
 
 def _difference(of: Mapping[int, float], less: Mapping[int, float]) -> Figure | None:

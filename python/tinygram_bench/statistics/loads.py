@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
-from tinygram_bench.model.result import Case, MessageBytes, Parameter
+from tinygram_bench.model.result import Case, MessageBytes
 from tinygram_bench.statistics.workloads import WORKLOADS
 
 LIMIT_RUNTIME = "native"
@@ -30,7 +31,7 @@ class Load:
     connections: int
     placement: str
     busy_thread: bool
-    parameters: tuple[tuple[str, Parameter], ...] = ()
+    parameters: tuple[tuple[str, Any], ...] = ()
 
     @classmethod
     def of(cls, case: Case) -> Load:
@@ -38,9 +39,9 @@ class Load:
         named = cls.__dataclass_fields__.keys() - {"busy_thread", "parameters"}
         return cls(
             **{name: getattr(case, name) for name in named},
-            busy_thread=bool(case.parameters.get("busy_thread")),
+            busy_thread=getattr(case.parameters, "busy_thread", False),
             parameters=tuple(
-                (name, case.parameters.get(name))
+                (name, getattr(case.parameters, name))
                 for name in WORKLOADS[case.workload].load_parameters
             ),
         )
@@ -74,7 +75,7 @@ def is_limit(case: Case) -> bool:
 
 def is_faulty(case: Case) -> bool:
     """Whether the case shows what a fault does to the figures, and so competes with nobody."""
-    return case.parameters.get("fault") is not None
+    return getattr(case.parameters, "fault", None) is not None
 
 
 def is_external(case: Case) -> bool:
@@ -90,7 +91,7 @@ def is_base(case: Case) -> bool:
 
 def server_of(case: Case) -> str | None:
     """The server under test, with the size of its buffer; None where none is."""
-    server = case.parameters.get("server")
+    server = getattr(case.parameters, "server", None)
     return None if server is None else str(server)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from tinygram_bench.model.parameters import SizesParameters
 from tinygram_bench.model.result import Case, Run
 from tinygram_bench.statistics.counters import Number
 
@@ -14,7 +15,7 @@ def computed_figures(case: Case, run: Run, figures: Mapping[str, Number]) -> dic
     `mb_per_s` is that of the transfer alone, `total_mb_per_s` with connect and setup.
     """
     first_ns = run.counters.get("first_sample_ns")
-    trips = case.parameters.get("round_trips")
+    trips = SizesParameters.of(case).round_trips
     sample_bytes = case.message_bytes.max * (trips if isinstance(trips, int) else 0)
     return {
         "first_sample_us": None if first_ns is None else first_ns / 1_000,
@@ -25,7 +26,7 @@ def computed_figures(case: Case, run: Run, figures: Mapping[str, Number]) -> dic
 
 def is_exchange(case: Case) -> bool:
     """Whether the case takes samples of `sizes`, and is no local part."""
-    return case.workload == "sizes" and case.parameters.get("part") is None
+    return isinstance(case.parameters, SizesParameters) and case.parameters.part is None
 
 
 def _rate(sample_bytes: int, time_us: Number) -> Number:
@@ -37,10 +38,9 @@ def compared_pairs(cases: Sequence[Case]) -> Iterator[tuple[str, str]]:
     baselines: dict[object, Case] = {}
     for case in cases:
         if is_exchange(case):
-            trips, server = (
-                case.parameters.get(name) for name in ("round_trips", "server_address")
-            )
-            cell = (case.message_bytes, trips, server, case.link, case.placement)
+            asked = SizesParameters.of(case)
+            server = asked.server_address
+            cell = (case.message_bytes, asked.round_trips, server, case.link, case.placement)
             baseline = baselines.setdefault(cell, case)
             if baseline is not case:
                 yield baseline.case_id, case.case_id

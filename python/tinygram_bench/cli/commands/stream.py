@@ -15,9 +15,9 @@ from tinygram_bench.crosscheck.selection import choose
 from tinygram_bench.links import DEFAULT_BACKEND
 from tinygram_bench.load.producers import MAX_POOL_BYTES, MAX_PRODUCERS
 from tinygram_bench.model.errors import UsageError
+from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.result import MessageBytes, Plan
 from tinygram_bench.model.units import format_bytes
-from tinygram_bench.run.runs import whole
 from tinygram_bench.workloads.stream.cases import StreamOptions, plan_stream
 from tinygram_bench.workloads.stream.run import stream_bench
 
@@ -228,7 +228,8 @@ def _bounded(plan: Plan) -> Plan:
     for case in plan.cases:
         if case.rate_per_s is None:
             continue
-        messages, duration_s = whole(case, "messages"), whole(case, "duration_ns") / 1e9
+        planned = StreamParameters.of(case)
+        messages, duration_s = planned.messages, (planned.duration_ns or 0) / 1e9
         takes_s = messages / _SLOW_PER_S
         if takes_s > _MOST_TIMES_DURATION * duration_s + _SPARE_S:
             raise UsageError(

@@ -6,7 +6,7 @@ tcp(7), sock_diag(7) and linux/tcp.h (`struct tcp_info`); counters start with th
 
 from __future__ import annotations
 
-from tinygram_bench.model.result import Value
+from tinygram_bench.model.value import Value
 
 
 class Owner(Value, frozen=True):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from tinygram_bench.model.parameters import RrParameters
 from tinygram_bench.model.result import Case, Summary
 from tinygram_bench.report.formats import UNKNOWN, number, rate, ratio
 from tinygram_bench.report.layout import Column, Row, Table
@@ -57,9 +58,12 @@ def published_table(summaries: Sequence[Summary], labels: Mapping[str, str]) -> 
 
 def _is_alike(case: Case) -> bool:
     """Whether it has the published callers, sizes and connections."""
-    named = ("processes", "callers_per_process", "reply_bytes", "connections")
-    parameters = tuple(case.parameters.get(name) for name in named)
-    return (case.message_bytes.max, *parameters) == (10_010, 2, 100, 2, "per-request")
+    asked = RrParameters.of(case)
+    return (
+        (case.message_bytes.max, asked.reply_bytes) == (10_010, 2)
+        and (asked.processes, asked.callers_per_process) == (2, 100)
+        and asked.connections == "per-request"
+    )
 
 
 def _ratios(summaries: Sequence[Summary], labels: Mapping[str, str]) -> dict[str, float]:

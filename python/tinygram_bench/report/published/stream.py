@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
+from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.result import MessageBytes, Result, Verdict
 from tinygram_bench.report.formats import number, rate
 from tinygram_bench.report.layout import Column, Row, Table
@@ -156,6 +157,8 @@ def _table(
 
 def _differences(result: Result, load: Load) -> tuple[str, ...]:
     """What else than the machine may make ours differ from the published."""
-    asked = {case.parameters.get("messages") for case in result.plan.cases if Load.of(case) == load}
+    asked = {
+        StreamParameters.of(case).messages for case in result.plan.cases if Load.of(case) == load
+    }
     is_like = asked == {PUBLISHED_MESSAGES} and load.message_bytes == PUBLISHED_BYTES
     return (SOURCE, HERE) if is_like else (SOURCE, UNLIKE, HERE)

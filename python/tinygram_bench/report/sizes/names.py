@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tinygram_bench.model.parameters import SizesParameters
 from tinygram_bench.model.result import Case
 from tinygram_bench.report.formats import number
 
@@ -19,15 +20,15 @@ def size(size_bytes: float) -> str:
 
 def cell(case: Case) -> str:
     """`100 kB × 2`: the size and the round trips; of a local part its name."""
-    part = case.parameters.get("part")
+    part = SizesParameters.of(case).part
     if part is not None:
-        return f"local {str(part).replace('-', ' ')}"
-    return f"{size(case.message_bytes.max)} × {case.parameters['round_trips']}"
+        return f"local {part.replace('-', ' ')}"
+    return f"{size(case.message_bytes.max)} × {SizesParameters.of(case).round_trips}"
 
 
 def way(case: Case) -> str:
     """`nodelay, setup and first data in 2 writes, over loopback`."""
-    server = case.parameters.get("server_address")
+    server = SizesParameters.of(case).server_address
     to = "" if server is None else f", server {server}"
     return f"{case.strategy}, setup and first data in {_writes(case)}{to}, over {case.link}"
 
@@ -43,5 +44,5 @@ def brief_ways(cases: Sequence[Case]) -> list[str]:
 
 
 def _writes(case: Case) -> str:
-    writes = case.parameters.get("setup_writes")
+    writes = SizesParameters.of(case).setup_writes
     return "one write" if writes == 1 else f"{writes} writes"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tinygram_bench.model.parameters import SizesParameters
 from tinygram_bench.model.result import Figure, Result, Summary
 from tinygram_bench.report.formats import UNKNOWN, interval, median, number
 from tinygram_bench.report.layout import Column, Row, Table
@@ -117,15 +118,14 @@ def local_table(result: Result) -> Table:
 
 def predicted_bytes(result: Result) -> list[int]:
     """The sizes that `--predict` named."""
-    asked = {case.parameters.get("predicted_bytes") for case in result.plan.cases}
-    texts = sorted(str(text) for text in asked if text)
-    return list(dict.fromkeys(int(part) for text in texts for part in text.split(",")))
+    asked = {SizesParameters.of(case).predicted_bytes for case in result.plan.cases}
+    return list(dict.fromkeys(size for sizes in sorted(asked) for size in sizes))
 
 
 def round_trips(fit: Fit) -> list[int]:
     """Those of the fit's cells, without none."""
-    counts = {case.parameters["round_trips"] for case in fit.cases}
-    return sorted(count for count in counts if isinstance(count, int) and count)
+    counts = {SizesParameters.of(case).round_trips for case in fit.cases}
+    return sorted(count for count in counts if count)
 
 
 def _span(figure: Figure | None) -> str:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from tinygram.strategies import Strategy
 from tinygram_bench.model.errors import UsageError
-from tinygram_bench.model.result import Case, MessageBytes, Parameter, Plan, Unavailable
+from tinygram_bench.model.parameters import EchoParameters
+from tinygram_bench.model.result import Case, MessageBytes, Plan, Unavailable
 from tinygram_bench.model.units import format_bytes
 from tinygram_bench.statistics.loads import EXTERNAL
 from tinygram_bench.workloads.echo.selection import selected
@@ -171,23 +172,22 @@ def _rows_of(options: EchoOptions, server: Server, strategy: Strategy) -> Iterat
 
 def _case(options: EchoOptions, row: _Row, message_bytes: int) -> Case:
     external = options.external if row.runtime == EXTERNAL else None
-    parameters: dict[str, Parameter] = {
-        "server": row.name,
-        "server_kind": row.server,
-        "depth": options.depth,
-        "reply": options.reply,
-        "buffer_bytes": row.buffer_bytes,
-        "fault": row.fault,
-        "messages": options.messages,
-        "duration_ns": None if options.messages is not None else options.duration_ns,
-        "warm_up_messages": warm_up_messages(message_bytes, options.workers * options.depth),
-        "server_command": external.command if external else None,
-        "server_address": external.address if external else None,
-        "congestion_control": options.congestion_control,
-        "timeout_ns": options.timeout_ns,
-    }
-    if options.probe_ns is not None:
-        parameters["probe_ns"] = options.probe_ns
+    parameters = EchoParameters(
+        server=row.name,
+        server_kind=row.server,
+        depth=options.depth,
+        reply=options.reply,
+        buffer_bytes=row.buffer_bytes,
+        fault=row.fault,
+        messages=options.messages,
+        duration_ns=None if options.messages is not None else options.duration_ns,
+        warm_up_messages=warm_up_messages(message_bytes, options.workers * options.depth),
+        server_command=external.command if external else None,
+        server_address=external.address if external else None,
+        congestion_control=options.congestion_control,
+        timeout_ns=options.timeout_ns,
+        probe_ns=options.probe_ns,
+    )
     load = f"{message_bytes}B/{options.workers}-workers-depth-{options.depth}/{options.reply}"
     return Case(
         case_id=f"echo/{row.runtime}/{row.implementation}/{row.name}/{row.strategy}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tinygram.strategies import Strategy
 from tinygram_bench.host.probes.kernel import CounterFds
-from tinygram_bench.model.result import Value
+from tinygram_bench.model.value import Value
 
 PER_READ = "per-read"
 PER_MESSAGE = "per-message"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tinygram_bench.model.parameters import EchoParameters
 from tinygram_bench.model.result import Case, Run, Warning
 from tinygram_bench.processes.workers import RunError
 from tinygram_bench.run.runs import strangers_told
@@ -72,7 +73,7 @@ def _in_flight(counters: dict[str, int | None]) -> float:
 def _warnings(case: Case, order: ClientOrder, report: Report) -> list[Warning]:
     counters = report.counters
     warnings = []
-    if case.parameters["fault"] is not None:
+    if EchoParameters.of(case).fault is not None:
         warnings.append(_of_fault(case, report))
     is_ours = order.channel_fd is not None
     if is_ours and counters["writes"] is None:
@@ -147,7 +148,7 @@ def _of_congestion_control(order: ClientOrder, report: Report) -> list[Warning]:
 
 
 def _of_fault(case: Case, report: Report) -> Warning:
-    fault = case.parameters["fault"]
+    fault = EchoParameters.of(case).fault
     if report.fault is None:
         found = "the check finds nothing wrong: each read filled the buffer"
     else:

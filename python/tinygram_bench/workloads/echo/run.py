@@ -19,13 +19,14 @@ from tinygram_bench.host.probes.listening import is_listening, wait_listening
 from tinygram_bench.host.probes.sampling import probing
 from tinygram_bench.host.write_counter import Counting, counting
 from tinygram_bench.links import FAR_VARIABLE, Link, link_up
+from tinygram_bench.model.parameters import EchoParameters
 from tinygram_bench.model.result import Case, Plan, Run
 from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.processes.attached import attached
 from tinygram_bench.processes.channel import LineWorker, wait_lines
 from tinygram_bench.processes.workers import LISTEN_LIMIT_S, RunError, Worker, port_of, wait_all
 from tinygram_bench.run.answering import answer_limit_s, call_once, unanswered
-from tinygram_bench.run.runs import kept_failure, whole, whole_or_none
+from tinygram_bench.run.runs import kept_failure
 from tinygram_bench.statistics.loads import EXTERNAL
 from tinygram_bench.workloads.echo.order import ClientOrder, Report, ServerOrder
 from tinygram_bench.workloads.echo.outcome import assembled
@@ -66,7 +67,7 @@ class EchoBench:
     def _measure(self, case: Case, round: int) -> Run:
         with ExitStack() as stack:
             link, server = self._served(stack, case, round)
-            probe_ns = whole_or_none(case, "probe_ns")
+            probe_ns = case.parameters.probe_ns
             probe = stack.enter_context(probing(probe_ns, server.port, link.near, link.is_one_host))
             diag = open_diag(link.far)
             if diag is not None:
@@ -104,7 +105,7 @@ class EchoBench:
         """Raises OSError and RunError."""
         with ExitStack() as stack:
             link, server = self._served(stack, case, 0)
-            limit_s = answer_limit_s(whole(case, "timeout_ns"))
+            limit_s = answer_limit_s(case.parameters.timeout_ns)
             try:
                 call_once((server.host, server.port), message, len(message), limit_s, link.near)
             except RunError as failure:
@@ -112,10 +113,11 @@ class EchoBench:
 
     def _served(self, stack: ExitStack, case: Case, round: int) -> tuple[Link, Served]:
         """The case's link and its server, which listens. Raises OSError and RunError."""
-        if case.runtime == EXTERNAL and case.parameters["server_command"] is None:
+        asked = EchoParameters.of(case)
+        if case.runtime == EXTERNAL and asked.server_command is None:
             return Link(), Served(*_address(case))
         link = stack.enter_context(link_up(case, self.seed + round))
-        limit_s = min(LISTEN_LIMIT_S, whole(case, "timeout_ns") / 1e9)
+        limit_s = min(LISTEN_LIMIT_S, asked.timeout_ns / 1e9)
         start = self._start_external if case.runtime == EXTERNAL else self._start_ours
         return link, start(stack, case, link, limit_s)
 
@@ -131,6 +133,7 @@ class EchoBench:
         return Served(link.far_address, port_of("server", line), ours=server)
 
     def _start_external(self, stack: ExitStack, case: Case, link: Link, limit_s: float) -> Served:
+        asked = EchoParameters.of(case)
         _, port = _address(case)
         if not link.far.is_private and is_listening(os.getpid(), port):
             raise RunError(
@@ -142,8 +145,8 @@ class EchoBench:
                 # Of a program that picks none. Where it is refused, the run's warnings tell what
                 # its replies went under.
                 with suppress(PermissionError):
-                    set_congestion_control(str(case.parameters["congestion_control"]))
-            program = shlex.split(str(case.parameters["server_command"]))
+                    set_congestion_control(asked.congestion_control)
+            program = shlex.split(asked.server_command or "")
             worker = stack.enter_context(
                 Worker(
                     "server",
@@ -161,20 +164,21 @@ class EchoBench:
     def _client_order(
         self, case: Case, server: Served, link: Link, diag_fd: int | None
     ) -> ClientOrder:
+        asked = EchoParameters.of(case)
         return ClientOrder(
             host=server.host,
             port=server.port,
             seed=self.seed,
             message_bytes=case.message_bytes.max,
             workers=case.connections,
-            depth=whole(case, "depth"),
-            warm_up=whole(case, "warm_up_messages"),
-            messages=whole_or_none(case, "messages"),
-            duration_ns=whole_or_none(case, "duration_ns"),
-            timeout_ns=whole(case, "timeout_ns"),
-            trusts=case.parameters["fault"] is not None,
+            depth=asked.depth,
+            warm_up=asked.warm_up_messages,
+            messages=asked.messages,
+            duration_ns=asked.duration_ns,
+            timeout_ns=asked.timeout_ns,
+            trusts=asked.fault is not None,
             polls=case.placement == "apart" and not server.runs_already,
-            congestion_control=str(case.parameters["congestion_control"]),
+            congestion_control=asked.congestion_control,
             counter_fds=link.counter_fds,
             parent_pid=os.getpid(),
             cpu=placement(case.placement).sender_cpu,
@@ -186,19 +190,20 @@ class EchoBench:
 
 
 def _server_order(case: Case, link: Link) -> ServerOrder:
-    buffer_bytes = whole_or_none(case, "buffer_bytes")
-    fault = case.parameters["fault"]
+    asked = EchoParameters.of(case)
+    buffer_bytes = asked.buffer_bytes
+    fault = asked.fault
     return ServerOrder(
         runtime=case.runtime,
         implementation=case.implementation,
-        server=str(case.parameters["server_kind"]),
+        server=asked.server_kind,
         strategy=parse_strategy(case.strategy),
-        reply=str(case.parameters["reply"]),
+        reply=asked.reply,
         message_bytes=case.message_bytes.max,
         buffer_bytes=buffer_bytes or 0,
         fault=None if fault is None else str(fault),
         connections=case.connections,
-        congestion_control=str(case.parameters["congestion_control"]),
+        congestion_control=asked.congestion_control,
         parent_pid=os.getpid(),
         cpu=placement(case.placement).receiver_cpu,
         host=link.far_address,
@@ -230,12 +235,14 @@ def _with_end(failure: RunError, server: Served) -> RunError:
 
 def _option_of(case: Case) -> str:
     """The option that named a server that is not ours, and its value."""
-    command, address = (case.parameters[name] for name in ("server_command", "server_address"))
-    return f"--server {address}" if command is None else f"--server-command {str(command)!r}"
+    asked = EchoParameters.of(case)
+    if asked.server_command is None:
+        return f"--server {asked.server_address}"
+    return f"--server-command {asked.server_command!r}"
 
 
 def _address(case: Case) -> tuple[str, int]:
-    host, _, port = str(case.parameters["server_address"]).rpartition(":")
+    host, _, port = (EchoParameters.of(case).server_address or "").rpartition(":")
     return host, int(port)
 
 

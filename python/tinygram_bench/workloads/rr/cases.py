@@ -8,7 +8,8 @@ from itertools import product
 
 from tinygram_bench.host.packages import missing
 from tinygram_bench.model.errors import UsageError
-from tinygram_bench.model.result import Case, MessageBytes, Parameter, Plan, Unavailable
+from tinygram_bench.model.parameters import RrParameters
+from tinygram_bench.model.result import Case, MessageBytes, Plan, Unavailable
 from tinygram_bench.workloads.rr.calling import RUNTIMES
 from tinygram_bench.workloads.rr.serving import MAX_CONNECTIONS, SERVERS
 
@@ -95,27 +96,26 @@ def _case(
 ) -> Case:
     depth = options.depth if connections == "shared" else None
     address = options.server_address
-    parameters: dict[str, Parameter] = {
-        "connections": connections,
-        "sends_per_request": sends,
-        "reply_bytes": options.reply_bytes,
-        "checks_replies": options.checks_replies,
-        "processes": options.processes,
-        "callers_per_process": options.callers,
-        "depth": options.callers if connections == "shared" and depth is None else depth,
-        "server_runtime": server,
-        "server_address": None if address is None else f"{address[0]}:{address[1]}",
-        "server_strategy": server_strategy,
-        "quickack": options.has_quickack,
-        "backlog": backlog,
-        "warm_up_calls": options.warm_up_calls,
-        "calls": options.calls,
-        "duration_ns": options.duration_ns if options.calls is None else None,
-        "congestion_control": options.congestion_control,
-        "timeout_ns": options.timeout_ns,
-    }
-    if options.probe_ns is not None:
-        parameters["probe_ns"] = options.probe_ns
+    parameters = RrParameters(
+        connections=connections,
+        sends_per_request=sends,
+        reply_bytes=options.reply_bytes,
+        checks_replies=options.checks_replies,
+        processes=options.processes,
+        callers_per_process=options.callers,
+        depth=options.callers if connections == "shared" and depth is None else depth,
+        server_runtime=server,
+        server_address=None if address is None else f"{address[0]}:{address[1]}",
+        server_strategy=server_strategy,
+        quickack=options.has_quickack,
+        backlog=backlog,
+        warm_up_calls=options.warm_up_calls,
+        calls=options.calls,
+        duration_ns=options.duration_ns if options.calls is None else None,
+        congestion_control=options.congestion_control,
+        timeout_ns=options.timeout_ns,
+        probe_ns=options.probe_ns,
+    )
     callers = options.processes * options.callers
     return Case(
         case_id="/".join(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tinygram_bench.model.result import Value
+from tinygram_bench.model.value import Value
 
 
 class ServerOrder(Value, frozen=True):

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tinygram._native import Histogram
+from tinygram_bench.model.parameters import RrParameters
 from tinygram_bench.model.result import Case, Run
 from tinygram_bench.processes.workers import RunError
-from tinygram_bench.run.runs import whole
 from tinygram_bench.workloads.rr import withheld
 from tinygram_bench.workloads.rr.order import Report, Start
 from tinygram_bench.workloads.rr.warnings import warnings_of
@@ -43,7 +43,7 @@ def assembled(case: Case, round: int, found: Found, *, has_private_network: bool
     if not summed["calls"]:
         raise RunError("no call was finished: give it more time with --duration")
     callers = case.producers
-    warm_up = callers * whole(case, "warm_up_calls")
+    warm_up = callers * RrParameters.of(case).warm_up_calls
     if found.server is not None:
         _check_server(found.server, summed["calls"] + warm_up + withheld.REQUESTS)
     _check_law(summed)

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 import msgspec
 
 from tinygram_bench.host.network import Network
-from tinygram_bench.model.result import Value
+from tinygram_bench.model.value import Value
 from tinygram_bench.processes.channel import LineWorker, wait_lines
 
 PACKAGE = "tinygram_bench.workloads.rr"

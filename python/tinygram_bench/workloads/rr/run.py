@@ -16,10 +16,11 @@ from tinygram_bench.host.placement import placement
 from tinygram_bench.host.probes.kernel import Counted, counted_between, counters_in
 from tinygram_bench.host.probes.sampling import probing
 from tinygram_bench.links import Link, link_up
+from tinygram_bench.model.parameters import RrParameters
 from tinygram_bench.model.result import Case, Run
 from tinygram_bench.processes.channel import LineWorker
 from tinygram_bench.processes.workers import RunError, port_of
-from tinygram_bench.run.runs import kept_failure, whole, whole_or_none
+from tinygram_bench.run.runs import kept_failure
 from tinygram_bench.workloads.rr.callers import READY
 from tinygram_bench.workloads.rr.order import CallOrder, Report, ServerOrder, Start
 from tinygram_bench.workloads.rr.outcome import Found, assembled
@@ -48,18 +49,17 @@ class RrBench:
         return kept_failure(case, round, self._measure)
 
     def _measure(self, case: Case, round: int) -> Run:
+        asked = RrParameters.of(case)
         with ExitStack() as stack:
             link = Link()
-            if case.parameters["server_address"] is None:
+            if asked.server_address is None:
                 link = stack.enter_context(link_up(case, self.seed + round))
                 _widen_ports(link.near)
-            parties = Parties(stack, whole(case, "timeout_ns") / 1e9)
+            parties = Parties(stack, asked.timeout_ns / 1e9)
             server, host, port = self._server(case, parties, link)
             servers = [] if server is None else [server]
             self._check_waits(case, parties, link, (host, port), is_ours=server is not None)
-            probe = stack.enter_context(
-                probing(whole_or_none(case, "probe_ns"), port, link.near, link.is_one_host)
-            )
+            probe = stack.enter_context(probing(asked.probe_ns, port, link.near, link.is_one_host))
             at_first = counters_in(link.near, link.counter_fds)
             callers = [
                 parties.start(
@@ -68,7 +68,7 @@ class RrBench:
                     "callers",
                     self._call_order(case, parties, link, (host, port)),
                 )
-                for number in range(whole(case, "processes"))
+                for number in range(asked.processes)
             ]
             if set(parties.lines(callers, servers)) != {READY}:
                 raise RunError("a process of callers said something else than that it is ready")
@@ -92,7 +92,7 @@ class RrBench:
     def _check_waits(
         self, case: Case, parties: Parties, link: Link, address: tuple[str, int], *, is_ours: bool
     ) -> None:
-        reply_bytes = whole(case, "reply_bytes")
+        reply_bytes = RrParameters.of(case).reply_bytes
         request = CallContent(case.message_bytes.max, reply_bytes, self.seed).request(0)
         give_up_ns = parties.give_up_ns
         check_waits(address, request, reply_bytes, give_up_ns, link, is_ours=is_ours)
@@ -101,21 +101,21 @@ class RrBench:
         self, case: Case, parties: Parties, link: Link
     ) -> tuple[LineWorker | None, str, int]:
         """Our own, and where it listens; or None, and where another does."""
-        address = case.parameters["server_address"]
+        asked = RrParameters.of(case)
+        address = asked.server_address
         if address is not None:
-            host, _, port = str(address).rpartition(":")
+            host, _, port = address.rpartition(":")
             return None, host, int(port)
-        parameters = case.parameters
         order = ServerOrder(
-            runtime=str(parameters["server_runtime"]),
+            runtime=asked.server_runtime,
             port=0,
             request_bytes=case.message_bytes.max,
-            reply_bytes=whole(case, "reply_bytes"),
+            reply_bytes=asked.reply_bytes,
             seed=self.seed,
-            backlog=whole(case, "backlog"),
-            strategy=str(parameters["server_strategy"]),
-            has_quickack=bool(parameters["quickack"]),
-            congestion_control=str(parameters["congestion_control"]),
+            backlog=asked.backlog or 0,
+            strategy=str(asked.server_strategy),
+            has_quickack=asked.quickack,
+            congestion_control=asked.congestion_control,
             parent_pid=os.getpid(),
             cpu=placement(case.placement).receiver_cpu,
             host=link.far_address,
@@ -128,23 +128,23 @@ class RrBench:
     def _call_order(
         self, case: Case, parties: Parties, link: Link, address: tuple[str, int]
     ) -> CallOrder:
-        parameters = case.parameters
+        asked = RrParameters.of(case)
         host, port = address
         return CallOrder(
             host=host,
             port=port,
             runtime=case.runtime,
-            callers=whole(case, "callers_per_process"),
-            connections=str(parameters["connections"]),
-            depth=int(parameters["depth"] or 1),
-            sends_per_request=whole(case, "sends_per_request"),
+            callers=asked.callers_per_process,
+            connections=asked.connections,
+            depth=asked.depth or 1,
+            sends_per_request=asked.sends_per_request,
             strategy=case.strategy,
             request_bytes=case.message_bytes.max,
-            reply_bytes=whole(case, "reply_bytes"),
-            checks_replies=case.parameters.get("checks_replies") is not False,
+            reply_bytes=asked.reply_bytes,
+            checks_replies=asked.checks_replies,
             seed=self.seed,
-            warm_up_calls=whole(case, "warm_up_calls"),
-            congestion_control=str(parameters["congestion_control"]),
+            warm_up_calls=asked.warm_up_calls,
+            congestion_control=asked.congestion_control,
             give_up_ns=parties.give_up_ns,
             parent_pid=os.getpid(),
             cpu=placement(case.placement).sender_cpu,
@@ -155,10 +155,10 @@ class RrBench:
 def _start(case: Case) -> Start:
     """Soon, and for how long: a number of calls has all the time that the run has."""
     start_ns = time.monotonic_ns() + _LEAD_NS
-    calls = case.parameters["calls"]
-    if calls is None:
-        return Start(start_ns, start_ns + whole(case, "duration_ns"), None)
-    return Start(start_ns, _NO_END_NS, whole(case, "calls"))
+    asked = RrParameters.of(case)
+    if asked.duration_ns is not None:
+        return Start(start_ns, start_ns + asked.duration_ns, None)
+    return Start(start_ns, _NO_END_NS, asked.calls)
 
 
 def _kernel_counters(
@@ -171,7 +171,7 @@ def _kernel_counters(
     alone there, and may be below `kernel_TCPSynRetrans`.
     """
     counters = counted_between(when_ready, at_last)
-    if case.parameters["connections"] != "per-request":
+    if RrParameters.of(case).connections != "per-request":
         since_first = counted_between(at_first, at_last)
         counters |= {name: since_first[name] for name in _OF_CONNECTING}
     return counters

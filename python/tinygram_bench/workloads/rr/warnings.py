@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tinygram_bench.model.parameters import RrParameters
 from tinygram_bench.model.result import Case, Warning
-from tinygram_bench.run.runs import strangers_told, whole
+from tinygram_bench.run.runs import strangers_told
 
 LEAST_IN_FLIGHT = 0.9
 """Of the callers: by Little's law, rate × mean time of a call, connecting included."""
@@ -19,6 +20,7 @@ def warnings_of(
     case: Case, counters: Mapping[str, int | None], *, has_private_network: bool
 ) -> tuple[Warning, ...]:
     """Every warning of one run."""
+    asked = RrParameters.of(case)
     warnings = [*strangers_told(counters)]
     if not has_private_network:
         warnings.append(
@@ -28,15 +30,15 @@ def warnings_of(
                 "server of ours): the kernel's counters are not known",
             )
         )
-    if case.parameters.get("checks_replies") is False:
+    if not asked.checks_replies:
         warnings.append(
             Warning(
                 "unchecked_replies",
                 "the content of the replies was not checked (--reply-bytes): each had "
-                f"{whole(case, 'reply_bytes')} bytes, and may be wrong, or that of another request",
+                f"{asked.reply_bytes} bytes, and may be wrong, or that of another request",
             )
         )
-    if case.runtime in SHARES_AN_INTERPRETER and whole(case, "callers_per_process") > 1:
+    if case.runtime in SHARES_AN_INTERPRETER and asked.callers_per_process > 1:
         warnings.append(
             Warning(
                 "interpreter",
@@ -45,8 +47,8 @@ def warnings_of(
                 ("connect_",),
             )
         )
-    depth, callers_each = case.parameters["depth"], whole(case, "callers_per_process")
-    if case.parameters["connections"] == "shared" and int(depth or callers_each) < callers_each:
+    depth, callers_each = asked.depth, asked.callers_per_process
+    if asked.connections == "shared" and (depth or callers_each) < callers_each:
         warnings.append(
             Warning(
                 "waits_for_room",

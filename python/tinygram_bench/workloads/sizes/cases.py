@@ -5,10 +5,12 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from tinygram_bench.host.placement import placement
 from tinygram_bench.model.errors import UsageError
-from tinygram_bench.model.result import Case, MessageBytes, Parameter, Plan, Unavailable
+from tinygram_bench.model.parameters import SizesParameters
+from tinygram_bench.model.result import Case, MessageBytes, Plan, Unavailable
 from tinygram_bench.model.units import parse_bytes
 from tinygram_bench.workloads.sizes.server import MAX_MESSAGE_BYTES, MAX_MESSAGES
 
@@ -144,29 +146,37 @@ def _exchange(
     trips = "1-round-trip" if round_trips == 1 else f"{round_trips}-round-trips"
     writes = "1-setup-write" if setup_writes == 1 else f"{setup_writes}-setup-writes"
     to = "" if options.server is None else f"/server-{options.server}"
-    probed: dict[str, Parameter] = (
-        {} if options.probe_ns is None else {"probe_ns": options.probe_ns}
-    )
     return _case(
         options,
         strategy,
         f"{size_bytes}B/{trips}/{writes}{to}",
         size_bytes,
-        {
-            "part": None,
-            "round_trips": round_trips,
-            "setup_writes": setup_writes,
-            "server_address": options.server,
-            "predicted_bytes": ",".join(map(str, options.predicted_bytes)) or None,
-            **probed,
-        },
+        SizesParameters(
+            part=None,
+            round_trips=round_trips,
+            setup_writes=setup_writes,
+            server_address=options.server,
+            predicted_bytes=tuple(options.predicted_bytes),
+            probe_ns=options.probe_ns,
+            **_shared(options),
+        ),
     )
 
 
 def _local(options: SizesOptions, part: str) -> Case:
     """On no link, whatever the others are over."""
     here = replace(options, link="loopback")
-    return _case(here, "nodelay", f"local/{part}", 1, {"part": part, "round_trips": 1})
+    parameters = SizesParameters(part=part, round_trips=1, **_shared(options))
+    return _case(here, "nodelay", f"local/{part}", 1, parameters)
+
+
+def _shared(options: SizesOptions) -> dict[str, Any]:
+    return {
+        "samples": options.samples,
+        "first_samples": options.first_samples,
+        "congestion_control": options.congestion_control,
+        "timeout_ns": options.timeout_ns,
+    }
 
 
 def _case(
@@ -174,7 +184,7 @@ def _case(
     strategy: str,
     name: str,
     size_bytes: int,
-    parameters: dict[str, Parameter],
+    parameters: SizesParameters,
 ) -> Case:
     return Case(
         case_id=f"sizes/native/tinygram/{strategy}/{options.link}/{name}",
@@ -190,13 +200,7 @@ def _case(
         producers=1,
         connections=1,
         placement=options.placement,
-        parameters={
-            **parameters,
-            "samples": options.samples,
-            "first_samples": options.first_samples,
-            "congestion_control": options.congestion_control,
-            "timeout_ns": options.timeout_ns,
-        },
+        parameters=parameters,
     )
 
 

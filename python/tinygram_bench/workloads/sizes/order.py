@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tinygram_bench.host.probes.kernel import CounterFds
-from tinygram_bench.model.result import Value
+from tinygram_bench.model.value import Value
 
 
 class Order(Value, frozen=True):

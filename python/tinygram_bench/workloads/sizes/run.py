@@ -13,9 +13,10 @@ from tinygram_bench.host.network import Network
 from tinygram_bench.host.placement import placement
 from tinygram_bench.host.probes.sampling import probing
 from tinygram_bench.links import Link, link_up
+from tinygram_bench.model.parameters import SizesParameters
 from tinygram_bench.model.result import Case, Run, Warning
 from tinygram_bench.processes.workers import LISTEN_LIMIT_S, RunError, Worker, wait_all
-from tinygram_bench.run.runs import kept_failure, strangers_told, whole, whole_or_none
+from tinygram_bench.run.runs import kept_failure, strangers_told
 from tinygram_bench.workloads.sizes.order import Order, Report
 
 PACKAGE = "tinygram_bench.workloads.sizes"
@@ -32,20 +33,21 @@ class SizesBench:
         return kept_failure(case, round, self._measure)
 
     def _measure(self, case: Case, round: int) -> Run:
-        timeout_s = whole(case, "timeout_ns") / 1e9
+        asked = SizesParameters.of(case)
+        timeout_s = asked.timeout_ns / 1e9
         with ExitStack() as stack:
             address, server, link = "", None, Link()
-            if case.parameters.get("server_address") is not None:
-                address = str(case.parameters["server_address"])
+            if asked.server_address is not None:
+                address = asked.server_address
             else:
                 # Of what one host does the link is loopback.
                 link = stack.enter_context(link_up(case, self.seed + round))
-            if not address and case.parameters["part"] is None:
+            if not address and asked.part is None:
                 with link.far.entered():
                     server = stack.enter_context(Worker("server", self._server_command(case, link)))
                 port = server.wait_listening(min(LISTEN_LIMIT_S, timeout_s))
                 address = f"{link.far_address}:{port}"
-            probe_ns = whole_or_none(case, "probe_ns")
+            probe_ns = asked.probe_ns
             _, _, to_port = address.rpartition(":")
             probe = stack.enter_context(
                 probing(probe_ns, int(to_port or 0), link.near, link.is_one_host)
@@ -75,7 +77,7 @@ class SizesBench:
             "--samples": _connections(case),
             "--sample-bytes": _sample_bytes(case),
             "--seed": self.seed,
-            "--congestion-control": case.parameters["congestion_control"],
+            "--congestion-control": case.parameters.congestion_control,
             "--parent": os.getpid(),
         }
         if link.client_host is not None:
@@ -87,7 +89,8 @@ class SizesBench:
         return [sys.executable, "-m", f"{PACKAGE}.server", *words]
 
     def _order(self, case: Case, address: str, link: Link) -> Order:
-        part = case.parameters["part"]
+        asked = SizesParameters.of(case)
+        part = asked.part
         if part is None:
             where = placement(case.placement)
         else:
@@ -98,15 +101,15 @@ class SizesBench:
             far_cpu=where.receiver_cpu if part in ("same-core", "other-core") else None,
             address=address,
             message_bytes=case.message_bytes.max,
-            round_trips=whole(case, "round_trips"),
-            is_setup_joined=case.parameters.get("setup_writes") == 1,
+            round_trips=asked.round_trips,
+            is_setup_joined=asked.setup_writes == 1,
             strategy=case.strategy,
-            congestion_control=str(case.parameters["congestion_control"]),
+            congestion_control=asked.congestion_control,
             seed=self.seed,
             # So that the client is the one to say what it waited for in vain.
-            timeout_ns=whole(case, "timeout_ns") // 2,
-            first_samples=whole(case, "first_samples"),
-            samples=whole(case, "samples"),
+            timeout_ns=asked.timeout_ns // 2,
+            first_samples=asked.first_samples,
+            samples=asked.samples,
             parent_pid=os.getpid(),
             cpu=where.sender_cpu,
             counter_fds=link.counter_fds,
@@ -116,12 +119,13 @@ class SizesBench:
 
 def _connections(case: Case) -> int:
     """One for each sample; of messages one more, which has the last byte withheld (client.rs)."""
-    withheld = 1 if whole(case, "round_trips") else 0
-    return whole(case, "first_samples") + withheld + whole(case, "samples")
+    asked = SizesParameters.of(case)
+    withheld = 1 if asked.round_trips else 0
+    return asked.first_samples + withheld + asked.samples
 
 
 def _sample_bytes(case: Case) -> int:
-    return case.message_bytes.max * whole(case, "round_trips")
+    return case.message_bytes.max * SizesParameters.of(case).round_trips
 
 
 def _agreed(case: Case, output: bytes) -> dict[str, int]:
@@ -143,7 +147,8 @@ def _agreed(case: Case, output: bytes) -> dict[str, int]:
 
 def _warnings(case: Case, counters: dict[str, int | None], network: Network) -> tuple[Warning, ...]:
     """What a reader of one run's figures must know."""
-    if case.parameters["part"] is not None:
+    asked = SizesParameters.of(case)
+    if asked.part is not None:
         return ()
     warnings = [*strangers_told(counters)]
     if counters["retransmits"]:
@@ -152,11 +157,11 @@ def _warnings(case: Case, counters: dict[str, int | None], network: Network) -> 
         )
     if counters.get("server_refused_connections") or counters.get("server_idle_connections"):
         warnings.append(Warning("strangers", "connections that were not ours reached the server"))
-    if case.parameters.get("server_address") is not None:
+    if asked.server_address is not None:
         warnings.append(
             Warning(
                 "other_server",
-                f"the server at {case.parameters['server_address']} is another program: its bytes "
+                f"the server at {asked.server_address} is another program: its bytes "
                 "were not compared, and nothing is known of its placement",
             )
         )

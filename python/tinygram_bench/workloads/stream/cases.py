@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from tinygram import _native
 from tinygram.strategies import Strategy
 from tinygram_bench.model.errors import UsageError
-from tinygram_bench.model.result import Case, MessageBytes, Parameter, Plan, Unavailable
+from tinygram_bench.model.parameters import StreamParameters
+from tinygram_bench.model.result import Case, MessageBytes, Plan, Unavailable
 from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.ways import runtimes
 from tinygram_bench.workloads.only import Named, in_words, parse_only
@@ -81,22 +82,23 @@ def _case(
     producers: int,
 ) -> Case:
     size = options.message_bytes
-    parameters: dict[str, Parameter] = {
-        "messages": options.messages,
-        "warm_up_messages": warm_up_messages(size.max),
-        "max_batch_bytes": runtime.max_batch_bytes,
-        "receive_buffer_bytes": options.receive_buffer_bytes,
-        "receiver_command": options.receiver_command,
-        "congestion_control": options.congestion_control,
-        "timeout_ns": options.timeout_ns,
-        "busy_thread": options.has_busy_thread,
-    }
-    if options.probe_ns is not None:
-        parameters["probe_ns"] = options.probe_ns
+    messages, duration_ns = options.messages, None
+    if rate_per_s is not None:
+        messages, duration_ns = _scheduled_messages(options, rate_per_s), options.duration_ns
+    parameters = StreamParameters(
+        messages=messages,
+        warm_up_messages=warm_up_messages(size.max),
+        max_batch_bytes=runtime.max_batch_bytes,
+        receive_buffer_bytes=options.receive_buffer_bytes,
+        receiver_command=options.receiver_command,
+        congestion_control=options.congestion_control,
+        timeout_ns=options.timeout_ns,
+        busy_thread=options.has_busy_thread,
+        probe_ns=options.probe_ns,
+        duration_ns=duration_ns,
+    )
     load = "flat-out"
     if rate_per_s is not None:
-        parameters["messages"] = _scheduled_messages(options, rate_per_s)
-        parameters["duration_ns"] = options.duration_ns
         load = f"{_shown(rate_per_s)}-per-s-{options.arrival}-burst-{options.burst}"
     if producers > 1:
         load += f"/{producers}-producers"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tinygram.strategies import Strategy
 from tinygram_bench.host.probes.kernel import CounterFds
 from tinygram_bench.load.source import BURST_MESSAGES
-from tinygram_bench.model.result import Value
+from tinygram_bench.model.value import Value
 
 
 class Pace(Value, frozen=True):

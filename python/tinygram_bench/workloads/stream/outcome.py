@@ -11,6 +11,7 @@ import msgspec
 
 from tinygram import _native
 from tinygram_bench.load.source import BURST_MESSAGES, message_pool
+from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.result import Case, Run
 from tinygram_bench.processes.workers import RunError
 from tinygram_bench.workloads.stream.order import Order, Report
@@ -57,7 +58,7 @@ def assembled(
                 f"the counted writes hold {written_bytes} bytes, the measured stream "
                 f"{stream_bytes - warm_up_bytes}"
             )
-        if case.parameters["receiver_command"] is None and (
+        if StreamParameters.of(case).receiver_command is None and (
             counters["peer_port"] != report.local_port
         ):
             raise RunError("another program's connection reached the receiver")

@@ -16,11 +16,12 @@ from tinygram_bench.host.probes.sampling import probing
 from tinygram_bench.host.write_counter import Counting, counting
 from tinygram_bench.links import LOCALHOST, Link, link_up
 from tinygram_bench.load.source import BURST_MESSAGES
+from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.result import Case, Run
 from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.processes.attached import attached
 from tinygram_bench.processes.workers import LISTEN_LIMIT_S, Worker, contents, wait_all
-from tinygram_bench.run.runs import kept_failure, whole, whole_or_none
+from tinygram_bench.run.runs import kept_failure
 from tinygram_bench.workloads.stream.order import Order, Pace, Report
 from tinygram_bench.workloads.stream.outcome import Heard, assembled, received_counters
 
@@ -44,7 +45,7 @@ class StreamBench:
             stack.callback(os.close, notes_fd)
             stack.callback(os.close, turns_fd)
             link = stack.enter_context(link_up(case, self.seed + round))
-            timeout_s = whole(case, "timeout_ns") / 1e9
+            timeout_s = case.parameters.timeout_ns / 1e9
             with link.far.entered():
                 receiver = stack.enter_context(
                     Worker(
@@ -55,7 +56,7 @@ class StreamBench:
                 )
             port = receiver.wait_listening(min(LISTEN_LIMIT_S, timeout_s))
             probe = stack.enter_context(
-                probing(whole_or_none(case, "probe_ns"), port, link.near, link.is_one_host)
+                probing(case.parameters.probe_ns, port, link.near, link.is_one_host)
             )
             order = self.order(case, round, port, link)
             with link.near.entered():
@@ -78,22 +79,22 @@ class StreamBench:
 
     def _receiver_command(self, case: Case, notes_fd: int, turns_fd: int, link: Link) -> list[str]:
         command = [sys.executable, "-m", f"{PACKAGE}.receiver"]
-        substitute = case.parameters["receiver_command"]
+        substitute = StreamParameters.of(case).receiver_command
         if substitute is not None:
-            command = attached(shlex.split(str(substitute)))
+            command = attached(shlex.split(substitute))
         return command + self.receiver_options(case, notes_fd, turns_fd, link)
 
     def receiver_options(self, case: Case, notes_fd: int, turns_fd: int, link: Link) -> list[str]:
         """What the receiver of a run is told."""
-        messages = whole(case, "warm_up_messages") + whole(case, "messages")
+        asked = StreamParameters.of(case)
         options = {
-            "--messages": messages,
-            "--warm-up": whole(case, "warm_up_messages"),
+            "--messages": asked.warm_up_messages + asked.messages,
+            "--warm-up": asked.warm_up_messages,
             "--min-bytes": case.message_bytes.min,
             "--max-bytes": case.message_bytes.max,
             "--seed": self.seed,
-            "--receive-buffer": whole(case, "receive_buffer_bytes"),
-            "--congestion-control": str(case.parameters["congestion_control"]),
+            "--receive-buffer": asked.receive_buffer_bytes,
+            "--congestion-control": asked.congestion_control,
             "--notes": f"/dev/fd/{notes_fd}",
             "--parent": os.getpid(),
         }
@@ -111,16 +112,17 @@ class StreamBench:
 
     def order(self, case: Case, round: int, port: int, link: Link) -> Order:
         """What the sender of a run is told."""
+        asked = StreamParameters.of(case)
         pace = None
         if case.rate_per_s is not None:
             pace = Pace(
                 rate_per_s=case.rate_per_s,
                 arrival=str(case.arrival),
                 burst=case.burst or 1,
-                duration_ns=whole(case, "duration_ns"),
+                duration_ns=asked.duration_ns or 0,
                 # The same arrivals for every case of a round, others in the next round.
                 seed=self.seed + round,
-                sleeps=bool(case.parameters.get("pacer_sleeps")),
+                sleeps=asked.study.pacer_sleeps,
             )
         return Order(
             port=port,
@@ -130,17 +132,17 @@ class StreamBench:
             seed=self.seed,
             min_bytes=case.message_bytes.min,
             max_bytes=case.message_bytes.max,
-            messages=whole(case, "messages"),
-            warm_up=whole(case, "warm_up_messages"),
+            messages=asked.messages,
+            warm_up=asked.warm_up_messages,
             pace=pace,
             producers=case.producers,
-            has_busy_thread=bool(case.parameters["busy_thread"]),
-            congestion_control=str(case.parameters["congestion_control"]),
+            has_busy_thread=asked.busy_thread,
+            congestion_control=asked.congestion_control,
             counter_fds=link.counter_fds,
             parent_pid=os.getpid(),
             cpu=placement(case.placement).sender_cpu,
-            flat_out_burst=int(case.parameters.get("flat_out_burst") or BURST_MESSAGES),
-            withholds=bool(case.parameters.get("withholds")),
+            flat_out_burst=asked.study.flat_out_burst or BURST_MESSAGES,
+            withholds=asked.study.withholds,
             host=link.far_address,
             own_host=_sender_host(case, link),
         )
@@ -148,7 +150,8 @@ class StreamBench:
 
 def _sender_host(case: Case, link: Link) -> str | None:
     """By which the receiver knows the sender; one that is not ours is not told of it."""
-    return link.client_host if case.parameters["receiver_command"] is None else None
+    is_ours = StreamParameters.of(case).receiver_command is None
+    return link.client_host if is_ours else None
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from tinygram_bench.links import Link, link_up
 from tinygram_bench.model.result import Case, Run
 from tinygram_bench.processes.channel import LineWorker, wait_lines
 from tinygram_bench.processes.workers import contents, port_of
-from tinygram_bench.run.runs import kept_failure, whole
+from tinygram_bench.run.runs import kept_failure
 from tinygram_bench.workloads.stream.order import Report
 from tinygram_bench.workloads.stream.outcome import Heard, assembled, received_counters
 from tinygram_bench.workloads.stream.run import PACKAGE, StreamBench, stream_bench
@@ -73,7 +73,7 @@ class WarmBench:
 
     def _run(self, pair: Pair, case: Case, round: int) -> Run:
         bench = self._bench
-        give_up_s = time.monotonic() + whole(case, "timeout_ns") / 1e9
+        give_up_s = time.monotonic() + case.parameters.timeout_ns / 1e9
         options = bench.receiver_options(case, pair.notes_fd, pair.turns_fd, pair.link)
         pair.receiver.tell(msgspec.json.encode(options))
         (said,) = wait_lines([pair.receiver], give_up_s, beside=[pair.sender])

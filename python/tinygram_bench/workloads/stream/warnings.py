@@ -6,6 +6,7 @@ The pacer's own error is set against the latency of all rounds, in bench/statist
 from __future__ import annotations
 
 from tinygram_bench.links import parse_link
+from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.result import Case, Warning
 from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.run.runs import strangers_told
@@ -35,7 +36,7 @@ def warnings_of(
             )
         )
     behind_ns = _behind_ns(case, counters)
-    duration_ns = case.parameters.get("duration_ns")
+    duration_ns = StreamParameters.of(case).duration_ns
     if isinstance(duration_ns, int) and behind_ns > _MOST_BEHIND * duration_ns:
         warnings.append(
             Warning(

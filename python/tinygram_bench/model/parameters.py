@@ -1,0 +1,116 @@
+"""What else was asked for of a case: a value of its own type for each workload.
+
+To add a workload: a subclass of `Parameters` with its name as the tag, in `AnyParameters`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+from tinygram_bench.model.value import Value
+
+if TYPE_CHECKING:
+    from tinygram_bench.model.result import Case
+
+
+class Parameters(Value, frozen=True, tag_field="workload", omit_defaults=True, kw_only=True):
+    """Those of every workload.
+
+    `probe_ns`: how often the kernel is asked what it holds; None: never. `link_backend`: what
+    emulates the link; None: nothing has to.
+    """
+
+    congestion_control: str
+    timeout_ns: int
+    probe_ns: int | None = None
+    link_backend: str | None = None
+
+    @classmethod
+    def of(cls, case: Case) -> Self:
+        """The parameters of a case of this workload."""
+        assert isinstance(case.parameters, cls), f"{case.case_id} is no case of {cls.__name__}"
+        return case.parameters
+
+
+class StudySwitches(Value, frozen=True, omit_defaults=True, kw_only=True):
+    """What only a study asks for, no command.
+
+    `pacer_sleeps`: the pacer does not spin. `withholds`: nothing is handed over when it is due, but
+    all messages with the last one. `flat_out_burst`: messages that are handed over at one instant.
+    """
+
+    pacer_sleeps: bool = False
+    withholds: bool = False
+    flat_out_burst: int | None = None
+
+
+class StreamParameters(Parameters, frozen=True, tag="stream", kw_only=True):
+    """Of `stream`. `duration_ns` is None where messages go flat out."""
+
+    messages: int
+    warm_up_messages: int
+    max_batch_bytes: int
+    receive_buffer_bytes: int
+    receiver_command: str | None
+    busy_thread: bool
+    duration_ns: int | None = None
+    study: StudySwitches = StudySwitches()
+
+
+class RrParameters(Parameters, frozen=True, tag="rr", kw_only=True):
+    """Of `rr`. `depth` is None where no connection is shared.
+
+    `server_strategy` and `backlog` are None of a server that runs already, `server_address` of one
+    of ours; either `calls` or `duration_ns` is None.
+    """
+
+    connections: str
+    sends_per_request: int
+    reply_bytes: int
+    checks_replies: bool
+    processes: int
+    callers_per_process: int
+    depth: int | None
+    server_runtime: str
+    server_address: str | None
+    server_strategy: str | None
+    quickack: bool
+    backlog: int | None
+    warm_up_calls: int
+    calls: int | None
+    duration_ns: int | None
+
+
+class EchoParameters(Parameters, frozen=True, tag="echo", kw_only=True):
+    """Of `echo`. `server` is a row's name, `server_kind` that of the server.
+
+    `buffer_bytes` is None where it is the server's own affair, `fault` of an honest server;
+    `server_command` and `server_address` are those of a program that is not ours.
+    """
+
+    server: str
+    server_kind: str
+    depth: int
+    reply: str
+    buffer_bytes: int | None
+    fault: str | None
+    messages: int | None
+    duration_ns: int | None
+    warm_up_messages: int
+    server_command: str | None
+    server_address: str | None
+
+
+class SizesParameters(Parameters, frozen=True, tag="sizes", kw_only=True):
+    """Of `sizes`. `part`: what of a local round trip is timed; None: an exchange."""
+
+    part: str | None
+    round_trips: int
+    samples: int
+    first_samples: int
+    setup_writes: int | None = None
+    server_address: str | None = None
+    predicted_bytes: tuple[int, ...] = ()
+
+
+AnyParameters = StreamParameters | RrParameters | EchoParameters | SizesParameters
