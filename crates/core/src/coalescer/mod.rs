@@ -1,4 +1,4 @@
-//! When to write what: the rule of every strategy, without a socket or a clock.
+//! When to write what, without a socket or a clock: a buffer, and the policy of a strategy.
 //!
 //! Laws: what leaves is the concatenation of what came, whatever the socket takes. A message is
 //! copied only when it is held. Nothing here waits: an answer says what to do now, and
@@ -6,7 +6,8 @@
 //!
 //! The caller's side is in the crate's documentation.
 
-mod adaptive;
+mod buffer;
+mod policy;
 mod stats;
 mod strategy;
 mod threads;
@@ -18,12 +19,10 @@ mod properties;
 #[cfg(test)]
 mod tests;
 
-use adaptive::{LONGEST_GAP_NS, Loop};
+use buffer::Buffer;
+use policy::{AnyPolicy, Loop, Moment, Policy, Writer};
 pub use stats::{Reason, Stats};
 pub use strategy::{KnobError, Knobs, Strategy};
-
-/// After this time without a write a message leaves at once: about five times a write's cost.
-const IDLE_NS: u64 = 20_000;
 
 /// What to do next. It is exhaustive on purpose: a caller that did nothing at an answer that it does
 /// not know would lose bytes.
@@ -52,32 +51,17 @@ pub enum Next {
 #[derive(Debug)]
 pub struct Coalescer {
     strategy: Strategy,
+    policy: AnyPolicy,
+    buffer: Buffer,
     hold_ns: Option<u64>,
     max_bytes: usize,
     max_buffered_bytes: usize,
-    /// What is held begins at `written`: what the socket took is cut off when all was.
-    buffer: Vec<u8>,
-    written: usize,
     is_blocked: bool,
     has_queue_behind: bool,
-    /// When the first of the held bytes came.
-    held_since_ns: u64,
-    /// How many messages had come before the first of the batch, or the one written through.
-    messages_before: u64,
-    /// Whether the last batch had more than one message: then the next one is expected to.
-    is_bursty: bool,
-    last_write_ns: Option<u64>,
-    last_tick_ns: u64,
     /// Whether no message came since the last tick.
     is_quiet: bool,
     /// Whether none had come before it either.
     was_quiet: bool,
-    /// From the end of an iteration to the next message, a moving average.
-    gap_ns: u64,
-    of_loop: Loop,
-    /// Since when the loop has had something to do, as far as we know.
-    busy_since_ns: u64,
-    stats: Stats,
 }
 
 impl Coalescer {
@@ -86,27 +70,57 @@ impl Coalescer {
     /// # Errors
     /// Which knob is outside its range.
     pub fn new(knobs: Knobs) -> Result<Self, KnobError> {
+        Self::of_loop(knobs, Loop::Plain)
+    }
+
+    /// A coalescer of an event loop that says when it is about to wait ([`Coalescer::on_tick`]).
+    ///
+    /// A message never waits while such a loop does. `Adaptive` then holds up to
+    /// [`Knobs::ADAPTIVE_HOLD`], but no longer than a sixteenth of the time for which the loop has
+    /// had something to do: one that never rests gains throughput, and its messages wait anyway.
+    ///
+    /// # Errors
+    /// Which knob is outside its range.
+    pub fn of_resting_loop(knobs: Knobs) -> Result<Self, KnobError> {
+        Self::of_loop(knobs, Loop::Resting)
+    }
+
+    /// A coalescer of an event loop that does not say when it is about to wait.
+    ///
+    /// Whether a loop has nothing to do between two messages cannot be told there: `Adaptive` holds
+    /// up to [`Knobs::ADAPTIVE_HOLD`] only while messages come so fast that the program can hardly
+    /// do anything else, 15 µs otherwise.
+    ///
+    /// # Errors
+    /// Which knob is outside its range.
+    pub fn of_foreign_loop(knobs: Knobs) -> Result<Self, KnobError> {
+        Self::of_loop(knobs, Loop::Foreign)
+    }
+
+    fn of_loop(knobs: Knobs, of_loop: Loop) -> Result<Self, KnobError> {
+        let hold_ns = knobs.hold_ns(Knobs::ADAPTIVE_HOLD);
+        Self::with(knobs, hold_ns, |strategy| {
+            AnyPolicy::of_loop(strategy, hold_ns, of_loop)
+        })
+    }
+
+    fn with(
+        knobs: Knobs,
+        hold_ns: Option<u64>,
+        policy_of: impl FnOnce(Strategy) -> AnyPolicy,
+    ) -> Result<Self, KnobError> {
         let knobs = knobs.checked()?;
         Ok(Self {
             strategy: knobs.strategy,
-            hold_ns: knobs.hold_ns(Knobs::ADAPTIVE_HOLD),
+            policy: policy_of(knobs.strategy),
+            buffer: Buffer::default(),
+            hold_ns,
             max_bytes: knobs.max_bytes,
             max_buffered_bytes: knobs.max_buffered_bytes.unwrap_or(usize::MAX),
-            buffer: Vec::new(),
-            written: 0,
             is_blocked: false,
             has_queue_behind: false,
-            held_since_ns: 0,
-            messages_before: 0,
-            is_bursty: false,
-            last_write_ns: None,
-            last_tick_ns: 0,
             is_quiet: true,
             was_quiet: true,
-            gap_ns: LONGEST_GAP_NS,
-            of_loop: Loop::Plain,
-            busy_since_ns: 0,
-            stats: Stats::default(),
         })
     }
 
@@ -121,8 +135,8 @@ impl Coalescer {
         if total_bytes > self.max_buffered_bytes {
             return self.make_room(held_bytes);
         }
-        self.stats.messages += 1;
         if held_bytes > 0 && !self.is_quiet && !self.is_blocked {
+            self.buffer.count_message();
             return Next::Write(Reason::Full);
         }
         self.on_first_message(message, total_bytes, clock())
@@ -142,32 +156,33 @@ impl Coalescer {
             && !self.is_blocked
             && !message.is_empty();
         if is_plain {
-            self.stats.messages += 1;
-            self.buffer.extend_from_slice(message);
+            self.buffer.count_message();
+            self.buffer.push(message);
         }
         is_plain
     }
 
     /// The first message of a batch, or since the last tick.
     fn on_first_message(&mut self, message: &[u8], total_bytes: usize, now_ns: u64) -> Next {
-        self.note_gap(now_ns);
         let is_first = total_bytes == message.len();
-        let is_idle = self.is_idle(now_ns);
-        if is_first && is_idle {
-            self.messages_before = self.stats.messages - 1;
-        }
-        let reason = if self.is_blocked {
-            self.reason_to_pass_on(total_bytes)
-        } else {
-            self.reason_to_write_now(is_first && is_idle, total_bytes)
+        self.is_quiet = false;
+        let asked = self.policy.on_message(self.moment(now_ns));
+        let messages = self.buffer.messages();
+        self.buffer.count_message();
+        let is_full = total_bytes >= self.max_bytes;
+        let reason = match asked {
+            _ if self.is_blocked => self.reason_to_pass_on(total_bytes),
+            None | Some(Reason::Idle) if is_full => Some(Reason::Full),
+            asked => asked,
         };
         if let Some(reason) = reason {
             return Next::Write(reason);
         }
         if is_first {
-            self.held_since_ns = now_ns;
+            self.buffer.begin(now_ns);
+            self.policy.on_batch(messages);
         }
-        self.buffer.extend_from_slice(message);
+        self.buffer.push(message);
         if is_first && !self.is_blocked {
             Next::Arm
         } else {
@@ -175,12 +190,11 @@ impl Coalescer {
         }
     }
 
-    fn reason_to_write_now(&self, is_idle: bool, total_bytes: usize) -> Option<Reason> {
-        match self.strategy {
-            Strategy::NoDelay | Strategy::Nagle => Some(Reason::EachMessage),
-            _ if total_bytes >= self.max_bytes => Some(Reason::Full),
-            Strategy::Adaptive if is_idle && !self.is_bursty => Some(Reason::Idle),
-            _ => None,
+    fn moment(&self, now_ns: u64) -> Moment {
+        Moment {
+            now_ns,
+            messages: self.buffer.messages(),
+            held_since_ns: self.buffer.since_ns(),
         }
     }
 
@@ -188,11 +202,6 @@ impl Coalescer {
         let is_unbounded = self.max_buffered_bytes == usize::MAX;
         (self.has_queue_behind && is_unbounded && total_bytes >= self.max_bytes)
             .then_some(Reason::Full)
-    }
-
-    fn is_idle(&self, now_ns: u64) -> bool {
-        self.last_write_ns
-            .is_none_or(|last_ns| now_ns.saturating_sub(last_ns) >= IDLE_NS)
     }
 
     #[cold]
@@ -207,37 +216,26 @@ impl Coalescer {
     /// An iteration of the loop ends, or a deadline has come; `will_block`: nothing else is to do,
     /// and the loop is about to wait. It answers [`Next::Write`] or [`Next::Wait`].
     pub fn on_tick(&mut self, now_ns: u64, will_block: bool) -> Next {
-        let had_messages = !self.is_quiet;
-        self.is_quiet = true;
-        self.was_quiet = !had_messages;
-        let previous_ns = std::mem::replace(&mut self.last_tick_ns, now_ns);
-        if will_block {
-            self.busy_since_ns = now_ns;
-        }
-        if self.pending().is_empty() || self.is_blocked {
+        self.was_quiet = std::mem::replace(&mut self.is_quiet, true);
+        let asked = self.policy.on_tick(self.moment(now_ns), will_block);
+        let Some(since_ns) = self.buffer.since_ns() else {
             return Next::Wait;
-        }
-        let held_ns = now_ns.saturating_sub(self.held_since_ns);
-        match (self.strategy, self.hold_ns) {
-            (_, Some(hold_ns)) if held_ns >= hold_ns => Next::Write(Reason::Deadline),
-            (Strategy::Coalesce { .. }, _) => Next::Wait,
-            (Strategy::Adaptive, Some(hold_ns)) => {
-                let iteration_ns = now_ns.saturating_sub(previous_ns.max(self.held_since_ns));
-                let may_wait = had_messages && !will_block;
-                if may_wait && self.more_is_near(now_ns, hold_ns, iteration_ns) {
-                    Next::Wait
-                } else {
-                    Next::Write(Reason::Tick)
-                }
+        };
+        let held_ns = now_ns.saturating_sub(since_ns);
+        match asked {
+            _ if self.is_blocked => Next::Wait,
+            _ if self.hold_ns.is_some_and(|hold_ns| held_ns >= hold_ns) => {
+                Next::Write(Reason::Deadline)
             }
-            _ => Next::Write(Reason::Tick),
+            Some(reason) => Next::Write(reason),
+            None => Next::Wait,
         }
     }
 
     /// What is held, in order.
     #[inline]
     pub fn pending(&self) -> &[u8] {
-        &self.buffer[self.written..]
+        self.buffer.pending()
     }
 
     /// By when [`Coalescer::on_tick`] must be called again, in nanoseconds of the caller's clock;
@@ -246,10 +244,8 @@ impl Coalescer {
     /// For [`Strategy::Tick`] without a `max_hold_ns` the time is now: there is no later iteration
     /// that a caller could know of.
     pub fn deadline_ns(&self) -> Option<u64> {
-        if self.pending().is_empty() || self.is_blocked {
-            return None;
-        }
-        Some(self.held_since_ns.saturating_add(self.hold_ns.unwrap_or(0)))
+        let since_ns = self.buffer.since_ns().filter(|_| !self.is_blocked)?;
+        Some(since_ns.saturating_add(self.hold_ns.unwrap_or(0)))
     }
 
     /// The socket took the first `written` bytes of what is pending and then of `message`, which is
@@ -269,41 +265,20 @@ impl Coalescer {
     ) {
         let held_bytes = self.pending().len();
         debug_assert!(written <= held_bytes + message.len());
-        self.last_write_ns = Some(end_ns);
-        if self.is_quiet {
-            // The write itself is no gap.
-            self.last_tick_ns = end_ns;
+        let of_batch = held_bytes > 0 && written > 0;
+        let messages = self.buffer.messages();
+        self.policy
+            .on_written(end_ns, messages, Writer::Sender { of_batch });
+        if of_batch {
+            self.buffer.record_hold(start_ns, self.hold_ns);
         }
-        if held_bytes > 0 && written > 0 {
-            self.is_bursty = self.stats.messages - self.messages_before > 1;
-            self.messages_before = self.stats.messages;
-            let held_ns = start_ns.saturating_sub(self.held_since_ns);
-            self.stats.record_hold(held_ns, self.hold_ns);
-        }
-        if written > 0 {
-            self.stats.record_write(written, reason);
-        }
-        self.cut(written.min(held_bytes));
+        self.buffer.record_write(written, reason);
+        self.buffer.cut(written.min(held_bytes), self.max_bytes);
         let rest = &message[written.saturating_sub(held_bytes)..];
-        if !rest.is_empty() && self.pending().is_empty() {
-            self.held_since_ns = start_ns;
+        if !rest.is_empty() && self.buffer.is_empty() {
+            self.buffer.begin(start_ns);
         }
-        self.buffer.extend_from_slice(rest);
-    }
-
-    fn cut(&mut self, bytes: usize) {
-        self.written += bytes;
-        if self.written == self.buffer.len() {
-            self.buffer.clear();
-            self.written = 0;
-            // What a stalled peer made us gather is given back.
-            if self.buffer.capacity() > 4 * self.max_bytes {
-                self.buffer.shrink_to(2 * self.max_bytes);
-            }
-        } else if self.written >= self.max_bytes.max(self.buffer.len() / 2) {
-            self.buffer.drain(..self.written);
-            self.written = 0;
-        }
+        self.buffer.push(rest);
     }
 
     /// Its rule.
@@ -320,7 +295,7 @@ impl Coalescer {
     /// time lets held messages go, and they have stopped coming. While they come, each iteration's
     /// end tells the time more cheaply than a timer, and sooner.
     pub fn waits_for_time(&self) -> bool {
-        self.was_quiet && matches!(self.strategy, Strategy::Coalesce { .. })
+        self.was_quiet && self.policy.waits_for_time()
     }
 
     /// Behind the socket is a queue of the caller's, without a bound of its own, where what the socket
@@ -345,7 +320,7 @@ impl Coalescer {
     /// [`Reason::Writable`].
     pub fn on_writable(&mut self) -> bool {
         self.is_blocked = false;
-        !self.pending().is_empty()
+        !self.buffer.is_empty()
     }
 
     /// Whether the socket took nothing the last time.
@@ -356,14 +331,11 @@ impl Coalescer {
     /// Forget what is held, which nobody will write: after an error, for example. How many bytes it
     /// was.
     pub fn discard(&mut self) -> usize {
-        let bytes = self.pending().len();
-        self.buffer = Vec::new();
-        self.written = 0;
-        bytes
+        self.buffer.discard()
     }
 
     /// What happened so far.
     pub fn stats(&self) -> &Stats {
-        &self.stats
+        self.buffer.stats()
     }
 }

@@ -86,7 +86,7 @@ fn driver_of(
     takes: Vec<Option<usize>>,
 ) -> Driver {
     let mut driver = Driver::new(knobs, takes);
-    driver.coalescer.of_loop = of_loop;
+    driver.coalescer = Coalescer::of_loop(knobs, of_loop).unwrap();
     if has_queue {
         driver.coalescer.set_queue_behind();
     }

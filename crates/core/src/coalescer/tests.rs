@@ -79,7 +79,7 @@ fn busiest_hold_ns(driver: &mut Driver, iterations: usize) -> u64 {
         driver.now_ns += 10_000;
         driver.tick(false);
         if !driver.coalescer.pending().is_empty() {
-            let held_ns = driver.now_ns - driver.coalescer.held_since_ns;
+            let held_ns = driver.now_ns - driver.coalescer.buffer.since_ns().unwrap();
             longest_ns = longest_ns.max(held_ns);
         }
     }
@@ -143,7 +143,7 @@ fn a_foreign_loop_holds_long_only_what_comes_as_fast_as_nothing_but_sending() {
             driver.now_ns += 5_000;
             driver.tick(false);
             if !driver.coalescer.pending().is_empty() {
-                let held_ns = driver.now_ns - driver.coalescer.held_since_ns;
+                let held_ns = driver.now_ns - driver.coalescer.buffer.since_ns().unwrap();
                 longest_ns = longest_ns.max(held_ns);
             }
         }

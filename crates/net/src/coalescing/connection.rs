@@ -76,9 +76,9 @@ impl Connection {
         let is_plain = state.is_expected(message.len())
             && state.held_bytes() + message.len() <= self.max_buffered_bytes
             && !state.is_closed
-            && !state.is_to_look();
+            && !state.coalescer.is_to_look();
         if is_plain {
-            state.hold(message, monotonic_ns);
+            state.coalescer.hold(message, monotonic_ns);
         }
         is_plain
     }
@@ -95,9 +95,9 @@ impl Connection {
             return Err(SendError::NoRoom { held_bytes });
         }
         if state.coalescer.must_hold() {
-            state.hold(message, monotonic_ns);
+            state.coalescer.hold(message, monotonic_ns);
             self.write_overdue(&mut state)?;
-        } else if let Next::Write(reason) = state.on_message(message, monotonic_ns) {
+        } else if let Next::Write(reason) = state.coalescer.on_message(message, monotonic_ns) {
             self.write_inline(&mut state, message, reason)?;
         }
         self.tell_writer(state)
@@ -105,14 +105,9 @@ impl Connection {
 
     /// What is held, if the writing thread has not come for it in time.
     fn write_overdue(&self, state: &mut State) -> Result<(), Failure> {
-        if !state.is_to_look() {
+        if !state.coalescer.is_to_look() || !state.coalescer.is_overdue(monotonic_ns()) {
             return Ok(());
         }
-        let now_ns = monotonic_ns();
-        if !state.is_overdue(now_ns) {
-            return Ok(());
-        }
-        state.on_batch(now_ns);
         self.write_inline(state, &[], Reason::Deadline)?;
         if state.waiting > 0 {
             self.changed.notify_all();
@@ -133,12 +128,10 @@ impl Connection {
         let first = &message[..message.len().min(INLINE_BYTES - held.len())];
         match send_now(self.fd(), held, first) {
             Ok(written) => {
-                let end_ns = monotonic_ns();
                 state.written_bytes += written as u64;
                 state
                     .coalescer
-                    .on_written(written, message, reason, start_ns, end_ns);
-                state.on_written(end_ns, false);
+                    .on_written(written, message, reason, start_ns, monotonic_ns());
                 Ok(())
             }
             Err(error) => Err(self.fail(state, &error, message.len())),

@@ -5,7 +5,6 @@
 //! order in which `send` took them, each once; what was taken is delivered, or a [`Failure`] says
 //! what was not. The writing thread calls nobody's code and takes no lock but a connection's own.
 
-mod adaptive;
 mod connection;
 mod failure;
 #[cfg_attr(all(test, loom), path = "modelled_ground.rs")]

@@ -1,10 +1,7 @@
 //! What a connection holds, under its lock: no system calls, no waiting.
 
-use super::{
-    adaptive::Adaptive,
-    failure::{Failure, SendError},
-};
-use tinygram_core::{Coalescer, Next, Reason, Strategy};
+use super::failure::{Failure, SendError};
+use tinygram_core::{Coalescer, Next, Reason};
 
 /// A buffer that a stalled peer made larger is given back when all was written.
 const KEPT_BYTES: usize = 256 << 10;
@@ -12,8 +9,6 @@ const KEPT_BYTES: usize = 256 << 10;
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) coalescer: Coalescer,
-    /// Of `adaptive` alone.
-    pub(super) adaptive: Option<Adaptive>,
     pub(super) duty: Duty,
     pub(super) taken: Taken,
     /// How many bytes the kernel took.
@@ -75,8 +70,6 @@ pub(super) enum NextVisit {
 impl State {
     pub(super) fn new(coalescer: Coalescer) -> Self {
         Self {
-            adaptive: (coalescer.strategy() == Strategy::Adaptive)
-                .then(|| Adaptive::new(coalescer.hold_ns().unwrap_or(u64::MAX))),
             coalescer,
             duty: Duty::None,
             taken: Taken::default(),
@@ -127,69 +120,16 @@ impl State {
         }
     }
 
-    /// Hold the message; `clock` is read for the first of a batch only.
-    pub(super) fn hold(&mut self, message: &[u8], clock: impl FnOnce() -> u64) {
-        if let Some(adaptive) = self.adaptive.as_mut() {
-            if self.coalescer.pending().is_empty() {
-                adaptive.on_first_held(self.coalescer.stats().messages);
-            }
-        }
-        self.coalescer.hold(message, clock);
-    }
-
-    /// Whether the sender of a message that can only be held is to ask if what is held is overdue.
-    pub(super) fn is_to_look(&self) -> bool {
-        let messages = self.coalescer.stats().messages;
-        let adaptive = self.adaptive.as_ref();
-        adaptive.is_some_and(|adaptive| adaptive.is_to_look(messages))
-    }
-
-    /// Whether what is held has waited for the writing thread for so long that a sender is to write
-    /// it.
-    pub(super) fn is_overdue(&mut self, now_ns: u64) -> bool {
-        let messages = self.coalescer.stats().messages;
-        let held_since_ns = self.coalescer.held_since_ns();
-        match (self.adaptive.as_mut(), held_since_ns) {
-            (Some(adaptive), Some(since_ns)) => {
-                adaptive.look(messages, since_ns, now_ns) && self.taken.bytes == 0
-            }
-            _ => false,
-        }
-    }
-
-    /// What a message leads to whose sender is the first since all was written.
-    pub(super) fn on_message(&mut self, message: &[u8], clock: impl FnOnce() -> u64) -> Next {
-        let Some(adaptive) = self.adaptive.as_mut() else {
-            return self.coalescer.on_message(message, clock);
-        };
-        let now_ns = clock();
-        let messages = self.coalescer.stats().messages;
-        let is_large = self.coalescer.would_fill(message.len());
-        if adaptive.on_message(messages, now_ns) || is_large {
-            self.coalescer.pass();
-            let reason = if is_large { Reason::Full } else { Reason::Idle };
-            return Next::Write(reason);
-        }
-        self.hold(message, || now_ns);
-        Next::Arm
-    }
-
     /// The writing thread has come: why it is to write what is held, if it is.
     pub(super) fn reason_to_write(&mut self, now_ns: u64) -> Option<Reason> {
-        let messages = self.coalescer.stats().messages;
-        let held_since_ns = self.coalescer.held_since_ns();
-        let adaptive = self.adaptive.as_mut();
-        let is_due =
-            adaptive.is_none_or(|adaptive| adaptive.on_visit(messages, held_since_ns, now_ns));
-        if held_since_ns.is_none() {
+        let next = self.coalescer.on_tick(now_ns, true);
+        if self.coalescer.pending().is_empty() {
             None
         } else if self.is_flushing() {
             Some(Reason::Asked)
         } else if self.coalescer.is_full() {
             Some(Reason::Full)
-        } else if !is_due {
-            None
-        } else if let Next::Write(reason) = self.coalescer.on_tick(now_ns, true) {
+        } else if let Next::Write(reason) = next {
             Some(reason)
         } else {
             None
@@ -197,7 +137,6 @@ impl State {
     }
 
     pub(super) fn take(&mut self, reason: Reason, now_ns: u64) {
-        self.on_batch(now_ns);
         let spare = std::mem::take(&mut self.taken.buffer);
         let buffer = self.coalescer.take(spare, now_ns);
         self.taken = Taken {
@@ -209,25 +148,10 @@ impl State {
         };
     }
 
-    /// What is held is about to be written.
-    pub(super) fn on_batch(&mut self, now_ns: u64) {
-        let messages = self.coalescer.stats().messages;
-        let held_since_ns = self.coalescer.held_since_ns();
-        if let (Some(adaptive), Some(since_ns)) = (self.adaptive.as_mut(), held_since_ns) {
-            adaptive.on_batch(messages, since_ns, now_ns);
-        }
-    }
-
-    pub(super) fn on_written(&mut self, end_ns: u64, is_by_thread: bool) {
-        if let Some(adaptive) = self.adaptive.as_mut() {
-            adaptive.on_written(end_ns, is_by_thread);
-        }
-    }
-
     /// The writing thread has written all that it took.
     pub(super) fn after_write(&mut self, now_ns: u64) -> NextVisit {
-        let polls = self.adaptive.as_ref().is_some_and(Adaptive::polls);
-        if self.held_bytes() == 0 || (polls && !self.is_flushing() && !self.coalescer.is_full()) {
+        let comes = self.coalescer.next_visit_ns(now_ns).is_some();
+        if self.held_bytes() == 0 || (comes && !self.is_flushing() && !self.coalescer.is_full()) {
             self.rest(now_ns)
         } else {
             NextVisit::Again
@@ -241,7 +165,6 @@ impl State {
         self.taken.at += written;
         self.written_bytes += written as u64;
         let is_done = self.taken.bytes == 0;
-        self.on_written(end_ns, true);
         self.coalescer
             .on_taken_written(written, reason, end_ns, is_done);
         if is_done {
@@ -256,10 +179,12 @@ impl State {
     /// Nothing is to be written now.
     pub(super) fn rest(&mut self, now_ns: u64) -> NextVisit {
         self.coalescer.on_writable();
-        let at_ns = match &self.adaptive {
-            _ if self.failure.is_some() => None,
-            Some(adaptive) => adaptive.next_poll_ns(now_ns),
-            None => self.coalescer.deadline_ns(),
+        let at_ns = match self.failure {
+            Some(_) => None,
+            None => self
+                .coalescer
+                .next_visit_ns(now_ns)
+                .or(self.coalescer.deadline_ns()),
         };
         self.duty = at_ns.map_or(Duty::None, |_| Duty::Timed);
         at_ns.map_or(NextVisit::Rest, NextVisit::At)
@@ -270,7 +195,7 @@ impl State {
 mod tests {
     use super::*;
     use std::io;
-    use tinygram_core::Knobs;
+    use tinygram_core::{Knobs, Strategy};
 
     const NOW_NS: u64 = 1_000_000_000;
 
@@ -279,20 +204,22 @@ mod tests {
         let mut knobs = Knobs::of_threads(Strategy::Adaptive);
         knobs.max_bytes = 1000;
         let mut state = State::new(Coalescer::of_threads(knobs).unwrap());
-        state.on_written(NOW_NS, true);
+        state
+            .coalescer
+            .on_taken_written(0, Reason::Tick, NOW_NS, true);
         for _ in 0..20 {
-            if state.adaptive.as_ref().unwrap().polls() {
+            if state.coalescer.next_visit_ns(NOW_NS).is_some() {
                 break;
             }
-            state.hold(b"abcd", || NOW_NS);
+            state.coalescer.hold(b"abcd", || NOW_NS);
             let reason = state.reason_to_write(NOW_NS).unwrap_or(Reason::Asked);
             state.take(reason, NOW_NS);
             state.put_back(b"abcd".to_vec(), 4, NOW_NS);
         }
-        state.hold(b"abcd", || NOW_NS);
+        state.coalescer.hold(b"abcd", || NOW_NS);
         state.take(Reason::Tick, NOW_NS);
         for _ in 0..held {
-            state.hold(b"e", || NOW_NS);
+            state.coalescer.hold(b"e", || NOW_NS);
         }
         state
     }

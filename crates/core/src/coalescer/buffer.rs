@@ -1,0 +1,113 @@
+//! What is held, and what is counted of it: no rule says here when it leaves.
+
+use super::{Reason, Stats};
+
+/// The bytes that are held, in order, and what happened so far.
+#[derive(Debug, Default)]
+pub(super) struct Buffer {
+    /// What is held begins at `written`: what the socket took is cut off when all was.
+    bytes: Vec<u8>,
+    written: usize,
+    /// When the first of the held bytes came.
+    since_ns: u64,
+    stats: Stats,
+}
+
+impl Buffer {
+    #[inline]
+    pub(super) fn pending(&self) -> &[u8] {
+        &self.bytes[self.written..]
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.pending().is_empty()
+    }
+
+    /// When the first of the held bytes came; `None`: nothing is held.
+    #[inline]
+    pub(super) fn since_ns(&self) -> Option<u64> {
+        (!self.is_empty()).then_some(self.since_ns)
+    }
+
+    /// How many messages were handed over.
+    #[inline]
+    pub(super) fn messages(&self) -> u64 {
+        self.stats.messages
+    }
+
+    /// A message is handed over, to be held or written.
+    #[inline]
+    pub(super) fn count_message(&mut self) {
+        self.stats.messages += 1;
+    }
+
+    /// Hold the bytes after the others.
+    #[inline]
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// What is held from now on came at this time.
+    #[inline]
+    pub(super) fn begin(&mut self, since_ns: u64) {
+        self.since_ns = since_ns;
+    }
+
+    /// What is held is written from `start_ns` on; it was due after `hold_ns`.
+    pub(super) fn record_hold(&mut self, start_ns: u64, hold_ns: Option<u64>) {
+        let held_ns = start_ns.saturating_sub(self.since_ns);
+        self.stats.record_hold(held_ns, hold_ns);
+    }
+
+    /// A write took so many bytes.
+    pub(super) fn record_write(&mut self, bytes: usize, reason: Reason) {
+        if bytes > 0 {
+            self.stats.record_write(bytes, reason);
+        }
+    }
+
+    /// Forget the first `bytes`, which were written; a batch has `max_bytes`.
+    pub(super) fn cut(&mut self, bytes: usize, max_bytes: usize) {
+        self.written += bytes;
+        if self.written == self.bytes.len() {
+            self.bytes.clear();
+            self.written = 0;
+            // What a stalled peer made us gather is given back.
+            if self.bytes.capacity() > 4 * max_bytes {
+                self.bytes.shrink_to(2 * max_bytes);
+            }
+        } else if self.written >= max_bytes.max(self.bytes.len() / 2) {
+            self.bytes.drain(..self.written);
+            self.written = 0;
+        }
+    }
+
+    /// Give away what is held; `spare` is an empty buffer for what comes next.
+    pub(super) fn take(&mut self, spare: Vec<u8>) -> Vec<u8> {
+        debug_assert!(spare.is_empty());
+        let mut taken = std::mem::replace(&mut self.bytes, spare);
+        if self.written > 0 {
+            taken.drain(..self.written);
+            self.written = 0;
+        }
+        taken
+    }
+
+    /// Forget what is held; how many bytes it was.
+    pub(super) fn discard(&mut self) -> usize {
+        let bytes = self.pending().len();
+        self.bytes = Vec::new();
+        self.written = 0;
+        bytes
+    }
+
+    pub(super) fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    #[cfg(test)]
+    pub(super) fn capacity(&self) -> usize {
+        self.bytes.capacity()
+    }
+}

@@ -1,0 +1,169 @@
+//! Policies: when messages leave, a file for each rule.
+//!
+//! Laws: a policy is told what was handed over, when, and when it was written, and says what to do
+//! now and when to ask again. It sees neither bytes nor statistics, reads no clock, and keeps what it
+//! must know itself. Whatever it says, what fills a batch leaves, and so does what has been held for
+//! its whole time: [`Coalescer`](super::Coalescer) sees to that, for all of them.
+
+mod adaptive;
+mod coalesce;
+mod each_message;
+mod shared_adaptive;
+mod tick;
+
+pub(super) use adaptive::Loop;
+
+use super::{Reason, Strategy};
+use adaptive::Adaptive;
+use coalesce::Coalesce;
+use each_message::EachMessage;
+use shared_adaptive::SharedAdaptive;
+use tick::Tick;
+
+/// What there is when a policy is told of something. Times are nanoseconds of one clock.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moment {
+    pub(super) now_ns: u64,
+    /// How many messages were handed over so far.
+    pub(super) messages: u64,
+    /// When the first of what is held came; `None`: nothing is held.
+    pub(super) held_since_ns: Option<u64>,
+}
+
+/// Who has written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Writer {
+    /// Who hands messages over; `of_batch`: what was held left, or a part of it.
+    Sender { of_batch: bool },
+    /// A thread that writes what many others hand over.
+    Thread,
+}
+
+/// When messages leave. What a policy need not hear of, it does not implement.
+pub(super) trait Policy {
+    /// A message comes that may begin something: a batch, or an iteration; it is not counted yet. Why
+    /// it is to be written now, after what is held, if it is.
+    fn on_message(&mut self, at: Moment) -> Option<Reason>;
+
+    /// A message is held, the first of a batch, after so many messages in all.
+    fn on_batch(&mut self, _messages: u64) {}
+
+    /// An iteration ends, or the writing thread comes; `will_block`: nothing else is to do. Why what
+    /// is held is to be written now, if it is.
+    fn on_tick(&mut self, at: Moment, will_block: bool) -> Option<Reason>;
+
+    /// Whether the sender of a message that is only held, after so many, is to call
+    /// [`Policy::on_look`].
+    #[inline]
+    fn is_to_look(&self, _messages: u64) -> bool {
+        false
+    }
+
+    /// A sender looks: whether it is to write what is held.
+    fn on_look(&mut self, _at: Moment) -> bool {
+        false
+    }
+
+    /// What is held is about to be written, for the sake of its time.
+    fn on_leaving(&mut self, _at: Moment) {}
+
+    /// A write has ended.
+    fn on_written(&mut self, _end_ns: u64, _messages: u64, _by: Writer) {}
+
+    /// When the writing thread is to come, whether or not something is held; `None`: when it is told, or
+    /// a hold ends.
+    fn next_visit_ns(&self, _now_ns: u64) -> Option<u64> {
+        None
+    }
+
+    /// Whether only a time lets held messages go, and no tick.
+    fn waits_for_time(&self) -> bool {
+        false
+    }
+}
+
+/// The policy of a coalescer: known when it runs, and called without a pointer.
+#[derive(Debug)]
+pub(super) enum AnyPolicy {
+    EachMessage(EachMessage),
+    Tick(Tick),
+    Coalesce(Coalesce),
+    Adaptive(Adaptive),
+    SharedAdaptive(SharedAdaptive),
+}
+
+impl AnyPolicy {
+    /// For the one thread of a loop. `hold_ns`: how long a message is held at most.
+    pub(super) fn of_loop(strategy: Strategy, hold_ns: Option<u64>, of_loop: Loop) -> Self {
+        match strategy {
+            Strategy::NoDelay | Strategy::Nagle => Self::EachMessage(EachMessage),
+            Strategy::Tick | Strategy::Combine => Self::Tick(Tick),
+            Strategy::Coalesce { .. } => Self::Coalesce(Coalesce),
+            Strategy::Adaptive => {
+                Self::Adaptive(Adaptive::new(hold_ns.unwrap_or(u64::MAX), of_loop))
+            }
+        }
+    }
+
+    /// For many threads that share a connection, and one that writes.
+    pub(super) fn of_threads(strategy: Strategy, hold_ns: Option<u64>) -> Self {
+        match strategy {
+            Strategy::Adaptive => {
+                Self::SharedAdaptive(SharedAdaptive::new(hold_ns.unwrap_or(u64::MAX)))
+            }
+            _ => Self::of_loop(strategy, hold_ns, Loop::Plain),
+        }
+    }
+}
+
+macro_rules! each_policy {
+    ($any:expr, $policy:ident => $call:expr) => {
+        match $any {
+            AnyPolicy::EachMessage($policy) => $call,
+            AnyPolicy::Tick($policy) => $call,
+            AnyPolicy::Coalesce($policy) => $call,
+            AnyPolicy::Adaptive($policy) => $call,
+            AnyPolicy::SharedAdaptive($policy) => $call,
+        }
+    };
+}
+
+impl Policy for AnyPolicy {
+    fn on_message(&mut self, at: Moment) -> Option<Reason> {
+        each_policy!(self, policy => policy.on_message(at))
+    }
+
+    #[inline]
+    fn on_batch(&mut self, messages: u64) {
+        each_policy!(self, policy => policy.on_batch(messages))
+    }
+
+    fn on_tick(&mut self, at: Moment, will_block: bool) -> Option<Reason> {
+        each_policy!(self, policy => policy.on_tick(at, will_block))
+    }
+
+    #[inline]
+    fn is_to_look(&self, messages: u64) -> bool {
+        each_policy!(self, policy => policy.is_to_look(messages))
+    }
+
+    fn on_look(&mut self, at: Moment) -> bool {
+        each_policy!(self, policy => policy.on_look(at))
+    }
+
+    fn on_leaving(&mut self, at: Moment) {
+        each_policy!(self, policy => policy.on_leaving(at))
+    }
+
+    fn on_written(&mut self, end_ns: u64, messages: u64, by: Writer) {
+        each_policy!(self, policy => policy.on_written(end_ns, messages, by))
+    }
+
+    fn next_visit_ns(&self, now_ns: u64) -> Option<u64> {
+        each_policy!(self, policy => policy.next_visit_ns(now_ns))
+    }
+
+    fn waits_for_time(&self) -> bool {
+        each_policy!(self, policy => policy.waits_for_time())
+    }
+}
