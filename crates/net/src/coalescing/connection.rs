@@ -4,15 +4,17 @@
 //! thread has taken nothing; what that has taken belongs to it until it has written all of it.
 
 use super::{
-    failure::{Failure, SendError},
-    ground::{Condvar, Mutex, MutexGuard, Writer, forks, send_now},
+    acknowledged::{Acknowledged, Unacknowledged},
+    descriptor::Descriptor,
+    failure::{Failure, FlushError, SendError},
+    ground::{MutexGuard, Writer, send_now},
     state::{Duty, NextVisit, State, Taken},
-    waits::acknowledged_before,
+    watched::Watched,
 };
 use crate::{clock::monotonic_ns, socket};
 use std::{
     io,
-    os::fd::{AsRawFd, OwnedFd, RawFd},
+    os::fd::{OwnedFd, RawFd},
     sync::Arc,
 };
 use tinygram_core::{Coalescer, Next, Reason, Stats};
@@ -20,18 +22,13 @@ use tinygram_core::{Coalescer, Next, Reason, Stats};
 /// A sender that writes itself hands over no more than this in one write, in bytes: with Python's
 /// lock held, other threads wait for it.
 const INLINE_BYTES: usize = 256 << 10;
+
 #[derive(Debug)]
 pub(super) struct Connection {
-    fd: Arc<OwnedFd>,
-    generation: u64,
-    /// Whether it is the parent's too: then only the parent ends it.
-    is_inherited: bool,
-    pub(super) max_buffered_bytes: usize,
-    /// What the peer will have acknowledged before the first of our bytes.
-    pub(super) acknowledged_before: Option<u64>,
-    state: Mutex<State>,
-    /// Something was written, or never will be.
-    pub(super) changed: Condvar,
+    pub(super) descriptor: Descriptor,
+    max_buffered_bytes: usize,
+    acknowledged: Acknowledged,
+    watched: Watched,
 }
 
 impl Connection {
@@ -41,33 +38,21 @@ impl Connection {
         coalescer: Coalescer,
         max_buffered_bytes: usize,
     ) -> Self {
+        let descriptor = Descriptor::new(fd, is_inherited);
         Self {
-            acknowledged_before: acknowledged_before(fd.as_raw_fd()),
-            fd,
-            generation: forks(),
-            is_inherited,
+            acknowledged: Acknowledged::from_now_on(descriptor.fd()),
+            descriptor,
             max_buffered_bytes,
-            state: Mutex::new(State::new(coalescer)),
-            changed: Condvar::new(),
+            watched: Watched::new(State::new(coalescer)),
         }
     }
 
     pub(super) fn fd(&self) -> RawFd {
-        self.fd.as_raw_fd()
+        self.descriptor.fd()
     }
 
-    /// As `Arc::as_ptr` of the descriptor that it has a count of.
-    pub(super) fn shared_fd(&self) -> *const OwnedFd {
-        Arc::as_ptr(&self.fd)
-    }
-
-    /// Whether the process has forked since: then other threads' locks are locked for ever.
-    pub(super) fn is_of_parent(&self) -> bool {
-        self.generation != forks()
-    }
-
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("nobody panics while it is locked")
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.watched.lock()
     }
 
     /// Hold the message if that is all there is to do: the short way of [`Connection::send`].
@@ -109,9 +94,7 @@ impl Connection {
             return Ok(());
         }
         self.write_inline(state, &[], Reason::Deadline)?;
-        if state.waiting > 0 {
-            self.changed.notify_all();
-        }
+        self.watched.tell_waiting(state);
         Ok(())
     }
 
@@ -139,10 +122,7 @@ impl Connection {
     }
 
     /// Have the writing thread look at what is held, unless it will.
-    pub(super) fn tell_writer(
-        self: &Arc<Self>,
-        mut state: MutexGuard<'_, State>,
-    ) -> Result<(), SendError> {
+    fn tell_writer(self: &Arc<Self>, mut state: MutexGuard<'_, State>) -> Result<(), SendError> {
         let must_hurry = match state.duty {
             Duty::None => state.held_bytes() > 0,
             Duty::Timed => state.coalescer.is_full() || state.is_flushing(),
@@ -178,17 +158,12 @@ impl Connection {
 
     /// The connection failed with `unsent_bytes` besides those that are held. The first failure
     /// stays.
-    pub(super) fn fail(
-        &self,
-        state: &mut State,
-        error: &io::Error,
-        unsent_bytes: usize,
-    ) -> Failure {
+    fn fail(&self, state: &mut State, error: &io::Error, unsent_bytes: usize) -> Failure {
         if let Some(failure) = &state.failure {
             return failure.clone();
         }
         let written_bytes = state.written_bytes;
-        let acknowledged_bytes = self.acknowledged_bytes().min(written_bytes);
+        let acknowledged_bytes = self.acknowledged.bytes(self.fd()).min(written_bytes);
         // The kernel may take them right now.
         let under_way_bytes = state.taken.under_way_bytes();
         let failure = Failure {
@@ -201,7 +176,7 @@ impl Connection {
         state.coalescer.discard();
         state.taken = Taken::default();
         state.duty = Duty::None;
-        self.changed.notify_all();
+        self.watched.tell_waiting(state);
         failure
     }
 
@@ -226,9 +201,7 @@ impl Connection {
         match written {
             Ok(bytes) => {
                 state.put_back(buffer, bytes, end_ns);
-                if state.waiting > 0 {
-                    self.changed.notify_all();
-                }
+                self.watched.tell_waiting(&state);
                 if state.taken.bytes > 0 {
                     NextVisit::WhenWritable
                 } else {
@@ -243,24 +216,73 @@ impl Connection {
         }
     }
 
-    /// End our side of the stream, if it is ours alone.
-    pub(super) fn end_stream(&self) {
-        if !self.is_inherited {
-            socket::end_stream(self.fd());
+    /// Wait until there is room for a message of `bytes`, or there never will be; false when
+    /// `until_ns` came first.
+    pub(super) fn wait_room(&self, bytes: usize, until_ns: u64) -> bool {
+        // Half empty, so that not every message waits anew.
+        let enough =
+            (self.max_buffered_bytes / 2).min(self.max_buffered_bytes.saturating_sub(bytes));
+        self.watched.wait(until_ns, |state| {
+            state.held_bytes() <= enough || state.is_closed
+        })
+    }
+
+    /// How many bytes were handed over and can still leave, or did.
+    pub(super) fn handed_over_bytes(&self) -> u64 {
+        self.lock().handed_over_bytes()
+    }
+
+    /// Have the first `target` bytes of all that was handed over leave; how many there are.
+    pub(super) fn hurry(self: &Arc<Self>, target: u64) -> u64 {
+        let mut state = self.lock();
+        let target = target.min(state.handed_over_bytes());
+        state.flush_until = state.flush_until.max(target);
+        // Without a writer nobody will write: the wait ends with the time.
+        let _ = self.tell_writer(state);
+        target
+    }
+
+    /// [`Connection::hurry`], and wait for it.
+    pub(super) fn flush(self: &Arc<Self>, target: u64, until_ns: u64) -> Result<(), FlushError> {
+        let target = self.hurry(target);
+        let is_done = self
+            .watched
+            .wait(until_ns, |state| state.written_bytes >= target);
+        let mut state = self.lock();
+        match state.tell_failure() {
+            Some(failure) => Err(failure.into()),
+            None if is_done => Ok(()),
+            None => Err(FlushError::TimedOut {
+                unknown_bytes: socket::send_queue_bytes(self.fd()).unwrap_or_default(),
+                unsent_bytes: target.saturating_sub(state.written_bytes),
+            }),
         }
     }
 
-    /// End the connection both ways, if it is ours alone.
-    pub(super) fn end_both_ways(&self) {
-        if !self.is_inherited {
-            socket::end_both_ways(self.fd());
-        }
+    /// Wait until the peer's kernel has acknowledged all that ours took.
+    pub(super) fn wait_acknowledged(&self, until_ns: u64) -> Result<(), FlushError> {
+        let bytes = self.lock().written_bytes;
+        let is_given_up = || self.lock().is_given_up;
+        let waited = self
+            .acknowledged
+            .wait(self.fd(), bytes, until_ns, is_given_up);
+        waited.map_err(|unacknowledged| match unacknowledged {
+            Unacknowledged::TimedOut { unknown_bytes } => FlushError::TimedOut {
+                unknown_bytes,
+                unsent_bytes: 0,
+            },
+            Unacknowledged::Ended(errno) => {
+                let error = io::Error::from_raw_os_error(errno);
+                self.fail(&mut self.lock(), &error, 0).into()
+            }
+        })
     }
 
     /// Take no more messages.
     pub(super) fn close(&self) {
-        self.lock().is_closed = true;
-        self.changed.notify_all();
+        let mut state = self.lock();
+        state.is_closed = true;
+        self.watched.tell_waiting(&state);
     }
 
     /// Forget what is held, which is a failure to whoever waits for it; how many bytes that was.
@@ -316,10 +338,7 @@ impl Connection {
 impl Drop for Connection {
     /// Nobody has it any more who could be told.
     fn drop(&mut self) {
-        let state = self
-            .state
-            .get_mut()
-            .expect("nobody panics while it is locked");
+        let state = self.watched.get_mut();
         if !state.is_untold {
             return;
         }

@@ -17,7 +17,7 @@ impl Leftover {
     /// How many bytes the kernel has not taken yet. What a parent process holds is none of ours.
     pub fn held_bytes(&self) -> usize {
         match self.0.upgrade() {
-            Some(connection) if !connection.is_of_parent() => connection.held_bytes(),
+            Some(connection) if !connection.descriptor.is_of_parent() => connection.held_bytes(),
             _ => 0,
         }
     }

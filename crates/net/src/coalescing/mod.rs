@@ -5,14 +5,16 @@
 //! order in which `send` took them, each once; what was taken is delivered, or a [`Failure`] says
 //! what was not. The writing thread calls nobody's code and takes no lock but a connection's own.
 
+mod acknowledged;
 mod connection;
+mod descriptor;
 mod failure;
 #[cfg_attr(all(test, loom), path = "modelled_ground.rs")]
 mod ground;
 mod handoff;
 mod leftover;
 mod state;
-mod waits;
+mod watched;
 #[cfg(not(all(test, loom)))]
 mod writer;
 
@@ -191,7 +193,7 @@ impl CoalescingSocket {
         let until_ns = after_ns(timeout);
         let connection = self.shared();
         connection.flush(u64::MAX, until_ns)?;
-        connection.end_stream();
+        connection.descriptor.end_stream();
         connection.wait_acknowledged(until_ns)
     }
 
@@ -205,7 +207,7 @@ impl CoalescingSocket {
     /// kernel took is still sent. In a child process it goes on: it is the parent's.
     pub fn end(&self) {
         self.abort();
-        self.connection().end_both_ways();
+        self.connection().descriptor.end_both_ways();
     }
 
     /// What is held, in bytes: what was handed over and the kernel has not taken.
@@ -248,7 +250,7 @@ impl CoalescingSocket {
     fn raw(&self) -> *mut Connection {
         let current = self.connection.load(Ordering::Acquire);
         // SAFETY: as said above, it lives.
-        if unsafe { (*current).is_of_parent() } {
+        if unsafe { (*current).descriptor.is_of_parent() } {
             return self.replace(current);
         }
         current
@@ -314,7 +316,7 @@ pub fn flush_all(timeout: Duration) -> Result<(), Vec<FlushError>> {
 unsafe fn leave_to_parent(connection: *const Connection) {
     // SAFETY: in a child only its generation is still read: the count that it has of the descriptor
     // is ours to give back.
-    unsafe { Arc::decrement_strong_count((*connection).shared_fd()) }
+    unsafe { Arc::decrement_strong_count((*connection).descriptor.shared_fd()) }
 }
 
 /// A connection that nobody has yet.
@@ -359,7 +361,7 @@ impl Drop for CoalescingSocket {
         let connection = self.connection.load(Ordering::Acquire);
         // SAFETY: it was made by `Arc::into_raw`, and this is the only release.
         unsafe {
-            if (*connection).is_of_parent() {
+            if (*connection).descriptor.is_of_parent() {
                 leave_to_parent(connection);
             } else {
                 drop(Arc::from_raw(connection));

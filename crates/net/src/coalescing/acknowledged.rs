@@ -1,0 +1,94 @@
+//! What the peer's kernel has acknowledged of the bytes that a connection wrote.
+
+use crate::{
+    clock::{monotonic_ns, sleep_until_ns},
+    socket,
+};
+use std::os::fd::RawFd;
+
+/// From a look at the peer's acknowledgements to the next, longer and longer.
+const FIRST_LOOK_NS: u64 = 20_000;
+const LONGEST_LOOK_NS: u64 = 5_000_000;
+
+/// Where the count of our bytes begins in the socket's own.
+#[derive(Debug)]
+pub(super) struct Acknowledged {
+    /// What the peer will have acknowledged before the first of our bytes; `None` where nobody
+    /// acknowledges (Unix sockets).
+    before: Option<u64>,
+}
+
+/// Why the peer has not acknowledged all.
+pub(super) enum Unacknowledged {
+    TimedOut {
+        unknown_bytes: u64,
+    },
+    /// It never will, says errno.
+    Ended(i32),
+}
+
+impl Acknowledged {
+    /// All that is written to `fd` from now on is ours.
+    pub(super) fn from_now_on(fd: RawFd) -> Self {
+        Self {
+            before: acknowledged_before(fd),
+        }
+    }
+
+    /// Of our bytes; where the socket does not tell, none.
+    pub(super) fn bytes(&self, fd: RawFd) -> u64 {
+        match (self.before, socket::tcp_info(fd)) {
+            (Some(before), Ok(info)) => info.acknowledged_bytes.saturating_sub(before),
+            _ => 0,
+        }
+    }
+
+    /// Wait until our first `bytes` are acknowledged, or this side has given them up; where nobody
+    /// acknowledges, our kernel's having them is enough.
+    pub(super) fn wait(
+        &self,
+        fd: RawFd,
+        bytes: u64,
+        until_ns: u64,
+        is_given_up: impl Fn() -> bool,
+    ) -> Result<(), Unacknowledged> {
+        let Some(before) = self.before else {
+            return Ok(());
+        };
+        let mut look_ns = FIRST_LOOK_NS;
+        while let Ok(info) = socket::tcp_info(fd) {
+            let acknowledged_bytes = info.acknowledged_bytes.saturating_sub(before);
+            let unknown_bytes = bytes.saturating_sub(acknowledged_bytes);
+            if unknown_bytes == 0 {
+                break;
+            }
+            if is_given_up() {
+                return Err(Unacknowledged::Ended(libc::ECONNABORTED));
+            }
+            if info.is_closed {
+                let errno = socket::take_error(fd).unwrap_or(libc::ECONNRESET);
+                return Err(Unacknowledged::Ended(errno));
+            }
+            let now_ns = monotonic_ns();
+            if now_ns >= until_ns {
+                return Err(Unacknowledged::TimedOut { unknown_bytes });
+            }
+            sleep_until_ns(until_ns.min(now_ns + look_ns));
+            look_ns = (2 * look_ns).min(LONGEST_LOOK_NS);
+        }
+        Ok(())
+    }
+}
+
+fn acknowledged_before(fd: RawFd) -> Option<u64> {
+    // An acknowledgement between the two readings would be missing in their sum.
+    let mut queued_bytes = socket::send_queue_bytes(fd).ok()?;
+    loop {
+        let acknowledged_bytes = socket::tcp_info(fd).ok()?.acknowledged_bytes;
+        let queued_after = socket::send_queue_bytes(fd).ok()?;
+        if queued_after == queued_bytes {
+            return Some(acknowledged_bytes + queued_bytes);
+        }
+        queued_bytes = queued_after;
+    }
+}
