@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tinygram_core::bench::{CallContent, ContentError, RequestReader};
+use tinygram_load::messages::{CallContent, ContentError, RequestReader};
 
 const REQUESTS: u64 = 5;
 

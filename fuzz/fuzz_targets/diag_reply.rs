@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tinygram_net::bench::diag::{Held, Wanted, parse_reply};
+use tinygram_load::diag::{Held, Wanted, parse_reply};
 
 const SEQUENCE: u32 = 7;
 const HEADER_BYTES: usize = 16;

@@ -4,10 +4,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use std::sync::LazyLock;
-use tinygram_core::{
-    Histogram,
-    bench::{Cutter, Echoes, MessagePool},
-};
+use tinygram_core::Histogram;
+use tinygram_load::messages::{Cutter, Echoes, MessagePool};
 
 const SIZE: u64 = 7;
 const MESSAGES: u64 = 40;

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tinygram_net::bench::link::{Framing, MAX_NETWORKS, parse_routes, unrouted_networks};
+use tinygram_link::{Framing, MAX_NETWORKS, parse_routes, unrouted_networks};
 
 const SMALLEST_ROUTE_BYTES: usize = 16 + 12;
 

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tinygram_core::bench::{Note, match_receipts};
+use tinygram_load::messages::{Note, match_receipts};
 
 fuzz_target!(|input: (Vec<u8>, Vec<(u32, u32)>)| {
     let (stored, sizes) = input;

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tinygram_net::bench::diag::parse_line;
+use tinygram_load::diag::parse_line;
 
 fuzz_target!(|line: &str| {
     if let Err(fault) = parse_line(line) {

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tinygram_core::bench::{Acknowledgements, Event, Exchange, Limits, SETUP_BYTES, Setup};
+use tinygram_load::messages::{Acknowledgements, Event, Exchange, Limits, SETUP_BYTES, Setup};
 
 const LIMITS: Limits = Limits {
     max_length: 300,

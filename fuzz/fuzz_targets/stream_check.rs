@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use std::sync::LazyLock;
-use tinygram_core::bench::{MessagePool, StreamCheck};
+use tinygram_load::messages::{MessagePool, StreamCheck};
 
 const MESSAGES: u64 = 20;
 

@@ -1,4 +1,4 @@
-"""The native module: thin classes over crates/core and crates/net, primitives in and out.
+"""The native module: thin classes over the other crates, primitives in and out.
 
 Times are CLOCK_MONOTONIC in nanoseconds. Calls that may block or run long release the GIL."""
 

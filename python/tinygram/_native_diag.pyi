@@ -1,4 +1,4 @@
-"""What the native module has for `watch` (crates/net/src/bench/diag); there is no such module.
+"""What the native module has for `watch` (crates/load/src/diag); there is no such module.
 
 What is found of sockets, by sock_diag(7) or in /proc/net/tcp, is (connections, listeners, how many
 more there are). Each is a dict, with None for what is not known: the fields of `Connection` and

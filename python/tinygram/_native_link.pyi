@@ -1,4 +1,4 @@
-"""What the native module has for links (crates/net/src/bench/link); there is no such module.
+"""What the native module has for links (crates/link); there is no such module.
 
 A link lies between two network namespaces, `near` (the client's and sender's side) and `far` (the
 server's and receiver's), made with `create_network_namespace`. Descriptors that are returned are

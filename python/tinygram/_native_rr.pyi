@@ -1,4 +1,4 @@
-"""What the native module has for `rr` (crates/net/src/bench/rr); there is no such module."""
+"""What the native module has for `rr` (crates/load/src/rr); there is no such module."""
 
 from typing import final
 
@@ -6,7 +6,7 @@ from tinygram._native import Histogram
 
 @final
 class CallContent:
-    """The bytes of each request and of each reply (crates/core, calls.rs).
+    """The bytes of each request and of each reply (crates/load, calls.rs).
 
     A connection's requests are 0, 1, 2 … of a seeded pool, again and again. Byte j of the reply to
     a connection's request i is (i + j) modulo 251.

@@ -1,4 +1,4 @@
-"""What the native module has for `sizes` (crates/net/src/bench/sizes); there is no such module."""
+"""What the native module has for `sizes` (crates/load/src/sizes); there is no such module."""
 
 from typing import final
 

@@ -7,7 +7,7 @@ from tinygram._native import Histogram
 
 @final
 class MessagePool:
-    """The seeded messages of every stream, repeated without end (crates/core, pool.rs)."""
+    """The seeded messages of every stream, repeated without end (crates/load, pool.rs)."""
 
     def __new__(cls, seed: int, min_bytes: int, max_bytes: int, producers: int = 1) -> MessagePool:
         """With several producers message i is that of i modulo them, and its first byte says so.

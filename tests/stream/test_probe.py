@@ -17,7 +17,7 @@ def test_samples_are_of_the_runs_time_and_connection(command: Command) -> None:
         counters = done.counters_of(index)
         columns = run["samples"]["columns"]
         times = columns["at_ns"]
-        # How even they are is a test of crates/net (bench/diag/probe.rs).
+        # How even they are is a test of crates/load (diag/probe.rs).
         assert 1 < len(times) <= counters["run_time_ns"] // 5_000_000 + 2
         assert times == sorted(times)
         assert times[0] >= 0

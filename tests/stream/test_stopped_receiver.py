@@ -4,7 +4,7 @@ A tool that only times the messages it managed to send in time (coordinated omis
 of it. Here the bytes of the stream's middle are taken when they have come, which is not before they
 were due, and half a second later they and all that follow are passed on: each of the 500 messages
 that were due in that half second waited for the rest of it, however late a busy machine was with
-the others. How exactly a latency is told is a test of crates/core (bench/matching.rs).
+the others. How exactly a latency is told is a test of crates/load (matching.rs).
 """
 
 from __future__ import annotations

@@ -17,16 +17,8 @@
 #![forbid(unsafe_code)]
 #![warn(missing_debug_implementations)]
 
-pub mod bench;
 mod coalescer;
-mod generator;
 mod histogram;
-pub mod link;
-mod onoff;
-mod schedule;
 
 pub use coalescer::{Coalescer, KnobError, Knobs, Next, Reason, Stats, Strategy};
 pub use histogram::{Histogram, HistogramError, MissingValues};
-pub use schedule::{Arrival, MAX_MESSAGES, Schedule, ScheduleError};
-
-use generator::Generator;

@@ -46,34 +46,12 @@ pub fn sleep_until_ns(wake_ns: u64) {
     {}
 }
 
-/// Let this thread's timers fire exactly, or as the kernel does by default: up to 50 µs late.
-/// Threads started afterwards by this thread inherit it.
-pub fn set_exact_timers(is_exact: bool) {
-    let slack_ns: libc::c_ulong = is_exact.into();
-    // SAFETY: PR_SET_TIMERSLACK takes one number (0: the default) and touches no memory of ours.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, slack_ns) };
-}
-
-/// The CPU clock of the calling thread, for others to read while it runs.
-pub fn thread_cpu_clock() -> Option<libc::clockid_t> {
-    let mut clock = 0;
-    // SAFETY: the calling thread runs; the clock is written to where there is room for one.
-    let status = unsafe { libc::pthread_getcpuclockid(libc::pthread_self(), &mut clock) };
-    (status == 0).then_some(clock)
-}
-
-/// CPU time of the calling thread, in nanoseconds.
-pub fn thread_cpu_ns() -> u64 {
-    read_clock(libc::CLOCK_THREAD_CPUTIME_ID)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_sleep_never_ends_early() {
-        set_exact_timers(true);
         for gap_ns in [0, 1, 50_000, 3_000_000] {
             let wake_ns = monotonic_ns() + gap_ns;
             sleep_until_ns(wake_ns);

@@ -8,11 +8,9 @@
 #[cfg(not(target_os = "linux"))]
 compile_error!("tinygram-net is for Linux; tinygram-core, which does no I/O, is for all systems");
 
-#[cfg(feature = "bench")]
-pub mod bench;
 mod coalescing;
 
-// What this project's Python module shares with the above. Hidden, for it may change in any version.
+// What this project's Python module and its bench share with the above. Hidden, for it may change in any version.
 #[doc(hidden)]
 pub mod clock;
 #[doc(hidden)]

@@ -1,7 +1,7 @@
 use crate::errors::OrOsError;
 use pyo3::{exceptions::PyRuntimeError, prelude::*, types::PyDict};
 use std::{os::fd::RawFd, path::PathBuf};
-use tinygram_net::bench::diag::{self, Held, Recording, Socket, State, Wanted, fields, shown};
+use tinygram_load::diag::{self, Held, Recording, Socket, State, Wanted, fields, shown};
 
 /// Connections, listeners, and how many were left out.
 type Found<'py> = (Vec<Bound<'py, PyDict>>, Vec<Bound<'py, PyDict>>, u64);

@@ -16,10 +16,12 @@ use std::{
     },
     time::Duration,
 };
-use tinygram_core::bench::MessagePool;
-use tinygram_net::bench::echo::{
-    client::{self, ClientError, Goal},
-    server::{self, Reply},
+use tinygram_load::{
+    echo::{
+        client::{self, ClientError, Goal},
+        server::{self, Reply},
+    },
+    messages::MessagePool,
 };
 
 type Counters = Vec<(&'static str, u64)>;

@@ -7,8 +7,7 @@ use std::{
     io,
     os::fd::{AsFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd},
 };
-use tinygram_core::link::{ETHERNET_BYTES, LinkSpec, RTT_FLOOR_NS};
-use tinygram_net::bench::link;
+use tinygram_link::model::{ETHERNET_BYTES, LinkSpec, RTT_FLOOR_NS};
 
 type Counters = Vec<(String, u64)>;
 /// One way, jitter (both in ns), bits per second, loss, queue, MTU (both in bytes).
@@ -18,7 +17,7 @@ type End = (RawFd, String, Option<String>);
 
 #[pyclass(module = "tinygram._native")]
 pub struct LinkRelay {
-    inner: link::Relay,
+    inner: tinygram_link::Relay,
 }
 
 #[pymethods]
@@ -32,9 +31,9 @@ impl LinkRelay {
         framing: &str,
     ) -> PyResult<Self> {
         let framing = match framing {
-            "tun" => link::Framing::Tun,
-            "tun-offload" => link::Framing::TunOffload,
-            "ethernet" => link::Framing::Ethernet,
+            "tun" => tinygram_link::Framing::Tun,
+            "tun-offload" => tinygram_link::Framing::TunOffload,
+            "ethernet" => tinygram_link::Framing::Ethernet,
             other => {
                 return Err(PyValueError::new_err(format!(
                     "unknown framing {other:?}: tun, tun-offload or ethernet"
@@ -42,10 +41,10 @@ impl LinkRelay {
             }
         };
         let devices = [own(near_fd)?, own(far_fd)?];
-        let made = link::Relay::new(devices, spec(each_way), seed, framing);
+        let made = tinygram_link::Relay::new(devices, spec(each_way), seed, framing);
         let inner = made.map_err(|error| match error {
-            link::RelayError::Link(error) => PyValueError::new_err(error.to_string()),
-            link::RelayError::Descriptors(error) => os_error(error),
+            tinygram_link::RelayError::Link(error) => PyValueError::new_err(error.to_string()),
+            tinygram_link::RelayError::Descriptors(error) => os_error(error),
         })?;
         Ok(Self { inner })
     }
@@ -63,7 +62,8 @@ impl LinkRelay {
     ) -> PyResult<Counters> {
         let (near, far) = (own(near_namespace_fd)?, own(far_namespace_fd)?);
         let far_address = ipv4_of(far_address)?;
-        let calibrate = || link::calibrate(&self.inner, near.as_fd(), far.as_fd(), far_address);
+        let calibrate =
+            || tinygram_link::calibrate(&self.inner, near.as_fd(), far.as_fd(), far_address);
         let found = until_not_interrupted(py, calibrate)?;
         let told = [
             ("asked_rtt_ns", found.asked_rtt_ns),
@@ -110,7 +110,7 @@ impl LinkRelay {
     }
 }
 
-fn named(counts: link::Counts) -> [(&'static str, u64); 8] {
+fn named(counts: tinygram_link::Counts) -> [(&'static str, u64); 8] {
     [
         ("packets", counts.packets),
         ("bytes", counts.bytes),
@@ -137,14 +137,14 @@ fn spec(direction: Direction) -> LinkSpec {
 
 #[pyfunction]
 pub fn unrouted_networks(py: Python<'_>, count: usize) -> PyResult<Vec<(String, String)>> {
-    if !(1..=link::MAX_NETWORKS).contains(&count) {
+    if !(1..=tinygram_link::MAX_NETWORKS).contains(&count) {
         return Err(PyValueError::new_err(format!(
             "{count} networks: 1 to {} are found at once",
-            link::MAX_NETWORKS
+            tinygram_link::MAX_NETWORKS
         )));
     }
-    let routes = py.detach(link::host_routes).or_os_error()?;
-    let found = link::unrouted_networks(&routes, count)
+    let routes = py.detach(tinygram_link::host_routes).or_os_error()?;
+    let found = tinygram_link::unrouted_networks(&routes, count)
         .ok_or_else(|| os_error(io::Error::from_raw_os_error(libc::EADDRNOTAVAIL)))?;
     Ok(found
         .into_iter()
@@ -165,7 +165,7 @@ pub fn open_tun(
     let namespace = own(namespace_fd)?;
     let address = ipv4_of(address)?;
     let open = || {
-        link::open_tun(
+        tinygram_link::open_tun(
             namespace.as_fd(),
             name,
             address,
@@ -183,19 +183,19 @@ pub fn make_veth(py: Python<'_>, near: End, far: End, mtu_bytes: u32) -> PyResul
     let parsed = |text: Option<String>| text.map(|text| ipv4_of(&text)).transpose();
     let addresses = [parsed(near.2)?, parsed(far.2)?];
     let names = [near.1, far.1];
-    let end = |at: usize| link::End {
+    let end = |at: usize| tinygram_link::End {
         namespace: namespaces[at].as_fd(),
         name: &names[at],
         address: addresses[at],
     };
-    py.detach(|| link::make_veth(end(0), end(1), mtu_bytes))
+    py.detach(|| tinygram_link::make_veth(end(0), end(1), mtu_bytes))
         .or_os_error()
 }
 
 #[pyfunction]
 pub fn packet_socket(py: Python<'_>, namespace_fd: RawFd, name: &str) -> PyResult<RawFd> {
     let namespace = own(namespace_fd)?;
-    let socket = py.detach(|| link::packet_socket(namespace.as_fd(), name));
+    let socket = py.detach(|| tinygram_link::packet_socket(namespace.as_fd(), name));
     Ok(socket.or_os_error()?.into_raw_fd())
 }
 
@@ -207,16 +207,16 @@ pub fn ping_pong_ns(
     far_address: &str,
     count: usize,
 ) -> PyResult<Vec<u64>> {
-    if !(1..=link::MAX_ROUND_TRIPS).contains(&count) {
+    if !(1..=tinygram_link::MAX_ROUND_TRIPS).contains(&count) {
         return Err(PyValueError::new_err(format!(
             "{count} round trips: 1 to {} are allowed",
-            link::MAX_ROUND_TRIPS
+            tinygram_link::MAX_ROUND_TRIPS
         )));
     }
     let (near, far) = (own(near_namespace_fd)?, own(far_namespace_fd)?);
     let far_address = ipv4_of(far_address)?;
     until_not_interrupted(py, || {
-        link::ping_pong(near.as_fd(), far.as_fd(), far_address, count)
+        tinygram_link::ping_pong(near.as_fd(), far.as_fd(), far_address, count)
     })
 }
 
@@ -247,22 +247,25 @@ pub fn enter_pid_namespace(py: Python<'_>, has_user_namespace: bool) -> PyResult
             io::Error::other("fork")
         })
     };
-    let entered = link::enter(has_user_namespace, fork);
+    let entered = tinygram_link::enter(has_user_namespace, fork);
     entered.map_err(|error| refused.unwrap_or_else(|| os_error(error)))
 }
 
 #[pyfunction]
 pub fn pid_namespace_refusal(py: Python<'_>, has_user_namespace: bool) -> PyResult<Option<i32>> {
-    py.detach(|| link::refusal(has_user_namespace))
+    py.detach(|| tinygram_link::refusal(has_user_namespace))
         .or_os_error()
 }
 
 /// What backends that are not ours go by, too.
 pub fn add_constants(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ETHERNET_BYTES", ETHERNET_BYTES)?;
-    module.add("PING_PONG_BYTES", link::PING_PONG_BYTES)?;
-    module.add("CALIBRATION_DELAY_NS", link::CALIBRATION_DELAY_NS)?;
-    module.add("CALIBRATION_BITS_PER_S", link::CALIBRATION_BITS_PER_S)?;
+    module.add("PING_PONG_BYTES", tinygram_link::PING_PONG_BYTES)?;
+    module.add("CALIBRATION_DELAY_NS", tinygram_link::CALIBRATION_DELAY_NS)?;
+    module.add(
+        "CALIBRATION_BITS_PER_S",
+        tinygram_link::CALIBRATION_BITS_PER_S,
+    )?;
     module.add("RTT_FLOOR_NS", RTT_FLOOR_NS)
 }
 

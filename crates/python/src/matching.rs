@@ -1,7 +1,7 @@
 use crate::{histogram::Histogram, pacer::schedule, pool::MessagePool};
 use pyo3::{exceptions::PyValueError, prelude::*};
 use std::collections::HashMap;
-use tinygram_core::bench::{MatchError, Note, arrivals, match_receipts};
+use tinygram_load::messages::{MatchError, Note, arrivals, match_receipts};
 
 /// Match messages to stored notes: the histogram of release to receipt.
 fn match_all(

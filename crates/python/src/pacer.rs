@@ -1,8 +1,10 @@
 use crate::{errors::OrOsError, histogram::Histogram};
 use pyo3::{exceptions::PyValueError, prelude::*};
 use std::{num::NonZeroU64, ops::Range};
-use tinygram_core::{Arrival, Schedule};
-use tinygram_net::bench::pacer;
+use tinygram_load::{
+    pacer,
+    schedule::{Arrival, Schedule},
+};
 
 /// The schedule that both the pacer and the matching are made from.
 pub fn schedule(
@@ -47,7 +49,7 @@ pub fn offline_optimum(
     write_cost_ns: u64,
 ) -> PyResult<(u64, u64)> {
     let schedule = schedule(rate_per_s, arrival, burst, duration_ns, seed)?;
-    let optimum = tinygram_core::bench::offline_optimum(schedule.all_due_ns(), write_cost_ns);
+    let optimum = tinygram_load::schedule::offline_optimum(schedule.all_due_ns(), write_cost_ns);
     Ok((optimum.delay_ns, optimum.writes))
 }
 

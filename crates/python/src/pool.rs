@@ -6,7 +6,7 @@ fn value_error(error: impl ToString) -> PyErr {
 
 #[pyclass(module = "tinygram._native", frozen)]
 pub struct MessagePool {
-    pub inner: tinygram_core::bench::MessagePool,
+    pub inner: tinygram_load::messages::MessagePool,
 }
 
 #[pymethods]
@@ -21,7 +21,7 @@ impl MessagePool {
         producers: u64,
     ) -> PyResult<Self> {
         py.detach(|| {
-            tinygram_core::bench::MessagePool::generate(seed, min_bytes, max_bytes)?
+            tinygram_load::messages::MessagePool::generate(seed, min_bytes, max_bytes)?
                 .shared_by(producers)
         })
         .map(|inner| Self { inner })
@@ -51,7 +51,7 @@ impl MessagePool {
 
 #[pyclass(module = "tinygram._native")]
 pub struct StreamCheck {
-    pub inner: tinygram_core::bench::StreamCheck,
+    pub inner: tinygram_load::messages::StreamCheck,
 }
 
 #[pymethods]
@@ -59,7 +59,7 @@ impl StreamCheck {
     #[new]
     fn new(pool: &MessagePool, messages: u64) -> Self {
         Self {
-            inner: tinygram_core::bench::StreamCheck::new(pool.inner.clone(), messages),
+            inner: tinygram_load::messages::StreamCheck::new(pool.inner.clone(), messages),
         }
     }
 

@@ -1,10 +1,9 @@
 use crate::errors::{OrOsError, os_error};
 use pyo3::{prelude::*, types::PyBytes};
 use std::os::fd::{BorrowedFd, IntoRawFd, RawFd};
-use tinygram_net::{
-    bench::{namespace, process, write_counts as counts},
-    socket,
-};
+use tinygram_link::namespace;
+use tinygram_load::{process, write_counts as counts};
+use tinygram_net::socket;
 
 #[pyfunction]
 pub fn die_with_parent(parent_pid: u32) -> PyResult<()> {

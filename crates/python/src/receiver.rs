@@ -7,7 +7,7 @@ use pyo3::{
     prelude::*,
     types::PyBytes,
 };
-use tinygram_net::bench::receiver;
+use tinygram_load::receiver;
 
 #[pyclass(module = "tinygram._native")]
 pub struct Receiver {

@@ -9,9 +9,14 @@ use pyo3::{
     prelude::*,
     types::PyBytes,
 };
-use std::{net::Ipv4Addr, net::SocketAddrV4, os::fd::RawFd};
-use tinygram_core::bench::{CallContent as Content, RequestReader as Reader};
-use tinygram_net::bench::rr as native;
+use std::{
+    net::{Ipv4Addr, SocketAddrV4},
+    os::fd::RawFd,
+};
+use tinygram_load::{
+    messages::{CallContent as Content, RequestReader as Reader},
+    rr as native,
+};
 
 type Counters = Vec<(&'static str, u64)>;
 

@@ -1,7 +1,7 @@
 use crate::{errors::OrOsError, pacer::Pacer, pool::MessagePool};
 use pyo3::prelude::*;
 use std::os::fd::RawFd;
-use tinygram_net::bench::sender::Sender;
+use tinygram_load::sender::Sender;
 
 #[pyfunction]
 #[pyo3(signature = (fd, pool, first, last, max_bytes=None))]

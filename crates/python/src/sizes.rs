@@ -7,11 +7,13 @@ use pyo3::{
     prelude::*,
 };
 use std::{io::ErrorKind, net::SocketAddrV4, os::fd::RawFd, time::Duration};
-use tinygram_core::bench::{Limits, Setup};
-use tinygram_net::bench::sizes::{
-    client::{Client, Measured, Options},
-    local,
-    server::{self, ServeError},
+use tinygram_load::{
+    messages::{Limits, Setup},
+    sizes::{
+        client::{Client, Measured, Options},
+        local,
+        server::{self, ServeError},
+    },
 };
 
 type Counters = Vec<(&'static str, u64)>;

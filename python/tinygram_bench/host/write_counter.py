@@ -1,4 +1,4 @@
-"""The library that counts a process's writes (crates/net, count_writes.c), preloaded into it.
+"""The library that counts a process's writes (crates/load, count_writes.c), preloaded into it.
 
 It lies in memory only, so that nothing is left behind.
 """

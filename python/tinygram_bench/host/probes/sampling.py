@@ -1,7 +1,7 @@
 """What the kernel held of a run's connections while it ran: `--probe 10ms`.
 
-A thread without Python, in the bench's own process, asks at even intervals (crates/net,
-bench/diag). It takes time from the cores of the run, which the run's warnings tell.
+A thread without Python, in the bench's own process, asks at even intervals (crates/load,
+src/diag). It takes time from the cores of the run, which the run's warnings tell.
 """
 
 from __future__ import annotations

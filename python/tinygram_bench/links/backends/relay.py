@@ -1,6 +1,6 @@
 """`relay`: our own, which carries each packet from one host's device to the other's in its time.
 
-One native thread for both directions (crates/net, bench/link). The devices are TUN where
+One native thread for both directions (crates/link). The devices are TUN where
 /dev/net/tun may be opened, else a veth pair on each host, the relay being between the pairs.
 """
 

@@ -93,7 +93,7 @@ def first_sample(sizes_bytes: Sequence[int], round_trips: Sequence[int]) -> tupl
     """All that a sample of the smallest size sends, and how many bytes answer it.
 
     The setup is the length and the count of messages, as unsigned 32-bit integers in network order
-    (crates/core, bench/sizes); each message is acknowledged with its length.
+    (crates/load, messages/sizes); each message is acknowledged with its length.
     """
     length, count = min(sizes_bytes), min(1, max(round_trips))
     return struct.pack("!II", length, count) + bytes(length * count), _ACKNOWLEDGEMENT_BYTES * count

@@ -1,0 +1,244 @@
+//! Carries packets between two devices as a link does: one thread for both directions (carrier.rs).
+
+mod calibrate;
+mod carrier;
+mod framing;
+mod lane;
+mod priority;
+mod stops;
+#[cfg(test)]
+mod tests;
+
+pub use calibrate::{Calibration, calibrate};
+pub use framing::Framing;
+pub use lane::Counts;
+pub use stops::Stops;
+
+use crate::{
+    devices::take_missed,
+    model::{Direction, LinkError, LinkSpec},
+};
+use carrier::Carrier;
+use lane::Lane;
+use std::{
+    fs::File,
+    io, mem,
+    net::Shutdown,
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::net::UnixStream,
+    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    thread::{self, JoinHandle},
+};
+use thiserror::Error;
+use tinygram_core::Histogram;
+use tinygram_net::{clock::read_clock, process::with_signals_blocked};
+
+/// While it calibrates the delay is this at most, each way, so that it does not take long.
+pub const CALIBRATION_DELAY_NS: u64 = 5_000_000;
+/// And the bandwidth is this at least.
+pub const CALIBRATION_BITS_PER_S: u64 = 10_000_000;
+
+/// Why there is no relay.
+#[derive(Debug, Error)]
+pub enum RelayError {
+    /// No link can be like that.
+    #[error(transparent)]
+    Link(#[from] LinkError),
+    /// No more descriptors are to be had.
+    #[error("a device cannot be held: {0}")]
+    Descriptors(#[from] io::Error),
+}
+
+/// What a relay did so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Report {
+    /// Of what came from the near device, and of what came from the far one.
+    pub counts: [Counts; 2],
+    /// When it stood still itself.
+    pub stops: Stops,
+    /// CPU time of its thread, in nanoseconds.
+    pub cpu_ns: u64,
+    /// Why it carries nothing any more, where it ended by itself.
+    pub failed_errno: Option<i32>,
+}
+
+/// A relay between the near device, which is the first, and the far one.
+#[derive(Debug)]
+pub struct Relay {
+    spec: LinkSpec,
+    state: Arc<Mutex<State>>,
+    /// The relay's devices, where it has to be asked of those what they dropped.
+    packet_sockets: Vec<OwnedFd>,
+    idle: Option<Carrier>,
+    running: Option<(UnixStream, JoinHandle<()>)>,
+}
+
+/// What the relay's thread and its owner share; held for a batch of packets at most.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) settings: Settings,
+    pub(super) report: Report,
+    pub(super) lateness: Histogram,
+    pub(super) is_stopping: bool,
+    /// The CPU clock of its thread, while that runs.
+    pub(super) clock: Option<libc::clockid_t>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Settings {
+    pub(super) excess_ns: u64,
+    pub(super) is_calibrating: bool,
+}
+
+impl Relay {
+    /// Of two devices that do not block, and what the link between them is like, each way.
+    ///
+    /// # Errors
+    /// [`RelayError`], for a link that cannot be.
+    pub fn new(
+        devices: [OwnedFd; 2],
+        spec: LinkSpec,
+        seed: u64,
+        framing: Framing,
+    ) -> Result<Self, RelayError> {
+        spec.check()?;
+        let state = Arc::new(Mutex::new(State {
+            settings: Settings::default(),
+            report: Report::default(),
+            lateness: Histogram::new(),
+            is_stopping: false,
+            clock: None,
+        }));
+        let packet_sockets = match framing {
+            Framing::Ethernet => devices.iter().map(OwnedFd::try_clone).collect(),
+            Framing::Tun | Framing::TunOffload => Ok(Vec::new()),
+        }?;
+        // Each direction has its own luck.
+        let lanes = [seed, !seed].map(|seed| Lane::new(Direction::new(spec, seed), framing));
+        let carrier = Carrier {
+            devices: devices.map(File::from),
+            lanes,
+            spec,
+            settings: Settings::default(),
+            state: Arc::clone(&state),
+        };
+        Ok(Self {
+            spec,
+            state,
+            packet_sockets,
+            idle: Some(carrier),
+            running: None,
+        })
+    }
+
+    /// Start its thread.
+    ///
+    /// # Errors
+    /// Where there is none to be had; the second time.
+    pub fn start(&mut self) -> io::Result<()> {
+        let carrier = self
+            .idle
+            .take()
+            .ok_or_else(|| io::Error::other("a relay is started once"))?;
+        let (stop, stopped) = UnixStream::pair()?;
+        let thread = with_signals_blocked(|| {
+            thread::Builder::new()
+                .name("tg-relay".into())
+                .spawn(move || carrier.run(&stopped))
+        })?;
+        self.running = Some((stop, thread));
+        Ok(())
+    }
+
+    /// End its thread, and forget what is on the way.
+    pub fn stop(&mut self) {
+        self.idle = None;
+        if let Some((stop, thread)) = self.running.take() {
+            locked(&self.state).is_stopping = true;
+            // It may sleep, and this wakes it. Not the end of the descriptor, of which a forked process
+            // may have another. It fails only where the relay has ended.
+            let _ended = stop.shutdown(Shutdown::Both);
+            // What it broke of is in the report.
+            let _broken = thread.join();
+        }
+    }
+
+    /// Take half of this off the delay of each direction.
+    pub fn set_excess_ns(&self, excess_ns: u64) {
+        locked(&self.state).settings.excess_ns = excess_ns;
+    }
+
+    /// Be without jitter and loss, and of little delay: see [`Relay::calibration_rtt_ns`].
+    pub(super) fn set_calibrating(&self, is_calibrating: bool) {
+        locked(&self.state).settings.is_calibrating = is_calibrating;
+    }
+
+    /// What a round trip of packets of that length is to take while it calibrates.
+    pub(super) fn calibration_rtt_ns(&self, packet_bytes: u32) -> u64 {
+        let spec = calibrating(self.spec);
+        2 * (spec.one_way_ns + spec.serialisation_ns(packet_bytes))
+    }
+
+    /// What it did so far.
+    pub fn report(&self) -> Report {
+        let mut state = locked(&self.state);
+        for (counts, socket) in state.report.counts.iter_mut().zip(&self.packet_sockets) {
+            counts.missed += take_missed(socket.as_fd());
+        }
+        let mut report = state.report;
+        if let Some(clock) = state.clock {
+            report.cpu_ns = read_clock(clock);
+        }
+        report
+    }
+
+    /// Let its thread stand still meanwhile, as one that is stopped.
+    #[cfg(test)]
+    pub(super) fn stand_still(&self, while_so: impl FnOnce()) {
+        let _held = locked(&self.state);
+        while_so();
+    }
+
+    /// How late each packet was delivered since this was last asked: from when it was due to when the
+    /// relay began to hand it over.
+    pub fn take_lateness(&self) -> Histogram {
+        // Made before, for it is large, and the relay waits.
+        let empty = Histogram::new();
+        mem::replace(&mut locked(&self.state).lateness, empty)
+    }
+}
+
+impl Drop for Relay {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// As a link is while it is calibrated.
+pub(super) fn calibrating(spec: LinkSpec) -> LinkSpec {
+    let at_least = |bits_per_s: u64| bits_per_s.max(CALIBRATION_BITS_PER_S);
+    LinkSpec {
+        one_way_ns: spec.one_way_ns.min(CALIBRATION_DELAY_NS),
+        jitter_ns: 0,
+        bandwidth_bits_per_s: spec.bandwidth_bits_per_s.map(at_least),
+        loss: 0.0,
+        ..spec
+    }
+}
+
+pub(super) fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    // Numbers are right after each line of ours, whoever broke.
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Why a relay ended by itself; `None`: it was told to.
+pub(super) fn errno_of(ended: thread::Result<io::Result<()>>) -> Option<i32> {
+    match ended {
+        Ok(Ok(())) => None,
+        Ok(Err(error)) => Some(error.raw_os_error().unwrap_or(libc::EIO)),
+        // It panicked, and what it had to say is on stderr.
+        Err(_) => Some(libc::EIO),
+    }
+}

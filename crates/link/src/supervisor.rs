@@ -1,0 +1,296 @@
+//! A PID namespace, so that nothing that a process starts outlives it, whoever is killed.
+//!
+//! Three processes: the first one stays outside and ends as the worker does; PID 1 inside reaps, and
+//! is killed when the first one is; the worker goes on. When PID 1 ends the kernel kills all that is
+//! in its namespace. To be killed with one's parent alone (PR_SET_PDEATHSIG) is not enough: the
+//! children of those that are killed so stay.
+
+use crate::namespace;
+use std::{
+    fs,
+    io::{self, Read},
+    mem,
+    os::unix::net::UnixStream,
+    ptr,
+};
+
+/// What a process is told to end by, or that somebody may use; and that a child has ended.
+const ATTENDED: [libc::c_int; 7] = [
+    libc::SIGCHLD,
+    libc::SIGHUP,
+    libc::SIGINT,
+    libc::SIGQUIT,
+    libc::SIGTERM,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+];
+
+/// Go on as a child in a PID namespace of its own; with a user namespace as its root, and in an empty
+/// network of its own. Returns in the child alone, whether /proc shows the new namespace's processes.
+/// `fork` is fork(2), for a caller that does more about it.
+///
+/// # Errors
+/// EPERM without CAP_SYS_ADMIN, or where user namespaces are refused; ENOSPC at the kernel's limit of
+/// namespaces; EINVAL for a user namespace when there are other threads. Later ones are of whichever
+/// process is then the one that goes on.
+pub fn enter(
+    has_user_namespace: bool,
+    mut fork: impl FnMut() -> io::Result<libc::pid_t>,
+) -> io::Result<bool> {
+    leave_host(has_user_namespace, &root_maps())?;
+    let (kept_outside, lifeline) = UnixStream::pair()?;
+    let signals = Attended::block();
+    let init = fork()?;
+    if init != 0 {
+        drop(lifeline);
+        end_as(init);
+    }
+    drop(kept_outside);
+    die_with_the_first(&lifeline)?;
+    let is_proc_ours = mount_proc().is_ok();
+    let worker = fork()?;
+    if worker != 0 {
+        end_as(worker);
+    }
+    drop(signals);
+    Ok(is_proc_ours)
+}
+
+/// The errno with which [`enter`] would be refused, or without a user namespace the making of networks
+/// afterwards; tried by a child. `None`: it is permitted.
+///
+/// # Errors
+/// When there is no child to be had.
+pub fn refusal(has_user_namespace: bool) -> io::Result<Option<i32>> {
+    hear_of_children();
+    let maps = root_maps();
+    // SAFETY: the child makes system calls and ends: what another thread may hold, such as memory to
+    // give, it does not ask for.
+    let child = unsafe { libc::fork() };
+    if child < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    if child == 0 {
+        // Root of a user namespace in a network of somebody else's may not come home to that, and one
+        // without CAP_NET_ADMIN has no use for a network: both can have a user namespace of their own.
+        let refused = match has_user_namespace {
+            true => leave_host(true, &maps).err(),
+            false => namespace::create()
+                .and_then(|_| leave_host(false, &maps))
+                .err(),
+        };
+        let errno = refused.map_or(0, |error| error.raw_os_error().unwrap_or(libc::EIO));
+        // SAFETY: ends the child at once, with nothing of the parent's done a second time.
+        unsafe { libc::_exit(errno) };
+    }
+    let mut status = 0;
+    // SAFETY: the kernel writes one int.
+    while unsafe { libc::waitpid(child, &mut status, 0) } < 0 {
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+    let errno = exit_code(status);
+    Ok((errno != 0).then_some(errno))
+}
+
+/// Into the namespaces of [`enter`], but for those of a child. Asks for no memory.
+fn leave_host(has_user_namespace: bool, maps: &[(&str, String)]) -> io::Result<()> {
+    unshare(has_user_namespace)?;
+    if has_user_namespace {
+        // Some hosts permit the namespace, and then refuse it any rights.
+        for (path, line) in maps {
+            fs::write(path, line)?;
+        }
+        namespace::set_loopback_up()?;
+    }
+    Ok(())
+}
+
+/// The network of a user namespace is new, for a user's root may not come back to the old one.
+fn unshare(has_user_namespace: bool) -> io::Result<()> {
+    let with_user = libc::CLONE_NEWUSER | libc::CLONE_NEWNET;
+    let kinds = libc::CLONE_NEWPID | if has_user_namespace { with_user } else { 0 };
+    // SAFETY: takes a number. The calling process stays in its PID namespace: its children are born
+    // in the new one.
+    match unsafe { libc::unshare(kinds) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// What to write where to be root of a new user namespace, which outside is still who it is now
+/// (user_namespaces(7)).
+fn root_maps() -> [(&'static str, String); 3] {
+    // SAFETY: always succeed, touch no memory.
+    let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
+    [
+        ("/proc/self/setgroups", "deny".to_owned()),
+        ("/proc/self/uid_map", format!("0 {user} 1")),
+        ("/proc/self/gid_map", format!("0 {group} 1")),
+    ]
+}
+
+/// That a child has ended is told as long as SIGCHLD is not ignored, as a process may be started.
+fn hear_of_children() {
+    // SAFETY: takes numbers.
+    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+}
+
+/// In PID 1: die with the first process, or now, if it is dead already. Its number is not seen from
+/// here, so it holds the other end of `lifeline`.
+fn die_with_the_first(mut lifeline: &UnixStream) -> io::Result<()> {
+    // SAFETY: takes numbers.
+    if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    lifeline.set_nonblocking(true)?;
+    match lifeline.read(&mut [0]) {
+        Ok(0) => {
+            // SAFETY: ends this process at once.
+            unsafe { libc::_exit(1) }
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Show this namespace's processes in /proc, to those alone that are born here.
+fn mount_proc() -> io::Result<()> {
+    // SAFETY: takes a number.
+    if unsafe { libc::unshare(libc::CLONE_NEWNS) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let safe = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
+    let (root, proc) = (c"/", c"/proc");
+    // What the host mounts later is still seen here, and never the other way.
+    // SAFETY: the kernel reads zero-terminated strings; the others may be null.
+    let status = unsafe {
+        let shared = libc::MS_REC | libc::MS_SLAVE;
+        match libc::mount(ptr::null(), root.as_ptr(), ptr::null(), shared, ptr::null()) {
+            0 => libc::mount(
+                c"proc".as_ptr(),
+                proc.as_ptr(),
+                c"proc".as_ptr(),
+                safe,
+                ptr::null(),
+            ),
+            refused => refused,
+        }
+    };
+    match status {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// The signals of [`ATTENDED`], which wait until they are taken; as before, when this goes.
+struct Attended {
+    before: libc::sigset_t,
+}
+
+impl Attended {
+    fn block() -> Self {
+        hear_of_children();
+        // SAFETY: both sets are initialized before they are read.
+        unsafe {
+            let mut before: libc::sigset_t = mem::zeroed();
+            libc::pthread_sigmask(libc::SIG_BLOCK, &attended(), &mut before);
+            Self { before }
+        }
+    }
+}
+
+impl Drop for Attended {
+    fn drop(&mut self) {
+        // SAFETY: `before` is what the kernel wrote.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.before, ptr::null_mut()) };
+    }
+}
+
+fn attended() -> libc::sigset_t {
+    // SAFETY: the set is made empty before anything is added, and the numbers are signals.
+    unsafe {
+        let mut set: libc::sigset_t = mem::zeroed();
+        libc::sigemptyset(&mut set);
+        for signal in ATTENDED {
+            libc::sigaddset(&mut set, signal);
+        }
+        set
+    }
+}
+
+/// Attend a child until it ends, and end with its exit code.
+fn end_as(child: libc::pid_t) -> ! {
+    let code = attend(child);
+    // SAFETY: ends this process at once: what is to be done at its exit the child has done.
+    unsafe { libc::_exit(code) }
+}
+
+/// Reap all children, and pass on to `child` what this process is told, until it ends; its exit code.
+/// The signals are blocked.
+fn attend(child: libc::pid_t) -> i32 {
+    let set = attended();
+    loop {
+        if let Some(code) = reap(child) {
+            return code;
+        }
+        // SAFETY: an all-zero siginfo_t is valid.
+        let mut told: libc::siginfo_t = unsafe { mem::zeroed() };
+        // SAFETY: the kernel reads a set and writes a siginfo_t.
+        let signal = unsafe { libc::sigwaitinfo(&set, &mut told) };
+        // A key's signal the child hears by itself, being in the terminal's foreground. That the
+        // terminal is gone only the session's leader is told.
+        let is_of_a_key = matches!(signal, libc::SIGINT | libc::SIGQUIT) && told.si_code > 0;
+        if signal > 0 && signal != libc::SIGCHLD && !is_of_a_key {
+            // SAFETY: takes numbers; `child` is not reaped yet, so it is nobody else's.
+            unsafe { libc::kill(child, signal) };
+        }
+    }
+}
+
+/// Take note of all children that have ended; the exit code of `child`, if it is among them.
+fn reap(child: libc::pid_t) -> Option<i32> {
+    let mut status = 0;
+    loop {
+        // SAFETY: the kernel writes one int.
+        match unsafe { libc::waitpid(-1, &mut status, libc::WNOHANG) } {
+            0 => return None,
+            ended if ended == child => return Some(exit_code(status)),
+            // There is no child: it cannot be waited for.
+            ..0 => return Some(1),
+            _ => {}
+        }
+    }
+}
+
+/// As a shell says it: 128 and the signal's number for one that was killed.
+fn exit_code(status: libc::c_int) -> i32 {
+    if libc::WIFSIGNALED(status) {
+        128 + libc::WTERMSIG(status)
+    } else {
+        libc::WEXITSTATUS(status)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_exit_code_is_kept_and_a_signal_is_told_apart() {
+        assert_eq!(exit_code(7 << 8), 7);
+        assert_eq!(exit_code(libc::SIGKILL), 137);
+    }
+
+    #[test]
+    fn a_refusal_is_what_the_kernel_says_and_asking_leaves_this_process_where_it_is() {
+        let namespace = || fs::read_link("/proc/thread-self/ns/pid_for_children").unwrap();
+        let before = namespace();
+        for has_user_namespace in [false, true] {
+            let refused = refusal(has_user_namespace).unwrap();
+            assert!(refused.is_none_or(|errno| (1..128).contains(&errno)));
+        }
+        assert_eq!(namespace(), before);
+    }
+}

@@ -1,0 +1,373 @@
+//! The client: keeps `depth` messages of each worker in flight, times each round trip, and compares
+//! every byte that comes back, after it has taken the time.
+
+pub use super::settings::Settings;
+pub use super::worker::Fault;
+use super::worker::Worker;
+use crate::{
+    messages::{EchoError, Echoes, MessagePool},
+    process::{Usage, thread_cpu_ns},
+};
+use std::{
+    io::{self, ErrorKind},
+    net::SocketAddr,
+    time::Duration,
+};
+use thiserror::Error;
+use tinygram_core::Histogram;
+use tinygram_net::{clock::monotonic_ns, epoll::Epoll};
+
+const READ_BYTES: usize = 256 << 10;
+/// A run that ends by time may begin no more messages than this on one connection.
+const MOST_MESSAGES: u64 = 1 << 40;
+/// Longer than a server takes for a message; one that sleeps longer may wake the client as well.
+const POLL_NS: u64 = 100_000;
+
+/// What went wrong, and whose connection it was.
+#[derive(Debug, Error)]
+#[error("worker {worker}: {fault}")]
+pub struct ClientError {
+    /// The worker's number, from 0 on.
+    pub worker: usize,
+    /// What went wrong.
+    pub fault: Fault,
+}
+
+/// When a run ends.
+#[derive(Clone, Copy, Debug)]
+pub enum Goal {
+    /// After so many messages, all workers' together.
+    Messages(u64),
+    /// No message is begun later than so many nanoseconds after the start.
+    Duration(u64),
+}
+
+/// What one run exchanged.
+#[derive(Debug)]
+pub struct Exchange {
+    /// Messages that came back whole.
+    pub messages: u64,
+    /// Before the first write, CLOCK_MONOTONIC.
+    pub start_ns: u64,
+    /// After the last read.
+    pub end_ns: u64,
+    /// From before a message's write to after the read of its last byte.
+    pub round_trips: Histogram,
+    /// Their sum, in nanoseconds.
+    pub round_trips_ns: u64,
+    /// The client's own system calls that took or gave bytes.
+    pub writes: u64,
+    /// See `writes`.
+    pub reads: u64,
+    /// Messages of the worker that had the fewest, and the most.
+    pub fewest_messages: u64,
+    /// See `fewest_messages`.
+    pub most_messages: u64,
+    /// What the client's thread used, but for the CPU time of `polled_ns`.
+    pub usage: Usage,
+    /// CPU time in which it asked whether something had come, and nothing had.
+    pub polled_ns: u64,
+}
+
+/// A client of one echo server.
+#[derive(Debug)]
+pub struct EchoClient {
+    pool: MessagePool,
+    epoll: Epoll,
+    workers: Vec<Worker>,
+    /// By descriptor: the number of the worker whose it is.
+    numbers: Vec<usize>,
+    buffer: Vec<u8>,
+    connects_ns: Vec<u64>,
+    is_trusting: bool,
+    is_polling: bool,
+}
+
+impl EchoClient {
+    /// Connect all workers, one after the other. `pool` is one of messages of one size.
+    ///
+    /// # Errors
+    /// [`ClientError`], at the first connection that is not made.
+    ///
+    /// # Panics
+    /// When the pool's messages differ in size.
+    pub fn connect(
+        server: SocketAddr,
+        pool: MessagePool,
+        settings: &Settings,
+    ) -> Result<Self, ClientError> {
+        let failed = |number| move |error| of_worker(number)(Fault::Connect(error));
+        let epoll = Epoll::new().map_err(failed(0))?;
+        let mut workers = Vec::with_capacity(settings.workers);
+        let mut numbers = Vec::new();
+        let mut connects_ns = Vec::with_capacity(settings.workers);
+        for number in 0..settings.workers {
+            // Workers start apart, so that a reply to another one's message is a wrong one.
+            let first = pool.message_count() * number as u64 / settings.workers as u64;
+            let mut echoes = Echoes::new(&pool, first, settings.depth);
+            if settings.is_trusting {
+                echoes = echoes.trusting();
+            }
+            let before_ns = monotonic_ns();
+            let worker = Worker::connect(server, echoes, settings).map_err(failed(number))?;
+            connects_ns.push(monotonic_ns() - before_ns);
+            let slot = worker.fd() as usize;
+            if slot >= numbers.len() {
+                numbers.resize(slot + 1, 0);
+            }
+            numbers[slot] = number;
+            workers.push(worker);
+        }
+        Ok(Self {
+            pool,
+            epoll,
+            workers,
+            numbers,
+            // Not zero, so that the pages are touched now.
+            buffer: vec![1; READ_BYTES],
+            connects_ns,
+            is_trusting: settings.is_trusting,
+            is_polling: settings.is_polling,
+        })
+    }
+
+    /// How long each worker's connection took to be made, in nanoseconds.
+    pub fn connects_ns(&self) -> &[u64] {
+        &self.connects_ns
+    }
+
+    /// Exchange messages until the goal is reached and all that were begun have come back.
+    ///
+    /// # Errors
+    /// [`ClientError`] at the first fault, or when it takes `timeout_ns` longer than the goal.
+    pub fn run(&mut self, goal: Goal, timeout_ns: u64) -> Result<Exchange, ClientError> {
+        let before = Usage::of_thread();
+        let earlier: Vec<u64> = self.received_bytes().collect();
+        self.allow(goal);
+        let start_ns = monotonic_ns();
+        let stop_ns = match goal {
+            Goal::Messages(_) => u64::MAX,
+            Goal::Duration(duration_ns) => start_ns.saturating_add(duration_ns),
+        };
+        let mut run = Run {
+            exchange: Exchange {
+                messages: 0,
+                start_ns,
+                end_ns: start_ns,
+                round_trips: Histogram::new(),
+                round_trips_ns: 0,
+                writes: 0,
+                reads: 0,
+                fewest_messages: 0,
+                most_messages: 0,
+                usage: Usage::default(),
+                polled_ns: 0,
+            },
+            left: self.left_messages(),
+            stop_ns: Some(stop_ns),
+            give_up_ns: match goal {
+                Goal::Messages(_) => start_ns.saturating_add(timeout_ns),
+                Goal::Duration(_) => stop_ns.saturating_add(timeout_ns),
+            },
+        };
+        for number in 0..self.workers.len() {
+            run.exchange.writes += self.send(number)?;
+        }
+        while run.left > 0 {
+            let count = self.wait(&mut run)?;
+            for index in 0..count {
+                let ready = self.epoll.ready(index);
+                let number = self.numbers[ready.fd as usize];
+                self.serve(number, ready.is_readable, &mut run)?;
+            }
+        }
+        let size = self.pool.message(0).len() as u64;
+        let received = self.received_bytes().zip(earlier);
+        let of_each: Vec<u64> = received.map(|(now, then)| (now - then) / size).collect();
+        let mut exchange = run.exchange;
+        exchange.fewest_messages = of_each.iter().copied().min().unwrap_or(0);
+        exchange.most_messages = of_each.iter().copied().max().unwrap_or(0);
+        exchange.usage = Usage::of_thread().since(before);
+        let cpu_ns = &mut exchange.usage.cpu_ns;
+        *cpu_ns = cpu_ns.saturating_sub(exchange.polled_ns);
+        Ok(exchange)
+    }
+
+    /// End all connections, and wait `patience` at most for the server to end each: nothing more
+    /// may come back.
+    ///
+    /// # Errors
+    /// [`ClientError`], when something does.
+    pub fn finish(&mut self, patience: Duration) -> Result<(), ClientError> {
+        let share = patience / (self.workers.len() as u32).max(1);
+        for (number, worker) in self.workers.iter_mut().enumerate() {
+            worker
+                .end(share.max(Duration::from_millis(1)))
+                .map_err(of_worker(number))?;
+        }
+        Ok(())
+    }
+
+    /// What a check finds in what a trusting client has believed: the first fault of the first
+    /// worker that has one.
+    pub fn fault(&self) -> Option<(usize, EchoError)> {
+        let faults = self.workers.iter().map(|worker| worker.echoes.fault());
+        faults
+            .enumerate()
+            .find_map(|(number, fault)| Some((number, fault?)))
+    }
+
+    fn allow(&mut self, goal: Goal) {
+        let workers = self.workers.len() as u64;
+        for (number, worker) in (0..).zip(&mut self.workers) {
+            worker.echoes.allow(match goal {
+                Goal::Messages(all) => all / workers + u64::from(number < all % workers),
+                Goal::Duration(_) => MOST_MESSAGES,
+            });
+        }
+    }
+
+    fn received_bytes(&self) -> impl Iterator<Item = u64> {
+        self.workers.iter().map(|worker| worker.echoes.bytes().1)
+    }
+
+    fn left_messages(&self) -> u64 {
+        self.workers
+            .iter()
+            .map(|worker| worker.echoes.left_messages())
+            .sum()
+    }
+
+    /// Wait for what is ready, as long as was left of the run's time at the last read: the clock is
+    /// asked when nothing comes.
+    fn wait(&mut self, run: &mut Run) -> Result<usize, ClientError> {
+        let polled = if self.is_polling { self.poll(run) } else { 0 };
+        if polled > 0 {
+            return Ok(polled);
+        }
+        let left_ns = run.give_up_ns.saturating_sub(run.exchange.end_ns);
+        let timeout_ms = i32::try_from(left_ns.div_ceil(1_000_000)).unwrap_or(i32::MAX);
+        match self.epoll.wait(timeout_ms) {
+            Ok(count) if count > 0 => Ok(count),
+            Err(error) if error.kind() != ErrorKind::Interrupted => Err(self.broken(0, error)),
+            _ if monotonic_ns() >= run.give_up_ns => Err(self.silent()),
+            _ => Ok(0),
+        }
+    }
+
+    /// Ask what is ready until something is, or for `POLL_NS`; an error is the next wait's.
+    fn poll(&mut self, run: &mut Run) -> usize {
+        let mut count = self.epoll.wait(0).unwrap_or(0);
+        if count == 0 {
+            // What asking takes, but for the answer: only that is work.
+            let start_ns = thread_cpu_ns();
+            let mut polled_ns = 0;
+            while count == 0 && polled_ns < POLL_NS {
+                polled_ns = thread_cpu_ns() - start_ns;
+                count = self.epoll.wait(0).unwrap_or(0);
+            }
+            run.exchange.polled_ns += polled_ns;
+        }
+        count
+    }
+
+    fn serve(
+        &mut self,
+        number: usize,
+        is_readable: bool,
+        run: &mut Run,
+    ) -> Result<(), ClientError> {
+        if is_readable {
+            let most = self.most_read_bytes(number);
+            let buffer = &mut self.buffer[..most];
+            let received = self.workers[number]
+                .receive(&self.pool, buffer, &mut run.exchange.round_trips)
+                .map_err(of_worker(number))?;
+            let now_ns = if let Some((at_ns, ended)) = received {
+                run.exchange.reads += 1;
+                run.exchange.end_ns = at_ns;
+                run.exchange.messages += ended.messages;
+                run.exchange.round_trips_ns += ended.round_trips_ns;
+                run.left -= ended.messages;
+                at_ns
+            } else {
+                // Also then, for events without bytes must not go on for ever.
+                monotonic_ns()
+            };
+            self.look_at_the_clock(now_ns, run)?;
+        } else {
+            // A server that takes bytes and answers none must not go on for ever.
+            self.look_at_the_clock(monotonic_ns(), run)?;
+        }
+        run.exchange.writes += self.send(number)?;
+        Ok(())
+    }
+
+    fn most_read_bytes(&self, number: usize) -> usize {
+        if !self.is_trusting {
+            return READ_BYTES;
+        }
+        // As the clients that it stands for: what else has come is the next message's.
+        let outstanding = self.workers[number].echoes.outstanding_bytes();
+        usize::try_from(outstanding).map_or(READ_BYTES, |bytes| bytes.min(READ_BYTES))
+    }
+
+    fn look_at_the_clock(&mut self, now_ns: u64, run: &mut Run) -> Result<(), ClientError> {
+        if now_ns >= run.give_up_ns {
+            return Err(self.silent());
+        }
+        if run.stop_ns.is_some_and(|stop_ns| now_ns >= stop_ns) {
+            run.stop_ns = None;
+            for worker in &mut self.workers {
+                worker.echoes.stop();
+            }
+            run.left = self.left_messages();
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, number: usize) -> Result<u64, ClientError> {
+        let worker = &mut self.workers[number];
+        let sent = worker.send(&self.pool, &self.epoll);
+        let is_over = self.is_trusting && worker.echoes.is_done();
+        let sent = match sent {
+            Ok(_) if is_over => {
+                // What else comes is not read, and would be told of without end.
+                let unwatched = worker.watch(&self.epoll, None);
+                unwatched.map_err(|error| worker.failed(error)).and(sent)
+            }
+            sent => sent,
+        };
+        sent.map_err(of_worker(number))
+    }
+
+    /// Time is up: the first worker that still waits.
+    fn silent(&self) -> ClientError {
+        let mut workers = self.workers.iter();
+        let number = workers
+            .position(|worker| !worker.echoes.is_done())
+            .unwrap_or(0);
+        of_worker(number)(self.workers[number].silent())
+    }
+
+    fn broken(&self, number: usize, error: io::Error) -> ClientError {
+        of_worker(number)(self.workers[number].failed(error))
+    }
+}
+
+fn of_worker(number: usize) -> impl Fn(Fault) -> ClientError {
+    move |fault| ClientError {
+        worker: number,
+        fault,
+    }
+}
+
+/// A run while it lasts.
+struct Run {
+    exchange: Exchange,
+    /// Messages that must still come back.
+    left: u64,
+    /// When no more are begun; `None`: by now none are.
+    stop_ns: Option<u64>,
+    give_up_ns: u64,
+}

@@ -1,0 +1,189 @@
+//! A worker, which is one connection of the client, and why it failed.
+
+use super::settings::Settings;
+use crate::{
+    messages::{Completed, EchoError, Echoes, MessagePool},
+    socket::{connect_from, receive_now, receive_some, set_congestion_control},
+};
+use std::{
+    io,
+    net::{SocketAddr, TcpStream},
+    os::fd::{AsRawFd, RawFd},
+    time::Duration,
+};
+use thiserror::Error;
+use tinygram_core::Histogram;
+use tinygram_net::{
+    clock::monotonic_ns,
+    epoll::{Epoll, For},
+    socket::send_now,
+};
+
+/// What went wrong with a worker's connection.
+#[derive(Debug, Error)]
+pub enum Fault {
+    /// It was not made.
+    #[error("cannot connect: {0}")]
+    Connect(io::Error),
+    /// It failed.
+    #[error("the connection failed after {received} of {sent} bytes had come back: {source}")]
+    Connection {
+        /// The bytes that had been sent.
+        sent: u64,
+        /// The bytes that had come back.
+        received: u64,
+        /// What the kernel says.
+        source: io::Error,
+    },
+    /// The server ended it too soon.
+    #[error("the server ended the connection after {received} of {sent} bytes had come back")]
+    Ended {
+        /// The bytes that had been sent.
+        sent: u64,
+        /// The bytes that had come back.
+        received: u64,
+    },
+    /// Time is up.
+    #[error("only {received} of {sent} bytes had come back when time was up")]
+    Silent {
+        /// The bytes that had been sent.
+        sent: u64,
+        /// The bytes that had come back.
+        received: u64,
+    },
+    /// What came back is not what was sent.
+    #[error(transparent)]
+    Echo(#[from] EchoError),
+}
+
+/// A connection and its messages.
+#[derive(Debug)]
+pub(super) struct Worker {
+    stream: TcpStream,
+    watched: Option<For>,
+    pub(super) echoes: Echoes,
+}
+
+impl Worker {
+    /// Connect.
+    pub(super) fn connect(
+        server: SocketAddr,
+        echoes: Echoes,
+        settings: &Settings,
+    ) -> io::Result<Self> {
+        let timeout = settings.connect_timeout;
+        let stream = match (settings.own_address, server) {
+            (Some(own), SocketAddr::V4(server)) => connect_from(own, server, timeout)?,
+            _ => TcpStream::connect_timeout(&server, timeout)?,
+        };
+        // The client's own sends are not what is measured: none of them may wait.
+        stream.set_nodelay(true)?;
+        if let Some(name) = &settings.congestion_control {
+            set_congestion_control(stream.as_raw_fd(), name)?;
+        }
+        Ok(Self {
+            stream,
+            watched: None,
+            echoes,
+        })
+    }
+
+    pub(super) fn fd(&self) -> RawFd {
+        self.stream.as_raw_fd()
+    }
+
+    /// Have epoll tell of it from now on, or no more.
+    pub(super) fn watch(&mut self, epoll: &Epoll, wanted: Option<For>) -> io::Result<()> {
+        match (self.watched, wanted) {
+            (now, wanted) if now == wanted => {}
+            (None, Some(what)) => epoll.watch(self.fd(), what)?,
+            (Some(_), Some(what)) => epoll.change(self.fd(), what)?,
+            (_, None) => epoll.unwatch(self.fd()),
+        }
+        self.watched = wanted;
+        Ok(())
+    }
+
+    /// Send what may be sent, as far as the kernel takes it; how many writes that took.
+    pub(super) fn send(&mut self, pool: &MessagePool, epoll: &Epoll) -> Result<u64, Fault> {
+        let mut writes = 0;
+        let mut wanted = For::Reading;
+        loop {
+            let bytes = self.echoes.to_send(pool);
+            if bytes.is_empty() {
+                break;
+            }
+            let at_ns = monotonic_ns();
+            let taken = send_now(self.fd(), bytes, &[]).map_err(|source| self.failed(source))?;
+            if taken > 0 {
+                writes += 1;
+                self.echoes.on_sent(pool, taken, at_ns);
+            }
+            if taken < bytes.len() {
+                wanted = For::Both;
+                break;
+            }
+        }
+        self.watch(epoll, Some(wanted))
+            .map_err(|source| self.failed(source))?;
+        Ok(writes)
+    }
+
+    /// Read once, what the buffer takes: the time after the read, and what came back whole with it;
+    /// `None` where nothing has come.
+    pub(super) fn receive(
+        &mut self,
+        pool: &MessagePool,
+        buffer: &mut [u8],
+        round_trips: &mut Histogram,
+    ) -> Result<Option<(u64, Completed)>, Fault> {
+        if buffer.is_empty() {
+            return Ok(None);
+        }
+        let read = receive_now(self.fd(), buffer).map_err(|source| self.failed(source))?;
+        let Some(count) = read else {
+            return Ok(None);
+        };
+        let at_ns = monotonic_ns();
+        if count == 0 {
+            let (sent, received) = self.echoes.bytes();
+            return Err(Fault::Ended { sent, received });
+        }
+        let ended = self
+            .echoes
+            .on_received(pool, &buffer[..count], at_ns, round_trips)?;
+        Ok(Some((at_ns, ended)))
+    }
+
+    /// End our side, and wait `patience` for the server's end: nothing more may come back.
+    pub(super) fn end(&mut self, patience: Duration) -> Result<(), Fault> {
+        let (sent, received) = self.echoes.bytes();
+        let ended = self.stream.shutdown(std::net::Shutdown::Write);
+        let waiting = ended.and_then(|()| self.stream.set_read_timeout(Some(patience)));
+        if waiting.is_err() {
+            return Ok(()); // The server was faster, and nothing came back.
+        }
+        match receive_some(self.fd(), &mut [0; 4096]) {
+            Ok(more) if more > 0 => Err(Fault::Echo(EchoError::TooLong {
+                received: received + more as u64,
+                sent,
+            })),
+            // It has ended too, or does not care that we have.
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn silent(&self) -> Fault {
+        let (sent, received) = self.echoes.bytes();
+        Fault::Silent { sent, received }
+    }
+
+    pub(super) fn failed(&self, source: io::Error) -> Fault {
+        let (sent, received) = self.echoes.bytes();
+        Fault::Connection {
+            sent,
+            received,
+            source,
+        }
+    }
+}

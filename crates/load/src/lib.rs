@@ -1,0 +1,26 @@
+//! The bench's load: two processes that send, receive, serve, count and keep time.
+//!
+//! - Without I/O: [`messages`], what is sent and what was made of it; [`schedule`], when; [`generator`].
+//! - `stream`: [`pacer`], [`sender`] and [`receiver`]; [`rr`], [`echo`] and [`sizes`] have their own.
+//! - [`diag`] tells what the kernel holds of sockets, by [`netlink`]; [`write_counts`], what was written.
+//!
+//! Laws: plain blocking code, no async runtime; time is CLOCK_MONOTONIC; nothing allocates without
+//! bound or prints while messages are sent; each `unsafe` block gives its reason.
+
+#![warn(missing_debug_implementations)]
+
+pub mod diag;
+pub mod echo;
+pub mod generator;
+pub mod margin;
+pub mod messages;
+pub mod netlink;
+pub mod pacer;
+pub mod process;
+pub mod receiver;
+pub mod rr;
+pub mod schedule;
+pub mod sender;
+pub mod sizes;
+pub mod socket;
+pub mod write_counts;

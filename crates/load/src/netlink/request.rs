@@ -1,0 +1,58 @@
+//! What is asked of the kernel, as bytes (linux/netlink.h): a message and its attributes. No I/O.
+
+const NLM_F_REQUEST: u16 = 1;
+/// The kernel answers also when all went well.
+pub const NLM_F_ACK: u16 = 4;
+/// What there is already is an error.
+pub const NLM_F_EXCL: u16 = 0x200;
+/// All that there are.
+pub const NLM_F_DUMP: u16 = 0x300;
+/// Make what there is not yet.
+pub const NLM_F_CREATE: u16 = 0x400;
+
+/// A message that grows.
+#[derive(Debug)]
+pub struct Request {
+    bytes: Vec<u8>,
+}
+
+impl Request {
+    /// Its header; `flags` are NLM_F_….
+    pub fn new(kind: u16, flags: u16, sequence: u32) -> Self {
+        let mut bytes = vec![0; 4]; // The length, when it is known.
+        bytes.extend(kind.to_ne_bytes());
+        bytes.extend((NLM_F_REQUEST | flags).to_ne_bytes());
+        bytes.extend(sequence.to_ne_bytes());
+        bytes.extend([0; 4]); // To the kernel.
+        Self { bytes }
+    }
+
+    /// Go on with these bytes.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.bytes.extend(bytes);
+    }
+
+    /// Go on with an attribute, padded to whole words.
+    pub fn attribute(&mut self, kind: u16, value: &[u8]) {
+        self.nested(kind, |inside| inside.push(value));
+    }
+
+    /// Go on with an attribute whose value is what `fill` adds.
+    pub fn nested(&mut self, kind: u16, fill: impl FnOnce(&mut Self)) {
+        let start = self.bytes.len();
+        self.bytes.extend([0; 2]); // The length, when it is known.
+        self.bytes.extend(kind.to_ne_bytes());
+        fill(self);
+        let length = (self.bytes.len() - start) as u16;
+        self.bytes[start..start + 2].copy_from_slice(&length.to_ne_bytes());
+        let padded = self.bytes.len().next_multiple_of(4);
+        self.bytes.resize(padded, 0);
+    }
+
+    /// As it is sent.
+    pub fn finished(mut self) -> Vec<u8> {
+        let length = self.bytes.len() as u32;
+        self.bytes[..4].copy_from_slice(&length.to_ne_bytes());
+        self.bytes
+    }
+}

@@ -1,0 +1,304 @@
+//! Releases the messages of a schedule when they are due: never early, everything that is due.
+
+use crate::{
+    margin::{Clock, Margin, spin_until_ns},
+    process::set_exact_timers,
+    schedule::Schedule,
+};
+use std::{
+    hint, io,
+    ops::Range,
+    os::fd::{AsRawFd, RawFd},
+    thread,
+};
+use tinygram_core::Histogram;
+use tinygram_net::{
+    clock::{monotonic_ns, sleep_until_ns},
+    timer::TimerFd,
+};
+
+/// How the last part of a wait passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Spin {
+    /// Spun: nobody else on this core has anything to send.
+    Alone,
+    /// Spun, and whoever else wants the core has it.
+    Yielding,
+    /// Slept.
+    Never,
+}
+
+/// When the timer is to ring for what is due next.
+#[derive(Clone, Copy, Debug)]
+enum Armed {
+    /// When it is due.
+    Exactly,
+    /// At this time, shortly before; the rest is spun.
+    Early(u64),
+    /// At once, and then once more: the event loop does all else that it has to do in between, and
+    /// the whole wait is spun.
+    AtOnce,
+    /// At once, for the second time.
+    AtOnceAgain,
+}
+
+/// The machine's clock, and how to spin.
+struct Machine(Spin);
+
+impl Clock for Machine {
+    fn now_ns(&self) -> u64 {
+        monotonic_ns()
+    }
+
+    fn sleep_until_ns(&self, wake_ns: u64) {
+        sleep_until_ns(wake_ns);
+    }
+
+    fn pause(&self) {
+        match self.0 {
+            Spin::Yielding => thread::yield_now(),
+            Spin::Alone | Spin::Never => hint::spin_loop(),
+        }
+    }
+}
+
+/// Waits for the due times of a [`Schedule`] and says which messages to send now.
+///
+/// A wait sleeps until shortly before the due time and spins the rest, about 100 µs at most, so that
+/// a wake-up's delay is not taken for latency. A wait that is shorter than that is spun whole.
+#[derive(Debug)]
+pub struct Pacer {
+    schedule: Schedule,
+    start_ns: u64,
+    released: u64,
+    releases: u64,
+    errors: Histogram,
+    /// The same message by message, where it is asked for.
+    late_ns: Option<Vec<u32>>,
+    /// When the sender asked for what is due next: what is late before that is not our error.
+    asked_ns: u64,
+    spin_cpu_ns: u64,
+    margin: Margin,
+    spin: Spin,
+    /// Whether this thread's timers are exact, as it was last set.
+    is_exact: Option<bool>,
+    timer: Option<TimerFd>,
+    armed: Armed,
+}
+
+impl Pacer {
+    /// A pacer that waits for [`Pacer::start`].
+    pub fn new(schedule: Schedule) -> Self {
+        Self {
+            schedule,
+            start_ns: u64::MAX,
+            released: 0,
+            releases: 0,
+            errors: Histogram::new(),
+            late_ns: None,
+            asked_ns: 0,
+            spin_cpu_ns: 0,
+            margin: Margin::default(),
+            spin: Spin::Alone,
+            is_exact: None,
+            timer: None,
+            armed: Armed::Exactly,
+        }
+    }
+
+    /// The same without spinning: for one of several senders, whose spinning would take the core
+    /// from the others.
+    #[must_use]
+    pub fn without_spinning(self) -> Self {
+        Self {
+            spin: Spin::Never,
+            ..self
+        }
+    }
+
+    /// The same, leaving the core to whoever wants it while it spins: for a sender that hands its
+    /// messages to a thread or process on the same core.
+    #[must_use]
+    pub fn yielding(self) -> Self {
+        Self {
+            spin: Spin::Yielding,
+            ..self
+        }
+    }
+
+    /// The same with a note of how late each message was released: see [`Pacer::late_ns`].
+    #[must_use]
+    pub fn with_notes(self) -> Self {
+        // Not zero, so that the pages are touched now.
+        let mut late_ns = vec![1; self.schedule.messages() as usize];
+        late_ns.clear();
+        Self {
+            late_ns: Some(late_ns),
+            ..self
+        }
+    }
+
+    /// Let the schedule start at `start_ns` (CLOCK_MONOTONIC).
+    pub fn start(&mut self, start_ns: u64) {
+        self.start_ns = start_ns;
+    }
+
+    /// When the last message is due, in nanoseconds after the start.
+    pub fn last_due_ns(&self) -> u64 {
+        self.schedule.due_ns(self.schedule.messages() - 1)
+    }
+
+    /// When the next message is due; `None` when all are released.
+    pub fn next_due_ns(&self) -> Option<u64> {
+        (self.released < self.schedule.messages()).then(|| self.due_at_ns(self.released))
+    }
+
+    fn due_at_ns(&self, index: u64) -> u64 {
+        self.start_ns.saturating_add(self.schedule.due_ns(index))
+    }
+
+    /// Block until something is due, or until `until_ns`: which messages to send now. The range
+    /// is empty when the time passed with nothing due, or when all are released.
+    pub fn wait(&mut self, until_ns: Option<u64>) -> Range<u64> {
+        let Some(due_ns) = self.next_due_ns() else {
+            return self.released..self.released;
+        };
+        self.asked_ns = monotonic_ns();
+        let wake_ns = until_ns.map_or(due_ns, |until_ns| until_ns.min(due_ns));
+        // `until_ns` is the sender's own affair: it gets an ordinary sleep, as it would by itself.
+        let is_ours = wake_ns == due_ns;
+        if self.is_exact != Some(is_ours) {
+            set_exact_timers(is_ours);
+            self.is_exact = Some(is_ours);
+        }
+        if wake_ns <= self.asked_ns {
+            return self.release_due();
+        }
+        if is_ours && self.spin != Spin::Never {
+            self.spin_cpu_ns += self.margin.wait_until_ns(&Machine(self.spin), wake_ns);
+        } else {
+            sleep_until_ns(wake_ns);
+            if !is_ours {
+                // What came due while it slept for itself was not ours to release.
+                self.asked_ns = monotonic_ns();
+            }
+        }
+        self.release_due()
+    }
+
+    /// The descriptor of a timer for an event loop: readable when [`Pacer::on_timer`] should be
+    /// called.
+    ///
+    /// # Errors
+    /// When the kernel has no timerfd to give.
+    pub fn timer_fd(&mut self) -> io::Result<RawFd> {
+        Ok(self.timer()?.as_raw_fd())
+    }
+
+    fn timer(&mut self) -> io::Result<&TimerFd> {
+        if self.timer.is_none() {
+            self.timer = Some(TimerFd::new()?);
+        }
+        Ok(self.timer.as_ref().expect("just made"))
+    }
+
+    /// Set the timer for the next due time; false when all messages are released. With `spins`
+    /// it is set early, and [`Pacer::on_timer`] spins the rest, which holds the event loop up.
+    ///
+    /// # Errors
+    /// When the timer cannot be set.
+    pub fn arm(&mut self, spins: bool) -> io::Result<bool> {
+        let Some(due_ns) = self.next_due_ns() else {
+            return Ok(false);
+        };
+        self.asked_ns = monotonic_ns();
+        self.armed = Armed::Exactly;
+        let mut wake_ns = due_ns;
+        if spins && self.spin != Spin::Never && due_ns > self.asked_ns {
+            // A time that is past rings at once, when the loop has done all else.
+            let sleeps_until_ns = self.margin.wake_ns(self.asked_ns, due_ns);
+            self.armed = sleeps_until_ns.map_or(Armed::AtOnce, Armed::Early);
+            wake_ns = sleeps_until_ns.unwrap_or(self.asked_ns);
+        }
+        self.timer()?.set(wake_ns)?;
+        Ok(true)
+    }
+
+    /// The timer is readable: spin the rest of the wait and say which messages to send now. None:
+    /// the timer will be readable again.
+    ///
+    /// # Errors
+    /// When the timer cannot be read or set.
+    pub fn on_timer(&mut self) -> io::Result<Range<u64>> {
+        if !self.timer()?.take()? {
+            return Ok(self.released..self.released);
+        }
+        match self.armed {
+            Armed::Early(wake_ns) => self.margin.learn(monotonic_ns().saturating_sub(wake_ns)),
+            Armed::AtOnce if self.next_due_ns() > Some(monotonic_ns()) => {
+                // Loops differ in whether they run what is ready first or look at descriptors.
+                self.armed = Armed::AtOnceAgain;
+                let at_once_ns = self.asked_ns;
+                self.timer()?.set(at_once_ns)?;
+                return Ok(self.released..self.released);
+            }
+            Armed::Exactly | Armed::AtOnce | Armed::AtOnceAgain => {}
+        }
+        if let (Armed::Early(_) | Armed::AtOnceAgain, Some(due_ns)) =
+            (self.armed, self.next_due_ns())
+        {
+            self.spin_cpu_ns += spin_until_ns(&Machine(self.spin), due_ns);
+        }
+        Ok(self.release_due())
+    }
+
+    /// Release everything that is due now, without waiting.
+    pub fn take_due(&mut self) -> Range<u64> {
+        self.asked_ns = monotonic_ns();
+        self.release_due()
+    }
+
+    fn release_due(&mut self) -> Range<u64> {
+        let now_ns = monotonic_ns();
+        let elapsed_ns = now_ns.saturating_sub(self.start_ns);
+        let first = self.released;
+        self.released += self.schedule.due_count(first, elapsed_ns);
+        if self.released > first {
+            self.releases += 1;
+        }
+        for index in first..self.released {
+            let late_since_ns = self.due_at_ns(index).max(self.asked_ns);
+            let error_ns = now_ns - late_since_ns;
+            self.errors.record(error_ns);
+            if let Some(late_ns) = &mut self.late_ns {
+                late_ns.push(u32::try_from(error_ns).unwrap_or(u32::MAX));
+            }
+        }
+        first..self.released
+    }
+
+    /// How many wake-ups released something.
+    pub fn releases(&self) -> u64 {
+        self.releases
+    }
+
+    /// Time from due (or from when the sender asked, if that was later) to released, one value
+    /// for each message.
+    pub fn errors(&self) -> &Histogram {
+        &self.errors
+    }
+
+    /// The errors in the order of the messages, at most 4 s each; empty unless
+    /// [`Pacer::with_notes`].
+    pub fn late_ns(&self) -> &[u32] {
+        self.late_ns.as_deref().unwrap_or_default()
+    }
+
+    /// CPU time spent spinning, as seen by how the clock went on: the bench's own, not the sender's.
+    pub fn spin_cpu_ns(&self) -> u64 {
+        self.spin_cpu_ns
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,282 @@
+//! The far end of a stream: reads, notes the time, and only then looks at the bytes.
+//!
+//! Any program may connect before the sender, which is known by its address (docs/decisions/0018).
+
+use super::{process::Usage, socket};
+use crate::messages::{Note, StreamCheck, StreamError};
+use std::{
+    io,
+    net::{Ipv4Addr, SocketAddrV4, TcpListener},
+    os::fd::AsRawFd,
+};
+use thiserror::Error;
+use tinygram_net::clock::monotonic_ns;
+
+const BACKLOG: i32 = 4096;
+/// Notes kept ready in memory; a stream of more reads grows them while it runs.
+const MAX_READY_NOTES: u64 = 8 << 20;
+
+/// Why a stream was not received.
+#[derive(Debug, Error)]
+pub enum ReceiveError {
+    /// The connection failed.
+    #[error("the connection failed after {received} bytes: {source}")]
+    Connection {
+        /// The bytes that arrived before.
+        received: u64,
+        /// What the kernel says.
+        source: io::Error,
+    },
+    /// What arrived is not what was sent.
+    #[error(transparent)]
+    Stream(#[from] StreamError),
+}
+
+/// A received stream.
+#[derive(Debug)]
+pub struct Reception {
+    /// One note for each read.
+    pub notes: Vec<Note>,
+    /// What the reading thread used from the end of the warm-up to the end.
+    pub usage: Usage,
+    /// What the kernel kept for received bytes at most, at the end.
+    pub buffer_bytes: u64,
+    /// Whose each message was, where the stream has several producers.
+    pub turns: Vec<u8>,
+    /// The sender's port.
+    pub peer_port: u16,
+    /// Connections of others that came before the sender's, and were ended.
+    pub strangers: u64,
+}
+
+/// Waits for one connection on a fresh port.
+#[derive(Debug)]
+pub struct Receiver {
+    listener: TcpListener,
+}
+
+impl Receiver {
+    /// Listen on an address of this host, a port that the kernel picks, with this congestion control.
+    ///
+    /// # Errors
+    /// When the address, a port or the congestion control is not to be had.
+    pub fn listen(address: Ipv4Addr, congestion_control: &str) -> io::Result<Self> {
+        let address = SocketAddrV4::new(address, 0);
+        let listener = socket::listening(address, Some(congestion_control), BACKLOG)?;
+        Ok(Self { listener })
+    }
+
+    /// The port it listens on.
+    ///
+    /// # Errors
+    /// When the socket is gone.
+    pub fn port(&self) -> io::Result<u16> {
+        Ok(self.listener.local_addr()?.port())
+    }
+
+    /// Accept one connection and read it to its end, `buffer_bytes` at most in a read. What is
+    /// used is counted from the end of the first `warm_up` of its `messages` messages.
+    /// `compares` false skips the comparison: only for measuring what comparing costs.
+    /// Connections from another address than `sender` are ended before.
+    ///
+    /// # Errors
+    /// [`ReceiveError`]; reading stops at the first wrong byte.
+    pub fn receive(
+        self,
+        mut check: StreamCheck,
+        messages: u64,
+        warm_up: u64,
+        buffer_bytes: usize,
+        compares: bool,
+        sender: Option<Ipv4Addr>,
+    ) -> Result<Reception, ReceiveError> {
+        let warm_up_bytes = check.stream_bytes(warm_up);
+        let mut notes = ready_notes(messages + check.expected_bytes() / buffer_bytes as u64);
+        // Not zero, so that the pages are touched now.
+        let mut buffer = vec![1u8; buffer_bytes];
+        let failed = |received| move |source| ReceiveError::Connection { received, source };
+        let mut strangers = 0;
+        let (stream, peer) = loop {
+            let (stream, peer) = self.listener.accept().map_err(failed(0))?;
+            if !socket::is_stranger(peer, sender) {
+                break (stream, peer);
+            }
+            strangers += 1;
+        };
+        drop(self.listener);
+        let mut before = Usage::of_thread();
+        loop {
+            let count = socket::receive_some(stream.as_raw_fd(), &mut buffer)
+                .map_err(failed(check.received_bytes()))?;
+            let at_ns = monotonic_ns();
+            if count == 0 {
+                break;
+            }
+            let bytes = check.received_bytes() + count as u64;
+            notes.push(Note { bytes, at_ns });
+            if compares {
+                check.push(&buffer[..count])?;
+            } else {
+                check.skip(count)?;
+            }
+            if bytes <= warm_up_bytes {
+                before = Usage::of_thread();
+            }
+        }
+        check.finish()?;
+        Ok(Reception {
+            notes,
+            usage: Usage::of_thread().since(before),
+            buffer_bytes: socket::receive_buffer_bytes(stream.as_raw_fd())
+                .map_err(failed(check.received_bytes()))?,
+            turns: check.turns().to_vec(),
+            peer_port: peer.port(),
+            strangers,
+        })
+    }
+}
+
+/// Room for `count` notes whose pages the kernel has already given.
+fn ready_notes(count: u64) -> Vec<Note> {
+    let count = (count + 1024).min(MAX_READY_NOTES) as usize;
+    let mut notes = vec![Note { bytes: 1, at_ns: 1 }; count];
+    notes.clear();
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        diag::{Diag, Socket, Wanted},
+        messages::MessagePool,
+    };
+    use std::{
+        io::Write,
+        net::{Ipv4Addr, TcpStream},
+        thread,
+    };
+    use tinygram_net::{clock::sleep_until_ns, socket::send_queue_bytes};
+
+    fn receive(
+        send: impl FnOnce(&mut TcpStream, &MessagePool) + Send,
+    ) -> Result<Reception, ReceiveError> {
+        let pool = MessagePool::generate(1, 1, 50).unwrap();
+        let receiver = Receiver::listen(Ipv4Addr::LOCALHOST, "cubic").unwrap();
+        let port = receiver.port().unwrap();
+        thread::scope(|scope| {
+            let sent = pool.clone();
+            scope.spawn(move || {
+                let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
+                send(&mut stream, &sent);
+            });
+            receiver.receive(StreamCheck::new(pool, 20), 20, 1, 4096, true, None)
+        })
+    }
+
+    fn first_20(pool: &MessagePool) -> Vec<u8> {
+        (0..20).flat_map(|i| pool.message(i).to_vec()).collect()
+    }
+
+    #[test]
+    fn a_whole_stream_is_noted_to_its_last_byte() {
+        let reception = receive(|stream, pool| {
+            for index in 0..20 {
+                stream.write_all(pool.message(index)).unwrap();
+            }
+        })
+        .unwrap();
+        let pool = MessagePool::generate(1, 1, 50).unwrap();
+        assert_eq!(reception.notes.last().unwrap().bytes, pool.stream_bytes(20));
+        assert!(
+            reception
+                .notes
+                .is_sorted_by(|a, b| a.bytes < b.bytes && a.at_ns <= b.at_ns)
+        );
+        assert!(reception.peer_port > 0);
+    }
+
+    #[test]
+    fn a_wrong_byte_a_missing_one_and_one_too_many_are_caught() {
+        let altered = receive(|stream, pool| {
+            let mut bytes = first_20(pool);
+            bytes[77] ^= 4;
+            // The receiver may reset the connection before all is written.
+            let _unread = stream.write_all(&bytes);
+        });
+        assert!(matches!(
+            altered,
+            Err(ReceiveError::Stream(StreamError::Differs { offset: 77 }))
+        ));
+        let short = receive(|stream, pool| {
+            let bytes = first_20(pool);
+            stream.write_all(&bytes[..bytes.len() - 1]).unwrap();
+        });
+        assert!(matches!(
+            short,
+            Err(ReceiveError::Stream(StreamError::TooShort { .. }))
+        ));
+        let long = receive(|stream, pool| {
+            let mut bytes = first_20(pool);
+            bytes.push(0);
+            stream.write_all(&bytes).unwrap();
+        });
+        assert!(matches!(
+            long,
+            Err(ReceiveError::Stream(StreamError::TooLong { .. }))
+        ));
+    }
+
+    /// Wait until the peer's program has taken all that was sent.
+    fn wait_until_read(stream: &TcpStream) {
+        let ours = stream.local_addr().unwrap();
+        let wanted = Wanted {
+            port: Some(ours.port()),
+            inodes: None,
+        };
+        let mut diag = Diag::open().unwrap();
+        let mut unread_bytes = || {
+            let held = diag.sockets(&wanted).unwrap();
+            let is_peer = |socket: &&Socket| socket.id.remote == ours;
+            let peer = held.sockets.iter().find(is_peer);
+            peer.map_or(0, |socket| socket.receive_queue)
+        };
+        let give_up_ns = monotonic_ns() + 60_000_000_000;
+        loop {
+            let unacknowledged_bytes = send_queue_bytes(stream.as_raw_fd()).unwrap();
+            let unread_bytes = unread_bytes();
+            if unacknowledged_bytes == 0 && unread_bytes == 0 {
+                return;
+            }
+            assert!(
+                monotonic_ns() < give_up_ns,
+                "after a minute {unacknowledged_bytes} bytes are not acknowledged, \
+                 {unread_bytes} not read"
+            );
+            sleep_until_ns(monotonic_ns() + 1_000_000);
+        }
+    }
+
+    #[test]
+    fn a_reset_is_an_error_with_the_bytes_that_arrived() {
+        let reset = receive(|stream, pool| {
+            stream.write_all(pool.message(0)).unwrap();
+            wait_until_read(stream);
+            let linger = libc::linger {
+                l_onoff: 1,
+                l_linger: 0,
+            };
+            // SAFETY: SO_LINGER reads a struct linger.
+            unsafe {
+                libc::setsockopt(
+                    stream.as_raw_fd(),
+                    libc::SOL_SOCKET,
+                    libc::SO_LINGER,
+                    std::ptr::from_ref(&linger).cast(),
+                    size_of_val(&linger) as libc::socklen_t,
+                );
+            }
+        });
+        assert!(matches!(reset, Err(ReceiveError::Connection { received, .. }) if received > 0));
+    }
+}

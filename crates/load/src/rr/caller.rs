@@ -1,0 +1,201 @@
+//! One caller that blocks: sends a request in as many writes as asked for, and waits for its reply.
+
+use super::{
+    callers::{CallOptions, Connections, Span},
+    tally::{CallError, Tally},
+};
+use crate::{
+    messages::CallContent,
+    socket::{connect, has_readable, receive_some, send_all, unconnected},
+};
+use std::{
+    net::TcpStream,
+    os::fd::AsRawFd,
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
+};
+use tinygram_net::clock::monotonic_ns;
+
+const BUFFER_BYTES: u64 = 64 << 10;
+/// Before one of so many calls a caller looks for a reply that came too early.
+const LOOK_EVERY: u64 = 16;
+
+/// A connection, and how many requests were made on it.
+#[derive(Debug)]
+struct Line {
+    socket: TcpStream,
+    requests: u64,
+}
+
+/// A caller; it has a connection of its own, or one for each request.
+#[derive(Debug)]
+pub struct Caller<'a> {
+    options: &'a CallOptions,
+    content: &'a CallContent,
+    line: Option<Line>,
+    buffer: Vec<u8>,
+    tally: Tally,
+}
+
+/// Part `number` of `of` parts of a request; all parts together are the request.
+pub fn part_of(request: &[u8], number: usize, of: usize) -> &[u8] {
+    let end = |number: usize| request.len() * number / of;
+    &request[end(number)..end(number + 1)]
+}
+
+/// A new connection, and how long connecting took.
+pub fn connected(options: &CallOptions) -> Result<(TcpStream, u64), CallError> {
+    let failed = |source| CallError::Connect {
+        address: options.address,
+        source,
+    };
+    let socket = unconnected(
+        Some(&options.congestion_control),
+        options.is_nodelay,
+        options.own_address,
+    )
+    .map_err(failed)?;
+    let begun_ns = monotonic_ns();
+    connect(&socket, options.address).map_err(failed)?;
+    Ok((socket, monotonic_ns() - begun_ns))
+}
+
+impl<'a> Caller<'a> {
+    /// A caller that is connected, if it will stay so, and has made its calls to warm up.
+    pub fn prepare(options: &'a CallOptions, content: &'a CallContent) -> Result<Self, CallError> {
+        let mut caller = Self {
+            options,
+            content,
+            line: None,
+            buffer: vec![1; content.reply_bytes().min(BUFFER_BYTES) as usize],
+            tally: Tally::default(),
+        };
+        if !caller.is_per_request() {
+            caller.connect()?;
+        }
+        for _ in 0..options.warm_up_calls {
+            caller.call()?;
+        }
+        let mut tally = Tally::default();
+        if !caller.is_per_request() {
+            tally.connect = caller.tally.connect;
+        }
+        caller.tally = tally;
+        Ok(caller)
+    }
+
+    /// Call again and again in that span, or until told to stop; what it found.
+    pub fn run(mut self, span: Span, is_stopped: &AtomicBool) -> Result<Tally, CallError> {
+        let most = span.calls.unwrap_or(u64::MAX);
+        let mut now_ns = span.start_ns;
+        while now_ns < span.end_ns && self.tally.calls < most && !is_stopped.load(Relaxed) {
+            now_ns = self.call()?;
+        }
+        self.tally.callers_time_ns = now_ns - span.start_ns;
+        Ok(self.tally)
+    }
+
+    fn is_per_request(&self) -> bool {
+        matches!(self.options.connections, Connections::PerRequest)
+    }
+
+    fn connect(&mut self) -> Result<(), CallError> {
+        let (socket, took_ns) = connected(self.options)?;
+        self.tally.connect.record(took_ns);
+        self.tally.connect_time_ns += took_ns;
+        self.line = Some(Line {
+            socket,
+            requests: 0,
+        });
+        Ok(())
+    }
+
+    /// One call; when it ended.
+    fn call(&mut self) -> Result<u64, CallError> {
+        if self.is_per_request() {
+            self.connect()?;
+        }
+        let line = self.line.as_mut().expect("it was connected before");
+        let request = self.content.request(line.requests);
+        if self.tally.calls % LOOK_EVERY == 0 {
+            line.check_silent()?;
+        }
+        let begun_ns = monotonic_ns();
+        line.send(request, self.options.sends_per_request)?;
+        let ended_ns = line.receive(self.content, &mut self.buffer)?;
+        self.tally.record_call(begun_ns, ended_ns);
+        if self.is_per_request() {
+            self.line = None;
+        }
+        Ok(ended_ns)
+    }
+}
+
+impl Line {
+    /// An error where there is a reply to the next request, which is not sent yet.
+    fn check_silent(&self) -> Result<(), CallError> {
+        let index = self.requests;
+        match has_readable(self.socket.as_raw_fd()) {
+            Ok(false) => Ok(()),
+            Ok(true) => Err(CallError::EarlyReply { index }),
+            Err(source) => Err(CallError::Receive { index, source }),
+        }
+    }
+
+    fn send(&self, request: &[u8], sends: usize) -> Result<(), CallError> {
+        for number in 0..sends {
+            send_all(self.socket.as_raw_fd(), part_of(request, number, sends)).map_err(
+                |source| CallError::Send {
+                    index: self.requests,
+                    source,
+                },
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Wait for the reply; when the read of its last byte returned, which is before that is compared.
+    fn receive(&mut self, content: &CallContent, buffer: &mut [u8]) -> Result<u64, CallError> {
+        let (index, expected) = (self.requests, content.reply_bytes());
+        let (mut received, mut ended_ns) = (0, 0);
+        while received < expected {
+            let room = (buffer.len() as u64).min(expected - received) as usize;
+            let count = receive_some(self.socket.as_raw_fd(), &mut buffer[..room])
+                .map_err(|source| CallError::Receive { index, source })?;
+            if received + count as u64 == expected {
+                ended_ns = monotonic_ns();
+            }
+            if count == 0 {
+                return Err(CallError::ShortReply {
+                    index,
+                    received,
+                    expected,
+                });
+            }
+            if !content.is_reply(index * expected + received, &buffer[..count]) {
+                return Err(CallError::WrongReply { index });
+            }
+            received += count as u64;
+        }
+        self.requests += 1;
+        Ok(ended_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_of_a_request_are_all_of_it_and_of_equal_length() {
+        let request: Vec<u8> = (0..101).collect();
+        for of in [1, 2, 10, 101] {
+            let parts: Vec<&[u8]> = (0..of)
+                .map(|number| part_of(&request, number, of))
+                .collect();
+            assert_eq!(parts.concat(), request);
+            let lengths = parts.iter().map(|part| part.len());
+            let (least, most) = (lengths.clone().min(), lengths.max());
+            assert!(most.unwrap() - least.unwrap() <= 1, "{of}");
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! All callers of a process: a thread each, or one for those that share a connection. They get ready,
+//! start together, and are waited for no longer than asked.
+
+use super::{
+    caller::Caller,
+    pipeline::Pipeline,
+    tally::{CallError, Tally},
+};
+use crate::messages::CallContent;
+use std::{
+    net::{Ipv4Addr, SocketAddrV4},
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    thread,
+    time::Duration,
+};
+use tinygram_net::{
+    clock::{monotonic_ns, sleep_until_ns},
+    process::with_signals_blocked,
+};
+
+const STACK_BYTES: usize = 256 << 10;
+
+/// What callers call on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Connections {
+    /// A connection for each request.
+    PerRequest,
+    /// A connection for each caller.
+    PerCaller,
+    /// One connection for all.
+    Shared {
+        /// Requests in flight at most.
+        depth: usize,
+    },
+}
+
+/// Who calls, and how.
+#[derive(Clone, Debug)]
+pub struct CallOptions {
+    /// The server.
+    pub address: SocketAddrV4,
+    /// How many call at a time.
+    pub callers: usize,
+    /// What they call on.
+    pub connections: Connections,
+    /// Writes of a request, of equal length; at most a byte each.
+    pub sends_per_request: usize,
+    /// TCP_NODELAY of their connections.
+    pub is_nodelay: bool,
+    /// Of their connections.
+    pub congestion_control: String,
+    /// Calls of each caller before the start.
+    pub warm_up_calls: u64,
+    /// Where they connect from; `None`: the kernel picks.
+    pub own_address: Option<Ipv4Addr>,
+}
+
+/// When callers call. A call that has begun is finished, whatever the time.
+#[derive(Clone, Copy, Debug)]
+pub struct Span {
+    /// Not before.
+    pub start_ns: u64,
+    /// No call begins after it.
+    pub end_ns: u64,
+    /// Calls of each caller at most; of callers that share a connection, so many times their number.
+    pub calls: Option<u64>,
+}
+
+/// Callers that are connected, have warmed up, and wait for their start.
+#[derive(Debug)]
+pub struct Callers {
+    shared: Arc<Shared>,
+    threads: usize,
+}
+
+#[derive(Debug)]
+struct Shared {
+    options: CallOptions,
+    content: CallContent,
+    state: Mutex<State>,
+    has_changed: Condvar,
+    is_stopped: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    ready: usize,
+    span: Option<Span>,
+    done: usize,
+    failed: usize,
+    first_failure: Option<CallError>,
+    tally: Tally,
+}
+
+impl Callers {
+    /// Connect and warm up, until `give_up_ns` at most.
+    ///
+    /// # Errors
+    /// [`CallError`]; nobody calls any more then.
+    pub fn prepare(
+        options: CallOptions,
+        content: CallContent,
+        give_up_ns: u64,
+    ) -> Result<Self, CallError> {
+        let threads = match options.connections {
+            Connections::Shared { .. } => 1,
+            Connections::PerRequest | Connections::PerCaller => options.callers,
+        };
+        let callers = Self {
+            shared: Arc::new(Shared {
+                options,
+                content,
+                state: Mutex::default(),
+                has_changed: Condvar::new(),
+                is_stopped: AtomicBool::new(false),
+            }),
+            threads,
+        };
+        for _ in 0..threads {
+            let shared = Arc::clone(&callers.shared);
+            let thread = thread::Builder::new().stack_size(STACK_BYTES);
+            let started = with_signals_blocked(|| thread.spawn(move || shared.run()));
+            started.map_err(|error| CallError::Thread(error.to_string()))?;
+        }
+        callers.wait(give_up_ns, |state| state.ready)?;
+        Ok(callers)
+    }
+
+    /// Let them call, and wait until all have ended, until `give_up_ns` at most.
+    ///
+    /// # Errors
+    /// [`CallError`], the first of several failures and how many there were.
+    pub fn run(self, span: Span, give_up_ns: u64) -> Result<Tally, CallError> {
+        self.shared.lock().span = Some(span);
+        self.shared.has_changed.notify_all();
+        self.wait(give_up_ns, |state| state.done)?;
+        let tally = std::mem::take(&mut self.shared.lock().tally);
+        Ok(tally)
+    }
+
+    /// Wait until `count` of the state is that of all threads.
+    fn wait(&self, give_up_ns: u64, count: impl Fn(&State) -> usize) -> Result<(), CallError> {
+        let mut state = self.shared.lock();
+        while count(&state) + state.failed < self.threads {
+            let left_ns = give_up_ns.saturating_sub(monotonic_ns());
+            if left_ns == 0 {
+                return Err(state.first_failure.take().unwrap_or(CallError::TimedOut {
+                    done: count(&state),
+                    threads: self.threads,
+                }));
+            }
+            let waited = self
+                .shared
+                .has_changed
+                .wait_timeout(state, Duration::from_nanos(left_ns));
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        match state.first_failure.take() {
+            None => Ok(()),
+            Some(only) if state.failed == 1 => Err(only),
+            Some(first) => Err(CallError::Several {
+                failed: state.failed,
+                threads: self.threads,
+                first: Box::new(first),
+            }),
+        }
+    }
+}
+
+impl Drop for Callers {
+    /// Whoever still waits, or calls, ends at its next call.
+    fn drop(&mut self) {
+        self.shared.stop();
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn stop(&self) {
+        // Under the lock, so that nobody looks before and waits after.
+        let _state = self.lock();
+        self.is_stopped.store(true, Relaxed);
+        self.has_changed.notify_all();
+    }
+
+    /// What each thread does.
+    fn run(&self) {
+        let outcome = match self.options.connections {
+            Connections::Shared { depth } => {
+                Pipeline::prepare(&self.options, &self.content, depth, &self.is_stopped)
+                    .and_then(|ready| self.started(|span| ready.run(span, &self.is_stopped)))
+            }
+            Connections::PerRequest | Connections::PerCaller => {
+                Caller::prepare(&self.options, &self.content)
+                    .and_then(|ready| self.started(|span| ready.run(span, &self.is_stopped)))
+            }
+        };
+        let mut state = self.lock();
+        match outcome {
+            Ok(tally) => {
+                state.tally.merge(&tally);
+                state.done += 1;
+            }
+            Err(error) => {
+                state.failed += 1;
+                state.first_failure.get_or_insert(error);
+                // The others' figures would be those of fewer callers.
+                self.is_stopped.store(true, Relaxed);
+            }
+        }
+        self.has_changed.notify_all();
+    }
+
+    /// Say that one is ready, wait for the start, and call; nothing where it never comes.
+    fn started(
+        &self,
+        call: impl FnOnce(Span) -> Result<Tally, CallError>,
+    ) -> Result<Tally, CallError> {
+        let mut state = self.lock();
+        state.ready += 1;
+        self.has_changed.notify_all();
+        let span = loop {
+            if self.is_stopped.load(Relaxed) {
+                return Ok(Tally::default());
+            }
+            if let Some(span) = state.span {
+                break span;
+            }
+            let waited = self.has_changed.wait(state);
+            state = waited.unwrap_or_else(PoisonError::into_inner);
+        };
+        drop(state);
+        sleep_until_ns(span.start_ns);
+        call(span)
+    }
+}
+
+#[cfg(test)]
+#[path = "callers_tests.rs"]
+mod tests;

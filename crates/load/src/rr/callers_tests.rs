@@ -1,0 +1,262 @@
+//! What callers count, and how they fail: against our server, and against peers that do wrong.
+
+use super::*;
+use crate::{
+    rr::{Counts, Server, ServerOptions},
+    socket::FRESH_PORT,
+};
+use std::{
+    io::{Read, Write},
+    net::{Ipv4Addr, TcpListener, TcpStream},
+    os::{fd::AsRawFd, unix::net::UnixStream},
+};
+
+const REQUEST_BYTES: u64 = 1_000;
+const A_LONG_TIME_NS: u64 = 60_000_000_000;
+
+fn content(reply_bytes: u64) -> CallContent {
+    CallContent::generate(1, REQUEST_BYTES, reply_bytes).unwrap()
+}
+
+fn options(port: u16, connections: Connections) -> CallOptions {
+    CallOptions {
+        address: SocketAddrV4::new(Ipv4Addr::LOCALHOST, port),
+        callers: 4,
+        connections,
+        sends_per_request: 3,
+        is_nodelay: true,
+        congestion_control: "cubic".into(),
+        warm_up_calls: 2,
+        own_address: None,
+    }
+}
+
+fn now_for(calls: u64) -> Span {
+    Span {
+        start_ns: monotonic_ns(),
+        end_ns: u64::MAX,
+        calls: Some(calls),
+    }
+}
+
+fn prepared(options: CallOptions, content: &CallContent) -> Result<Callers, CallError> {
+    Callers::prepare(options, content.clone(), monotonic_ns() + A_LONG_TIME_NS)
+}
+
+fn with_server<T>(content: &CallContent, act: impl FnOnce(u16) -> T) -> (T, Counts) {
+    let server = Server::listen(
+        FRESH_PORT,
+        content.clone(),
+        ServerOptions {
+            client: None,
+            backlog: 1024,
+            is_nodelay: true,
+            is_quickack: false,
+            max_connections: 100,
+            idle_ns: A_LONG_TIME_NS,
+            congestion_control: "cubic".into(),
+        },
+    )
+    .unwrap();
+    let port = server.port().unwrap();
+    let (stop, stopped) = UnixStream::pair().unwrap();
+    thread::scope(|scope| {
+        let running = scope.spawn(move || server.run(stopped.as_raw_fd()));
+        let done = act(port);
+        drop(stop);
+        (done, running.join().unwrap().unwrap())
+    })
+}
+
+#[test]
+fn every_call_is_counted_on_whatever_connections() {
+    let kinds = [
+        (Connections::PerRequest, 4 * (5 + 2), 4 * 5),
+        (Connections::PerCaller, 4, 4),
+        (Connections::Shared { depth: 1 }, 1, 1),
+        (Connections::Shared { depth: 3 }, 1, 1),
+        (Connections::Shared { depth: 9 }, 1, 1),
+    ];
+    for (connections, accepted, connects) in kinds {
+        // Larger than a socket's buffers, and of one byte.
+        for reply_bytes in [2, 1, 1 << 20] {
+            let content = content(reply_bytes);
+            let (tally, counts) = with_server(&content, |port| {
+                let callers = prepared(options(port, connections), &content).unwrap();
+                callers.run(now_for(5), u64::MAX).unwrap()
+            });
+            assert_eq!((tally.calls, tally.call.count()), (4 * 5, 4 * 5));
+            assert_eq!(tally.connect.count(), connects, "{connections:?}");
+            assert_eq!(counts.accepted, accepted, "{connections:?}");
+            assert_eq!(counts.requests, 4 * (5 + 2));
+            assert_eq!((counts.short_requests, counts.wrong_requests), (0, 0));
+            // Little's law: nobody is in two calls at a time.
+            assert!(tally.call_time_ns + tally.connect_time_ns <= tally.callers_time_ns);
+        }
+    }
+}
+
+#[test]
+fn no_call_begins_after_the_end_and_all_that_have_begun_are_finished() {
+    let content = content(2);
+    for connections in [Connections::PerCaller, Connections::Shared { depth: 2 }] {
+        let (tally, counts) = with_server(&content, |port| {
+            let callers = prepared(options(port, connections), &content).unwrap();
+            let start_ns = monotonic_ns() + 1_000_000;
+            let end_ns = start_ns + 20_000_000;
+            let span = Span {
+                start_ns,
+                end_ns,
+                calls: None,
+            };
+            callers.run(span, u64::MAX).unwrap()
+        });
+        assert!(tally.calls >= 4);
+        assert_eq!(counts.requests, tally.calls + 4 * 2);
+        assert!(tally.callers_time_ns >= 4 * 20_000_000);
+    }
+}
+
+/// A server that treats each connection as told, until nobody comes for a while.
+fn with_peer<T>(
+    treat: impl Fn(TcpStream) + Sync,
+    connections: usize,
+    act: impl FnOnce(u16) -> T,
+) -> T {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let treat = &treat;
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            for _ in 0..connections {
+                let (stream, _) = listener.accept().unwrap();
+                scope.spawn(move || treat(stream));
+            }
+        });
+        act(port)
+    })
+}
+
+fn alone(port: u16, connections: Connections) -> CallOptions {
+    CallOptions {
+        callers: 1,
+        warm_up_calls: 1,
+        own_address: None,
+        ..options(port, connections)
+    }
+}
+
+#[test]
+fn a_short_a_wrong_and_an_unasked_for_reply_are_failures_by_name() {
+    let content = content(4);
+    let whole = |mut stream: &TcpStream| {
+        let mut request = vec![0; REQUEST_BYTES as usize];
+        stream.read_exact(&mut request).unwrap();
+    };
+    for connections in [Connections::PerCaller, Connections::Shared { depth: 1 }] {
+        let short = with_peer(
+            |mut stream| {
+                whole(&stream);
+                stream.write_all(&[0, 1, 2]).unwrap();
+            },
+            1,
+            |port| prepared(alone(port, connections), &content).unwrap_err(),
+        );
+        assert!(
+            matches!(
+                short,
+                CallError::ShortReply {
+                    index: 0,
+                    expected: 4,
+                    ..
+                }
+            ),
+            "{short}"
+        );
+        let wrong = with_peer(
+            |mut stream| {
+                whole(&stream);
+                stream.write_all(&[0, 1, 2, 4]).unwrap();
+            },
+            1,
+            |port| prepared(alone(port, connections), &content).unwrap_err(),
+        );
+        assert!(
+            matches!(wrong, CallError::WrongReply { index: 0 }),
+            "{wrong}"
+        );
+    }
+    let unasked = with_peer(
+        |mut stream| {
+            whole(&stream);
+            stream.write_all(&[0, 1, 2, 3, 1, 2, 3, 4]).unwrap();
+        },
+        1,
+        |port| prepared(alone(port, Connections::Shared { depth: 1 }), &content).unwrap_err(),
+    );
+    // They may have come before the next request, or with its reply.
+    assert!(
+        matches!(
+            unasked,
+            CallError::WrongReply { .. } | CallError::EarlyReply { .. }
+        ),
+        "{unasked}"
+    );
+}
+
+#[test]
+fn nobody_there_is_a_failure_and_how_many_failed_is_told() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    drop(listener);
+    let content = content(2);
+    let refused = prepared(options(port, Connections::PerCaller), &content).unwrap_err();
+    let CallError::Several {
+        failed: 4,
+        threads: 4,
+        first,
+    } = refused
+    else {
+        panic!("{refused}");
+    };
+    assert!(matches!(*first, CallError::Connect { .. }));
+}
+
+#[test]
+fn a_server_that_never_replies_is_given_up_in_time() {
+    let content = content(2);
+    let (stop, stopped) = UnixStream::pair().unwrap();
+    let timed_out = with_peer(
+        |_stream| {
+            // Keeps the connection until the test is over.
+            (&stopped).read_exact(&mut [0]).unwrap();
+        },
+        1,
+        |port| {
+            let give_up_ns = monotonic_ns() + 50_000_000;
+            let options = alone(port, Connections::PerCaller);
+            let outcome = Callers::prepare(options, content, give_up_ns);
+            (&stop).write_all(b"x").unwrap();
+            outcome.unwrap_err()
+        },
+    );
+    assert!(
+        matches!(
+            timed_out,
+            CallError::TimedOut {
+                done: 0,
+                threads: 1
+            }
+        ),
+        "{timed_out}"
+    );
+}
+
+#[test]
+fn callers_that_are_never_started_end() {
+    let content = content(2);
+    let ((), counts) = with_server(&content, |port| {
+        drop(prepared(options(port, Connections::PerCaller), &content).unwrap());
+    });
+    assert_eq!(counts.requests, 4 * 2);
+}

@@ -1,0 +1,16 @@
+//! Request and reply: the server, one event loop on one thread, and the callers, a thread each.
+//!
+//! What passes is [`crate::messages::CallContent`]: no header, sizes that both sides know.
+
+mod caller;
+mod callers;
+mod connection;
+mod counts;
+mod pipeline;
+mod server;
+mod tally;
+
+pub use callers::{CallOptions, Callers, Connections, Span};
+pub use counts::Counts;
+pub use server::{Server, ServerOptions};
+pub use tally::{CallError, Tally};

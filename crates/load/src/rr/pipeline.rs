@@ -1,0 +1,219 @@
+//! Callers that share one connection: their requests follow each other on it, so many of them in
+//! flight at most, and the replies come in the same order.
+//!
+//! One thread does it for all of them, and never waits to write without looking for replies: else
+//! both sides could wait for each other for ever.
+
+use super::{
+    caller::{connected, part_of},
+    callers::{CallOptions, Span},
+    tally::{CallError, Tally},
+};
+use crate::{
+    messages::CallContent,
+    socket::{receive_now, wait_ready},
+};
+use std::{
+    collections::VecDeque,
+    net::TcpStream,
+    os::fd::{AsRawFd, RawFd},
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
+};
+use tinygram_net::{clock::monotonic_ns, socket::send_now};
+
+const BUFFER_BYTES: usize = 64 << 10;
+
+/// The shared connection.
+#[derive(Debug)]
+pub struct Pipeline<'a> {
+    options: &'a CallOptions,
+    content: &'a CallContent,
+    depth: usize,
+    socket: TcpStream,
+    connect_ns: u64,
+    /// Requests that were sent whole, and bytes of replies that came.
+    requests: u64,
+    received: u64,
+    buffer: Vec<u8>,
+}
+
+/// The request that is being sent: how far it has come.
+#[derive(Debug, Default)]
+struct Sending {
+    /// When its caller wanted to call.
+    wanted_ns: u64,
+    /// Writes that are done, and bytes of the next one that the kernel has.
+    parts: usize,
+    sent: usize,
+}
+
+/// The callers, by what they wait for.
+#[derive(Debug)]
+struct Waiting {
+    span: Span,
+    /// To send, since when.
+    to_send: VecDeque<u64>,
+    sending: Option<Sending>,
+    /// For a reply, since when they wanted to call.
+    in_flight: VecDeque<u64>,
+    /// Calls that may still begin.
+    calls_left: u64,
+}
+
+impl<'a> Pipeline<'a> {
+    /// Connect, and make the calls to warm up.
+    pub fn prepare(
+        options: &'a CallOptions,
+        content: &'a CallContent,
+        depth: usize,
+        is_stopped: &AtomicBool,
+    ) -> Result<Self, CallError> {
+        let (socket, connect_ns) = connected(options)?;
+        let mut pipeline = Self {
+            options,
+            content,
+            depth,
+            socket,
+            connect_ns,
+            requests: 0,
+            received: 0,
+            buffer: vec![1; BUFFER_BYTES],
+        };
+        let warm_up = Span {
+            start_ns: monotonic_ns(),
+            end_ns: u64::MAX,
+            calls: Some(options.warm_up_calls),
+        };
+        pipeline.call(warm_up, is_stopped)?;
+        Ok(pipeline)
+    }
+
+    /// Let all callers call in that span, or until told to stop; what they found.
+    pub fn run(mut self, span: Span, is_stopped: &AtomicBool) -> Result<Tally, CallError> {
+        let mut tally = self.call(span, is_stopped)?;
+        tally.connect.record(self.connect_ns);
+        Ok(tally)
+    }
+
+    fn call(&mut self, span: Span, is_stopped: &AtomicBool) -> Result<Tally, CallError> {
+        let mut tally = Tally::default();
+        let mut waiting = Waiting::at_start(span, self.options.callers);
+        while !waiting.is_done() && !is_stopped.load(Relaxed) {
+            let is_blocked = self.send(&mut waiting)?;
+            if !self.receive(&mut waiting, &mut tally)? {
+                wait_ready(self.fd(), is_blocked).map_err(|source| CallError::Receive {
+                    index: self.received / self.content.reply_bytes(),
+                    source,
+                })?;
+            }
+        }
+        Ok(tally)
+    }
+
+    fn fd(&self) -> RawFd {
+        self.socket.as_raw_fd()
+    }
+
+    /// Send what may be in flight; whether the kernel takes no more now.
+    fn send(&mut self, waiting: &mut Waiting) -> Result<bool, CallError> {
+        let sends = self.options.sends_per_request;
+        while waiting.may_send(self.depth) {
+            let Some(sending) = waiting.sending.as_mut() else {
+                break;
+            };
+            let request = self.content.request(self.requests);
+            let part = part_of(request, sending.parts, sends);
+            let failed = |source| CallError::Send {
+                index: self.requests,
+                source,
+            };
+            let rest = &part[sending.sent..];
+            let sent = send_now(self.fd(), rest, b"").map_err(failed)?;
+            if sent < rest.len() {
+                sending.sent += sent;
+                return Ok(true);
+            }
+            sending.sent = 0;
+            sending.parts += 1;
+            if sending.parts == sends {
+                waiting.in_flight.push_back(sending.wanted_ns);
+                waiting.sending = None;
+                self.requests += 1;
+            }
+        }
+        Ok(false)
+    }
+
+    /// Take what has come; whether there was anything.
+    fn receive(&mut self, waiting: &mut Waiting, tally: &mut Tally) -> Result<bool, CallError> {
+        let (fd, expected) = (self.fd(), self.content.reply_bytes());
+        let index = self.received / expected;
+        let count = receive_now(fd, &mut self.buffer)
+            .map_err(|source| CallError::Receive { index, source })?;
+        let Some(count) = count else {
+            return Ok(false);
+        };
+        let ended_ns = monotonic_ns();
+        if count == 0 {
+            return Err(CallError::ShortReply {
+                index,
+                received: self.received % expected,
+                expected,
+            });
+        }
+        let read = &self.buffer[..count];
+        if let Some(index) = self.content.wrong_reply(self.received, read) {
+            return Err(CallError::WrongReply { index });
+        }
+        self.received += count as u64;
+        for index in index..self.received / expected {
+            let wanted_ns = waiting.in_flight.pop_front();
+            let wanted_ns = wanted_ns.ok_or(CallError::EarlyReply { index })?;
+            tally.record_call(wanted_ns, ended_ns);
+            tally.callers_time_ns += waiting.on_reply(ended_ns);
+        }
+        Ok(true)
+    }
+}
+
+impl Waiting {
+    fn at_start(span: Span, callers: usize) -> Self {
+        let most = span
+            .calls
+            .map_or(u64::MAX, |calls| calls.saturating_mul(callers as u64));
+        let now = (callers as u64).min(most);
+        Self {
+            to_send: (0..now).map(|_| span.start_ns).collect(),
+            sending: None,
+            in_flight: VecDeque::new(),
+            calls_left: most - now,
+            span,
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        self.to_send.is_empty() && self.sending.is_none() && self.in_flight.is_empty()
+    }
+
+    /// Whether there is a request to send that may be in flight.
+    fn may_send(&mut self, depth: usize) -> bool {
+        if self.sending.is_none() && self.in_flight.len() < depth {
+            self.sending = self.to_send.pop_front().map(|wanted_ns| Sending {
+                wanted_ns,
+                ..Sending::default()
+            });
+        }
+        self.sending.is_some()
+    }
+
+    /// A caller has its reply, and calls again while there is time: else it is done, and its time is
+    /// told.
+    fn on_reply(&mut self, now_ns: u64) -> u64 {
+        if now_ns < self.span.end_ns && self.calls_left > 0 {
+            self.calls_left -= 1;
+            self.to_send.push_back(now_ns);
+            return 0;
+        }
+        now_ns - self.span.start_ns
+    }
+}

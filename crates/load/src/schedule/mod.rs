@@ -1,0 +1,214 @@
+//! When messages are due, without I/O: `onoff` has loads that come and go, `optimum` what the best batching
+//! of a known schedule costs.
+
+mod onoff;
+mod optimum;
+
+pub use optimum::{Optimum, offline_optimum};
+
+use crate::generator::Generator;
+use thiserror::Error;
+
+/// The most messages that one schedule may hold.
+pub const MAX_MESSAGES: u64 = 100_000_000;
+
+/// How the bursts of a paced stream are spread in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// Equal gaps.
+    Constant,
+    /// Exponential gaps: a Poisson process.
+    Poisson,
+    /// On and off in turn, some milliseconds each, at rates that differ by four and sixteen times.
+    OnOff,
+}
+
+/// Why a schedule cannot be made.
+#[derive(Debug, Error, PartialEq)]
+pub enum ScheduleError {
+    /// The rate is no positive number.
+    #[error("rate {0} is not a positive number of messages per second")]
+    Rate(f64),
+    /// A burst of no message.
+    #[error("a burst needs at least one message")]
+    Burst,
+    /// The duration is too short for one burst at this rate.
+    #[error(
+        "a burst of {burst} messages at {rate_per_s} per second takes longer than the duration"
+    )]
+    Duration {
+        /// Messages per burst.
+        burst: u64,
+        /// Messages per second.
+        rate_per_s: f64,
+    },
+    /// Rate × duration is too many messages.
+    #[error("{0} messages per run are more than {MAX_MESSAGES}")]
+    Messages(f64),
+}
+
+/// The intended send times of a paced stream: absolute within the stream and computed
+/// beforehand, so that a slow sender cannot move them (no coordinated omission).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Schedule {
+    burst: u64,
+    messages: u64,
+    /// Offsets of the bursts from the start, in nanoseconds; never decreasing.
+    due_ns: Vec<u64>,
+}
+
+impl Schedule {
+    /// Bursts of `burst` messages at `rate_per_s` messages per second for `duration_ns`.
+    /// The first burst is due one gap after the start; on/off, as soon as the first phase has one.
+    ///
+    /// # Errors
+    /// [`ScheduleError`], when there is nothing or too much to send.
+    pub fn new(
+        rate_per_s: f64,
+        arrival: Arrival,
+        burst: u64,
+        duration_ns: u64,
+        seed: u64,
+    ) -> Result<Self, ScheduleError> {
+        if !(rate_per_s.is_finite() && rate_per_s > 0.0) {
+            return Err(ScheduleError::Rate(rate_per_s));
+        }
+        if burst == 0 {
+            return Err(ScheduleError::Burst);
+        }
+        let wanted = (rate_per_s * duration_ns as f64 / 1e9).round();
+        if wanted > MAX_MESSAGES as f64 {
+            return Err(ScheduleError::Messages(wanted));
+        }
+        let bursts = wanted as u64 / burst;
+        if bursts == 0 {
+            return Err(ScheduleError::Duration { burst, rate_per_s });
+        }
+        let mean_gap_ns = burst as f64 * 1e9 / rate_per_s;
+        let mut generator = Generator::new(seed);
+        let due_ns = match arrival {
+            // From the count, not by adding: rounding errors do not add up.
+            Arrival::Constant => (1..=bursts)
+                .map(|count| (count as f64 * mean_gap_ns) as u64)
+                .collect(),
+            Arrival::Poisson => (0..bursts)
+                .scan(0.0, |at, _| {
+                    *at -= mean_gap_ns * generator.unit_open().ln();
+                    Some(*at as u64)
+                })
+                .collect(),
+            Arrival::OnOff => onoff::due_ns(bursts, duration_ns, &mut generator),
+        };
+        Ok(Self {
+            burst,
+            messages: bursts * burst,
+            due_ns,
+        })
+    }
+
+    /// One producer's part of the schedule: messages `first`, `first + step`, … as one of its own.
+    ///
+    /// # Panics
+    /// When `step` is 0.
+    #[must_use]
+    pub fn share(&self, first: u64, step: u64) -> Self {
+        let due_ns: Vec<u64> = (first..self.messages)
+            .step_by(step as usize)
+            .map(|index| self.due_ns(index))
+            .collect();
+        Self {
+            burst: 1,
+            messages: due_ns.len() as u64,
+            due_ns,
+        }
+    }
+
+    /// How many messages the schedule holds: rate × duration, in whole bursts.
+    pub fn messages(&self) -> u64 {
+        self.messages
+    }
+
+    /// When message `index` is due, in nanoseconds after the start.
+    ///
+    /// # Panics
+    /// When the schedule has no such message.
+    pub fn due_ns(&self, index: u64) -> u64 {
+        self.due_ns[(index / self.burst) as usize]
+    }
+
+    /// When each message is due, in order, in nanoseconds after the start.
+    pub fn all_due_ns(&self) -> impl Iterator<Item = u64> {
+        (0..self.messages).map(|index| self.due_ns(index))
+    }
+
+    /// How many messages are due at `elapsed_ns` after the start, given that `released` were
+    /// already released.
+    pub fn due_count(&self, released: u64, elapsed_ns: u64) -> u64 {
+        let first = (released / self.burst) as usize;
+        let due = self.due_ns[first..]
+            .iter()
+            .take_while(|&&due_ns| due_ns <= elapsed_ns)
+            .count();
+        due as u64 * self.burst
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn constant_gaps_are_equal_and_do_not_drift() {
+        let schedule = Schedule::new(1_000.0, Arrival::Constant, 1, 2_000_000_000, 0).unwrap();
+        assert_eq!(schedule.messages(), 2_000);
+        assert_eq!(schedule.due_ns(0), 1_000_000);
+        assert_eq!(schedule.due_ns(1_999), 2_000_000_000);
+    }
+
+    #[test]
+    fn poisson_gaps_have_the_mean_and_the_spread_of_an_exponential() {
+        let schedule = Schedule::new(10_000.0, Arrival::Poisson, 1, 10_000_000_000, 3).unwrap();
+        let gaps: Vec<f64> = (1..schedule.messages())
+            .map(|i| (schedule.due_ns(i) - schedule.due_ns(i - 1)) as f64)
+            .collect();
+        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+        let variance = gaps.iter().map(|g| (g - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
+        assert!((mean / 100_000.0 - 1.0).abs() < 0.02, "mean {mean}");
+        assert!((variance.sqrt() / mean - 1.0).abs() < 0.02);
+    }
+
+    #[test]
+    fn what_cannot_be_sent_is_refused() {
+        let make =
+            |rate, burst, duration| Schedule::new(rate, Arrival::Constant, burst, duration, 0);
+        assert!(matches!(make(0.0, 1, 1), Err(ScheduleError::Rate(_))));
+        assert!(matches!(make(f64::NAN, 1, 1), Err(ScheduleError::Rate(_))));
+        assert_eq!(make(1.0, 0, 1), Err(ScheduleError::Burst));
+        assert!(matches!(
+            make(1.0, 1, 1_000),
+            Err(ScheduleError::Duration { .. })
+        ));
+        assert!(matches!(
+            make(1e12, 1, 1_000_000_000),
+            Err(ScheduleError::Messages(_))
+        ));
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_due_before_its_time_and_everything_after(
+            rate in 1.0f64..1e6, burst in 1u64..70, kind in 0usize..3, seed: u64, steps in proptest::collection::vec(0u64..5_000_000, 1..50)
+        ) {
+            let arrival = [Arrival::Constant, Arrival::Poisson, Arrival::OnOff][kind];
+            let schedule = Schedule::new(rate, arrival, burst, 5_000_000_000u64.min((2e12 / rate) as u64).max((1.1e9 * burst as f64 / rate) as u64), seed).unwrap();
+            let (mut released, mut now) = (0, 0);
+            for step in steps {
+                now += step;
+                released += schedule.due_count(released, now);
+                if released > 0 { prop_assert!(schedule.due_ns(released - 1) <= now); }
+                if released < schedule.messages() { prop_assert!(schedule.due_ns(released) > now); }
+            }
+        }
+    }
+}

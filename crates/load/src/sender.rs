@@ -1,0 +1,136 @@
+//! The native sender: how fast this machine can send at all.
+
+use super::{pacer::Pacer, socket::send_all};
+use crate::messages::MessagePool;
+use std::{io, ops::Range, os::fd::RawFd};
+use tinygram_net::clock::monotonic_ns;
+
+/// Flat out, the hand-over of every 64th message is noted.
+pub const HAND_OVER_EVERY: u64 = 64;
+
+/// Sends messages of a pool over one blocking connection.
+#[derive(Debug)]
+pub struct Sender<'a> {
+    fd: RawFd,
+    pool: &'a MessagePool,
+    /// What gathers in one write at most, in bytes; `None`: a write for each message.
+    max_bytes: Option<usize>,
+    batch: Vec<u8>,
+}
+
+impl<'a> Sender<'a> {
+    /// A sender over the connected socket `fd`.
+    pub fn new(fd: RawFd, pool: &'a MessagePool, max_bytes: Option<usize>) -> Self {
+        Self {
+            fd,
+            pool,
+            max_bytes,
+            batch: Vec::with_capacity(max_bytes.unwrap_or(0)),
+        }
+    }
+
+    /// Send messages `range` as fast as possible; the time of every 64th hand-over, in ns.
+    ///
+    /// # Errors
+    /// What the kernel says of the connection.
+    pub fn send_flat_out(&mut self, range: Range<u64>) -> io::Result<Vec<u64>> {
+        let count = range.end.saturating_sub(range.start);
+        let mut hand_overs = Vec::with_capacity(count.div_ceil(HAND_OVER_EVERY) as usize);
+        for (position, index) in (0u64..).zip(range) {
+            if position % HAND_OVER_EVERY == 0 {
+                hand_overs.push(monotonic_ns());
+            }
+            self.send(index)?;
+        }
+        self.flush()?;
+        Ok(hand_overs)
+    }
+
+    /// Send what the pacer releases, from message `first` of the stream on; what one wake-up
+    /// released leaves together where messages are gathered.
+    ///
+    /// # Errors
+    /// What the kernel says of the connection.
+    pub fn send_paced(&mut self, pacer: &mut Pacer, first: u64) -> io::Result<()> {
+        while pacer.next_due_ns().is_some() {
+            for index in pacer.wait(None) {
+                self.send(first + index)?;
+            }
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, index: u64) -> io::Result<()> {
+        let message = self.pool.message(index);
+        let Some(max_bytes) = self.max_bytes else {
+            return send_all(self.fd, message);
+        };
+        if self.batch.len() + message.len() > max_bytes {
+            self.flush()?;
+        }
+        if message.len() > max_bytes {
+            return send_all(self.fd, message);
+        }
+        self.batch.extend_from_slice(message);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if !self.batch.is_empty() {
+            send_all(self.fd, &self.batch)?;
+            self.batch.clear();
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        messages::StreamCheck,
+        receiver::Receiver,
+        schedule::{Arrival, Schedule},
+    };
+    use std::{
+        net::{Ipv4Addr, TcpStream},
+        os::fd::AsRawFd,
+        thread,
+    };
+
+    fn round_trip(max_bytes: Option<usize>, is_paced: bool) -> usize {
+        let pool = MessagePool::generate(5, 1, 300).unwrap();
+        let receiver = Receiver::listen(Ipv4Addr::LOCALHOST, "cubic").unwrap();
+        let port = receiver.port().unwrap();
+        let schedule = Schedule::new(50_000.0, Arrival::Poisson, 4, 10_000_000, 1).unwrap();
+        let count = schedule.messages();
+        let check = StreamCheck::new(pool.clone(), count);
+        thread::scope(|scope| {
+            let reading =
+                scope.spawn(move || receiver.receive(check, count, 0, 1 << 16, true, None));
+            let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
+            let mut sender = Sender::new(stream.as_raw_fd(), &pool, max_bytes);
+            if is_paced {
+                let mut pacer = Pacer::new(schedule);
+                pacer.start(monotonic_ns());
+                sender.send_paced(&mut pacer, 0).unwrap();
+                assert_eq!(pacer.errors().count(), count);
+            } else {
+                let hand_overs = sender.send_flat_out(0..count).unwrap();
+                assert_eq!(hand_overs.len() as u64, count.div_ceil(HAND_OVER_EVERY));
+            }
+            drop(stream);
+            reading.join().unwrap().unwrap().notes.len()
+        })
+    }
+
+    #[test]
+    fn every_byte_arrives_in_each_mode() {
+        for max_bytes in [None, Some(1), Some(64), Some(65_536)] {
+            for is_paced in [false, true] {
+                assert!(round_trip(max_bytes, is_paced) > 0);
+            }
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! `sizes`: a connection per sample, messages that are acknowledged; and where the local latency
+//! comes from. The wire protocol is in `crate::messages`.
+
+pub mod client;
+pub mod faults;
+mod kept;
+pub mod local;
+pub mod server;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,362 @@
+//! The server of `sizes`: one thread, any number of connections, none of which can stop it.
+//!
+//! Laws: a peer costs a slot of fixed size, and there are so many slots and no more; when they are
+//! taken, the connection that was silent the longest gives way; a peer is read for one message at a
+//! time; what the protocol does not have ends in a reset. Nothing is compared or closed before the
+//! peer, which keeps the time, has ended its side.
+
+use super::kept::{Memory, WrongByte};
+use crate::{
+    messages::{Event, Exchange, Limits},
+    socket::{is_stranger, listening, receive_now, reset_when_closed, set_nodelay},
+};
+use std::{
+    collections::HashMap,
+    io,
+    net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream},
+    os::fd::{AsRawFd, RawFd},
+};
+use thiserror::Error;
+use tinygram_net::{
+    clock::{monotonic_ns, sleep_until_ns},
+    epoll::{Epoll, For},
+    socket::send_now,
+};
+
+const BACKLOG: i32 = 4096;
+/// A connection on which nothing comes for so long is ended.
+const IDLE_NS: u64 = 60_000_000_000;
+/// A peer that has all its acknowledgements ends the connection, else we do.
+const ENDING_NS: u64 = 10_000_000;
+/// Reads of one connection in a row; then the others have their turn.
+const MAX_READS: usize = 64;
+const NOTHING_TO_BE_HAD_PAUSE_NS: u64 = 10_000_000;
+
+/// What a server takes.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Of this host; port 0: one that the kernel picks.
+    pub address: SocketAddrV4,
+    /// Of each setup.
+    pub limits: Limits,
+    /// Connections at a time.
+    pub max_connections: usize,
+    /// Compare every byte: the content's seed, and how many bytes the largest sample has.
+    pub compared: Option<(u64, usize)>,
+    /// Connections from another address are closed at once; `None`: they are served.
+    pub client: Option<Ipv4Addr>,
+}
+
+/// What came so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Connections that were accepted.
+    pub connections: u64,
+    /// Samples whose every message was acknowledged.
+    pub samples: u64,
+    /// Those of them whose every byte was compared.
+    pub compared_samples: u64,
+    /// The bytes of the samples' messages.
+    pub bytes: u64,
+    /// Connections that were reset, for they asked or sent what is not taken, or ended too early, or
+    /// could not be watched.
+    pub refused: u64,
+    /// Connections that gave way, or on which nothing came.
+    pub idle: u64,
+    /// Connections that were not of the client, and were closed at once.
+    pub strangers: u64,
+}
+
+/// Why a server ended.
+#[derive(Debug, Error)]
+pub enum ServeError {
+    /// The kernel cannot go on; `Interrupted` after a signal, and `serve` may be called again.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// A byte was wrong.
+    #[error(transparent)]
+    WrongByte(#[from] WrongByte),
+}
+
+#[derive(Debug)]
+struct Peer {
+    stream: TcpStream,
+    exchange: Exchange,
+    /// Of all messages that its setup told of.
+    bytes: u64,
+    /// When something came, the last time.
+    active_ns: u64,
+}
+
+impl Peer {
+    /// When we end it, unless something comes.
+    fn deadline_ns(&self) -> u64 {
+        let patience_ns = if self.exchange.is_over() {
+            ENDING_NS
+        } else {
+            IDLE_NS
+        };
+        self.active_ns.saturating_add(patience_ns)
+    }
+}
+
+enum Step {
+    Waits,
+    Ended,
+    Refused,
+}
+
+/// Listens, and serves when it is asked to.
+#[derive(Debug)]
+pub struct Server {
+    listener: TcpListener,
+    epoll: Epoll,
+    options: Options,
+    peers: HashMap<RawFd, Peer>,
+    memory: Memory,
+    counts: Counts,
+    /// No peer's deadline is before this.
+    next_sweep_ns: u64,
+}
+
+impl Server {
+    /// Listen; connections have this congestion control.
+    ///
+    /// # Errors
+    /// When the address, the port or the congestion control is not to be had.
+    pub fn listen(options: Options, congestion_control: &str) -> io::Result<Self> {
+        let listener = listening(options.address, Some(congestion_control), BACKLOG)?;
+        let fd = listener.as_raw_fd();
+        set_nodelay(fd, true)?;
+        listener.set_nonblocking(true)?;
+        let epoll = Epoll::new()?;
+        epoll.watch(fd, For::Reading)?;
+        Ok(Self {
+            listener,
+            epoll,
+            options,
+            peers: HashMap::new(),
+            memory: Memory::new(options.compared),
+            counts: Counts::default(),
+            next_sweep_ns: u64::MAX,
+        })
+    }
+
+    /// The port it listens on.
+    ///
+    /// # Errors
+    /// When the socket is gone.
+    pub fn port(&self) -> io::Result<u16> {
+        Ok(self.listener.local_addr()?.port())
+    }
+
+    /// What came so far.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Serve until `samples` have come and their connections have ended, or `stop_fd` is readable;
+    /// `None`: until they have come.
+    ///
+    /// # Errors
+    /// [`ServeError`]; never because of what a peer does, but for a wrong byte.
+    pub fn serve(&mut self, samples: u64, stop_fd: Option<RawFd>) -> Result<(), ServeError> {
+        if let Some(fd) = stop_fd {
+            self.epoll.watch(fd, For::Reading)?;
+        }
+        let served = self.serve_until(samples, stop_fd);
+        if let Some(fd) = stop_fd {
+            self.epoll.unwatch(fd);
+        }
+        served
+    }
+
+    fn serve_until(&mut self, samples: u64, stop_fd: Option<RawFd>) -> Result<(), ServeError> {
+        while self.counts.samples < samples {
+            for index in 0..self.epoll.wait(self.timeout_ms())? {
+                let ready = self.epoll.ready(index);
+                if Some(ready.fd) == stop_fd {
+                    return Ok(());
+                }
+                if ready.fd == self.listener.as_raw_fd() {
+                    self.on_connection()?;
+                } else {
+                    self.on_readable(ready.fd)?;
+                }
+            }
+            self.end_silent()?;
+        }
+        Ok(())
+    }
+
+    fn timeout_ms(&self) -> i32 {
+        if self.peers.is_empty() {
+            return -1;
+        }
+        let wait_ns = self.next_sweep_ns.saturating_sub(monotonic_ns());
+        wait_ns.div_ceil(1_000_000).min(60_000) as i32
+    }
+
+    fn on_connection(&mut self) -> Result<(), ServeError> {
+        let stream = match self.listener.accept() {
+            Ok((_, peer)) if is_stranger(peer, self.options.client) => {
+                self.counts.strangers += 1;
+                return Ok(());
+            }
+            Ok((stream, _)) => stream,
+            Err(error) => return self.on_accept_failed(error),
+        };
+        self.counts.connections += 1;
+        if self.peers.len() >= self.options.max_connections {
+            self.give_way()?;
+        }
+        let fd = stream.as_raw_fd();
+        let peer = Peer {
+            stream,
+            exchange: Exchange::new(self.options.limits),
+            bytes: 0,
+            active_ns: monotonic_ns(),
+        };
+        self.next_sweep_ns = self.next_sweep_ns.min(peer.deadline_ns());
+        self.peers.insert(fd, peer);
+        // Its first bytes are often there already: they do not wait for what it takes to watch it.
+        self.on_readable(fd)?;
+        if self.peers.contains_key(&fd) && self.epoll.watch(fd, For::Reading).is_err() {
+            // The kernel has no memory, or no watch, for one more: nobody else's loss.
+            self.counts.refused += 1;
+            self.reset(fd);
+            pause();
+        }
+        Ok(())
+    }
+
+    /// The peer's faults and the network's are not ours (accept(2)); without descriptors or memory
+    /// somebody gives way, or we wait a little: the connection stays in the queue until then.
+    fn on_accept_failed(&mut self, error: io::Error) -> Result<(), ServeError> {
+        match error.raw_os_error() {
+            Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM) => {
+                if self.peers.is_empty() {
+                    pause();
+                }
+                self.give_way()
+            }
+            Some(libc::EBADF | libc::EINVAL | libc::ENOTSOCK) => Err(error.into()),
+            _ => Ok(()),
+        }
+    }
+
+    fn on_readable(&mut self, fd: RawFd) -> Result<(), ServeError> {
+        let Some(peer) = self.peers.get_mut(&fd) else {
+            return Ok(());
+        };
+        match proceed(peer, &mut self.memory) {
+            Step::Waits => {
+                peer.active_ns = monotonic_ns();
+                self.next_sweep_ns = self.next_sweep_ns.min(peer.deadline_ns());
+                Ok(())
+            }
+            Step::Ended => self.end(fd),
+            Step::Refused => {
+                self.counts.refused += 1;
+                self.reset(fd);
+                Ok(())
+            }
+        }
+    }
+
+    /// A whole sample: compare it, then let its connection go.
+    fn end(&mut self, fd: RawFd) -> Result<(), ServeError> {
+        let Some(peer) = self.peers.remove(&fd) else {
+            return Ok(());
+        };
+        let is_compared = self.memory.compare(fd)?;
+        self.counts.samples += 1;
+        self.counts.compared_samples += u64::from(is_compared);
+        self.counts.bytes += peer.bytes;
+        Ok(())
+    }
+
+    fn reset(&mut self, fd: RawFd) {
+        self.memory.forget(fd);
+        if let Some(peer) = self.peers.remove(&fd) {
+            // It fails on what is no socket alone.
+            let _is_set = reset_when_closed(peer.stream.as_raw_fd());
+        }
+    }
+
+    /// Let the connection go that was silent the longest.
+    fn give_way(&mut self) -> Result<(), ServeError> {
+        let silent = self.peers.iter().min_by_key(|(_, peer)| peer.active_ns);
+        match silent.map(|(fd, _)| *fd) {
+            Some(fd) => self.end_silent_one(fd),
+            None => Ok(()),
+        }
+    }
+
+    fn end_silent(&mut self) -> Result<(), ServeError> {
+        let now_ns = monotonic_ns();
+        if now_ns < self.next_sweep_ns {
+            return Ok(());
+        }
+        let late: Vec<RawFd> = self
+            .peers
+            .iter()
+            .filter(|(_, peer)| peer.deadline_ns() <= now_ns)
+            .map(|(fd, _)| *fd)
+            .collect();
+        for fd in late {
+            self.end_silent_one(fd)?;
+        }
+        let deadlines = self.peers.values().map(Peer::deadline_ns);
+        self.next_sweep_ns = deadlines.min().unwrap_or(u64::MAX);
+        Ok(())
+    }
+
+    fn end_silent_one(&mut self, fd: RawFd) -> Result<(), ServeError> {
+        if self
+            .peers
+            .get(&fd)
+            .is_some_and(|peer| peer.exchange.is_over())
+        {
+            return self.end(fd);
+        }
+        self.counts.idle += 1;
+        self.reset(fd);
+        Ok(())
+    }
+}
+
+/// What is not to be had may be had soon; asking again and again would take the core.
+fn pause() {
+    sleep_until_ns(monotonic_ns() + NOTHING_TO_BE_HAD_PAUSE_NS);
+}
+
+/// Read what is there, until a message is whole, and acknowledge it.
+fn proceed(peer: &mut Peer, memory: &mut Memory) -> Step {
+    let fd = peer.stream.as_raw_fd();
+    for _ in 0..MAX_READS {
+        // When all has come, one byte more would be one too many.
+        let target = memory.target(fd, peer.exchange.wanted().max(1));
+        let count = match receive_now(fd, target) {
+            Ok(None) => return Step::Waits,
+            Ok(Some(0)) if peer.exchange.is_over() => return Step::Ended,
+            Ok(Some(0)) | Err(_) => return Step::Refused,
+            Ok(Some(count)) => count,
+        };
+        match peer.exchange.push(&target[..count]) {
+            Ok(Event::Nothing) => memory.filled(fd, count),
+            Ok(Event::Accepted(setup)) => {
+                memory.begin(fd, setup);
+                peer.bytes = setup.sample_bytes();
+            }
+            Ok(Event::Acknowledge(bytes)) => {
+                // No client awaits so many that they do not fit: one that reads none has to go.
+                let is_sent = send_now(fd, &bytes, b"").is_ok_and(|sent| sent == bytes.len());
+                memory.filled(fd, count);
+                return if is_sent { Step::Waits } else { Step::Refused };
+            }
+            Err(_) => return Step::Refused,
+        }
+    }
+    Step::Waits
+}
