@@ -103,6 +103,45 @@ def without_brackets(code: str) -> str:
     return code if shorter == code else without_brackets(shorter)
 
 
+def rust_cycles(root: Path) -> list[str]:
+    """Modules at the top of a crate that import each other, directly or by way of others."""
+    return [
+        f"{crate.name}: {module}"
+        for crate in sorted(root.glob("crates/*"))
+        for imports in [imports_of_modules(crate / "src")]
+        for module in sorted(imports)
+        if module in reached_from(module, imports)
+    ]
+
+
+def imports_of_modules(source: Path) -> dict[str, set[str]]:
+    modules = {path.stem for path in source.iterdir()} - {"lib"}
+    imports: dict[str, set[str]] = {}
+    for module in modules:
+        paths = [source / f"{module}.rs", *(source / module).rglob("*.rs")]
+        code = "".join(path.read_text() for path in paths if path.exists())
+        names = set(re.findall(r"\bcrate::(\w+)", code))
+        for group in re.findall(r"\bcrate::\{(.*?)\};", code, re.DOTALL):
+            names.update(re.findall(r"(?:^|,)\s*(\w+)", without_braces(group)))
+        imports[module] = (names & modules) - {module}
+    return imports
+
+
+def reached_from(module: str, imports: dict[str, set[str]]) -> set[str]:
+    reached: set[str] = set()
+    to_follow = set(imports[module])
+    while to_follow:
+        one = to_follow.pop()
+        reached.add(one)
+        to_follow |= imports[one] - reached
+    return reached
+
+
+def without_braces(code: str) -> str:
+    shorter = re.sub(r"\{[^{}]*\}", "", code)
+    return code if shorter == code else without_braces(shorter)
+
+
 def long_files(root: Path) -> list[str]:
     return [
         str(path)
@@ -163,3 +202,20 @@ def test_a_breach_is_found(tmp_path: Path, law: Law, path: str, breach: str) -> 
     assert law(tmp_path) == []
     (tmp_path / path).write_text(breach)
     assert len(law(tmp_path)) == 1
+
+
+def test_no_modules_of_a_crate_import_each_other_in_a_circle() -> None:
+    assert rust_cycles(ROOT) == []
+
+
+def test_such_a_circle_is_found(tmp_path: Path) -> None:
+    source = tmp_path / "crates" / "net" / "src"
+    (source / "b").mkdir(parents=True)
+    (source / "a.rs").write_text("use crate::{\n    c::{C, b},\n    d,\n};")
+    (source / "b.rs").write_text("mod inner;")
+    (source / "b" / "inner.rs").write_text("use crate::a::A;")
+    (source / "c.rs").write_text("use crate::d::D;")
+    (source / "d.rs").write_text("")
+    assert rust_cycles(tmp_path) == []
+    (source / "d.rs").write_text("fn d() -> crate::b::B {}")
+    assert rust_cycles(tmp_path) == ["net: a", "net: b", "net: c", "net: d"]

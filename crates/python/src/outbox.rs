@@ -6,7 +6,7 @@ use crate::{
     lent::LentSocket,
     message::{Rest, immutable, too_large},
     surroundings::Surroundings,
-    ticker::Ticker,
+    ticker::{AfterTick, Ticked, Ticker},
 };
 use pyo3::{PyTraverseError, PyVisit, exceptions::PyBufferError, prelude::*, types::PyBytes};
 use state::State;
@@ -228,9 +228,31 @@ impl TakesMessages for Outbox {
     }
 }
 
+impl Ticked for Outbox {
+    fn on_tick(&self, py: Python<'_>, now_ns: u64, will_block: bool) -> AfterTick {
+        self.state(py).on_tick(now_ns, will_block)
+    }
+
+    fn write_out(&self, py: Python<'_>, reason: Reason) -> PyResult<bool> {
+        self.write_out(py, None, reason)
+    }
+
+    fn deadline_ns(&self, py: Python<'_>) -> Option<u64> {
+        self.state(py).coalescer.deadline_ns()
+    }
+
+    fn disarm(&self, py: Python<'_>) {
+        self.state(py).is_armed = false;
+    }
+
+    fn let_close(&self, py: Python<'_>) -> PyResult<()> {
+        self.let_close(py)
+    }
+}
+
 impl Outbox {
     /// The state, without what a parent process holds.
-    pub fn state(&self, py: Python<'_>) -> BorrowedCell<'_, State> {
+    fn state(&self, py: Python<'_>) -> BorrowedCell<'_, State> {
         let mut state = self.state.borrow(py);
         state.forget_after_fork();
         state
@@ -256,7 +278,7 @@ impl Outbox {
     }
 
     /// Let the socket that the program gave close if it has closed it and we have nothing to write.
-    pub fn let_close(&self, py: Python<'_>) -> PyResult<()> {
+    fn let_close(&self, py: Python<'_>) -> PyResult<()> {
         let may_write = {
             let coalescer = &self.state(py).coalescer;
             !coalescer.pending().is_empty() && !coalescer.is_blocked()
@@ -269,7 +291,7 @@ impl Outbox {
 
     /// Write what is held and then `message`. Whether the transport below, and so Python code,
     /// had to take a part.
-    pub fn write_out(
+    fn write_out(
         &self,
         py: Python<'_>,
         message: Option<&Bound<'_, PyBytes>>,

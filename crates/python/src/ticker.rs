@@ -1,16 +1,86 @@
 use crate::{
     errors::{OrOsError, os_error},
     gil::GilCell,
-    outbox::Outbox,
 };
-use pyo3::{PyTraverseError, PyVisit, exceptions::PyException, prelude::*};
+use pyo3::{
+    PyClass, PyTraverseError, PyVisit, exceptions::PyException, prelude::*,
+    pyclass::boolean_struct::True,
+};
 use std::{
     io::ErrorKind,
     mem::{replace, take},
     os::fd::{AsRawFd, RawFd},
 };
-use tinygram_core::{Next, Reason};
+use tinygram_core::Reason;
 use tinygram_net::{clock::monotonic_ns, epoll, timer::TimerFd};
+
+/// What a ticker ticks: a connection of an event loop.
+pub trait Ticked: Sync {
+    /// An iteration ends, or a deadline has come; `will_block`: the loop has nothing else to do.
+    fn on_tick(&self, py: Python<'_>, now_ns: u64, will_block: bool) -> AfterTick;
+    /// Write what is held. Whether Python code was called.
+    fn write_out(&self, py: Python<'_>, reason: Reason) -> PyResult<bool>;
+    /// By when it is to be ticked again; `None`: nothing waits for a time.
+    fn deadline_ns(&self, py: Python<'_>) -> Option<u64>;
+    /// It waits for no tick any more.
+    fn disarm(&self, py: Python<'_>);
+    /// Let a socket close that it keeps open, if it has nothing to write.
+    fn let_close(&self, py: Python<'_>) -> PyResult<()>;
+}
+
+/// What a tick leads to.
+pub enum AfterTick {
+    Write(Reason),
+    /// It is to be ticked when the next iteration ends.
+    WaitForTick,
+    /// It is to be ticked when its deadline has come.
+    WaitForTime,
+    /// It holds nothing that a tick could end.
+    Rest,
+}
+
+/// A connection that waits for a tick, whatever its class: connections know their ticker.
+struct Waiting {
+    object: Py<PyAny>,
+    as_ticked: for<'a> fn(&'a Py<PyAny>, Python<'a>) -> &'a dyn Ticked,
+}
+
+impl Waiting {
+    fn new<T: Ticked + PyClass<Frozen = True>>(connection: Py<T>) -> Self {
+        Self {
+            object: connection.into_any(),
+            as_ticked: |object, py| {
+                let object = object.bind(py);
+                object.cast::<T>().expect("it is what it was made of").get()
+            },
+        }
+    }
+
+    fn get<'a>(&'a self, py: Python<'a>) -> &'a dyn Ticked {
+        (self.as_ticked)(&self.object, py)
+    }
+
+    /// One connection's failure must not keep the others' bytes back. What is no failure but ends the
+    /// program (KeyboardInterrupt, SystemExit) is for `end`: the caller raises it when all are served.
+    /// Whether Python code was called.
+    fn report(&self, py: Python<'_>, written: PyResult<bool>, end: &mut PyResult<()>) -> bool {
+        written.unwrap_or_else(|error| {
+            if error.is_instance_of::<PyException>(py) || end.is_err() {
+                error.write_unraisable(py, Some(self.object.bind(py)));
+            } else {
+                *end = Err(error);
+            }
+            true
+        })
+    }
+
+    fn clone_ref(&self, py: Python<'_>) -> Self {
+        Self {
+            object: self.object.clone_ref(py),
+            ..*self
+        }
+    }
+}
 
 /// The connections of one event loop that hold something, and what ends their holds: the end of an
 /// iteration, or one timer for all of them.
@@ -26,9 +96,9 @@ pub struct Ticker {
 struct State {
     is_scheduled: bool,
     /// Those that wait for the end of an iteration.
-    armed: Vec<Py<Outbox>>,
+    armed: Vec<Waiting>,
     /// Those that wait for a time.
-    timed: Vec<Py<Outbox>>,
+    timed: Vec<Waiting>,
     timer: Option<TimerFd>,
     timer_at_ns: Option<u64>,
 }
@@ -123,9 +193,10 @@ impl Ticker {
         let mut held = take(&mut self.state.borrow(py).armed);
         held.append(&mut self.state.borrow(py).timed);
         let mut end = Ok(());
-        for outbox in &held {
-            outbox.get().state(py).is_armed = false;
-            write_reporting(outbox.bind(py), Reason::Asked, &mut end);
+        for connection in &held {
+            let ticked = connection.get(py);
+            ticked.disarm(py);
+            connection.report(py, ticked.write_out(py, Reason::Asked), &mut end);
         }
         end
     }
@@ -135,17 +206,17 @@ impl Ticker {
         let held: Vec<_> = {
             let state = self.state.borrow(py);
             let all = state.armed.iter().chain(&state.timed);
-            all.map(|outbox| outbox.clone_ref(py)).collect()
+            all.map(|connection| connection.clone_ref(py)).collect()
         };
         held.iter()
-            .try_for_each(|outbox| outbox.get().let_close(py))
+            .try_for_each(|connection| connection.get(py).let_close(py))
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.schedule)?;
         if let Some(state) = self.state.try_borrow() {
-            for outbox in state.armed.iter().chain(&state.timed) {
-                visit.call(outbox)?;
+            for connection in state.armed.iter().chain(&state.timed) {
+                visit.call(&connection.object)?;
             }
         }
         Ok(())
@@ -162,9 +233,13 @@ impl Ticker {
 }
 
 impl Ticker {
-    /// Tick this outbox when the iteration ends.
-    pub fn arm(slf: &Bound<'_, Self>, outbox: Py<Outbox>) -> PyResult<()> {
-        slf.get().state.borrow(slf.py()).armed.push(outbox);
+    /// Tick this connection when the iteration ends.
+    pub fn arm<T: Ticked + PyClass<Frozen = True>>(
+        slf: &Bound<'_, Self>,
+        connection: Py<T>,
+    ) -> PyResult<()> {
+        let waiting = Waiting::new(connection);
+        slf.get().state.borrow(slf.py()).armed.push(waiting);
         Self::want_tick(slf)
     }
 
@@ -195,26 +270,24 @@ impl Ticker {
     }
 
     /// Tick each, and keep those that hold on.
-    fn serve(&self, py: Python<'_>, outboxes: Vec<Py<Outbox>>, will_block: bool) -> PyResult<bool> {
+    fn serve(&self, py: Python<'_>, waiting: Vec<Waiting>, will_block: bool) -> PyResult<bool> {
         let now_ns = monotonic_ns();
         let mut called_python = false;
         let mut has_timed = false;
         let mut end = Ok(());
-        for outbox in outboxes {
-            let mut connection = outbox.get().state(py);
-            let next = connection.coalescer.on_tick(now_ns, will_block);
-            let holds_on =
-                !matches!(next, Next::Write(_)) && connection.coalescer.deadline_ns().is_some();
-            connection.is_armed = holds_on;
-            let waits_for_time = will_block || connection.coalescer.waits_for_time();
-            drop(connection);
-            if let Next::Write(reason) = next {
-                called_python |= write_reporting(outbox.bind(py), reason, &mut end);
-            } else if holds_on && waits_for_time {
-                self.state.borrow(py).timed.push(outbox);
-                has_timed = true;
-            } else if holds_on {
-                self.state.borrow(py).armed.push(outbox);
+        for connection in waiting {
+            let ticked = connection.get(py);
+            match ticked.on_tick(py, now_ns, will_block) {
+                AfterTick::Write(reason) => {
+                    let written = ticked.write_out(py, reason);
+                    called_python |= connection.report(py, written, &mut end);
+                }
+                AfterTick::WaitForTime => {
+                    self.state.borrow(py).timed.push(connection);
+                    has_timed = true;
+                }
+                AfterTick::WaitForTick => self.state.borrow(py).armed.push(connection),
+                AfterTick::Rest => {}
             }
         }
         if has_timed {
@@ -225,10 +298,8 @@ impl Ticker {
 
     fn set_timer(&self, py: Python<'_>) -> PyResult<()> {
         let mut state = self.state.borrow(py);
-        let deadlines = state.timed.iter().filter_map(|outbox| {
-            let connection = outbox.get().state(py);
-            connection.coalescer.deadline_ns()
-        });
+        let timed = state.timed.iter();
+        let deadlines = timed.filter_map(|connection| connection.get(py).deadline_ns(py));
         let is_sooner = |at_ns: &u64| state.timer_at_ns.is_none_or(|set_ns| *at_ns < set_ns);
         let sooner_ns = deadlines.min().filter(is_sooner);
         if let (Some(at_ns), Some(timer)) = (sooner_ns, &state.timer) {
@@ -248,21 +319,4 @@ fn milliseconds(timeout_s: f64) -> i32 {
 fn events(ready: &[epoll::Ready]) -> Vec<(RawFd, u8)> {
     let told = |one: &epoll::Ready| u8::from(one.is_readable) + 2 * u8::from(one.is_writable);
     ready.iter().map(|one| (one.fd, told(one))).collect()
-}
-
-/// One connection's failure must not keep the others' bytes back. What is no failure but ends the
-/// program (KeyboardInterrupt, SystemExit) is for `end`: the caller raises it when all are served.
-fn write_reporting(outbox: &Bound<'_, Outbox>, reason: Reason, end: &mut PyResult<()>) -> bool {
-    let py = outbox.py();
-    outbox
-        .get()
-        .write_out(py, None, reason)
-        .unwrap_or_else(|error| {
-            if error.is_instance_of::<PyException>(py) || end.is_err() {
-                error.write_unraisable(py, Some(outbox));
-            } else {
-                *end = Err(error);
-            }
-            true
-        })
 }

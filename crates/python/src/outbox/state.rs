@@ -1,7 +1,7 @@
-use crate::message::Rest;
+use crate::{message::Rest, ticker::AfterTick};
 use pyo3::{prelude::*, types::PyBytes};
 use std::os::fd::RawFd;
-use tinygram_core::{Coalescer, Reason};
+use tinygram_core::{Coalescer, Next, Reason};
 use tinygram_net::{
     clock::monotonic_ns,
     process::{forks, thread_id},
@@ -37,6 +37,20 @@ impl State {
 
     pub fn is_unusual(&self) -> bool {
         self.is_diverted || self.thread_id != thread_id() || self.forks != forks()
+    }
+
+    /// An iteration ends, or a deadline has come; `will_block`: the loop has nothing else to do.
+    pub fn on_tick(&mut self, now_ns: u64, will_block: bool) -> AfterTick {
+        if let Next::Write(reason) = self.coalescer.on_tick(now_ns, will_block) {
+            self.is_armed = false;
+            return AfterTick::Write(reason);
+        }
+        self.is_armed = self.coalescer.deadline_ns().is_some();
+        match self.is_armed {
+            false => AfterTick::Rest,
+            true if will_block || self.coalescer.waits_for_time() => AfterTick::WaitForTime,
+            true => AfterTick::WaitForTick,
+        }
     }
 
     /// Write what the kernel takes; the rest, if there is one, is for the transport below.
