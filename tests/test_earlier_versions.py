@@ -85,5 +85,5 @@ def test_what_is_none_is_a_usage_error(name: str, found: Any) -> None:
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         file.write(json.dumps(document))
         file.flush()
-        with pytest.raises(UsageError, match="is no result file of tinygram"):
+        with pytest.raises(UsageError, match="is not a result file of tinygram"):
             store.load(Path(file.name))

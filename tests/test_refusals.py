@@ -116,12 +116,12 @@ BY_COMMAND: dict[str, Wrong] = {
         (("--receiver-command", ""), ("''", "PATH")),
         (
             ("--cross-check", "--link", "wifi"),
-            ("--link does not go with --cross-check", "loopback"),
+            ("--link cannot be combined with --cross-check", "loopback"),
         ),
-        (("--cross-check", "--rate", "1000"), ("--cross-check does not go with --rate",)),
-        (("--cross-check", "--only", "runtime=loop"), ("--cross-check does not go with --only",)),
-        (("--cross-check", "--producers", "2"), ("--cross-check does not go with --producers",)),
-        (("--cross-check", "--probe", "10ms"), ("--cross-check does not go with --probe",)),
+        (("--cross-check", "--rate", "1000"), ("--cross-check cannot be combined with --rate",)),
+        (("--cross-check", "--only", "runtime=loop"), ("--cross-check cannot be combined with --only",)),
+        (("--cross-check", "--producers", "2"), ("--cross-check cannot be combined with --producers",)),
+        (("--cross-check", "--probe", "10ms"), ("--cross-check cannot be combined with --probe",)),
         (("--cross-check", "--size", "1..500"), ("--cross-check needs one size",)),
     ],
     "rr": [
@@ -141,7 +141,7 @@ BY_COMMAND: dict[str, Wrong] = {
         (("--reply-bytes", "2"), ("--reply-bytes", "--server HOST:PORT", "--reply")),
         (
             ("--reply-bytes", "2", "--reply", "2", "--server", "127.0.0.1:9"),
-            ("--reply and --reply-bytes", "leave --reply"),
+            ("--reply and --reply-bytes", "leave out --reply"),
         ),
         (
             ("--reply-bytes", "2", "--server", "127.0.0.1:9", "--scenario", "one-write"),
@@ -165,18 +165,18 @@ BY_COMMAND: dict[str, Wrong] = {
         (("--scenario", "one-write", "--pin", "none"), ("--pin", "--scenario")),
         (
             ("--cross-check", "--link", "veth"),
-            ("--link does not go with --cross-check", "loopback"),
+            ("--link cannot be combined with --cross-check", "loopback"),
         ),
         (("--scenario", "one-write", "--link", "wifi"), ("--link", "--scenario", "loopback")),
-        (("--cross-check", "--callers", "2x2"), ("--callers: --cross-check fixes that itself",)),
+        (("--cross-check", "--callers", "2x2"), ("--callers: --cross-check sets this itself",)),
         (
             ("--cross-check", "--runtime", "threads"),
-            ("--runtime: --cross-check fixes that itself",),
+            ("--runtime: --cross-check sets this itself",),
         ),
-        (("--cross-check", "--probe", "10ms"), ("--probe: --cross-check fixes that itself",)),
+        (("--cross-check", "--probe", "10ms"), ("--probe: --cross-check sets this itself",)),
         (
             ("--cross-check", "--request", "10", "--reply", "2"),
-            ("--request and --reply of one size",),
+            ("--request and --reply to be equal",),
         ),
     ],
     "echo": [

@@ -251,7 +251,7 @@ def test_what_cannot_go_on_is_refused_and_stays_as_it_is(command: Command, finis
 
     said = refused("--rounds", 3, "--seed", 2, "--messages", 1000)
     assert said.startswith(f"tinygram: error: --rounds, --seed: {finished} was measured with ")
-    assert "--json does not go with --resume" in refused("--json", "b.json")
+    assert "--json cannot be combined with --resume" in refused("--json", "b.json")
 
     result = store.load(finished)
     rewritten(finished, runs=result.runs[:3], environment=result.environment | {"cpu_model": "Z80"})
@@ -267,9 +267,9 @@ def test_what_cannot_go_on_is_refused_and_stays_as_it_is(command: Command, finis
     assert "its options give other cases here" in refused()
 
     finished.write_bytes(finished.read_bytes()[:2000])
-    assert "is no result file of tinygram: Input data was truncated" in refused()
+    assert "is not a result file of tinygram: Input data was truncated" in refused()
     finished.write_bytes(b'{"some": "other file"}')
-    assert "is no result file of tinygram" in refused()
+    assert "is not a result file of tinygram" in refused()
 
 
 @pytest.mark.parametrize("command", ["stream"], indirect=True)

@@ -159,7 +159,7 @@ def test_another_schema_version_names_both(tmp_path: Path) -> None:
 )
 def test_other_files_are_usage_errors(tmp_path: Path, document: bytes) -> None:
     (tmp_path / "other.json").write_bytes(document)
-    with pytest.raises(UsageError, match="is no result file of tinygram"):
+    with pytest.raises(UsageError, match="is not a result file of tinygram"):
         store.load(tmp_path / "other.json")
 
 

@@ -44,7 +44,7 @@ class Batch(_native.Batch):
         timeout_s = sock.gettimeout()
         if timeout_s == 0:
             raise ValueError(
-                "the socket is non-blocking: give it a timeout, or use an event loop and "
+                "the socket is non-blocking: set a timeout, or use an event loop and "
                 "tinygram.open_connection"
             )
         set_nodelay(sock, strategy)

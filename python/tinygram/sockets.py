@@ -10,13 +10,16 @@ from tinygram.strategies import Strategy, nagle
 def check_connected_stream(sock: socket.socket) -> None:
     """Raise TypeError or ValueError unless `sock` is a connected stream socket."""
     if not isinstance(sock, socket.socket):
-        raise TypeError(f"{sock!r} is no socket: give a connected socket.socket")
+        raise TypeError(f"{sock!r} is not a socket: pass a connected socket.socket")
     if hasattr(sock, "do_handshake"):
         raise ValueError("the socket speaks TLS: batch the plaintext with an event loop instead")
     if sock.fileno() < 0:
         raise ValueError("the socket is closed")
     if sock.type != socket.SOCK_STREAM:
-        raise ValueError(f"the socket is a {sock.type.name}: only stream sockets have no messages")
+        raise ValueError(
+            f"the socket is a {sock.type.name}: expected a stream socket, since datagrams must not "
+            "be merged"
+        )
     try:
         sock.getpeername()
     except OSError as error:

@@ -149,7 +149,7 @@ def _claim(sender: CoalescingSocket) -> None:
     with _senders_lock:
         if _senders.get(identity) is not None:
             raise ValueError(
-                f"{sender._sock!r} has a CoalescingSocket already: share that one among the "
+                f"{sender._sock!r} already has a CoalescingSocket: share that one among the "
                 "threads, or close it first"
             )
         _forget_what_was_sent()

@@ -82,7 +82,7 @@ def test_a_connection_has_one_coalescing_socket_at_a_time(pair: Pair, again: obj
     other = again(ours)  # type: ignore[operator]
     sock = CoalescingSocket(ours, strategy=LONG)
     sock.send(b"first;")
-    with pytest.raises(ValueError, match=r"has a CoalescingSocket already: share that one"):
+    with pytest.raises(ValueError, match=r"already has a CoalescingSocket: share that one"):
         CoalescingSocket(other)
     assert sock.abort() == 6
     second = CoalescingSocket(other)  # It has been given up.

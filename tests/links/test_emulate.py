@@ -142,7 +142,7 @@ WRONG: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
     (("wifi", "--far", "./none-such", "--", "true"), ("'./none-such'", "PATH")),
     (("wifi", "--far", "'", "--", "true"), ("--far", "No closing quotation")),
     (("wifi", "--far", "", "--", "true"), ("--far ''", "PATH")),
-    (("wifi", "--check"), ("--check looks at this machine", "leave the link")),
+    (("wifi", "--check"), ("--check looks at this machine", "leave out the link")),
     (("wifi", "--link-backend", "tc", "--", "true"), ("'tc'", "relay, netem, veth")),
     (("wifi", "--link-backend", "veth", "--", "true"), ("--link-backend veth", "no delay")),
     (("loopback", "--", "true"), ("loopback has no far host", "veth")),

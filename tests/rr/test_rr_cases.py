@@ -91,7 +91,7 @@ def test_a_server_that_runs_already_has_no_options_of_ours() -> None:
         ({"server_strategies": ("cork",)}, "--server-strategy 'cork'"),
         ({"sends_per_request": (0,)}, "--sends-per-request 0 is outside 1 … 10010"),
         ({"sends_per_request": (3,), "request_bytes": 2}, "--sends-per-request 3 .* 1 … 2"),
-        ({"processes": 100, "callers": 100}, "--callers 100x100 are more than 2048"),
+        ({"processes": 100, "callers": 100}, "--callers 100x100 is more than 2048"),
         ({"depth": 5}, "--depth is for shared connections"),
         ({"depth": 101, "connections": ("shared",)}, "--depth 101 is outside 1 … 100"),
     ],

@@ -51,7 +51,7 @@ def test_a_reply_before_the_whole_request_is_told(command: Command, runtime: str
     for run in done.runs:
         assert run["failure"] == (
             "the server replied before it had the whole request: when only the request's last byte "
-            "was not sent yet, 4 bytes of a reply were there"
+            "was not sent yet, 4 bytes of a reply had arrived"
         )
 
 

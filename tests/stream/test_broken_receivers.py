@@ -30,7 +30,7 @@ SENDER_LOST_IT = (
     # As uvloop says it.
     "|RuntimeError: .* the handler is closed)"
 )
-NO_REPORT = "the receiver's report .* is no JSON object of whole numbers"
+NO_REPORT = "the receiver's report .* is not a JSON object of whole numbers"
 
 BROKEN = {
     "die": "the receiver was killed by SIGKILL",
@@ -53,8 +53,8 @@ BROKEN = {
     "report-huge": NO_REPORT,
     "report-deep": NO_REPORT,
     "report-bytes": NO_REPORT,
-    "report-negative": "the counter receiver_cpu_ns is -1, and nothing can be counted below 0",
-    "report-absurd": "the counter receiver_cpu_ns is 10{18}, and a run of .* s can count no more",
+    "report-negative": "the counter receiver_cpu_ns is -1, which cannot be negative",
+    "report-absurd": "the counter receiver_cpu_ns is 10{18}, and a run of .* s cannot count more",
     "notes-none": "the receiver noted 0 of the",
     "notes-cut-off": "are not a whole number of 16-byte notes",
     "notes-last-missing": r"the receiver noted \d+ of the \d+ bytes",

@@ -22,12 +22,13 @@ from tests.users.test_ordinary_users import started_by
 from tinygram import _native
 from tinygram_bench.host.probes.owners import sockets_of
 
-RR = ("--callers", "1x2", "--calls", 5, "--sends-per-request", 1, "--strategy", "nodelay")
-ECHO = ("--messages", 200, "--size", 100)
+# Long enough that a test which has no core for a while still finds the server.
+RR = ("--callers", "1x2", "--calls", 500, "--sends-per-request", 1, "--strategy", "nodelay")
+ECHO = ("--messages", 10_000, "--size", 100)
 VISITED: dict[str, tuple[str, tuple[object, ...]]] = {
-    "stream": ("stream", ("--messages", 2_000, "--only", "loop/stdlib/nodelay")),
-    "stream of a child": ("stream", ("--messages", 2_000, "--only", "processes/stdlib/nodelay")),
-    "sizes": ("sizes", ("--sizes", 100, "--round-trips", 1, "--samples", 100, "--no-local")),
+    "stream": ("stream", ("--messages", 100_000, "--only", "loop/stdlib/nodelay")),
+    "stream of a child": ("stream", ("--messages", 100_000, "--only", "processes/stdlib/nodelay")),
+    "sizes": ("sizes", ("--sizes", 100, "--round-trips", 1, "--samples", 2_000, "--no-local")),
     "rr with a connection per request": (
         *("rr",),
         (*RR, "--connections", "per-request", "--runtime", "native", "--server-runtime", "native"),

@@ -166,7 +166,7 @@ def read_until(terminal: int, mark: bytes) -> bytes:
     ("arguments", "fault"),
     [
         ([], "Missing argument 'PORT|PID'"),
-        (["nowhere"], "'nowhere' is no port and no process"),
+        (["nowhere"], "'nowhere' is neither a port nor a process"),
         ([":80", "--interval", "1ms"], "--interval 1ms is outside 10ms … 3600s"),
         ([":80", "--interval", "5"], "--interval: the duration '5' has no unit"),
     ],

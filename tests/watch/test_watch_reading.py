@@ -193,7 +193,7 @@ def test_without_sock_diag_the_queues_are_known_all_the_same(
         snapshot = reader.read()
         assert snapshot.source == PROC
         (note,) = snapshot.notes
-        assert note.startswith("sock_diag is not to be had here (Protocol not supported): ")
+        assert note.startswith("sock_diag is not available here (Protocol not supported): ")
     with listening() as listener:
         found = listener_of(port_of(listener))
         assert (found.accept_queue_connections, found.backlog_connections) == (0, None)
@@ -217,5 +217,5 @@ def test_a_process_that_may_not_be_looked_at_is_a_usage_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(reading, "sockets_of", forbid)
-    with pytest.raises(UsageError, match=r"descriptors of process 1 may not be read .* as root"):
+    with pytest.raises(UsageError, match=r"descriptors of process 1 cannot be read .* as root"):
         Reader(Target(pid=1)).read()

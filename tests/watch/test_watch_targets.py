@@ -38,12 +38,12 @@ def test_a_number_of_both_is_asked_back(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("http", "'http' is no port and no process"),
-        ("-1", "'-1' is no port and no process"),
-        ("", "'' is no port and no process"),
-        ("pid:", "'pid:' is no port and no process"),
+        ("http", "'http' is neither a port nor a process"),
+        ("-1", "'-1' is neither a port nor a process"),
+        ("", "'' is neither a port nor a process"),
+        ("pid:", "'pid:' is neither a port nor a process"),
         ("8080.5", "write a port"),
-        ("٣", "is no port and no process"),
+        ("٣", "is neither a port nor a process"),
         (":0", "the port 0 is outside 1 … 65535"),
         (":65536", "the port 65536 is outside 1 … 65535"),
         (f"pid:{ABSENT}", f"there is no process {ABSENT}"),

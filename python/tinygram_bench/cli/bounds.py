@@ -55,8 +55,8 @@ def check_command(option: str, text: str) -> None:
         raise UsageError(f"{option} {text!r} cannot be read: {error}") from error
     if not words or shutil.which(words[0]) is None:
         raise UsageError(
-            f"{option} {text!r} starts with no program that is here: name one in PATH, or by its "
-            "path"
+            f"{option} {text!r} does not start with a program that exists here: name one in PATH, "
+            "or give its path"
         )
 
 
@@ -86,6 +86,6 @@ def server_address(text: str) -> tuple[str, int]:
         found = socket.getaddrinfo(host, int(port), socket.AF_INET, socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         raise UsageError(
-            f"--server {text!r}: {host!r} has no IPv4 address ({error}); name one that has"
+            f"--server {text!r}: {host!r} has no IPv4 address ({error}); name a host that has one"
         ) from error
     return str(found[0][4][0]), int(port)

@@ -153,7 +153,7 @@ class Links:
     def check_loopback(self, option: str, why: str) -> None:
         """Raises UsageError for a link beside an option that goes with loopback alone."""
         if not all(link.is_loopback for link in self.specs):
-            raise UsageError(f"--link does not go with {option}: {why}")
+            raise UsageError(f"--link cannot be combined with {option}: {why}")
 
     def planned(self, asked: Asked, plan: Callable[[Asked], Plan]) -> Plan:
         """What `plan` makes of `asked` over each link, as one plan; from now on they can be made.

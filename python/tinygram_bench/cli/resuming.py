@@ -39,7 +39,8 @@ class MeasuringCommand(TyperCommand):
         }
         if "json" in given:
             raise UsageError(
-                f"--json does not go with --resume: the result stays in {file}; leave out --json"
+                f"--json cannot be combined with --resume: the result stays in {file}; leave "
+                "out --json"
             )
         options = {each.name: each.opts[0] for each in self.params if each.name is not None}
         other = [

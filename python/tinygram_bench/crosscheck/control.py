@@ -27,7 +27,7 @@ def common_congestion_control(asked: str | None) -> str:
         control = next(given, None if asked else own)
     if control is None:
         raise UsageError(
-            f"--cross-check with --congestion-control {asked}: this kernel keeps it from other "
+            f"--cross-check with --congestion-control {asked}: this kernel denies it to other "
             "programs in a private network; leave it out, and all get one that they can have"
         )
     return control

@@ -42,8 +42,8 @@ class Interleaved:
                 or "none"
             )
             raise UsageError(
-                f"the programs beside ours were {told[0]} when the measurement was begun, and are "
-                f"{told[1]} now: resume it where the former are, or measure anew"
+                f"the programs beside ours were {told[0]} when the measurement began, and are "
+                f"{told[1]} now: resume it where the first ones are, or start a new measurement"
             )
         self._runs = [] if earlier is None else list(earlier.runs)
         return tuple(

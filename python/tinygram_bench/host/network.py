@@ -145,7 +145,7 @@ def check_congestion_control(name: str) -> None:
     if refusal == errno.EPERM:
         allowed = _names(_ALLOWED)
         raise UsageError(
-            f"the kernel permits this user no congestion control {name!r}, but "
+            f"the kernel denies this user the congestion control {name!r}, and permits "
             f"{', '.join(allowed)}: name one with --congestion-control, run it as root, or permit "
             f'it with `sysctl -w {ALLOWED_SYSCTL}="{" ".join([*allowed, name])}"`'
         )

@@ -20,7 +20,7 @@ class Placement:
 
 
 def default_placement() -> str:
-    """`apart` where two cores are to be had, else `same`."""
+    """`apart` where two cores are available, else `same`."""
     return "apart" if len(os.sched_getaffinity(0)) > 1 else "same"
 
 
@@ -41,7 +41,7 @@ def placement(name: str) -> Placement:
             return Placement(cpus[0], (others or cpus[1:])[0])
         case "apart":
             raise UsageError(
-                "--pin apart needs two cores, and this process may use one: --pin same"
+                "--pin apart needs two cores, and this process may use only one: use --pin same"
             )
     raise UsageError(f"unknown placement {name!r}: the known ones are {', '.join(PLACEMENTS)}")
 

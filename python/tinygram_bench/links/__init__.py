@@ -72,7 +72,7 @@ def prepare(links: Sequence[LinkSpec], backend_name: str) -> None:
         if not permission.is_given:
             raise UsageError(
                 f"the link cannot be made here: {permission.why}; {permission.remedy}; "
-                "`tinygram emulate --check` tells what this machine permits"
+                "`tinygram emulate --check` shows what this machine permits"
             )
 
 

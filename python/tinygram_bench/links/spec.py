@@ -123,8 +123,8 @@ def _custom(text: str, name: str | None) -> LinkSpec:
     bits_per_s, rtt_ns = values.get("bandwidth"), int(values["rtt"])
     if bits_per_s is None and "queue" in values:
         raise UsageError(
-            f"in the link {text!r}: nothing waits for a line without a bandwidth: name one, for "
-            "example bandwidth=100mbit, or leave queue away"
+            f"in the link {text!r}: without a bandwidth nothing queues: name one, for example "
+            "bandwidth=100mbit, or leave out queue"
         )
     jitter_ns, mtu_bytes = int(values.get("jitter", 0)), int(values.get("mtu", _DEFAULT_MTU_BYTES))
     spec = LinkSpec(
@@ -155,7 +155,7 @@ def _values(text: str) -> dict[str, int | Fraction]:
                 f"{', '.join(_KEYS)}: for example {CUSTOM_EXAMPLE}"
             )
         if key in values:
-            raise UsageError(f"in the link {text!r}: {key} is there twice: name it once")
+            raise UsageError(f"in the link {text!r}: {key} appears twice: name it once")
         try:
             values[key] = _KEYS[key](value)
         except UsageError as error:
@@ -199,8 +199,8 @@ def _rtt_ns(text: str) -> int:
     floor_ns = _native.RTT_FLOOR_NS
     if rtt_ns < floor_ns:
         raise UsageError(
-            f"{text} is below the floor of {format_duration_ns(floor_ns)}, what carrying a packet "
-            "there and back takes in any case: ask for more, or for the link loopback or veth"
+            f"{text} is below the floor of {format_duration_ns(floor_ns)}, the least that carrying "
+            "a packet there and back takes: ask for more, or for the link loopback or veth"
         )
     return _within(text, rtt_ns, (floor_ns, _MAX_DELAY_NS), format_duration_ns)
 
@@ -237,7 +237,7 @@ def _queue_bytes(text: str) -> int:
 def _mtu_bytes(text: str) -> int:
     low, high = _MTU_BYTES
     if not (text.isascii() and text.isdigit() and len(text) < 6 and low <= int(text) <= high):
-        raise UsageError(f"{text!r} is no number of bytes from {low} to {high}")
+        raise UsageError(f"{text!r} is not a number of bytes from {low} to {high}")
     return int(text)
 
 

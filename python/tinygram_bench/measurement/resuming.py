@@ -57,7 +57,7 @@ def check_plan(earlier: Result, plan: Plan, file: Path) -> None:
     ids = {case.case_id for case in before.cases} ^ {case.case_id for case in plan.cases}
     what = ", ".join(sorted(ids)[:_MAX_NAMED]) or "the same cases with other parameters"
     raise UsageError(
-        f"{file} cannot be resumed: its options give other cases here than when it was begun "
+        f"{file} cannot be resumed: its options give other cases here than when it began "
         f"({what}); resume it with the same packages and rights, or start a new measurement"
     )
 
@@ -76,8 +76,8 @@ def differences(earlier: Result, found: Mapping[str, Any], file: Path) -> dict[s
     if decisive:
         said = _said(decisive, earlier.environment, facts)
         raise UsageError(
-            f"{file} cannot be resumed: figures of another {said} are not comparable; resume it "
-            "where it was begun, or start a new measurement"
+            f"{file} cannot be resumed: figures of another {said} cannot be compared; resume it "
+            "where it began, or start a new measurement"
         )
     return facts
 

@@ -76,7 +76,7 @@ class Destination:
         if not self.is_standard_output:
             check_writable(self.path)
         elif sys.stdout is None:
-            raise OutputError("--json - needs a standard output, and it is closed: name a file")
+            raise OutputError("--json - needs standard output, which is closed: name a file")
 
     def keep(self, result: Result) -> None:
         """Save what there is after a round, where that is a file. Raises OutputError."""
@@ -174,7 +174,7 @@ def load(path: Path) -> Result:
         # Of a document of version 1 that is none.
         *(LookupError, TypeError, ValueError, AttributeError),
     ) as error:
-        raise UsageError(f"{path} is no result file of tinygram: {error}") from error
+        raise UsageError(f"{path} is not a result file of tinygram: {error}") from error
 
 
 class _Header(msgspec.Struct):

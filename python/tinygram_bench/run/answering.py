@@ -39,7 +39,7 @@ def answer_limit_s(timeout_ns: int) -> float:
 def unanswered(server: str, failure: Exception) -> UsageError:
     """What the user is told of a server, named as the user did."""
     return UsageError(
-        f"{server}: {failure}; nothing was measured: see that it listens there and answers"
+        f"{server}: {failure}; nothing was measured: check that it listens there and answers"
     )
 
 

@@ -36,10 +36,10 @@ def _checked(run: Run, took_ns: int) -> Run:
     most = _MOST_PER_NS * max(took_ns, _SHORTEST_NS)
     for name, count in run.counters.items():
         if count is not None and count < 0:
-            raise RunError(f"the counter {name} is {count}, and nothing can be counted below 0")
+            raise RunError(f"the counter {name} is {count}, which cannot be negative")
         if count is not None and count > most:
             raise RunError(
-                f"the counter {name} is {count}, and a run of {took_ns / 1e9:.3g} s can count no "
+                f"the counter {name} is {count}, and a run of {took_ns / 1e9:.3g} s cannot count "
                 f"more than {most}"
             )
     return run

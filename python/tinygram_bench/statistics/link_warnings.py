@@ -116,7 +116,7 @@ def _missed(facts: LinkFacts) -> Warning | None:
 def _dropped(counters: Mapping[str, int]) -> Warning | None:
     if not sum(count for name, count in counters.items() if name.endswith(UNASKED)):
         return None
-    return Warning("link_dropped", "the link lost packets that it was not asked to lose")
+    return Warning("link_dropped", "the link lost packets, although no loss was asked for")
 
 
 def _full(counters: Mapping[str, int]) -> Warning | None:

@@ -73,7 +73,7 @@ def samples_of(plan: Plan, runs: Sequence[Run]) -> dict[str, Sample]:
     runs_of: dict[str, dict[int, Run]] = {case.case_id: {} for case in plan.cases}
     for run in runs:
         if run.case_id not in runs_of:
-            raise ValueError(f"a run of {run.case_id}, which the plan lacks")
+            raise ValueError(f"a run of {run.case_id}, which is not in the plan")
         if run.round in runs_of[run.case_id]:
             raise ValueError(f"two runs of {run.case_id} in round {run.round}")
         runs_of[run.case_id][run.round] = run

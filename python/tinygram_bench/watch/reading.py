@@ -1,6 +1,6 @@
 """Reads what the kernel holds of a target, again and again.
 
-By sock_diag in the target's network namespace; where that is not to be had, from /proc/net/tcp,
+By sock_diag in the target's network namespace; where that is not available, from /proc/net/tcp,
 which tells less. Which process has a socket, and its options, are read from /proc/PID/fd and by
 pidfd_getfd(2), where this process may.
 """
@@ -81,7 +81,7 @@ class Reader:
             except OSError as error:
                 self._diag = None
                 self._refusals[SOCK_DIAG] = (
-                    f"sock_diag is not to be had here ({_reason(error)}): {PROC} tells only the "
+                    f"sock_diag is not available here ({_reason(error)}): {PROC} tells only the "
                     "queues, the timer and the congestion window, and no backlog"
                 )
         directory = "/proc/thread-self/net" if pid is None else f"/proc/{pid}/net"
@@ -137,7 +137,7 @@ def _own_sockets(pid: int) -> dict[int, int]:
         raise _ended(pid) from error
     except PermissionError as error:
         raise UsageError(
-            f"the descriptors of process {pid} may not be read ({_reason(error)}): run it as that "
+            f"the descriptors of process {pid} cannot be read ({_reason(error)}): run it as that "
             "process's user, or as root"
         ) from error
 

@@ -37,7 +37,7 @@ def parse_target(text: str, is_port_here: Callable[[int], bool]) -> Target:
     """
     match = _TARGET.fullmatch(text.strip())
     if match is None:
-        raise UsageError(f"{text!r} is no port and no process: {_HELP}")
+        raise UsageError(f"{text!r} is neither a port nor a process: {_HELP}")
     number = int(match["number"])
     if match["kind"] == ":":
         return _port(number)
@@ -46,7 +46,7 @@ def parse_target(text: str, is_port_here: Callable[[int], bool]) -> Target:
     is_port = 1 <= number <= MAX_PORT and is_port_here(number)
     if is_port and _is_process(number):
         raise UsageError(
-            f"{number} is a port that a socket has, and a process: write :{number} for the port, "
+            f"{number} is both a port in use and a process: write :{number} for the port, "
             f"pid:{number} for the process"
         )
     if is_port:
@@ -67,7 +67,7 @@ def _port(number: int) -> Target:
 
 def _process(number: int) -> Target:
     if not _is_process(number):
-        raise UsageError(f"there is no process {number}: name one that runs, as ps shows it")
+        raise UsageError(f"there is no process {number}: name a running one, as ps shows it")
     return Target(pid=number)
 
 

@@ -41,7 +41,7 @@ def parse_only(
         if any(named.values()):
             raise UsageError(
                 "--runtime and --strategy do not go with whole names in --only "
-                f"({', '.join(parts)}), which say both: leave out one of them"
+                f"({', '.join(parts)}), which give both: leave out one of them"
             )
         return tuple(_way(part, known) for part in dict.fromkeys(parts))
     for part in parts:

@@ -138,13 +138,13 @@ def echo(
 ) -> int:
     """Measure servers that send back what they read; every byte is compared with what was sent."""
     if messages is not None and duration is not None:
-        raise UsageError("--messages does not go with --duration: a run ends by one of them")
+        raise UsageError("--messages cannot be combined with --duration: a run ends by one of them")
     one_of("--reply", reply, REPLIES)
     _check_fault(faulty, reply)
     if published and (size or workers != 5 or depth != 1 or reply != PER_READ):
         raise UsageError(
-            "--published has sizes, workers, depth and reply of its own: leave --size, --workers, "
-            "--depth and --reply away"
+            "--published sets sizes, workers, depth and reply itself: leave out --size, --workers, "
+            "--depth and --reply"
         )
     links = options.links(link, link_backend, server)
     asked = EchoOptions(
@@ -168,7 +168,7 @@ def echo(
     if in_flight_bytes > _MAX_IN_FLIGHT_BYTES:
         raise UsageError(
             f"--workers {workers} with --depth {depth} would have {in_flight_bytes} bytes in "
-            "flight: 1 GiB is the most, so ask for fewer, or for smaller messages"
+            "flight: at most 1 GiB is allowed, so ask for fewer or smaller messages"
         )
     destination = options.destination("echo", json, resume, anonymous)
     manner = Manner(
@@ -182,7 +182,7 @@ def echo(
     if server_command is not None and not has_own_proc():
         raise UsageError(
             "--server-command over a link needs a /proc of the link's processes, and mounting one "
-            "is not permitted here: leave --link away, or run it as root outside of a container"
+            "is not permitted here: leave out --link, or run as root outside a container"
         )
     with echo_bench(asked.seed) as bench:
         return measure_and_show(
@@ -214,11 +214,15 @@ def _check_fault(fault: str | None, reply: str) -> None:
 def _external(command: str | None, port: int | None, server: str | None) -> External | None:
     if server is not None:
         if command is not None or port is not None:
-            raise UsageError("--server names one that runs: without --server-command and --port")
+            raise UsageError(
+                "--server names a running server: leave out --server-command and --port"
+            )
         return External(*server_address(server), None)
     if command is None:
         if port is not None:
-            raise UsageError("--port goes with --server-command: it is where that one listens")
+            raise UsageError(
+                "--port is only for --server-command: it is where that program listens"
+            )
         return None
     if port is None:
         raise UsageError("--server-command needs --port: where the program listens, e.g. 9000")

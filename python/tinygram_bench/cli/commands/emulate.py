@@ -66,7 +66,9 @@ def emulate(
     It exits with 1, too, when a program did not start, or the far one ended before it listened.
     """
     if check_only and (link is not None or far is not None):
-        raise UsageError("--check looks at this machine, at no link: leave the link and --far away")
+        raise UsageError(
+            "--check looks at this machine, not at a link: leave out the link and --far"
+        )
     if check_only:
         lines, is_any = check()
         print("\n".join(lines))
@@ -85,8 +87,8 @@ def emulate(
         check_command("--far", far)
     if shutil.which(command[0]) is None:
         raise UsageError(
-            f"the command {command[0]!r} is no program that is here: name one in PATH, or by its "
-            "path"
+            f"the command {command[0]!r} is not a program that exists here: name one in PATH, or "
+            "give its path"
         )
     if spec.is_loopback:
         raise UsageError("loopback has no far host: name another link, for example veth or wifi")

@@ -187,11 +187,11 @@ def rr(
         shape = _cross_checked(shape)
     if server is not None and (server_runtime or server_strategy or backlog or quickack):
         raise UsageError(
-            "--server names a server that runs already: leave --server-runtime, --server-strategy, "
-            "--backlog and --quickack to who started it"
+            "--server names a server that is already running: --server-runtime, --server-strategy, "
+            "--backlog and --quickack are for whoever started it"
         )
     if calls is not None and duration is not None:
-        raise UsageError("--calls and --duration do not go together: name one")
+        raise UsageError("--calls and --duration cannot be combined: use one of them")
     links = options.links(link, link_backend, server)
     if scenario is not None:
         links.check_loopback("--scenario", "what a scenario expects is known of loopback")
@@ -279,20 +279,20 @@ def _judge(
 def _check_unchecked(reply: int | None, server: str | None) -> None:
     if reply is not None:
         raise UsageError(
-            "--reply and --reply-bytes both name the size of a reply: leave --reply-bytes, and the "
-            "content of replies is checked, or leave --reply"
+            "--reply and --reply-bytes both give the size of a reply: leave out --reply-bytes to "
+            "have the content of replies checked, or leave out --reply"
         )
     if server is None:
         raise UsageError(
-            "--reply-bytes is for a program that replies as it likes: name where it listens with "
-            "--server HOST:PORT; the size of our own server's replies is --reply"
+            "--reply-bytes is for a program with replies of its own: say where it listens with "
+            "--server HOST:PORT; for our own server use --reply"
         )
 
 
 def _refuse_with_scenario(named: Iterable[str]) -> None:
     names = ", ".join(_options_of(named))
     if names:
-        raise UsageError(f"{names}: a scenario fixes that itself; leave out these, or --scenario")
+        raise UsageError(f"{names}: a scenario sets this itself; leave these out, or --scenario")
 
 
 def _options_of(names: Iterable[str]) -> list[str]:
@@ -321,11 +321,12 @@ def _check_cross_check(others: dict[str, object], shape: dict[str, Any]) -> None
     if named:
         names = ", ".join(_options_of(named))
         raise UsageError(
-            f"{names}: --cross-check fixes that itself; leave out these, or --cross-check"
+            f"{names}: --cross-check sets this itself; leave these out, or --cross-check"
         )
     if len({shape[name] for name in _SIZES if name in shape}) > 1:
         raise UsageError(
-            "--cross-check needs --request and --reply of one size, for other programs have one"
+            "--cross-check needs --request and --reply to be equal, since other programs have one "
+            "size"
         )
 
 

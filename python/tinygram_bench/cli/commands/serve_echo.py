@@ -72,7 +72,7 @@ def serve_echo(
     one_of("--reply", reply, REPLIES)
     message_bytes = _message_bytes(reply, size)
     if message_bytes is None and strategy is not None:
-        raise UsageError("--strategy goes with --reply per-message: a read goes back at once")
+        raise UsageError("--strategy is only for --reply per-message: a read is sent back at once")
     raise_descriptor_limit()
     knobs = None if message_bytes is None else _knobs(strategy or "nodelay")
     serve_alone(
@@ -88,7 +88,7 @@ def serve_echo(
 def _message_bytes(reply: str, size: int | None) -> int | None:
     if reply != PER_MESSAGE:
         if size is not None:
-            raise UsageError("--size goes with --reply per-message: reads have no size")
+            raise UsageError("--size is only for --reply per-message: reads have no fixed size")
         return None
     if size is None:
         raise UsageError("--reply per-message needs --size: an echo has no other message boundary")
@@ -99,5 +99,7 @@ def _knobs(text: str) -> _native.Knobs:
     strategy = parse_strategy(text)
     if not _NATIVE.supports(strategy):
         known = ", ".join(_NATIVE.strategies.known)
-        raise UsageError(f"--strategy {text} is not the native server's: it has {known}")
+        raise UsageError(
+            f"--strategy {text} is not available on the native server, which has {known}"
+        )
     return native_knobs(strategy)

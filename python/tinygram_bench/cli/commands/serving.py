@@ -49,7 +49,7 @@ def serve_alone(
         print(f"listening {server.port}", flush=True)
         if asked_congestion_control is None and control != DEFAULT_CONGESTION_CONTROL:
             print(
-                f"tinygram: the connections have {control}: the kernel permits this user no "
+                f"tinygram: the connections have {control}: the kernel denies this user "
                 f"{DEFAULT_CONGESTION_CONTROL} ({ALLOWED_SYSCTL})",
                 file=sys.stderr,
             )

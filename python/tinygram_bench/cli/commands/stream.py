@@ -141,8 +141,10 @@ def stream(
     """Send the same messages in every way, side by side; one sentence says which way won."""
     rates_per_s = rate or []
     if rates_per_s:
-        _refuse(messages is not None, "--messages does not go with --rate: use --duration")
-        _refuse(published, "--published does not go with --rate: that comparison ran flat out")
+        _refuse(messages is not None, "--messages cannot be combined with --rate: use --duration")
+        _refuse(
+            published, "--published cannot be combined with --rate: that comparison ran flat out"
+        )
     else:
         remedy = "needs a schedule: add --rate, for example --rate 1000"
         _refuse(arrival is not None, f"--arrival {remedy}")
@@ -161,7 +163,9 @@ def stream(
             "--probe": probe,
         }
         for option, value in given.items():
-            _refuse(bool(value), f"--cross-check does not go with {option}: it fixes that itself")
+            _refuse(
+                bool(value), f"--cross-check cannot be combined with {option}, which it sets itself"
+            )
         only = [_CROSS_CHECK_ONLY]
     if size is None:
         size = _CROSS_CHECK_SIZE if cross_check else _DEFAULT_SIZE
@@ -201,7 +205,7 @@ def stream(
     if max(asked.producers) * asked.message_bytes.max > MAX_POOL_BYTES:
         raise UsageError(
             f"--producers {max(asked.producers)} with messages of {format_bytes(size.max)}: "
-            "together they may have 64 MiB, so name fewer or smaller ones"
+            "together they may take 64 MiB, so ask for fewer or smaller ones"
         )
     destination = options.destination("stream", json, resume, anonymous)
     manner = Manner(

@@ -46,7 +46,7 @@ def watch(
     try:
         show_once(reader, screen, as_json=json)
     except TargetEndedError as ended:
-        raise UsageError(f"{ended}: name one that runs") from ended
+        raise UsageError(f"{ended}: name a running one") from ended
     return ExitCode.OK
 
 

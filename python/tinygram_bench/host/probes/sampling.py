@@ -42,7 +42,7 @@ class RunProbe:
         if self._interval_ns is None:
             return run
         if self._probe is None:
-            return _warned(run, "no_samples", f"sock_diag is not to be had here: {self._refusal}")
+            return _warned(run, "no_samples", f"sock_diag is not available here: {self._refusal}")
         interval_ns, cpu_ns, columns, failure = self._probe.stop()
         share = cpu_ns / max(1, time.monotonic_ns() - self._started_ns)
         run_time_ns = run.counters.get("run_time_ns") or 0

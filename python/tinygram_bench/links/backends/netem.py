@@ -42,7 +42,7 @@ def probe() -> Permission:
     """Delay a device in a throwaway namespace."""
     for program in ("tc", "ip"):
         if shutil.which(program) is None:
-            return Permission(False, f"there is no {program}(8)", "install iproute2")
+            return Permission(False, f"{program}(8) is not installed", "install iproute2")
     try:
         with two_hosts() as hosts:
             make_pair(hosts, 1_500)
@@ -51,7 +51,7 @@ def probe() -> Permission:
     except (OSError, RunError) as error:
         return Permission(
             False,
-            f"the kernel has no netem for us ({getattr(error, 'strerror', error)})",
+            f"the kernel offers no netem ({getattr(error, 'strerror', error)})",
             "load it with `modprobe sch_netem`, or use a kernel with CONFIG_NET_SCH_NETEM",
         )
     return Permission(True, "with veth pairs")

@@ -114,7 +114,7 @@ def wants_offload(spec: LinkSpec) -> bool:
 
 
 def _devices(stack: ExitStack, hosts: Hosts, mtu_bytes: int, wants_offload: bool) -> _Devices:
-    """TUN devices; veth where they are not to be had, without offload. Raises OSError."""
+    """TUN devices; veth where they are not available, without offload. Raises OSError."""
     try:
         return _tun_devices(stack, hosts, mtu_bytes, wants_offload)
     except OSError as error:

@@ -137,7 +137,7 @@ class EchoBench:
         _, port = _address(case)
         if not link.far.is_private and is_listening(os.getpid(), port):
             raise RunError(
-                f"port {port} has a listener already, which is not the server that was to be "
+                f"port {port} already has a listener, which is not the server that should be "
                 "started: end it, or name another port"
             )
         with link.far.entered():

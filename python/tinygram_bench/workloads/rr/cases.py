@@ -167,7 +167,7 @@ def _check(options: RrOptions) -> None:
     most = MAX_CONNECTIONS // 2
     if options.processes * options.callers > most:
         raise UsageError(
-            f"--callers {options.processes}x{options.callers} are more than {most} callers: name "
+            f"--callers {options.processes}x{options.callers} is more than {most} callers: name "
             "fewer"
         )
     if options.depth is not None and "shared" not in options.connections:

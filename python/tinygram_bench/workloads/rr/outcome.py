@@ -41,7 +41,7 @@ def assembled(case: Case, round: int, found: Found, *, has_private_network: bool
     last_ns = max(report.counters["last_ns"] for report in found.reports)
     del summed["last_ns"]
     if not summed["calls"]:
-        raise RunError("no call was finished: give it more time with --duration")
+        raise RunError("no call was finished: allow more time with --duration")
     callers = case.producers
     warm_up = callers * RrParameters.of(case).warm_up_calls
     if found.server is not None:
@@ -62,7 +62,7 @@ def assembled(case: Case, round: int, found: Found, *, has_private_network: bool
 def _check_server(counted: dict[str, int], calls: int) -> None:
     faults = [f"{counted[name]} {words}" for name, words in _FAULTS.items() if counted.get(name)]
     if faults:
-        raise RunError(f"the server tells that {', '.join(faults)}")
+        raise RunError(f"the server reports that {', '.join(faults)}")
     if counted["server_requests"] != calls:
         raise RunError(
             f"the server counted {counted['server_requests']} requests, and {calls} were made"

@@ -71,7 +71,7 @@ class RrBench:
                 for number in range(asked.processes)
             ]
             if set(parties.lines(callers, servers)) != {READY}:
-                raise RunError("a process of callers said something else than that it is ready")
+                raise RunError("a process of callers did not say that it is ready")
             time.sleep(_DELAYED_ACK_S)
             server_cpu_ns = _cpu_ns(server)
             when_ready = counters_in(link.near, link.counter_fds)

@@ -51,7 +51,7 @@ def check_waits(
             if early:
                 raise RunError(
                     "the server replied before it had the whole request: when only the request's "
-                    f"last byte was not sent yet, {early} bytes of a reply were there"
+                    f"last byte was not sent yet, {early} bytes of a reply had arrived"
                 )
             _send(sock, request[-1:], give_up_ns)
             _receive(sock, reply_bytes, give_up_ns)

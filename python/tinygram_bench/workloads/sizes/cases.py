@@ -110,8 +110,8 @@ def parse_round_trips(text: str) -> tuple[int, ...]:
     for part in parts:
         if not (part.isascii() and part.isdigit() and len(part) < 10 and int(part) <= MAX_MESSAGES):
             raise UsageError(
-                f"--round-trips {part!r} is no number from 0 to {MAX_MESSAGES}: write for example "
-                "--round-trips 0,1,2"
+                f"--round-trips {part!r} is not a number from 0 to {MAX_MESSAGES}: write for "
+                "example --round-trips 0,1,2"
             )
     return tuple(map(int, parts))
 

@@ -65,7 +65,7 @@ def plan_stream(options: StreamOptions) -> Plan:
     names = [case.case_id for case in cases]
     for name in names:
         if names.count(name) > 1:
-            raise UsageError(f"{name} is asked for twice: name each rate and strategy once")
+            raise UsageError(f"{name} is requested twice: name each rate and strategy once")
     return Plan(tuple(cases), options.rounds, options.seed, tuple(unavailable))
 
 

@@ -126,7 +126,9 @@ def _handed_over(order: Order) -> list[int]:
 
 def _check_count(histogram: _native.Histogram, messages: int) -> None:
     if histogram.count != messages:
-        raise RunError(f"the receiver tells the turns of {histogram.count} of {messages} messages")
+        raise RunError(
+            f"the receiver reports the turns of {histogram.count} of {messages} messages"
+        )
 
 
 def received_counters(line: bytes) -> dict[str, int]:
@@ -136,5 +138,5 @@ def received_counters(line: bytes) -> dict[str, int]:
     except ValueError as error:
         shown = line[:100].decode(errors="replace")
         raise RunError(
-            f"the receiver's report {shown!r} is no JSON object of whole numbers: {error}"
+            f"the receiver's report {shown!r} is not a JSON object of whole numbers: {error}"
         ) from error
