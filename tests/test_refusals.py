@@ -119,8 +119,14 @@ BY_COMMAND: dict[str, Wrong] = {
             ("--link cannot be combined with --cross-check", "loopback"),
         ),
         (("--cross-check", "--rate", "1000"), ("--cross-check cannot be combined with --rate",)),
-        (("--cross-check", "--only", "runtime=loop"), ("--cross-check cannot be combined with --only",)),
-        (("--cross-check", "--producers", "2"), ("--cross-check cannot be combined with --producers",)),
+        (
+            ("--cross-check", "--only", "runtime=loop"),
+            ("combined with --only",),
+        ),
+        (
+            ("--cross-check", "--producers", "2"),
+            ("combined with --producers",),
+        ),
         (("--cross-check", "--probe", "10ms"), ("--cross-check cannot be combined with --probe",)),
         (("--cross-check", "--size", "1..500"), ("--cross-check needs one size",)),
     ],
