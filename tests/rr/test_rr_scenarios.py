@@ -15,14 +15,9 @@ from tests.stream.command import Command
 from tinygram._native import Histogram
 from tinygram_bench.cli import main
 from tinygram_bench.model.errors import UsageError
+from tinygram_bench.statistics.expectations import Expected, findings
 from tinygram_bench.workloads.rr.cases import RrOptions
-from tinygram_bench.workloads.rr.scenarios import (
-    SCENARIOS,
-    Expected,
-    findings,
-    listing,
-    plan_scenario,
-)
+from tinygram_bench.workloads.rr.scenarios import SCENARIOS, listing, plan_scenario
 
 LEAST_STALL_NS = 36_000_000
 """The kernel delays an ACK by 40 ms, less up to a tick of its timers, 4 ms at 250 Hz."""
@@ -69,7 +64,7 @@ def test_figures_are_held_against_their_ranges(
         for number in range(3)
         for case in plan.cases
     ]
-    judged = findings("delayed-ack-stall", case_ids, result_of(plan, runs))
+    judged = findings(SCENARIOS["delayed-ack-stall"].expected, case_ids, result_of(plan, runs))
     assert [finding.is_as_expected for finding in judged] == as_expected
     for finding in judged:
         assert finding.is_known
@@ -85,13 +80,13 @@ def test_ratios_are_formed_round_by_round() -> None:
         for case in plan.cases
         if (number, case.strategy) not in ((0, "nagle"), (2, "nodelay"))
     ]
-    [finding] = findings("one-write", case_ids, result_of(plan, runs))
+    [finding] = findings(SCENARIOS["one-write"].expected, case_ids, result_of(plan, runs))
     assert finding.value == pytest.approx(1, rel=1e-3)
 
 
 def test_what_is_not_known_is_neither_as_expected_nor_out_of_range() -> None:
     plan, case_ids = plan_scenario("one-write", RrOptions(rounds=3))
-    [finding] = findings("one-write", case_ids, result_of(plan, []))
+    [finding] = findings(SCENARIOS["one-write"].expected, case_ids, result_of(plan, []))
     assert not finding.is_known
     assert not finding.is_as_expected
     assert "not known here" in finding.text

@@ -22,6 +22,7 @@ from tinygram_bench.links import DEFAULT_BACKEND
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.result import Result
 from tinygram_bench.run.answering import check_server
+from tinygram_bench.statistics.expectations import findings
 from tinygram_bench.workloads.rr import scenarios
 from tinygram_bench.workloads.rr.cases import MAX_BYTES, RrOptions, plan_rr
 from tinygram_bench.workloads.rr.run import RrBench
@@ -263,7 +264,7 @@ def _judge(
     scenario: str, case_ids: dict[str, str], result: Result, output: TextIO | None
 ) -> ExitCode:
     """Say what was expected, and whether it came."""
-    found = scenarios.findings(scenario, case_ids, result)
+    found = findings(scenarios.SCENARIOS[scenario].expected, case_ids, result)
     for finding in found:
         if not finding.is_as_expected:
             print(f"tinygram: scenario {scenario}: {finding.text}", file=sys.stderr)

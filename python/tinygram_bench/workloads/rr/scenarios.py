@@ -4,28 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from statistics import median
 from typing import Any
 
 from tinygram_bench.model.errors import UsageError
-from tinygram_bench.model.result import Plan, Result
-from tinygram_bench.statistics.samples import samples_of
-from tinygram_bench.statistics.verdicts import paired_ratios
+from tinygram_bench.model.result import Plan
+from tinygram_bench.statistics.expectations import ANY, Expected
 from tinygram_bench.workloads.rr.cases import RrOptions, plan_rr
 
 ROUNDS = 3
-_ANY = float("inf")
-
-
-@dataclass(frozen=True)
-class Expected:
-    """A figure of one variant, or its ratio to that `over` another, from `low` to `high`."""
-
-    figure: str
-    of: str
-    low: float
-    high: float
-    over: str | None = None
 
 
 @dataclass(frozen=True)
@@ -40,37 +26,6 @@ class Scenario:
     variants: Mapping[str, Mapping[str, Any]]
     expected: tuple[Expected, ...]
     callers: int = RrOptions().callers
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What came of one expectation; `value` None: not known."""
-
-    expected: Expected
-    value: float | None
-
-    @property
-    def is_as_expected(self) -> bool:
-        """Whether the value is known, and in the range."""
-        return self.value is not None and self.expected.low <= self.value <= self.expected.high
-
-    @property
-    def is_known(self) -> bool:
-        """Whether there is a value: the kernel's counts are not known on the host's network."""
-        return self.value is not None
-
-    @property
-    def text(self) -> str:
-        """One line."""
-        expected = self.expected
-        what = f"{expected.figure} of {expected.of}"
-        if expected.over is not None:
-            what += f" ÷ that of {expected.over}"
-        span = _range(expected.low, expected.high)
-        if self.value is None:
-            return f"{what}: not known here ({span})"
-        verdict = "as expected" if self.is_as_expected else "OUT OF RANGE"
-        return f"{what}: {_number(self.value)}, {verdict} ({span})"
 
 
 # 40 ms (TCP_DELACK_MIN), the next tick of the kernel, 4 ms at 250 Hz, and a busy host's waking up.
@@ -90,7 +45,7 @@ SCENARIOS: Mapping[str, Scenario] = {
         _CLIENTS,
         (
             Expected("call_p50_us", "nagle", *_DELAYED_ACK_US),
-            Expected("calls_per_s", "nodelay", 3, _ANY, over="nagle"),
+            Expected("calls_per_s", "nodelay", 3, ANY, over="nagle"),
         ),
         _FEW_CALLERS,
     ),
@@ -121,7 +76,7 @@ SCENARIOS: Mapping[str, Scenario] = {
         },
         {"backlog 50": {"backlogs": (50,)}, "backlog 1024": {"backlogs": (1024,)}},
         (
-            Expected("listen_overflows", "backlog 50", 1, _ANY),
+            Expected("listen_overflows", "backlog 50", 1, ANY),
             Expected("connect_max_us", "backlog 50", 900_000, 130_000_000),
             Expected("listen_overflows", "backlog 1024", 0, 0),
             Expected("connect_max_us", "backlog 1024", 0, 500_000),
@@ -171,30 +126,6 @@ def _scenario(name: str) -> Scenario:
     return scenario
 
 
-def findings(name: str, case_ids: Mapping[str, str], result: Result) -> tuple[Finding, ...]:
-    """What came of each expectation of the scenario; medians over the rounds.
-
-    A ratio is formed round by round: what drifts over the rounds is in both of its values.
-    """
-    by_id = {summary.case.case_id: summary for summary in result.summaries}
-    samples = samples_of(result.plan, result.runs)
-
-    def value_of(variant: str, figure: str) -> float | None:
-        found = by_id[case_ids[variant]].figures.get(figure)
-        return None if found is None else found.median
-
-    found = []
-    for expected in SCENARIOS[name].expected:
-        if expected.over is None:
-            value = value_of(expected.of, expected.figure)
-        else:
-            base, own = (samples[case_ids[each]] for each in (expected.over, expected.of))
-            ratios = paired_ratios(base.values(expected.figure), own.values(expected.figure))
-            value = median(ratios) if ratios else None
-        found.append(Finding(expected, value))
-    return tuple(found)
-
-
 def listing() -> str:
     """Every scenario: its name, what it shows, what is expected."""
     lines = []
@@ -202,17 +133,5 @@ def listing() -> str:
         lines.append(f"{name}: {scenario.about}")
         for expected in scenario.expected:
             over = "" if expected.over is None else f" ÷ that of {expected.over}"
-            span = _range(expected.low, expected.high)
-            lines.append(f"    {expected.figure} of {expected.of}{over}: {span}")
+            lines.append(f"    {expected.figure} of {expected.of}{over}: {expected.span}")
     return "\n".join(lines)
-
-
-def _range(low: float, high: float) -> str:
-    if high == _ANY:
-        return f"expected {_number(low)} or more"
-    span = _number(low) if low == high else f"{_number(low)} … {_number(high)}"
-    return f"expected {span}"
-
-
-def _number(value: float) -> str:
-    return f"{value:,.1f}".removesuffix(".0") if value >= 100 else f"{value:.3g}"
