@@ -34,7 +34,7 @@ def encrypted(sock: socket.socket) -> ssl.SSLSocket:
     ("spoil", "fault"),
     [
         (closed, "the socket is closed"),
-        (non_blocking, "the socket is non-blocking: give it a timeout"),
+        (non_blocking, "the socket is non-blocking: set a timeout"),
         (encrypted, "the socket speaks TLS"),
     ],
 )
@@ -69,7 +69,7 @@ def test_a_listening_socket_and_one_that_never_connected() -> None:
 
 @pytest.mark.parametrize("value", [None, 3, "socket", b"socket", object])
 def test_what_is_no_socket(value: Any) -> None:
-    with pytest.raises(TypeError, match="is no socket") as raised:
+    with pytest.raises(TypeError, match="is not a socket") as raised:
         tinygram.batch(value)
     assert repr(value) in str(raised.value)
 

@@ -342,7 +342,7 @@ def test_wrong_sockets_and_data(pair: Pair) -> None:
         pytest.raises(ValueError, match="DGRAM"),
     ):
         CoalescingSocket(datagrams)
-    with pytest.raises(TypeError, match="no socket"):
+    with pytest.raises(TypeError, match="not a socket"):
         CoalescingSocket(3)  # type: ignore[arg-type]
     with CoalescingSocket(pair[0]) as sock, pytest.raises(TypeError, match="bytes-like"):
         sock.send("text")  # type: ignore[arg-type]
