@@ -20,7 +20,11 @@ export PIP_ROOT_USER_ACTION := ignore
 unexport CONDA_PREFIX
 
 RUST_SOURCES := $(shell find crates -type f) Cargo.toml $(wildcard Cargo.lock)
-DEVELOP := $(BIN)/maturin develop --release --quiet --extras
+DEVELOP := $(BIN)/maturin develop --release --quiet
+WHEEL := maturin build --release --quiet
+# The package of the bench is in python/. It needs the library, at its own version; so that comes first,
+# and without the extra `bench`.
+IN_BENCH := cd python && PIP_CONSTRAINT=../constraints.txt
 
 .PHONY: help
 help: ## show this list
@@ -76,10 +80,10 @@ sanitize: ## run the native threads' tests with ThreadSanitizer; needs Rust's ni
 free-threaded: ## build the library for a Python without a GIL, and run the tests of threads there
 	scripts/free-threaded
 
-# The native module's stub says what the module has, argument by argument.
+# The native modules' stubs say what the modules have, argument by argument.
 .PHONY: stubtest
 stubtest: $(STAMPS)/dev
-	$(BIN)/stubtest --mypy-config-file pyproject.toml tinygram._native
+	$(BIN)/stubtest --mypy-config-file pyproject.toml tinygram._native tinygram_bench._native
 
 # Tests wait more than they compute: three at a time keep two cores busy. Files start in their order,
 # for the longest have few tests, and would else begin last.
@@ -147,12 +151,13 @@ claim-links: build ## the same over emulated links, a part of the loads, in 25 m
 	@$(CLAIM) --grid links
 
 .PHONY: wheel
-wheel: $(STAMPS)/maturin ## build a wheel for every Python from 3.11 on, into dist/
-	$(BIN)/maturin build --release --quiet --interpreter $(BIN)/python --out dist
+wheel: $(STAMPS)/maturin ## build the wheels of library and bench, for every Python from 3.11 on, into dist/
+	$(BIN)/$(WHEEL) --interpreter $(BIN)/python --out dist
+	$(IN_BENCH) ../$(BIN)/$(WHEEL) --interpreter ../$(BIN)/python --out ../dist
 
 .PHONY: clean
 clean: ## remove all that was built; results stay
-	rm -rf .venv target dist .mypy_cache .ruff_cache .hypothesis python/tinygram/*.so
+	rm -rf .venv target dist .mypy_cache .ruff_cache .hypothesis python/*/*.so
 	find python tests benches -name __pycache__ -prune -exec rm -rf {} +
 
 # Stamps: a step is done again when what it was made from has changed.
@@ -167,17 +172,18 @@ $(STAMPS)/maturin: constraints.txt $(STAMPS)/venv
 	@$(BIN)/pip install maturin
 	@touch $@
 
-$(STAMPS)/bench: $(STAMPS)/maturin pyproject.toml $(RUST_SOURCES)
-	@echo "building tinygram into .venv (release; the first time takes a minute or two)"
-	@$(DEVELOP) bench,uvloop,aiofastnet
+$(STAMPS)/bench: $(STAMPS)/maturin pyproject.toml python/pyproject.toml $(RUST_SOURCES)
+	@echo "building tinygram and tinygram-bench into .venv (release; the first time takes a minute or two)"
+	@$(DEVELOP) --extras uvloop,aiofastnet
+	@$(IN_BENCH) ../$(DEVELOP)
 	@touch $@
 
 $(STAMPS)/dev: $(STAMPS)/bench
 	@echo "installing what the tests need into .venv"
-	@$(DEVELOP) bench,uvloop,aiofastnet,dev
+	@$(DEVELOP) --extras uvloop,aiofastnet,dev
 	@touch $@
 
 $(STAMPS)/real: $(STAMPS)/dev
 	@echo "installing the real programs into .venv"
-	@$(DEVELOP) bench,uvloop,aiofastnet,dev,real
+	@$(DEVELOP) --extras uvloop,aiofastnet,dev,real
 	@touch $@

@@ -21,7 +21,7 @@ from typing import Any
 
 from pairs import SEED, bench, flat_out_case, measured, paired_ratio, shown, verdict
 
-from tinygram import _native
+from tinygram_bench import _native
 from tinygram_bench.host.placement import placement
 from tinygram_bench.processes.workers import Worker, wait_all
 from tinygram_bench.workloads.stream.run import StreamBench

@@ -34,7 +34,7 @@ from pairs import (
     verdict,
 )
 
-from tinygram._native import Histogram, proc_sockets
+from tinygram_bench._native import Histogram, proc_sockets
 from tinygram_bench.host.awake import cores_awake
 from tinygram_bench.host.placement import default_placement, placement
 from tinygram_bench.model.result import Run

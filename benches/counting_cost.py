@@ -22,7 +22,7 @@ _MESSAGES = 300_000
 _CALLS = 1_000_000
 _PROGRAM = f"""
 import os, time
-from tinygram import _native
+from tinygram_bench import _native
 os.sched_setaffinity(0, {{min(os.sched_getaffinity(0))}})
 fd = os.open(os.devnull, os.O_WRONLY)
 _native.watch_writes(fd)

@@ -24,7 +24,7 @@ from statistics import median
 
 from pairs import SEED, at_most, show_environment, shown, side_by_side, verdict
 
-from tinygram._native import Histogram
+from tinygram_bench._native import Histogram
 from tinygram_bench.host.awake import cores_awake
 from tinygram_bench.host.placement import default_placement, placement
 from tinygram_bench.model.result import Case, Figure, MessageBytes

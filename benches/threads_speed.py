@@ -21,7 +21,7 @@ from functools import partial
 
 from pairs import SEED, bench, show_environment, shown, side_by_side, verdict
 
-from tinygram._native import Histogram, MessagePool, Pacer
+from tinygram_bench._native import Histogram, MessagePool, Pacer
 from tinygram_bench.host.awake import cores_awake
 from tinygram_bench.host.placement import placement
 from tinygram_bench.load.producers import produce

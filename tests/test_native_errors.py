@@ -13,7 +13,7 @@ from collections.abc import Callable
 import pytest
 
 import tinygram
-from tinygram import _native
+from tinygram_bench import _native
 
 CLOSED_FD = 1 << 20
 NOBODY = 65_534

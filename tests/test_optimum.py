@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tinygram import _native
+from tinygram_bench import _native
 
 MILLISECOND_NS = 1_000_000
 

@@ -7,7 +7,7 @@ from itertools import product
 
 import msgspec
 
-from tinygram._native import scheduled_messages
+from tinygram_bench._native import scheduled_messages
 from tinygram_bench.host.network import permitted_congestion_control
 from tinygram_bench.model.parameters import StudySwitches
 from tinygram_bench.model.result import Case, MessageBytes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tinygram._native import Histogram
+from tinygram_bench._native import Histogram
 from tinygram_bench.model.result import Run
 from tinygram_bench.model.value import Value
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from claim.grid import OURS
 from claim.judge import Verdict
 from claim.samples import Samples
-from tinygram._native import Histogram
+from tinygram_bench._native import Histogram
 from tinygram_bench.model.value import Value
 
 

@@ -24,7 +24,7 @@ from claim.doubts import is_overloaded
 from claim.grid import Cell, gathering, name_on_all_runtimes
 from claim.runs import Measured
 from claim.samples import Samples
-from tinygram import _native
+from tinygram_bench import _native
 from tinygram_bench.model.value import Value
 
 WRITE_COST_NS = 4_000

@@ -21,7 +21,7 @@ from sides.sending import (
     stay_on_core,
     warmed_up,
 )
-from tinygram._native import MessagePool, Pacer
+from tinygram_bench._native import MessagePool, Pacer
 from tinygram_bench.load.source import AsyncSource, Source
 
 

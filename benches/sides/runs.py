@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median
 
 from sides.sending import CONGESTION_CONTROL, MESSAGE_BYTES, SEED, WARM_UP, schedule
-from tinygram import _native
+from tinygram_bench import _native
 from tinygram_bench.host.placement import placement
 from tinygram_bench.processes.workers import RunError, Worker, contents, wait_all
 

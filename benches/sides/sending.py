@@ -12,7 +12,7 @@ from importlib import import_module
 from itertools import chain, cycle, islice
 
 import tinygram
-from tinygram._native import MessagePool
+from tinygram_bench._native import MessagePool
 from tinygram_bench.host.placement import placement
 
 SEED = 1

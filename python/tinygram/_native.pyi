@@ -1,4 +1,4 @@
-"""The native module: thin classes over the other crates, primitives in and out.
+"""The library's native module: thin classes over crates/core and crates/net, primitives in and out.
 
 Times are CLOCK_MONOTONIC in nanoseconds. Calls that may block or run long release the GIL."""
 
@@ -10,106 +10,18 @@ from typing import Self, TypeAlias, final
 from _typeshed import ReadableBuffer
 from typing_extensions import disjoint_base
 
-from tinygram._native_diag import SocketDiag, SocketProbe, proc_sockets, socket_options
-from tinygram._native_echo import EchoClient, EchoServer, watch_more_writes
-from tinygram._native_link import (
-    CALIBRATION_BITS_PER_S,
-    CALIBRATION_DELAY_NS,
-    ETHERNET_BYTES,
-    PING_PONG_BYTES,
-    RTT_FLOOR_NS,
-    LinkRelay,
-    enter_pid_namespace,
-    make_veth,
-    open_tun,
-    packet_socket,
-    pid_namespace_refusal,
-    ping_pong_ns,
-    unrouted_networks,
-)
-from tinygram._native_rr import CallContent, RequestReader, RrCallers, RrServer
-from tinygram._native_sizes import SizesServer, take_samples, time_local
-from tinygram._native_stream import (
-    MessagePool,
-    Pacer,
-    Receiver,
-    StreamCheck,
-    count_writes_library,
-    create_network_namespace,
-    die_with_parent,
-    enter_network_namespace,
-    match_flat_out,
-    match_paced,
-    offline_optimum,
-    read_notes,
-    scheduled_messages,
-    send_flat_out,
-    send_paced,
-    send_queue_bytes,
-    set_process_name,
-    tcp_info,
-    watch_writes,
-    write_counts,
-)
 from tinygram.aio.transport import Transport
 
 __all__ = [
-    "CALIBRATION_BITS_PER_S",
-    "CALIBRATION_DELAY_NS",
-    "ETHERNET_BYTES",
-    "PING_PONG_BYTES",
-    "RTT_FLOOR_NS",
     "Batch",
-    "CallContent",
     "CoalescingSocket",
-    "EchoClient",
-    "EchoServer",
     "Histogram",
     "Knobs",
     "Leftover",
-    "LinkRelay",
-    "MessagePool",
     "Outbox",
-    "Pacer",
-    "Receiver",
-    "RequestReader",
-    "RrCallers",
-    "RrServer",
-    "SizesServer",
-    "SocketDiag",
-    "SocketProbe",
-    "StreamCheck",
     "Ticker",
     "__version__",
-    "count_writes_library",
-    "create_network_namespace",
-    "die_with_parent",
-    "enter_network_namespace",
-    "enter_pid_namespace",
     "flush_all_at_exit",
-    "make_veth",
-    "match_flat_out",
-    "match_paced",
-    "offline_optimum",
-    "open_tun",
-    "packet_socket",
-    "pid_namespace_refusal",
-    "ping_pong_ns",
-    "proc_sockets",
-    "read_notes",
-    "scheduled_messages",
-    "send_flat_out",
-    "send_paced",
-    "send_queue_bytes",
-    "set_process_name",
-    "socket_options",
-    "take_samples",
-    "tcp_info",
-    "time_local",
-    "unrouted_networks",
-    "watch_more_writes",
-    "watch_writes",
-    "write_counts",
 ]
 
 __version__: str

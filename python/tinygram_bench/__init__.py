@@ -1,4 +1,5 @@
 """The bench: measures every way of sending small messages over TCP, side by side.
 
-It may import the library (`tinygram`); the library never imports it.
+A package of its own, tinygram-bench. It may import the library (`tinygram`); the library never
+imports it.
 """

@@ -12,7 +12,7 @@ from claim.grid import COLD, OURS, TWICE, Cell, gathering, has_floor, is_run_col
 from claim.plan import FLOOR_ROUNDS
 from claim.runs import Measured, Variant
 
-from tinygram._native import Histogram
+from tinygram_bench._native import Histogram
 
 LOOP = Cell("loop", 10_000.0, "poisson", 1, 100)
 FLAT_OUT = Cell("loop", None, None, 64, 100)

@@ -8,7 +8,7 @@ import pytest
 from tests.echo.plans import planned
 from tests.stream.command import Command, Done
 
-from tinygram._native import Histogram
+from tinygram_bench._native import Histogram
 from tinygram_bench.model.parameters import EchoParameters
 
 MESSAGES = 240

@@ -12,7 +12,7 @@ from tinygram_bench.links.backends.relay import _calibrated, forget_calibrations
 from tinygram_bench.links.hosts import Host, Hosts
 
 if TYPE_CHECKING:
-    from tinygram._native import LinkRelay
+    from tinygram_bench._native import LinkRelay
 
 
 class Relay:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from tests.links.emulating import Emulate
 
-from tinygram import _native
+from tinygram_bench import _native
 from tinygram_bench.links.sandbox import _refused
 
 NOBODY = 65_534
@@ -65,7 +65,7 @@ def test_a_namespace_without_rights_is_a_refusal() -> None:
     if _native.pid_namespace_refusal(True) is not None:
         pytest.skip("user namespaces are refused here")
     # Without /proc nobody becomes root: the maps are there.
-    probe = "from tinygram import _native; print(_native.pid_namespace_refusal(True))"
+    probe = "from tinygram_bench import _native; print(_native.pid_namespace_refusal(True))"
     hidden = f"mount -t tmpfs none /proc && exec {sys.executable} -c '{probe}'"
     words = ["unshare", "--map-root-user", "--mount", "sh", "-c", hidden]
     done = subprocess.run(words, capture_output=True, text=True, check=True)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tinygram import _native
-from tinygram._native import ETHERNET_BYTES
+from tinygram_bench import _native
+from tinygram_bench._native import ETHERNET_BYTES
 from tinygram_bench.links import PRESETS, parse_link, parse_links, plan_over
 from tinygram_bench.links.backends import BACKENDS
 from tinygram_bench.links.backends.netem import netem_options

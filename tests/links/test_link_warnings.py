@@ -9,7 +9,7 @@ import pytest
 from tests.statistics.experiment import paced, paced_run, plan_of, result_of, warned, way
 from tests.stream.plans import planned
 
-from tinygram._native import Histogram
+from tinygram_bench._native import Histogram
 from tinygram_bench.model.result import LinkFacts
 from tinygram_bench.report.links import link_tables
 from tinygram_bench.statistics.link_warnings import (

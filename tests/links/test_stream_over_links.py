@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.stream.command import Command, Done
 
-from tinygram._native import Histogram
+from tinygram_bench._native import Histogram
 
 pytestmark = pytest.mark.usefixtures("links_permitted")
 

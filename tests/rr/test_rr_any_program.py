@@ -7,7 +7,7 @@ from tests.peers import peer
 from tests.rr.peers import saying
 from tests.stream.command import Command, Done
 
-from tinygram._native import CallContent
+from tinygram_bench._native import CallContent
 from tinygram_bench.workloads.rr.calling import RUNTIMES
 
 REQUEST_BYTES = 100

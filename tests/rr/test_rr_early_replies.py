@@ -12,7 +12,7 @@ from tests.peers import after_first, peer
 from tests.rr.peers import ahead, early, right
 from tests.stream.command import Command, Done
 
-from tinygram._native import CallContent
+from tinygram_bench._native import CallContent
 from tinygram_bench.links import Link
 from tinygram_bench.processes.workers import RunError
 from tinygram_bench.workloads.rr.calling import RUNTIMES, CallError, check_silent

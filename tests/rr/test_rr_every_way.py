@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.stream.command import Command
 
-from tinygram._native import Histogram
+from tinygram_bench._native import Histogram
 from tinygram_bench.workloads.rr.calling import RUNTIMES
 from tinygram_bench.workloads.rr.cases import CONNECTIONS
 from tinygram_bench.workloads.rr.serving import SERVERS

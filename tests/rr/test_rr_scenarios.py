@@ -12,7 +12,7 @@ from tests.rr.experiment import found, report, run_of
 from tests.statistics.experiment import result_of
 from tests.stream.command import Command
 
-from tinygram._native import Histogram
+from tinygram_bench._native import Histogram
 from tinygram_bench.cli import main
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.statistics.expectations import Expected, findings

@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 from tests.stream.command import Command, Done
 
-from tinygram._native import Histogram
+from tinygram_bench._native import Histogram
 from tinygram_bench.schema import json_schema
 
 SAMPLES = 100

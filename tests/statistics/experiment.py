@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 from hypothesis import settings
 
-from tinygram._native import Histogram
+from tinygram_bench._native import Histogram
 from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.result import (
     SCHEMA_VERSION,

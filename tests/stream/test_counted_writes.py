@@ -16,7 +16,7 @@ import pytest
 from tests.stream.command import search_path
 from tests.stream.kernel_trace import Trace, TracingError, Write, kernel_trace
 
-from tinygram import _native
+from tinygram_bench import _native
 from tinygram_bench.host.write_counter import Counting, counting
 from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.ways import runtimes

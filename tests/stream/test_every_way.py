@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 from tests.stream.command import Command, Done
 
-from tinygram._native import Histogram
+from tinygram_bench._native import Histogram
 from tinygram_bench.ways import runtimes
 
 MESSAGES = 3_000

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from tests.stream.command import Command, Done
 
-from tinygram._native import Histogram
+from tinygram_bench._native import Histogram
 from tinygram_bench.ways import runtimes
 
 HOLD_NS = 20_000_000

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 import tinygram
-from tinygram._native import Pacer
+from tinygram_bench._native import Pacer
 from tinygram_bench.load.source import AsyncSource, Source, message_pool
 from tinygram_bench.ways import runtimes
 from tinygram_bench.ways.event_loops import loop_factory

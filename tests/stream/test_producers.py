@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.stream.command import Command, Done
 
-from tinygram._native import Histogram, MessagePool, Pacer, StreamCheck
+from tinygram_bench._native import Histogram, MessagePool, Pacer, StreamCheck
 from tinygram_bench.load.producers import produce
 from tinygram_bench.load.source import Share, Source
 

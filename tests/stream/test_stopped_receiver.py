@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import pytest
 from tests.stream.command import Command, Done, program
 
-from tinygram._native import Histogram
+from tinygram_bench._native import Histogram
 from tinygram_bench.ways import runtimes
 
 DURATION_S = 2

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 from tests.stream.plans import planned
 
-from tinygram._native import Histogram
+from tinygram_bench._native import Histogram
 from tinygram_bench.model.parameters import StudySwitches
 from tinygram_bench.model.result import Case
 from tinygram_bench.workloads.stream.warm import WarmBench, warm_bench

@@ -21,7 +21,7 @@ from tests.users.ordinary import words_of
 from tests.users.test_ordinary_users import folder as folder
 from tests.users.test_ordinary_users import started_by
 
-from tinygram import _native
+from tinygram_bench import _native
 from tinygram_bench.host.probes.owners import sockets_of
 
 ATTEMPTS = 20

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.watch.sockets import connected, port_of
 
-from tinygram import _native
+from tinygram_bench import _native
 from tinygram_bench.host.network import Network
 from tinygram_bench.host.probes import sampling
 from tinygram_bench.host.probes.sampling import probing, samples_between

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import pytest
 from tests.watch.sockets import connected, fill, listening, name_of, port_of, waited_for
 
-from tinygram import _native
+from tinygram_bench import _native
 from tinygram_bench.host.network import private_network
 from tinygram_bench.host.probes.sockets import Connection, Listener
 from tinygram_bench.model.errors import UsageError

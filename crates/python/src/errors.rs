@@ -1,11 +1,8 @@
 //! Errors of the kernel become OSError as Python itself raises it: with `errno`, and of the subclass
 //! that goes with it. pyo3's own conversion leaves `errno` out.
 
-use pyo3::{
-    exceptions::{PyOSError, PyValueError},
-    prelude::*,
-};
-use std::{io, net::Ipv4Addr};
+use pyo3::{exceptions::PyOSError, prelude::*};
+use std::io;
 
 pub fn os_error(error: io::Error) -> PyErr {
     let Some(errno) = error.raw_os_error() else {
@@ -27,10 +24,4 @@ impl<T> OrOsError<T> for io::Result<T> {
     fn or_os_error(self) -> PyResult<T> {
         self.map_err(os_error)
     }
-}
-
-/// An address, as Python tells it.
-pub fn ipv4_of(host: &str) -> PyResult<Ipv4Addr> {
-    host.parse()
-        .map_err(|_| PyValueError::new_err(format!("{host:?} is no IPv4 address")))
 }

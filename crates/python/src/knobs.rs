@@ -1,8 +1,8 @@
 use pyo3::{exceptions::PyValueError, prelude::*};
 use std::time::Duration;
-use tinygram_core::{Coalescer, Reason, Stats, Strategy};
+use tinygram_core::{Coalescer, Reason, Stats};
 
-use crate::histogram::Histogram;
+use crate::{histogram::Histogram, strategy::strategy_of};
 
 #[pyclass(frozen, module = "tinygram._native")]
 pub struct Knobs {
@@ -20,23 +20,7 @@ impl Knobs {
         max_hold_ns: Option<u64>,
         max_buffered_bytes: Option<usize>,
     ) -> PyResult<Self> {
-        let strategy = match (strategy, hold_ns) {
-            ("nodelay", None) => Strategy::NoDelay,
-            ("nagle", None) => Strategy::Nagle,
-            ("tick", None) => Strategy::Tick,
-            ("combine", None) => Strategy::Combine,
-            ("adaptive", None) => Strategy::Adaptive,
-            ("coalesce", Some(hold_ns)) => Strategy::Coalesce {
-                hold: Duration::from_nanos(hold_ns),
-            },
-            _ => {
-                return Err(PyValueError::new_err(format!(
-                    "unknown strategy {strategy:?}: it must be tinygram.adaptive, tick, combine, \
-                     nodelay, nagle or coalesce(hold_us)"
-                )));
-            }
-        };
-        let mut knobs = tinygram_core::Knobs::new(strategy);
+        let mut knobs = tinygram_core::Knobs::new(strategy_of(strategy, hold_ns)?);
         knobs.max_bytes = max_bytes;
         knobs.max_hold = max_hold_ns.map(Duration::from_nanos);
         knobs.max_buffered_bytes = max_buffered_bytes;

@@ -1,28 +1,18 @@
-//! The native module of the Python package: thin classes, primitives in and out.
+//! The native module of the library for Python: thin classes, primitives in and out.
 //!
 //! The gate: whatever may block or run long does so without the GIL (`Python::detach`), and errors
 //! become Python's own types here and nowhere else.
 
 mod batch;
 mod coalescing;
-mod diag;
-mod echo;
 mod errors;
 mod gil;
 mod histogram;
 mod knobs;
 mod lent;
-mod link;
-mod matching;
 mod message;
 mod outbox;
-mod pacer;
-mod pool;
-mod process;
-mod receiver;
-mod rr;
-mod sender;
-mod sizes;
+mod strategy;
 mod surroundings;
 mod ticker;
 
@@ -51,40 +41,11 @@ mod _native {
     #[pymodule_export]
     use super::coalescing::{CoalescingSocket, Leftover, flush_all_at_exit};
     #[pymodule_export]
-    use super::diag::{SocketDiag, SocketProbe, proc_sockets, socket_options};
-    #[pymodule_export]
-    use super::echo::{EchoClient, EchoServer};
-    #[pymodule_export]
     use super::histogram::Histogram;
     #[pymodule_export]
     use super::knobs::Knobs;
     #[pymodule_export]
-    use super::link::{
-        LinkRelay, enter_pid_namespace, make_veth, open_tun, packet_socket, pid_namespace_refusal,
-        ping_pong_ns, unrouted_networks,
-    };
-    #[pymodule_export]
-    use super::matching::{match_flat_out, match_paced, read_notes};
-    #[pymodule_export]
     use super::outbox::Outbox;
-    #[pymodule_export]
-    use super::pacer::{Pacer, offline_optimum, scheduled_messages};
-    #[pymodule_export]
-    use super::pool::{MessagePool, StreamCheck};
-    #[pymodule_export]
-    use super::process::{
-        count_writes_library, create_network_namespace, die_with_parent, enter_network_namespace,
-        send_queue_bytes, set_process_name, tcp_info, watch_more_writes, watch_writes,
-        write_counts,
-    };
-    #[pymodule_export]
-    use super::receiver::Receiver;
-    #[pymodule_export]
-    use super::rr::{CallContent, RequestReader, RrCallers, RrServer};
-    #[pymodule_export]
-    use super::sender::{send_flat_out, send_paced};
-    #[pymodule_export]
-    use super::sizes::{SizesServer, take_samples, time_local};
     #[pymodule_export]
     use super::ticker::Ticker;
     use super::*;
@@ -97,7 +58,6 @@ mod _native {
         add_message_method::<CoalescingSocket, true>(&threads, c"send", SHARED_SEND_DOC)?;
         add_message_method::<CoalescingSocket, false>(&threads, c"sendall", SENDALL_DOC)?;
         add_message_method::<Outbox, false>(&py.get_type::<Outbox>(), c"write", WRITE_DOC)?;
-        link::add_constants(module)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tinygram import _native
+from tinygram_bench import _native
 from tinygram_bench.model.congestion_control import ALLOWED_SYSCTL, UNPACED_CONGESTION_CONTROLS
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.processes.interrupts import INTERRUPTS

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from tinygram import _native
+from tinygram_bench import _native
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from statistics import median
 
-from tinygram import _native
+from tinygram_bench import _native
 from tinygram_bench.links import sandbox
 from tinygram_bench.links.hosts import Hosts
 from tinygram_bench.links.spec import LinkSpec

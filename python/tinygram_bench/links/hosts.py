@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import cycle
 
-from tinygram import _native
+from tinygram_bench import _native
 from tinygram_bench.host.network import Network, own_network
 from tinygram_bench.host.probes.kernel import open_counters
 

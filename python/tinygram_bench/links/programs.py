@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from types import FrameType
 
-from tinygram import _native
+from tinygram_bench import _native
 from tinygram_bench.host.network import Network, own_congestion_control, set_congestion_control
 from tinygram_bench.links import bring_up
 from tinygram_bench.links.backends import Backend

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from tinygram import _native
+from tinygram_bench import _native
 from tinygram_bench.links.hosts import choose_addresses
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.result import Warning

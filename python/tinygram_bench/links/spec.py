@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from string import ascii_letters
 
-from tinygram import _native
+from tinygram_bench import _native
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.units import (
     format_bit_rate,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tinygram._native import Histogram
+from tinygram_bench._native import Histogram
 
 
 @dataclass(frozen=True)

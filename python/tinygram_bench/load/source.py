@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Protocol
 
-from tinygram._native import MessagePool, Pacer
+from tinygram_bench._native import MessagePool, Pacer
 
 BURST_MESSAGES = 64
 """The most messages that are handed over at one instant flat out, or taken from a queue at once."""

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from tinygram._native import Histogram
+from tinygram_bench._native import Histogram
 from tinygram_bench.crosscheck.interleaved import Interleaved
 from tinygram_bench.measurement.anonymous import anonymised
 from tinygram_bench.measurement.resuming import differences, warning_of

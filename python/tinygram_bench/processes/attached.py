@@ -14,7 +14,7 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from tinygram import _native
+from tinygram_bench import _native
 
 
 def settle(name: str, parent_pid: int, cpu: int | None) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from tinygram._native import Histogram
+from tinygram_bench._native import Histogram
 from tinygram_bench.model.result import Case, Run
 from tinygram_bench.statistics.counters import FORMULAS, PER_MILLION, Number
 from tinygram_bench.statistics.workloads import WORKLOADS

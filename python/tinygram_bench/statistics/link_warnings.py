@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tinygram._native import Histogram
+from tinygram_bench._native import Histogram
 from tinygram_bench.model.result import EVERY_FIGURE, LinkFacts, Warning
 
 _LATE_NS = 100_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tinygram._native import Histogram
+from tinygram_bench._native import Histogram
 from tinygram_bench.model.result import LinkFacts, Result, Run
 from tinygram_bench.statistics.counters import Number
 from tinygram_bench.statistics.link_warnings import LINK_FAULTS, UNASKED

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from tinygram import _native
+from tinygram_bench import _native
 from tinygram_bench.host.network import Network
 from tinygram_bench.host.probes.owners import name_of, owners_of, sockets_of
 from tinygram_bench.host.probes.sockets import Connection, Listener, Owner, Snapshot

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal, cast
 
-from tinygram._native import Histogram
+from tinygram import Histogram
 from tinygram.strategies import Strategy
 from tinygram_bench.host.packages import missing
 from tinygram_bench.load.source import Source

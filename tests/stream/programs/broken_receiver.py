@@ -17,7 +17,7 @@ from pathlib import Path
 
 from tests.stream.programs.options import Options
 
-from tinygram._native import MessagePool
+from tinygram_bench._native import MessagePool
 
 # What a stopped reader leaves unread must not all fit into the kernel: the sender would be done.
 _KERNEL_BYTES = 1 << 16

@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Any
 from unittest import mock
 
-from tinygram import _native
+from tinygram_bench import _native
 from tinygram_bench.host.probes.usage import Mark
 from tinygram_bench.workloads.stream import sender
 from tinygram_bench.workloads.stream.order import Order

@@ -10,7 +10,7 @@ import socket
 import sys
 from collections.abc import Callable, Sequence
 
-from tinygram._native import MessagePool
+from tinygram_bench._native import MessagePool
 from tinygram_bench.load.source import Source
 from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.ways import runtimes

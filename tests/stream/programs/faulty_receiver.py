@@ -11,7 +11,7 @@ import time
 from tests.stream.programs.faults import FaultyStream
 from tests.stream.programs.options import Options
 
-from tinygram._native import MessagePool, StreamCheck
+from tinygram_bench._native import MessagePool, StreamCheck
 
 
 def main() -> int:

@@ -12,7 +12,7 @@ import time
 from tests.stream.programs.options import Options
 from tests.stream.programs.relay import relay
 
-from tinygram._native import MessagePool
+from tinygram_bench._native import MessagePool
 
 
 class StandingStream:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, TextIO
 
 import typer
 
-from tinygram._native import CallContent
+from tinygram_bench._native import CallContent
 from tinygram_bench.cli import options, quantities
 from tinygram_bench.cli.bounds import backlog_below, between, duration_between_ns, server_address
 from tinygram_bench.cli.exit_codes import ExitCode

@@ -6,8 +6,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from tinygram import _native
-from tinygram.strategies import native_knobs
+from tinygram_bench import _native
 from tinygram_bench.cli import quantities
 from tinygram_bench.cli.bounds import between, one_of
 from tinygram_bench.cli.commands.serving import serve_alone
@@ -74,12 +73,12 @@ def serve_echo(
     if message_bytes is None and strategy is not None:
         raise UsageError("--strategy is only for --reply per-message: a read is sent back at once")
     raise_descriptor_limit()
-    knobs = None if message_bytes is None else _knobs(strategy or "nodelay")
+    served = None if message_bytes is None else _served(strategy or "nodelay")
     serve_alone(
         port,
         congestion_control,
         lambda control: _native.EchoServer(
-            port, buffer, message_bytes, knobs, control, max_connections=max_connections
+            port, buffer, message_bytes, served, control, max_connections=max_connections
         ),
         lambda server, stop_fd: server.serve(stop_fd),
     )
@@ -95,11 +94,11 @@ def _message_bytes(reply: str, size: int | None) -> int | None:
     return size
 
 
-def _knobs(text: str) -> _native.Knobs:
+def _served(text: str) -> tuple[str, int | None]:
     strategy = parse_strategy(text)
     if not _NATIVE.supports(strategy):
         known = ", ".join(_NATIVE.strategies.known)
         raise UsageError(
             f"--strategy {text} is not available on the native server, which has {known}"
         )
-    return native_knobs(strategy)
+    return strategy.name, strategy.hold_ns

@@ -6,7 +6,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from tinygram._native import CallContent, RrServer
+from tinygram_bench._native import CallContent, RrServer
 from tinygram_bench.cli import quantities
 from tinygram_bench.cli.bounds import backlog_below, between, duration_between_ns, one_of
 from tinygram_bench.cli.commands.serving import serve_alone

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, NoReturn
 
-from tinygram import _native
+from tinygram_bench import _native
 from tinygram_bench.cli import quantities
 from tinygram_bench.cli.bounds import between
 from tinygram_bench.cli.commands.serving import serve_alone

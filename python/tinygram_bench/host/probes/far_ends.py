@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import socket
 
-from tinygram import _native
+from tinygram_bench import _native
 from tinygram_bench.host.network import Network
 from tinygram_bench.host.probes.owners import sockets_of
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from tinygram import _native
+from tinygram_bench import _native
 from tinygram_bench.host.probes.owners import sockets_of
 from tinygram_bench.processes.workers import RunError, Worker
 

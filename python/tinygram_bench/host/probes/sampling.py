@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 import msgspec
 
-from tinygram import _native
+from tinygram_bench import _native
 from tinygram_bench.host.network import Network
 from tinygram_bench.model.result import Run, Samples, Warning
 from tinygram_bench.model.units import format_duration_ns

@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tinygram import _native
+from tinygram_bench import _native
 from tinygram_bench.host.probes.kernel import Counted, CounterFds, counted_between, counters_here
 
 

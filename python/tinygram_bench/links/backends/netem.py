@@ -16,7 +16,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from fractions import Fraction
 
-from tinygram._native import (
+from tinygram_bench._native import (
     CALIBRATION_BITS_PER_S,
     CALIBRATION_DELAY_NS,
     ETHERNET_BYTES,

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
-from tinygram import _native
+from tinygram_bench import _native
 from tinygram_bench.host.network import own_network
 from tinygram_bench.links.facts import facts_of
 from tinygram_bench.links.hosts import Hosts, two_hosts

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-from tinygram import _native
+from tinygram_bench import _native
 from tinygram_bench.links.facts import facts_of, round_trip_facts
 from tinygram_bench.links.hosts import Hosts, two_hosts
 from tinygram_bench.links.link import Link

@@ -9,7 +9,7 @@ import sys
 
 import msgspec
 
-from tinygram import _native
+from tinygram_bench import _native
 from tinygram_bench.host.probes.far_ends import congestion_controls
 from tinygram_bench.host.probes.kernel import counted_between, counters_here
 from tinygram_bench.processes.attached import settle

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from tinygram import _native
+from tinygram_bench import _native
 
 if TYPE_CHECKING:
     from tinygram_bench.workloads.echo.servers.service import Service

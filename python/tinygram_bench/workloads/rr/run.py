@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from tinygram._native import CallContent
+from tinygram_bench._native import CallContent
 from tinygram_bench.host.network import Network
 from tinygram_bench.host.placement import placement
 from tinygram_bench.host.probes.kernel import Counted, counted_between, counters_in

@@ -11,7 +11,7 @@ import sys
 
 import msgspec
 
-from tinygram import _native
+from tinygram_bench import _native
 from tinygram_bench.host.descriptors import raise_descriptor_limit
 from tinygram_bench.processes.attached import settle
 from tinygram_bench.workloads.rr import serving

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import cast
 
-from tinygram._native import CallContent, RequestReader, RrServer
+from tinygram_bench._native import CallContent, RequestReader, RrServer
 from tinygram_bench.host.network import is_stranger
 from tinygram_bench.ways.event_loops import loop_factory
 from tinygram_bench.workloads.rr.order import ServerOrder

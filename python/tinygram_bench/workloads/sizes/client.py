@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from tinygram import _native
+from tinygram_bench import _native
 from tinygram_bench.host.probes.kernel import counted_between, counters_here
 from tinygram_bench.processes.attached import settle
 from tinygram_bench.workloads.sizes.order import Order, Report

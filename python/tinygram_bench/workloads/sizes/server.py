@@ -10,7 +10,7 @@ import argparse
 import json
 import sys
 
-from tinygram import _native
+from tinygram_bench import _native
 from tinygram_bench.processes.attached import settle
 
 MAX_MESSAGE_BYTES = 64 << 20

@@ -6,7 +6,7 @@ accept one connection and read it to its end; write a note per read to the file 
 little-endian u64: bytes so far, CLOCK_MONOTONIC in ns after the read returned); where there are
 several producers, write to the file TURNS a byte for each message as it comes, its producer's
 number, which is its first byte; print one line of JSON, an object of whole numbers (may be empty);
-exit 0 if every byte was the one that was sent (`tinygram._native.StreamCheck` tells), otherwise 1
+exit 0 if every byte was the one that was sent (`_native.StreamCheck` tells), otherwise 1
 with the reason as the last line on stderr.
 
 With `--warm` alone it takes these options from stdin, a line with a JSON list of words for each
@@ -19,7 +19,7 @@ import argparse
 import json
 import sys
 
-from tinygram import _native
+from tinygram_bench import _native
 from tinygram_bench.load.source import message_pool
 from tinygram_bench.processes.attached import settle
 

@@ -15,7 +15,7 @@ import time
 
 import msgspec
 
-from tinygram import _native
+from tinygram_bench import _native
 from tinygram_bench.host.network import connect_from
 from tinygram_bench.host.probes.usage import Mark, segments_since
 from tinygram_bench.load.source import Share, Source, message_pool

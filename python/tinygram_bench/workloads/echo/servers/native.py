@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tinygram import _native
-from tinygram.strategies import native_knobs
+from tinygram_bench import _native
 from tinygram_bench.workloads.echo.order import PER_READ
 from tinygram_bench.workloads.echo.servers.service import Service
 
@@ -16,7 +15,7 @@ def serve(service: Service) -> None:
         0,
         order.buffer_bytes,
         None if is_per_read else order.message_bytes,
-        None if is_per_read else native_knobs(service.order.strategy),
+        None if is_per_read else (order.strategy.name, order.strategy.hold_ns),
         order.congestion_control,
         service.sends_whole_buffer,
         order.host,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import tinygram
-from tinygram import _native
+from tinygram_bench import _native
 from tinygram_bench.host.network import is_stranger
 from tinygram_bench.ways.event_loops import loop_factory
 from tinygram_bench.workloads.echo.order import PER_READ, WHOLE_BUFFER, ServerOrder

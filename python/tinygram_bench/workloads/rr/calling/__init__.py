@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Protocol, cast
 
-from tinygram._native import CallContent, Histogram
+from tinygram_bench._native import CallContent, Histogram
 from tinygram_bench.host.network import connect_from
 from tinygram_bench.workloads.rr.order import CallOrder, Start
 

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from tinygram._native import CallContent
+from tinygram_bench._native import CallContent
 from tinygram_bench.ways.event_loops import loop_factory
 from tinygram_bench.workloads.rr.calling import (
     LOOK_EVERY,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tinygram._native import CallContent, RrCallers
+from tinygram_bench._native import CallContent, RrCallers
 from tinygram_bench.workloads.rr.calling import Tally
 from tinygram_bench.workloads.rr.order import CallOrder, Start
 

@@ -8,7 +8,7 @@ from collections import deque
 from contextlib import suppress
 from queue import SimpleQueue
 
-from tinygram._native import CallContent
+from tinygram_bench._native import CallContent
 from tinygram_bench.workloads.rr.calling import (
     CallError,
     Parts,

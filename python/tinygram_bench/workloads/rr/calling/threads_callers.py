@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from tinygram._native import CallContent
+from tinygram_bench._native import CallContent
 from tinygram_bench.workloads.rr.calling import (
     LOOK_EVERY,
     CallError,

@@ -2,7 +2,7 @@
 
 from typing import final
 
-from tinygram._native import Histogram
+from tinygram_bench._native import Histogram
 
 @final
 class SizesServer:

@@ -4,7 +4,7 @@ fn value_error(error: impl ToString) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-#[pyclass(module = "tinygram._native", frozen)]
+#[pyclass(module = "tinygram_bench._native", frozen)]
 pub struct MessagePool {
     pub inner: tinygram_load::messages::MessagePool,
 }
@@ -49,7 +49,7 @@ impl MessagePool {
     }
 }
 
-#[pyclass(module = "tinygram._native")]
+#[pyclass(module = "tinygram_bench._native")]
 pub struct StreamCheck {
     pub inner: tinygram_load::messages::StreamCheck,
 }

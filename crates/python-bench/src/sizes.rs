@@ -1,5 +1,6 @@
 use crate::{
-    errors::{OrOsError, ipv4_of, os_error},
+    address::ipv4_of,
+    errors::{OrOsError, os_error},
     histogram::Histogram,
 };
 use pyo3::{
@@ -18,7 +19,7 @@ use tinygram_load::{
 
 type Counters = Vec<(&'static str, u64)>;
 
-#[pyclass(module = "tinygram._native")]
+#[pyclass(module = "tinygram_bench._native")]
 pub struct SizesServer {
     inner: server::Server,
     port: u16,

@@ -1,7 +1,4 @@
-use crate::{
-    errors::{OrOsError, ipv4_of},
-    pool::StreamCheck,
-};
+use crate::{address::ipv4_of, errors::OrOsError, pool::StreamCheck};
 use pyo3::{
     exceptions::{PyOSError, PyRuntimeError},
     prelude::*,
@@ -9,7 +6,7 @@ use pyo3::{
 };
 use tinygram_load::receiver;
 
-#[pyclass(module = "tinygram._native")]
+#[pyclass(module = "tinygram_bench._native")]
 pub struct Receiver {
     inner: Option<receiver::Receiver>,
     port: u16,

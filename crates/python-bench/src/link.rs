@@ -1,5 +1,6 @@
 use crate::{
-    errors::{OrOsError, ipv4_of, os_error},
+    address::ipv4_of,
+    errors::{OrOsError, os_error},
     histogram::Histogram,
 };
 use pyo3::{exceptions::PyValueError, prelude::*};
@@ -15,7 +16,7 @@ type Direction = (u64, u64, Option<u64>, f64, u64, u32);
 /// Namespace, device's name, address.
 type End = (RawFd, String, Option<String>);
 
-#[pyclass(module = "tinygram._native")]
+#[pyclass(module = "tinygram_bench._native")]
 pub struct LinkRelay {
     inner: tinygram_link::Relay,
 }

@@ -2,7 +2,7 @@
 
 from typing import final
 
-from tinygram._native import Histogram, Knobs
+from tinygram_bench._native import Histogram
 
 __all__ = ["EchoClient", "EchoServer", "watch_more_writes"]
 
@@ -70,7 +70,7 @@ class EchoServer:
         port: int,
         buffer_bytes: int,
         message_bytes: int | None = None,
-        knobs: Knobs | None = None,
+        strategy: tuple[str, int | None] | None = None,
         congestion_control: str | None = None,
         sends_whole_buffer: bool = False,
         host: str = "127.0.0.1",
@@ -79,8 +79,9 @@ class EchoServer:
     ) -> EchoServer:
         """Listen; port 0: the kernel picks one. `buffer_bytes`: per read at most.
 
-        With `message_bytes` and `knobs` each message is sent when the strategy says so; without,
-        what was read goes back at once; with `sends_whole_buffer`, which is a fault, the buffer.
+        With `message_bytes` and a `strategy` (its name and hold_ns) each message is sent when that
+        says so; without, what was read goes back at once; with `sends_whole_buffer`, which is a
+        fault, the buffer.
         `max_connections` None: as many as together keep no more than 1 GiB, at most 4,096, or what
         the process's limit of descriptors leaves. `client_host`: connections from another IPv4
         address are closed at once, and counted.

@@ -7,7 +7,7 @@ the caller's to close. OSError has its errno: what the kernel refused is in its 
 
 from typing import TypeAlias, final
 
-from tinygram._native import Histogram
+from tinygram_bench._native import Histogram
 
 LinkDirection: TypeAlias = tuple[int, int, int | None, float, int, int]
 """(one_way_ns, jitter_ns, bandwidth_bits_per_s, loss, queue_bytes, mtu_bytes) of one direction.

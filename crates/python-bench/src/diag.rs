@@ -15,7 +15,7 @@ fn wanted(port: Option<u16>, inodes: Option<Vec<u64>>) -> Wanted {
     }
 }
 
-#[pyclass(module = "tinygram._native")]
+#[pyclass(module = "tinygram_bench._native")]
 pub struct SocketDiag {
     inner: diag::Diag,
 }
@@ -122,7 +122,7 @@ fn connection<'py>(py: Python<'py>, socket: &Socket) -> PyResult<Bound<'py, PyDi
     Ok(told)
 }
 
-#[pyclass(module = "tinygram._native")]
+#[pyclass(module = "tinygram_bench._native")]
 pub struct SocketProbe {
     inner: Option<diag::Probe>,
 }

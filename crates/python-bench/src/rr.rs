@@ -1,9 +1,6 @@
 //! Both native sides of the bench's `rr`, and what its Python sides check with.
 
-use crate::{
-    errors::{OrOsError, ipv4_of},
-    histogram::Histogram,
-};
+use crate::{address::ipv4_of, errors::OrOsError, histogram::Histogram};
 use pyo3::{
     exceptions::{PyOSError, PyRuntimeError, PyValueError},
     prelude::*,
@@ -24,7 +21,7 @@ fn value_error(error: impl ToString) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-#[pyclass(module = "tinygram._native", frozen)]
+#[pyclass(module = "tinygram_bench._native", frozen)]
 pub struct CallContent {
     inner: Content,
 }
@@ -83,7 +80,7 @@ impl CallContent {
     }
 }
 
-#[pyclass(module = "tinygram._native")]
+#[pyclass(module = "tinygram_bench._native")]
 pub struct RequestReader {
     content: Py<CallContent>,
     inner: Reader,
@@ -111,7 +108,7 @@ impl RequestReader {
     }
 }
 
-#[pyclass(module = "tinygram._native")]
+#[pyclass(module = "tinygram_bench._native")]
 pub struct RrServer {
     inner: Option<native::Server>,
     port: u16,
@@ -179,7 +176,7 @@ impl RrServer {
     }
 }
 
-#[pyclass(module = "tinygram._native")]
+#[pyclass(module = "tinygram_bench._native")]
 pub struct RrCallers {
     inner: Option<native::Callers>,
 }

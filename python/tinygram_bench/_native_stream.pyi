@@ -1,9 +1,9 @@
-"""What `tinygram._native` has for the bench's stream, and for its processes."""
+"""What `tinygram_bench._native` has for the bench's stream, and for its processes."""
 
 from collections.abc import Sequence
 from typing import final
 
-from tinygram._native import Histogram
+from tinygram_bench._native import Histogram
 
 @final
 class MessagePool:

@@ -53,7 +53,7 @@ pub fn offline_optimum(
     Ok((optimum.delay_ns, optimum.writes))
 }
 
-#[pyclass(module = "tinygram._native")]
+#[pyclass(module = "tinygram_bench._native")]
 pub struct Pacer {
     pub inner: pacer::Pacer,
 }

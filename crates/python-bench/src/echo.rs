@@ -1,8 +1,4 @@
-use crate::{
-    errors::{OrOsError, ipv4_of},
-    histogram::Histogram,
-    knobs::Knobs,
-};
+use crate::{address::ipv4_of, errors::OrOsError, histogram::Histogram, strategy::strategy_of};
 use pyo3::{
     exceptions::{PyOSError, PyValueError},
     prelude::*,
@@ -16,6 +12,7 @@ use std::{
     },
     time::Duration,
 };
+use tinygram_core::Knobs;
 use tinygram_load::{
     echo::{
         client::{self, ClientError, Goal},
@@ -30,7 +27,7 @@ fn os_error(error: &ClientError) -> PyErr {
     PyOSError::new_err(error.to_string())
 }
 
-#[pyclass(module = "tinygram._native")]
+#[pyclass(module = "tinygram_bench._native")]
 pub struct EchoClient {
     inner: client::EchoClient,
     round_trips: tinygram_core::Histogram,
@@ -159,7 +156,7 @@ fn resolved(host: &str, port: u16) -> PyResult<SocketAddr> {
 }
 
 /// Frozen, so that another thread may ask for its strangers while it serves.
-#[pyclass(module = "tinygram._native", frozen)]
+#[pyclass(module = "tinygram_bench._native", frozen)]
 pub struct EchoServer {
     inner: Mutex<server::EchoServer>,
     strangers: Arc<AtomicU64>,
@@ -170,27 +167,27 @@ pub struct EchoServer {
 impl EchoServer {
     #[new]
     #[allow(clippy::too_many_arguments)] // Keywords in Python.
-    #[pyo3(signature = (port, buffer_bytes, message_bytes=None, knobs=None, congestion_control=None, sends_whole_buffer=false, host="127.0.0.1", max_connections=None, client_host=None))]
+    #[pyo3(signature = (port, buffer_bytes, message_bytes=None, strategy=None, congestion_control=None, sends_whole_buffer=false, host="127.0.0.1", max_connections=None, client_host=None))]
     fn new(
         port: u16,
         buffer_bytes: usize,
         message_bytes: Option<usize>,
-        knobs: Option<&Knobs>,
+        strategy: Option<(String, Option<u64>)>,
         congestion_control: Option<String>,
         sends_whole_buffer: bool,
         host: &str,
         max_connections: Option<usize>,
         client_host: Option<&str>,
     ) -> PyResult<Self> {
-        let reply = match (message_bytes, knobs, sends_whole_buffer) {
+        let reply = match (message_bytes, strategy, sends_whole_buffer) {
             (None, None, is_whole_buffer) => Reply::PerRead { is_whole_buffer },
-            (Some(message_bytes), Some(knobs), false) => Reply::PerMessage {
+            (Some(message_bytes), Some((name, hold_ns)), false) => Reply::PerMessage {
                 message_bytes,
-                knobs: knobs.inner(),
+                knobs: Knobs::new(strategy_of(&name, hold_ns)?),
             },
             _ => {
                 return Err(PyValueError::new_err(
-                    "to reply to each message takes its size and the knobs, and no fault",
+                    "to reply to each message takes its size and a strategy, and no fault",
                 ));
             }
         };

@@ -1,0 +1,8 @@
+use pyo3::{exceptions::PyValueError, prelude::*};
+use std::net::Ipv4Addr;
+
+/// An address, as Python tells it.
+pub fn ipv4_of(host: &str) -> PyResult<Ipv4Addr> {
+    host.parse()
+        .map_err(|_| PyValueError::new_err(format!("{host:?} is no IPv4 address")))
+}

@@ -1,0 +1,73 @@
+//! The native module of the bench: thin classes, primitives in and out.
+//!
+//! The gate: whatever may block or run long does so without the GIL (`Python::detach`), and errors
+//! become Python's own types here and nowhere else. No object of the library's module comes here, and
+//! none of ours goes there: what both need is compiled into both.
+
+mod address;
+mod diag;
+mod echo;
+#[path = "../../python/src/errors.rs"]
+mod errors;
+#[path = "../../python/src/histogram.rs"]
+mod histogram;
+mod link;
+mod matching;
+mod pacer;
+mod pool;
+mod process;
+mod receiver;
+mod rr;
+mod sender;
+mod sizes;
+#[path = "../../python/src/strategy.rs"]
+mod strategy;
+
+use pyo3::prelude::*;
+
+// As the library's (decision 0011): what is shared has locks of its own.
+#[pymodule(gil_used = false)]
+mod _native {
+    #[pymodule_export]
+    use super::diag::{SocketDiag, SocketProbe, proc_sockets, socket_options};
+    #[pymodule_export]
+    use super::echo::{EchoClient, EchoServer};
+    #[pymodule_export]
+    use super::histogram::Histogram;
+    #[pymodule_export]
+    use super::link::{
+        LinkRelay, enter_pid_namespace, make_veth, open_tun, packet_socket, pid_namespace_refusal,
+        ping_pong_ns, unrouted_networks,
+    };
+    #[pymodule_export]
+    use super::matching::{match_flat_out, match_paced, read_notes};
+    #[pymodule_export]
+    use super::pacer::{Pacer, offline_optimum, scheduled_messages};
+    #[pymodule_export]
+    use super::pool::{MessagePool, StreamCheck};
+    #[pymodule_export]
+    use super::process::{
+        count_writes_library, create_network_namespace, die_with_parent, enter_network_namespace,
+        send_queue_bytes, set_process_name, tcp_info, watch_more_writes, watch_writes,
+        write_counts,
+    };
+    #[pymodule_export]
+    use super::receiver::Receiver;
+    #[pymodule_export]
+    use super::rr::{CallContent, RequestReader, RrCallers, RrServer};
+    #[pymodule_export]
+    use super::sender::{send_flat_out, send_paced};
+    #[pymodule_export]
+    use super::sizes::{SizesServer, take_samples, time_local};
+    use super::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        let py = module.py();
+        // Its source says where the library has it.
+        py.get_type::<Histogram>()
+            .setattr("__module__", "tinygram_bench._native")?;
+        link::add_constants(module)?;
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

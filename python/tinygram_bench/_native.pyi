@@ -1,0 +1,135 @@
+"""The bench's native module: thin classes over crates/load and crates/link, primitives in and out.
+
+Times are CLOCK_MONOTONIC in nanoseconds. Calls that may block or run long release the GIL. Its
+Histogram is the library's, compiled a second time: neither module takes the other's objects."""
+
+from typing import final
+
+from tinygram_bench._native_diag import SocketDiag, SocketProbe, proc_sockets, socket_options
+from tinygram_bench._native_echo import EchoClient, EchoServer, watch_more_writes
+from tinygram_bench._native_link import (
+    CALIBRATION_BITS_PER_S,
+    CALIBRATION_DELAY_NS,
+    ETHERNET_BYTES,
+    PING_PONG_BYTES,
+    RTT_FLOOR_NS,
+    LinkRelay,
+    enter_pid_namespace,
+    make_veth,
+    open_tun,
+    packet_socket,
+    pid_namespace_refusal,
+    ping_pong_ns,
+    unrouted_networks,
+)
+from tinygram_bench._native_rr import CallContent, RequestReader, RrCallers, RrServer
+from tinygram_bench._native_sizes import SizesServer, take_samples, time_local
+from tinygram_bench._native_stream import (
+    MessagePool,
+    Pacer,
+    Receiver,
+    StreamCheck,
+    count_writes_library,
+    create_network_namespace,
+    die_with_parent,
+    enter_network_namespace,
+    match_flat_out,
+    match_paced,
+    offline_optimum,
+    read_notes,
+    scheduled_messages,
+    send_flat_out,
+    send_paced,
+    send_queue_bytes,
+    set_process_name,
+    tcp_info,
+    watch_writes,
+    write_counts,
+)
+
+__all__ = [
+    "CALIBRATION_BITS_PER_S",
+    "CALIBRATION_DELAY_NS",
+    "ETHERNET_BYTES",
+    "PING_PONG_BYTES",
+    "RTT_FLOOR_NS",
+    "CallContent",
+    "EchoClient",
+    "EchoServer",
+    "Histogram",
+    "LinkRelay",
+    "MessagePool",
+    "Pacer",
+    "Receiver",
+    "RequestReader",
+    "RrCallers",
+    "RrServer",
+    "SizesServer",
+    "SocketDiag",
+    "SocketProbe",
+    "StreamCheck",
+    "__version__",
+    "count_writes_library",
+    "create_network_namespace",
+    "die_with_parent",
+    "enter_network_namespace",
+    "enter_pid_namespace",
+    "make_veth",
+    "match_flat_out",
+    "match_paced",
+    "offline_optimum",
+    "open_tun",
+    "packet_socket",
+    "pid_namespace_refusal",
+    "ping_pong_ns",
+    "proc_sockets",
+    "read_notes",
+    "scheduled_messages",
+    "send_flat_out",
+    "send_paced",
+    "send_queue_bytes",
+    "set_process_name",
+    "socket_options",
+    "take_samples",
+    "tcp_info",
+    "time_local",
+    "unrouted_networks",
+    "watch_more_writes",
+    "watch_writes",
+    "write_counts",
+]
+
+__version__: str
+
+@final
+class Histogram:
+    """An HDR histogram of nanoseconds with 3 significant digits (http://hdrhistogram.org)."""
+
+    def __new__(cls) -> Histogram: ...
+    @staticmethod
+    def from_base64(text: str) -> Histogram:
+        """Read the standard V2 (compressed) base64 form; ValueError when it is not one."""
+
+    def to_base64(self) -> str:
+        """The standard V2 compressed base64 form."""
+
+    def record(self, value_ns: int) -> None:
+        """Add one value; values above one hour count as one hour."""
+
+    def merge(self, other: Histogram) -> None:
+        """Add all of `other`'s values."""
+
+    def subtract(self, other: Histogram) -> None:
+        """Take all of `other`'s values away; ValueError when some are not here."""
+
+    def percentile_ns(self, percentile: float) -> int:
+        """The value that `percentile` (0 … 100) of all values do not exceed; 0 when empty."""
+
+    @property
+    def count(self) -> int: ...
+    @property
+    def min_ns(self) -> int: ...
+    @property
+    def max_ns(self) -> int: ...
+    @property
+    def mean_ns(self) -> float: ...
