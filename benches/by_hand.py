@@ -24,7 +24,7 @@ from pairs import SEED, bench, flat_out_case, measured, paired_ratio, shown, ver
 from tinygram_bench import _native
 from tinygram_bench.host.placement import placement
 from tinygram_bench.processes.workers import Worker, wait_all
-from tinygram_bench.workloads.stream.run import StreamBench
+from tinygram_bench.run.bench import Bench
 
 _PAIRS = 15
 _WARM_UP = 1024
@@ -41,7 +41,7 @@ def main() -> int:
     return 0 if all(outcomes) else 1
 
 
-def _compare(stream: StreamBench, way: str, messages: int) -> bool:
+def _compare(stream: Bench, way: str, messages: int) -> bool:
     runtime, strategy = way.split("/")
     case = flat_out_case(f"runtime={runtime},implementation=stdlib,strategy={strategy}", messages)
     ratio = paired_ratio(

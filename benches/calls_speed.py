@@ -38,9 +38,10 @@ from tinygram_bench._native import Histogram, proc_sockets
 from tinygram_bench.host.awake import cores_awake
 from tinygram_bench.host.placement import default_placement, placement
 from tinygram_bench.model.result import Run
+from tinygram_bench.run.bench import running
 from tinygram_bench.statistics.intervals import figure_of
 from tinygram_bench.workloads.rr.cases import RrOptions, plan_rr
-from tinygram_bench.workloads.rr.run import RrBench
+from tinygram_bench.workloads.rr.run import Rr
 
 _ROUNDS = 15
 _CALLS = 8_000
@@ -161,7 +162,8 @@ def _ours(
         seed=SEED,
     )
     (case,) = plan_rr(options).cases
-    return RrBench(SEED).run_case(case, 0)
+    with running(Rr(SEED)) as bench:
+        return bench.run_case(case, 0)
 
 
 def _ours_ns(port: int) -> float:

@@ -17,10 +17,11 @@ from pairs import at_least, measured, show_environment, shown, verdict
 from tinygram_bench.host.awake import cores_awake
 from tinygram_bench.model.parameters import EchoParameters
 from tinygram_bench.model.result import Case, Run
+from tinygram_bench.run.bench import Bench, running
 from tinygram_bench.statistics.intervals import figure_of
 from tinygram_bench.statistics.loads import way_of
 from tinygram_bench.workloads.echo.cases import EchoOptions, plan_echo
-from tinygram_bench.workloads.echo.run import EchoBench, echo_bench
+from tinygram_bench.workloads.echo.run import Echo
 
 _ROUNDS = 15
 _SEED = 1
@@ -28,7 +29,7 @@ _NATIVE = "native/epoll:64KiB"
 
 
 def main() -> int:
-    with cores_awake(), echo_bench(_SEED) as bench:
+    with cores_awake(), running(Echo(_SEED)) as bench:
         show_environment("cubic")
         reached = [
             _is_reached(bench, _cases(size, 1, "per-read"), _NATIVE, 1.15)
@@ -43,7 +44,7 @@ def main() -> int:
     return 0 if all(reached) else 1
 
 
-def _is_reached(bench: EchoBench, cases: Sequence[Case], native: str, asked: float) -> bool:
+def _is_reached(bench: Bench, cases: Sequence[Case], native: str, asked: float) -> bool:
     """Whether `native` is so many times as fast as the best Python row; says so."""
     rates = {way_of(case): list[float]() for case in cases}
     for round in range(_ROUNDS):

@@ -28,9 +28,10 @@ from tinygram_bench._native import Histogram
 from tinygram_bench.host.awake import cores_awake
 from tinygram_bench.host.placement import default_placement, placement
 from tinygram_bench.model.result import Case, Figure, MessageBytes
+from tinygram_bench.run.bench import Bench, running
 from tinygram_bench.statistics.intervals import figure_of
 from tinygram_bench.workloads.stream.cases import StreamOptions, plan_stream
-from tinygram_bench.workloads.stream.warm import WarmBench, warm_bench
+from tinygram_bench.workloads.stream.run import Stream, by_runtime_and_link
 
 _ROUNDS = 15
 _DURATION_NS = 300_000_000
@@ -55,7 +56,11 @@ class Paced:
 
 
 def main() -> int:
-    with cores_awake(), warm_bench(SEED) as bench, tempfile.TemporaryDirectory() as folder:
+    with (
+        cores_awake(),
+        running(Stream(SEED), by_runtime_and_link) as bench,
+        tempfile.TemporaryDirectory() as folder,
+    ):
         show_environment("cubic")
         program = Path(folder) / "paced_stream"
         source = _HERE / "paced_stream.c"
@@ -111,7 +116,7 @@ def _within(ratio: Figure) -> bool | None:
     return False if ratio.high < low or ratio.low > high else None
 
 
-def _ours(bench: WarmBench, runtime: str, rate_per_s: int) -> Callable[[], Paced]:
+def _ours(bench: Bench, runtime: str, rate_per_s: int) -> Callable[[], Paced]:
     case = _case(runtime, rate_per_s)
     rounds = iter(range(1 << 20))
 

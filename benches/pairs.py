@@ -12,9 +12,10 @@ from typing import TypeVar
 
 from tinygram_bench.host.probes.environment import environment
 from tinygram_bench.model.result import Case, Figure, MessageBytes, Run
+from tinygram_bench.run.bench import Bench, running
 from tinygram_bench.statistics.intervals import figure_of
 from tinygram_bench.workloads.stream.cases import StreamOptions, plan_stream
-from tinygram_bench.workloads.stream.run import StreamBench, stream_bench
+from tinygram_bench.workloads.stream.run import Stream
 
 SEED = 1
 T = TypeVar("T")
@@ -52,9 +53,9 @@ def flat_out_case(
 
 
 @contextmanager
-def bench() -> Iterator[StreamBench]:
+def bench() -> Iterator[Bench]:
     """A bench over the seed that all scripts here share."""
-    with stream_bench(SEED) as made:
+    with running(Stream(SEED)) as made:
         yield made
 
 

@@ -31,8 +31,8 @@ from tinygram_bench.crosscheck.run import run_peer
 from tinygram_bench.crosscheck.selection import Chosen, choose
 from tinygram_bench.host.awake import cores_awake
 from tinygram_bench.model.result import Case, MessageBytes, Plan
+from tinygram_bench.run.bench import Bench
 from tinygram_bench.statistics.intervals import figure_of
-from tinygram_bench.workloads.stream.run import StreamBench
 
 _ROUNDS = 9
 _SIZE = MessageBytes(100, 100)
@@ -86,7 +86,7 @@ def _peers(cases: Sequence[Case]) -> list[Chosen]:
     return [each for each in chosen if each.peer.program in _PROGRAMS]
 
 
-def _ours(streams: StreamBench, case: Case) -> Callable[[], float]:
+def _ours(streams: Bench, case: Case) -> Callable[[], float]:
     def messages_per_s() -> float:
         counters = measured(streams.run_case(case, 0))
         return counters["messages"] / counters["run_time_ns"] * 1e9

@@ -28,10 +28,10 @@ from tinygram_bench.load.producers import produce
 from tinygram_bench.load.source import Share, Source
 from tinygram_bench.model.result import Figure, MessageBytes
 from tinygram_bench.processes.workers import Worker, wait_all
+from tinygram_bench.run.bench import Bench
 from tinygram_bench.statistics.intervals import figure_of
 from tinygram_bench.workloads.stream.busy_thread import BusyThread
 from tinygram_bench.workloads.stream.cases import StreamOptions, plan_stream
-from tinygram_bench.workloads.stream.run import StreamBench
 
 _SIZE = 100
 _ROUNDS = 9
@@ -114,7 +114,7 @@ def main() -> int:
     return 0 if all(outcomes) else 1
 
 
-def _groups(stream: StreamBench) -> list[tuple[dict[str, Side], list[Row], bool]]:
+def _groups(stream: Bench) -> list[tuple[dict[str, Side], list[Row], bool]]:
     groups: list[tuple[dict[str, Side], list[Row], bool]] = []
     for producers, asked in ((8, 90), (1, 50), (32, 50)):
         groups.append(_flat_out(stream, producers, asked))
@@ -131,7 +131,7 @@ def _groups(stream: StreamBench) -> list[tuple[dict[str, Side], list[Row], bool]
     return groups
 
 
-def _busy(stream: StreamBench, placement: str) -> tuple[dict[str, Side], list[Row], bool]:
+def _busy(stream: Bench, placement: str) -> tuple[dict[str, Side], list[Row], bool]:
     load = Load(
         _BUSY_PRODUCERS, 0, _BUSY_RATE_PER_S, True, placement, duration_ns=_BUSY_DURATION_NS
     )
@@ -152,7 +152,7 @@ def _busy(stream: StreamBench, placement: str) -> tuple[dict[str, Side], list[Ro
 
 
 def _flat_out(
-    stream: StreamBench, producers: int, asked: float
+    stream: Bench, producers: int, asked: float
 ) -> tuple[dict[str, Side], list[Row], bool]:
     ours = _sides(stream, Load(producers, messages=4_000_000))
     queue = _side(stream, Load(producers, messages=200_000), _QUEUE)
@@ -170,12 +170,12 @@ def _flat_out(
     return {**ours, "queue": queue, "limit": limit}, rows, False
 
 
-def _sides(stream: StreamBench, load: Load, **by_hand: str) -> dict[str, Side]:
+def _sides(stream: Bench, load: Load, **by_hand: str) -> dict[str, Side]:
     only = {way: f"implementation=tinygram,strategy={way}" for way in _OURS} | by_hand
     return {name: _side(stream, load, ways) for name, ways in only.items()}
 
 
-def _side(stream: StreamBench, load: Load, only: str, runtime: str = "threads") -> Side:
+def _side(stream: Bench, load: Load, only: str, runtime: str = "threads") -> Side:
     options = StreamOptions(
         messages=load.messages,
         message_bytes=MessageBytes(_SIZE, _SIZE),

@@ -18,8 +18,7 @@ import pytest
 from tests.results import CASE, RESULT
 from tests.stream.command import LONGEST_S, Command, wait_until
 
-from tinygram_bench.cli import main
-from tinygram_bench.cli.commands import stream as stream_module
+from tinygram_bench.cli import main, measuring
 from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.crosscheck.interleaved import Interleaved
 from tinygram_bench.measurement.resuming import whole_rounds_of
@@ -27,6 +26,7 @@ from tinygram_bench.model import store
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.result import Case, CrossCheck, Peer, PeerRun, Plan, Result, Run
 from tinygram_bench.run.rounds import ordered
+from tinygram_bench.run.workload import Workload
 
 TWO_WAYS = (
     *("--only", "runtime=loop,implementation=stdlib,strategy=nodelay", "--messages", 1000),
@@ -146,8 +146,8 @@ def test_what_is_resumed_and_ended_at_once_stays_as_it_is(
     runs_left = 3
 
     @contextmanager
-    def bench(_seed: int) -> Iterator[SimpleNamespace]:
-        yield SimpleNamespace(run_case=run_case)
+    def bench(_workload: Workload) -> Iterator[SimpleNamespace]:
+        yield SimpleNamespace(run_case=run_case, check=lambda _plan: None)
 
     def run_case(case: Case, round: int) -> Run:
         nonlocal runs_left
@@ -162,7 +162,7 @@ def test_what_is_resumed_and_ended_at_once_stays_as_it_is(
             main()
         return exited.value.code
 
-    monkeypatch.setattr(stream_module, "stream_bench", bench)
+    monkeypatch.setattr(measuring, "running", bench)
     path = tmp_path / "a.json"
     begun = exit_code(*map(str, TWO_WAYS), "--rounds", "2", "--json", str(path))
     before = path.read_bytes()

@@ -26,8 +26,8 @@ from tinygram_bench.host.probes.environment import environment
 from tinygram_bench.links import DEFAULT_BACKEND, parse_links, prepare
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.processes.interrupts import INTERRUPTS
-from tinygram_bench.workloads.stream.run import stream_bench
-from tinygram_bench.workloads.stream.warm import warm_bench
+from tinygram_bench.run.bench import running
+from tinygram_bench.workloads.stream.run import Stream, by_runtime_and_link
 
 _MINUTES = {"full": 44.0, "quick": 4.7, "links": 25.0}
 _RESULTS = Path("results")
@@ -88,8 +88,8 @@ def _measured(asked: argparse.Namespace) -> ClaimResult:
         stack.enter_context(cores_awake())
         with private_network() as network, network.entered():
             found = environment("cubic")
-        warm = stack.enter_context(warm_bench(sizes.seed))
-        cold = stack.enter_context(stream_bench(sizes.seed)) if asked.grid == "full" else None
+        warm = stack.enter_context(running(Stream(sizes.seed), by_runtime_and_link))
+        cold = stack.enter_context(running(Stream(sizes.seed))) if asked.grid == "full" else None
         measuring = Measuring(
             cells, default_placement(), sizes.seed, warm, cold, give_up_s, progress, asked.rounds
         )

@@ -30,8 +30,7 @@ from claim.result import Ending
 from claim.runs import Measured
 from claim.samples import Samples
 from tinygram_bench.model.result import Run
-from tinygram_bench.workloads.stream.run import StreamBench
-from tinygram_bench.workloads.stream.warm import WarmBench
+from tinygram_bench.run.bench import Bench
 
 _BURST_MESSAGES = 64
 _SAFETY = 1.15
@@ -45,8 +44,8 @@ class Measuring:
     cells: Sequence[Cell]
     placement: str
     seed: int
-    warm: WarmBench
-    cold: StreamBench | None
+    warm: Bench
+    cold: Bench | None
     give_up_s: float
     progress: Progress
     most_rounds: int = LOOKS[-1]

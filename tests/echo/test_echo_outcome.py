@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import msgspec
 import pytest
 from tests.echo.plans import planned
 
 from tinygram_bench.model.result import Run
 from tinygram_bench.workloads.echo.order import ClientOrder, Report
-from tinygram_bench.workloads.echo.outcome import assembled
+from tinygram_bench.workloads.echo.outcome import Found, assembled
 
 MESSAGES = 1_000
 ORDER = ClientOrder(
@@ -25,10 +24,6 @@ ORDER = ClientOrder(
     trusts=False,
     polls=True,
     congestion_control="cubic",
-    counter_fds=(),
-    parent_pid=1,
-    cpu=None,
-    channel_fd=3,
 )
 
 
@@ -39,20 +34,23 @@ def run_of(
     placement: str = "apart",
     in_flight: float = 4.9,
     congestion_controls: tuple[str, ...] = ("cubic",),
-    order: ClientOrder = ORDER,
+    is_ours: bool = True,
 ) -> Run:
     """A run of one second."""
     case = planned("runtime=native", "server=epoll", placement=placement).cases[0]
-    counters: dict[str, int | None] = {
+    counters = {
         "messages": MESSAGES,
         "run_time_ns": 1_000_000_000,
         "round_trips_ns": round(in_flight * 1e9),
         "client_cpu_ns": client_cpu_ms * 1_000_000,
+    }
+    used: dict[str, int | None] = {
         "cpu_ns": None if server_cpu_ms is None else server_cpu_ms * 1_000_000,
         "writes": MESSAGES,
         "written_bytes": MESSAGES * 1_000,
     }
-    return assembled(case, 0, order, Report(0, counters, {}, None, congestion_controls))
+    found = Found({**counters, **used}, 0, congestion_controls, is_ours, has_private_network=True)
+    return assembled(case, 0, ORDER, Report(0, counters, {}, None), found)
 
 
 def codes(run: Run) -> list[str]:
@@ -101,7 +99,6 @@ def test_places_that_stay_empty_are_not_put_down_to_the_client_alone() -> None:
     ],
 )
 def test_another_congestion_control_bars_the_figures(given: tuple[str, ...], said: str) -> None:
-    external = msgspec.structs.replace(ORDER, channel_fd=None, session_pid=7)
-    [warning] = run_of(400, 900, congestion_controls=given, order=external).warnings
+    [warning] = run_of(400, 900, congestion_controls=given, is_ours=False).warnings
     assert (warning.code, said in warning.message) == ("congestion_control", True)
     assert {"throughput", "round_trip", "both_ways"} <= set(warning.figures)

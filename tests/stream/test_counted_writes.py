@@ -19,6 +19,7 @@ from tests.stream.kernel_trace import Trace, TracingError, Write, kernel_trace
 from tinygram_bench import _native
 from tinygram_bench.host.write_counter import Counting, counting
 from tinygram_bench.model.strategies import parse_strategy
+from tinygram_bench.processes.orders import Place
 from tinygram_bench.ways import runtimes
 from tinygram_bench.workloads.stream.cases import warm_up_messages
 from tinygram_bench.workloads.stream.order import Order
@@ -62,8 +63,6 @@ def order_of(way: tuple[str, str, str], messages: int, sizes: tuple[int, int]) -
         pace=None,
         congestion_control="cubic",
         counter_fds=None,
-        parent_pid=os.getpid(),
-        cpu=None,
     )
 
 
@@ -101,7 +100,12 @@ def send_traced(
     ) as sender:
         # It waits for its order, and has started nothing yet.
         trace.follow(sender.pid)
-        stdout, stderr = sender.communicate(msgspec.json.encode(order), timeout=LONGEST_S)
+        stdout, stderr = sender.communicate(
+            b"".join(
+                msgspec.json.encode(line) + b"\n" for line in (Place(os.getpid(), None), order)
+            ),
+            timeout=LONGEST_S,
+        )
     assert sender.returncode == 0, stderr.decode()
     return json.loads(stdout), json.loads(stderr.splitlines()[-1])
 

@@ -15,10 +15,10 @@ from tests.results import RESULT
 from tests.stream.command import Command, Done, program
 
 from tinygram_bench.cli import main, measuring
-from tinygram_bench.cli.commands import stream as stream_module
 from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.model import store
-from tinygram_bench.model.result import Case, Result, Run
+from tinygram_bench.model.result import Case, Plan, Result, Run
+from tinygram_bench.run.workload import Workload
 
 WAY = ("--only", "runtime=loop,implementation=stdlib,strategy=nodelay")
 RUN_OF_1_S = ("--rate", 1_000, "--duration", "1s")
@@ -126,8 +126,10 @@ def test_a_second_one_during_the_report_does_not_cut_it_off(
                 os.kill(os.getpid(), signal.SIGINT)
             return Run(case.case_id, round, {}, {}, failure="not measured")
 
+        def check(self, plan: Plan) -> None: ...
+
     @contextmanager
-    def bench(_seed: int) -> Iterator[Bench]:
+    def bench(_workload: Workload) -> Iterator[Bench]:
         yield Bench()
 
     def render(result: Result, *_how: object) -> None:
@@ -137,7 +139,7 @@ def test_a_second_one_during_the_report_does_not_cut_it_off(
     path = tmp_path / "a.json"
     arguments = ["tinygram", "stream", *WAY, "--rounds", "20", "--json", str(path)]
     monkeypatch.setattr(sys, "argv", arguments)
-    monkeypatch.setattr(stream_module, "stream_bench", bench)
+    monkeypatch.setattr(measuring, "running", bench)
     monkeypatch.setattr(measuring, "render", render)
     # Where it is not ours to handle, SIGTERM would end the tests.
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)

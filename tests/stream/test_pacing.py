@@ -21,7 +21,7 @@ from tinygram_bench.workloads.stream.sender import spin_of
 def order(**changes: Any) -> Order:
     return msgspec.structs.replace(
         Order(
-            *(1, "loop", "stdlib", tinygram.nodelay, 1, 1, 9, 1, 0, None, "cubic", None, 1, None),
+            *(1, "loop", "stdlib", tinygram.nodelay, 1, 1, 9, 1, 0, None, "cubic", None),
         ),
         **changes,
     )

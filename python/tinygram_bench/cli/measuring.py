@@ -10,10 +10,12 @@ from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.cli.terminal import console
 from tinygram_bench.crosscheck.interleaved import Interleaved
 from tinygram_bench.measurement.measure import Measurement, measure
-from tinygram_bench.model.result import Case, Plan, Result, Run
+from tinygram_bench.model.result import Plan, Result
 from tinygram_bench.model.store import Destination
 from tinygram_bench.processes.interrupts import INTERRUPTS
 from tinygram_bench.report import render
+from tinygram_bench.run.bench import running
+from tinygram_bench.run.workload import Workload
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,13 +36,11 @@ class Manner:
 
 def measure_and_show(
     plan: Plan,
-    run_case: Callable[[Case, int], Run],
+    workload: Workload,
     destination: Destination,
     manner: Manner,
     *,
-    network: str | None = None,
     peers: Interleaved | None = None,
-    check: Callable[[], None] = lambda: None,
     judge: Callable[[Result], ExitCode] | None = None,
 ) -> ExitCode:
     """Measure (see `measure`), and print the report.
@@ -48,17 +48,18 @@ def measure_and_show(
     `judge` says what the status is where no run failed and nothing was interrupted. Raises
     OutputError, after the report, when the result cannot be saved.
     """
-    with INTERRUPTS.handled():
+    is_elsewhere = any(workload.server_address(case) is not None for case in plan.cases)
+    with running(workload) as made, INTERRUPTS.handled():
         measurement = measure(
             plan,
-            run_case,
+            made.run_case,
             destination,
             is_quiet=manner.is_quiet,
             is_awake=manner.is_awake,
             waits=manner.waits,
-            network=network,
+            network="the server's" if is_elsewhere else None,
             peers=peers,
-            check=check,
+            check=lambda: made.check(plan),
         )
         if measurement.result is not None:
             _show(measurement, measurement.result, destination, manner)

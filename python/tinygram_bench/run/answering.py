@@ -19,18 +19,6 @@ _READ_BYTES = 1 << 16
 _HERE = Network()
 
 
-def check_server(
-    address: tuple[str, int] | None, call: bytes, answer_bytes: int, timeout_ns: int
-) -> None:
-    """Raises UsageError unless the server of `--server`, if there is one, answers (`call_once`)."""
-    if address is None:
-        return
-    try:
-        call_once(address, call, answer_bytes, answer_limit_s(timeout_ns))
-    except RunError as failure:
-        raise unanswered("--server {}:{}".format(*address), failure) from failure
-
-
 def answer_limit_s(timeout_ns: int) -> float:
     """How long to wait for each answer where a run may take `timeout_ns`, in seconds."""
     return min(ANSWER_LIMIT_S, timeout_ns / 1e9)

@@ -24,7 +24,7 @@ from tinygram_bench.workloads.echo.cases import (
     plan_echo,
 )
 from tinygram_bench.workloads.echo.order import FAULTS, PER_READ, REPLIES
-from tinygram_bench.workloads.echo.run import echo_bench
+from tinygram_bench.workloads.echo.run import Echo
 
 _MAX_WORKERS = 256
 """Of a server by the library, each has two descriptors: the writes to 1,024 can be counted."""
@@ -184,15 +184,7 @@ def echo(
             "--server-command over a link needs a /proc of the link's processes, and mounting one "
             "is not permitted here: leave out --link, or run as root outside a container"
         )
-    with echo_bench(asked.seed) as bench:
-        return measure_and_show(
-            plan,
-            bench.run_case,
-            destination,
-            manner,
-            network=None if server is None else "the server's",
-            check=lambda: bench.check(plan),
-        )
+    return measure_and_show(plan, Echo(asked.seed), destination, manner)
 
 
 def _buffers(asked: list[int] | None, every: bool, published: bool) -> Sequence[int]:

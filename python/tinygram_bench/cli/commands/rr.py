@@ -10,7 +10,6 @@ from typing import Annotated, Any, TextIO
 
 import typer
 
-from tinygram_bench._native import CallContent
 from tinygram_bench.cli import options, quantities
 from tinygram_bench.cli.bounds import backlog_below, between, duration_between_ns, server_address
 from tinygram_bench.cli.exit_codes import ExitCode
@@ -21,11 +20,10 @@ from tinygram_bench.host.network import private_network
 from tinygram_bench.links import DEFAULT_BACKEND
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.result import Result
-from tinygram_bench.run.answering import check_server
 from tinygram_bench.statistics.expectations import findings
 from tinygram_bench.workloads.rr import scenarios
 from tinygram_bench.workloads.rr.cases import MAX_BYTES, RrOptions, plan_rr
-from tinygram_bench.workloads.rr.run import RrBench
+from tinygram_bench.workloads.rr.run import Rr
 from tinygram_bench.workloads.rr.serving import longest_backlog
 
 _DEFAULTS = RrOptions()
@@ -243,21 +241,7 @@ def rr(
         output = sys.stderr if destination.is_standard_output else sys.stdout
         return _judge(scenario, case_ids, result, None if quiet else output)
 
-    return measure_and_show(
-        plan,
-        RrBench(asked.seed).run_case,
-        destination,
-        manner,
-        peers=peers,
-        network=None if asked.server_address is None else "the server's",
-        check=lambda: check_server(
-            asked.server_address,
-            CallContent(asked.request_bytes, asked.reply_bytes, asked.seed).request(0),
-            asked.reply_bytes,
-            asked.timeout_ns,
-        ),
-        judge=judge,
-    )
+    return measure_and_show(plan, Rr(asked.seed), destination, manner, peers=peers, judge=judge)
 
 
 def _judge(

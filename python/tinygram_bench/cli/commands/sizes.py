@@ -12,18 +12,16 @@ from tinygram_bench.cli import options, quantities
 from tinygram_bench.cli.bounds import between, one_of, read, server_address
 from tinygram_bench.cli.measuring import Manner, measure_and_show
 from tinygram_bench.links import DEFAULT_BACKEND
-from tinygram_bench.run.answering import check_server
 from tinygram_bench.workloads.sizes.cases import (
     RUNTIME,
     STRATEGIES,
     SizesOptions,
     check_sample_bytes,
-    first_sample,
     parse_round_trips,
     parse_sizes,
     plan_sizes,
 )
-from tinygram_bench.workloads.sizes.run import SizesBench
+from tinygram_bench.workloads.sizes.run import Sizes
 
 
 def sizes(
@@ -122,15 +120,4 @@ def sizes(
     plan = links.planned(
         asked, lambda each: plan_sizes(replace(each, has_local=local and each.link == asked.link))
     )
-    return measure_and_show(
-        plan,
-        SizesBench(asked.seed).run_case,
-        destination,
-        manner,
-        network=None if server is None else "the server's",
-        check=lambda: check_server(
-            None if server is None else server_address(server),
-            *first_sample(asked.sizes_bytes, asked.round_trips),
-            asked.timeout_ns,
-        ),
-    )
+    return measure_and_show(plan, Sizes(asked.seed), destination, manner)

@@ -19,7 +19,7 @@ from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.result import MessageBytes, Plan
 from tinygram_bench.model.units import format_bytes
 from tinygram_bench.workloads.stream.cases import StreamOptions, plan_stream
-from tinygram_bench.workloads.stream.run import stream_bench
+from tinygram_bench.workloads.stream.run import Stream
 
 _ARRIVALS = ("constant", "poisson", "onoff")
 _DEFAULT_SIZE = MessageBytes(1, 500)
@@ -217,14 +217,7 @@ def stream(
     )
     plan = links.planned(asked, lambda each: _bounded(plan_stream(each)))
     peers = Interleaved(plan, *choose(plan)) if cross_check else None
-    with stream_bench(asked.seed) as bench:
-        return measure_and_show(
-            plan,
-            bench.run_case,
-            destination,
-            manner,
-            peers=peers,
-        )
+    return measure_and_show(plan, Stream(asked.seed), destination, manner, peers=peers)
 
 
 def _bounded(plan: Plan) -> Plan:

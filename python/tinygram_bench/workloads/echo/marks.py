@@ -6,20 +6,20 @@ tells the CPU time, of all processes of its session that live.
 
 from __future__ import annotations
 
-import io
 import os
 import resource
-import socket
 import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-import msgspec
-
 from tinygram_bench import _native
+from tinygram_bench.model.value import Value
 
 if TYPE_CHECKING:
+    from tinygram_bench.processes.children import Child
+    from tinygram_bench.processes.orders import Orders
+    from tinygram_bench.run.stage import Turn
     from tinygram_bench.workloads.echo.servers.service import Service
 
 USED = (
@@ -31,34 +31,28 @@ USED = (
     "would_block",
 )
 """Null where it is not known."""
-_ANSWER_LIMIT_S = 10.0
 _COUNT_LIMIT_S = 5.0
 _STEP_S = 0.001
 
 Used = dict[str, int | None]
 
 
+class Mark(Value, frozen=True):
+    """To a server of ours: tell what you have used so far."""
+
+
 class Marks(Protocol):
     """Where to ask."""
 
     def used(self) -> Used:
-        """Everything in USED so far, of a server of ours its `strangers` too. Raises OSError."""
-
-
-def marks_of(channel_fd: int | None, session_pid: int | None) -> Marks:
-    """The marks of a server of ours, of another program's, or of one that nothing is known of."""
-    if channel_fd is not None:
-        return ChannelMarks(socket.socket(fileno=channel_fd))
-    if session_pid is not None:
-        return SessionMarks(session_pid)
-    return NoMarks()
+        """Everything in USED so far, of a server of ours its `strangers` too. Raises RunError."""
 
 
 def rested(marks: Marks, replied_bytes: int) -> Used:
     """What was used, once all the writes of so many bytes are counted.
 
     A reply may come back before its write is counted, for the server's thread may be stopped
-    between the two. Raises OSError.
+    between the two. Raises RunError.
     """
     give_up_s = time.monotonic() + _COUNT_LIMIT_S
     used = marks.used()
@@ -86,11 +80,11 @@ def since(earlier: Used, later: Used) -> Used:
     return used
 
 
-def answer_marks(channel: io.FileIO, service: Service) -> None:
+def answer_marks(orders: Orders, service: Service) -> None:
     """Tell what this process used for each line that comes; with the last one it ends."""
     with suppress(OSError):  # Who asked has ended without having read the answer.
-        for _ in iter(channel.readline, b""):
-            os.write(1, msgspec.json.encode(_own() | {"strangers": service.strangers()}) + b"\n")
+        while orders.hear(Mark) is not None:
+            orders.say(_own() | {"strangers": service.strangers()})
     os._exit(0)
 
 
@@ -107,21 +101,17 @@ def _own() -> Used:
     }
 
 
-class ChannelMarks:
-    """A server of ours at the other end of a socket."""
+class OwnMarks:
+    """A server of ours."""
 
-    def __init__(self, channel: socket.socket) -> None:
-        channel.settimeout(_ANSWER_LIMIT_S)
-        self._channel = channel
-        self._answers = channel.makefile("rb")
+    def __init__(self, turn: Turn, server: Child) -> None:
+        self._turn = turn
+        self._server = server
 
     def used(self) -> Used:
-        """As `Marks.used`; OSError when the server has ended."""
-        self._channel.sendall(b"\n")
-        answer = self._answers.readline()
-        if not answer:
-            raise ConnectionResetError("the server ended before it told what it used")
-        return msgspec.json.decode(answer, type=dict[str, int | None])
+        """As `Marks.used`. Raises RunError when the server has ended."""
+        self._server.tell(Mark())
+        return self._turn.hear(self._server, Used)
 
 
 class SessionMarks:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from tinygram.strategies import Strategy
-from tinygram_bench.host.probes.kernel import CounterFds
 from tinygram_bench.model.value import Value
 
 PER_READ = "per-read"
@@ -32,8 +31,6 @@ class ServerOrder(Value, frozen=True):
     fault: str | None
     connections: int
     congestion_control: str
-    parent_pid: int
-    cpu: int | None
     host: str = "127.0.0.1"
     client_host: str | None = None
 
@@ -44,9 +41,6 @@ class ClientOrder(Value, frozen=True):
     `messages` or `duration_ns`: when the run ends; `warm_up`: how many messages go before.
     `trusts`: it believes that what comes back is right, and tells what a check finds. `polls`: its
     core is its own, and before it sleeps it asks for a while whether something has come.
-    `channel_fd`: where a server of ours tells what it used; `session_pid`: the session of another
-    program's. `counter_fds`: what is read of the kernel's counters (probes/kernel.py); `diag_fd`:
-    where the kernel tells of the server's ends of the connections (probes/far_ends.py);
     `own_host`: the address to connect from, null: the kernel picks one.
     """
 
@@ -63,24 +57,16 @@ class ClientOrder(Value, frozen=True):
     trusts: bool
     polls: bool
     congestion_control: str
-    counter_fds: CounterFds
-    parent_pid: int
-    cpu: int | None
-    channel_fd: int | None = None
-    session_pid: int | None = None
-    diag_fd: int | None = None
     own_host: str | None = None
 
 
 class Report(Value, frozen=True):
     """What the client found: raw counters, histograms, and what it should not have believed.
 
-    `start_ns`: when the measured part began. `server_congestion_controls`: what the server's ends
-    of the connections went under after the warm-up; empty where that is not known.
+    `start_ns`: when the measured part began.
     """
 
     start_ns: int
-    counters: dict[str, int | None]
+    counters: dict[str, int]
     histograms: dict[str, str]
     fault: str | None
-    server_congestion_controls: tuple[str, ...] = ()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from tinygram_bench.model.parameters import EchoParameters
 from tinygram_bench.model.result import Case, Run, Warning
 from tinygram_bench.processes.workers import RunError
@@ -18,14 +20,31 @@ _COUNTS_OF_CLIENT = ("throughput", "run_time", "both_ways", "round_trip")
 _EVERYTHING = (*_COUNTS_OF_CLIENT, "cpu", "messages_per_write")
 
 
-def assembled(case: Case, round: int, order: ClientOrder, report: Report) -> Run:
+@dataclass(frozen=True)
+class Found:
+    """What was found beside the client's report.
+
+    `counters`: its, and those of the server and the kernel. `strangers` None: a server that is not
+    ours counts none. `congestion_controls`: what the server's ends of the connections went under
+    after the warm-up; empty where that is not known. `is_ours`: whether the server is.
+    """
+
+    counters: dict[str, int | None]
+    strangers: int | None
+    congestion_controls: tuple[str, ...]
+    is_ours: bool
+    has_private_network: bool
+
+
+def assembled(case: Case, round: int, order: ClientOrder, report: Report, found: Found) -> Run:
     """Check the counts against each other, and add the warnings. Raises RunError."""
-    counters = report.counters
-    messages = _known(counters, "messages")
-    counters |= {
+    messages = report.counters["messages"]
+    counters = found.counters | {
         "bytes": messages * order.message_bytes,
         "exchanged_bytes": 2 * messages * order.message_bytes,
     }
+    if found.strangers is not None:
+        counters["strangers"] = found.strangers
     if not messages:
         raise RunError("no message came back")
     if order.messages is not None and messages != order.messages:
@@ -39,8 +58,8 @@ def assembled(case: Case, round: int, order: ClientOrder, report: Report) -> Run
         report.histograms,
         (
             *strangers_told(counters),
-            *_warnings(case, order, report),
-            *_of_congestion_control(order, report),
+            *_warnings(case, order, report, found, counters),
+            *_of_congestion_control(order, found),
         ),
     )
 
@@ -70,18 +89,22 @@ def _in_flight(counters: dict[str, int | None]) -> float:
     return _known(counters, "round_trips_ns") / max(1, _known(counters, "run_time_ns"))
 
 
-def _warnings(case: Case, order: ClientOrder, report: Report) -> list[Warning]:
-    counters = report.counters
+def _warnings(
+    case: Case,
+    order: ClientOrder,
+    report: Report,
+    found: Found,
+    counters: dict[str, int | None],
+) -> list[Warning]:
     warnings = []
     if EchoParameters.of(case).fault is not None:
         warnings.append(_of_fault(case, report))
-    is_ours = order.channel_fd is not None
-    if is_ours and counters["writes"] is None:
+    if found.is_ours and counters["writes"] is None:
         warnings.append(Warning("writes_not_counted", "the write-counting library did not load"))
     if counters.get("kernel_RetransSegs"):
         segments = counters["kernel_RetransSegs"]
         warnings.append(Warning("retransmits", f"segments retransmitted: {segments}"))
-    if order.counter_fds is None:
+    if not found.has_private_network:
         warnings.append(
             Warning(
                 "host_network",
@@ -126,11 +149,10 @@ def _limit_of_client(case: Case, counters: dict[str, int | None]) -> str | None:
     return None
 
 
-def _of_congestion_control(order: ClientOrder, report: Report) -> list[Warning]:
+def _of_congestion_control(order: ClientOrder, found: Found) -> list[Warning]:
     """A server of ours was given what was asked for, also where the kernel tells nothing of it."""
-    asked, given = order.congestion_control, report.server_congestion_controls
-    is_ours = order.channel_fd is not None
-    if given == (asked,) or (is_ours and not given):
+    asked, given = order.congestion_control, found.congestion_controls
+    if given == (asked,) or (found.is_ours and not given):
         return []
     if given:
         replies = f"its replies went under {' and '.join(given)}"

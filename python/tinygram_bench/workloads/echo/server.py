@@ -1,21 +1,16 @@
-"""The process of a server under test, `tg-server`: `python -m … server`, with a channel as stdin
-and stdout.
+"""The process of a server under test, `tg-server`.
 
-It reads a `ServerOrder` from the channel (order.py), prints `listening PORT`, and serves until the
-channel's other end is closed; for each line that comes meanwhile it tells what it has used.
+It takes one `ServerOrder` (order.py), answers where it listens, and serves until its channel ends;
+for each `Mark` that comes meanwhile it tells what it has used (marks.py).
 """
 
 from __future__ import annotations
 
 import gc
-import io
-import os
 import sys
 import threading
 
-import msgspec
-
-from tinygram_bench.processes.attached import settle
+from tinygram_bench.processes.orders import Orders, carry_out
 from tinygram_bench.workloads.echo.marks import answer_marks
 from tinygram_bench.workloads.echo.order import ServerOrder
 from tinygram_bench.workloads.echo.servers import server
@@ -23,27 +18,19 @@ from tinygram_bench.workloads.echo.servers.service import Service
 
 
 def main() -> int:
-    """Serve; a failure is the last line on stderr and exit status 1."""
-    os.environ.pop("LD_PRELOAD", None)
-    # Without a buffer: whoever answers marks reads on from here.
-    channel = io.FileIO(0, closefd=False)
-    order = msgspec.json.decode(channel.readline(), type=ServerOrder)
-    settle("tg-server", order.parent_pid, order.cpu)
-    service = Service(order)
-    marks = threading.Thread(
-        target=answer_marks, args=(channel, service), name="marks", daemon=True
-    )
-    marks.start()
+    """Serve; the process ends with the channel."""
+    return carry_out("tg-server", ServerOrder, _serve)
+
+
+def _serve(order: ServerOrder, orders: Orders) -> None:
+    service = Service(order, orders.announce)
     serve = server(order.runtime, order.implementation, order.server).load()
     gc.collect()
     gc.freeze()
-    try:
-        serve(service)
-    except OSError as failure:
-        print(f"{type(failure).__name__}: {failure}", file=sys.stderr)
-    else:
-        print("it stopped serving", file=sys.stderr)
-    return 1
+    marks = threading.Thread(target=answer_marks, args=(orders, service), name="marks", daemon=True)
+    marks.start()
+    serve(service)
+    raise OSError("it stopped serving")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What passes between the bench and the processes of `rr`: a line of JSON each."""
+"""What passes between the bench and the processes of `rr`."""
 
 from __future__ import annotations
 
@@ -20,8 +20,6 @@ class ServerOrder(Value, frozen=True):
     strategy: str
     has_quickack: bool
     congestion_control: str
-    parent_pid: int
-    cpu: int | None
     host: str = "127.0.0.1"
     client_host: str | None = None
 
@@ -49,8 +47,6 @@ class CallOrder(Value, frozen=True):
     warm_up_calls: int
     congestion_control: str
     give_up_ns: int
-    parent_pid: int
-    cpu: int | None
     own_host: str | None = None
 
     @property

@@ -1,32 +1,26 @@
-"""One run of `rr`: a server, callers in their processes, a common start, and what came of it."""
+"""One run of `rr`: what a server and processes of callers are told, and what they answer."""
 
 from __future__ import annotations
 
-import os
 import time
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
-
 from tinygram_bench._native import CallContent
 from tinygram_bench.host.network import Network
-from tinygram_bench.host.placement import placement
-from tinygram_bench.host.probes.kernel import Counted, counted_between, counters_in
-from tinygram_bench.host.probes.sampling import probing
-from tinygram_bench.links import Link, link_up
+from tinygram_bench.host.probes.kernel import Counted, counted_between
 from tinygram_bench.model.parameters import RrParameters
-from tinygram_bench.model.result import Case, Run
-from tinygram_bench.processes.channel import LineWorker
-from tinygram_bench.processes.workers import RunError, port_of
-from tinygram_bench.run.runs import kept_failure
-from tinygram_bench.workloads.rr.callers import READY
+from tinygram_bench.model.result import Case, Plan
+from tinygram_bench.processes.orders import End, Ready
+from tinygram_bench.run.stage import Address, Turn
+from tinygram_bench.run.workload import Exchanged, Workload
 from tinygram_bench.workloads.rr.order import CallOrder, Report, ServerOrder, Start
 from tinygram_bench.workloads.rr.outcome import Found, assembled
-from tinygram_bench.workloads.rr.parties import Parties
 from tinygram_bench.workloads.rr.withheld import check_waits
 
+PACKAGE = "tinygram_bench.workloads.rr"
+_SERVER = "server"
 _PORT_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _ALL_PORTS = "1024 65535"
 _LEAD_NS = 50_000_000
@@ -35,78 +29,79 @@ _DELAYED_ACK_S = 0.05
 """So late the warm-up's last replies are acknowledged at most: 40 ms, and a tick."""
 _OF_CONNECTING = ("kernel_ListenOverflows", "kernel_TCPSynRetrans")
 _NO_END_NS = (1 << 63) - 1
-_END = b"end"
 
 
 @dataclass(frozen=True)
-class RrBench:
-    """Runs cases of `rr`."""
+class Rr(Workload):
+    """A server, and callers who send it requests and wait for its replies."""
 
-    seed: int
+    def server_address(self, case: Case) -> Address | None:
+        """That of `--server`."""
+        address = RrParameters.of(case).server_address
+        if address is None:
+            return None
+        host, _, port = address.rpartition(":")
+        return Address(host, int(port))
 
-    def run_case(self, case: Case, round: int) -> Run:
-        """Run a case once; a failure is in the run, not raised."""
-        return kept_failure(case, round, self._measure)
+    def listen(self, turn: Turn) -> Address:
+        """Have our server listen, unless another runs already."""
+        running = self.server_address(turn.case)
+        if running is not None:
+            return running
+        turn.stage.once("all ports", lambda: _widen_ports(turn.link.near))
+        server = turn.stage.far(_SERVER, f"{PACKAGE}.server")
+        server.tell(self._server_order(turn))
+        return turn.listening(server)
 
-    def _measure(self, case: Case, round: int) -> Run:
+    def exchange(self, turn: Turn, address: Address | None) -> Exchanged:
+        """Have all callers call from one start on."""
+        assert address is not None, "there is always a server"
+        case, link = turn.case, turn.link
+        self._check_waits(turn, address)
+        at_first = turn.stage.counters()
+        callers = [
+            turn.stage.near(f"callers {number + 1}", f"{PACKAGE}.callers")
+            for number in range(RrParameters.of(case).processes)
+        ]
+        for process in callers:
+            process.tell(self._call_order(turn, address))
+        turn.hear_all(callers, Ready)
+        time.sleep(_DELAYED_ACK_S)
+        server_cpu_ns = _server_cpu_ns(turn)
+        when_ready = turn.stage.counters()
+        start = _start(case)
+        for process in callers:
+            process.tell(start)
+        reports = turn.hear_all(callers, Report)
+        used_ns = _difference(_server_cpu_ns(turn), server_cpu_ns)
+        kernel = _kernel_counters(case, at_first, when_ready, turn.stage.counters())
+        others = kernel | {"server_cpu_ns": used_ns}
+        found = Found(start, reports, _server_counters(turn), others)
+        run = assembled(case, turn.round, found, has_private_network=link.counter_fds is not None)
+        return Exchanged(run, start.start_ns)
+
+    def first_call(self, plan: Plan) -> tuple[bytes, int]:
+        """A request, and the size of its reply."""
+        case = plan.cases[0]
+        return self._content(case).request(0), RrParameters.of(case).reply_bytes
+
+    def _content(self, case: Case) -> CallContent:
+        return CallContent(case.message_bytes.max, RrParameters.of(case).reply_bytes, self.seed)
+
+    def _check_waits(self, turn: Turn, address: Address) -> None:
+        check_waits(
+            address,
+            self._content(turn.case).request(0),
+            RrParameters.of(turn.case).reply_bytes,
+            _give_up_ns(turn),
+            turn.link,
+            is_ours=turn.stage.has(_SERVER),
+        )
+
+    def _server_order(self, turn: Turn) -> ServerOrder:
+        case, link = turn.case, turn.link
         asked = RrParameters.of(case)
-        with ExitStack() as stack:
-            link = Link()
-            if asked.server_address is None:
-                link = stack.enter_context(link_up(case, self.seed + round))
-                _widen_ports(link.near)
-            parties = Parties(stack, asked.timeout_ns / 1e9)
-            server, host, port = self._server(case, parties, link)
-            servers = [] if server is None else [server]
-            self._check_waits(case, parties, link, (host, port), is_ours=server is not None)
-            probe = stack.enter_context(probing(asked.probe_ns, port, link.near, link.is_one_host))
-            at_first = counters_in(link.near, link.counter_fds)
-            callers = [
-                parties.start(
-                    link.near,
-                    f"callers {number + 1}",
-                    "callers",
-                    self._call_order(case, parties, link, (host, port)),
-                )
-                for number in range(asked.processes)
-            ]
-            if set(parties.lines(callers, servers)) != {READY}:
-                raise RunError("a process of callers did not say that it is ready")
-            time.sleep(_DELAYED_ACK_S)
-            server_cpu_ns = _cpu_ns(server)
-            when_ready = counters_in(link.near, link.counter_fds)
-            start = _start(case)
-            for party in callers:
-                party.tell(msgspec.json.encode(start))
-            reports = [
-                msgspec.json.decode(line, type=Report) for line in parties.lines(callers, servers)
-            ]
-            used_ns = _difference(_cpu_ns(server), server_cpu_ns)
-            at_last = counters_in(link.near, link.counter_fds)
-            kernel = _kernel_counters(case, at_first, when_ready, at_last)
-            counted = _ended(parties, server)
-            found = Found(start, reports, counted, kernel | {"server_cpu_ns": used_ns})
-            run = assembled(case, round, found, has_private_network=link.counter_fds is not None)
-            return probe.added_to(link.added_to(run), start.start_ns)
-
-    def _check_waits(
-        self, case: Case, parties: Parties, link: Link, address: tuple[str, int], *, is_ours: bool
-    ) -> None:
-        reply_bytes = RrParameters.of(case).reply_bytes
-        request = CallContent(case.message_bytes.max, reply_bytes, self.seed).request(0)
-        give_up_ns = parties.give_up_ns
-        check_waits(address, request, reply_bytes, give_up_ns, link, is_ours=is_ours)
-
-    def _server(
-        self, case: Case, parties: Parties, link: Link
-    ) -> tuple[LineWorker | None, str, int]:
-        """Our own, and where it listens; or None, and where another does."""
-        asked = RrParameters.of(case)
-        address = asked.server_address
-        if address is not None:
-            host, _, port = address.rpartition(":")
-            return None, host, int(port)
-        order = ServerOrder(
+        return ServerOrder(
             runtime=asked.server_runtime,
             port=0,
             request_bytes=case.message_bytes.max,
@@ -116,23 +111,16 @@ class RrBench:
             strategy=str(asked.server_strategy),
             has_quickack=asked.quickack,
             congestion_control=asked.congestion_control,
-            parent_pid=os.getpid(),
-            cpu=placement(case.placement).receiver_cpu,
             host=link.far_address,
             client_host=link.client_host,
         )
-        server = parties.start(link.far, "server", "server", order)
-        (line,) = parties.lines([server])
-        return server, link.far_address, port_of("server", line)
 
-    def _call_order(
-        self, case: Case, parties: Parties, link: Link, address: tuple[str, int]
-    ) -> CallOrder:
+    def _call_order(self, turn: Turn, address: Address) -> CallOrder:
+        case = turn.case
         asked = RrParameters.of(case)
-        host, port = address
         return CallOrder(
-            host=host,
-            port=port,
+            host=address.host,
+            port=address.port,
             runtime=case.runtime,
             callers=asked.callers_per_process,
             connections=asked.connections,
@@ -145,11 +133,23 @@ class RrBench:
             seed=self.seed,
             warm_up_calls=asked.warm_up_calls,
             congestion_control=asked.congestion_control,
-            give_up_ns=parties.give_up_ns,
-            parent_pid=os.getpid(),
-            cpu=placement(case.placement).sender_cpu,
-            own_host=link.client_host,
+            give_up_ns=_give_up_ns(turn),
+            own_host=turn.link.client_host,
         )
+
+
+def _give_up_ns(turn: Turn) -> int:
+    """When the run has failed, CLOCK_MONOTONIC."""
+    return round(turn.give_up_s * 1e9)
+
+
+def _server_counters(turn: Turn) -> dict[str, int] | None:
+    """What our server counted, which ends this run with it; None where it is not ours."""
+    if not turn.stage.has(_SERVER):
+        return None
+    server = turn.stage.child(_SERVER)
+    server.tell(End())
+    return turn.hear(server, dict[str, int])
 
 
 def _start(case: Case) -> Start:
@@ -177,15 +177,6 @@ def _kernel_counters(
     return counters
 
 
-def _ended(parties: Parties, server: LineWorker | None) -> dict[str, int] | None:
-    """What the server counted, its process being told to end; None where it is not ours."""
-    if server is None:
-        return None
-    server.tell(_END)
-    (line,) = parties.lines([server])
-    return msgspec.json.decode(line, type=dict[str, int])
-
-
 def _widen_ports(network: Network) -> None:
     """A connection per request takes a local port each, which stays taken for a while."""
     if network.is_private:
@@ -193,10 +184,11 @@ def _widen_ports(network: Network) -> None:
             _PORT_RANGE.write_text(_ALL_PORTS)
 
 
-def _cpu_ns(server: LineWorker | None) -> int | None:
-    """CPU time of the server's process so far, by its pid (clock_getcpuclockid(3))."""
-    if server is None:
+def _server_cpu_ns(turn: Turn) -> int | None:
+    """CPU time of our server's process so far, by its pid (clock_getcpuclockid(3))."""
+    if not turn.stage.has(_SERVER):
         return None
+    server = turn.stage.child(_SERVER)
     return time.clock_gettime_ns((~server.worker.pid << 3) | 2)
 
 

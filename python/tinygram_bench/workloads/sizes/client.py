@@ -1,7 +1,4 @@
-"""The measuring process, `tg-client`: takes the samples that an `Order` on stdin tells of.
-
-It writes a `Report` to stdout; a failure is the last line on stderr and exit status 1.
-"""
+"""The measuring process, `tg-client`: takes the samples that an `Order` tells of, and reports."""
 
 from __future__ import annotations
 
@@ -9,27 +6,20 @@ import gc
 import sys
 from collections.abc import Iterable
 
-import msgspec
-
 from tinygram_bench import _native
-from tinygram_bench.host.probes.kernel import counted_between, counters_here
-from tinygram_bench.processes.attached import settle
+from tinygram_bench.processes.orders import Orders, carry_out
 from tinygram_bench.workloads.sizes.order import Order, Report
 
 
 def main() -> int:
-    """Take them."""
-    order = msgspec.json.decode(sys.stdin.buffer.read(), type=Order)
-    settle("tg-client", order.parent_pid, order.cpu)
+    """Take samples."""
+    return carry_out("tg-client", Order, _take)
+
+
+def _take(order: Order, orders: Orders) -> None:
     gc.collect()
     gc.freeze()
-    try:
-        report = _local(order) if order.part is not None else _samples(order)
-    except OSError as failure:
-        print(failure, file=sys.stderr)
-        return 1
-    sys.stdout.buffer.write(msgspec.json.encode(report) + b"\n")
-    return 0
+    orders.say(_local(order) if order.part is not None else _samples(order))
 
 
 def _local(order: Order) -> Report:
@@ -39,7 +29,6 @@ def _local(order: Order) -> Report:
 
 
 def _samples(order: Order) -> Report:
-    before = counters_here(order.counter_fds)
     named, histograms = _native.take_samples(
         order.address,
         order.message_bytes,
@@ -55,11 +44,7 @@ def _samples(order: Order) -> Report:
     )
     counters = dict(named)
     start_ns = counters.pop("start_ns")
-    counted: dict[str, int | None] = {"samples": order.samples, **counters}
-    # The kernel's own are those of all connections, the first ones too.
-    after = counters_here(order.counter_fds)
-    counted |= counted_between(before, after)
-    return Report(counted, _stored(histograms), start_ns)
+    return Report({"samples": order.samples, **counters}, _stored(histograms), start_ns)
 
 
 def _stored(histograms: Iterable[tuple[str, _native.Histogram]]) -> dict[str, str]:

@@ -1,9 +1,22 @@
-"""What passes between the bench and the process that takes the samples: JSON, a line each way."""
+"""What passes between the bench and the processes of `sizes`."""
 
 from __future__ import annotations
 
-from tinygram_bench.host.probes.kernel import CounterFds
 from tinygram_bench.model.value import Value
+
+
+class ServerOrder(Value, frozen=True):
+    """What the server is told: how many samples come, and how many bytes the largest has.
+
+    `client_host`: where its clients connect from, null: anywhere.
+    """
+
+    samples: int
+    sample_bytes: int
+    seed: int
+    congestion_control: str
+    host: str
+    client_host: str | None
 
 
 class Order(Value, frozen=True):
@@ -12,8 +25,7 @@ class Order(Value, frozen=True):
     `part`: null for samples, or the local part that is timed instead; `far_cpu`: the core of the
     thread at the far end, for the part that has one. `address` is IPv4:PORT, `timeout_ns` for each
     connect, write and acknowledgement. `own_host`: the address to connect from, null: the kernel
-    picks one. `counter_fds`: what is read of the kernel's counters
-    (probes/kernel.py).
+    picks one.
     """
 
     part: str | None
@@ -28,9 +40,6 @@ class Order(Value, frozen=True):
     timeout_ns: int
     first_samples: int
     samples: int
-    parent_pid: int
-    cpu: int | None
-    counter_fds: CounterFds
     own_host: str | None = None
 
 
@@ -40,6 +49,6 @@ class Report(Value, frozen=True):
     `start_ns`: when the samples began, CLOCK_MONOTONIC; 0 of a local part.
     """
 
-    counters: dict[str, int | None]
+    counters: dict[str, int]
     histograms: dict[str, str]
     start_ns: int

@@ -1,119 +1,104 @@
-"""One run of `sizes`: a server and a client, what they are told, and what they must agree on."""
+"""One run of `sizes`: what a server and a client are told, and what they must agree on."""
 
 from __future__ import annotations
 
-import os
-import sys
-from contextlib import ExitStack
 from dataclasses import dataclass
 
-import msgspec
-
 from tinygram_bench.host.network import Network
-from tinygram_bench.host.placement import placement
-from tinygram_bench.host.probes.sampling import probing
-from tinygram_bench.links import Link, link_up
+from tinygram_bench.host.placement import Placement, placement
+from tinygram_bench.host.probes.kernel import counted_between
 from tinygram_bench.model.parameters import SizesParameters
-from tinygram_bench.model.result import Case, Run, Warning
-from tinygram_bench.processes.workers import LISTEN_LIMIT_S, RunError, Worker, wait_all
-from tinygram_bench.run.runs import kept_failure, strangers_told
-from tinygram_bench.workloads.sizes.order import Order, Report
+from tinygram_bench.model.result import Case, Plan, Run, Warning
+from tinygram_bench.processes.workers import RunError
+from tinygram_bench.run.runs import strangers_told
+from tinygram_bench.run.stage import Address, Turn
+from tinygram_bench.run.workload import Exchanged, Workload
+from tinygram_bench.workloads.sizes.cases import first_sample
+from tinygram_bench.workloads.sizes.order import Order, Report, ServerOrder
 
 PACKAGE = "tinygram_bench.workloads.sizes"
+_SERVER = "server"
 
 
 @dataclass(frozen=True)
-class SizesBench:
-    """Runs cases of `sizes`."""
+class Sizes(Workload):
+    """A server, and a client that takes samples of it; or the parts of one that are local."""
 
-    seed: int
+    def server_address(self, case: Case) -> Address | None:
+        """That of `--server`."""
+        address = SizesParameters.of(case).server_address
+        if address is None:
+            return None
+        host, _, port = address.rpartition(":")
+        return Address(host, int(port))
 
-    def run_case(self, case: Case, round: int) -> Run:
-        """Run a case once; a failure is in the run, not raised."""
-        return kept_failure(case, round, self._measure)
-
-    def _measure(self, case: Case, round: int) -> Run:
-        asked = SizesParameters.of(case)
-        timeout_s = asked.timeout_ns / 1e9
-        with ExitStack() as stack:
-            address, server, link = "", None, Link()
-            if asked.server_address is not None:
-                address = asked.server_address
-            else:
-                # Of what one host does the link is loopback.
-                link = stack.enter_context(link_up(case, self.seed + round))
-            if not address and asked.part is None:
-                with link.far.entered():
-                    server = stack.enter_context(Worker("server", self._server_command(case, link)))
-                port = server.wait_listening(min(LISTEN_LIMIT_S, timeout_s))
-                address = f"{link.far_address}:{port}"
-            probe_ns = asked.probe_ns
-            _, _, to_port = address.rpartition(":")
-            probe = stack.enter_context(
-                probing(probe_ns, int(to_port or 0), link.near, link.is_one_host)
-            )
-            order = self._order(case, address, link)
-            with link.near.entered():
-                client = stack.enter_context(
-                    Worker(
-                        "client",
-                        [sys.executable, "-m", f"{PACKAGE}.client"],
-                        order=msgspec.json.encode(order),
-                        pass_fds=link.counter_fds or (),
-                    )
-                )
-            wait_all([client] if server is None else [server, client], timeout_s)
-            report = msgspec.json.decode(client.output, type=Report)
-            counters = dict(report.counters)
-            if server is not None:
-                counters |= _agreed(case, server.output)
-            warnings = _warnings(case, counters, link.near)
-            run = Run(case.case_id, round, counters, report.histograms, warnings)
-            return probe.added_to(link.added_to(run), report.start_ns)
-
-    def _server_command(self, case: Case, link: Link) -> list[str]:
-        options = {
-            "--host": link.far_address,
-            "--samples": _connections(case),
-            "--sample-bytes": _sample_bytes(case),
-            "--seed": self.seed,
-            "--congestion-control": case.parameters.congestion_control,
-            "--parent": os.getpid(),
-        }
-        if link.client_host is not None:
-            options["--client-host"] = link.client_host
-        cpu = placement(case.placement).receiver_cpu
-        if cpu is not None:
-            options["--cpu"] = cpu
-        words = [str(word) for option in options.items() for word in option]
-        return [sys.executable, "-m", f"{PACKAGE}.server", *words]
-
-    def _order(self, case: Case, address: str, link: Link) -> Order:
-        asked = SizesParameters.of(case)
-        part = asked.part
+    def where(self, case: Case) -> Placement:
+        """Placement is what the local parts differ in."""
+        part = SizesParameters.of(case).part
         if part is None:
-            where = placement(case.placement)
-        else:
-            # Placement is what the local parts differ in.
-            where = placement("apart" if part == "other-core" else "same")
+            return placement(case.placement)
+        return placement("apart" if part == "other-core" else "same")
+
+    def listen(self, turn: Turn) -> Address | None:
+        """Have our server listen, unless another runs already; a local part has none."""
+        running = self.server_address(turn.case)
+        if running is not None or SizesParameters.of(turn.case).part is not None:
+            return running
+        server = turn.stage.far(_SERVER, f"{PACKAGE}.server")
+        server.tell(
+            ServerOrder(
+                samples=_connections(turn.case),
+                sample_bytes=_sample_bytes(turn.case),
+                seed=self.seed,
+                congestion_control=turn.case.parameters.congestion_control,
+                host=turn.link.far_address,
+                client_host=turn.link.client_host,
+            )
+        )
+        return turn.listening(server)
+
+    def exchange(self, turn: Turn, address: Address | None) -> Exchanged:
+        """Have the client take all samples."""
+        case = turn.case
+        client = turn.stage.near("client", f"{PACKAGE}.client")
+        before = turn.stage.counters()
+        client.tell(self._order(turn, address))
+        report = turn.hear(client, Report)
+        counters: dict[str, int | None] = {**report.counters}
+        if SizesParameters.of(case).part is None:
+            # The kernel's own are those of all connections, the first ones too.
+            counters |= counted_between(before, turn.stage.counters())
+        if turn.stage.has(_SERVER):
+            counters |= _agreed(case, turn.hear(turn.stage.child(_SERVER), dict[str, int]))
+        warnings = _warnings(case, counters, turn.link.near)
+        run = Run(case.case_id, turn.round, counters, report.histograms, warnings)
+        return Exchanged(run, report.start_ns)
+
+    def first_call(self, plan: Plan) -> tuple[bytes, int]:
+        """A sample of the smallest size."""
+        cases = [case for case in plan.cases if SizesParameters.of(case).part is None]
+        sizes_bytes = [case.message_bytes.max for case in cases]
+        return first_sample(sizes_bytes, [SizesParameters.of(case).round_trips for case in cases])
+
+    def _order(self, turn: Turn, address: Address | None) -> Order:
+        asked = SizesParameters.of(turn.case)
+        part = asked.part
+        has_far_thread = part in ("same-core", "other-core")
         return Order(
             part=None if part is None else str(part),
-            far_cpu=where.receiver_cpu if part in ("same-core", "other-core") else None,
-            address=address,
-            message_bytes=case.message_bytes.max,
+            far_cpu=turn.stage.where.receiver_cpu if has_far_thread else None,
+            address="" if address is None else f"{address.host}:{address.port}",
+            message_bytes=turn.case.message_bytes.max,
             round_trips=asked.round_trips,
             is_setup_joined=asked.setup_writes == 1,
-            strategy=case.strategy,
+            strategy=turn.case.strategy,
             congestion_control=asked.congestion_control,
             seed=self.seed,
             # So that the client is the one to say what it waited for in vain.
             timeout_ns=asked.timeout_ns // 2,
             first_samples=asked.first_samples,
             samples=asked.samples,
-            parent_pid=os.getpid(),
-            cpu=where.sender_cpu,
-            counter_fds=link.counter_fds,
-            own_host=link.client_host,
+            own_host=turn.link.client_host,
         )
 
 
@@ -128,10 +113,8 @@ def _sample_bytes(case: Case) -> int:
     return case.message_bytes.max * SizesParameters.of(case).round_trips
 
 
-def _agreed(case: Case, output: bytes) -> dict[str, int]:
+def _agreed(case: Case, counters: dict[str, int]) -> dict[str, int]:
     """The server's counters, which must tell of every sample and of every byte."""
-    _, _, line = output.partition(b"\n")
-    counters = msgspec.json.decode(line, type=dict[str, int])
     connections = _connections(case)
     expected = {
         "server_samples": connections,

@@ -1,4 +1,4 @@
-"""What passes between the bench and a sending process: an order a line, a report a line, JSON."""
+"""What passes between the bench and the processes of `stream`: orders, and the sender's report."""
 
 from __future__ import annotations
 
@@ -6,6 +6,27 @@ from tinygram.strategies import Strategy
 from tinygram_bench.host.probes.kernel import CounterFds
 from tinygram_bench.load.source import BURST_MESSAGES
 from tinygram_bench.model.value import Value
+
+
+class ReceiverOrder(Value, frozen=True):
+    """What a receiver of ours is told of one stream; its answer is its counters.
+
+    `notes_fd`, `turns_fd`: the files that it writes (receiver.py). `host`: where it listens;
+    `sender_host`: the only address that it accepts a connection from, null: any.
+    """
+
+    messages: int
+    warm_up: int
+    min_bytes: int
+    max_bytes: int
+    seed: int
+    receive_buffer_bytes: int
+    congestion_control: str
+    producers: int
+    notes_fd: int
+    turns_fd: int
+    host: str
+    sender_host: str | None
 
 
 class Pace(Value, frozen=True):
@@ -44,8 +65,6 @@ class Order(Value, frozen=True):
     pace: Pace | None
     congestion_control: str
     counter_fds: CounterFds
-    parent_pid: int
-    cpu: int | None
     producers: int = 1
     has_busy_thread: bool = False
     flat_out_burst: int = BURST_MESSAGES

@@ -1,66 +1,107 @@
 """The receiving process, `tg-receiver`: listens, says where, reads, checks, and leaves its notes.
 
-`--receiver-command` puts another program in its place. It is run with these same options but
-`--sender-host`, and must: listen on 127.0.0.1, or over a link on HOST; print `listening PORT`;
-accept one connection and read it to its end; write a note per read to the file NOTES (pairs of
-little-endian u64: bytes so far, CLOCK_MONOTONIC in ns after the read returned); where there are
-several producers, write to the file TURNS a byte for each message as it comes, its producer's
-number, which is its first byte; print one line of JSON, an object of whole numbers (may be empty);
-exit 0 if every byte was the one that was sent (`_native.StreamCheck` tells), otherwise 1
-with the reason as the last line on stderr.
+It takes a `ReceiverOrder` for each stream, and answers where it listens, then its counters. With
+options it receives one stream, and prints what follows.
 
-With `--warm` alone it takes these options from stdin, a line with a JSON list of words for each
-stream, and receives one after the other.
+`--receiver-command` puts another program in its place. It is run with the same options, and must:
+listen on 127.0.0.1, or over a link on HOST; print `listening PORT`; accept one connection and read
+it to its end; write a note per read to the file NOTES (pairs of little-endian u64: bytes so far,
+CLOCK_MONOTONIC in ns after the read returned); where there are several producers, write to the file
+TURNS a byte for each message as it comes, its producer's number, which is its first byte; print one
+line of JSON, an object of whole numbers (may be empty); exit 0 if every byte was the one that was
+sent (`_native.StreamCheck` tells), otherwise 1 with the reason as the last line on stderr.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
+from collections.abc import Callable
+from contextlib import ExitStack
 
 from tinygram_bench import _native
 from tinygram_bench.load.source import message_pool
 from tinygram_bench.processes.attached import settle
+from tinygram_bench.processes.orders import Orders, carry_out
+from tinygram_bench.workloads.stream.order import ReceiverOrder
 
 
 def main() -> int:
     """Receive what is asked for; the exit status is 1 if it was not what was sent."""
-    if sys.argv[1:] != ["--warm"]:
-        return _receive(_parser().parse_args())
-    for line in sys.stdin:
-        status = _receive(_parser().parse_args(json.loads(line)))
-        if status:
-            return status
-    return 0
+    if len(sys.argv) > 1:
+        return _receive_alone(_parser().parse_args())
+    return carry_out("tg-receiver", ReceiverOrder, _receive)
 
 
-def _receive(options: argparse.Namespace) -> int:
-    """One stream."""
+def _receive(order: ReceiverOrder, orders: Orders) -> None:
+    orders.say(receive(order, orders.announce))
+
+
+def receive(
+    order: ReceiverOrder, announce: Callable[[int], None], *, checks: bool = True
+) -> dict[str, int]:
+    """Receive one stream, and leave its notes; the counters. `announce` gets the port.
+
+    Raises OSError, also where a byte was not the one that was sent, unless it `checks` none.
+    """
+    pool = message_pool(order.seed, order.min_bytes, order.max_bytes, order.producers)
+    check = _native.StreamCheck(pool, order.messages)
+    receiver = _native.Receiver(order.congestion_control, order.host)
+    announce(receiver.port)
+    counters = receiver.receive(
+        check,
+        order.messages,
+        order.warm_up,
+        order.receive_buffer_bytes,
+        checks,
+        order.sender_host,
+    )
+    _rewrite(order.notes_fd, receiver.notes())
+    if order.producers > 1:
+        _rewrite(order.turns_fd, receiver.turns())
+    return dict(counters)
+
+
+def _rewrite(fd: int, data: bytes) -> None:
+    """What an earlier stream left in the file goes."""
+    with open(fd, "wb", closefd=False) as file:
+        file.truncate(0)
+        file.seek(0)
+        file.write(data)
+
+
+def _receive_alone(options: argparse.Namespace) -> int:
     settle("tg-receiver", options.parent, options.cpu)
-    pool = message_pool(options.seed, options.min_bytes, options.max_bytes, options.producers)
-    check = _native.StreamCheck(pool, options.messages)
-    receiver = _native.Receiver(options.congestion_control, options.host)
-    print(f"listening {receiver.port}", flush=True)
-    try:
-        counters = receiver.receive(
-            check,
-            options.messages,
-            options.warm_up,
-            options.receive_buffer,
-            not options.no_check,
-            options.sender_host,
+    with ExitStack() as stack:
+        notes = stack.enter_context(open(options.notes, "wb"))
+        turns = stack.enter_context(open(options.turns or os.devnull, "wb"))
+        order = ReceiverOrder(
+            messages=options.messages,
+            warm_up=options.warm_up,
+            min_bytes=options.min_bytes,
+            max_bytes=options.max_bytes,
+            seed=options.seed,
+            receive_buffer_bytes=options.receive_buffer,
+            congestion_control=options.congestion_control,
+            producers=options.producers,
+            notes_fd=notes.fileno(),
+            turns_fd=turns.fileno(),
+            host=options.host,
+            sender_host=None,
         )
-    except OSError as error:
-        print(error, file=sys.stderr)
-        return 1
-    with open(options.notes, "wb") as notes:
-        notes.write(receiver.notes())
-    if options.turns is not None:
-        with open(options.turns, "wb") as turns:
-            turns.write(receiver.turns())
-    print(json.dumps(dict(counters)), flush=True)
+        try:
+            counters = receive(order, _print_port, checks=not options.no_check)
+        except OSError as error:
+            print(error, file=sys.stderr)
+            return 1
+    print(json.dumps(counters), flush=True)
     return 0
+
+
+def _print_port(port: int) -> None:
+    print(f"listening {port}", flush=True)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -73,7 +114,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--receive-buffer", type=int, required=True, help="bytes per read at most")
     parser.add_argument("--congestion-control", default="cubic", help="of the connection")
     parser.add_argument("--host", default="127.0.0.1", help="the IPv4 address to listen on")
-    parser.add_argument("--sender-host", help="the only IPv4 address to accept a connection from")
     parser.add_argument("--notes", required=True, help="file that the notes are written to")
     parser.add_argument("--producers", type=int, default=1, help="who write to the stream")
     parser.add_argument("--turns", help="file for whose each message was")

@@ -1,117 +1,80 @@
-"""One run of `stream`: a receiver and a sender, what they are told, and how they end."""
+"""One run of `stream`: what the receiver and the sender are told, and what they answer."""
 
 from __future__ import annotations
 
 import os
 import shlex
-import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
-import msgspec
-
-from tinygram_bench.host.placement import placement
-from tinygram_bench.host.probes.sampling import probing
-from tinygram_bench.host.write_counter import Counting, counting
-from tinygram_bench.links import LOCALHOST, Link, link_up
+from tinygram_bench.links import LOCALHOST
 from tinygram_bench.load.source import BURST_MESSAGES
 from tinygram_bench.model.parameters import StreamParameters
-from tinygram_bench.model.result import Case, Run
+from tinygram_bench.model.result import Case
 from tinygram_bench.model.strategies import parse_strategy
-from tinygram_bench.processes.attached import attached
-from tinygram_bench.processes.workers import LISTEN_LIMIT_S, Worker, contents, wait_all
-from tinygram_bench.run.runs import kept_failure
-from tinygram_bench.workloads.stream.order import Order, Pace, Report
+from tinygram_bench.processes.workers import contents
+from tinygram_bench.run.stage import Address, Turn
+from tinygram_bench.run.workload import Exchanged, Workload
+from tinygram_bench.workloads.stream.order import Order, Pace, ReceiverOrder, Report
 from tinygram_bench.workloads.stream.outcome import Heard, assembled, received_counters
 
 PACKAGE = "tinygram_bench.workloads.stream"
+_RECEIVER = "receiver"
 
 
 @dataclass(frozen=True)
-class StreamBench:
-    """Runs cases of `stream`, the sender's writes counted."""
+class Stream(Workload):
+    """A sender and a receiver; what goes back is only acknowledgements."""
 
-    seed: int
-    counting: Counting
-
-    def run_case(self, case: Case, round: int) -> Run:
-        """Run a case once; a failure is in the run, not raised."""
-        return kept_failure(case, round, self._measure)
-
-    def _measure(self, case: Case, round: int) -> Run:
-        with ExitStack() as stack:
-            notes_fd, turns_fd = os.memfd_create("notes"), os.memfd_create("turns")
-            stack.callback(os.close, notes_fd)
-            stack.callback(os.close, turns_fd)
-            link = stack.enter_context(link_up(case, self.seed + round))
-            timeout_s = case.parameters.timeout_ns / 1e9
-            with link.far.entered():
-                receiver = stack.enter_context(
-                    Worker(
-                        "receiver",
-                        self._receiver_command(case, notes_fd, turns_fd, link),
-                        pass_fds=[notes_fd, turns_fd],
-                    )
-                )
-            port = receiver.wait_listening(min(LISTEN_LIMIT_S, timeout_s))
-            probe = stack.enter_context(
-                probing(case.parameters.probe_ns, port, link.near, link.is_one_host)
-            )
-            order = self.order(case, round, port, link)
-            with link.near.entered():
-                sender = stack.enter_context(
-                    Worker(
-                        "sender",
-                        [sys.executable, "-m", f"{PACKAGE}.sender"],
-                        order=msgspec.json.encode(order),
-                        environment=self.counting.environment(),
-                        pass_fds=[self.counting.fd, *(link.counter_fds or ())],
-                    )
-                )
-            wait_all([receiver, sender], timeout_s)
-            report = msgspec.json.decode(sender.output, type=Report)
-            _, _, line = receiver.output.partition(b"\n")
-            heard = Heard(contents(notes_fd), contents(turns_fd))
-            counters = received_counters(line) | report.counters
-            run = link.added_to(assembled(case, round, order, report, counters, heard))
-            return probe.added_to(run, report.start_ns)
-
-    def _receiver_command(self, case: Case, notes_fd: int, turns_fd: int, link: Link) -> list[str]:
-        command = [sys.executable, "-m", f"{PACKAGE}.receiver"]
-        substitute = StreamParameters.of(case).receiver_command
+    def listen(self, turn: Turn) -> Address:
+        """Have a receiver listen: ours, or the program that takes its place."""
+        order = self._receiver_order(turn)
+        substitute = StreamParameters.of(turn.case).receiver_command
+        fds = [order.notes_fd, order.turns_fd]
         if substitute is not None:
-            command = attached(shlex.split(substitute))
-        return command + self.receiver_options(case, notes_fd, turns_fd, link)
+            words = [*shlex.split(substitute), *_options(turn, order)]
+            program = turn.program(_RECEIVER, words, pass_fds=fds)
+            return Address(turn.link.far_address, program.wait_listening(turn.listen_limit_s))
+        receiver = turn.stage.far(_RECEIVER, f"{PACKAGE}.receiver", pass_fds=fds)
+        receiver.tell(order)
+        return turn.listening(receiver)
 
-    def receiver_options(self, case: Case, notes_fd: int, turns_fd: int, link: Link) -> list[str]:
-        """What the receiver of a run is told."""
+    def exchange(self, turn: Turn, address: Address | None) -> Exchanged:
+        """Have the sender send, and match its messages to the receiver's notes."""
+        assert address is not None, "there is always a receiver"
+        order = self._sender_order(turn, address)
+        sender = turn.stage.near(
+            "sender",
+            f"{PACKAGE}.sender",
+            counts_writes=True,
+            pass_fds=turn.link.counter_fds or (),
+        )
+        sender.tell(order)
+        report = turn.hear(sender, Report)
+        counters = _counted(turn) | report.counters
+        heard = Heard(contents(_memory(turn, "notes")), contents(_memory(turn, "turns")))
+        run = assembled(turn.case, turn.round, order, report, counters, heard)
+        return Exchanged(run, report.start_ns)
+
+    def _receiver_order(self, turn: Turn) -> ReceiverOrder:
+        case = turn.case
         asked = StreamParameters.of(case)
-        options = {
-            "--messages": asked.warm_up_messages + asked.messages,
-            "--warm-up": asked.warm_up_messages,
-            "--min-bytes": case.message_bytes.min,
-            "--max-bytes": case.message_bytes.max,
-            "--seed": self.seed,
-            "--receive-buffer": asked.receive_buffer_bytes,
-            "--congestion-control": asked.congestion_control,
-            "--notes": f"/dev/fd/{notes_fd}",
-            "--parent": os.getpid(),
-        }
-        if case.producers > 1:
-            options |= {"--producers": case.producers, "--turns": f"/dev/fd/{turns_fd}"}
-        if link.far_address != LOCALHOST:
-            options["--host"] = link.far_address
-        sender_host = _sender_host(case, link)
-        if sender_host is not None:
-            options["--sender-host"] = sender_host
-        cpu = placement(case.placement).receiver_cpu
-        if cpu is not None:
-            options["--cpu"] = cpu
-        return [str(word) for option in options.items() for word in option]
+        return ReceiverOrder(
+            messages=asked.warm_up_messages + asked.messages,
+            warm_up=asked.warm_up_messages,
+            min_bytes=case.message_bytes.min,
+            max_bytes=case.message_bytes.max,
+            seed=self.seed,
+            receive_buffer_bytes=asked.receive_buffer_bytes,
+            congestion_control=asked.congestion_control,
+            producers=case.producers,
+            notes_fd=_memory(turn, "notes"),
+            turns_fd=_memory(turn, "turns"),
+            host=turn.link.far_address,
+            sender_host=turn.link.client_host,
+        )
 
-    def order(self, case: Case, round: int, port: int, link: Link) -> Order:
-        """What the sender of a run is told."""
+    def _sender_order(self, turn: Turn, address: Address) -> Order:
+        case, link = turn.case, turn.link
         asked = StreamParameters.of(case)
         pace = None
         if case.rate_per_s is not None:
@@ -121,11 +84,12 @@ class StreamBench:
                 burst=case.burst or 1,
                 duration_ns=asked.duration_ns or 0,
                 # The same arrivals for every case of a round, others in the next round.
-                seed=self.seed + round,
+                seed=self.seed + turn.round,
                 sleeps=asked.study.pacer_sleeps,
             )
         return Order(
-            port=port,
+            host=address.host,
+            port=address.port,
             runtime=case.runtime,
             implementation=case.implementation,
             strategy=parse_strategy(case.strategy),
@@ -139,23 +103,56 @@ class StreamBench:
             has_busy_thread=asked.busy_thread,
             congestion_control=asked.congestion_control,
             counter_fds=link.counter_fds,
-            parent_pid=os.getpid(),
-            cpu=placement(case.placement).sender_cpu,
             flat_out_burst=asked.study.flat_out_burst or BURST_MESSAGES,
             withholds=asked.study.withholds,
-            host=link.far_address,
-            own_host=_sender_host(case, link),
+            # A receiver that is not ours is not told by what it would know the sender.
+            own_host=link.client_host if asked.receiver_command is None else None,
         )
 
 
-def _sender_host(case: Case, link: Link) -> str | None:
-    """By which the receiver knows the sender; one that is not ours is not told of it."""
-    is_ours = StreamParameters.of(case).receiver_command is None
-    return link.client_host if is_ours else None
+def by_runtime_and_link(case: Case) -> tuple[str, str, str]:
+    """What one pair of processes keeps: many short runs would spend their time on starts."""
+    return case.runtime, case.link, case.placement
 
 
-@contextmanager
-def stream_bench(seed: int) -> Iterator[StreamBench]:
-    """A bench, until the block's end."""
-    with counting() as library:
-        yield StreamBench(seed, library)
+def _memory(turn: Turn, name: str) -> int:
+    """A file in memory, which the receiver writes."""
+
+    def make() -> int:
+        fd = os.memfd_create(name)
+        turn.stage.stack.callback(os.close, fd)
+        return fd
+
+    return turn.stage.once(name, make)
+
+
+def _counted(turn: Turn) -> dict[str, int]:
+    """What the receiver counted, when it has ended, or is ready for the next stream."""
+    if turn.programs:
+        (program,) = turn.programs
+        turn.wait_ended(program)
+        _, _, line = program.output.partition(b"\n")
+        return received_counters(line)
+    return turn.hear(turn.stage.child(_RECEIVER), dict[str, int])
+
+
+def _options(turn: Turn, order: ReceiverOrder) -> list[str]:
+    """The order as a command line, for a receiver that is not ours (receiver.py)."""
+    options: dict[str, object] = {
+        "--messages": order.messages,
+        "--warm-up": order.warm_up,
+        "--min-bytes": order.min_bytes,
+        "--max-bytes": order.max_bytes,
+        "--seed": order.seed,
+        "--receive-buffer": order.receive_buffer_bytes,
+        "--congestion-control": order.congestion_control,
+        "--notes": f"/dev/fd/{order.notes_fd}",
+        "--parent": os.getpid(),
+    }
+    if order.producers > 1:
+        options |= {"--producers": order.producers, "--turns": f"/dev/fd/{order.turns_fd}"}
+    if order.host != LOCALHOST:
+        options["--host"] = order.host
+    if turn.stage.where.receiver_cpu is not None:
+        options["--cpu"] = turn.stage.where.receiver_cpu
+    return [str(word) for option in options.items() for word in option]

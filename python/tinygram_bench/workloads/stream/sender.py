@@ -1,8 +1,7 @@
 """The sending process, `tg-sender`: connects, warms up, sends in one way, and reports.
 
-For each line of stdin, an `Order` as JSON, it writes one to stdout, a `Report` as JSON (order.py),
-until the last, or the first failure. Start-up, the message pool, connecting and the warm-up come
-before the clock starts.
+It takes an `Order` for each stream, and answers a `Report` (order.py). Start-up, the message pool,
+connecting and the warm-up come before the clock starts.
 """
 
 from __future__ import annotations
@@ -13,13 +12,11 @@ import socket
 import sys
 import time
 
-import msgspec
-
 from tinygram_bench import _native
 from tinygram_bench.host.network import connect_from
 from tinygram_bench.host.probes.usage import Mark, segments_since
 from tinygram_bench.load.source import Share, Source, message_pool
-from tinygram_bench.processes.attached import settle
+from tinygram_bench.processes.orders import Orders, carry_out
 from tinygram_bench.ways import runtimes
 from tinygram_bench.workloads.stream.busy_thread import BusyThread
 from tinygram_bench.workloads.stream.order import Order, Pace, Report
@@ -28,27 +25,13 @@ _DELIVERY_LIMIT_S = 10.0
 
 
 def main() -> int:
-    """Send a stream for each order; a failure is the last line on stderr and exit status 1."""
-    os.environ.pop("LD_PRELOAD", None)
-    for number, line in enumerate(sys.stdin.buffer):
-        begun_ns = time.monotonic_ns() if number else _started_ns()
-        order = msgspec.json.decode(line, type=Order)
-        settle("tg-sender", order.parent_pid, order.cpu)
-        try:
-            report = _send(order, begun_ns)
-        except (OSError, EOFError, MemoryError, ExceptionGroup) as failure:
-            print(_described(failure), file=sys.stderr)
-            return 1
-        sys.stdout.buffer.write(msgspec.json.encode(report) + b"\n")
-        sys.stdout.buffer.flush()
-    return 0
+    """Send a stream for each order."""
+    began_ns = [_started_ns()]
 
+    def send(order: Order, orders: Orders) -> None:
+        orders.say(_send(order, began_ns.pop() if began_ns else time.monotonic_ns()))
 
-def _described(failure: Exception) -> str:
-    """The first failure of a group of tasks is the one that the others followed from."""
-    while isinstance(failure, ExceptionGroup):
-        failure = failure.exceptions[0]
-    return f"{type(failure).__name__}: {failure}"
+    return carry_out("tg-sender", Order, send)
 
 
 def _send(order: Order, begun_ns: int) -> Report:

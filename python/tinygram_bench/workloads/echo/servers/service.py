@@ -33,8 +33,10 @@ class Connection(Protocol):
 class Service:
     """One server's order, and what all servers do alike."""
 
-    def __init__(self, order: ServerOrder) -> None:
+    def __init__(self, order: ServerOrder, announce: Callable[[int], None]) -> None:
+        """`announce` gets the port where clients are to connect."""
         self.order = order
+        self.announce = announce
         self.buffer_bytes = order.buffer_bytes
         self.sends_whole_buffer = order.fault == WHOLE_BUFFER
         self._strangers = 0
@@ -50,10 +52,6 @@ class Service:
         listener.listen(BACKLOG)
         self.announce(listener.getsockname()[1])
         return listener
-
-    def announce(self, port: int) -> None:
-        """Say where clients are to connect."""
-        print(f"listening {port}", flush=True)
 
     def is_stranger(self, peer: tuple[str, int] | None) -> bool:
         """Whether a connection from there is another program's: it is counted, and to be closed."""

@@ -1,29 +1,38 @@
-"""Processes that stay give each run what fresh ones would: a connection, counts and faults."""
+"""Cases whose processes stay take turns, and each run is what fresh processes would give: a
+connection, counts and faults."""
 
 from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import ceil
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from tests.echo import plans as echo_plans
+from tests.sizes import plans as sizes_plans
 from tests.stream.plans import planned
 
 from tinygram_bench._native import Histogram
 from tinygram_bench.model.parameters import StudySwitches
 from tinygram_bench.model.result import Case
-from tinygram_bench.workloads.stream.warm import WarmBench, warm_bench
+from tinygram_bench.run.bench import Bench, running
+from tinygram_bench.run.workload import Workload
+from tinygram_bench.workloads.echo.run import Echo
+from tinygram_bench.workloads.rr.cases import RrOptions, plan_rr
+from tinygram_bench.workloads.rr.run import Rr
+from tinygram_bench.workloads.sizes.run import Sizes
+from tinygram_bench.workloads.stream.run import Stream, by_runtime_and_link
 
 MESSAGES = 2_000
 
 
 @pytest.fixture
-def bench() -> Iterator[WarmBench]:
-    with warm_bench(1) as made:
+def bench() -> Iterator[Bench]:
+    with running(Stream(1), by_runtime_and_link) as made:
         yield made
 
 
@@ -50,7 +59,7 @@ def workers() -> set[int]:
 WAYS = ["loop/tinygram/adaptive", "loop/tinygram/nodelay", "loop/stdlib/nagle"]
 
 
-def test_one_pair_serves_one_run_after_the_other(bench: WarmBench) -> None:
+def test_one_pair_serves_one_run_after_the_other(bench: Bench) -> None:
     before = workers()
     bench.run_case(case_of(WAYS[0]), 0)
     pair = workers() - before
@@ -70,14 +79,59 @@ def test_one_pair_serves_one_run_after_the_other(bench: WarmBench) -> None:
 
 def test_each_runtime_has_a_pair_and_all_end_with_the_block() -> None:
     before = workers()
-    with warm_bench(1) as bench:
+    with running(Stream(1), by_runtime_and_link) as bench:
         for way in ("loop/tinygram/tick", "asyncio/tinygram/tick"):
             assert bench.run_case(case_of(way), 0).failure is None
         assert len(workers() - before) == 4
     assert workers() == before
 
 
-def test_a_paced_run_has_the_latencies_of_its_round(bench: WarmBench) -> None:
+CASES: dict[str, tuple[Workload, Sequence[Case]]] = {
+    "stream": (Stream(1), [case_of(way) for way in WAYS[:2]]),
+    "rr": (
+        Rr(1),
+        plan_rr(
+            RrOptions(
+                connections=("per-caller", "per-request"),
+                sends_per_request=(10,),
+                strategies=("nodelay",),
+                callers=3,
+                calls=20,
+                placement="none",
+            )
+        ).cases,
+    ),
+    "echo": (
+        Echo(1),
+        echo_plans.planned(
+            "runtime=native", messages=2_000, duration_ns=None, message_bytes=[100, 1_000]
+        ).cases,
+    ),
+    "sizes": (
+        Sizes(1),
+        sizes_plans.planned(sizes_bytes=[100, 1_000], round_trips=[1]).cases,
+    ),
+}
+
+
+@pytest.mark.parametrize("workload", CASES)
+def test_cases_of_every_workload_are_up_side_by_side_and_take_turns(workload: str) -> None:
+    before = workers()
+    made, cases = CASES[workload]
+    assert len(cases) >= 2
+    with running(made, lambda case: case.case_id) as bench:
+        sides: list[set[int]] = []
+        for round in range(3):
+            for case in cases:
+                run = bench.run_case(case, round)
+                assert run.failure is None
+            sides.append(workers() - before)
+        assert len(sides[0]) >= 2 * len(cases)
+        assert sides[1:] == sides[:1] * 2
+    assert workers() <= before
+
+
+def test_a_paced_run_has_the_latencies_of_its_round(bench: Bench) -> None:
     case = case_of("asyncio/tinygram/adaptive", rates_per_s=[2_000.0], duration_ns=100_000_000)
     for round in range(3):
         run = bench.run_case(case, round)
@@ -85,7 +139,7 @@ def test_a_paced_run_has_the_latencies_of_its_round(bench: WarmBench) -> None:
         assert Histogram.from_base64(run.histograms["latency_ns"]).count == 200
 
 
-def test_flat_out_bursts_are_as_large_as_asked(bench: WarmBench) -> None:
+def test_flat_out_bursts_are_as_large_as_asked(bench: Bench) -> None:
     case = case_of("loop/tinygram/tick")
     for burst in (1, 16, 64):
         study = StudySwitches(flat_out_burst=burst)
@@ -98,7 +152,7 @@ def test_flat_out_bursts_are_as_large_as_asked(bench: WarmBench) -> None:
 
 @pytest.mark.parametrize("runtime", ["loop", "asyncio", "threads"])
 def test_a_pacer_that_sleeps_spins_nowhere_and_what_it_was_late_is_taken_off(
-    bench: WarmBench, runtime: str
+    bench: Bench, runtime: str
 ) -> None:
     way = f"{runtime}/tinygram/nodelay"
     case = case_of(way, rates_per_s=[1_000.0], duration_ns=200_000_000)
@@ -117,7 +171,7 @@ def test_a_pacer_that_sleeps_spins_nowhere_and_what_it_was_late_is_taken_off(
     check_netted(whole, net, late)
 
 
-def test_producers_that_sleep_are_netted_each_with_its_own(bench: WarmBench) -> None:
+def test_producers_that_sleep_are_netted_each_with_its_own(bench: Bench) -> None:
     case = case_of("threads/tinygram/adaptive", producers=[4], rates_per_s=[2_000.0])
     asked = msgspec.structs.replace(
         case,
@@ -141,7 +195,7 @@ def check_netted(whole: Histogram, net: Histogram, late: Histogram) -> None:
 
 
 @pytest.mark.parametrize("way", ["loop/tinygram/tick", "asyncio/tinygram/tick"])
-def test_what_is_withheld_leaves_with_the_last_message(bench: WarmBench, way: str) -> None:
+def test_what_is_withheld_leaves_with_the_last_message(bench: Bench, way: str) -> None:
     case = case_of(way, rates_per_s=[2_000.0], duration_ns=200_000_000)
     asked = msgspec.structs.replace(
         case,
@@ -155,7 +209,7 @@ def test_what_is_withheld_leaves_with_the_last_message(bench: WarmBench, way: st
     assert 0 < (run.counters["releases"] or 0) <= 400
 
 
-def test_several_producers_then_one_tell_their_own_turns_alone(bench: WarmBench) -> None:
+def test_several_producers_then_one_tell_their_own_turns_alone(bench: Bench) -> None:
     for producers in (3, 1, 2):
         case = case_of("threads/tinygram/adaptive", producers=[producers], rates_per_s=[5_000.0])
         run = bench.run_case(case, 0)
@@ -163,7 +217,7 @@ def test_several_producers_then_one_tell_their_own_turns_alone(bench: WarmBench)
         assert Histogram.from_base64(run.histograms["latency_ns"]).count == 5_000
 
 
-def test_a_killed_process_fails_its_run_alone(bench: WarmBench) -> None:
+def test_a_killed_process_fails_its_run_alone(bench: Bench) -> None:
     before = workers()
     case = case_of(WAYS[0])
     assert bench.run_case(case, 0).failure is None
@@ -175,7 +229,7 @@ def test_a_killed_process_fails_its_run_alone(bench: WarmBench) -> None:
     assert bench.run_case(case, 2).failure is None
 
 
-def test_a_run_that_takes_too_long_fails_and_ends_its_pair(bench: WarmBench) -> None:
+def test_a_run_that_takes_too_long_fails_and_ends_its_pair(bench: Bench) -> None:
     before = workers()
     case = case_of(WAYS[0], rates_per_s=[1_000.0], duration_ns=5_000_000_000)
     late = msgspec.structs.replace(
@@ -183,11 +237,11 @@ def test_a_run_that_takes_too_long_fails_and_ends_its_pair(bench: WarmBench) -> 
     )
     failure = bench.run_case(late, 0).failure
     assert failure is not None
-    assert "in time" in failure
+    assert failure == "the sender did not finish within 0.3 s"
     assert workers() == before
 
 
-def test_what_a_sender_cannot_do_is_named(bench: WarmBench) -> None:
+def test_what_a_sender_cannot_do_is_named(bench: Bench) -> None:
     case = msgspec.structs.replace(case_of(WAYS[0]), strategy="cork")
     failure = bench.run_case(case, 0).failure
     assert failure is not None

@@ -1,0 +1,143 @@
+"""A process of ours, seen from the bench that started it: it is told orders, and answers.
+
+Every one is spoken to alike, in lines of JSON on one channel (orders.py), as long as it lives.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
+from typing import TypeVar
+
+import msgspec
+
+from tinygram_bench.processes.orders import Place
+from tinygram_bench.processes.workers import RunError, Worker
+
+_GRACE_S = 5.0
+_READ_BYTES = 1 << 20
+
+T = TypeVar("T")
+
+
+class Child:
+    """A process that runs a module of ours; ended at the `ExitStack`'s end."""
+
+    def __init__(
+        self,
+        stack: ExitStack,
+        role: str,
+        module: str,
+        cpu: int | None,
+        environment: Mapping[str, str] | None = None,
+        pass_fds: Sequence[int] = (),
+    ) -> None:
+        """Start it, to stay on core `cpu` (None: any). Raises RunError."""
+        ours, theirs = socket.socketpair()
+        stack.callback(ours.close)
+        with theirs:
+            self.worker = stack.enter_context(
+                Worker(
+                    role,
+                    [sys.executable, "-m", module],
+                    channel=theirs.fileno(),
+                    environment=environment,
+                    pass_fds=pass_fds,
+                )
+            )
+        self._channel = ours
+        self._received = b""
+        self.tell(Place(os.getpid(), cpu))
+
+    def tell(self, order: object) -> None:
+        """Hand it an order. Raises RunError."""
+        try:
+            self._channel.sendall(msgspec.json.encode(order) + b"\n")
+        except OSError as error:
+            self.worker.wait_ended(_GRACE_S)
+            failure = self.worker.failure or f"the {self.worker.role} takes no order: {error}"
+            raise RunError(failure) from error
+
+    def take_line(self) -> bytes | None:
+        """The next line, if it has been said."""
+        line, newline, rest = self._received.partition(b"\n")
+        if not newline:
+            return None
+        self._received = rest
+        return line
+
+    def read(self) -> bool:
+        """Take what it has said; False when it says nothing more."""
+        try:
+            said = self._channel.recv(_READ_BYTES)
+        except ConnectionResetError:  # It ended with something unread.
+            return False
+        self._received += said
+        return bool(said)
+
+    def dismiss(self) -> None:
+        """Give it no more orders: it ends when it has none."""
+        with suppress(OSError):  # It has ended.
+            self._channel.shutdown(socket.SHUT_WR)
+
+    def fileno(self) -> int:
+        """Readable when there is something to `read`."""
+        return self._channel.fileno()
+
+
+def answers(
+    of: Sequence[Child],
+    kind: type[T],
+    give_up_s: float,
+    late: str,
+    children: Sequence[Child],
+    programs: Sequence[Worker] = (),
+) -> list[T]:
+    """The next answer of each, as soon as all have given one; asleep until then.
+
+    Raises RunError when one of the `children` ends, or one of the `programs` fails; and at
+    `give_up_s` (CLOCK_MONOTONIC), when it says that the silent ones are `late`.
+    """
+    said: dict[Child, bytes] = {}
+    running = list(programs)
+    while True:
+        for child in of:
+            if child not in said and (line := child.take_line()) is not None:
+                said[child] = line
+        silent = [child for child in of if child not in said]
+        if not silent:
+            return [msgspec.json.decode(said[child], type=kind) for child in of]
+        ready = _readable([*children, *running], give_up_s)
+        if not ready:
+            late_ones = [*running, *(child.worker for child in silent)]
+            roles = " and the ".join(worker.role for worker in late_ones)
+            raise RunError(f"the {roles} {late}")
+        if not all(child.read() for child in children if child.fileno() in ready):
+            raise RunError(_failure(children, programs))
+        if any(program.failure for program in running):
+            raise RunError(_failure(children, programs))
+        running = [program for program in running if program.fileno() not in ready]
+
+
+def _readable(of: Sequence[Child | Worker], give_up_s: float) -> set[int]:
+    poll = select.poll()
+    for each in of:
+        poll.register(each.fileno(), select.POLLIN)
+    return {fd for fd, _ in poll.poll(max(0.0, give_up_s - time.monotonic()) * 1000)}
+
+
+def _failure(children: Sequence[Child], programs: Sequence[Worker]) -> str:
+    """Why one of them ended; the others may say why, too."""
+    for child in children:
+        child.dismiss()
+    workers = [*programs, *(child.worker for child in children)]
+    give_up_s = time.monotonic() + _GRACE_S
+    for worker in workers:
+        worker.wait_ended(give_up_s - time.monotonic())
+    failures = [worker.failure for worker in workers]
+    return "; ".join(failure for failure in failures if failure) or "a process ended early"

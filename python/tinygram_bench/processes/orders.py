@@ -1,0 +1,119 @@
+"""The channel of a process of ours, seen from inside it: orders come, and answers go, a line of
+JSON each.
+
+The first line is a `Place`. Then come orders, one after the other, until the channel ends: a
+process that has carried one out waits for the next. A failure is the last line on stderr, and exit
+status 1.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from typing import TypeVar
+
+import msgspec
+
+from tinygram_bench.model.value import Value
+from tinygram_bench.processes.attached import settle
+
+_READ_BYTES = 1 << 16
+_FAILURES: tuple[type[Exception], ...] = (OSError, EOFError, MemoryError, ExceptionGroup)
+
+T = TypeVar("T")
+
+
+class Place(Value, frozen=True):
+    """Which process this one dies with, and the core it stays on (null: any)."""
+
+    parent_pid: int
+    cpu: int | None
+
+
+class Listening(Value, frozen=True):
+    """A server's answer as soon as clients may connect."""
+
+    port: int
+
+
+class Ready(Value, frozen=True):
+    """A client's answer when it has connected and warmed up, and only waits for the start."""
+
+
+class Go(Value, frozen=True):
+    """To a client: start now."""
+
+
+class End(Value, frozen=True):
+    """End this run; also the answer of one that has nothing else to tell."""
+
+
+class Orders:
+    """This process's end of its channel: standard input and output, which nothing else uses."""
+
+    def __init__(self) -> None:
+        self._received = b""
+
+    def hear(self, kind: type[T]) -> T | None:
+        """The next line; None when the channel has ended."""
+        while b"\n" not in self._received:
+            chunk = os.read(0, _READ_BYTES)
+            if not chunk:
+                return None
+            self._received += chunk
+        line, _, self._received = self._received.partition(b"\n")
+        return msgspec.json.decode(line, type=kind)
+
+    def say(self, answer: object) -> None:
+        """Answer. Raises OSError when nobody is there any more."""
+        left = memoryview(msgspec.json.encode(answer) + b"\n")
+        while left:
+            left = left[os.write(1, left) :]
+
+    def announce(self, port: int) -> None:
+        """Say where this server listens."""
+        self.say(Listening(port))
+
+    def fileno(self) -> int:
+        """Readable when the next line has come, or the channel has ended."""
+        return 0
+
+
+def carry_out(
+    process_name: str,
+    kind: type[T],
+    act: Callable[[T, Orders], None],
+    failures: tuple[type[Exception], ...] = (),
+) -> int:
+    """Be that process until the channel ends: `act` carries out an order, and answers.
+
+    `failures`: what else fails with a message and without a traceback. The exit status is 0.
+    """
+    # What has counted this process's writes is not for those that it starts.
+    os.environ.pop("LD_PRELOAD", None)
+    orders = Orders()
+    place = orders.hear(Place)
+    if place is None:
+        return 0
+    settle(process_name, place.parent_pid, place.cpu)
+    try:
+        while (order := orders.hear(kind)) is not None:
+            act(order, orders)
+    except (*_FAILURES, *failures) as failure:
+        print(_described(failure, failures), file=sys.stderr, flush=True)
+        # At once: what ends with the interpreter, tasks for example, would speak after it.
+        os._exit(1)
+    return 0
+
+
+def _described(failure: Exception, own: tuple[type[Exception], ...]) -> str:
+    """What failed, with its kind but where the words are ours.
+
+    The first failure of a group of tasks is the one that the others followed from.
+    """
+    while isinstance(failure, ExceptionGroup):
+        failure = failure.exceptions[0]
+    if isinstance(failure, own) or (type(failure) is OSError and failure.errno is None):
+        return str(failure)
+    return ": ".join(filter(None, (type(failure).__name__, str(failure))))

@@ -1,0 +1,131 @@
+"""The machinery of every run: a link, processes, counters, a probe, and what came of it.
+
+It owns what all workloads have in common, from the link that is brought up to the last process that
+ends; a workload says what its two ends are told (workload.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import ExitStack, contextmanager
+
+from tinygram_bench.host.probes.sampling import probing
+from tinygram_bench.host.write_counter import Counting, counting
+from tinygram_bench.links import Link, link_up
+from tinygram_bench.model.result import Case, Plan, Run
+from tinygram_bench.processes.workers import RunError
+from tinygram_bench.run.answering import answer_limit_s, call_once, unanswered
+from tinygram_bench.run.runs import kept_failure
+from tinygram_bench.run.stage import Stage, Turn
+from tinygram_bench.run.workload import Workload
+
+Kept = Callable[[Case], Hashable]
+"""Which cases share a stage: those of which it says the same."""
+
+
+class Bench:
+    """Runs cases of a workload, each on a stage of its own, or on stages that stay."""
+
+    def __init__(self, workload: Workload, library: Counting, kept: Kept | None) -> None:
+        """`library` counts processes' writes; without `kept` every run has a fresh stage."""
+        self._workload = workload
+        self.counting = library
+        self._kept = kept
+        self._stages: dict[Hashable, Stage] = {}
+
+    def run_case(self, case: Case, round: int) -> Run:
+        """Run a case once; a failure is in the run, not raised, and ends its stage."""
+        return kept_failure(case, round, self._measured)
+
+    def close(self) -> None:
+        """End all stages that stay: the next run makes new ones."""
+        for key in list(self._stages):
+            self._end(key)
+
+    def check(self, plan: Plan) -> None:
+        """Call each server that is not ours once over each link, started as for a run.
+
+        Raises UsageError where one does not answer.
+        """
+        foreign = {
+            (server, case.link): case
+            for case in reversed(plan.cases)
+            if (server := self._workload.foreign_server(case)) is not None
+        }
+        for (server, _), case in foreign.items():
+            try:
+                self._call_once(case, *self._workload.first_call(plan))
+            except (OSError, RunError) as failure:
+                raise unanswered(server, failure) from failure
+
+    def _call_once(self, case: Case, call: bytes, answer_bytes: int) -> None:
+        with self._turn(case, 0) as turn:
+            address = self._workload.listen(turn)
+            assert address is not None, "it is not ours, so there is one"
+            limit_s = answer_limit_s(case.parameters.timeout_ns)
+            try:
+                call_once(address, call, answer_bytes, limit_s, turn.link.near)
+            except RunError as failure:
+                raise turn.explained(failure) from failure
+
+    @contextmanager
+    def _turn(self, case: Case, round: int) -> Iterator[Turn]:
+        """A turn on a fresh stage. Raises OSError and RunError."""
+        with ExitStack() as stack:
+            stage = self._set_up(stack, case, round)
+            yield Turn(stage, stack, case, round, self._workload.limit_s(case))
+
+    def _measured(self, case: Case, round: int) -> Run:
+        if self._kept is None:
+            with self._turn(case, round) as turn:
+                return self._taken(turn)
+        key = self._kept(case)
+        try:
+            with ExitStack() as stack:
+                stage = self._stage(key, case)
+                return self._taken(Turn(stage, stack, case, round, self._workload.limit_s(case)))
+        except BaseException:
+            self._end(key)
+            raise
+
+    def _taken(self, turn: Turn) -> Run:
+        link = turn.link
+        address = self._workload.listen(turn)
+        turn.begin()
+        port = 0 if address is None else address.port
+        probe_ns = turn.case.parameters.probe_ns
+        probe = turn.stack.enter_context(probing(probe_ns, port, link.near, link.is_one_host))
+        try:
+            exchanged = self._workload.exchange(turn, address)
+        except RunError as failure:
+            raise turn.explained(failure) from failure
+        return probe.added_to(link.added_to(exchanged.run), exchanged.start_ns)
+
+    def _set_up(self, stack: ExitStack, case: Case, round: int) -> Stage:
+        link = Link()
+        if self._workload.server_address(case) is None:
+            link = stack.enter_context(link_up(case, self._workload.seed + round))
+        return Stage(stack, link, self._workload.where(case), self.counting)
+
+    def _stage(self, key: Hashable, case: Case) -> Stage:
+        if key not in self._stages:
+            with ExitStack() as stack:
+                stage = self._set_up(stack, case, 0)
+                stage.stack = stack.pop_all()
+                self._stages[key] = stage
+        return self._stages[key]
+
+    def _end(self, key: Hashable) -> None:
+        if key in self._stages:
+            self._stages.pop(key).stack.close()
+
+
+@contextmanager
+def running(workload: Workload, kept: Kept | None = None) -> Iterator[Bench]:
+    """A bench, until the block's end; with `kept` its stages stay until then."""
+    with counting() as library:
+        made = Bench(workload, library, kept)
+        try:
+            yield made
+        finally:
+            made.close()

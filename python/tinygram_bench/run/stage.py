@@ -1,0 +1,188 @@
+"""What the runs of a case stand on: a link that is up, cores, and the processes at both ends.
+
+Processes are started when they are first asked for, and stay until the stage ends: one run after
+the other may be made on it, and several stages may be up side by side, whose cases take turns.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeVar, cast
+
+from tinygram_bench.host.network import Network
+from tinygram_bench.host.placement import Placement
+from tinygram_bench.host.probes.kernel import Counted, counters_in
+from tinygram_bench.host.write_counter import Counting
+from tinygram_bench.links import Link
+from tinygram_bench.model.result import Case
+from tinygram_bench.processes.attached import attached
+from tinygram_bench.processes.children import Child, answers
+from tinygram_bench.processes.orders import Listening
+from tinygram_bench.processes.workers import LISTEN_LIMIT_S, RunError, Worker
+
+T = TypeVar("T")
+_GRACE_S = 0.5
+
+
+class Address(NamedTuple):
+    """Where a server listens."""
+
+    host: str
+    port: int
+
+
+@dataclass
+class Stage:
+    """A link that is up, and what was started on it; all ends with `stack`."""
+
+    stack: ExitStack
+    link: Link
+    where: Placement
+    counting: Counting
+    children: list[Child] = field(default_factory=list)
+    _made: dict[str, object] = field(default_factory=dict)
+
+    def once(self, name: str, make: Callable[[], T]) -> T:
+        """What `make` makes, which it does only for the first run on this stage."""
+        if name not in self._made:
+            self._made[name] = make()
+        return cast(T, self._made[name])
+
+    def has(self, name: str) -> bool:
+        """Whether an earlier run on this stage has made it."""
+        return name in self._made
+
+    def near(
+        self, role: str, module: str, *, counts_writes: bool = False, pass_fds: Sequence[int] = ()
+    ) -> Child:
+        """The process of that role at the near end: a client or a sender. Raises RunError."""
+        return self._child(
+            self.link.near, role, module, self.where.sender_cpu, counts_writes, pass_fds
+        )
+
+    def far(
+        self, role: str, module: str, *, counts_writes: bool = False, pass_fds: Sequence[int] = ()
+    ) -> Child:
+        """The same at the far end: a server or a receiver."""
+        return self._child(
+            self.link.far, role, module, self.where.receiver_cpu, counts_writes, pass_fds
+        )
+
+    def _child(
+        self,
+        host: Network,
+        role: str,
+        module: str,
+        cpu: int | None,
+        counts_writes: bool,
+        pass_fds: Sequence[int],
+    ) -> Child:
+        def start() -> Child:
+            environment = self.counting.environment() if counts_writes else None
+            fds = [*pass_fds, self.counting.fd] if counts_writes else pass_fds
+            with host.entered():
+                child = Child(self.stack, role, module, cpu, environment, fds)
+            self.children.append(child)
+            return child
+
+        return self.once(role, start)
+
+    def child(self, role: str) -> Child:
+        """The process of that role, which was started before."""
+        return cast(Child, self._made[role])
+
+    def counters(self) -> Counted:
+        """What the kernel has counted on both hosts so far."""
+        return counters_in(self.link.near, self.link.counter_fds)
+
+
+class Turn:
+    """One run of a case on its stage: what is asked, and the time that is left."""
+
+    def __init__(
+        self, stage: Stage, stack: ExitStack, case: Case, round: int, limit_s: float
+    ) -> None:
+        """`stack` ends with the run. The time counts from here, and anew from `begin`."""
+        self.stage = stage
+        self.stack = stack
+        self.case = case
+        self.round = round
+        self.limit_s = limit_s
+        self._watched: list[Worker] = []
+        self._unwatched: list[Worker] = []
+        self.begin()
+
+    @property
+    def link(self) -> Link:
+        """What lies between the ends."""
+        return self.stage.link
+
+    def begin(self) -> None:
+        """Both ends have all their time from now on."""
+        self.give_up_s = time.monotonic() + self.limit_s
+
+    @property
+    def listen_limit_s(self) -> float:
+        """How long a server may take until it listens."""
+        return min(LISTEN_LIMIT_S, self.case.parameters.timeout_ns / 1e9)
+
+    def program(
+        self,
+        role: str,
+        words: Sequence[str],
+        *,
+        is_watched: bool = True,
+        environment: Mapping[str, str] | None = None,
+        pass_fds: Sequence[int] = (),
+    ) -> Worker:
+        """Start a program that is not ours at the far end, for this run. Raises RunError.
+
+        If it `is_watched`, what is heard fails when it does; otherwise its end is only told.
+        """
+        with self.link.far.entered():
+            worker = self.stack.enter_context(
+                Worker(role, attached(words), environment=environment, pass_fds=pass_fds)
+            )
+        (self._watched if is_watched else self._unwatched).append(worker)
+        return worker
+
+    def listening(self, server: Child) -> Address:
+        """Where a server of ours listens, which was told to. Raises RunError."""
+        late = f"did not listen within {self.listen_limit_s:g} s"
+        give_up_s = time.monotonic() + self.listen_limit_s
+        (said,) = answers([server], Listening, give_up_s, late, self.stage.children)
+        return Address(self.link.far_address, said.port)
+
+    def hear(self, child: Child, kind: type[T]) -> T:
+        """Its next answer; see `hear_all`."""
+        return self.hear_all([child], kind)[0]
+
+    def hear_all(self, children: Sequence[Child], kind: type[T]) -> list[T]:
+        """The next answer of each; asleep until all have given one.
+
+        Raises RunError when any process of the stage ends, and when time is up.
+        """
+        late = f"did not finish within {self.limit_s:g} s"
+        everybody = self.stage.children
+        return answers(children, kind, self.give_up_s, late, everybody, self._watched)
+
+    @property
+    def programs(self) -> Sequence[Worker]:
+        """Those that were started in this run."""
+        return (*self._watched, *self._unwatched)
+
+    def explained(self, failure: RunError) -> RunError:
+        """The failure, and how an unwatched program ended: its connections end just before it."""
+        ended = [program for program in self._unwatched if program.wait_ended(_GRACE_S)]
+        ends = [program.failure or f"the {program.role} has ended" for program in ended]
+        return RunError("; ".join([str(failure), *ends])) if ends else failure
+
+    def wait_ended(self, program: Worker) -> None:
+        """Sleep until a program has succeeded. Raises RunError."""
+        if not program.wait_ended(self.give_up_s - time.monotonic()):
+            raise RunError(f"the {program.role} did not finish within {self.limit_s:g} s")
+        if program.failure:
+            raise RunError(program.failure)

@@ -1,0 +1,54 @@
+"""What a workload declares of its runs; everything else is the bench's (bench.py)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+from tinygram_bench.host.placement import Placement, placement
+from tinygram_bench.model.result import Case, Plan, Run
+from tinygram_bench.run.stage import Address, Turn
+
+
+@dataclass(frozen=True)
+class Exchanged:
+    """What an exchange came to: `start_ns` is when the measured part began, CLOCK_MONOTONIC."""
+
+    run: Run
+    start_ns: int
+
+
+@dataclass(frozen=True)
+class Workload(ABC):
+    """How the two ends of a run are told what to do, and how its figures are put together."""
+
+    seed: int
+
+    def server_address(self, case: Case) -> Address | None:  # noqa: ARG002 - others look
+        """Where a server listens that runs already, and was not started by us."""
+        return None
+
+    def where(self, case: Case) -> Placement:
+        """The cores of the two ends."""
+        return placement(case.placement)
+
+    def limit_s(self, case: Case) -> float:
+        """How long an exchange may take."""
+        return case.parameters.timeout_ns / 1e9
+
+    @abstractmethod
+    def listen(self, turn: Turn) -> Address | None:
+        """Have the far end listen; None where there is none. Raises OSError and RunError."""
+
+    @abstractmethod
+    def exchange(self, turn: Turn, address: Address | None) -> Exchanged:
+        """Have the near end exchange with it what is asked for. Raises RunError."""
+
+    def foreign_server(self, case: Case) -> str | None:
+        """The option and value that named a server which is not ours; None: it is ours."""
+        address = self.server_address(case)
+        return None if address is None else "--server {}:{}".format(*address)
+
+    def first_call(self, plan: Plan) -> tuple[bytes, int]:
+        """What to send a foreign server to see that it answers, and how many bytes come back."""
+        raise NotImplementedError(f"{type(self).__name__} has no foreign servers")
