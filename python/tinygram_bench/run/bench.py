@@ -6,6 +6,7 @@ ends; a workload says what its two ends are told (workload.py).
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import ExitStack, contextmanager
 
@@ -15,9 +16,13 @@ from tinygram_bench.links import Link, link_up
 from tinygram_bench.model.result import Case, Plan, Run
 from tinygram_bench.processes.workers import RunError
 from tinygram_bench.run.answering import answer_limit_s, call_once, unanswered
-from tinygram_bench.run.runs import kept_failure
 from tinygram_bench.run.stage import Stage, Turn
 from tinygram_bench.run.workload import Workload
+
+_MOST_PER_NS = 10_000
+"""Of any counter: the ns of more threads than a run may have, or 10 TB/s."""
+_SHORTEST_NS = 10**9
+"""A shorter run is taken for one of that length: some counters are of buffers, not of the time."""
 
 Kept = Callable[[Case], Hashable]
 """Which cases share a stage: those of which it says the same."""
@@ -35,7 +40,7 @@ class Bench:
 
     def run_case(self, case: Case, round: int) -> Run:
         """Run a case once; a failure is in the run, not raised, and ends its stage."""
-        return kept_failure(case, round, self._measured)
+        return _with_failure_kept(case, round, self._measured)
 
     def close(self) -> None:
         """End all stages that stay: the next run makes new ones."""
@@ -129,3 +134,34 @@ def running(workload: Workload, kept: Kept | None = None) -> Iterator[Bench]:
             yield made
         finally:
             made.close()
+
+
+def _with_failure_kept(case: Case, round: int, measure: Callable[[Case, int], Run]) -> Run:
+    """What `measure` makes, its failure put into the run.
+
+    What the run's processes counted is their word: a count below 0, or above what a run of that
+    length can have, fails it.
+    """
+    began_ns = time.monotonic_ns()
+    try:
+        run = measure(case, round)
+        return _checked(run, time.monotonic_ns() - began_ns)
+    except RunError as failure:
+        return Run(case.case_id, round, {}, {}, failure=str(failure))
+    except Exception as fault:  # noqa: BLE001 - it is kept in the run, and the other runs too
+        name = type(fault).__name__
+        return Run(case.case_id, round, {}, {}, failure=f"the run broke: {name}: {fault}")
+
+
+def _checked(run: Run, took_ns: int) -> Run:
+    """Raises RunError for a count that cannot be."""
+    most = _MOST_PER_NS * max(took_ns, _SHORTEST_NS)
+    for name, count in run.counters.items():
+        if count is not None and count < 0:
+            raise RunError(f"the counter {name} is {count}, which cannot be negative")
+        if count is not None and count > most:
+            raise RunError(
+                f"the counter {name} is {count}, and a run of {took_ns / 1e9:.3g} s cannot count "
+                f"more than {most}"
+            )
+    return run

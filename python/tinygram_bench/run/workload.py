@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tinygram_bench.host.placement import Placement, placement
-from tinygram_bench.model.result import Case, Plan, Run
+from tinygram_bench.model.result import Case, Plan, Run, Warning
 from tinygram_bench.run.stage import Address, Turn
 
 
@@ -52,3 +53,15 @@ class Workload(ABC):
     def first_call(self, plan: Plan) -> tuple[bytes, int]:
         """What to send a foreign server to see that it answers, and how many bytes come back."""
         raise NotImplementedError(f"{type(self).__name__} has no foreign servers")
+
+
+def strangers_told(counters: Mapping[str, int | None]) -> tuple[Warning, ...]:
+    """The warning of a run whose receiver or server other programs connected to."""
+    strangers = counters.get("strangers")
+    if not strangers:
+        return ()
+    message = (
+        f"connections of other programs, which were turned away: {strangers}; what else these "
+        "programs did on this host is not known"
+    )
+    return (Warning("strangers", message),)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tinygram_bench.model.parameters import EchoParameters
 from tinygram_bench.model.result import Case, Run, Warning
 from tinygram_bench.processes.workers import RunError
-from tinygram_bench.run.runs import strangers_told
+from tinygram_bench.run.workload import strangers_told
 from tinygram_bench.workloads.echo.order import ClientOrder, Report
 
 _BUSY = 0.95

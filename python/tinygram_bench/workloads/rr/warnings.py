@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from tinygram_bench.model.parameters import RrParameters
 from tinygram_bench.model.result import Case, Warning
-from tinygram_bench.run.runs import strangers_told
+from tinygram_bench.run.workload import strangers_told
 
 LEAST_IN_FLIGHT = 0.9
 """Of the callers: by Little's law, rate × mean time of a call, connecting included."""

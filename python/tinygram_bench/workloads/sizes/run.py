@@ -10,9 +10,8 @@ from tinygram_bench.host.probes.kernel import counted_between
 from tinygram_bench.model.parameters import SizesParameters
 from tinygram_bench.model.result import Case, Plan, Run, Warning
 from tinygram_bench.processes.workers import RunError
-from tinygram_bench.run.runs import strangers_told
 from tinygram_bench.run.stage import Address, Turn
-from tinygram_bench.run.workload import Exchanged, Workload
+from tinygram_bench.run.workload import Exchanged, Workload, strangers_told
 from tinygram_bench.workloads.sizes.cases import first_sample
 from tinygram_bench.workloads.sizes.order import Order, Report, ServerOrder
 

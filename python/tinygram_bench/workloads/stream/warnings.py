@@ -9,7 +9,7 @@ from tinygram_bench.links import parse_link
 from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.result import Case, Warning
 from tinygram_bench.model.strategies import parse_strategy
-from tinygram_bench.run.runs import strangers_told
+from tinygram_bench.run.workload import strangers_told
 
 _MOST_BEHIND = 0.01
 """Of the schedule's duration: a sender that is later than this cannot keep up with the rate."""
