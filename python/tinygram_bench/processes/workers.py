@@ -41,25 +41,21 @@ class Worker:
         role: str,
         command: Sequence[str],
         *,
-        order: bytes = b"",
         channel: int | None = None,
         environment: Mapping[str, str] | None = None,
         pass_fds: Sequence[int] = (),
     ) -> None:
-        """Start `command`; `order` is its standard input. Raises RunError.
+        """Start `command`, without input. Raises RunError.
 
         `channel`, a descriptor, is its standard input and output instead.
         """
         self.role = role
         self._stdout = os.memfd_create(f"{role}-stdout")
         self._stderr = os.memfd_create(f"{role}-stderr")
-        stdin = os.memfd_create(f"{role}-stdin")
         try:
-            os.write(stdin, order)
-            os.lseek(stdin, 0, os.SEEK_SET)
             self._process = _started(
                 command,
-                stdin=stdin if channel is None else channel,
+                stdin=subprocess.DEVNULL if channel is None else channel,
                 stdout=self._stdout if channel is None else channel,
                 stderr=self._stderr,
                 env=_within_limits(environment),
@@ -70,8 +66,6 @@ class Worker:
         except OSError as error:
             self._close()
             raise RunError(f"the {role} did not start: {error}") from error
-        finally:
-            os.close(stdin)
         self._pidfd = os.pidfd_open(self._process.pid)
 
     def __enter__(self) -> Self:
