@@ -11,7 +11,7 @@ from tests.stream.plans import planned
 
 from tinygram_bench._native import Histogram
 from tinygram_bench.model.result import LinkFacts
-from tinygram_bench.report.links import link_tables
+from tinygram_bench.report.surroundings import link_tables
 from tinygram_bench.statistics.link_warnings import (
     LINK_FAULTS,
     late_limit_ns,

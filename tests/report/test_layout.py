@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tinygram_bench.model.result import Figure
-from tinygram_bench.report.formats import UNKNOWN, interval, number, rate, ratio
-from tinygram_bench.report.layout import Column, Row, Table, fitted
+from tinygram_bench.report.numbers import UNKNOWN, interval, number, rate, ratio
+from tinygram_bench.report.table import Column, Row, Table, fitted
 
 TABLE = Table(
     "a table",

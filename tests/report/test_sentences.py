@@ -17,7 +17,7 @@ from tests.statistics.experiment import (
 )
 
 from tinygram_bench.model.result import Run, Unavailable, Warning
-from tinygram_bench.report.sentences import closing_sentences
+from tinygram_bench.report.loads.winners import closing_sentences
 
 BASE = [100e3, 101e3, 99e3, 102e3, 98e3, 100e3, 101e3]
 NOISE = [1.01, 0.99, 1.02, 0.98, 1.03, 0.97, 1.0]

@@ -9,7 +9,7 @@ import msgspec
 from rich.console import Console
 
 from tinygram_bench.host.probes.sockets import Connection, Listener, Owner, Snapshot
-from tinygram_bench.report.drawing import Pen
+from tinygram_bench.report.table import Pen
 from tinygram_bench.watch.tables import tables_of
 
 

@@ -6,25 +6,24 @@ The answer comes first: the sentences that say which way won.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 from rich.console import Console
 
 from tinygram_bench.model.result import Result
 from tinygram_bench.report.document import Document, write
-from tinygram_bench.report.drawing import Pen
-from tinygram_bench.report.loads import loads_document
-from tinygram_bench.report.names import all_cases
+from tinygram_bench.report.echo import echo_document
+from tinygram_bench.report.prose import all_cases
 from tinygram_bench.report.rr import rr_document
 from tinygram_bench.report.sizes import sizes_document
-from tinygram_bench.report.surroundings import surroundings_of
+from tinygram_bench.report.stream import stream_document
+from tinygram_bench.report.table import Pen
 
 __all__ = ["answer_of", "render"]
 
 REPORTS: Mapping[str, Callable[[Result, bool], Document]] = {
-    "stream": loads_document,
+    "stream": stream_document,
     "rr": rr_document,
-    "echo": loads_document,
+    "echo": echo_document,
     "sizes": sizes_document,
 }
 """Workload → what makes its report, with the published figures beside ours or without."""
@@ -47,5 +46,4 @@ def answer_of(result: Result) -> tuple[str, ...]:
 
 def _document(result: Result, published: bool) -> Document:
     workload = next((case.workload for case in all_cases(result)), "stream")
-    document = REPORTS[workload](result, published)
-    return replace(document, surroundings=surroundings_of(result))
+    return REPORTS[workload](result, published)

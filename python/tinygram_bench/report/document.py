@@ -1,15 +1,23 @@
-"""A report as a value, and how it is written: the answer, the tables, then what to know of them."""
+"""A report as a value, and how it is written: the answer, the tables, then what to know of them.
+
+The gravest notes come first.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tinygram_bench.report.drawing import Pen
-from tinygram_bench.report.layout import Table
-from tinygram_bench.report.legend import Legend
-from tinygram_bench.report.notes import Note, brief_notes, full_notes
-from tinygram_bench.report.wording import joined
+from tinygram_bench.model.result import Case, Result, Warning
+from tinygram_bench.report.prose import joined
+from tinygram_bench.report.surroundings import Surroundings
+from tinygram_bench.report.table import Pen, Table
+from tinygram_bench.statistics.figure_words import in_words
+
+MAX_NAMED_CASES = 3
+MAX_BRIEF_NOTES = 3
+_FAILED, _UNAVAILABLE, _BARS_FIGURES, _TO_KNOW, _TWO_MODES, _RETRANSMITS = range(6)
+_WEIGHTS = {"two_modes": _TWO_MODES, "retransmits": _RETRANSMITS}
 
 
 @dataclass(frozen=True)
@@ -23,19 +31,28 @@ class Section:
 
 
 @dataclass(frozen=True)
-class Document:
-    """A report.
+class Note:
+    """One note on one case. Notes of one `kind` are alike; those of less `weight` matter more.
 
-    `measured` are the labels of the cases that have figures, as in the notes; `surroundings` what
-    holds for all figures alike.
+    `is_detail`: on a table that few readers need, and shown with that.
     """
+
+    case: str
+    kind: str
+    text: str
+    weight: int = _TO_KNOW
+    is_detail: bool = False
+
+
+@dataclass(frozen=True)
+class Document:
+    """A report; `measured` are the labels of the cases that have figures, as in the notes."""
 
     answer: tuple[str, ...]
     sections: tuple[Section, ...]
     notes: tuple[Note, ...]
     measured: tuple[str, ...]
-    legend: Legend
-    surroundings: tuple[str, ...] = ()
+    surroundings: Surroundings
 
 
 def write(pen: Pen, document: Document, with_notes: bool) -> None:
@@ -50,17 +67,17 @@ def write(pen: Pen, document: Document, with_notes: bool) -> None:
         if section.remarks:
             pen.list(section.remarks)
     pen.write("")
+    surroundings = document.surroundings
+    notes = _full_notes(document.notes, document.measured)
     if with_notes:
-        for paragraph in document.legend.full:
+        for paragraph in surroundings.full:
             pen.write(paragraph)
-        pen.list(document.surroundings)
-        pen.list(full_notes(document.notes, document.measured))
+        pen.list((*surroundings.remarks, *notes))
         return
-    pen.write(document.legend.brief)
-    pen.list(document.surroundings)
-    brief = brief_notes(document.notes, document.measured)
-    pen.list(brief.lines)
-    left_out = _left_out(document.sections, brief.notes_left_out)
+    brief = _brief_notes(document.notes, document.measured)
+    pen.write(surroundings.brief)
+    pen.list((*surroundings.remarks, *brief))
+    left_out = _left_out(document.sections, len(notes) - len(brief))
     pen.write(f"With --notes you also get {left_out}.", "dim")
 
 
@@ -69,3 +86,70 @@ def _left_out(sections: Sequence[Section], notes: int) -> str:
     titles = (table.title for section in sections for table in section.details)
     more += [f"the table “{title}”" for title in dict.fromkeys(titles)]
     return joined([*more, "how to read the figures"])
+
+
+def warnings_as_notes(case: str, warnings: Iterable[Warning]) -> Iterator[Note]:
+    """One note for each code: its first message, and which other figures have the same trouble."""
+    by_code: dict[str, list[Warning]] = {}
+    for warning in warnings:
+        by_code.setdefault(warning.code, []).append(warning)
+    for code, (first, *others) in by_code.items():
+        also = tuple(dict.fromkeys(figure for each in others for figure in each.figures))
+        text = first.message + (f"; also {', '.join(map(in_words, also))}" if also else "")
+        weight = _WEIGHTS.get(code, _BARS_FIGURES if first.figures else _TO_KNOW)
+        yield Note(case, code, text, weight)
+
+
+def unavailable_note(case: str, reason: str) -> Note:
+    """A note on a case that cannot be measured here."""
+    return Note(case, "unavailable", f"unavailable: {reason}", _UNAVAILABLE)
+
+
+def failure_note(case: str, text: str) -> Note:
+    """A note on rounds that failed."""
+    return Note(case, "failed", text, _FAILED)
+
+
+def failures_of(result: Result, case: Case, label: str) -> Iterator[Note]:
+    """In how many rounds the case failed, and how the first time."""
+    runs = [run for run in result.runs if run.case_id == case.case_id]
+    failures = [run.failure for run in runs if run.failure is not None]
+    if failures:
+        yield failure_note(label, f"failed in {len(failures)} of {len(runs)} rounds: {failures[0]}")
+
+
+def _full_notes(notes: Iterable[Note], measured: Sequence[str]) -> tuple[str, ...]:
+    """One line for each text, after the names of the cases that share it.
+
+    `all ways` are all of `measured`, the cases that have figures.
+    """
+    cases_of: dict[str, list[str]] = {}
+    for note in sorted(notes, key=lambda note: note.weight):
+        cases = cases_of.setdefault(note.text, [])
+        if note.case not in cases:
+            cases.append(note.case)
+    return tuple(f"{_named(cases, measured)}: {text}" for text, cases in cases_of.items())
+
+
+def _brief_notes(notes: Iterable[Note], measured: Sequence[str]) -> list[str]:
+    """At most three lines: for each of the gravest kinds its first note, and how many are alike."""
+    kinds: dict[str, list[Note]] = {}
+    for note in sorted(notes, key=lambda note: note.weight):
+        if not note.is_detail:
+            kinds.setdefault(note.kind, []).append(note)
+    lines = []
+    for alike in list(kinds.values())[:MAX_BRIEF_NOTES]:
+        line, *others = _full_notes(alike, measured)
+        lines.append(line + (f"; {_alike(len(others))}" if others else ""))
+    return lines
+
+
+def _alike(count: int) -> str:
+    return "1 more note like this" if count == 1 else f"{count} more notes like this"
+
+
+def _named(cases: Sequence[str], measured: Sequence[str]) -> str:
+    if len(cases) > 1 and list(cases) == list(measured):
+        return "all ways"
+    more = len(cases) - MAX_NAMED_CASES
+    return ", ".join(cases[:MAX_NAMED_CASES]) + (f" and {more} more" if more > 0 else "")

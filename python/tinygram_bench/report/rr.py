@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import fmean, stdev
 
 from tinygram_bench.model.parameters import RrParameters
 from tinygram_bench.model.result import Case, Result, Summary, Verdict
-from tinygram_bench.report.cross_check import cross_check_sections
-from tinygram_bench.report.document import Document, Section
-from tinygram_bench.report.formats import UNKNOWN, number, rate, ratio, ratio_interval
-from tinygram_bench.report.layout import Column, Row, Table
-from tinygram_bench.report.legend import legend_of
-from tinygram_bench.report.links import link_tables
-from tinygram_bench.report.names import all_cases
-from tinygram_bench.report.notes import (
+from tinygram_bench.report.document import (
+    Document,
     Note,
-    failure_note,
+    Section,
+    failures_of,
     unavailable_note,
     warnings_as_notes,
 )
+from tinygram_bench.report.numbers import UNKNOWN, median_of, number, rate, ratio, ratio_interval
+from tinygram_bench.report.peers import cross_check_sections
+from tinygram_bench.report.prose import all_cases, confidence, paired_rounds
 from tinygram_bench.report.published.rr import OTHERWISE, published_table
-from tinygram_bench.report.wording import confidence, paired_rounds
+from tinygram_bench.report.surroundings import link_tables, surroundings_of
+from tinygram_bench.report.table import Column, Row, Shown, Table
 from tinygram_bench.statistics.counters import FORMULAS
 from tinygram_bench.statistics.rr import BASELINE
 
@@ -34,7 +34,6 @@ WORDS = {
     "slower": "is slower",
     "no_difference_shown": "is not shown to differ",
 }
-Cell = Callable[[Summary], str]
 
 _ASPECTS: Mapping[str, Callable[[Case], str]] = {
     "runtime": lambda case: f"callers {case.runtime}",
@@ -49,24 +48,24 @@ _ASPECTS: Mapping[str, Callable[[Case], str]] = {
 
 def rr_document(result: Result, published: bool) -> Document:
     """All of the report; `published` adds the published calls."""
-    tables: tuple[Table, ...] = (*link_tables(result), *tables_of(result))
+    tables: tuple[Table, ...] = (*link_tables(result), *_tables_of(result))
     remarks: tuple[str, ...] = ()
-    labels = labels_of(result)
+    labels = _labels_of(result)
     if published:
         beside = published_table(result.summaries, labels)
         tables += () if beside is None else (beside,)
         remarks = (OTHERWISE,) if beside is None else ()
     measured = tuple(labels[each.case.case_id] for each in result.summaries if each.rounds)
     return Document(
-        sentences_of(result),
-        (Section(title_of(result), tables, remarks=remarks), *cross_check_sections(result)),
-        notes_of(result),
+        _sentences_of(result),
+        (Section(_title_of(result), tables, remarks=remarks), *cross_check_sections(result)),
+        _notes_of(result),
         measured,
-        legend_of(result),
+        surroundings_of(result),
     )
 
 
-def title_of(result: Result) -> str:
+def _title_of(result: Result) -> str:
     """What all cases have in common."""
     cases = all_cases(result)
     first = cases[0]
@@ -84,53 +83,46 @@ def title_of(result: Result) -> str:
     return ", ".join(parts)
 
 
-def tables_of(result: Result) -> tuple[Table, Table]:
+def _tables_of(result: Result) -> tuple[Table, Table]:
     """Calls; then connections, and the kernel's own counts."""
-    calls: list[tuple[Column, Cell]] = [
-        (Column("calls/s\nmean"), lambda summary: rate(_mean_and_sd(result, summary)[0])),
-        (Column("SD", 5), lambda summary: rate(_mean_and_sd(result, summary)[1])),
-        *_milliseconds("call", {"mean": 3, "p50": 0, "p99": 0, "p99_99": 2, "max": 1}),
-        (Column("in\nflight", 6), _count("calls_in_flight")),
-        (Column("callers'\nCPU µs", 7), _count("cpu_us_per_call")),
-        (Column("server's\nCPU µs", 8), _count("server_cpu_us_per_call")),
-    ]
-    connecting: list[tuple[Column, Cell]] = [
-        *_milliseconds("connect", {"mean": 0, "p50": 5, "p99": 3, "max": 1}),
-        (Column("listen\noverflows"), _count("listen_overflows")),
-        (Column("SYN\nretransmits", 4), _count("syn_retransmits")),
-        (Column("delayed\nACKs", 2), _count("delayed_acks")),
-        (Column("resets", 6), _count("resets")),
-    ]
     return (
-        _table(result, "Calls: first send to last byte of the reply (ms)", calls),
-        _table(result, CONNECTING, connecting),
+        _table(
+            result,
+            "Calls: first send to last byte of the reply (ms)",
+            Shown(Column("calls/s\nmean"), lambda each: rate(_mean_and_sd(result, each)[0])),
+            Shown(Column("SD", 5), lambda each: rate(_mean_and_sd(result, each)[1])),
+            *_milliseconds("call", {"mean": 3, "p50": 0, "p99": 0, "p99_99": 2, "max": 1}),
+            _median("in\nflight", "calls_in_flight", 6),
+            _median("callers'\nCPU µs", "cpu_us_per_call", 7),
+            _median("server's\nCPU µs", "server_cpu_us_per_call", 8),
+        ),
+        _table(
+            result,
+            CONNECTING,
+            *_milliseconds("connect", {"mean": 0, "p50": 5, "p99": 3, "max": 1}),
+            _median("listen\noverflows", "listen_overflows", 0),
+            _median("SYN\nretransmits", "syn_retransmits", 4),
+            _median("delayed\nACKs", "delayed_acks", 2),
+            _median("resets", "resets", 6),
+        ),
     )
 
 
-def notes_of(result: Result) -> tuple[Note, ...]:
-    """Absences, failures and warnings."""
-    labels = labels_of(result)
+def _notes_of(result: Result) -> tuple[Note, ...]:
+    labels = _labels_of(result)
     notes = [
         unavailable_note(labels[absent.case.case_id], absent.reason)
         for absent in result.plan.unavailable
     ]
     for summary in result.summaries:
         label = labels[summary.case.case_id]
-        failures = [
-            run.failure
-            for run in result.runs
-            if run.case_id == summary.case.case_id and run.failure is not None
-        ]
-        if failures:
-            total = summary.rounds + summary.failed_rounds
-            text = f"failed in {len(failures)} of {total} rounds: {failures[0]}"
-            notes.append(failure_note(label, text))
+        notes += failures_of(result, summary.case, label)
         for warning in summary.warnings:
             notes += warnings_as_notes(label, [warning])
     return tuple(notes)
 
 
-def sentences_of(result: Result) -> tuple[str, ...]:
+def _sentences_of(result: Result) -> tuple[str, ...]:
     """How many calls each strategy makes, against the same with Nagle."""
     cases = {case.case_id: case for case in result.plan.cases}
     said = [
@@ -141,7 +133,7 @@ def sentences_of(result: Result) -> tuple[str, ...]:
     return tuple(said) or ("Nothing was compared: that needs nagle and nodelay of one kind.",)
 
 
-def labels_of(result: Result) -> dict[str, str]:
+def _labels_of(result: Result) -> dict[str, str]:
     """case_id → the fewest words that tell it from the others: its strategy last."""
     cases = all_cases(result)
     distinct = _distinct(cases)
@@ -152,7 +144,7 @@ def labels_of(result: Result) -> dict[str, str]:
 
 
 def _sentence(case: Case, verdict: Verdict, result: Result) -> str:
-    labels = labels_of(result)
+    labels = _labels_of(result)
     where = labels[case.case_id].removesuffix(case.strategy).removesuffix(", ")
     head = f"{where}: {case.strategy}" if where else case.strategy
     if verdict.ratio is None:
@@ -165,37 +157,33 @@ def _sentence(case: Case, verdict: Verdict, result: Result) -> str:
     return f"{head} {WORDS[verdict.verdict]}: {found}, at {sure}."
 
 
-def _table(result: Result, title: str, columns: Sequence[tuple[Column, Cell]]) -> Table:
-    labels = labels_of(result)
-    rows = []
-    for summary in result.summaries:
-        cells = [cell(summary) if summary.rounds else UNKNOWN for _, cell in columns]
-        rows.append(Row((labels[summary.case.case_id], *cells)))
-    return Table(title, (Column("case"), *(column for column, _ in columns)), tuple(rows))
+def _table(result: Result, title: str, *shown: Shown[Summary]) -> Table:
+    """A row per case; without figures where no round was good."""
+    labels = _labels_of(result)
+
+    def row(summary: Summary) -> Row:
+        cells = [each.text(summary) if summary.rounds else UNKNOWN for each in shown]
+        return Row((labels[summary.case.case_id], *cells))
+
+    columns = (Column("case"), *(each.column for each in shown))
+    return Table(title, columns, tuple(map(row, result.summaries)))
 
 
-def _milliseconds(histogram: str, statistics: Mapping[str, int]) -> list[tuple[Column, Cell]]:
+def _milliseconds(histogram: str, statistics: Mapping[str, int]) -> Iterator[Shown[Summary]]:
     """A column for each statistic, and how soon it gives way."""
 
-    def cell(name: str) -> Cell:
+    def shown(name: str, give_way: int) -> Shown[Summary]:
         def text(summary: Summary) -> str:
             figure = summary.figures.get(f"{histogram}_{name}_us")
             return number(None if figure is None else figure.median / US_PER_MS)
 
-        return text
+        return Shown(Column(f"{histogram}\n{name.replace('_', '.')}", give_way), text)
 
-    return [
-        (Column(f"{histogram}\n{name.replace('_', '.')}", give_way), cell(name))
-        for name, give_way in statistics.items()
-    ]
+    return itertools.starmap(shown, statistics.items())
 
 
-def _count(figure: str) -> Cell:
-    def text(summary: Summary) -> str:
-        found = summary.figures.get(figure)
-        return number(None if found is None else found.median)
-
-    return text
+def _median(header: str, figure: str, give_way: int) -> Shown[Summary]:
+    return Shown(Column(header, give_way), lambda summary: median_of(summary, figure))
 
 
 def _mean_and_sd(result: Result, summary: Summary) -> tuple[float | None, float | None]:

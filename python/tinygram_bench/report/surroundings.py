@@ -1,18 +1,124 @@
-"""What a reader must know of where a result was measured, whichever case the figure is of."""
+"""What holds for all figures of a result: how to read them, how sure they are, and where they were
+measured, over which links.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from tinygram_bench.model.congestion_control import ALLOWED_SYSCTL, DEFAULT_CONGESTION_CONTROL
-from tinygram_bench.model.result import Result
+from tinygram_bench.model.result import LinkFacts, Result
+from tinygram_bench.report.numbers import number
+from tinygram_bench.report.table import Column, Shown, Table, table_of
+from tinygram_bench.statistics.links import LinkSummary, links_of
 
 _OPTION = "--congestion-control"
+_LINKS = "Links: what was asked, and what they did over all runs (times in µs)"
+_LINK: tuple[Shown[LinkSummary], ...] = (
+    Shown(Column("link"), lambda link: link.name),
+    Shown(Column("backend"), lambda link: _backend(link.facts)),
+    Shown(Column("RTT"), lambda link: _us(link.facts.rtt_ns)),
+    Shown(Column("ping-pong\nasked", 1), lambda link: _us(link.facts.asked_rtt_ns)),
+    Shown(Column("ping-pong\nfound", 1), lambda link: number(link.found_rtt_us)),
+    Shown(Column("late\np50", 6), lambda link: number(link.late_p50_us)),
+    Shown(Column("late\np99"), lambda link: number(link.late_p99_us)),
+    Shown(Column("late\nmax", 5), lambda link: number(link.late_max_us)),
+    Shown(Column("runs\namiss"), lambda link: f"{link.amiss_runs} of {link.runs}"),
+    Shown(Column("relay's\nCPU µs", 7), lambda link: number(link.cpu_us_per_packet)),
+    Shown(Column("packets\nlost", 4), lambda link: f"{link.lost_packets:,}"),
+    Shown(Column("queue\nfull", 3), lambda link: f"{link.full_packets:,}"),
+    Shown(Column("not\nasked", 2), lambda link: f"{link.unasked_packets:,}"),
+    Shown(Column("MTU\nB", 8), lambda link: str(link.facts.mtu_bytes)),
+    Shown(Column("device\nqueue", 9), lambda link: f"{link.facts.device_queue_packets:,}"),
+)
+_LINK_NOTES = (
+    "ping-pong: a program's, when the link was up, without jitter and loss, with an RTT of 10 ms "
+    "at most and 10 Mbit/s at least; late: after the link's own time; amiss: the link was late, "
+    "slow or fast: half of a case's runs leave no verdict; relay's CPU: for each packet, in no "
+    "other column of CPU, with the receive work of both hosts' kernels; not asked: packets dropped "
+    "by a device, the relay or its socket; offload: TCP's segments stay together on their way.",
+)
 
 
-def surroundings_of(result: Result) -> tuple[str, ...]:
-    """A sentence for each thing; empty where all is as usual."""
-    return (*_cpu_quota(result), *_congestion_control(result))
+@dataclass(frozen=True)
+class Surroundings:
+    """How to read the figures, in one sentence and in full with one paragraph for each thing;
+    `remarks` are on what is not as usual.
+    """
+
+    brief: str
+    full: tuple[str, ...]
+    remarks: tuple[str, ...]
+
+
+def surroundings_of(result: Result, cpu: str | None = None) -> Surroundings:
+    """What every report says of its rounds, its intervals and its CPU columns (`cpu`)."""
+    plan = result.plan
+    asked = len(plan.cases) * plan.rounds
+    stopped = (
+        "" if len(result.runs) == asked else f", stopped after {len(result.runs)} of {asked} runs"
+    )
+    cases = "1 case" if len(plan.cases) == 1 else f"{len(plan.cases)} cases"
+    rounds = "1 round" if plan.rounds == 1 else f"{plan.rounds} rounds"
+    run = f"{cases}, {rounds} in random order (seed {plan.seed}){stopped}."
+    confidence = _confidence(result)
+    if confidence is None:
+        why = _without_interval(result)
+        brief, intervals = why, why
+    else:
+        brief = f"Figures are medians; low–high holds the true median with {confidence}."
+        intervals = (
+            f"Figures are medians over the rounds; low–high holds the true median with "
+            f"{confidence}{_fewer_rounds(result)}. The least, the greatest and percentiles too "
+            "rare for one round are those of all rounds together. Each interval and verdict "
+            "stands by itself (no correction for many comparisons)."
+        )
+    meaning = (cpu,) if cpu and plan.cases else ()
+    return Surroundings(
+        f"{run} {brief}",
+        (f"{' '.join(result.command)}: {run}", intervals, *meaning),
+        (*_cpu_quota(result), *_congestion_control(result)),
+    )
+
+
+def _without_interval(result: Result) -> str:
+    """Why nothing is said of how sure the figures are."""
+    most = max((summary.rounds for summary in result.summaries), default=0)
+    if not result.runs:
+        return "No run was finished, so there are no figures."
+    if not most:
+        return f"Every run failed ({len(result.runs)} of {len(result.runs)}): there are no figures."
+    if (
+        any(run.failure is not None for run in result.runs)
+        and len({run.round for run in result.runs}) > 1
+    ):
+        return (
+            "Each figure is of a single round, for the others failed: nothing tells how sure it is."
+        )
+    return "Figures of a single round: nothing tells how sure they are."
+
+
+def _confidences(result: Result) -> list[float]:
+    return [summary.confidence for summary in result.summaries if summary.rounds]
+
+
+def _confidence(result: Result) -> str | None:
+    """`98.4% confidence`, as a range where rounds failed; None where one round is all."""
+    confidences = _confidences(result)
+    if not any(confidences):
+        return None
+    low, high = min(confidences), max(confidences)
+    return f"{low:.1%} confidence" if low == high else f"{low:.1%} to {high:.1%} confidence"
+
+
+def _fewer_rounds(result: Result) -> str:
+    confidences = _confidences(result)
+    if min(confidences) == max(confidences):
+        return ""
+    if any(run.failure is not None for run in result.runs):
+        return ", which is lower the more rounds of a case failed"
+    return ", which is lower where a case was not measured in the last round"
 
 
 def _cpu_quota(result: Result) -> Iterator[str]:
@@ -38,3 +144,22 @@ def _congestion_control(result: Result) -> Iterator[str]:
         f"permit this user the usual one, {DEFAULT_CONGESTION_CONTROL} "
         f"({ALLOWED_SYSCTL}: {allowed or 'not known'})."
     )
+
+
+def link_tables(result: Result) -> tuple[Table, ...]:
+    """One table; none where no run was over a link."""
+    links = links_of(result)
+    if not links:
+        return ()
+    meanings = tuple(
+        f"{link.name}: {link.facts.meaning}" for link in links if link.facts.meaning != link.name
+    )
+    return (table_of(_LINKS, _LINK, links, (*meanings, *_LINK_NOTES)),)
+
+
+def _backend(facts: LinkFacts) -> str:
+    return f"{facts.backend} ({facts.device}{', offload' if facts.has_offload else ''})"
+
+
+def _us(duration_ns: int | None) -> str:
+    return number(None if duration_ns is None else duration_ns / 1e3)

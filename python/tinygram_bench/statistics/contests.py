@@ -1,4 +1,4 @@
-"""Contests: which strategy came first on each runtime under each load.
+"""Contests: which way came first on each runtime under each load, and against the others.
 
 The winner is picked on the very rounds that it is judged by, so being first proves nothing: what
 counts is its paired verdict against every other one.
@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tinygram_bench.model.result import Case, Figure, Summary
+from tinygram_bench.model.result import Case, Figure, Result, Summary, Verdict
 from tinygram_bench.statistics.figures import is_higher_better
 from tinygram_bench.statistics.loads import Load, is_faulty, is_limit
+
+NO_VERDICT = "the result holds no verdict on it"
 
 
 @dataclass(frozen=True)
@@ -47,3 +49,40 @@ def _contest(load: Load, runtime: str, summaries: Sequence[Summary]) -> Contest:
         return -entry[0].median if is_higher_better(figure) else entry[0].median
 
     return Contest(load, runtime, figure, tuple(case for _, case in sorted(measured, key=rank)))
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The first of a contest against one other way, on one figure."""
+
+    other: Case
+    verdict: Verdict
+
+
+def standings_of(result: Result, contest: Contest, figure: str) -> tuple[Standing, ...]:
+    """The first against each of the others, the best of them first."""
+    verdicts = verdicts_by_pair(result)
+    return tuple(
+        Standing(other, verdicts.get(key) or Verdict(*key, None, "cannot_say", NO_VERDICT))
+        for other in contest.others
+        for key in [(other.case_id, contest.ranked[0].case_id, figure)]
+    )
+
+
+def has_won(standings: tuple[Standing, ...]) -> bool:
+    """Whether there are others and the first is faster than each."""
+    return bool(standings) and all(each.verdict.verdict == "faster" for each in standings)
+
+
+def clear_winners(result: Result) -> tuple[Case, ...]:
+    """The cases that are shown to beat every other way of their runtime under their load."""
+    return tuple(
+        contest.ranked[0]
+        for contest in contests_of(result.summaries)
+        if has_won(standings_of(result, contest, contest.figure))
+    )
+
+
+def verdicts_by_pair(result: Result) -> dict[tuple[str, str, str], Verdict]:
+    """(baseline's case_id, case_id, figure) → verdict."""
+    return {(each.baseline_case_id, each.case_id, each.figure): each for each in result.verdicts}

@@ -16,7 +16,7 @@ from tinygram_bench.host.probes.sockets import Snapshot
 from tinygram_bench.model.plain_text import write_json
 from tinygram_bench.model.units import format_duration_ns
 from tinygram_bench.processes.interrupts import INTERRUPTS
-from tinygram_bench.report.drawing import Pen
+from tinygram_bench.report.table import Pen
 from tinygram_bench.watch.reading import Reader, TargetEndedError
 from tinygram_bench.watch.tables import tables_of
 

@@ -2,23 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Generic, TypeVar
-
 from tinygram_bench.host.probes.sockets import Connection, Listener, Owner, Snapshot
-from tinygram_bench.report.formats import UNKNOWN, number
-from tinygram_bench.report.layout import Column, Row, Table
-
-T = TypeVar("T", Connection, Listener)
-
-
-@dataclass(frozen=True)
-class Shown(Generic[T]):
-    """A column, and how its cell comes from a connection or a listener."""
-
-    column: Column
-    text: Callable[[T], str]
+from tinygram_bench.report.numbers import UNKNOWN, number
+from tinygram_bench.report.table import Column, Shown, Table, table_of
 
 
 def _whole(value: int | None) -> str:
@@ -84,23 +70,16 @@ def tables_of(snapshot: Snapshot, most_rows: int | None = None) -> tuple[Table, 
             for each in listeners
             if each.is_full
         )
-        tables.append(_table("Listeners", LISTENER, listeners, notes))
+        tables.append(table_of("Listeners", LISTENER, listeners, notes))
     if snapshot.connections:
         fullest = sorted(snapshot.connections, key=_emptiness)
         shown = fullest if most_rows is None else fullest[: max(1, most_rows)]
         left_out = len(fullest) - len(shown) + snapshot.left_out
         notes = (f"{left_out:,} more: --once --json lists as many as 16,384",) if left_out else ()
-        tables.append(_table("Connections", CONNECTION, shown, notes))
+        tables.append(table_of("Connections", CONNECTION, shown, notes))
     return tuple(tables)
 
 
 def _emptiness(connection: Connection) -> tuple[int, str, str]:
     queued_bytes = connection.receive_queue_bytes + (connection.send_queue_bytes or 0)
     return -queued_bytes, connection.local, connection.remote
-
-
-def _table(
-    title: str, shown: tuple[Shown[T], ...], values: list[T], notes: tuple[str, ...]
-) -> Table:
-    rows = tuple(Row(tuple(each.text(value) for each in shown)) for value in values)
-    return Table(title, tuple(each.column for each in shown), rows, notes)

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from tinygram_bench.model.result import Figure, Result
 from tinygram_bench.model.units import format_bytes
-from tinygram_bench.report.formats import UNKNOWN, number, rate
-from tinygram_bench.report.layout import Column, Row, Table
+from tinygram_bench.report.numbers import UNKNOWN, number, rate
 from tinygram_bench.report.published import published_rows
+from tinygram_bench.report.table import Column, Shown, Table, table_of
 from tinygram_bench.statistics.loads import Load, way_of
 
 FAULT = "whole-buffer"
@@ -103,49 +103,36 @@ def published_tables(result: Result, load: Load) -> tuple[Table, ...]:
 
 
 def _first(published: list[PublishedServer], ours: Rates) -> Table:
-    columns = (
-        Column("server"),
-        Column("messages/s\npublished"),
-        Column("÷ uvloop\npublished"),
-        Column("÷ uvloop\nours"),
-        Column("÷ uvloop\nours, faulty"),
-    )
     base = _uvloop_of(published)
-    rows = tuple(
-        Row(
-            (
-                each.way,
-                rate(each.messages_per_s),
-                _published_ratio(each, base),
-                _ratio(ours, each.way),
-                _ratio(ours, f"{each.way}:{FAULT}"),
-            )
-        )
-        for each in published
+    shown: tuple[Shown[PublishedServer], ...] = (
+        Shown(Column("server"), lambda each: each.way),
+        Shown(Column("messages/s\npublished"), lambda each: rate(each.messages_per_s)),
+        Shown(Column("÷ uvloop\npublished"), lambda each: _published_ratio(each, base)),
+        Shown(Column("÷ uvloop\nours"), lambda each: _ratio(ours, each.way)),
+        Shown(Column("÷ uvloop\nours, faulty"), lambda each: _ratio(ours, f"{each.way}:{FAULT}")),
     )
-    return Table(TITLE, columns, rows, NOTES)
+    return table_of(TITLE, shown, published, NOTES)
 
 
 def _second(published: list[PublishedServer], of_first: set[float | None], ours: Rates) -> Table:
-    columns = (
-        Column("server"),
-        Column("messages/s\npublished"),
-        Column("÷ uvloop\npublished"),
-        Column("÷ uvloop\nours"),
-        Column("its figure"),
-    )
     base = _uvloop_of(published)
-    rows = []
-    for each in published:
-        remark = ""
-        if each.messages_per_s is None:
-            remark = EMPTY
-        elif each.messages_per_s in of_first:
-            remark = REPEATED
-        published_ratio = UNKNOWN if remark else _published_ratio(each, base)
-        shown = rate(each.messages_per_s)
-        rows.append(Row((each.name, shown, published_ratio, _ratio(ours, each.way), remark)))
-    return Table(SECOND_TITLE, columns, tuple(rows), SECOND_NOTES)
+
+    def remark(server: PublishedServer) -> str:
+        if server.messages_per_s is None:
+            return EMPTY
+        return REPEATED if server.messages_per_s in of_first else ""
+
+    def published_ratio(server: PublishedServer) -> str:
+        return UNKNOWN if remark(server) else _published_ratio(server, base)
+
+    shown: tuple[Shown[PublishedServer], ...] = (
+        Shown(Column("server"), lambda each: each.name),
+        Shown(Column("messages/s\npublished"), lambda each: rate(each.messages_per_s)),
+        Shown(Column("÷ uvloop\npublished"), published_ratio),
+        Shown(Column("÷ uvloop\nours"), lambda each: _ratio(ours, each.way)),
+        Shown(Column("its figure"), remark),
+    )
+    return table_of(SECOND_TITLE, shown, published, SECOND_NOTES)
 
 
 def _uvloop_of(published: list[PublishedServer]) -> float | None:

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 
 from tinygram_bench.model.parameters import RrParameters
 from tinygram_bench.model.result import Case, Summary
-from tinygram_bench.report.formats import UNKNOWN, number, rate, ratio
-from tinygram_bench.report.layout import Column, Row, Table
+from tinygram_bench.report.numbers import UNKNOWN, number, rate, ratio
 from tinygram_bench.report.published import published_rows
+from tinygram_bench.report.table import Column, Row, Table
 from tinygram_bench.statistics.rr import BASELINE, all_but_strategy
 
 NOTES = (

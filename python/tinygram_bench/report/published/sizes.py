@@ -6,10 +6,9 @@ series without an interval, and its first cells have start-up in them.
 
 from __future__ import annotations
 
-from tinygram_bench.report.formats import UNKNOWN, number
-from tinygram_bench.report.layout import Column, Row, Table
+from tinygram_bench.report.numbers import UNKNOWN, number, size
 from tinygram_bench.report.published import published_rows
-from tinygram_bench.report.sizes.names import size
+from tinygram_bench.report.table import Column, Row, Table
 from tinygram_bench.statistics.model import Model, Point, fitted
 
 _COLUMNS = (

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 
 from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.result import MessageBytes, Result, Verdict
-from tinygram_bench.report.formats import number, rate
-from tinygram_bench.report.layout import Column, Row, Table
-from tinygram_bench.report.marks import legend, marked_ratio
+from tinygram_bench.report.numbers import marked_ratio, number, rate
+from tinygram_bench.report.prose import marks_explained
 from tinygram_bench.report.published import published_rows
+from tinygram_bench.report.table import Column, Row, Table
 from tinygram_bench.statistics.loads import Load
 
 PUBLISHED_MESSAGES = 1_000_000
@@ -122,7 +122,7 @@ class OurRatios:
         published = {(way.runtime, way.strategy) for way in published_ways()}
         shown = {case_id for key, case_id in self.case_ids.items() if key in published}
         wanted = set(figures)
-        return legend(
+        return marks_explained(
             [
                 verdict
                 for (case_id, figure), verdict in self.verdicts.items()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tinygram_bench.model.result import AbsentPeer, Figure, Result
 from tinygram_bench.report.document import Section
-from tinygram_bench.report.formats import UNKNOWN, number, rate, ratio, ratio_interval
-from tinygram_bench.report.layout import Column, Row, Table
+from tinygram_bench.report.numbers import UNKNOWN, number, rate, ratio, ratio_interval
+from tinygram_bench.report.table import Column, Shown, table_of
 from tinygram_bench.statistics.agreements import AGREES_WITHIN, Agreement, agreements_of
 from tinygram_bench.statistics.intervals import confidence_of
 from tinygram_bench.statistics.loads import way_of
@@ -17,6 +17,17 @@ NAMES = {
     "call_mean_us": "mean round trip in µs",
 }
 """The figures that peers tell, in words."""
+_SHOWN: tuple[Shown[Agreement], ...] = (
+    Shown(Column("program"), lambda each: each.peer.peer_id),
+    Shown(Column("beside", 1), lambda each: way_of(each.case)),
+    Shown(Column("figure", 2), lambda each: NAMES[each.peer.figure]),
+    Shown(Column("theirs"), lambda each: _value(each, each.value)),
+    Shown(Column("ours"), lambda each: _value(each, each.our_value)),
+    Shown(Column("theirs\n÷ ours"), lambda each: _ratio(each)),
+    Shown(Column("low–high", 3), lambda each: _ratio_interval(each)),
+    Shown(Column("segments\n/message\ntheirs", 4), lambda each: number(each.segments)),
+    Shown(Column("segments\n/message\nours", 5), lambda each: number(each.our_segments)),
+)
 
 
 def cross_check_sections(result: Result) -> tuple[Section, ...]:
@@ -24,27 +35,12 @@ def cross_check_sections(result: Result) -> tuple[Section, ...]:
     if result.cross_check is None:
         return ()
     agreements = agreements_of(result)
-    remarks = (*sentences_of(agreements, result.cross_check.absent), *_on_the_host(result))
-    return (Section(HEADING, (table_of(agreements),) if agreements else (), remarks=remarks),)
+    tables = (table_of("Theirs and ours", _SHOWN, agreements),) if agreements else ()
+    remarks = (*_sentences_of(agreements, result.cross_check.absent), *_on_the_host(result))
+    return (Section(HEADING, tables, remarks=remarks),)
 
 
-def table_of(agreements: tuple[Agreement, ...]) -> Table:
-    """A row for each peer."""
-    columns = (
-        Column("program"),
-        Column("beside", 1),
-        Column("figure", 2),
-        Column("theirs"),
-        Column("ours"),
-        Column("theirs\n÷ ours"),
-        Column("low–high", 3),
-        Column("segments\n/message\ntheirs", 4),
-        Column("segments\n/message\nours", 5),
-    )
-    return Table("Theirs and ours", columns, tuple(Row(_cells(each)) for each in agreements))
-
-
-def sentences_of(
+def _sentences_of(
     agreements: tuple[Agreement, ...], absent: tuple[AbsentPeer, ...]
 ) -> tuple[str, ...]:
     """One for each program: it agrees, or why it may not; or why it did not run."""
@@ -67,24 +63,17 @@ def _on_the_host(result: Result) -> tuple[str, ...]:
     )
 
 
-def _cells(agreement: Agreement) -> tuple[str, ...]:
-    found = agreement.ratio
-    return (
-        agreement.peer.peer_id,
-        way_of(agreement.case),
-        NAMES[agreement.peer.figure],
-        _value(agreement, agreement.value),
-        _value(agreement, agreement.our_value),
-        UNKNOWN if found is None else ratio(found.median),
-        UNKNOWN if found is None else ratio_interval(found),
-        number(agreement.segments),
-        number(agreement.our_segments),
-    )
-
-
 def _value(agreement: Agreement, figure: Figure | None) -> str:
     median = None if figure is None else figure.median
     return rate(median) if agreement.peer.figure.endswith("_per_s") else number(median)
+
+
+def _ratio(agreement: Agreement) -> str:
+    return UNKNOWN if agreement.ratio is None else ratio(agreement.ratio.median)
+
+
+def _ratio_interval(agreement: Agreement) -> str:
+    return UNKNOWN if agreement.ratio is None else ratio_interval(agreement.ratio)
 
 
 def _sentence(agreement: Agreement) -> str:

@@ -1,13 +1,14 @@
-"""Numbers as text: as many digits as a reader can use."""
+"""Numbers as text: as many digits as a reader can use, and a mark where no difference is shown."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from math import ceil, floor
 
-from tinygram_bench.model.result import Figure
+from tinygram_bench.model.result import Figure, Summary, Verdict
 
 UNKNOWN = "–"
+MARKS = {"faster": "", "slower": "", "no_difference_shown": "=", "cannot_say": "?"}
 
 
 def number(value: float | None) -> str:
@@ -47,7 +48,6 @@ def _coarse(value: float, rounded: Callable[[float], int]) -> str:
 
 
 def rate_interval(figure: Figure | None) -> str:
-    """`low–high` of rates."""
     return UNKNOWN if figure is None else f"{rate(figure.low)}–{rate(figure.high)}"
 
 
@@ -57,10 +57,34 @@ def ratio(value: float) -> str:
 
 
 def ratio_interval(figure: Figure) -> str:
-    """`low–high` of ratios."""
     return f"{ratio(figure.low)}–{ratio(figure.high)}"
 
 
 def median(figure: Figure | None) -> str:
-    """The figure's median as a plain number."""
     return number(None if figure is None else figure.median)
+
+
+def median_of(summary: Summary, figure: str) -> str:
+    """The median of the summary's figure; `–` where it has none."""
+    return median(summary.figures.get(figure))
+
+
+def span(figure: Figure | None) -> str:
+    """`low–high` as plain numbers."""
+    return UNKNOWN if figure is None else f"{number(figure.low)}–{number(figure.high)}"
+
+
+def marked_ratio(verdict: Verdict | None) -> str:
+    """The verdict's ratio, marked where it is not shown to differ from 1."""
+    if verdict is None or verdict.ratio is None:
+        return UNKNOWN
+    return number(verdict.ratio.median) + MARKS[verdict.verdict]
+
+
+def size(size_bytes: float) -> str:
+    """`1 B`, `100 kB`, `1 MB`, `86.1 kB`."""
+    for scale, unit in ((1e6, "MB"), (1e3, "kB")):
+        if size_bytes >= scale:
+            scaled = size_bytes / scale
+            return f"{int(scaled) if scaled == int(scaled) else number(scaled)} {unit}"
+    return f"{int(size_bytes) if size_bytes == int(size_bytes) else number(size_bytes)} B"

@@ -1,0 +1,43 @@
+"""The report of `echo`: what each server echoes, and its round trips."""
+
+from __future__ import annotations
+
+from tinygram_bench.model.result import Result
+from tinygram_bench.report.document import Document
+from tinygram_bench.report.loads import loads_document
+from tinygram_bench.report.loads.tables import (
+    SHOWN_THROUGHPUT,
+    LoadTable,
+    shown_median,
+    shown_tail,
+)
+from tinygram_bench.report.published.echo import published_tables
+
+CPU = (
+    "CPU is the server's, of all its threads, the receive work that the kernel does in its system "
+    "calls included. A round trip is measured by the client, in a closed loop: a slow server is "
+    "asked less often."
+)
+TABLES = (
+    LoadTable(
+        "Messages echoed",
+        (
+            *SHOWN_THROUGHPUT,
+            shown_median("MB/s\nboth\nways", "both_ways_mb_per_s", 3),
+            shown_median("messages\n/write", "messages_per_write", 1),
+            shown_median("server\nCPU\ns/M", "cpu_s_per_million", 0),
+            shown_median("in\nflight", "in_flight", 5),
+            shown_median("client\nbusy", "client_cpu_share", 4),
+        ),
+        compares="by ratio",
+    ),
+    LoadTable(
+        "Round trip, the next message sent when one has come back (µs)", shown_tail("round_trip")
+    ),
+)
+
+
+def echo_document(result: Result, published: bool) -> Document:
+    """All of the report; `published` adds the published servers."""
+    beside = published_tables if published else None
+    return loads_document(result, lambda _load: TABLES, beside, CPU)

@@ -1,0 +1,220 @@
+"""The tables of one load: a row per case, compared with the case by hand that has `nodelay`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from tinygram_bench.model.result import Case, Result, Summary, Verdict
+from tinygram_bench.report.numbers import (
+    MARKS,
+    UNKNOWN,
+    interval,
+    marked_ratio,
+    median_of,
+    rate,
+    rate_interval,
+)
+from tinygram_bench.report.prose import all_cases, marks_explained
+from tinygram_bench.report.table import Column, Row, RowKind, Shown, Table
+from tinygram_bench.statistics.contests import clear_winners, verdicts_by_pair
+from tinygram_bench.statistics.loads import Load, is_base, is_faulty, is_limit, way_of
+
+BASE = "loop/nodelay"
+OWN_BASE = "nodelay of its runtime"
+
+
+@dataclass(frozen=True)
+class LoadTable:
+    """A table that loads of a kind have.
+
+    `compares`: with the base, in a column of ratios, or by a mark on each figure. `is_detail`: few
+    readers need it.
+    """
+
+    title: str
+    shown: tuple[Shown[Summary], ...]
+    compares: Literal["by ratio", "by marks"] | None = None
+    is_detail: bool = False
+
+
+@dataclass(frozen=True)
+class CaseRow:
+    """One case's row. `absence` says why it has no figures; `remark` stands beside its label."""
+
+    case: Case
+    label: str
+    kind: RowKind
+    summary: Summary | None
+    absence: str | None = None
+    remark: str = ""
+
+
+def shown_median(header: str, figure: str, give_way: int) -> Shown[Summary]:
+    return Shown(Column(header, give_way), lambda summary: median_of(summary, figure), figure)
+
+
+def shown_interval(figure: str, give_way: int) -> Shown[Summary]:
+    return Shown(
+        Column("low–high", give_way), lambda summary: interval(summary.figures.get(figure)), figure
+    )
+
+
+def _throughput_median(summary: Summary) -> str:
+    figure = summary.figures.get("throughput_per_s")
+    return rate(None if figure is None else figure.median)
+
+
+def _throughput_interval(summary: Summary) -> str:
+    return rate_interval(summary.figures.get("throughput_per_s"))
+
+
+SHOWN_THROUGHPUT = (
+    Shown(Column("messages\n/s"), _throughput_median, "throughput_per_s"),
+    Shown(Column("low–high", 2), _throughput_interval, "throughput_per_s"),
+)
+
+
+def shown_tail(histogram: str) -> tuple[Shown[Summary], ...]:
+    """Least, mean, percentiles and greatest of what a histogram counted."""
+    give_way = {"min": 4, "mean": 3, "p50": 0, "p99": 0, "p99.99": 1, "max": 2}
+    return tuple(
+        shown_median(name, f"{histogram}_{name.replace('.', '_')}_us", place)
+        for name, place in give_way.items()
+    )
+
+
+def rows_of(result: Result, load: Load) -> tuple[CaseRow, ...]:
+    """The load's cases by runtime, then in the plan's order; the limits last."""
+    cases = all_cases(result)
+    here = [case for case in cases if Load.of(case) == load]
+    runtimes = list(dict.fromkeys(case.runtime for case in cases))
+    ways = Counter(way_of(case) for case in here)
+    summaries = {summary.case.case_id: summary for summary in result.summaries}
+    best = {case.case_id for case in clear_winners(result)}
+    absent = {unavailable.case.case_id for unavailable in result.plan.unavailable}
+    return tuple(
+        _case_row(
+            case,
+            way_of(case) if ways[way_of(case)] == 1 else case.case_id,
+            summaries.get(case.case_id),
+            is_best=case.case_id in best,
+            is_absent=case.case_id in absent,
+        )
+        for case in sorted(here, key=lambda case: (is_limit(case), runtimes.index(case.runtime)))
+    )
+
+
+def _case_row(
+    case: Case, label: str, summary: Summary | None, *, is_best: bool, is_absent: bool
+) -> CaseRow:
+    if is_absent:
+        return CaseRow(case, label, "absent", None, "unavailable")
+    if summary is None or not summary.rounds:
+        is_failed = summary is not None and summary.failed_rounds
+        return CaseRow(case, label, "absent", summary, "failed" if is_failed else "not run")
+    kind: RowKind = "limit" if is_limit(case) else "best" if is_best else "plain"
+    remarks = []
+    if is_limit(case):
+        remarks.append("(limit)")
+    if is_faulty(case):
+        remarks.append("(faulty)")
+    if summary.failed_rounds:
+        remarks.append(f"({summary.rounds} of {summary.rounds + summary.failed_rounds})")
+    return CaseRow(case, label, kind, summary, remark=" ".join(remarks))
+
+
+def drawn(result: Result, load: Load, table: LoadTable, rows: Sequence[CaseRow]) -> Table:
+    """The table of the load, compared as it says."""
+    if table.compares == "by ratio":
+        return _with_ratios(result, table, rows)
+    if table.compares == "by marks":
+        return _with_marks(result, load, table, rows)
+    return _table(table, rows)
+
+
+def _table(table: LoadTable, rows: Sequence[CaseRow], notes: tuple[str, ...] = ()) -> Table:
+    """Hold columns only where something is held."""
+    summaries = [row.summary for row in rows if row.summary is not None]
+    shown = [
+        each
+        for each in table.shown
+        if not each.figure.startswith("hold_")
+        or any(summary.figures.get(each.figure) for summary in summaries)
+    ]
+    columns = (Column("case"), *(each.column for each in shown))
+    return Table(table.title, columns, tuple(_row(row, shown) for row in rows), notes)
+
+
+def _row(row: CaseRow, shown: Sequence[Shown[Summary]]) -> Row:
+    """The figures; or, in the first column that never gives way, why there are none."""
+    heading = f"{row.label} {row.remark}".rstrip()
+    if row.summary is None or row.absence is not None:
+        cells = [UNKNOWN] * len(shown)
+        cells[[each.column.give_way for each in shown].index(0)] = row.absence or UNKNOWN
+        return Row((heading, *cells), row.kind)
+    return Row((heading, *(each.text(row.summary) for each in shown)), row.kind)
+
+
+def _with_ratios(result: Result, table: LoadTable, rows: Sequence[CaseRow]) -> Table:
+    """The figures, and each ratio to the base by hand with a mark where it is no verdict."""
+    base_case = next((row.case for row in rows if is_base(row.case)), None)
+    if base_case is None:
+        return _table(table, rows)
+    base, name = base_case.case_id, way_of(base_case)
+    by_pair = verdicts_by_pair(result)
+    verdicts = {
+        row.case.case_id: found
+        for row in rows
+        if (found := by_pair.get((base, row.case.case_id, "throughput_per_s")))
+    }
+
+    def times_base(summary: Summary) -> str:
+        case_id = summary.case.case_id
+        return "1" if case_id == base else marked_ratio(verdicts.get(case_id))
+
+    ratio = Shown(Column("× " + name.replace("/", "/\n")), times_base, "throughput_per_s")
+    shown = (*table.shown[:2], ratio, *table.shown[2:])
+    compared = [verdict for verdict in verdicts.values() if verdict.ratio]
+    return _table(replace(table, shown=shown), rows, marks_explained(compared, name))
+
+
+def _with_marks(result: Result, load: Load, table: LoadTable, rows: Sequence[CaseRow]) -> Table:
+    """The figures; p50, p99 and CPU with a mark where they are not shown to differ."""
+    verdicts = _against_baselines(result, load, rows)
+
+    def with_mark(shown: Shown[Summary]) -> Shown[Summary]:
+        def text(summary: Summary) -> str:
+            verdict = verdicts.get((summary.case.case_id, shown.figure))
+            return shown.text(summary) + (MARKS[verdict.verdict] if verdict else "")
+
+        return shown if shown.column.header == "low–high" else replace(shown, text=text)
+
+    marked = replace(table, shown=tuple(map(with_mark, table.shown)))
+    baseline = BASE if any(is_base(row.case) for row in rows) else OWN_BASE
+    return _table(marked, rows, marks_explained(tuple(verdicts.values()), baseline))
+
+
+def _against_baselines(
+    result: Result, load: Load, rows: Sequence[CaseRow]
+) -> dict[tuple[str, str], Verdict]:
+    """(case_id, figure) → verdict on a figure that is shown: against `loop/nodelay` by hand or,
+    where that was not asked for, `nodelay` of the same runtime and implementation.
+    """
+    cases = [row.case for row in rows]
+    base = next((case for case in cases if is_base(case)), None)
+    own = {
+        (case.runtime, case.implementation): case for case in cases if case.strategy == "nodelay"
+    }
+    by_pair = verdicts_by_pair(result)
+    verdicts = {}
+    for row in rows:
+        baseline = base or own.get((row.case.runtime, row.case.implementation))
+        known = row.summary.figures if row.summary else {}
+        for figure in load.compared_figures:
+            verdict = by_pair.get((baseline.case_id if baseline else "", row.case.case_id, figure))
+            if verdict is not None and known.get(figure) is not None:
+                verdicts[row.case.case_id, figure] = verdict
+    return verdicts

@@ -1,0 +1,113 @@
+"""Sentences, and what they are made of: what loads are called, lists, and how sure a figure is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from tinygram_bench.model.result import Case, MessageBytes, Result, Verdict
+from tinygram_bench.statistics.intervals import confidence_of
+from tinygram_bench.statistics.loads import Load, loads_of
+
+MAX_NAMED = 3
+_ASPECTS: Mapping[str, Callable[[Load], str]] = {
+    "message_bytes": lambda load: f"messages of {_size(load.message_bytes)}",
+    "link": lambda load: f"over {load.link}",
+    "producers": lambda load: _count(load.producers, "producer"),
+    "connections": lambda load: _count(load.connections, "connection"),
+    "placement": lambda load: f"placement {load.placement}",
+    "busy_thread": lambda load: "a busy thread beside" if load.busy_thread else "no busy thread",
+    "parameters": lambda load: ", ".join(f"{name} {value}" for name, value in load.parameters),
+}
+
+
+def joined(words: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    *most, last = words
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def listed(words: Sequence[str]) -> str:
+    """`a, b, c and 2 more`: all of them, or the first three and how many more there are."""
+    more = len(words) - MAX_NAMED
+    return joined([*words[:MAX_NAMED], *([f"{more} more"] if more > 0 else [])])
+
+
+def first_of(clauses: Sequence[str], most: int = MAX_NAMED) -> str:
+    """`a; b; c; and 2 more`: at most so many of them, and how many more there are."""
+    more = len(clauses) - most
+    return "; ".join(clauses[:most]) + (f"; and {more} more" if more > 0 else "")
+
+
+def confidence(rounds: int) -> str:
+    """`98.4% confidence from 7 rounds`."""
+    return f"{confidence_of(rounds):.1%} confidence from {rounds} rounds"
+
+
+def paired_rounds(result: Result, *case_ids: str) -> int:
+    """In how many rounds all of the cases finished."""
+    rounds = [
+        {run.round for run in result.runs if run.case_id == case_id and run.failure is None}
+        for case_id in case_ids
+    ]
+    return len(set.intersection(*rounds))
+
+
+def marks_explained(verdicts: Sequence[Verdict], baseline: str) -> tuple[str, ...]:
+    """What the marks (`numbers.MARKS`) of `verdicts` mean, where there are any."""
+    notes = []
+    if any(verdict.verdict == "no_difference_shown" for verdict in verdicts):
+        notes.append(f"=  no difference from {baseline} shown")
+    reasons = tuple(dict.fromkeys(each.reason for each in verdicts if each.reason))
+    if reasons:
+        notes.append(f"?  cannot say: {first_of(reasons)}")
+    return tuple(notes)
+
+
+def all_cases(result: Result) -> tuple[Case, ...]:
+    """Every case of the plan, the unavailable ones last."""
+    return (*result.plan.cases, *(absent.case for absent in result.plan.unavailable))
+
+
+def load_titles(result: Result) -> dict[Load, str]:
+    """Load → all that it is, for every load that was asked for, in the plan's order."""
+    return {load: _title(load) for load in loads_of(all_cases(result))}
+
+
+def load_names(result: Result) -> dict[Load, str]:
+    """Load → the fewest words that tell it from the result's other loads."""
+    loads = loads_of(all_cases(result))
+    distinct = [name for name in _ASPECTS if len({getattr(load, name) for load in loads}) > 1]
+    return {
+        load: ", ".join((pace(load), *(_ASPECTS[name](load) for name in distinct)))
+        for load in loads
+    }
+
+
+def pace(load: Load) -> str:
+    """`flat out`, `closed loop`, or `at 1,000/s, constant, bursts of 8`."""
+    if load.is_closed_loop:
+        return "closed loop"
+    if load.rate_per_s is None:
+        return "flat out"
+    parts = [f"at {load.rate_per_s:,.10g}/s"]
+    if load.arrival is not None:
+        parts.append(load.arrival)
+    if load.burst is not None and load.burst > 1:
+        parts.append(f"bursts of {load.burst}")
+    return ", ".join(parts)
+
+
+def _title(load: Load) -> str:
+    """All aspects, but for those that go without saying."""
+    unsaid = {name for name in ("producers", "connections") if getattr(load, name) == 1}
+    unsaid |= {name for name in ("busy_thread", "parameters") if not getattr(load, name)}
+    aspects = (describe(load) for name, describe in _ASPECTS.items() if name not in unsaid)
+    return f"{load.workload} {', '.join((pace(load), *aspects))}"
+
+
+def _size(size: MessageBytes) -> str:
+    return f"{size.min} B" if size.min == size.max else f"{size.min}–{size.max} B"
+
+
+def _count(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

@@ -1,0 +1,382 @@
+"""The report of `sizes`: each cell's time in its parts, the model, whether it holds and what it
+predicts, and what a local round trip costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from tinygram_bench.model.parameters import SizesParameters
+from tinygram_bench.model.result import Case, Figure, Result, Summary, Verdict, Warning
+from tinygram_bench.report.document import (
+    Document,
+    Note,
+    Section,
+    failure_note,
+    unavailable_note,
+    warnings_as_notes,
+)
+from tinygram_bench.report.numbers import (
+    UNKNOWN,
+    interval,
+    median,
+    median_of,
+    number,
+    ratio,
+    ratio_interval,
+    size,
+    span,
+)
+from tinygram_bench.report.prose import confidence, first_of
+from tinygram_bench.report.published.sizes import published_table
+from tinygram_bench.report.surroundings import link_tables, surroundings_of
+from tinygram_bench.report.table import Column, Row, Table
+from tinygram_bench.statistics.doubts import MIN_PAIRED_ROUNDS
+from tinygram_bench.statistics.fits import TIME, Fit, fits_of, local_parts
+from tinygram_bench.statistics.sizes import is_exchange
+
+TOLERANCE_PERCENT = 10.0
+"""The model holds for a cell that is no further from it."""
+MAX_NAMED = 4
+_ANSWERED = {TIME, "part_p50_us"}
+_MEDIANS = (
+    (Column("connect\np50", 4), "connect_p50_us"),
+    (Column("setup\np50", 4), "setup_p50_us"),
+    (Column("transfer\np50", 3), "transfer_p50_us"),
+    (Column("first\ntrip\np50", 6), "first_trip_p50_us"),
+    (Column("next\ntrips\np50", 6), "next_trip_p50_us"),
+    (Column("total\np50"), "total_p50_us"),
+)
+_MORE_MEDIANS = (
+    (Column("total\np99", 5), "total_p99_us"),
+    (Column("very\nfirst", 5), "first_sample_us"),
+    (Column("MB/s of\ntransfer", 1), "mb_per_s"),
+    (Column("MB/s of\ntotal", 2), "total_mb_per_s"),
+    (Column("off the\nmodel %", 1), "model_residual_percent"),
+)
+PART_LABELS = {
+    "system calls": "4 system calls",
+    "stack": "+ stack, both ways",
+    "same core": "+ another thread, same core",
+    "other core": "+ another thread, other core",
+}
+
+
+def sizes_document(result: Result, published: bool) -> Document:
+    """All of the report; `published` adds the model of the published measurements."""
+    fits = fits_of(result.plan, result.runs)
+    found = (_model_table(fits), _prediction_table(result, fits), _local_table(result))
+    tables = (
+        *link_tables(result),
+        *(_cell_table(result, fit) for fit in fits),
+        *(table for table in found if table.rows),
+        *((published_table(),) if published else ()),
+    )
+    answer = _closing_sentences(result, fits, local_parts(result.plan, result.runs))
+    return Document(
+        answer, (Section(tables=tables),), _notes_of(result), (), surroundings_of(result)
+    )
+
+
+def _closing_sentences(
+    result: Result, fits: Sequence[Fit], parts: Mapping[str, Figure | None]
+) -> tuple[str, ...]:
+    """Two sentences for each way, then how the ways compare, then the local parts."""
+    said = [sentence for fit in fits for sentence in _on_fit(fit)]
+    said += _on_ways(result)
+    said += _on_parts(parts)
+    return tuple(said) or ("Nothing was measured.",)
+
+
+def _notes_of(result: Result) -> tuple[Note, ...]:
+    """Failures, absences and warnings.
+
+    Two modes are told of the figures that the answer rests on; of what the probe took, the first
+    cell's share stands for all.
+    """
+    links = {case.link for case in result.plan.cases if is_exchange(case)}
+
+    def named(case: Case) -> str:
+        is_named = len(links) > 1 and is_exchange(case)
+        return f"{_cell(case)} over {case.link}" if is_named else _cell(case)
+
+    notes = [
+        unavailable_note(named(absent.case), absent.reason) for absent in result.plan.unavailable
+    ]
+    cases = {case.case_id: case for case in result.plan.cases}
+    for run in result.runs:
+        if run.failure is not None:
+            notes.append(failure_note(named(cases[run.case_id]), f"failed: {run.failure}"))
+    probed: Warning | None = None
+    for summary in result.summaries:
+        for warning in summary.warnings:
+            if warning.code == "two_modes" and not _ANSWERED.intersection(warning.figures):
+                continue
+            told = warning
+            if warning.code == "probed":
+                told = probed = probed or warning
+            notes += warnings_as_notes(named(summary.case), [told])
+    return tuple(notes)
+
+
+def _on_fit(fit: Fit) -> Iterator[str]:
+    name = _way(fit.cases[0])
+    if not fit.models:
+        yield (
+            f"{name}: no model: it takes two counts of --round-trips, two --sizes, and a round in "
+            "which every cell succeeded"
+        )
+        return
+    figures = fit.figures()
+    setup, latency = figures["model_setup_us"], figures["model_latency_us"]
+    rate = figures["model_mb_per_s"]
+    assert setup is not None
+    assert latency is not None
+    law = f"time = {number(setup.median)} µs + trips × ({number(latency.median)} µs"
+    if rate is None:
+        yield (
+            f"{name}: {law}): no bandwidth, since larger ones did not take longer in every round: "
+            f"these sizes are too small to show it, or the host too noisy{_sure(fit)}."
+        )
+    else:
+        yield f"{name}: {law} + bytes ÷ {number(rate.median)} MB/s){_sizes(figures)}{_sure(fit)}."
+    yield f"{name}: {_whether_it_holds(fit)}."
+
+
+def _sizes(figures: Mapping[str, Figure | None]) -> str:
+    half, most = figures["model_n_half_bytes"], figures["model_n90_bytes"]
+    if half is None or most is None:
+        return ""
+    return (
+        f"; half of the bandwidth is reached at {size(half.median)}, nine tenths at "
+        f"{size(most.median)}"
+    )
+
+
+def _sure(fit: Fit) -> str:
+    rounds = len(fit.models)
+    if rounds == 1:
+        return " (a single round: nothing tells how sure)"
+    return f", at {confidence(rounds)}"
+
+
+def _whether_it_holds(fit: Fit) -> str:
+    rounds = len(fit.models)
+    if rounds < MIN_PAIRED_ROUNDS:
+        have = "1 round has" if rounds == 1 else f"{rounds} rounds have"
+        return (
+            f"whether the model holds cannot be said: {have} every cell, and {MIN_PAIRED_ROUNDS} "
+            "are needed"
+        )
+    found = [(case, fit.residual_percent(case)) for case in fit.cases]
+    residuals = [(case, residual) for case, residual in found if residual is not None]
+    residuals.sort(key=lambda entry: -abs(entry[1].median))
+    far = [entry for entry in residuals if _is_far(entry[1])]
+    unsure = [entry for entry in residuals if not _is_far(entry[1]) and not _is_near(entry[1])]
+    within = f"within {TOLERANCE_PERCENT:g} %"
+    if far:
+        return (
+            f"the model does not hold: {len(far)} of {len(residuals)} cells are not {within} of "
+            f"it: {_described(far)}"
+        )
+    if unsure:
+        return (
+            f"the model is not shown to fail, but of {len(unsure)} of {len(residuals)} cells it "
+            f"cannot be said that they are {within} of it: {_described(unsure)}"
+        )
+    return (
+        f"the model holds: all {len(residuals)} cells are {within} of it, the furthest: "
+        f"{_described(residuals[:1])}"
+    )
+
+
+def _is_far(residual: Figure) -> bool:
+    return residual.low > TOLERANCE_PERCENT or residual.high < -TOLERANCE_PERCENT
+
+
+def _is_near(residual: Figure) -> bool:
+    return residual.low >= -TOLERANCE_PERCENT and residual.high <= TOLERANCE_PERCENT
+
+
+def _described(residuals: Sequence[tuple[Case, Figure]]) -> str:
+    """`1 MB × 2 took 23 % longer (20 to 27)`, the furthest first."""
+    told = [
+        f"{_cell(case)} took {abs(residual.median):.1f} % "
+        f"{'longer' if residual.median >= 0 else 'shorter'} "
+        f"({residual.low:+.1f} to {residual.high:+.1f})"
+        for case, residual in residuals
+    ]
+    return first_of(told, MAX_NAMED)
+
+
+def _on_ways(result: Result) -> list[str]:
+    """How a way compares with the first one: its slowest and its fastest cell, and the doubts."""
+    cases = {case.case_id: case for case in result.plan.cases}
+    found: dict[tuple[str, str], list[Verdict]] = {}
+    for verdict in result.verdicts:
+        case, baseline = cases[verdict.case_id], cases[verdict.baseline_case_id]
+        found.setdefault((_way(case), _way(baseline)), []).append(verdict)
+    sentences = []
+    for (name, baseline_name), verdicts in found.items():
+        parts = []
+        for word in ("slower", "faster"):
+            those = [each for each in verdicts if each.verdict == word]
+            if those:
+                most = max(those, key=lambda each: abs(each.ratio.median - 1) if each.ratio else 0)
+                assert most.ratio is not None
+                parts.append(
+                    f"{word} in {len(those)} of {len(verdicts)} cells, most at "
+                    f"{_cell(cases[most.case_id])}: {ratio(most.ratio.median)} × "
+                    f"({ratio_interval(most.ratio)})"
+                )
+        doubts = [each for each in verdicts if each.verdict == "cannot_say"]
+        if doubts:
+            parts.append(
+                f"it cannot be said of {len(doubts)} of {len(verdicts)} cells: {doubts[0].reason}"
+            )
+        what = "; ".join(parts) or f"no difference shown in {len(verdicts)} cells"
+        sentences.append(f"{name}, against {baseline_name}: {what}.")
+    return sentences
+
+
+def _on_parts(parts: Mapping[str, Figure | None]) -> list[str]:
+    calls, stack = parts.get("system calls"), parts.get("stack")
+    if calls is None or stack is None:
+        return []
+    told = [
+        f"four system calls {number(calls.median)} µs, the stack both ways "
+        f"{number(stack.median)} µs"
+    ]
+    for name, where in (("same core", "on the same core"), ("other core", "on another core")):
+        waking = parts.get(name)
+        if waking is not None:
+            told.append(f"another thread {where} {number(waking.median)} µs more")
+    return [f"A round trip of 1 B on this host: {'; '.join(told)}."]
+
+
+def _cell_table(result: Result, fit: Fit) -> Table:
+    """A row for each size and count of round trips."""
+    summaries = {summary.case.case_id: summary for summary in result.summaries}
+    columns = [Column("size ×\nround trips"), *(column for column, _ in _MEDIANS)]
+    columns += [Column("low–high", 2), *(column for column, _ in _MORE_MEDIANS)]
+    rows = tuple(
+        _cell_row(_cell(case), summaries.get(case.case_id), len(columns)) for case in fit.cases
+    )
+    title = f"Time of a sample (µs): {_way(fit.cases[0])}"
+    return Table(title, tuple(columns), rows, ("off the model: + took longer than it says",))
+
+
+def _cell_row(label: str, summary: Summary | None, width: int) -> Row:
+    if summary is None or not summary.rounds:
+        return Row((label, *[UNKNOWN] * (width - 1)), "absent")
+    figures = summary.figures
+    return Row(
+        (
+            label,
+            *(median_of(summary, name) for _, name in _MEDIANS),
+            interval(figures.get("total_p50_us")),
+            *(median_of(summary, name) for _, name in _MORE_MEDIANS),
+        )
+    )
+
+
+def _model_table(fits: Sequence[Fit]) -> Table:
+    """The parameters of each fit and their intervals."""
+    columns = (
+        Column("way"),
+        Column("setup\nµs"),
+        Column("low–high", 3),
+        Column("latency\nµs"),
+        Column("low–high", 2),
+        Column("MB/s"),
+        Column("low–high", 1),
+        Column("half the\nMB/s at"),
+        Column("low–high", 5),
+        Column("90 % of\nMB/s at", 4),
+    )
+    rows = []
+    for fit, name in zip(fits, _brief_ways([fit.cases[0] for fit in fits]), strict=True):
+        figures = fit.figures()
+        cells = [name]
+        for figure in ("model_setup_us", "model_latency_us", "model_mb_per_s"):
+            cells += [median(figures[figure]), span(figures[figure])]
+        half, most = figures["model_n_half_bytes"], figures["model_n90_bytes"]
+        cells += [_size(half), "–".join(map(size, (half.low, half.high))) if half else UNKNOWN]
+        rows.append(Row((*cells, _size(most)), "plain" if fit.models else "absent"))
+    return Table(
+        "The model: time = setup + trips × (latency + bytes ÷ bandwidth)", columns, tuple(rows)
+    )
+
+
+def _prediction_table(result: Result, fits: Sequence[Fit]) -> Table:
+    """What the model says of the sizes that were asked for."""
+    columns = (Column("size ×\nround trips"), Column("way"), Column("µs"), Column("low–high"))
+    rows = [
+        Row((f"{size(wanted)} × {trips}", name, median(found), span(found)))
+        for fit, name in zip(fits, _brief_ways([fit.cases[0] for fit in fits]), strict=True)
+        for wanted in _predicted_bytes(result)
+        for trips in _round_trips(fit)
+        for found in [fit.predicted_us(wanted, trips)]
+    ]
+    largest = max((case.message_bytes.max for fit in fits for case in fit.cases), default=0)
+    beyond = [size(wanted) for wanted in _predicted_bytes(result) if wanted > largest]
+    notes = (f"beyond what was measured: {', '.join(beyond)}",) if beyond else ()
+    return Table("What the model predicts, connect and setup included", columns, tuple(rows), notes)
+
+
+def _local_table(result: Result) -> Table:
+    """What a round trip on this host is made of."""
+    parts = local_parts(result.plan, result.runs)
+    rows = tuple(
+        Row((PART_LABELS[name], median(found), span(found)))
+        for name, found in parts.items()
+        if found is not None
+    )
+    columns = (Column("part"), Column("µs"), Column("low–high"))
+    return Table("A round trip of 1 B on this host, part by part", columns, rows)
+
+
+def _predicted_bytes(result: Result) -> list[int]:
+    """The sizes that `--predict` named."""
+    asked = {SizesParameters.of(case).predicted_bytes for case in result.plan.cases}
+    return list(dict.fromkeys(size for sizes in sorted(asked) for size in sizes))
+
+
+def _round_trips(fit: Fit) -> list[int]:
+    """Those of the fit's cells, without none."""
+    counts = {SizesParameters.of(case).round_trips for case in fit.cases}
+    return sorted(count for count in counts if count)
+
+
+def _size(figure: Figure | None) -> str:
+    return UNKNOWN if figure is None else size(figure.median)
+
+
+def _cell(case: Case) -> str:
+    """`100 kB × 2`: the size and the round trips; of a local part its name."""
+    part = SizesParameters.of(case).part
+    if part is not None:
+        return f"local {part.replace('-', ' ')}"
+    return f"{size(case.message_bytes.max)} × {SizesParameters.of(case).round_trips}"
+
+
+def _way(case: Case) -> str:
+    """`nodelay, setup and first data in 2 writes, over loopback`."""
+    server = SizesParameters.of(case).server_address
+    to = "" if server is None else f", server {server}"
+    return f"{case.strategy}, setup and first data in {_writes(case)}{to}, over {case.link}"
+
+
+def _brief_ways(cases: Sequence[Case]) -> list[str]:
+    """The ways of cases by strategy, and what else tells them apart: `nagle, 2 writes`."""
+    others = [(_writes(case), f"over {case.link}") for case in cases]
+    distinct = [at for at in range(2) if len({words[at] for words in others}) > 1]
+    return [
+        ", ".join((case.strategy, *(words[at] for at in distinct)))
+        for case, words in zip(cases, others, strict=True)
+    ]
+
+
+def _writes(case: Case) -> str:
+    writes = SizesParameters.of(case).setup_writes
+    return "one write" if writes == 1 else f"{writes} writes"
