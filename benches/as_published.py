@@ -25,7 +25,7 @@ from typing import Any
 from pairs import SEED, show_environment, side_by_side
 
 from tinygram_bench.host.placement import placement
-from tinygram_bench.statistics.intervals import figure_of
+from tinygram_bench.statistics.figures.intervals import figure_of
 
 _ROUNDS = 9
 _MESSAGES = 200_000

@@ -39,7 +39,7 @@ from tinygram_bench.host.awake import cores_awake
 from tinygram_bench.host.placement import default_placement, placement
 from tinygram_bench.model.result import Run
 from tinygram_bench.run.bench import running
-from tinygram_bench.statistics.intervals import figure_of
+from tinygram_bench.statistics.figures.intervals import figure_of
 from tinygram_bench.workloads.rr.cases import RrOptions, plan_rr
 from tinygram_bench.workloads.rr.run import Rr
 

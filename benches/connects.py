@@ -21,7 +21,7 @@ from sides.connects import ROLES, SIDES
 from sides.sending import CONGESTION_CONTROL
 
 from tinygram_bench.host.awake import cores_awake
-from tinygram_bench.statistics.intervals import figure_of
+from tinygram_bench.statistics.figures.intervals import figure_of
 
 _LOOPS = ("asyncio", "uvloop")
 _LIMIT_S = 300

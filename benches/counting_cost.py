@@ -15,7 +15,7 @@ from pairs import bench, flat_out_case, measured, verdict
 
 from tinygram_bench.host.write_counter import Counting
 from tinygram_bench.model.result import Figure
-from tinygram_bench.statistics.intervals import figure_of
+from tinygram_bench.statistics.figures.intervals import figure_of
 
 _PAIRS = 25
 _MESSAGES = 300_000

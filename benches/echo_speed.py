@@ -18,8 +18,8 @@ from tinygram_bench.host.awake import cores_awake
 from tinygram_bench.model.parameters import EchoParameters
 from tinygram_bench.model.result import Case, Run
 from tinygram_bench.run.bench import Bench, running
-from tinygram_bench.statistics.intervals import figure_of
-from tinygram_bench.statistics.loads import way_of
+from tinygram_bench.statistics.figures.intervals import figure_of
+from tinygram_bench.statistics.workloads.loads import way_of
 from tinygram_bench.workloads.echo.cases import EchoOptions, plan_echo
 from tinygram_bench.workloads.echo.run import Echo
 

@@ -24,7 +24,7 @@ from pairs import at_least, at_most, show_environment, shown, side_by_side, verd
 from sides.sending import CONGESTION_CONTROL
 
 from tinygram_bench.host.awake import cores_awake
-from tinygram_bench.statistics.intervals import figure_of
+from tinygram_bench.statistics.figures.intervals import figure_of
 
 _LOOPS = ("asyncio", "uvloop")
 _SIZES = (4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 8 << 20)

@@ -22,7 +22,7 @@ from sides.sending import CONGESTION_CONTROL
 
 from tinygram_bench.host.awake import cores_awake
 from tinygram_bench.model.result import Figure
-from tinygram_bench.statistics.intervals import figure_of
+from tinygram_bench.statistics.figures.intervals import figure_of
 
 _ROUNDS = 9
 _CALM_ROUNDS = 25

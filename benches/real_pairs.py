@@ -17,7 +17,7 @@ from pairs import SEED
 from tinygram_bench.host.network import Network
 from tinygram_bench.host.placement import default_placement, placement
 from tinygram_bench.model.result import Figure
-from tinygram_bench.statistics.verdicts import judge
+from tinygram_bench.statistics.verdicts.comparison import judge
 
 BASES = ("asyncio", "uvloop")
 CALLS_THAT_WRITE = "trace=write,writev,sendto,sendmsg,sendmmsg"

@@ -43,7 +43,7 @@ from tests.real.redis_server import redis_server
 
 from tinygram_bench.host.network import private_network
 from tinygram_bench.model.result import Figure
-from tinygram_bench.statistics.intervals import figure_of
+from tinygram_bench.statistics.figures.intervals import figure_of
 
 _WARM_UP_S = 0.2
 _MEASURED_S = 0.8

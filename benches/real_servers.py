@@ -39,7 +39,7 @@ from real_pairs import (
 
 from tinygram_bench.host.network import private_network
 from tinygram_bench.model.result import Figure
-from tinygram_bench.statistics.intervals import figure_of
+from tinygram_bench.statistics.figures.intervals import figure_of
 
 _WARM_UP_S = 0.3
 _MEASURED_S = 1

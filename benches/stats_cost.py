@@ -23,7 +23,7 @@ from pairs import verdict
 import tinygram
 from tinygram_bench.host.placement import placement
 from tinygram_bench.model.result import Figure
-from tinygram_bench.statistics.intervals import figure_of
+from tinygram_bench.statistics.figures.intervals import figure_of
 
 _ROUNDS = 15
 _MESSAGE = bytes(100)

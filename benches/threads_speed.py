@@ -29,7 +29,7 @@ from tinygram_bench.load.source import Share, Source
 from tinygram_bench.model.result import Figure, MessageBytes
 from tinygram_bench.processes.workers import Worker, wait_all
 from tinygram_bench.run.bench import Bench
-from tinygram_bench.statistics.intervals import figure_of
+from tinygram_bench.statistics.figures.intervals import figure_of
 from tinygram_bench.workloads.stream.busy_thread import BusyThread
 from tinygram_bench.workloads.stream.cases import StreamOptions, plan_stream
 

@@ -14,7 +14,7 @@ from tinygram_bench.schema import json_schema
 from tinygram_bench.schema.counters import COUNTERS
 from tinygram_bench.schema.figures import FIGURES, HISTOGRAMS
 from tinygram_bench.schema.properties import PROPERTIES
-from tinygram_bench.statistics.figures import figure_names
+from tinygram_bench.statistics.figures.runs import figure_names
 from tinygram_bench.statistics.workloads import WORKLOADS
 
 SCHEMA = json_schema()

@@ -8,8 +8,8 @@ from typing import Literal
 from claim.grid import Cell
 from claim.runs import Measured
 from claim.samples import LATENCIES, FigureName, Samples
-from tinygram_bench.statistics.doubts import MAX_PACING_ERROR_SHARE
-from tinygram_bench.statistics.modes import find_modes
+from tinygram_bench.statistics.figures.modes import find_modes
+from tinygram_bench.statistics.verdicts.doubts import MAX_PACING_ERROR_SHARE
 
 MOST_BEHIND = 0.05
 """Of a run's duration."""

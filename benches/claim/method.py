@@ -9,7 +9,7 @@ from claim.margins import LARGE_LOSS
 from claim.plan import FLOOR_ROUNDS, HOPELESS
 from claim.result import ClaimResult, runtimes_of
 from claim.wording import percent
-from tinygram_bench.statistics.doubts import MAX_PACING_ERROR_SHARE
+from tinygram_bench.statistics.verdicts.doubts import MAX_PACING_ERROR_SHARE
 
 
 def method(result: ClaimResult) -> str:

@@ -10,7 +10,7 @@ from tests.report.printing import printed
 from tests.statistics.experiment import flat_out, result_of
 
 from tinygram_bench.model.result import AbsentPeer, CrossCheck, Peer, PeerRun, Result
-from tinygram_bench.statistics.agreements import agreements_of
+from tinygram_bench.statistics.verdicts.agreements import agreements_of
 
 OURS = "native/nodelay"
 MESSAGES = 1_000

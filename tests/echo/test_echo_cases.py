@@ -11,7 +11,7 @@ from tests.echo.plans import planned
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import EchoParameters
 from tinygram_bench.model.result import Plan
-from tinygram_bench.statistics.loads import Load, is_base, way_of
+from tinygram_bench.statistics.workloads.loads import Load, is_base, way_of
 from tinygram_bench.workloads.echo.cases import External, warm_up_messages
 from tinygram_bench.workloads.echo.servers import SERVERS
 

@@ -11,7 +11,7 @@ from tests.report.printing import answer_in, printed, row
 from tests.statistics.experiment import histogram, result_of, warned
 
 from tinygram_bench.model.result import Case, Plan, Result, Run, Warning
-from tinygram_bench.statistics.loads import way_of
+from tinygram_bench.statistics.workloads.loads import way_of
 from tinygram_bench.workloads.echo.cases import External
 
 ROUNDS = 7

@@ -31,7 +31,7 @@ from tinygram_bench.report import REPORTS, render
 from tinygram_bench.report.loads.winners import closing_sentences
 from tinygram_bench.report.published.stream import published_ways
 from tinygram_bench.report.table import fitted
-from tinygram_bench.statistics.loads import way_of
+from tinygram_bench.statistics.workloads.loads import way_of
 from tinygram_bench.workloads.rr.cases import RrOptions, plan_rr
 
 THROUGHPUTS = {

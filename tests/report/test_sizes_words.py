@@ -11,8 +11,8 @@ from tests.statistics.experiment import failed, result_of
 
 from tinygram_bench.model.parameters import SizesParameters
 from tinygram_bench.model.result import Case, Plan
-from tinygram_bench.statistics.figure_words import in_words
-from tinygram_bench.statistics.model import Model
+from tinygram_bench.statistics.figures.words import in_words
+from tinygram_bench.statistics.sizes_model import Model
 
 TRUTH = Model(setup_us=50.0, latency_us=20.0, us_per_byte=1 / 4_000)
 ALL_SIZES = [10**power for power in range(7)]

@@ -9,8 +9,8 @@ import pytest
 
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import RrParameters
-from tinygram_bench.statistics.loads import way_of
-from tinygram_bench.statistics.rr import compared_pairs
+from tinygram_bench.statistics.workloads.loads import way_of
+from tinygram_bench.statistics.workloads.rr import compared_pairs
 from tinygram_bench.workloads.rr.calling import RUNTIMES
 from tinygram_bench.workloads.rr.cases import CONNECTIONS, RrOptions, plan_rr
 from tinygram_bench.workloads.rr.serving import SERVERS

@@ -15,7 +15,7 @@ from tests.stream.command import Command
 from tinygram_bench._native import Histogram
 from tinygram_bench.cli import main
 from tinygram_bench.model.errors import UsageError
-from tinygram_bench.statistics.expectations import Expected, findings
+from tinygram_bench.statistics.verdicts.expectations import Expected, findings
 from tinygram_bench.workloads.rr.cases import RrOptions
 from tinygram_bench.workloads.rr.scenarios import SCENARIOS, listing, plan_scenario
 

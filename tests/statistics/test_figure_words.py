@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tinygram_bench.statistics.figure_words import in_words, unit_of
-from tinygram_bench.statistics.figures import figure_names
+from tinygram_bench.statistics.figures.runs import figure_names
+from tinygram_bench.statistics.figures.words import in_words, unit_of
 from tinygram_bench.statistics.workloads import WORKLOADS
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.statistics.experiment import deterministic, histogram, way
 
 from tinygram_bench.model.result import Run
-from tinygram_bench.statistics.figures import (
+from tinygram_bench.statistics.figures.runs import (
     figures_of,
     has_enough_samples,
     is_higher_better,

@@ -11,7 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.statistics.experiment import deterministic
 
-from tinygram_bench.statistics.intervals import confidence_of, coverage, figure_of, interval_rank
+from tinygram_bench.statistics.figures.intervals import (
+    confidence_of,
+    coverage,
+    figure_of,
+    interval_rank,
+)
 
 values = st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=40)
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.statistics.experiment import deterministic
 
-from tinygram_bench.statistics.modes import find_modes
+from tinygram_bench.statistics.figures.modes import find_modes
 
 SAMPLES = 2_000
 ROUNDS = 7

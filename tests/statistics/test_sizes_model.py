@@ -10,8 +10,8 @@ from tests.sizes.plans import ROUNDS, measured, planned
 from tinygram_bench.model.parameters import SizesParameters
 from tinygram_bench.model.result import Case
 from tinygram_bench.report.published.sizes import published_points
-from tinygram_bench.statistics.fits import fits_of, local_parts
-from tinygram_bench.statistics.model import Model, Point, fitted
+from tinygram_bench.statistics.sizes_fits import fits_of, local_parts
+from tinygram_bench.statistics.sizes_model import Model, Point, fitted
 
 SIZES = [10**power for power in range(7)]
 TRIPS = [0, 1, 2]

@@ -21,9 +21,9 @@ from tests.statistics.experiment import (
 )
 
 from tinygram_bench.model.result import Plan, Result, Run, Verdict, Warning
-from tinygram_bench.statistics.contests import contests_of
-from tinygram_bench.statistics.intervals import figure_of
-from tinygram_bench.statistics.verdicts import judge, paired_ratios
+from tinygram_bench.statistics.figures.intervals import figure_of
+from tinygram_bench.statistics.verdicts.comparison import judge, paired_ratios
+from tinygram_bench.statistics.verdicts.contests import contests_of
 
 BASE = [100e3, 101e3, 99e3, 102e3, 98e3, 100e3, 101e3]
 OPPOSITE = {"faster": "slower", "slower": "faster", "no_difference_shown": "no_difference_shown"}

@@ -13,7 +13,7 @@ from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.result import MessageBytes, Plan
 from tinygram_bench.run.rounds import ordered
-from tinygram_bench.statistics.loads import way_of
+from tinygram_bench.statistics.workloads.loads import way_of
 from tinygram_bench.ways import runtimes
 
 RUNTIMES = ("loop", "threads", "asyncio", "uvloop")

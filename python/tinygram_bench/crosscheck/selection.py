@@ -14,7 +14,7 @@ from tinygram_bench.crosscheck.qperf import QPERF
 from tinygram_bench.crosscheck.sockperf import SOCKPERF
 from tinygram_bench.host.network import private_network
 from tinygram_bench.model.result import AbsentPeer, Case, Peer, Plan
-from tinygram_bench.statistics.loads import is_limit
+from tinygram_bench.statistics.workloads.loads import is_limit
 
 PROGRAMS = (SOCKPERF, IPERF3, NUTTCP, QPERF)
 SECONDS = 1

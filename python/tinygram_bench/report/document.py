@@ -12,7 +12,7 @@ from tinygram_bench.model.result import Case, Result, Warning
 from tinygram_bench.report.prose import joined
 from tinygram_bench.report.surroundings import Surroundings
 from tinygram_bench.report.table import Pen, Table
-from tinygram_bench.statistics.figure_words import in_words
+from tinygram_bench.statistics.figures.words import in_words
 
 MAX_NAMED_CASES = 3
 MAX_BRIEF_NOTES = 3

@@ -6,9 +6,9 @@ from tinygram_bench.model.result import AbsentPeer, Figure, Result
 from tinygram_bench.report.document import Section
 from tinygram_bench.report.numbers import UNKNOWN, number, rate, ratio, ratio_interval
 from tinygram_bench.report.table import Column, Shown, table_of
-from tinygram_bench.statistics.agreements import AGREES_WITHIN, Agreement, agreements_of
-from tinygram_bench.statistics.intervals import confidence_of
-from tinygram_bench.statistics.loads import way_of
+from tinygram_bench.statistics.figures.intervals import confidence_of
+from tinygram_bench.statistics.verdicts.agreements import AGREES_WITHIN, Agreement, agreements_of
+from tinygram_bench.statistics.workloads.loads import way_of
 
 HEADING = "Cross-check: other programs, the same work in the same rounds"
 NAMES = {

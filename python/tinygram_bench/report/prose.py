@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from tinygram_bench.model.result import Case, MessageBytes, Result, Verdict
-from tinygram_bench.statistics.intervals import confidence_of
-from tinygram_bench.statistics.loads import Load, loads_of
+from tinygram_bench.statistics.figures.intervals import confidence_of
+from tinygram_bench.statistics.workloads.loads import Load, loads_of
 
 MAX_NAMED = 3
 _ASPECTS: Mapping[str, Callable[[Load], str]] = {

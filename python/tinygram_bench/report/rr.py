@@ -22,8 +22,8 @@ from tinygram_bench.report.prose import all_cases, confidence, paired_rounds
 from tinygram_bench.report.published.rr import OTHERWISE, published_table
 from tinygram_bench.report.surroundings import link_tables, surroundings_of
 from tinygram_bench.report.table import Column, Row, Shown, Table
-from tinygram_bench.statistics.counters import FORMULAS
-from tinygram_bench.statistics.rr import BASELINE
+from tinygram_bench.statistics.figures.counters import FORMULAS
+from tinygram_bench.statistics.workloads.rr import BASELINE
 
 US_PER_MS = 1_000
 CONNECTING = (

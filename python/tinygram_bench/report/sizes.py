@@ -31,9 +31,9 @@ from tinygram_bench.report.prose import confidence, first_of
 from tinygram_bench.report.published.sizes import published_table
 from tinygram_bench.report.surroundings import link_tables, surroundings_of
 from tinygram_bench.report.table import Column, Row, Table
-from tinygram_bench.statistics.doubts import MIN_PAIRED_ROUNDS
-from tinygram_bench.statistics.fits import TIME, Fit, fits_of, local_parts
-from tinygram_bench.statistics.sizes import is_exchange
+from tinygram_bench.statistics.sizes_fits import TIME, Fit, fits_of, local_parts
+from tinygram_bench.statistics.verdicts.doubts import MIN_PAIRED_ROUNDS
+from tinygram_bench.statistics.workloads.sizes import is_exchange
 
 TOLERANCE_PERCENT = 10.0
 """The model holds for a cell that is no further from it."""

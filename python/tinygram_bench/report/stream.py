@@ -14,7 +14,7 @@ from tinygram_bench.report.loads.tables import (
 )
 from tinygram_bench.report.prose import pace
 from tinygram_bench.report.published.stream import published_tables
-from tinygram_bench.statistics.loads import Load
+from tinygram_bench.statistics.workloads.loads import Load
 
 CPU = (
     "CPU is the sender's, its wake-ups for pacing and the receive work that the kernel does in its "

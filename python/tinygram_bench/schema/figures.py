@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tinygram_bench.schema.counters import Said
-from tinygram_bench.statistics.figures import STATISTIC_OF_FIGURE
+from tinygram_bench.statistics.figures.runs import STATISTIC_OF_FIGURE
 
 HISTOGRAMS: Mapping[str, str] = {
     "latency_ns": "every message, from when it was due until its last byte was read",

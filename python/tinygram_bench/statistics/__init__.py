@@ -5,6 +5,6 @@ counted and otherwise left out. Nothing is said that too few rounds or samples c
 """
 
 from tinygram_bench.statistics.summary import summarise
-from tinygram_bench.statistics.verdicts import compare
+from tinygram_bench.statistics.verdicts.comparison import compare
 
 __all__ = ["compare", "summarise"]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tinygram_bench._native import Histogram
 from tinygram_bench.model.result import LinkFacts, Result, Run
-from tinygram_bench.statistics.counters import Number
+from tinygram_bench.statistics.figures.counters import Number
 from tinygram_bench.statistics.link_warnings import LINK_FAULTS, UNASKED
 
 _PERCENTILES = (50.0, 99.0)

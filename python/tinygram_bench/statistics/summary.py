@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tinygram_bench.model.result import Plan, Run, Summary
-from tinygram_bench.statistics.figures import figure_names
-from tinygram_bench.statistics.fits import with_models
-from tinygram_bench.statistics.intervals import confidence_of
-from tinygram_bench.statistics.samples import Sample, samples_of
+from tinygram_bench.statistics.figures.intervals import confidence_of
+from tinygram_bench.statistics.figures.runs import figure_names
+from tinygram_bench.statistics.figures.samples import Sample, samples_of
+from tinygram_bench.statistics.sizes_fits import with_models
 from tinygram_bench.statistics.warnings import warnings_of
 
 

@@ -8,11 +8,11 @@ from statistics import median
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.result import Case, Figure, Warning
 from tinygram_bench.model.strategies import parse_strategy
-from tinygram_bench.statistics.doubts import MAX_PACING_ERROR_SHARE, MIN_PAIRED_ROUNDS
-from tinygram_bench.statistics.figure_words import in_words, unit_of
+from tinygram_bench.statistics.figures.modes import find_modes
+from tinygram_bench.statistics.figures.samples import Sample
+from tinygram_bench.statistics.figures.words import in_words, unit_of
 from tinygram_bench.statistics.link_warnings import LINK_FAULTS
-from tinygram_bench.statistics.modes import find_modes
-from tinygram_bench.statistics.samples import Sample
+from tinygram_bench.statistics.verdicts.doubts import MAX_PACING_ERROR_SHARE, MIN_PAIRED_ROUNDS
 
 MAX_HOLD_RATIO = 2.0
 _OF_SOME_ROUNDS = (*LINK_FAULTS, "other_measurement", "fell_behind")

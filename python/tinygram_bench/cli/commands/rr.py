@@ -20,7 +20,7 @@ from tinygram_bench.host.network import private_network
 from tinygram_bench.links import DEFAULT_BACKEND
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.result import Result
-from tinygram_bench.statistics.expectations import findings
+from tinygram_bench.statistics.verdicts.expectations import findings
 from tinygram_bench.workloads.rr import scenarios
 from tinygram_bench.workloads.rr.cases import MAX_BYTES, RrOptions, plan_rr
 from tinygram_bench.workloads.rr.run import Rr

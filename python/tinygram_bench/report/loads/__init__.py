@@ -21,7 +21,7 @@ from tinygram_bench.report.peers import cross_check_sections
 from tinygram_bench.report.prose import load_names, load_titles
 from tinygram_bench.report.surroundings import link_tables, surroundings_of
 from tinygram_bench.report.table import Table
-from tinygram_bench.statistics.loads import Load
+from tinygram_bench.statistics.workloads.loads import Load
 
 
 def loads_document(

@@ -19,8 +19,8 @@ from tinygram_bench.report.numbers import (
 )
 from tinygram_bench.report.prose import all_cases, marks_explained
 from tinygram_bench.report.table import Column, Row, RowKind, Shown, Table
-from tinygram_bench.statistics.contests import clear_winners, verdicts_by_pair
-from tinygram_bench.statistics.loads import Load, is_base, is_faulty, is_limit, way_of
+from tinygram_bench.statistics.verdicts.contests import clear_winners, verdicts_by_pair
+from tinygram_bench.statistics.workloads.loads import Load, is_base, is_faulty, is_limit, way_of
 
 BASE = "loop/nodelay"
 OWN_BASE = "nodelay of its runtime"

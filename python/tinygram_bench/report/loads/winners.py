@@ -19,8 +19,14 @@ from tinygram_bench.report.prose import (
     load_names,
     paired_rounds,
 )
-from tinygram_bench.statistics.contests import Contest, Standing, contests_of, has_won, standings_of
-from tinygram_bench.statistics.loads import Load, is_base, is_external, is_limit, way_of
+from tinygram_bench.statistics.verdicts.contests import (
+    Contest,
+    Standing,
+    contests_of,
+    has_won,
+    standings_of,
+)
+from tinygram_bench.statistics.workloads.loads import Load, is_base, is_external, is_limit, way_of
 
 _WHERE = {"throughput_per_s": "", "latency_p50_us": " on median latency"}
 _AGAINST_OURS = {

@@ -15,7 +15,7 @@ from tinygram_bench.model.units import format_bytes
 from tinygram_bench.report.numbers import UNKNOWN, number, rate
 from tinygram_bench.report.published import published_rows
 from tinygram_bench.report.table import Column, Shown, Table, table_of
-from tinygram_bench.statistics.loads import Load, way_of
+from tinygram_bench.statistics.workloads.loads import Load, way_of
 
 FAULT = "whole-buffer"
 TITLE = "Messages echoed beside the published ones, each ÷ its own uvloop server"

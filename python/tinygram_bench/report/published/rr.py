@@ -14,7 +14,7 @@ from tinygram_bench.model.result import Case, Summary
 from tinygram_bench.report.numbers import UNKNOWN, number, rate, ratio
 from tinygram_bench.report.published import published_rows
 from tinygram_bench.report.table import Column, Row, Table
-from tinygram_bench.statistics.rr import BASELINE, all_but_strategy
+from tinygram_bench.statistics.workloads.rr import BASELINE, all_but_strategy
 
 NOTES = (
     "Whether these rates are of one client machine or of both was not said. Connect times like "

@@ -9,7 +9,7 @@ from __future__ import annotations
 from tinygram_bench.report.numbers import UNKNOWN, number, size
 from tinygram_bench.report.published import published_rows
 from tinygram_bench.report.table import Column, Row, Table
-from tinygram_bench.statistics.model import Model, Point, fitted
+from tinygram_bench.statistics.sizes_model import Model, Point, fitted
 
 _COLUMNS = (
     Column("network"),

@@ -16,7 +16,7 @@ from tinygram_bench.report.numbers import marked_ratio, number, rate
 from tinygram_bench.report.prose import marks_explained
 from tinygram_bench.report.published import published_rows
 from tinygram_bench.report.table import Column, Row, Table
-from tinygram_bench.statistics.loads import Load
+from tinygram_bench.statistics.workloads.loads import Load
 
 PUBLISHED_MESSAGES = 1_000_000
 PUBLISHED_BYTES = MessageBytes(min=1, max=500)

@@ -12,7 +12,7 @@ from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import EchoParameters
 from tinygram_bench.model.result import Case, MessageBytes, Plan, Unavailable
 from tinygram_bench.model.units import format_bytes
-from tinygram_bench.statistics.loads import EXTERNAL
+from tinygram_bench.statistics.workloads.loads import EXTERNAL
 from tinygram_bench.workloads.echo.selection import selected
 from tinygram_bench.workloads.echo.servers import Server
 

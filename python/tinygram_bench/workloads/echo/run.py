@@ -19,7 +19,7 @@ from tinygram_bench.processes.orders import End, Go, Ready
 from tinygram_bench.processes.workers import RunError
 from tinygram_bench.run.stage import Address, Turn
 from tinygram_bench.run.workload import Exchanged, Workload
-from tinygram_bench.statistics.loads import EXTERNAL
+from tinygram_bench.statistics.workloads.loads import EXTERNAL
 from tinygram_bench.workloads.echo.marks import (
     Marks,
     NoMarks,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from tinygram.strategies import Strategy
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.strategies import parse_strategy
-from tinygram_bench.statistics.loads import EXTERNAL
+from tinygram_bench.statistics.workloads.loads import EXTERNAL
 from tinygram_bench.workloads.echo.order import PER_READ
 from tinygram_bench.workloads.echo.servers import SERVERS, Server
 from tinygram_bench.workloads.only import Named, in_words, parse_only

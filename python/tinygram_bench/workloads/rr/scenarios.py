@@ -8,7 +8,7 @@ from typing import Any
 
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.result import Plan
-from tinygram_bench.statistics.expectations import ANY, Expected
+from tinygram_bench.statistics.verdicts.expectations import ANY, Expected
 from tinygram_bench.workloads.rr.cases import RrOptions, plan_rr
 
 ROUNDS = 3

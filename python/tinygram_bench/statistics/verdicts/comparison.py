@@ -10,11 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from tinygram_bench.model.result import Case, Figure, Plan, Run, Summary, Verdict
-from tinygram_bench.statistics.contests import contests_of
-from tinygram_bench.statistics.doubts import doubt_on
-from tinygram_bench.statistics.figures import is_higher_better
-from tinygram_bench.statistics.intervals import figure_of
-from tinygram_bench.statistics.loads import (
+from tinygram_bench.statistics.figures.intervals import figure_of
+from tinygram_bench.statistics.figures.runs import is_higher_better
+from tinygram_bench.statistics.figures.samples import Sample, samples_of
+from tinygram_bench.statistics.verdicts.contests import contests_of
+from tinygram_bench.statistics.verdicts.doubts import doubt_on
+from tinygram_bench.statistics.workloads import WORKLOADS
+from tinygram_bench.statistics.workloads.loads import (
     Load,
     is_base,
     is_external,
@@ -22,8 +24,6 @@ from tinygram_bench.statistics.loads import (
     is_limit,
     server_of,
 )
-from tinygram_bench.statistics.samples import Sample, samples_of
-from tinygram_bench.statistics.workloads import WORKLOADS
 
 
 def compare(plan: Plan, summaries: Sequence[Summary], runs: Sequence[Run]) -> tuple[Verdict, ...]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from tinygram_bench._native import Histogram
 from tinygram_bench.model.result import Case, Run
-from tinygram_bench.statistics.counters import FORMULAS, PER_MILLION, Number
+from tinygram_bench.statistics.figures.counters import FORMULAS, PER_MILLION, Number
 from tinygram_bench.statistics.workloads import WORKLOADS
 
 FLAT_OUT_ONLY = ("throughput_per_s", "run_time_s")

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tinygram_bench.model.result import Case, Figure, Result, Summary, Verdict
-from tinygram_bench.statistics.figures import is_higher_better
-from tinygram_bench.statistics.loads import Load, is_faulty, is_limit
+from tinygram_bench.statistics.figures.runs import is_higher_better
+from tinygram_bench.statistics.workloads.loads import Load, is_faulty, is_limit
 
 NO_VERDICT = "the result holds no verdict on it"
 

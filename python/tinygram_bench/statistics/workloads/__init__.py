@@ -10,11 +10,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tinygram_bench.model.result import Case, Run
-from tinygram_bench.statistics import rr, sizes
-from tinygram_bench.statistics.counters import Number
+from tinygram_bench.statistics.workloads import rr, sizes
 
 Pairs = Callable[[Sequence[Case]], Iterable[tuple[str, str]]]
-Figures = Callable[[Case, Run, Mapping[str, Number]], Mapping[str, Number]]
+Figures = Callable[[Case, Run, Mapping[str, float | None]], Mapping[str, float | None]]
 Histograms = Mapping[str, tuple[str, ...]]
 
 
@@ -24,11 +23,11 @@ class Workload:
 
     Figures, those that its runs can have: `counted`, of counters, among them those that `computed`
     makes of a run and its other figures; of `histograms`, name → statistics; and `modelled`, which
-    fits.py adds.
+    sizes_fits.py adds.
     Verdicts: on `compared`, or on `compared_paced` where messages are due at a time; the first wins
     contests. They are given on `pairs` of (baseline, case); where that is None, on those of
-    verdicts.py, with `base`, the runtime, implementation, strategy and server of the case that all
-    others are measured against.
+    verdicts/comparison.py, with `base`, the runtime, implementation, strategy and server of the
+    case that all others are measured against.
     Loads: `load_parameters` belong to it, too; in a closed loop the replies say when the next
     message is sent. `unit`: the counter of what was exchanged.
     """

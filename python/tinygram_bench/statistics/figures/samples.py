@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tinygram_bench.model.result import Case, Figure, Plan, Run
-from tinygram_bench.statistics.counters import Number
-from tinygram_bench.statistics.figures import (
+from tinygram_bench.statistics.figures.counters import Number
+from tinygram_bench.statistics.figures.intervals import figure_of
+from tinygram_bench.statistics.figures.runs import (
     RunFigures,
     figures_of,
     has_enough_samples,
     is_extreme,
     pooled_figure,
 )
-from tinygram_bench.statistics.intervals import figure_of
 
 
 @dataclass(frozen=True)

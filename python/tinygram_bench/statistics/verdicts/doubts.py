@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tinygram_bench.model.result import Figure, Summary
-from tinygram_bench.statistics.loads import way_of
+from tinygram_bench.statistics.workloads.loads import way_of
 
 MIN_PAIRED_ROUNDS = 6
 MAX_PACING_ERROR_SHARE = 0.25

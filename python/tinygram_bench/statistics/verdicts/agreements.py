@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tinygram_bench.model.result import Case, Figure, Peer, PeerRun, Result, Run
-from tinygram_bench.statistics.doubts import MIN_PAIRED_ROUNDS
-from tinygram_bench.statistics.intervals import figure_of
-from tinygram_bench.statistics.samples import samples_of
-from tinygram_bench.statistics.verdicts import paired_ratios
+from tinygram_bench.statistics.figures.intervals import figure_of
+from tinygram_bench.statistics.figures.samples import samples_of
+from tinygram_bench.statistics.verdicts.comparison import paired_ratios
+from tinygram_bench.statistics.verdicts.doubts import MIN_PAIRED_ROUNDS
 from tinygram_bench.statistics.workloads import WORKLOADS
 
 AGREES_WITHIN = 0.10

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tinygram_bench.model.parameters import SizesParameters
 from tinygram_bench.model.result import Case, Run
-from tinygram_bench.statistics.counters import Number
 
 
-def computed_figures(case: Case, run: Run, figures: Mapping[str, Number]) -> dict[str, Number]:
+def computed_figures(
+    case: Case, run: Run, figures: Mapping[str, float | None]
+) -> dict[str, float | None]:
     """What comes from the run's medians: bytes ÷ µs is MB/s (10⁶ bytes).
 
     `mb_per_s` is that of the transfer alone, `total_mb_per_s` with connect and setup.
@@ -29,7 +30,7 @@ def is_exchange(case: Case) -> bool:
     return isinstance(case.parameters, SizesParameters) and case.parameters.part is None
 
 
-def _rate(sample_bytes: int, time_us: Number) -> Number:
+def _rate(sample_bytes: int, time_us: float | None) -> float | None:
     return sample_bytes / time_us if sample_bytes and time_us else None
 
 

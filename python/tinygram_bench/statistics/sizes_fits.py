@@ -13,10 +13,10 @@ import msgspec
 
 from tinygram_bench.model.parameters import SizesParameters
 from tinygram_bench.model.result import Case, Figure, Plan, Run, Summary
-from tinygram_bench.statistics.intervals import figure_of
-from tinygram_bench.statistics.model import Model, Point, fitted
-from tinygram_bench.statistics.samples import Sample, samples_of
-from tinygram_bench.statistics.sizes import is_exchange
+from tinygram_bench.statistics.figures.intervals import figure_of
+from tinygram_bench.statistics.figures.samples import Sample, samples_of
+from tinygram_bench.statistics.sizes_model import Model, Point, fitted
+from tinygram_bench.statistics.workloads.sizes import is_exchange
 
 TIME = "total_p50_us"
 _PARAMETERS: dict[str, Callable[[Model], float | None]] = {

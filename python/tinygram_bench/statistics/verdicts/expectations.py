@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from statistics import median
 
 from tinygram_bench.model.result import Result
-from tinygram_bench.statistics.samples import samples_of
-from tinygram_bench.statistics.verdicts import paired_ratios
+from tinygram_bench.statistics.figures.samples import samples_of
+from tinygram_bench.statistics.verdicts.comparison import paired_ratios
 
 ANY = float("inf")
 """Of an end of a range: there is none."""
