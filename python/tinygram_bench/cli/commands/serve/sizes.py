@@ -7,7 +7,7 @@ from typing import Annotated, NoReturn
 from tinygram_bench import _native
 from tinygram_bench.cli import quantities
 from tinygram_bench.cli.bounds import between
-from tinygram_bench.cli.commands.serving import serve_alone
+from tinygram_bench.cli.commands.serve.alone import serve_alone
 from tinygram_bench.cli.options import CongestionControl
 from tinygram_bench.model.units import format_bytes
 from tinygram_bench.workloads.sizes.server import MAX_CONNECTIONS, MAX_MESSAGE_BYTES, MAX_MESSAGES

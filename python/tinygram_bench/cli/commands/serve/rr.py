@@ -9,7 +9,7 @@ import typer
 from tinygram_bench._native import CallContent, RrServer
 from tinygram_bench.cli import quantities
 from tinygram_bench.cli.bounds import backlog_below, between, duration_between_ns, one_of
-from tinygram_bench.cli.commands.serving import serve_alone
+from tinygram_bench.cli.commands.serve.alone import serve_alone
 from tinygram_bench.cli.options import CongestionControl
 from tinygram_bench.host.descriptors import raise_descriptor_limit
 from tinygram_bench.model.units import format_duration_ns

@@ -9,7 +9,7 @@ import typer
 from tinygram_bench import _native
 from tinygram_bench.cli import quantities
 from tinygram_bench.cli.bounds import between, one_of
-from tinygram_bench.cli.commands.serving import serve_alone
+from tinygram_bench.cli.commands.serve.alone import serve_alone
 from tinygram_bench.cli.options import CongestionControl
 from tinygram_bench.host.descriptors import raise_descriptor_limit
 from tinygram_bench.model.errors import UsageError

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import typer
 
-from tinygram_bench.cli.commands.serve_echo import serve_echo
-from tinygram_bench.cli.commands.serve_rr import serve_rr
-from tinygram_bench.cli.commands.serve_sizes import serve_sizes
+from tinygram_bench.cli.commands.serve.echo import serve_echo
+from tinygram_bench.cli.commands.serve.rr import serve_rr
+from tinygram_bench.cli.commands.serve.sizes import serve_sizes
 
 serve = typer.Typer()
 
