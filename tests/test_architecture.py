@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import grimp
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -128,6 +129,34 @@ def imports_of_modules(source: Path) -> dict[str, set[str]]:
     return imports
 
 
+def python_cycles(package: str) -> list[str]:
+    """Modules of a package that import each other, directly or by way of others."""
+    imports = imports_within(package)
+    return sorted(module for module in imports if module in reached_from(module, imports))
+
+
+def imports_within(package: str) -> dict[str, set[str]]:
+    """Module → modules that it imports when it runs, and not for type checkers alone.
+
+    The native one is no file of Python, and grimp takes it for the package.
+    """
+    graph = grimp.build_graph(package, exclude_type_checking_imports=True, cache_dir=None)
+    native = f"from {package} import _native"
+
+    def is_of_python(importer: str, imported: str) -> bool:
+        details = graph.get_import_details(importer=importer, imported=imported)
+        return any(detail["line_contents"] != native for detail in details)
+
+    return {
+        module: {
+            imported
+            for imported in graph.find_modules_directly_imported_by(module)
+            if is_of_python(module, imported)
+        }
+        for module in graph.modules
+    }
+
+
 def reached_from(module: str, imports: dict[str, set[str]]) -> set[str]:
     reached: set[str] = set()
     to_follow = set(imports[module])
@@ -220,3 +249,22 @@ def test_such_a_circle_is_found(tmp_path: Path) -> None:
     assert rust_cycles(tmp_path) == []
     (source / "d.rs").write_text("fn d() -> crate::b::B {}")
     assert rust_cycles(tmp_path) == ["net: a", "net: b", "net: c", "net: d"]
+
+
+@pytest.mark.parametrize("package", ["tinygram", "tinygram_bench"])
+def test_no_modules_of_python_import_each_other_in_a_circle(package: str) -> None:
+    assert len(imports_within(package)) > 10
+    assert python_cycles(package) == []
+
+
+def test_such_a_circle_in_python_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "circular"
+    package.mkdir()
+    (package / "__init__.py").write_text("from circular.a import A\n")
+    (package / "a.py").write_text("from circular import _native\nfrom circular import b\n")
+    (package / "b.py").write_text("from circular.c import C\n")
+    (package / "c.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert python_cycles("circular") == []
+    (package / "c.py").write_text("def late():\n    from circular.a import A\n")
+    assert python_cycles("circular") == ["circular.a", "circular.b", "circular.c"]
