@@ -20,7 +20,7 @@ from hypothesis import settings
 # `tests.…` is importable however pytest is started.
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from tests.stream.command import Command
+from tests.support.command import Command
 
 # The same examples every time, and no deadline: a slow machine is no fault of the code.
 settings.register_profile("tinygram", derandomize=True, deadline=None)
@@ -53,8 +53,9 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def command(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Command]:
     """`tinygram` in an empty folder; whatever it started must be gone afterwards.
 
-    Its subcommand is the test's parameter, or else what the test's folder is called.
+    Its subcommand is the test's parameter, or else what its folder in tests/ is called.
     """
-    command = Command(tmp_path, getattr(request, "param", request.path.parent.name))
+    room = request.path.relative_to(Path(__file__).parent).parts[0]
+    command = Command(tmp_path, getattr(request, "param", room))
     yield command
     command.end()

@@ -7,8 +7,8 @@ from typing import Any
 
 import jsonschema
 import pytest
-from tests.hdr import decoded
-from tests.stream.command import Command
+from tests.support.command import Command
+from tests.support.hdr_format import decoded
 
 from tinygram_bench.schema import json_schema
 from tinygram_bench.schema.counters import COUNTERS

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from claim.result import load
-from tests.stream.command import wait_until
+from tests.support.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
 CELL = ("--grid", "quick", "--runtime", "loop", "--only", "flat out × 64")

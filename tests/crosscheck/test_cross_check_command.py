@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.crosscheck import outputs
 from tests.crosscheck.fakes import prints, write_sockperf
-from tests.stream.command import Command
+from tests.support.command import Command
 
 BY_MODE = f"""
 import sys

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import msgspec
 import pytest
-from tests.report.printing import printed
-from tests.statistics.experiment import flat_out, result_of
+from tests.support.experiments import flat_out, result_of
+from tests.support.printed_report import printed
 
 from tinygram_bench.model.result import AbsentPeer, CrossCheck, Peer, PeerRun, Result
 from tinygram_bench.statistics.verdicts.agreements import agreements_of

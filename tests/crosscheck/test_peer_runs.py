@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from tests.crosscheck import outputs
 from tests.crosscheck.fakes import SILENT, prints, write_sockperf
-from tests.stream.command import wait_until
-from tests.stream.plans import planned
+from tests.support.plans.stream import planned
+from tests.support.waiting import wait_until
 
 from tinygram_bench.crosscheck import run
 from tinygram_bench.crosscheck.control import common_congestion_control

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.crosscheck.fakes import prints, write_sockperf
-from tests.stream.plans import planned
+from tests.support.plans.stream import planned
 
 from tinygram_bench.crosscheck import selection
 from tinygram_bench.crosscheck.selection import PROGRAMS, choose

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.echo.plans import planned
+from tests.support.plans.echo import planned
 
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import EchoParameters

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.echo.plans import planned
+from tests.support.plans.echo import planned
 
 from tinygram_bench.model.result import Run
 from tinygram_bench.workloads.echo.order import ClientOrder, Report

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.stream.command import Command
+from tests.support.command import Command
 
 RUN = ("--only", "runtime=native", "--size", 100, "--workers", 3, "--duration", "1s")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.echo.plans import planned
-from tests.stream.command import Command, Done
+from tests.support.command import Command, Done
+from tests.support.plans.echo import planned
 
 from tinygram_bench._native import Histogram
 from tinygram_bench.model.parameters import EchoParameters

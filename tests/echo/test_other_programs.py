@@ -10,8 +10,9 @@ import sys
 from contextlib import suppress
 
 import pytest
-from tests.peers import peer
-from tests.stream.command import Command, Done, wait_until
+from tests.support.command import Command, Done
+from tests.support.foreign_servers import peer
+from tests.support.waiting import wait_until
 
 from tinygram_bench.host.network import check_congestion_control, own_congestion_control
 from tinygram_bench.model.errors import UsageError
@@ -21,7 +22,7 @@ LOAD = ("--size", 100, "--workers", 3, "--messages", 600, "--rounds", 1)
 
 
 def echoing(*how: str) -> tuple[object, ...]:
-    words = [sys.executable, "-m", "tests.echo.programs.echo", str(PORT), *how]
+    words = [sys.executable, "-m", "tests.support.programs.echo_server", str(PORT), *how]
     return (
         *("--server-command", shlex.join(words), "--port", PORT),
         *("--only", "runtime=external"),

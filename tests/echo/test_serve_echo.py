@@ -13,7 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from tests.stream.command import Command, wait_until
+from tests.support.command import Command
+from tests.support.waiting import wait_until
 
 COMMAND = [sys.executable, "-B", "-m", "tinygram_bench", "serve", "echo"]
 PATIENCE_S = 60.0

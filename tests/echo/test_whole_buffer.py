@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.stream.command import Command, Done
+from tests.support.command import Command, Done
 
 SERVERS = ("native/tinygram/epoll", "threads/stdlib/recv_into", "threads/stdlib/recvmsg_into")
 ONLY = ",".join(

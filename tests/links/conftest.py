@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.links.emulating import Emulate
-from tests.stream.command import Command
+from tests.support.command import Command
 
 from tinygram_bench.links import sandbox
 

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.stream.command import Started, wait_until
+from tests.support.processes import Started
+from tests.support.waiting import wait_until
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import msgspec
-from tests.report.printing import printed, row
-from tests.statistics.experiment import (
+from tests.support.experiments import (
     flat_out_run,
     histogram,
     paced_run,
@@ -12,6 +11,7 @@ from tests.statistics.experiment import (
     result_of,
     way,
 )
+from tests.support.printed_report import printed, row
 
 WOBBLE = (1.0, 1.01, 0.99, 1.02, 0.98, 1.015, 0.985)
 

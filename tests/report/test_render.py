@@ -9,13 +9,7 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 from rich.console import Console
-from tests.echo.plans import planned as planned_echo
-from tests.report.printing import printed, row, shown
-from tests.report.test_echo import measured as measured_echo
-from tests.rr.test_rr_report import measured as measured_rr
-from tests.sizes.plans import measured as measured_sizes
-from tests.sizes.plans import planned as planned_sizes
-from tests.statistics.experiment import (
+from tests.support.experiments import (
     failed,
     flat_out_run,
     histogram,
@@ -25,6 +19,12 @@ from tests.statistics.experiment import (
     warned,
     way,
 )
+from tests.support.measured.echo import measured as measured_echo
+from tests.support.measured.rr import measured as measured_rr
+from tests.support.measured.sizes import measured as measured_sizes
+from tests.support.plans.echo import planned as planned_echo
+from tests.support.plans.sizes import planned as planned_sizes
+from tests.support.printed_report import printed, row, shown
 
 from tinygram_bench.model.result import Result, Run, Unavailable, Warning
 from tinygram_bench.report import REPORTS, render

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tests.statistics.experiment import (
+from tests.support.experiments import (
     failed,
     flat_out,
     histogram,

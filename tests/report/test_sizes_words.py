@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from tests.report.printing import answer_in, printed
-from tests.sizes.plans import measured, planned
-from tests.statistics.experiment import failed, result_of
+from tests.support.experiments import failed, result_of
+from tests.support.measured.sizes import measured
+from tests.support.plans.sizes import planned
+from tests.support.printed_report import answer_in, printed
 
 from tinygram_bench.model.parameters import SizesParameters
 from tinygram_bench.model.result import Case, Plan

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from tests.report.printing import printed
-from tests.statistics.experiment import failed, flat_out_run, plan_of, result_of, warned, way
+from tests.support.experiments import failed, flat_out_run, plan_of, result_of, warned, way
+from tests.support.printed_report import printed
 
 from tinygram_bench.model.result import MessageBytes, Warning
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 
-from tests.peers import Treat, received
+from tests.support.foreign_servers import Treat, received
 
 
 def replying(request_bytes: int, *replies: bytes) -> Treat:

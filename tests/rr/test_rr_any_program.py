@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from tests.peers import peer
 from tests.rr.peers import saying
-from tests.stream.command import Command, Done
+from tests.support.command import Command, Done
+from tests.support.foreign_servers import peer
 
 from tinygram_bench._native import CallContent
 from tinygram_bench.workloads.rr.calling import RUNTIMES

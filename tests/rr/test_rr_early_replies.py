@@ -8,9 +8,9 @@ import socket
 import time
 
 import pytest
-from tests.peers import after_first, peer
 from tests.rr.peers import ahead, early, right
-from tests.stream.command import Command, Done
+from tests.support.command import Command, Done
+from tests.support.foreign_servers import after_first, peer
 
 from tinygram_bench._native import CallContent
 from tinygram_bench.links import Link

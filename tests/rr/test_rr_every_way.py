@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.stream.command import Command
+from tests.support.command import Command
 
 from tinygram_bench._native import Histogram
 from tinygram_bench.workloads.rr.calling import RUNTIMES

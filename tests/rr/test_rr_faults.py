@@ -6,9 +6,9 @@ import socket
 import time
 
 import pytest
-from tests.peers import Treat, after_first, peer, received
 from tests.rr.peers import replying, right
-from tests.stream.command import Command, Done
+from tests.support.command import Command, Done
+from tests.support.foreign_servers import Treat, after_first, peer, received
 
 from tinygram_bench.workloads.rr.calling import RUNTIMES
 

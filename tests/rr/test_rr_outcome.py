@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
-from tests.rr.experiment import found, report, run_of
-from tests.statistics.experiment import result_of
+from tests.support.experiments import result_of
+from tests.support.measured.rr import found, report, run_of
 
 from tinygram_bench.model.result import Case
 from tinygram_bench.processes.workers import RunError

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 
-from tests.report.printing import printed
-from tests.rr.experiment import found, report, run_of
-from tests.statistics.experiment import failed, result_of
+from tests.support.experiments import failed, result_of
+from tests.support.measured.rr import measured
+from tests.support.printed_report import printed
 
-from tinygram_bench.model.result import Plan, Result, Run
+from tinygram_bench.model.result import Result, Run
 from tinygram_bench.workloads.rr.cases import RrOptions, plan_rr
 
 OPTIONS = RrOptions(
@@ -18,15 +18,6 @@ OPTIONS = RrOptions(
 
 def shown(result: Result) -> str:
     return printed(result, width=200)
-
-
-def measured(plan: Plan) -> Result:
-    runs = []
-    for number in range(plan.rounds):
-        for case in plan.cases:
-            call_ns = 40_000_000 + 100_000 * number if case.strategy == "nagle" else 8_000_000
-            runs.append(run_of(case, number, found(case, [report(2_000, call_ns, callers=8)])))
-    return result_of(plan, runs)
 
 
 def row(text: str, label: str) -> str:

@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.rr.experiment import found, report, run_of
-from tests.statistics.experiment import result_of
-from tests.stream.command import Command
+from tests.support.command import Command
+from tests.support.experiments import result_of
+from tests.support.measured.rr import found, report, run_of
 
 from tinygram_bench._native import Histogram
 from tinygram_bench.cli import main

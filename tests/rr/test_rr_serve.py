@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
-from tests.serving import serving
-from tests.stream.command import Command
+from tests.support.command import Command
+from tests.support.serve_command import serving
 
 REQUEST_BYTES = 100
 SERVER = ("rr", "--request", REQUEST_BYTES)

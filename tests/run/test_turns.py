@@ -12,9 +12,9 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.echo import plans as echo_plans
-from tests.sizes import plans as sizes_plans
-from tests.stream.plans import planned
+from tests.support.plans import echo as echo_plans
+from tests.support.plans import sizes as sizes_plans
+from tests.support.plans.stream import planned
 
 from tinygram_bench._native import Histogram
 from tinygram_bench.model.parameters import StudySwitches

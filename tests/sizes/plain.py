@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import struct
 
-from tests.peers import received
+from tests.support.foreign_servers import received
 
 
 def exchange(port: int, length: int, count: int, *, is_joined: bool = False) -> list[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.sizes.plans import planned
+from tests.support.plans.sizes import planned
 
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import SizesParameters

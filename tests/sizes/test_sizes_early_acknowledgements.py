@@ -7,9 +7,9 @@ import struct
 from collections.abc import Callable
 
 import pytest
-from tests.peers import Treat, peer
 from tests.sizes.plain import answer, exactly
-from tests.stream.command import Command, Done
+from tests.support.command import Command, Done
+from tests.support.foreign_servers import Treat, peer
 
 # More than both ends' buffers hold: it was acknowledged before it can have been sent.
 LARGE = "16MiB"

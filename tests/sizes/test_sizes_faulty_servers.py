@@ -6,9 +6,9 @@ import socket
 import struct
 
 import pytest
-from tests.peers import Treat, after_first, peer
 from tests.sizes.plain import answer, exactly
-from tests.stream.command import Command
+from tests.support.command import Command
+from tests.support.foreign_servers import Treat, after_first, peer
 
 ONE_CELL = (
     *("--sizes", "10", "--round-trips", "2", "--samples", 100, "--rounds", 1),

@@ -10,8 +10,8 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-from tests.serving import Serving, serving
 from tests.sizes.plain import exchange
+from tests.support.serve_command import Serving, serving
 
 MOST_GROWTH_BYTES = 16 << 20
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from tests.peers import peer
-from tests.serving import serving
 from tests.sizes.plain import answer, exchange
-from tests.stream.command import Command
+from tests.support.command import Command
+from tests.support.foreign_servers import peer
+from tests.support.serve_command import serving
 
 FEW = ("--sizes", "1,30kB", "--round-trips", "0,2", "--samples", 100, "--rounds", 1, "--no-local")
 

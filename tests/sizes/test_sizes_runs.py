@@ -9,7 +9,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from tests.stream.command import Command, Done
+from tests.support.command import Command, Done
 
 from tinygram_bench._native import Histogram
 from tinygram_bench.schema import json_schema

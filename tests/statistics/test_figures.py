@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.statistics.experiment import deterministic, histogram, way
+from tests.support.experiments import deterministic, histogram, way
 
 from tinygram_bench.model.result import Run
 from tinygram_bench.statistics.figures.runs import (

@@ -9,7 +9,7 @@ from statistics import median
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.statistics.experiment import deterministic
+from tests.support.experiments import deterministic
 
 from tinygram_bench.statistics.figures.intervals import (
     confidence_of,

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.statistics.experiment import deterministic
+from tests.support.experiments import deterministic
 
 from tinygram_bench.statistics.figures.modes import find_modes
 

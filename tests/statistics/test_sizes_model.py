@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.sizes.plans import ROUNDS, measured, planned
+from tests.support.measured.sizes import measured
+from tests.support.plans.sizes import ROUNDS, planned
 
 from tinygram_bench.model.parameters import SizesParameters
 from tinygram_bench.model.result import Case

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.statistics.experiment import (
+from tests.support.experiments import (
     deterministic,
     failed,
     flat_out,

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.statistics.experiment import (
+from tests.support.experiments import (
     deterministic,
     failed,
     flat_out,

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.stream.plans import planned
+from tests.support.plans.stream import planned
 
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import StreamParameters

@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.stream.command import search_path
 from tests.stream.kernel_trace import Trace, TracingError, Write, kernel_trace
+from tests.support.processes import search_path
 
 from tinygram_bench import _native
 from tinygram_bench.host.write_counter import Counting, counting

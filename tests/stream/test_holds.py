@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
-from tests.stream.command import Command, Done
+from tests.support.command import Command, Done
 
 from tinygram_bench._native import Histogram
 from tinygram_bench.ways import runtimes

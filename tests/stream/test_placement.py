@@ -8,7 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.stream.command import Command, wait_until
+from tests.support.command import Command
+from tests.support.waiting import wait_until
 
 from tinygram_bench.host import placement as placement_module
 from tinygram_bench.host.placement import Placement, placement

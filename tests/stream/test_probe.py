@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.stream.command import Command
+from tests.support.command import Command
 
 RUN = ("--only", "runtime=native,strategy=nodelay", "--rate", 1_000, "--duration", "1s")
 WARM_UP_BYTES = 1_024 * 100

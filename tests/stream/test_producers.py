@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.stream.command import Command, Done
+from tests.support.command import Command, Done
 
 from tinygram_bench._native import Histogram, MessagePool, Pacer, StreamCheck
 from tinygram_bench.load.producers import produce

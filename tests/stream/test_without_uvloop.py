@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.stream.command import Command, Done, search_path
+from tests.support.command import Command, Done
+from tests.support.processes import search_path
 
 
 def without_uvloop(command: Command, *arguments: object) -> Done:

@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.support.command import Command
 
 _CHECKOUT = Path(__file__).parents[2]
 _NOBODY = 65_534
@@ -40,6 +41,14 @@ def words_of(user: str, kept: Path) -> tuple[str, ...]:
         return tuple(shlex.split(enter))
     script = f'{_shown(kept)} exec {_AS_NOBODY} {enter} "$@"'
     return ("unshare", "--mount", "sh", "-ec", script, "sh")
+
+
+def started_by(words: tuple[str, ...], folder: Path, subcommand: str) -> Command:
+    """`tinygram SUBCOMMAND` in a folder where everybody may write, run by those words."""
+    command = Command(folder, subcommand)
+    command.temporary.chmod(0o777)
+    command.through = ("env", f"HOME={folder}", *words)
+    return command
 
 
 def _shown(kept: Path) -> str:

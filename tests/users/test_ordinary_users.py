@@ -7,14 +7,10 @@ these commands ended with exit code 2.
 from __future__ import annotations
 
 import re
-import shutil
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.stream.command import Command
-from tests.users.ordinary import USERS, words_of
+from tests.users.ordinary import USERS, started_by, words_of
 
 from tinygram_bench.host import network
 from tinygram_bench.host.network import permitted_congestion_control
@@ -29,27 +25,11 @@ QUICK = {
 }
 
 
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    """One in which everybody may write, as pytest's own are not."""
-    folder = Path(tempfile.mkdtemp(prefix="tinygram-users-"))
-    folder.chmod(0o777)
-    yield folder
-    shutil.rmtree(folder)
-
-
 @pytest.fixture(params=USERS)
 def words(request: pytest.FixtureRequest, folder: Path) -> tuple[str, ...]:
     kept = folder / "kept"
     kept.mkdir()
     return words_of(request.param, kept)
-
-
-def started_by(words: tuple[str, ...], folder: Path, subcommand: str) -> Command:
-    command = Command(folder, subcommand)
-    command.temporary.chmod(0o777)
-    command.through = ("env", f"HOME={folder}", *words)
-    return command
 
 
 @pytest.mark.parametrize("workload", QUICK)

@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 import pytest
-from tests.stream.command import Command
+from tests.support.command import Command
 
 from tinygram_bench.processes.workers import contents
 

@@ -16,10 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.stream.command import LONGEST_S, Command, wait_until
-from tests.users.ordinary import words_of
-from tests.users.test_ordinary_users import folder as folder
-from tests.users.test_ordinary_users import started_by
+from tests.support.command import Command
+from tests.support.waiting import LONGEST_S, wait_until
+from tests.users.ordinary import started_by, words_of
 
 from tinygram_bench import _native
 from tinygram_bench.host.probes.owners import sockets_of

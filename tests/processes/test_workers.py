@@ -1,0 +1,170 @@
+"""A worker that fails is named with its reason, and none outlives its block."""
+
+from __future__ import annotations
+
+import re
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from tests.support.waiting import wait_until
+
+from tinygram_bench.processes.workers import RunError, Worker, wait_all
+
+LONGEST_S = 60.0
+NEVER_S = 1_000.0
+
+
+def shell(role: str, script: str) -> Worker:
+    return Worker(role, ["sh", "-c", script])
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    # What has ended and is not yet waited for by its new parent is no process any more.
+    return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+def printed_pids(worker: Worker, count: int) -> list[int]:
+    wait_until(lambda: worker.output.count(b"\n") >= count, LONGEST_S, "the pids are printed")
+    return [int(line) for line in worker.output.split()]
+
+
+@pytest.mark.parametrize("name", ["KILL", "SEGV", "TERM"])
+def test_a_worker_that_was_killed_is_named_with_the_signal(name: str) -> None:
+    with (
+        shell("sender", f"kill -{name} $$") as worker,
+        pytest.raises(RunError, match=f"^the sender was killed by SIG{name}$"),
+    ):
+        wait_all([worker], LONGEST_S)
+
+
+def test_a_worker_that_failed_is_named_with_its_status_and_its_last_words() -> None:
+    with (
+        shell("sender", "echo first >&2; echo ' the reason ' >&2; exit 3") as worker,
+        pytest.raises(RunError, match=r"^the sender failed with status 3: the reason$"),
+    ):
+        wait_all([worker], LONGEST_S)
+
+
+def test_a_worker_that_failed_without_a_word_is_named_with_its_status() -> None:
+    with (
+        shell("receiver", "exit 4") as worker,
+        pytest.raises(RunError, match=r"^the receiver failed with status 4$"),
+    ):
+        wait_all([worker], LONGEST_S)
+
+
+def test_two_that_fail_are_both_named_though_one_is_later() -> None:
+    with (
+        shell("receiver", "sleep 0.2; exit 1") as receiver,
+        shell("sender", "exit 2") as sender,
+        pytest.raises(RunError, match="receiver failed with status 1; the sender failed with"),
+    ):
+        wait_all([receiver, sender], LONGEST_S)
+
+
+def test_one_that_fails_is_not_waited_for_longer_than_its_partner_is_given() -> None:
+    began_s = time.monotonic()
+    with (
+        shell("receiver", "sleep 1000") as receiver,
+        shell("sender", "exit 2") as sender,
+        pytest.raises(RunError, match=r"^the sender failed with status 2$"),
+    ):
+        wait_all([receiver, sender], NEVER_S, grace_s=0.1)
+    assert time.monotonic() - began_s < LONGEST_S
+
+
+def test_those_who_outlive_one_that_fails_have_their_grace_together() -> None:
+    with ExitStack() as stack:
+        workers = [stack.enter_context(shell("sender", "sleep 1000")) for _ in range(20)]
+        workers.append(stack.enter_context(shell("receiver", "exit 3")))
+        began_s = time.monotonic()
+        with pytest.raises(RunError, match=r"^the receiver failed with status 3$"):
+            wait_all(workers, NEVER_S, grace_s=0.5)
+        # One after the other they would have 10 s.
+        assert 0.5 <= time.monotonic() - began_s < 10
+
+
+def test_those_that_never_end_are_named_when_the_time_has_passed() -> None:
+    with (
+        shell("receiver", "sleep 1000") as receiver,
+        shell("sender", "sleep 1000") as sender,
+        pytest.raises(
+            RunError, match=r"^the receiver and the sender did not finish within 0\.2 s$"
+        ),
+    ):
+        wait_all([receiver, sender], 0.2)
+
+
+@pytest.mark.parametrize(
+    "line", ["nonsense", "listening", "listening 123456", "listening 65536", "listening 80 yes", ""]
+)
+def test_a_worker_that_prints_nonsense_in_place_of_its_port_is_shown(line: str) -> None:
+    said = re.escape(f"the receiver printed {line!r}, not `listening PORT`")
+    with (
+        shell("receiver", f"echo '{line}'; sleep 1000") as worker,
+        pytest.raises(RunError, match=f"^{said}$"),
+    ):
+        worker.wait_listening(LONGEST_S)
+
+
+def test_a_worker_that_says_where_it_listens_is_believed() -> None:
+    with shell("receiver", "echo listening 65535; sleep 1000") as worker:
+        assert worker.wait_listening(LONGEST_S) == 65_535
+
+
+def test_a_worker_that_never_listens_is_named_when_the_time_has_passed() -> None:
+    with (
+        shell("receiver", "sleep 1000") as worker,
+        pytest.raises(RunError, match=r"did not print `listening PORT` in 0\.1 s$"),
+    ):
+        worker.wait_listening(0.1)
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("true", "ended before it listened"),
+        ("echo why >&2; exit 1", "failed with status 1: why"),
+        ("kill -KILL $$", "was killed by SIGKILL"),
+    ],
+)
+def test_a_worker_that_ends_before_it_listens_says_why(script: str, said: str) -> None:
+    with (
+        shell("receiver", script) as worker,
+        pytest.raises(RunError, match=f"^the receiver {said}$"),
+    ):
+        worker.wait_listening(LONGEST_S)
+
+
+def test_a_program_that_is_not_there_is_named() -> None:
+    with pytest.raises(RunError, match=r"^the sender did not start: .*no-such-program"):
+        Worker("sender", ["no-such-program"])
+
+
+@pytest.mark.parametrize("end", ["wait", "true"], ids=["running", "ended before"])
+def test_a_worker_and_its_children_are_gone_after_the_block(end: str) -> None:
+    with shell("sender", f"echo $$; sleep 1000 & echo $!; {end}") as worker:
+        pids = printed_pids(worker, 2)
+        assert is_alive(pids[1])
+        if end == "true":
+            assert worker.wait_ended(LONGEST_S)
+    wait_until(lambda: not any(map(is_alive, pids)), LONGEST_S, "the worker and its child are gone")
+
+
+def test_workers_are_gone_after_a_block_that_failed() -> None:
+    pids: list[int] = []
+
+    def fail() -> None:
+        with shell("sender", "echo $$; sleep 1000") as worker:
+            pids.extend(printed_pids(worker, 1))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+    assert not is_alive(pids[0])

@@ -1,0 +1,176 @@
+"""A receiver that ends, hangs or says what is not so costs its run, and never the command."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import Any
+
+import pytest
+from tests.stream.faults.receivers import in_turn, program
+from tests.support.command import Command, Done
+
+from tinygram_bench.ways import runtimes
+
+FLAT_OUT = ("--messages", 3_000)
+PACED = ("--rate", 10_000, "--duration", "150ms")
+DEFAULT_TIMEOUT_S = 120.0
+GRACE_S = 5.0
+"""What a sender is given to notice that its receiver has failed."""
+LOOP = ("--only", "runtime=loop,implementation=stdlib,strategy=nodelay")
+NODELAY_WAYS = [runtime for runtime, strategy in runtimes.all_ways() if strategy.name == "nodelay"]
+NODELAY_EVERYWHERE = (
+    *("--only", "strategy=nodelay"),
+    *("--only", ",".join(f"runtime={known.name}" for known in NODELAY_WAYS)),
+    *("--only", ",".join(f"implementation={known.implementation}" for known in NODELAY_WAYS)),
+)
+SENDER_LOST_IT = (
+    "the sender failed with status 1: "
+    "(ConnectionResetError|ConnectionFailedError|BrokenPipeError"
+    "|OSError: .*Transport endpoint is not connected"
+    # As uvloop says it.
+    "|RuntimeError: .* the handler is closed)"
+)
+NO_REPORT = "the receiver's report .* is not a JSON object of whole numbers"
+
+BROKEN = {
+    "die": "the receiver was killed by SIGKILL",
+    "reset": SENDER_LOST_IT,
+    "reset-at-once": SENDER_LOST_IT,
+    "hang-up": SENDER_LOST_IT,
+    "say-rubbish": "the receiver printed 'hello, world', not `listening PORT`",
+    "say-no-port": "the receiver printed 'listening 70000', not `listening PORT`",
+    "exit-early": "the receiver failed with status 3: no memory for my notes",
+    "exit-early-content": "the receiver ended before it listened",
+    "refuse": "the sender failed with status 1: ConnectionRefusedError",
+    "report-nothing": NO_REPORT,
+    "report-words": NO_REPORT,
+    "report-array": NO_REPORT,
+    "report-text": NO_REPORT,
+    "report-fraction": NO_REPORT,
+    "report-nested": NO_REPORT,
+    "report-infinity": NO_REPORT,
+    "report-constant": NO_REPORT,
+    "report-huge": NO_REPORT,
+    "report-deep": NO_REPORT,
+    "report-bytes": NO_REPORT,
+    "report-negative": "the counter receiver_cpu_ns is -1, which cannot be negative",
+    "report-absurd": "the counter receiver_cpu_ns is 10{18}, and a run of .* s cannot count more",
+    "notes-none": "the receiver noted 0 of the",
+    "notes-cut-off": "are not a whole number of 16-byte notes",
+    "notes-last-missing": r"the receiver noted \d+ of the \d+ bytes",
+    "notes-too-many-bytes": r"the receiver noted \d+ of the \d+ bytes",
+    "notes-bytes-backwards": r"note \d+ goes backwards",
+    "notes-times-backwards": r"note \d+ goes backwards",
+    "notes-in-the-future": r"the receiver noted a read \d+ ns after its notes were collected",
+    "notes-before-the-sending": r"message \d+ was received \d+ ns before it was released",
+}
+
+
+def broken(how: str) -> tuple[str, str]:
+    return ("--receiver-command", program("broken_receiver", how))
+
+
+def check_failed(run: Any, fault: str) -> None:
+    assert re.search(fault, run["failure"]), run["failure"]
+    assert "Traceback" not in run["failure"]
+    assert (run["counters"], run["histograms"]) == ({}, {})
+
+
+def check_every_run_failed(done: Done, fault: str) -> None:
+    assert done.code == 1
+    assert "Traceback" not in done.stderr
+    for run in done.runs:
+        check_failed(run, fault)
+        assert f"{run['case_id']}: " in done.stderr
+
+
+@pytest.fixture(scope="module")
+def broken_runs(tmp_path_factory: pytest.TempPathFactory) -> Done:
+    """One plan, whose receivers break in every way, one after the other."""
+    command = Command(tmp_path_factory.mktemp("broken"))
+    receivers = in_turn(command.folder, *(f"broken_receiver:{how}" for how in BROKEN))
+    done = command.run(
+        *LOOP, "--rounds", len(BROKEN) + 1, *FLAT_OUT, "--receiver-command", receivers
+    )
+    command.end()
+    return done
+
+
+def test_no_receiver_ends_the_command_before_its_time(broken_runs: Done) -> None:
+    assert broken_runs.code == 1
+    assert "Traceback" not in broken_runs.stderr
+    *failed, last = broken_runs.runs
+    assert len(failed) == len(BROKEN)
+    assert all(run["failure"] for run in failed)
+    # After all of them, the real receiver.
+    assert last["failure"] is None
+
+
+@pytest.mark.parametrize("how", BROKEN)
+def test_the_run_fails_and_says_why(broken_runs: Done, how: str) -> None:
+    run = broken_runs.runs[list(BROKEN).index(how)]
+    check_failed(run, BROKEN[how])
+    assert f"{run['case_id']}: {' '.join(run['failure'].split())}" in broken_runs.stderr
+
+
+@pytest.mark.parametrize(
+    ("how", "timeout_s", "fault"),
+    [
+        # Long enough for a busy host to have both started.
+        ("hang", 5, "the receiver and the sender did not finish within 5 s"),
+        ("never-listen", 1, "the receiver did not print `listening PORT` in 1.0 s"),
+    ],
+)
+def test_a_run_that_hangs_ends_with_its_timeout(
+    command: Command, how: str, timeout_s: int, fault: str
+) -> None:
+    start_s = time.monotonic()
+    timeout = ("--timeout", f"{timeout_s}s")
+    done = command.run(*LOOP, "--rounds", 1, *FLAT_OUT, *timeout, *broken(how))
+    assert timeout_s < time.monotonic() - start_s < DEFAULT_TIMEOUT_S
+    check_every_run_failed(done, fault)
+
+
+@pytest.mark.parametrize(
+    ("how", "load"),
+    [("die", FLAT_OUT), ("die", PACED), ("reset", PACED), ("reset-at-once", FLAT_OUT)],
+)
+def test_no_runtime_survives_the_loss_of_its_receiver_nor_hangs(
+    command: Command, how: str, load: tuple[object, ...]
+) -> None:
+    start_s = time.monotonic()
+    done = command.run(*NODELAY_EVERYWHERE, "--rounds", 1, *load, *broken(how))
+    assert len(done.runs) == len(NODELAY_WAYS)
+    check_every_run_failed(done, "killed by SIGKILL" if how == "die" else SENDER_LOST_IT)
+    # Not all of them used up their grace. (A sender that waited 10 s for delivery would say so.)
+    assert time.monotonic() - start_s < GRACE_S * len(NODELAY_WAYS)
+
+
+def test_no_way_of_sending_takes_a_reset_for_success_nor_waits_in_vain(command: Command) -> None:
+    timeout = ("--timeout", "30s")
+    done = command.run("--all", "--rounds", 1, *FLAT_OUT, *timeout, *broken("reset"))
+    assert len(done.runs) == len(list(runtimes.all_ways()))
+    check_every_run_failed(done, SENDER_LOST_IT)
+
+
+def test_a_receiver_that_cannot_be_run_fails_the_run(command: Command) -> None:
+    garbage = command.folder / "garbage"
+    garbage.write_bytes(bytes(range(1, 200)))
+    garbage.chmod(0o755)
+    done = command.run(*LOOP, "--rounds", 1, *FLAT_OUT, "--receiver-command", garbage)
+    check_every_run_failed(done, "the receiver failed with status 1: cannot run .*garbage: Exec")
+
+
+def test_one_death_costs_one_run_and_the_others_are_kept(command: Command) -> None:
+    receivers = in_turn(command.folder, "receiver", "receiver", "broken_receiver:die")
+    done = command.run(
+        *("--only", "runtime=loop,runtime=native", "--rounds", 2, *FLAT_OUT),
+        *("--receiver-command", receivers),
+    )
+    assert done.code == 1
+    assert len(done.runs) == 2 * 8
+    check_failed(done.runs[2], "killed by SIGKILL")
+    for index in (0, 1, *range(3, 16)):
+        counters = done.counters_of(index)
+        assert counters["bytes"] == counters["written_bytes"]

@@ -1,0 +1,59 @@
+"""A peer that takes nothing for half a second is felt by every message that was due meanwhile.
+
+A tool that only times the messages it managed to send in time (coordinated omission) shows nothing
+of it. Here the bytes of the stream's middle are taken when they have come, which is not before they
+were due, and half a second later they and all that follow are passed on: each of the 500 messages
+that were due in that half second waited for the rest of it, however late a busy machine was with
+the others. How exactly a latency is told is a test of crates/load (matching.rs).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from tests.stream.faults.receivers import program
+from tests.support.command import Command, Done
+
+from tinygram_bench._native import Histogram
+from tinygram_bench.ways import runtimes
+
+DURATION_S = 2
+STOP_S = 0.5
+RATE_PER_S = 1_000
+MESSAGES = DURATION_S * RATE_PER_S
+DEFAULT_WAYS = [
+    f"{runtime.name}/{runtime.implementation}/{strategy}"
+    for runtime, strategy in runtimes.default_ways()
+]
+
+
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Done]:
+    command = Command(tmp_path_factory.mktemp("stopped"), "stream")
+    yield command.run(
+        *("--rate", RATE_PER_S, "--duration", f"{DURATION_S}s", "--rounds", 1),
+        *("--receiver-command", program("standing_relay", STOP_S)),
+    )
+    command.end()
+
+
+def test_every_default_way_was_measured(stopped: Done) -> None:
+    assert stopped.code == 0, stopped.stderr
+    assert len(stopped.runs) == len(DEFAULT_WAYS) == 21
+
+
+@pytest.mark.parametrize("way", DEFAULT_WAYS)
+def test_every_message_that_was_due_meanwhile_waited_for_the_rest_of_it(
+    stopped: Done, way: str
+) -> None:
+    [run] = [run for run in stopped.runs if run["case_id"].startswith(f"stream/{way}/")]
+    assert run["failure"] is None
+    latency = Histogram.from_base64(run["histograms"]["latency_ns"])
+    assert latency.count == MESSAGES
+    # Most of the stream's first half had come before the stop, which is nothing to them.
+    assert latency.percentile_ns(10) / 1e9 < 0.2 * STOP_S
+    # Of the slowest `count` messages the least slow one; a histogram has three digits.
+    for count in (1, 20, 100, 400):
+        waited_s = latency.percentile_ns(100 * (1 - (count - 0.5) / MESSAGES)) / 1e9
+        assert waited_s >= 0.999 * (STOP_S - count / RATE_PER_S), count

@@ -1,0 +1,98 @@
+"""Runs `tinygram` with a subcommand that measures, as its user does, and reads its result."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.support.processes import Started
+from tests.support.waiting import GONE_S, wait_until
+
+
+@dataclass(frozen=True)
+class Done:
+    """An ended command; `result` is None where it left no result file."""
+
+    code: int
+    stdout: str
+    stderr: str
+    result: Any
+
+    @property
+    def runs(self) -> list[Any]:
+        """The runs of the result."""
+        found = self.result["runs"]
+        assert isinstance(found, list)
+        return found
+
+    def counters_of(self, index: int = 0) -> dict[str, int]:
+        """The counters of one run, which must have succeeded."""
+        assert self.runs[index]["failure"] is None
+        counters = self.runs[index]["counters"]
+        assert isinstance(counters, dict)
+        return counters
+
+
+class Command(Started):
+    """`tinygram SUBCOMMAND` in `folder`, its temporary files in an empty folder of their own."""
+
+    def __init__(self, folder: Path, subcommand: str = "stream") -> None:
+        super().__init__()
+        self.folder = folder
+        self._subcommand = subcommand
+        self.result_path = folder / "result.json"
+        self.temporary = folder / "temporary"
+        self.temporary.mkdir()
+        self.through: tuple[str, ...] = ()
+        """A program that starts it, such as setpriv(1), and its arguments."""
+
+    def start(
+        self, *arguments: object, environment: Mapping[str, str] | None = None
+    ) -> subprocess.Popen[str]:
+        """Start `tinygram SUBCOMMAND ARGUMENTS --json RESULT`."""
+        return self.start_words(
+            [*self.words(*arguments), "--json", str(self.result_path)], environment
+        )
+
+    def words(self, *arguments: object) -> list[str]:
+        """The command line, without `--json`."""
+        return [
+            *self.through,
+            *(sys.executable, "-B", "-m", "tinygram_bench", *self._subcommand.split()),
+            *map(str, arguments),
+        ]
+
+    def start_words(
+        self,
+        words: Sequence[str],
+        environment: Mapping[str, str] | None = None,
+        terminal_fd: int | None = None,
+    ) -> subprocess.Popen[str]:
+        """Start `words` in the folder."""
+        around = {"TMPDIR": str(self.temporary), **(environment or {})}
+        return self.start_marked(words, self.folder, around, terminal_fd)
+
+    def finish(self, process: subprocess.Popen[str]) -> Done:
+        """Wait for its end; nothing of it may be left then but its result."""
+        stdout, stderr = self.said_at_end(process)
+        self.wait_gone()
+        result = json.loads(self.result_path.read_text()) if self.result_path.exists() else None
+        return Done(process.returncode, stdout, stderr, result)
+
+    def run(self, *arguments: object, environment: Mapping[str, str] | None = None) -> Done:
+        """Run it to its end."""
+        return self.finish(self.start(*arguments, environment=environment))
+
+    def wait_gone(self) -> None:
+        """Assert that no process and no temporary file is left, or soon none."""
+        wait_until(
+            lambda: not self.processes() and not list(self.temporary.iterdir()),
+            GONE_S,
+            lambda: f"nothing is left of {self.processes()}, {list(self.temporary.iterdir())}",
+        )
+        assert [path.name for path in self.folder.glob(".tinygram-*")] == []

@@ -1,0 +1,112 @@
+"""Starts programs, and knows every process that came of them.
+
+Each carries a mark in its environment, which its children inherit: what bears the mark is a test's
+own, whatever it is called and whoever its parent is now.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import uuid
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from subprocess import DEVNULL, PIPE
+
+import pytest
+from tests.support.waiting import GONE_S, LONGEST_S, wait_until
+
+_ROOT = Path(__file__).parents[2]
+_MARK = "TINYGRAM_TEST_MARK"
+_APPEARS_S = 60.0
+
+
+class Started:
+    """Processes that were started with a mark in their environment, and all that came of them."""
+
+    def __init__(self) -> None:
+        self._mark = uuid.uuid4().hex
+        self._started: list[subprocess.Popen[str]] = []
+
+    def start_marked(
+        self,
+        words: Sequence[str],
+        folder: Path,
+        environment: Mapping[str, str],
+        terminal_fd: int | None = None,
+    ) -> subprocess.Popen[str]:
+        """Start a program in a folder; without a terminal what it says goes into pipes."""
+        process = subprocess.Popen(
+            words,
+            stdin=DEVNULL if terminal_fd is None else terminal_fd,
+            stdout=PIPE if terminal_fd is None else terminal_fd,
+            stderr=PIPE if terminal_fd is None else terminal_fd,
+            text=True,
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": search_path(), _MARK: self._mark, **environment},
+        )
+        self._started.append(process)
+        return process
+
+    def processes(self) -> dict[int, str]:
+        """The living processes that came of the commands: pid → name."""
+        mark = f"{_MARK}={self._mark}".encode()
+        found = {}
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                try:
+                    if mark in (entry / "environ").read_bytes().split(b"\0"):
+                        found[int(entry.name)] = (entry / "comm").read_text().strip()
+                except (FileNotFoundError, ProcessLookupError):
+                    continue  # It has ended since it was listed.
+                except PermissionError:
+                    continue  # Another user's; ours can be read.
+        return found
+
+    def said_at_end(self, process: subprocess.Popen[str]) -> tuple[str, str]:
+        """Wait for its end; what it said. After `LONGEST_S` all is killed, and the test fails."""
+        try:
+            return process.communicate(timeout=LONGEST_S)
+        except subprocess.TimeoutExpired:
+            left = self.processes()
+            for pid in left:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            stdout, stderr = process.communicate(timeout=GONE_S)
+        pytest.fail(f"not ended within {LONGEST_S} s: {left}\n{stdout}\n{stderr}")
+
+    def wait_process(self, name: str, besides: frozenset[int] = frozenset()) -> int:
+        """Wait for a process of that name that is not among `besides`; its pid."""
+        pids: list[int] = []
+
+        def is_there() -> bool:
+            pids[:] = [
+                pid
+                for pid, found in self.processes().items()
+                if found == name and pid not in besides
+            ]
+            return bool(pids)
+
+        wait_until(is_there, _APPEARS_S, f"a process {name} appears")
+        return pids[0]
+
+    def wait_gone(self) -> None:
+        """Assert that no process is left, or soon none."""
+        wait_until(
+            lambda: not self.processes(), GONE_S, lambda: f"nothing is left of {self.processes()}"
+        )
+
+    def end(self) -> None:
+        """End what a failed test left running, and close its pipes."""
+        for process in self._started:
+            process.kill()
+            process.communicate(timeout=LONGEST_S)
+        self.wait_gone()
+
+
+def search_path() -> str:
+    """PYTHONPATH for a process that is to find our programs, and what this Python was told of."""
+    told = os.environ.get("PYTHONPATH", "")
+    return os.pathsep.join([str(_ROOT), told] if told else [str(_ROOT)])
