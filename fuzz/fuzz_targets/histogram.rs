@@ -4,8 +4,8 @@
 use libfuzzer_sys::fuzz_target;
 use tinygram_core::Histogram;
 
-fuzz_target!(|text: &str| {
-    if let Ok(histogram) = Histogram::from_base64(text) {
+fuzz_target!(|bytes: &[u8]| {
+    if let Ok(histogram) = Histogram::from_bytes(bytes) {
         assert!(histogram.percentile_ns(50.0) <= histogram.percentile_ns(100.0));
     }
 });

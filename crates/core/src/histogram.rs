@@ -1,16 +1,14 @@
-use base64::{Engine, prelude::BASE64_STANDARD};
-use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
+mod encoding;
+
 use thiserror::Error;
 
 /// Values above one hour count as one hour, in nanoseconds.
 const MAX_NS: u64 = 3_600_000_000_000;
-/// Longer texts are refused before anything is decoded: a full histogram is below 400 kB.
-const MAX_TEXT_BYTES: usize = 4 << 20;
 
-/// Why a text is no histogram.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("not an HDR histogram in V2 compressed base64 form: {0}")]
-pub struct HistogramError(String);
+/// Why bytes are no histogram.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[error("not an HDR histogram in V2 form: {0}")]
+pub struct HistogramError(&'static str);
 
 /// Why a histogram cannot be taken away from another.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
@@ -106,29 +104,17 @@ impl Histogram {
         }
     }
 
-    /// The standard V2 compressed form in base64.
-    pub fn to_base64(&self) -> String {
-        let mut bytes = Vec::new();
-        V2DeflateSerializer::new()
-            .serialize(&self.inner, &mut bytes)
-            .expect("writing to memory does not fail");
-        BASE64_STANDARD.encode(bytes)
+    /// The standard V2 form, not compressed.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        encoding::encoded(&self.inner)
     }
 
-    /// Read the standard V2 compressed form in base64.
+    /// Read the standard V2 form, not compressed.
     ///
     /// # Errors
-    /// [`HistogramError`], when the text is too long or is no such form.
-    pub fn from_base64(text: &str) -> Result<Self, HistogramError> {
-        if text.len() > MAX_TEXT_BYTES {
-            return Err(HistogramError(format!("{} bytes are too many", text.len())));
-        }
-        let bytes = BASE64_STANDARD
-            .decode(text.trim())
-            .map_err(|error| HistogramError(error.to_string()))?;
-        let inner = Deserializer::new()
-            .deserialize(&mut bytes.as_slice())
-            .map_err(|error| HistogramError(error.to_string()))?;
+    /// [`HistogramError`], when the bytes are no such form.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, HistogramError> {
+        let inner = encoding::decoded(bytes)?;
         Ok(Self { inner })
     }
 }
@@ -155,8 +141,8 @@ mod tests {
 
     #[test]
     fn what_is_no_histogram_is_refused() {
-        for text in ["", "!", "AAAA", &"A".repeat(MAX_TEXT_BYTES + 4)] {
-            assert!(Histogram::from_base64(text).is_err());
+        for bytes in [&[][..], &[1], &[0; 40]] {
+            assert!(Histogram::from_bytes(bytes).is_err());
         }
     }
 
@@ -175,7 +161,7 @@ mod tests {
             let fill = |values: &[u64]| { let mut h = Histogram::small(); values.iter().for_each(|&v| h.record(v)); h };
             let mut left = fill(&[first.clone(), others.clone()].concat());
             left.subtract(&fill(&first)).unwrap();
-            prop_assert_eq!(left.to_base64(), fill(&others).to_base64());
+            prop_assert_eq!(left.to_bytes(), fill(&others).to_bytes());
             prop_assert_eq!((left.min_ns(), left.max_ns()), (fill(&others).min_ns(), fill(&others).max_ns()));
         }
 
@@ -190,7 +176,7 @@ mod tests {
             let exact = values[rank - 1];
             let found = histogram.percentile_ns(percent);
             prop_assert!(found.abs_diff(exact) <= exact / 1000 + 1, "{found} for {exact}");
-            let back = Histogram::from_base64(&histogram.to_base64()).unwrap();
+            let back = Histogram::from_bytes(&histogram.to_bytes()).unwrap();
             prop_assert_eq!(back.percentile_ns(percent), found);
             prop_assert_eq!(back.count(), histogram.count());
         }
