@@ -116,27 +116,32 @@ format: $(STAMPS)/dev ## put all code into its canonical form
 	$(BIN)/ruff format
 	$(CARGO) fmt
 
+# The scripts of benches/ are modules of the folders there.
+IN_BENCHES := PYTHONPATH=benches $(BIN)/python -m
+
 .PHONY: bench
 bench: build ## measure what the bench itself costs, and how fast it is
-	@status=0; for script in receiver_speed counting_cost stats_cost by_hand library_speed large_writes connects threads_speed calls_speed echo_speed peers_speed pacing; do \
-		echo "benches/$$script.py"; $(BIN)/python benches/$$script.py || status=1; \
+	@status=0; for module in bench.receiver_speed bench.counting_cost bench.by_hand bench.calls_speed \
+		bench.echo_speed bench.peers_speed bench.pacing library.stats_cost library.speed \
+		library.large_writes library.connects library.threads; do \
+		echo "$$module"; $(IN_BENCHES) $$module || status=1; \
 	done; exit $$status
 
 .PHONY: bench-real
 bench-real: $(STAMPS)/real ## measure those programs on each loop, as it is and with the drop-in
 	@scripts/check-tools bench-real
-	@$(BIN)/python benches/real_servers.py
-	@$(BIN)/python benches/real_programs.py
+	@$(IN_BENCHES) real.servers
+	@$(IN_BENCHES) real.programs
 
 .PHONY: bench-links
 bench-links: build ## measure how accurate emulated links are, into docs/links.md
-	@$(BIN)/python benches/links.py --page docs/links.md
+	@$(IN_BENCHES) links --page docs/links.md
 
 # SET: seeds and sizes (tuning, or confirm, which is measured once; AGAIN=1: once more). PAGE: where
 # the page goes.
 SET ?= tuning
 PAGE ?= results/claim-$(SET).md
-CLAIM = PYTHONPATH=benches $(BIN)/python -m claim --set $(SET) --page $(PAGE) $(if $(AGAIN),--again)
+CLAIM = $(IN_BENCHES) claim --set $(SET) --page $(PAGE) $(if $(AGAIN),--again)
 
 .PHONY: claim
 claim: build ## test the claim of docs/claim.md in 45 minutes (SET=confirm: other seeds and sizes)

@@ -1,5 +1,5 @@
 //! What the coalescer takes per write, in nanoseconds: `nodelay`, a write per message; `tick`, one
-//! for 64 messages; `clock`, one reading of the clock. `benches/stats_cost.py` runs it.
+//! for 64 messages; `clock`, one reading of the clock. `benches/library/stats_cost.py` runs it.
 
 use std::{hint::black_box, time::Instant};
 use tinygram_core::{Coalescer, Knobs, Next, Strategy};

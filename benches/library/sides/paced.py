@@ -1,4 +1,6 @@
-"""1,000 messages per second: `python -m sides.paced RUNTIME WAY PORT COUNT`; prints its start.
+"""1,000 messages a second: `python -m library.sides.paced RUNTIME WAY PORT COUNT`.
+
+Prints its start.
 
 RUNTIME is loop, asyncio or uvloop; WAY is directly or tinygram. When each message is due is laid
 down beforehand, and the bench's own source waits for it, in the same way whoever sends.
@@ -10,9 +12,8 @@ import asyncio
 import socket
 import sys
 
-import tinygram
-from sides.connection import Connection
-from sides.sending import (
+from library.sides.connection import Connection
+from library.sides.sending import (
     MESSAGE_BYTES,
     SEED,
     WARM_UP,
@@ -21,6 +22,8 @@ from sides.sending import (
     stay_on_core,
     warmed_up,
 )
+
+import tinygram
 from tinygram_bench._native import MessagePool, Pacer
 from tinygram_bench.load.source import AsyncSource, Source
 

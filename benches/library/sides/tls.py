@@ -1,7 +1,7 @@
-"""Sends flat out under TLS on asyncio: `python -m sides.tls WAY PORT COUNT`; prints its start.
+"""Sends flat out under TLS on asyncio: `python -m library.sides.tls WAY PORT COUNT`.
 
-WAY is directly, join (by hand) or tinygram; 64 messages per iteration. The first 1,024 warm the
-connection up; `far_ends.py` notes the end.
+Prints its start. WAY is directly, join (by hand) or tinygram; 64 messages per iteration. The first
+1,024 warm the connection up; `far_ends.py` notes the end.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import ssl
 import sys
 import time
 
-from sides.connection import Bursts, Connection, joining, write_each
-from sides.sending import WARM_UP, connected, new_loop, settle, stay_on_core, stream_bursts
+from library.sides.connection import Bursts, Connection, joining, write_each
+from library.sides.sending import WARM_UP, connected, new_loop, settle, stay_on_core, stream_bursts
 
 
 def main() -> None:

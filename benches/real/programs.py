@@ -22,11 +22,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from pairs import shown
-from real_loads import LOADS, Load
-from real_pairs import (
+from real.loads import LOADS, Load
+from real.rounds import (
     BASES,
     CALLS_THAT_WRITE,
     WRITE,
@@ -95,7 +95,7 @@ def main() -> int:
 
 
 def _command(name: str, loop: str, port: int) -> list[str]:
-    return [sys.executable, __file__, "--run", name, loop, str(port)]
+    return [sys.executable, "-m", "real.programs", "--run", name, loop, str(port)]
 
 
 def _run(name: str, loop: str, port: int, tracer: tuple[str, ...] = ()) -> Ran:

@@ -16,9 +16,9 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from library.runs import flat_out_ns, latency_p50_ns, request_ns, tls_ns, trip_p50_ns
+from library.sides.sending import CONGESTION_CONTROL
 from pairs import show_environment, shown, side_by_side, verdict
-from sides.runs import flat_out_ns, latency_p50_ns, request_ns, tls_ns, trip_p50_ns
-from sides.sending import CONGESTION_CONTROL
 
 from tinygram_bench.host.awake import cores_awake
 from tinygram_bench.model.result import Figure

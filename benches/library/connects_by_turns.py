@@ -1,4 +1,4 @@
-"""Makes short connections on two event loops by turns: `python -m sides.connects LOOP ROUNDS`.
+"""Short connections on two event loops: `python -m library.connects_by_turns LOOP ROUNDS`.
 
 LOOP is asyncio or uvloop, as it is and as tinygram's drop-in over it, in one process, beside a peer
 on the other core that blocks. A slice is a number of connections, one after the other: connect, a
@@ -20,7 +20,7 @@ from collections.abc import Callable
 from multiprocessing import get_context
 from typing import Any
 
-from sides.sending import SEED, new_loop, settle, stay_on_core, stay_on_far_core
+from library.sides.sending import SEED, new_loop, settle, stay_on_core, stay_on_far_core
 
 SIDES = ("directly", "tinygram")
 ROLES = ("client", "server")

@@ -1,4 +1,4 @@
-"""Sends flat out on an event loop: `python -m sides.flat_out LOOP WAY PORT COUNT`.
+"""Sends flat out on an event loop: `python -m library.sides.flat_out LOOP WAY PORT COUNT`.
 
 LOOP is asyncio or uvloop; the ways of `DROP_IN` run on the drop-in over it.
 Prints when it started, CLOCK_MONOTONIC ns; the receiver notes the end.
@@ -14,10 +14,10 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import aiofastnet
+from library.sides.connection import Bursts, Connection, joining, write_each
+from library.sides.sending import new_loop, stay_on_core, stream_bursts, warmed_up
 
 import tinygram
-from sides.connection import Bursts, Connection, joining, write_each
-from sides.sending import new_loop, stay_on_core, stream_bursts, warmed_up
 
 _QUEUE_MESSAGES = 200
 _HOLD_NS = 10_000

@@ -1,4 +1,4 @@
-"""Waits for the echo of each message: `python -m sides.ping_pong RUNTIME WAY ENDS PORT COUNT`.
+"""Waits for each echo: `python -m library.sides.ping_pong RUNTIME WAY ENDS PORT COUNT`.
 
 RUNTIME is loop, asyncio or uvloop; WAY is directly or tinygram; ENDS is apart or same: the core
 that `far_ends.py` was put on, which is no concern here. Prints the time from each message to its
@@ -14,8 +14,7 @@ import time
 from collections.abc import Iterable
 from typing import cast
 
-import tinygram
-from sides.sending import (
+from library.sides.sending import (
     MESSAGE_BYTES,
     connected,
     new_loop,
@@ -23,6 +22,8 @@ from sides.sending import (
     stay_on_core,
     stream_messages,
 )
+
+import tinygram
 
 
 def main() -> None:

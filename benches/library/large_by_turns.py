@@ -1,4 +1,4 @@
-"""Writes large messages on two event loops by turns: `python -m sides.large LOOP ROUNDS SIZE…`.
+"""Large messages on two event loops: `python -m library.large_by_turns LOOP ROUNDS SIZE…`.
 
 LOOP is asyncio or uvloop, as it is and as tinygram's drop-in over it, each with a connection of its
 own to a plain reader on the other core. A slice is write and drain of some messages, from the first
@@ -18,7 +18,7 @@ import time
 from dataclasses import dataclass
 from multiprocessing import get_context
 
-from sides.sending import SEED, connected, new_loop, settle, stay_on_core, stay_on_far_core
+from library.sides.sending import SEED, connected, new_loop, settle, stay_on_core, stay_on_far_core
 
 SIDES = ("directly", "tinygram")
 _SLICE_BYTES = 8 << 20

@@ -1,4 +1,4 @@
-"""Resident memory on an event loop, in bytes: `python -m sides.memory WHAT LOOP WAY`.
+"""Resident memory on an event loop, in bytes: `python -m library.memory WHAT LOOP WAY`.
 
 WHAT is peak: by how much 200 messages of 1 MB, each made when it is written, without drain and to a
 peer that reads nothing, raise it at most; or idle: what each of 4,000 connections takes that were
@@ -16,7 +16,7 @@ import socket
 import sys
 from pathlib import Path
 
-from sides.sending import new_loop
+from library.sides.sending import new_loop
 
 _MESSAGE_BYTES = 1_000_000
 _MESSAGES = 200

@@ -1,7 +1,7 @@
-"""One message per iteration: `python -m sides.single LOOP WAY PORT COUNT`; prints its start.
+"""One message per iteration: `python -m library.sides.single LOOP WAY PORT COUNT`.
 
-LOOP is asyncio or uvloop; WAY is directly or tinygram. As many as it can, so that there is nothing
-to gather and only the cost of asking remains.
+Prints its start. LOOP is asyncio or uvloop; WAY is directly or tinygram. As many as it can, so that
+there is nothing to gather and only the cost of asking remains.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import sys
 import time
 from collections.abc import Iterable
 
-from sides.connection import Connection
-from sides.sending import new_loop, stay_on_core, stream_messages, warmed_up
+from library.sides.connection import Connection
+from library.sides.sending import new_loop, stay_on_core, stream_messages, warmed_up
 
 
 def main() -> None:

@@ -13,7 +13,8 @@ from functools import cache
 from pathlib import Path
 from statistics import median
 
-from sides.sending import CONGESTION_CONTROL, MESSAGE_BYTES, SEED, WARM_UP, schedule
+from library.sides.sending import CONGESTION_CONTROL, MESSAGE_BYTES, SEED, WARM_UP, schedule
+
 from tinygram_bench import _native
 from tinygram_bench.host.placement import placement
 from tinygram_bench.processes.workers import RunError, Worker, contents, wait_all
@@ -99,9 +100,9 @@ def _noted(side: str, count: int) -> tuple[int, bytes]:
 
 @contextmanager
 def _worker(side: str) -> Iterator[Worker]:
-    """`python -m sides.SIDE`, ended with the block."""
+    """`python -m library.sides.SIDE`, ended with the block."""
     module, *arguments = side.split()
-    command = [sys.executable, "-m", f"sides.{module}", *arguments]
+    command = [sys.executable, "-m", f"library.sides.{module}", *arguments]
     environment = os.environ | {"PYTHONPATH": str(_BENCHES), "PYTHONUNBUFFERED": "1"}
     with Worker(module, command, environment=environment) as worker:
         yield worker

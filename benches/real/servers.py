@@ -24,7 +24,7 @@ from pathlib import Path
 from statistics import median
 
 from pairs import shown
-from real_pairs import (
+from real.rounds import (
     BASES,
     CALLS_THAT_WRITE,
     WRITE,
@@ -44,7 +44,7 @@ from tinygram_bench.statistics.figures.intervals import figure_of
 _WARM_UP_S = 0.3
 _MEASURED_S = 1
 _START_S = 20
-_HERE = Path(__file__).parent
+_BENCHES = Path(__file__).parents[1]
 _RATE = re.compile(r"^Requests/sec:\s+([\d.]+)$", re.M)
 _HEAD = '"HTTP/1.1 200'
 
@@ -63,9 +63,9 @@ class Asked:
         python = [sys.executable, "-m"]
         factory = loop.replace("-", "_")
         if not self.http:
-            return [*python, "sides.asgi", factory, str(port)]
+            return [*python, "real.asgi", factory, str(port)]
         return [
-            *(*python, "uvicorn", "sides.asgi:application", "--loop", f"sides.asgi:{factory}"),
+            *(*python, "uvicorn", "real.asgi:application", "--loop", f"real.asgi:{factory}"),
             *("--http", self.http, "--port", str(port), "--workers", str(self.workers)),
             *("--no-access-log", "--log-level", "warning", "--lifespan", "off"),
         ]
@@ -150,7 +150,7 @@ class _Bench:
             port = free.getsockname()[1]
         server = subprocess.Popen(
             [*tracer, *asked.command(loop, port)],
-            cwd=_HERE,
+            cwd=_BENCHES,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             preexec_fn=lambda: os.sched_setaffinity(0, {self._server_cpu}),

@@ -1,4 +1,4 @@
-"""A server under test: `python -m sides.server LOOP WAY`; prints `listening PORT`.
+"""A server under test: `python -m library.sides.server LOOP WAY`; prints `listening PORT`.
 
 It answers each request with a reply and a write of its own; both are 100 bytes.
 """
@@ -9,7 +9,7 @@ import asyncio
 import sys
 from typing import cast
 
-from sides.sending import MESSAGE_BYTES, REPLY, listening, new_loop, stay_on_core
+from library.sides.sending import MESSAGE_BYTES, REPLY, listening, new_loop, stay_on_core
 
 
 class Answering(asyncio.Protocol):

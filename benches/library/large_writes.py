@@ -1,9 +1,9 @@
 """Large messages and idle connections cost no more than on the event loop below.
 
 Write and drain of one size after another, on the loop as it is and on the drop-in over it, slice by
-slice in one process (sides/large.py): a row is the median ratio of the pairs of slices and its
+slice in one process (large_by_turns.py): a row is the median ratio of the pairs of slices and its
 interval, of the time, and of the CPU time of the thread that writes. Memory is of other processes
-(sides/memory.py): the most that 200 MB without drain take, and what an idle connection does.
+(memory.py): the most that 200 MB without drain take, and what an idle connection does.
 `--rounds` says how many slices of each there are, `--memory-rounds` how many processes. The exit
 status is 0 when every row is reached.
 """
@@ -20,8 +20,8 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+from library.sides.sending import CONGESTION_CONTROL
 from pairs import at_least, at_most, show_environment, shown, side_by_side, verdict
-from sides.sending import CONGESTION_CONTROL
 
 from tinygram_bench.host.awake import cores_awake
 from tinygram_bench.statistics.figures.intervals import figure_of
@@ -32,7 +32,7 @@ _LIMIT_S = 300
 _FASTEST_LOSS = 0.98
 _MOST_MEMORY = 1.1
 _MOST_IDLE_BYTES = 1_000
-_BENCHES = Path(__file__).parent
+_BENCHES = Path(__file__).parents[1]
 
 
 def main() -> int:
@@ -50,7 +50,7 @@ def main() -> int:
 
 def _compare_sizes(loop: str, rounds: int) -> list[bool]:
     slices: dict[tuple[str, int], list[tuple[int, int]]] = defaultdict(list)
-    for line in _output("large", loop, rounds, *_SIZES).splitlines():
+    for line in _output("large_by_turns", loop, rounds, *_SIZES).splitlines():
         side, size, took_ns, cpu_ns = json.loads(line)
         slices[side, size].append((took_ns, cpu_ns))
     return [
@@ -96,10 +96,10 @@ def _bytes(what: str, loop: str, way: str) -> float:
     return float(_output("memory", what, loop, way))
 
 
-def _output(side: str, *arguments: object) -> str:
-    """What `python -m sides.SIDE` prints."""
+def _output(module: str, *arguments: object) -> str:
+    """What `python -m library.MODULE` prints."""
     return subprocess.run(
-        [sys.executable, "-m", f"sides.{side}", *map(str, arguments)],
+        [sys.executable, "-m", f"library.{module}", *map(str, arguments)],
         env=os.environ | {"PYTHONPATH": str(_BENCHES)},
         stdout=subprocess.PIPE,
         text=True,

@@ -1,4 +1,4 @@
-"""The application and the event loops of benches/real_servers.py."""
+"""The application and the event loops of benches/real/servers.py."""
 
 from __future__ import annotations
 

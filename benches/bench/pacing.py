@@ -4,7 +4,7 @@
   plain loop, at each rate that the sender holds: 95 of 100 messages leave alone.
 - p50 of a stream of 100 bytes at 1,000, 10,000 and 50,000 a second: within 10 % of that of
   programs which share no code with the bench. Beside the native sender one in C (paced_stream.c),
-  beside the plain loop one in Python (sides/paced_stream.py), both received by the one in C.
+  beside the plain loop one in Python (paced_stream.py), both received by the one in C.
 
 Each side runs for 0.3 s once per round, in random order, on the same cores, which are kept awake;
 one round warms up. A target inside the interval of what was found is neither reached nor missed:
@@ -65,7 +65,7 @@ def main() -> int:
         program = Path(folder) / "paced_stream"
         source = _HERE / "paced_stream.c"
         subprocess.run(["cc", "-O2", "-Wall", "-o", program, source], check=True)
-        script = str(_HERE / "sides" / "paced_stream.py")
+        script = str(_HERE / "paced_stream.py")
         theirs = {_NATIVE: [str(program), "send"], _LOOP: [sys.executable, script]}
         reached = []
         for rate_per_s in sorted((*_COMPARED_PER_S, *_ALONE_PER_S)):

@@ -1,4 +1,4 @@
-"""What the client of the servers can do at all: `python -m sides.plain_server`.
+"""What the client of the servers can do at all: `python -m library.sides.plain_server`.
 
 It answers a read with one write of as many bytes, and so costs the client's other end next to
 nothing.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import selectors
 import socket
 
-from sides.sending import REPLY, listening, stay_on_core
+from library.sides.sending import REPLY, listening, stay_on_core
 
 _READ_BYTES = 64 << 10
 _REPLIES = memoryview(REPLY * (_READ_BYTES // len(REPLY) + 1))

@@ -1,4 +1,4 @@
-"""The other end: `python -m sides.far_ends echo ENDS` or `… tls PEM COUNT`.
+"""The other end: `python -m library.sides.far_ends echo ENDS` or `… tls PEM COUNT`.
 
 `echo` returns what it reads, with plain blocking calls; ENDS is apart, for the receiver's core, or
 same, for the sender's. `tls`, always on the receiver's core, decrypts with OpenSSL, through
@@ -13,7 +13,7 @@ import ssl
 import sys
 import time
 
-from sides.sending import MESSAGE_BYTES, WARM_UP, listening, stay_on_far_core
+from library.sides.sending import MESSAGE_BYTES, WARM_UP, listening, stay_on_far_core
 
 _READ_BYTES = 256 << 10
 

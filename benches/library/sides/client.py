@@ -1,4 +1,4 @@
-"""Asks a server, from the other core: `python -m sides.client PORT REQUESTS`.
+"""Asks a server, from the other core: `python -m library.sides.client PORT REQUESTS`.
 
 Plain blocking sockets: 64 requests in one write on each of eight connections, then their replies,
 connection by connection, so that the server always has work while the client waits. Every byte of
@@ -12,7 +12,7 @@ import socket
 import sys
 import time
 
-from sides.sending import MESSAGE_BYTES, PER_ITERATION, REPLY, connected, stay_on_far_core
+from library.sides.sending import MESSAGE_BYTES, PER_ITERATION, REPLY, connected, stay_on_far_core
 
 _CONNECTIONS = 8
 _WARM_UP_TURNS = 50

@@ -30,7 +30,7 @@ _MESSAGE = bytes(100)
 _WRITES = 20_000
 _LIMIT_S = 20
 _CASES = {"nodelay": (tinygram.nodelay, 1), "tick": (tinygram.tick, 64)}
-_ROOT = Path(__file__).parents[1]
+_ROOT = Path(__file__).parents[2]
 
 
 def main() -> int:

@@ -1,8 +1,8 @@
 """A short connection costs hardly more than on the event loop below.
 
 Connect, a message there and back, close: on the loop as it is and on the drop-in over it, slice by
-slice in one process (sides/connects.py), as a client and as a server. A row is the median ratio of
-the pairs of slices and its interval, of connections a second and of the CPU time of the loops'
+slice in one process (connects_by_turns.py), as a client and as a server. A row is the median ratio
+of the pairs of slices and its interval, of connections a second and of the CPU time of the loops'
 thread. `--rounds` says how many pairs there are. The exit status is 0 when every row is reached.
 """
 
@@ -16,9 +16,9 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
+from library.connects_by_turns import ROLES, SIDES
+from library.sides.sending import CONGESTION_CONTROL
 from pairs import at_least, show_environment, shown, verdict
-from sides.connects import ROLES, SIDES
-from sides.sending import CONGESTION_CONTROL
 
 from tinygram_bench.host.awake import cores_awake
 from tinygram_bench.statistics.figures.intervals import figure_of
@@ -40,8 +40,8 @@ def main() -> int:
 def _compare(loop: str, rounds: int) -> list[bool]:
     slices: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
     printed = subprocess.run(
-        [sys.executable, "-m", "sides.connects", loop, str(rounds)],
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parent)},
+        [sys.executable, "-m", "library.connects_by_turns", loop, str(rounds)],
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])},
         stdout=subprocess.PIPE,
         text=True,
         timeout=_LIMIT_S,

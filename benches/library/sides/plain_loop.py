@@ -1,4 +1,7 @@
-"""Sends flat out in a plain loop: `python -m sides.plain_loop WAY PORT COUNT`; prints its start."""
+"""Sends flat out in a plain loop: `python -m library.sides.plain_loop WAY PORT COUNT`.
+
+Prints its start.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,9 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 
+from library.sides.sending import stay_on_core, stream_messages, warmed_up
+
 import tinygram
-from sides.sending import stay_on_core, stream_messages, warmed_up
 
 _SHORT_HOLD_NS = 10_000
 _LONG_HOLD_NS = 100_000  # As long as ours may hold when it adapts.

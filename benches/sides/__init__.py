@@ -1,1 +1,0 @@
-"""The programs that `library_speed.py` sets side by side, each plain enough to be read."""
