@@ -6,8 +6,6 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """Every status that `tinygram` exits with."""
-
     OK = 0
     RUN_FAILED = 1
     USAGE = 2

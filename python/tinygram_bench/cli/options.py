@@ -122,7 +122,6 @@ Server = Annotated[
 
 
 def result_file(workload: str) -> Any:
-    """`--json` of a workload's command."""
     path = f"results/<UTC time>-{workload}.json"
     return typer.Option(
         metavar="FILE",
@@ -145,8 +144,6 @@ class Shared(TypedDict):
 
 @dataclass(frozen=True)
 class Links:
-    """What `--link` and `--link-backend` name."""
-
     specs: tuple[LinkSpec, ...]
     backend: str = DEFAULT_BACKEND
 

@@ -57,7 +57,6 @@ class MeasuringCommand(TyperCommand):
         return {**told, "json": None, **{name: context.params[name] for name in _FREE}}
 
     def _told(self, context: Any, file: Path) -> dict[str, Any]:
-        """The options that the file was measured with."""
         earlier = store.load(file)
         program, workload, *words = (*earlier.command, "", "")[: max(2, len(earlier.command))]
         if (program, workload) != ("tinygram", context.info_name):

@@ -101,12 +101,10 @@ def warnings_as_notes(case: str, warnings: Iterable[Warning]) -> Iterator[Note]:
 
 
 def unavailable_note(case: str, reason: str) -> Note:
-    """A note on a case that cannot be measured here."""
     return Note(case, "unavailable", f"unavailable: {reason}", _UNAVAILABLE)
 
 
 def failure_note(case: str, text: str) -> Note:
-    """A note on rounds that failed."""
     return Note(case, "failed", text, _FAILED)
 
 

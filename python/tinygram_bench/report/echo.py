@@ -38,6 +38,5 @@ TABLES = (
 
 
 def echo_document(result: Result, published: bool) -> Document:
-    """All of the report; `published` adds the published servers."""
     beside = published_tables if published else None
     return loads_document(result, lambda _load: TABLES, beside, CPU)

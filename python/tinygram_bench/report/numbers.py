@@ -70,7 +70,6 @@ def median_of(summary: Summary, figure: str) -> str:
 
 
 def span(figure: Figure | None) -> str:
-    """`low–high` as plain numbers."""
     return UNKNOWN if figure is None else f"{number(figure.low)}–{number(figure.high)}"
 
 

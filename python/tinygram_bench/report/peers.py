@@ -31,7 +31,6 @@ _SHOWN: tuple[Shown[Agreement], ...] = (
 
 
 def cross_check_sections(result: Result) -> tuple[Section, ...]:
-    """One section where a cross-check was asked for."""
     if result.cross_check is None:
         return ()
     agreements = agreements_of(result)

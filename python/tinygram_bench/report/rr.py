@@ -47,7 +47,6 @@ _ASPECTS: Mapping[str, Callable[[Case], str]] = {
 
 
 def rr_document(result: Result, published: bool) -> Document:
-    """All of the report; `published` adds the published calls."""
     tables: tuple[Table, ...] = (*link_tables(result), *_tables_of(result))
     remarks: tuple[str, ...] = ()
     labels = _labels_of(result)
@@ -84,7 +83,6 @@ def _title_of(result: Result) -> str:
 
 
 def _tables_of(result: Result) -> tuple[Table, Table]:
-    """Calls; then connections, and the kernel's own counts."""
     return (
         _table(
             result,

@@ -63,7 +63,6 @@ PART_LABELS = {
 
 
 def sizes_document(result: Result, published: bool) -> Document:
-    """All of the report; `published` adds the model of the published measurements."""
     fits = fits_of(result.plan, result.runs)
     found = (_model_table(fits), _prediction_table(result, fits), _local_table(result))
     tables = (
@@ -255,7 +254,6 @@ def _on_parts(parts: Mapping[str, Figure | None]) -> list[str]:
 
 
 def _cell_table(result: Result, fit: Fit) -> Table:
-    """A row for each size and count of round trips."""
     summaries = {summary.case.case_id: summary for summary in result.summaries}
     columns = [Column("size ×\nround trips"), *(column for column, _ in _MEDIANS)]
     columns += [Column("low–high", 2), *(column for column, _ in _MORE_MEDIANS)]
@@ -281,7 +279,6 @@ def _cell_row(label: str, summary: Summary | None, width: int) -> Row:
 
 
 def _model_table(fits: Sequence[Fit]) -> Table:
-    """The parameters of each fit and their intervals."""
     columns = (
         Column("way"),
         Column("setup\nµs"),
@@ -337,7 +334,6 @@ def _local_table(result: Result) -> Table:
 
 
 def _predicted_bytes(result: Result) -> list[int]:
-    """The sizes that `--predict` named."""
     asked = {SizesParameters.of(case).predicted_bytes for case in result.plan.cases}
     return list(dict.fromkeys(size for sizes in sorted(asked) for size in sizes))
 

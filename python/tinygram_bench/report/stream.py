@@ -61,7 +61,6 @@ LATENCY = (
 
 
 def stream_document(result: Result, published: bool) -> Document:
-    """All of the report; `published` adds the published ways."""
     return loads_document(result, _tables_of, published_tables if published else None, CPU)
 
 

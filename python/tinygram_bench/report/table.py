@@ -66,7 +66,6 @@ class Table:
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """How many characters each column needs."""
         return tuple(
             max(len(line) for line in (*column.header.split("\n"), *cells))
             for column, cells in zip(self.columns, self._cells_by_column(), strict=True)
@@ -87,7 +86,6 @@ class Table:
 def table_of(
     title: str, shown: Sequence[Shown[T]], values: Iterable[T], notes: tuple[str, ...] = ()
 ) -> Table:
-    """A row for each value."""
     rows = tuple(Row(tuple(each.text(value) for each in shown)) for value in values)
     return Table(title, tuple(each.column for each in shown), rows, notes)
 

@@ -52,7 +52,6 @@ def late_percentile(packets: int) -> float | None:
 
 
 def late_limit_ns(facts: LinkFacts) -> int:
-    """How late packets may be."""
     return max(_LATE_NS, (facts.rtt_ns or 0) // _LATE_SHARE)
 
 

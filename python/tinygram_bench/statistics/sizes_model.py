@@ -35,8 +35,6 @@ class Point:
 
 @dataclass(frozen=True)
 class Model:
-    """The fitted parameters."""
-
     setup_us: float
     latency_us: float
     us_per_byte: float

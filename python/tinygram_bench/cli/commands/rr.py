@@ -247,7 +247,6 @@ def rr(
 def _judge(
     scenario: str, case_ids: dict[str, str], result: Result, output: TextIO | None
 ) -> ExitCode:
-    """Say what was expected, and whether it came."""
     found = findings(scenarios.SCENARIOS[scenario].expected, case_ids, result)
     for finding in found:
         if not finding.is_as_expected:

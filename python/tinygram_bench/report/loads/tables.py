@@ -127,7 +127,6 @@ def _case_row(
 
 
 def drawn(result: Result, load: Load, table: LoadTable, rows: Sequence[CaseRow]) -> Table:
-    """The table of the load, compared as it says."""
     if table.compares == "by ratio":
         return _with_ratios(result, table, rows)
     if table.compares == "by marks":

@@ -11,6 +11,5 @@ from importlib import resources
 
 
 def published_rows(table: str) -> Iterator[dict[str, str]]:
-    """The rows of `table`.csv."""
     text = (resources.files(__name__) / f"{table}.csv").read_text("utf-8")
     return csv.DictReader(text.splitlines())

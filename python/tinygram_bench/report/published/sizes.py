@@ -38,7 +38,6 @@ def published_points() -> dict[str, list[Point]]:
 
 
 def published_table() -> Table:
-    """A row for each network."""
     rows = [_row(network, fitted(points), points) for network, points in published_points().items()]
     return Table("The published measurements, by the same model", _COLUMNS, tuple(rows), _NOTES)
 

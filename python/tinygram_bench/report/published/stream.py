@@ -118,7 +118,6 @@ class OurRatios:
         return marked_ratio(self.verdicts.get((self.case_ids.get(key, ""), figure)))
 
     def legend(self, figures: Iterable[str]) -> tuple[str, ...]:
-        """What the marks on `figures` mean."""
         published = {(way.runtime, way.strategy) for way in published_ways()}
         shown = {case_id for key, case_id in self.case_ids.items() if key in published}
         wanted = set(figures)

@@ -71,7 +71,6 @@ def has_enough_samples(figure: str, sample_counts: Mapping[str, int]) -> bool:
 
 
 def is_extreme(figure: str) -> bool:
-    """Whether `figure` is the least or the greatest of all samples."""
     return STATISTIC_OF_FIGURE.get(figure, ("", ""))[1] in ("min", "max")
 
 

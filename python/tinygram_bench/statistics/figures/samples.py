@@ -53,7 +53,6 @@ class Sample:
         return Figure(pooled, low=min(*values, pooled), high=max(*values, pooled))
 
     def is_median(self, name: str) -> bool:
-        """Whether the figure is a median over the rounds."""
         return not is_extreme(name) and all(
             has_enough_samples(name, each.sample_counts) for each in self.rounds.values()
         )

@@ -46,7 +46,6 @@ class Agreement:
 
     @property
     def has_enough_rounds(self) -> bool:
-        """Whether the rounds are as many as a verdict needs."""
         return self.paired_rounds >= MIN_PAIRED_ROUNDS
 
 

@@ -70,7 +70,6 @@ def standings_of(result: Result, contest: Contest, figure: str) -> tuple[Standin
 
 
 def has_won(standings: tuple[Standing, ...]) -> bool:
-    """Whether there are others and the first is faster than each."""
     return bool(standings) and all(each.verdict.verdict == "faster" for each in standings)
 
 

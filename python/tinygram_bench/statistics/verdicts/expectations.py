@@ -26,7 +26,6 @@ class Expected:
 
     @property
     def span(self) -> str:
-        """The range, in words."""
         if self.high == ANY:
             return f"expected {_number(self.low)} or more"
         if self.low == self.high:
@@ -43,7 +42,6 @@ class Finding:
 
     @property
     def is_as_expected(self) -> bool:
-        """Whether the value is known, and in the range."""
         return self.value is not None and self.expected.low <= self.value <= self.expected.high
 
     @property
@@ -53,7 +51,6 @@ class Finding:
 
     @property
     def text(self) -> str:
-        """One line."""
         expected = self.expected
         what = f"{expected.figure} of {expected.of}"
         if expected.over is not None:

@@ -35,7 +35,6 @@ class Load:
 
     @classmethod
     def of(cls, case: Case) -> Load:
-        """The load that `case` is put under."""
         named = cls.__dataclass_fields__.keys() - {"busy_thread", "parameters"}
         return cls(
             **{name: getattr(case, name) for name in named},

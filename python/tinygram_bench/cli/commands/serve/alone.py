@@ -15,11 +15,8 @@ from tinygram_bench.model.errors import UsageError
 
 
 class Listening(Protocol):
-    """A server that listens."""
-
     @property
-    def port(self) -> int:
-        """Its port on 127.0.0.1."""
+    def port(self) -> int: ...
 
 
 Server = TypeVar("Server", bound=Listening)
