@@ -41,8 +41,6 @@ _LEAST_RATE = 0.97
 
 @dataclass(frozen=True)
 class Row:
-    """A line of the table."""
-
     what: str
     found: str
     asked: str

@@ -132,5 +132,4 @@ def verdict(what: str, is_reached: bool | None, figures: str) -> bool:
 
 
 def shown(ratio: Figure) -> str:
-    """A ratio and its interval."""
     return f"{ratio.median:.3f} ({ratio.low:.3f}-{ratio.high:.3f})"

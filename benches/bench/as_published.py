@@ -39,7 +39,6 @@ _HABITS = ("none", "made", "pickled", "made+pickled")
 
 
 def main() -> int:
-    """Measure and print."""
     if sys.argv[1:2] == ["--receive"]:
         return _receive(*sys.argv[2:])
     if sys.argv[1:2] == ["--send"]:

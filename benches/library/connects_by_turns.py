@@ -87,7 +87,6 @@ class Side:
             self.done.set_result(None)
 
     def take(self, role: str, teller: socket.socket) -> list[object]:
-        """Run a slice."""
         run = self.call if role == "client" else self.serve
         took_ns, cpu_ns = self.loop.run_until_complete(run(teller))
         return [self.name, role, took_ns, cpu_ns]

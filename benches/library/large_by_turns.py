@@ -34,15 +34,12 @@ def messages_of(size: int) -> int:
 
 @dataclass(frozen=True)
 class Side:
-    """A loop and its connection."""
-
     name: str
     loop: asyncio.AbstractEventLoop
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
 
     def take(self, message: bytes) -> list[object]:
-        """Run a slice."""
         count = messages_of(len(message))
         took_ns, cpu_ns = self.loop.run_until_complete(self._write(message, count))
         return [self.name, len(message), took_ns, cpu_ns]

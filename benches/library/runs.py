@@ -110,7 +110,6 @@ def _worker(side: str) -> Iterator[Worker]:
 
 @cache
 def _folder() -> tempfile.TemporaryDirectory[str]:
-    """A folder that goes with this process."""
     return tempfile.TemporaryDirectory()
 
 

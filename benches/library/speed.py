@@ -246,7 +246,6 @@ def main() -> int:
 
 
 def _compare(group: Group, rows: Sequence[Row], rounds: int) -> list[bool]:
-    """Print the rows; whether each is reached."""
     wanted = sorted({side for row in rows for side in (row.ours, row.base)})
     costs = side_by_side({name: group.sides[name] for name in wanted}, rounds)
     return [_told(row, costs) for row in rows]

@@ -256,7 +256,6 @@ def _no_op(placed: str) -> int:
 
 
 def _compare(sides: dict[str, Side], rows: list[Row], rounds: int) -> list[bool]:
-    """Print the rows; whether each is reached."""
     wanted = sorted({name for row in rows for name in (row.ours, row.base)})
     values = side_by_side({name: sides[name] for name in wanted}, rounds)
     return [_told(row, values) for row in rows]

@@ -35,7 +35,6 @@ class DeliveryTimeoutError(TimeoutError):
     """The time was over before all that was handed over had been delivered."""
 
     def __init__(self, unknown_bytes: int, unsent_bytes: int) -> None:
-        """How many bytes."""
         super().__init__(
             f"timed out: {unknown_bytes} bytes are not acknowledged, {unsent_bytes} not sent"
         )

@@ -32,6 +32,5 @@ class Stats:
 
 
 def stats_of(native: _native.Batch | _native.CoalescingSocket | _native.Outbox) -> Stats:
-    """What it counted."""
     messages, writes, byte_count, overruns, flushes, holds = native._stats_parts()
     return Stats(messages, writes, byte_count, overruns, dict(flushes), holds)

@@ -40,7 +40,6 @@ class Strategy:
         return f"{self.name}:{format_duration_ns(self.hold_ns)}"
 
     def __repr__(self) -> str:
-        """As Python reads it."""
         if self.hold_us is None:
             return f"tinygram.{self.name}"
         hold_us = int(self.hold_us) if self.hold_us.is_integer() else self.hold_us

@@ -104,7 +104,6 @@ class _Above:
         self._lent_socket = lent_socket
 
     def __call__(self) -> Connection:
-        """One connection's."""
         above = connection(self._connecting.loop, self._factory(), self._connecting.settings)
         above.made = self._made
         above.lent_socket = self._lent_socket

@@ -95,11 +95,9 @@ class Connection(asyncio.BaseProtocol):
         return transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The transport below is ready."""
         self.protocol.connection_made(self.attach(transport))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The transport below is gone."""
         transport, self.transport = self.transport, None
         if transport is not None:
             exc = transport._on_lost(exc)
@@ -120,7 +118,6 @@ class Connection(asyncio.BaseProtocol):
             self.transport._on_blocked()
 
     def resume_writing(self) -> None:
-        """The transport below has none left."""
         if self.transport is not None:
             self.transport._on_writable()
 
@@ -142,7 +139,6 @@ class _StreamConnection(Connection, asyncio.Protocol):
         self.data_received = self.protocol.data_received  # type: ignore
 
     def forget_protocol(self) -> None:
-        """As above."""
         super().forget_protocol()
         self.data_received = _NOBODY.data_received  # type: ignore
 
@@ -158,7 +154,6 @@ class _BufferedConnection(Connection, asyncio.BufferedProtocol):
         self.buffer_updated = self.protocol.buffer_updated  # type: ignore
 
     def forget_protocol(self) -> None:
-        """As above."""
         super().forget_protocol()
         self.get_buffer = _NOBODY_BUFFERED.get_buffer  # type: ignore
         self.buffer_updated = _NOBODY_BUFFERED.buffer_updated  # type: ignore
@@ -187,11 +182,9 @@ class _CopyingConnection(Connection, asyncio.BufferedProtocol):
         return self._buffer
 
     def buffer_updated(self, nbytes: int) -> None:
-        """So much came."""
         self._data_received(self._buffer[:nbytes].tobytes())
 
     def forget_protocol(self) -> None:
-        """As above."""
         super().forget_protocol()
         self._data_received = _NOBODY.data_received
 

@@ -22,31 +22,24 @@ class CoalescingLoop:
     connecting: Connecting
 
     def create_connection(self, *args: Any, **kwargs: Any) -> Any:
-        """As the loop's own."""
         return self.connecting.connect("create_connection", *args, **kwargs)
 
     def create_unix_connection(self, *args: Any, **kwargs: Any) -> Any:
-        """As the loop's own."""
         return self.connecting.connect("create_unix_connection", *args, **kwargs)
 
     def connect_accepted_socket(self, *args: Any, **kwargs: Any) -> Any:
-        """As the loop's own."""
         return self.connecting.connect("connect_accepted_socket", *args, **kwargs)
 
     def create_server(self, *args: Any, **kwargs: Any) -> Any:
-        """As the loop's own."""
         return self.connecting.serve("create_server", *args, **kwargs)
 
     def create_unix_server(self, *args: Any, **kwargs: Any) -> Any:
-        """As the loop's own."""
         return self.connecting.serve("create_unix_server", *args, **kwargs)
 
     def start_tls(self, *args: Any, **kwargs: Any) -> Any:
-        """As the loop's own."""
         return self.connecting.start_tls(*args, **kwargs)
 
     def sendfile(self, *args: Any, **kwargs: Any) -> Any:
-        """As the loop's own."""
         return self.connecting.sendfile(*args, **kwargs)
 
     def run_forever(self) -> None:

@@ -117,11 +117,9 @@ class TickingSelector(selectors.EpollSelector):
         self._keys: dict[int, selectors.SelectorKey] = {}
 
     def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
-        """As the selector it is."""
         return self._keep(super().register(fileobj, events, data))
 
     def modify(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
-        """As the selector it is."""
         return self._keep(super().modify(fileobj, events, data))
 
     def _keep(self, key: selectors.SelectorKey) -> selectors.SelectorKey:
@@ -129,7 +127,6 @@ class TickingSelector(selectors.EpollSelector):
         return key
 
     def unregister(self, fileobj: Any) -> selectors.SelectorKey:
-        """As the selector it is."""
         key = super().unregister(fileobj)
         del self._keys[key.fd]
         return key

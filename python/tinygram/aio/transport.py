@@ -106,7 +106,6 @@ class Transport(asyncio.Transport):
         self.write = outbox.write
 
     def __repr__(self) -> str:
-        """With what is below."""
         return f"<{type(self).__module__}.{type(self).__name__} over {self._inner!r}>"
 
     def __del__(self, _warn: Callable[..., None] = warnings.warn) -> None:
@@ -240,7 +239,6 @@ class Transport(asyncio.Transport):
 
     @property
     def _settings(self) -> Settings:
-        """The knobs that it was made with."""
         return self._connection.settings
 
     @property
@@ -260,7 +258,6 @@ class Transport(asyncio.Transport):
             self._check_high()
 
     def _on_writable(self) -> None:
-        """The transport below has none left."""
         self._is_blocked = False
         self._outbox.on_writable()
         self._check_low()

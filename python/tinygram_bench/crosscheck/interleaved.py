@@ -64,7 +64,6 @@ class Interleaved:
         return run
 
     def without_peers(self, runs: Sequence[Run]) -> tuple[Run, ...]:
-        """The runs of our own cases."""
         return tuple(run for run in runs if run.case_id not in self._chosen)
 
     def found(self) -> CrossCheck:

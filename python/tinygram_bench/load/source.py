@@ -24,8 +24,6 @@ _SETTLE_LIMIT_NS = 10_000_000_000
 
 
 class Bursts(Protocol):
-    """What a blocking strategy sends from."""
-
     def next_burst(self, until_ns: int | None = None) -> Sequence[bytes] | None:
         """Wait for messages; empty when `until_ns` came first, None at the end.
 
@@ -34,10 +32,7 @@ class Bursts(Protocol):
 
 
 class AwaitableBursts(Protocol):
-    """What an asyncio strategy sends from."""
-
-    async def next_burst(self, until_ns: int | None = None) -> Sequence[bytes] | None:
-        """As `Bursts.next_burst`."""
+    async def next_burst(self, until_ns: int | None = None) -> Sequence[bytes] | None: ...
 
 
 @lru_cache(maxsize=2)

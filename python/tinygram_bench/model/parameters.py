@@ -27,7 +27,6 @@ class Parameters(Value, frozen=True, tag_field="workload", omit_defaults=True, k
 
     @classmethod
     def of(cls, case: Case) -> Self:
-        """The parameters of a case of this workload."""
         assert isinstance(case.parameters, cls), f"{case.case_id} is no case of {cls.__name__}"
         return case.parameters
 

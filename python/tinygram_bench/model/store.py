@@ -68,7 +68,6 @@ class Destination:
 
     @property
     def is_standard_output(self) -> bool:
-        """Whether it is no file."""
         return self.path == STANDARD_OUTPUT
 
     def check(self) -> None:
@@ -146,7 +145,6 @@ def save(result: Result, path: Path, lock: FileLock | None = None) -> None:
 
 
 def encoded(result: Result) -> bytes:
-    """The file's content."""
     return msgspec.json.format(msgspec.json.encode(result), indent=2) + b"\n"
 
 

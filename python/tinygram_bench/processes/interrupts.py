@@ -13,8 +13,6 @@ from types import FrameType
 
 
 class Interrupts:
-    """What has been asked for; one for a process."""
-
     def __init__(self) -> None:
         self._is_held = False
         self._is_pending = False

@@ -69,7 +69,6 @@ class Worker:
         self._pidfd = os.pidfd_open(self._process.pid)
 
     def __enter__(self) -> Self:
-        """The worker."""
         return self
 
     def __exit__(
@@ -146,7 +145,6 @@ class Worker:
 
     @property
     def has_ended(self) -> bool:
-        """Whether it runs no more."""
         return self._process.poll() is not None
 
     def wait_ended(self, seconds: float) -> bool:

@@ -45,7 +45,6 @@ class Progress:
         self._label = ""
 
     def __enter__(self) -> Self:
-        """Start the clock."""
         self._started_at_s = self._clock()
         return self
 

@@ -117,7 +117,6 @@ class Turn:
 
     @property
     def link(self) -> Link:
-        """What lies between the ends."""
         return self.stage.link
 
     def begin(self) -> None:

@@ -36,10 +36,7 @@ class TargetEndedError(Exception):
 
 
 class Reader:
-    """Reads snapshots of one target."""
-
     def __init__(self, target: Target) -> None:
-        """Nothing is read yet."""
         self.target = target
         self._diag: _native.SocketDiag | None = None
         self._refusals: dict[str, str] = {}

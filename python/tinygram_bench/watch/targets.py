@@ -25,7 +25,6 @@ class Target:
     pid: int | None = None
 
     def __str__(self) -> str:
-        """As it is called in what is printed."""
         return f"process {self.pid}" if self.port is None else f"port {self.port}"
 
 

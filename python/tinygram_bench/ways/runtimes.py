@@ -45,7 +45,6 @@ class Way:
         self._warm_up_holds = self.library_holds()
 
     def holds(self) -> Histogram:
-        """Whoever counted them."""
         holds = self.library_holds()
         holds.subtract(self._warm_up_holds)
         for hold_ns in self.holds_ns:

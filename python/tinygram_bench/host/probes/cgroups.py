@@ -26,7 +26,6 @@ class Throttling:
     stopped_ns: int
 
     def since(self, before: Throttling) -> Throttling:
-        """What came after `before`."""
         return Throttling(self.periods - before.periods, self.stopped_ns - before.stopped_ns)
 
 

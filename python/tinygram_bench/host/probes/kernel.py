@@ -39,7 +39,6 @@ def counters_here(counter_fds: CounterFds) -> Counted:
 
 
 def counters_in(network: Network, counter_fds: CounterFds) -> Counted:
-    """The same of `network`."""
     with network.entered():
         return counters_here(counter_fds)
 

@@ -15,7 +15,6 @@ from tinygram_bench.ways.runtimes import Way
 
 
 def run(sock: socket.socket, source: Source, way: Way) -> None:
-    """Send everything on a new event loop."""
     with asyncio.Runner(loop_factory=loop_factory(way.runtime)) as runner:
         runner.run(_run(sock, source, way))
 

@@ -17,7 +17,6 @@ from tinygram_bench.ways.transports import Connection, Write
 
 
 def run(sock: socket.socket, source: Source, way: Way) -> None:
-    """Strategy `tick`."""
     transports.run(loop_factory(way.runtime), sock, source, _connect, _joining)
 
 

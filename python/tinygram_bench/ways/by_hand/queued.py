@@ -24,8 +24,7 @@ class MessageQueue(Protocol):
     def get_nowait(self) -> bytes | None:
         """Take one item or raise queue.Empty."""
 
-    def qsize(self) -> int:
-        """How many items there are, more or less."""
+    def qsize(self) -> int: ...
 
 
 class QueuedBursts:

@@ -38,12 +38,10 @@ class External:
 
     @property
     def address(self) -> str:
-        """`HOST:PORT`."""
         return f"{self.host}:{self.port}"
 
     @property
     def name(self) -> str:
-        """What its rows are called."""
         if self.command is None:
             return self.address
         return Path(shlex.split(self.command)[0]).name

@@ -18,7 +18,6 @@ _PATIENCE_NS = 1_000_000_000
 
 
 def main() -> int:
-    """Exchange messages."""
     return carry_out("tg-client", ClientOrder, _exchange)
 
 

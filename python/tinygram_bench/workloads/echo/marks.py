@@ -42,8 +42,6 @@ class Mark(Value, frozen=True):
 
 
 class Marks(Protocol):
-    """Where to ask."""
-
     def used(self) -> Used:
         """Everything in USED so far, of a server of ours its `strangers` too. Raises RunError."""
 
@@ -148,5 +146,4 @@ class NoMarks:
     """A server on another host, or somebody else's."""
 
     def used(self) -> Used:
-        """Nothing is known."""
         return dict.fromkeys(USED)

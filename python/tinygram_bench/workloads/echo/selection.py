@@ -65,7 +65,6 @@ def _ways(known: Server, named: Named, reply: str, has_all: bool) -> list[tuple[
 
 
 def _names_external(named: Named) -> bool:
-    """Whether it is meant, where none of ours is."""
     return any(EXTERNAL in named[key] for key in ("runtime", "implementation", "server"))
 
 

@@ -18,7 +18,6 @@ from tinygram_bench.workloads.echo.servers.service import Service
 
 
 def main() -> int:
-    """Serve; the process ends with the channel."""
     return carry_out("tg-server", ServerOrder, _serve)
 
 

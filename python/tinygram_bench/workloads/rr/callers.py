@@ -17,7 +17,6 @@ from tinygram_bench.workloads.rr.order import CallOrder, Report, Start
 
 
 def main() -> int:
-    """Call."""
     return carry_out("tg-callers", CallOrder, _call, (CallError,))
 
 

@@ -51,7 +51,6 @@ class CallOrder(Value, frozen=True):
 
     @property
     def is_nodelay(self) -> bool:
-        """Whether the callers' connections have TCP_NODELAY."""
         return self.strategy == "nodelay"
 
 

@@ -15,7 +15,6 @@ from tinygram_bench.workloads.rr.order import ServerOrder
 
 
 def main() -> int:
-    """Serve."""
     return carry_out("tg-server", ServerOrder, _serve)
 
 

@@ -71,7 +71,6 @@ class _Counts:
     strangers: int = 0
 
     def named(self) -> dict[str, int]:
-        """As the native server names them."""
         counted = asdict(self)
         strangers = counted.pop("strangers")
         return {f"server_{name}": n for name, n in counted.items()} | {"strangers": strangers}

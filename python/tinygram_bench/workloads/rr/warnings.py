@@ -19,7 +19,6 @@ SHARES_AN_INTERPRETER = ("threads", "asyncio")
 def warnings_of(
     case: Case, counters: Mapping[str, int | None], *, has_private_network: bool
 ) -> tuple[Warning, ...]:
-    """Every warning of one run."""
     asked = RrParameters.of(case)
     warnings = [*strangers_told(counters)]
     if not has_private_network:

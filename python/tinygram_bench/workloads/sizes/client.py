@@ -12,7 +12,6 @@ from tinygram_bench.workloads.sizes.order import Order, Report
 
 
 def main() -> int:
-    """Take samples."""
     return carry_out("tg-client", Order, _take)
 
 

@@ -21,7 +21,6 @@ MAX_CONNECTIONS = 512
 
 
 def main() -> int:
-    """Serve."""
     return carry_out("tg-server", ServerOrder, _serve, (ValueError,))
 
 

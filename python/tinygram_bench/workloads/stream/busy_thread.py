@@ -15,7 +15,6 @@ class BusyThread:
         self._thread = threading.Thread(target=self._run, name="busy", daemon=True)
 
     def start(self) -> None:
-        """Begin to compute."""
         self._thread.start()
 
     def stop(self) -> int:

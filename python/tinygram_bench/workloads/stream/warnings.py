@@ -18,7 +18,6 @@ _MOST_BEHIND = 0.01
 def warnings_of(
     case: Case, counters: dict[str, int | None], *, has_private_network: bool
 ) -> tuple[Warning, ...]:
-    """Every warning of one run."""
     warnings = []
     if counters["writes"] is None:
         warnings.append(Warning("writes_not_counted", "the write-counting library did not load"))

@@ -9,7 +9,6 @@ from tinygram_bench.ways.runtimes import Way
 
 
 def send(sock: socket.socket, bursts: Bursts, _way: Way) -> None:
-    """Strategy `more`."""
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     while (burst := bursts.next_burst()) is not None:
         for message in burst[:-1]:

@@ -9,13 +9,11 @@ from tinygram_bench.ways.runtimes import Way
 
 
 def send(sock: socket.socket, bursts: Bursts, _way: Way) -> None:
-    """Strategy `nodelay`."""
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     _send_each(sock, bursts)
 
 
 def send_with_nagle(sock: socket.socket, bursts: Bursts, _way: Way) -> None:
-    """Strategy `nagle`."""
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 0)
     _send_each(sock, bursts)
 

@@ -11,7 +11,6 @@ from tinygram_bench.ways.runtimes import Way
 
 
 async def send(writer: asyncio.StreamWriter, bursts: AwaitableBursts, _way: Way) -> None:
-    """Strategy `nodelay`."""
     set_option(writer, socket.TCP_NODELAY, 1)
     await _send_each(writer, bursts)
 

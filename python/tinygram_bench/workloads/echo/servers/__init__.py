@@ -51,7 +51,6 @@ class Server:
     requires: tuple[str, ...] = ()
 
     def load(self) -> Serve:
-        """Import what serves."""
         module = importlib.import_module(f"{__name__}.{self.module}")
         return cast(Serve, module.serve)
 

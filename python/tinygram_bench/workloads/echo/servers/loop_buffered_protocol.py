@@ -17,7 +17,6 @@ class Echo(asyncio.BufferedProtocol):
         self._buffer = bytearray(service.buffer_bytes)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The connection begins."""
         self._transport = cast(asyncio.Transport, transport)
         if self._service.is_stranger(transport.get_extra_info("peername")):
             self._transport.abort()
@@ -25,7 +24,6 @@ class Echo(asyncio.BufferedProtocol):
         self._service.accepted(transport.get_extra_info("socket"))
 
     def get_buffer(self, sizehint: int) -> bytearray:  # noqa: ARG002 - the size is ours to say
-        """Where to read to."""
         return self._buffer
 
     def buffer_updated(self, nbytes: int) -> None:
@@ -34,16 +32,13 @@ class Echo(asyncio.BufferedProtocol):
             self._transport.write(reply)
 
     def pause_writing(self) -> None:
-        """The replies are not taken."""
         self._transport.pause_reading()
 
     def resume_writing(self) -> None:
-        """They are."""
         self._transport.resume_reading()
 
 
 def serve(service: Service) -> None:
-    """Serve on an event loop of its own."""
     with asyncio.Runner(loop_factory=service.make_loop) as runner:
         runner.run(_serve(service))
 

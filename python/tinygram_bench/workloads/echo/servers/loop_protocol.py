@@ -16,7 +16,6 @@ class Echo(asyncio.Protocol):
         self._replies = service.replies()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The connection begins."""
         self._transport = cast(asyncio.Transport, transport)
         if self._service.is_stranger(transport.get_extra_info("peername")):
             self._transport.abort()
@@ -24,21 +23,17 @@ class Echo(asyncio.Protocol):
         self._service.accepted(transport.get_extra_info("socket"))
 
     def data_received(self, data: bytes) -> None:
-        """Send back what was read."""
         for reply in self._replies(data):
             self._transport.write(reply)
 
     def pause_writing(self) -> None:
-        """The replies are not taken."""
         self._transport.pause_reading()
 
     def resume_writing(self) -> None:
-        """They are."""
         self._transport.resume_reading()
 
 
 def serve(service: Service) -> None:
-    """Serve on an event loop of its own."""
     with asyncio.Runner(loop_factory=service.make_loop) as runner:
         runner.run(_serve(service))
 

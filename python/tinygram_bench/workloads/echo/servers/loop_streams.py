@@ -8,7 +8,6 @@ from tinygram_bench.workloads.echo.servers.service import BACKLOG, Service
 
 
 def serve(service: Service) -> None:
-    """Serve on an event loop of its own."""
     with asyncio.Runner(loop_factory=service.make_loop) as runner:
         runner.run(_serve(service))
 

@@ -8,7 +8,6 @@ from tinygram_bench.workloads.echo.servers.service import Service
 
 
 def serve(service: Service) -> None:
-    """Serve without the GIL."""
     order = service.order
     is_per_read = order.reply == PER_READ
     server = _native.EchoServer(

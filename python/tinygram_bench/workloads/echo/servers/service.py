@@ -23,11 +23,9 @@ Replies = Callable[[Data], Sequence[Data]]
 class Connection(Protocol):
     """What sockets, and what event loops give for one, have in common."""
 
-    def fileno(self) -> int:
-        """The descriptor."""
+    def fileno(self) -> int: ...
 
-    def setsockopt(self, level: int, option: int, value: int, /) -> None:
-        """Set an option."""
+    def setsockopt(self, level: int, option: int, value: int, /) -> None: ...
 
 
 class Service:

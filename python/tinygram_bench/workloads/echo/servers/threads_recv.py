@@ -10,7 +10,6 @@ from tinygram_bench.workloads.echo.servers.thread_pool import Send
 
 
 def serve(service: Service) -> None:
-    """Serve on a pool of threads."""
     thread_pool.serve(service, _echo)
 
 

@@ -57,12 +57,10 @@ class Tally:
         self.last_ns = max(self.last_ns, ended_ns)
 
     def record_connect(self, took_ns: int) -> None:
-        """A connection was made."""
         self.connect.record(took_ns)
         self.connect_time_ns += took_ns
 
     def merge(self, other: Tally) -> None:
-        """All that another caller found."""
         self.calls += other.calls
         self.call.merge(other.call)
         self.connect.merge(other.connect)
@@ -76,7 +74,6 @@ class Tally:
         return Tally(connect=self.connect) if keeps_connects else Tally()
 
     def counters(self) -> dict[str, int]:
-        """The whole numbers, by name."""
         return {
             "calls": self.calls,
             "call_time_ns": self.call_time_ns,

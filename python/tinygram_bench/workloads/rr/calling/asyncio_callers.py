@@ -136,7 +136,6 @@ class Caller:
         return connection
 
     async def _call(self) -> int:
-        """One call; when it ended."""
         if self._line is not None:
             begun_ns = time.monotonic_ns()
             await self._line.call()

@@ -138,7 +138,6 @@ class Caller:
         return sock
 
     def _call(self) -> int:
-        """One call; when it ended."""
         if self._line is not None:
             begun_ns = time.monotonic_ns()
             self._line.call()
