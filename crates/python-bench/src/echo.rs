@@ -15,8 +15,9 @@ use std::{
 use tinygram_core::Knobs;
 use tinygram_load::{
     echo::{
+        Reply,
         client::{self, ClientError, Goal},
-        server::{self, Reply},
+        server,
     },
     messages::MessagePool,
 };

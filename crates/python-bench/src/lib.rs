@@ -12,16 +12,12 @@ mod errors;
 #[path = "../../python/src/histogram.rs"]
 mod histogram;
 mod link;
-mod matching;
-mod pacer;
-mod pool;
 mod process;
-mod receiver;
 mod rr;
-mod sender;
 mod sizes;
 #[path = "../../python/src/strategy.rs"]
 mod strategy;
+mod stream;
 
 use pyo3::prelude::*;
 
@@ -40,25 +36,25 @@ mod _native {
         ping_pong_ns, unrouted_networks,
     };
     #[pymodule_export]
-    use super::matching::{match_flat_out, match_paced, read_notes};
-    #[pymodule_export]
-    use super::pacer::{Pacer, offline_optimum, scheduled_messages};
-    #[pymodule_export]
-    use super::pool::{MessagePool, StreamCheck};
-    #[pymodule_export]
     use super::process::{
         count_writes_library, create_network_namespace, die_with_parent, enter_network_namespace,
         send_queue_bytes, set_process_name, tcp_info, watch_more_writes, watch_writes,
         write_counts,
     };
     #[pymodule_export]
-    use super::receiver::Receiver;
-    #[pymodule_export]
     use super::rr::{CallContent, RequestReader, RrCallers, RrServer};
     #[pymodule_export]
-    use super::sender::{send_flat_out, send_paced};
-    #[pymodule_export]
     use super::sizes::{SizesServer, take_samples, time_local};
+    #[pymodule_export]
+    use super::stream::matching::{match_flat_out, match_paced, read_notes};
+    #[pymodule_export]
+    use super::stream::pacer::{Pacer, offline_optimum, scheduled_messages};
+    #[pymodule_export]
+    use super::stream::pool::{MessagePool, StreamCheck};
+    #[pymodule_export]
+    use super::stream::receiver::Receiver;
+    #[pymodule_export]
+    use super::stream::sender::{send_flat_out, send_paced};
     use super::*;
 
     #[pymodule_init]

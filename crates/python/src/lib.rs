@@ -6,15 +6,12 @@
 mod batch;
 mod coalescing;
 mod errors;
+mod event_loop;
 mod gil;
 mod histogram;
 mod knobs;
-mod lent;
 mod message;
-mod outbox;
 mod strategy;
-mod surroundings;
-mod ticker;
 
 use gil::add_message_method;
 use pyo3::prelude::*;
@@ -41,13 +38,13 @@ mod _native {
     #[pymodule_export]
     use super::coalescing::{CoalescingSocket, Leftover, flush_all_at_exit};
     #[pymodule_export]
+    use super::event_loop::outbox::Outbox;
+    #[pymodule_export]
+    use super::event_loop::ticker::Ticker;
+    #[pymodule_export]
     use super::histogram::Histogram;
     #[pymodule_export]
     use super::knobs::Knobs;
-    #[pymodule_export]
-    use super::outbox::Outbox;
-    #[pymodule_export]
-    use super::ticker::Ticker;
     use super::*;
 
     #[pymodule_init]

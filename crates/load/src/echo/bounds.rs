@@ -1,6 +1,6 @@
 //! How many connections a server takes, so that what they make it keep has a bound.
 
-use super::server::Reply;
+use super::reply::Reply;
 
 /// What all connections together may make the server keep, in bytes; the kernel's own buffers, which
 /// the kernel bounds, are apart.

@@ -1,6 +1,6 @@
 //! One connection of the server: what it read and has not sent back yet.
 
-use super::server::Reply;
+use super::reply::Reply;
 use crate::{messages::Cutter, socket::receive_now};
 use std::{
     io,

@@ -2,7 +2,8 @@
 //! cost bounded memory and stop nobody else from being served.
 
 use super::{
-    server::{Reply, Settings},
+    reply::Reply,
+    server::Settings,
     tests::{counted_while_serving, while_serving},
 };
 use crate::socket::FRESH_PORT;

@@ -6,9 +6,12 @@
 mod bounds;
 pub mod client;
 mod connection;
+mod reply;
 pub mod server;
 mod settings;
 mod worker;
+
+pub use reply::Reply;
 
 #[cfg(test)]
 mod hostile_peers;

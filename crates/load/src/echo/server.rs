@@ -6,6 +6,7 @@
 use super::{
     bounds::most_connections,
     connection::{Connection, Outcome},
+    reply::Reply,
 };
 use crate::{
     socket::{is_stranger, listening},
@@ -20,7 +21,6 @@ use std::{
         atomic::{AtomicU64, Ordering::Relaxed},
     },
 };
-use tinygram_core::Knobs;
 use tinygram_net::{
     clock::{monotonic_ns, sleep_until_ns},
     epoll::{Epoll, For, Ready},
@@ -31,24 +31,6 @@ const BACKLOG: i32 = 4096;
 /// So many are accepted before those that are there get their turn.
 const MOST_ACCEPTS: usize = 64;
 const NO_DESCRIPTORS_PAUSE_NS: u64 = 10_000_000;
-
-/// What goes back, and when.
-#[derive(Clone, Copy, Debug)]
-pub enum Reply {
-    /// What was read, at once; or, a fault that has been published as a fast server, the whole
-    /// buffer however little was read.
-    PerRead {
-        /// Whether the whole buffer is sent.
-        is_whole_buffer: bool,
-    },
-    /// Each message, when the strategy says so.
-    PerMessage {
-        /// The size of every message.
-        message_bytes: usize,
-        /// The strategy and its bounds; `max_buffered_bytes` must not be set.
-        knobs: Knobs,
-    },
-}
 
 /// How the server works.
 #[derive(Clone, Debug)]

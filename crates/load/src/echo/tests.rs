@@ -2,7 +2,8 @@
 
 use super::{
     client::{ClientError, EchoClient, Exchange, Fault, Goal, Settings as ClientSettings},
-    server::{Counts, EchoServer, Reply, Settings},
+    reply::Reply,
+    server::{Counts, EchoServer, Settings},
 };
 use crate::{
     messages::{EchoError, MessagePool},

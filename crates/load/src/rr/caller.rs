@@ -1,7 +1,7 @@
 //! One caller that blocks: sends a request in as many writes as asked for, and waits for its reply.
 
 use super::{
-    callers::{CallOptions, Connections, Span},
+    options::{CallOptions, Connections, Span},
     tally::{CallError, Tally},
 };
 use crate::{

@@ -3,12 +3,12 @@
 
 use super::{
     caller::Caller,
+    options::{CallOptions, Connections, Span},
     pipeline::Pipeline,
     tally::{CallError, Tally},
 };
 use crate::messages::CallContent;
 use std::{
-    net::{Ipv4Addr, SocketAddrV4},
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering::Relaxed},
@@ -22,52 +22,6 @@ use tinygram_net::{
 };
 
 const STACK_BYTES: usize = 256 << 10;
-
-/// What callers call on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Connections {
-    /// A connection for each request.
-    PerRequest,
-    /// A connection for each caller.
-    PerCaller,
-    /// One connection for all.
-    Shared {
-        /// Requests in flight at most.
-        depth: usize,
-    },
-}
-
-/// Who calls, and how.
-#[derive(Clone, Debug)]
-pub struct CallOptions {
-    /// The server.
-    pub address: SocketAddrV4,
-    /// How many call at a time.
-    pub callers: usize,
-    /// What they call on.
-    pub connections: Connections,
-    /// Writes of a request, of equal length; at most a byte each.
-    pub sends_per_request: usize,
-    /// TCP_NODELAY of their connections.
-    pub is_nodelay: bool,
-    /// Of their connections.
-    pub congestion_control: String,
-    /// Calls of each caller before the start.
-    pub warm_up_calls: u64,
-    /// Where they connect from; `None`: the kernel picks.
-    pub own_address: Option<Ipv4Addr>,
-}
-
-/// When callers call. A call that has begun is finished, whatever the time.
-#[derive(Clone, Copy, Debug)]
-pub struct Span {
-    /// Not before.
-    pub start_ns: u64,
-    /// No call begins after it.
-    pub end_ns: u64,
-    /// Calls of each caller at most; of callers that share a connection, so many times their number.
-    pub calls: Option<u64>,
-}
 
 /// Callers that are connected, have warmed up, and wait for their start.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use crate::{
 };
 use std::{
     io::{Read, Write},
-    net::{Ipv4Addr, TcpListener, TcpStream},
+    net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream},
     os::{fd::AsRawFd, unix::net::UnixStream},
 };
 

@@ -6,11 +6,13 @@ mod caller;
 mod callers;
 mod connection;
 mod counts;
+mod options;
 mod pipeline;
 mod server;
 mod tally;
 
-pub use callers::{CallOptions, Callers, Connections, Span};
+pub use callers::Callers;
 pub use counts::Counts;
+pub use options::{CallOptions, Connections, Span};
 pub use server::{Server, ServerOptions};
 pub use tally::{CallError, Tally};

@@ -6,7 +6,7 @@
 
 use super::{
     caller::{connected, part_of},
-    callers::{CallOptions, Span},
+    options::{CallOptions, Span},
     tally::{CallError, Tally},
 };
 use crate::{

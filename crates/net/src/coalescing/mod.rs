@@ -5,17 +5,14 @@
 //! order in which `send` took them, each once; what was taken is delivered, or a [`Failure`] says
 //! what was not. The writing thread calls nobody's code and takes no lock but a connection's own.
 
-mod acknowledged;
 mod connection;
-mod descriptor;
 mod failure;
-#[cfg_attr(all(test, loom), path = "modelled_ground.rs")]
+#[cfg_attr(all(test, loom), path = "models/ground.rs")]
 mod ground;
 mod handoff;
 mod leftover;
-mod state;
-mod watched;
-#[cfg(not(all(test, loom)))]
+mod served;
+#[cfg_attr(all(test, loom), path = "models/writer.rs")]
 mod writer;
 
 #[cfg(all(test, loom))]
@@ -28,7 +25,7 @@ pub use leftover::Leftover;
 
 use crate::clock::after_ns;
 use connection::Connection;
-use ground::{AtomicPtr, Writer};
+use ground::AtomicPtr;
 use std::{
     io::{self, ErrorKind},
     os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd},
@@ -36,6 +33,7 @@ use std::{
     time::Duration,
 };
 use tinygram_core::{Coalescer, KnobError, Knobs, Stats, Strategy};
+use writer::Writer;
 
 const NO_TICK: &str = "the strategy tick is for event loops: threads have combine";
 
@@ -286,21 +284,7 @@ impl CoalescingSocket {
 /// Of each connection that had not written all in time, or failed and nobody was told, why.
 pub fn flush_all(timeout: Duration) -> Result<(), Vec<FlushError>> {
     let until_ns = after_ns(timeout);
-    let Some(writer) = Writer::current() else {
-        return Ok(());
-    };
-    let mut living = writer.connections();
-    living.retain(|connection| connection.has_loose_ends());
-    // All at once: one peer that takes nothing is not to use up the others' time.
-    for connection in &living {
-        connection.hurry(u64::MAX);
-    }
-    let mut errors: Vec<_> = living
-        .iter()
-        .filter_map(|connection| connection.flush(u64::MAX, until_ns).err())
-        .collect();
-    drop(living);
-    errors.extend(writer.take_untold().into_iter().map(FlushError::from));
+    let errors = Writer::current().map_or_else(Vec::new, |writer| writer.flush_all(until_ns));
     if errors.is_empty() {
         Ok(())
     } else {

@@ -1,7 +1,11 @@
 //! The thread that writes for all connections of a process: started by the first message that is
 //! held, started anew after a fork, asleep while nothing is held and no connection is polled.
 
-use super::{connection::Connection, failure::Failure, handoff::Handoff, state::NextVisit};
+use super::{
+    failure::{Failure, FlushError},
+    handoff::Handoff,
+    served::{NextVisit, Served},
+};
 use crate::{
     clock::monotonic_ns,
     epoll::{Epoll, For},
@@ -22,6 +26,7 @@ use std::{
 };
 
 const MOST_UNTOLD: usize = 100;
+const POISONED: &str = "nobody panics while it is locked";
 
 /// The process's one; of an older generation in a child that has not sent yet.
 static WRITER: AtomicPtr<Writer> = AtomicPtr::new(ptr::null_mut());
@@ -30,11 +35,11 @@ static WRITER: AtomicPtr<Writer> = AtomicPtr::new(ptr::null_mut());
 #[derive(Debug)]
 pub(super) struct Writer {
     generation: u64,
-    handoff: Handoff<Arc<Connection>>,
+    handoff: Handoff<Arc<dyn Served>>,
     /// An eventfd: the thread waits for it too.
     wake: File,
     /// Every connection that the thread ever wrote for.
-    known: Mutex<Vec<Weak<Connection>>>,
+    known: Mutex<Vec<Weak<dyn Served>>>,
     /// The failures of connections that nobody had any more: they are told at the end.
     untold: Mutex<Vec<Failure>>,
 }
@@ -105,43 +110,46 @@ impl Writer {
         }
     }
 
-    /// All that live of the connections that it ever wrote for.
-    pub(super) fn connections(&self) -> Vec<Arc<Connection>> {
-        let known = self.known.lock().expect("nobody panics while it is locked");
-        known.iter().filter_map(Weak::upgrade).collect()
-    }
-
     /// Keep what nobody was told, of a few connections: it is to be read by a person.
     pub(super) fn keep_untold(&self, failure: Option<Failure>) {
-        let mut untold = self
-            .untold
-            .lock()
-            .expect("nobody panics while it is locked");
+        let mut untold = self.untold.lock().expect(POISONED);
         if untold.len() < MOST_UNTOLD {
             untold.extend(failure);
         }
     }
 
-    pub(super) fn take_untold(&self) -> Vec<Failure> {
-        take(
-            &mut *self
-                .untold
-                .lock()
-                .expect("nobody panics while it is locked"),
-        )
-    }
-
     /// Remember the connection, for as long as it lives.
-    pub(super) fn know(&self, connection: &Arc<Connection>) {
-        let mut known = self.known.lock().expect("nobody panics while it is locked");
+    pub(super) fn know(&self, connection: Weak<dyn Served>) {
+        let mut known = self.known.lock().expect(POISONED);
         if known.len() == known.capacity() {
             known.retain(|one| one.strong_count() > 0);
         }
-        known.push(Arc::downgrade(connection));
+        known.push(connection);
+    }
+
+    /// Wait until all connections have written what they held; why some have not, and the failures
+    /// that were kept.
+    pub(super) fn flush_all(&self, until_ns: u64) -> Vec<FlushError> {
+        let mut living: Vec<_> = {
+            let known = self.known.lock().expect(POISONED);
+            known.iter().filter_map(Weak::upgrade).collect()
+        };
+        living.retain(|connection| connection.has_loose_ends());
+        // All at once: one peer that takes nothing is not to use up the others' time.
+        for connection in &living {
+            Arc::clone(connection).hurry_all();
+        }
+        let mut errors: Vec<_> = living
+            .into_iter()
+            .filter_map(|connection| connection.flush_all(until_ns).err())
+            .collect();
+        let untold = take(&mut *self.untold.lock().expect(POISONED));
+        errors.extend(untold.into_iter().map(FlushError::from));
+        errors
     }
 
     /// Have the thread look at the connection.
-    pub(super) fn notify(&self, connection: Arc<Connection>) -> io::Result<()> {
+    pub(super) fn notify(&self, connection: Arc<dyn Served>) -> io::Result<()> {
         if self.handoff.add(connection) {
             (&self.wake).write_all(&1u64.to_ne_bytes())?;
         }
@@ -156,9 +164,9 @@ struct Thread {
     timer: TimerFd,
     /// When which connection's hold ends, and the connections by descriptor.
     due: BTreeSet<(u64, RawFd)>,
-    timed: HashMap<RawFd, (u64, Arc<Connection>)>,
+    timed: HashMap<RawFd, (u64, Arc<dyn Served>)>,
     /// Connections whose peer takes nothing, by descriptor.
-    blocked: HashMap<RawFd, Arc<Connection>>,
+    blocked: HashMap<RawFd, Arc<dyn Served>>,
 }
 
 impl Thread {
@@ -178,7 +186,7 @@ impl Thread {
         }
     }
 
-    fn visit(&mut self, connection: Arc<Connection>, again: &mut Vec<Arc<Connection>>) {
+    fn visit(&mut self, connection: Arc<dyn Served>, again: &mut Vec<Arc<dyn Served>>) {
         let fd = connection.fd();
         match connection.write_due() {
             NextVisit::Rest => self.forget(fd),
@@ -210,7 +218,7 @@ impl Thread {
         }
     }
 
-    fn take_due(&mut self, to_visit: &mut Vec<Arc<Connection>>) {
+    fn take_due(&mut self, to_visit: &mut Vec<Arc<dyn Served>>) {
         if self.due.is_empty() {
             return;
         }
@@ -231,7 +239,7 @@ impl Thread {
     }
 
     /// Wait for senders, the timer and peers that take bytes again.
-    fn wait(&mut self, timeout_ms: i32, to_visit: &mut Vec<Arc<Connection>>) {
+    fn wait(&mut self, timeout_ms: i32, to_visit: &mut Vec<Arc<dyn Served>>) {
         for index in 0..self.epoll.wait(timeout_ms).unwrap_or(0) {
             let ready = self.epoll.ready(index);
             if let Some(connection) = self.blocked.remove(&ready.fd) {

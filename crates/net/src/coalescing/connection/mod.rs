@@ -3,21 +3,28 @@
 //! Law: one writer at a time. A sender writes itself under the lock, and only while the writing
 //! thread has taken nothing; what that has taken belongs to it until it has written all of it.
 
+mod acknowledged;
+mod descriptor;
+mod state;
+mod watched;
+
 use super::{
-    acknowledged::{Acknowledged, Unacknowledged},
-    descriptor::Descriptor,
     failure::{Failure, FlushError, SendError},
-    ground::{MutexGuard, Writer, send_now},
-    state::{Duty, NextVisit, State, Taken},
-    watched::Watched,
+    ground::{MutexGuard, send_now},
+    served::{NextVisit, Served},
+    writer::Writer,
 };
 use crate::{clock::monotonic_ns, socket};
+use acknowledged::{Acknowledged, Unacknowledged};
+use descriptor::Descriptor;
+use state::{Duty, State, Taken};
 use std::{
     io,
     os::fd::{OwnedFd, RawFd},
     sync::Arc,
 };
 use tinygram_core::{Coalescer, Next, Reason, Stats};
+use watched::Watched;
 
 /// A sender that writes itself hands over no more than this in one write, in bytes: with Python's
 /// lock held, other threads wait for it.
@@ -45,10 +52,6 @@ impl Connection {
             max_buffered_bytes,
             watched: Watched::new(State::new(coalescer)),
         }
-    }
-
-    pub(super) fn fd(&self) -> RawFd {
-        self.descriptor.fd()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -141,19 +144,12 @@ impl Connection {
         state.duty = Duty::Soon;
         // Before anybody may hold a message and return: who ends the program looks for it.
         if !std::mem::replace(&mut state.is_known, true) {
-            writer.know(self);
+            writer.know(Arc::downgrade(self) as _);
         }
         drop(state);
-        let told = writer.notify(Arc::clone(self));
+        let told = writer.notify(Arc::clone(self) as _);
         // Others rely on the thread by now: what is held, by whomever, would never leave.
         told.map_err(|error| self.give_up(&error).into())
-    }
-
-    /// Nobody can write what is held: who is concerned is told by the next call.
-    pub(super) fn give_up(&self, error: &io::Error) -> Failure {
-        let mut state = self.lock();
-        state.is_untold = state.failure.is_none();
-        self.fail(&mut state, error, 0)
     }
 
     /// The connection failed with `unsent_bytes` besides those that are held. The first failure
@@ -178,42 +174,6 @@ impl Connection {
         state.duty = Duty::None;
         self.watched.tell_waiting(state);
         failure
-    }
-
-    /// The writing thread's turn: write what is due, once.
-    pub(super) fn write_due(&self) -> NextVisit {
-        let mut state = self.lock();
-        if state.taken.bytes == 0 {
-            let now_ns = monotonic_ns();
-            let Some(reason) = state.reason_to_write(now_ns) else {
-                return state.rest(now_ns);
-            };
-            state.take(reason, now_ns);
-        }
-        let buffer = std::mem::take(&mut state.taken.buffer);
-        let at = state.taken.at;
-        state.taken.is_under_way = true;
-        drop(state);
-        let written = send_now(self.fd(), &buffer[at..], &[]);
-        let end_ns = monotonic_ns();
-        let mut state = self.lock();
-        state.taken.is_under_way = false;
-        match written {
-            Ok(bytes) => {
-                state.put_back(buffer, bytes, end_ns);
-                self.watched.tell_waiting(&state);
-                if state.taken.bytes > 0 {
-                    NextVisit::WhenWritable
-                } else {
-                    state.after_write(end_ns)
-                }
-            }
-            Err(error) => {
-                drop(state);
-                self.give_up(&error);
-                NextVisit::Rest
-            }
-        }
     }
 
     /// Wait until there is room for a message of `bytes`, or there never will be; false when
@@ -298,7 +258,7 @@ impl Connection {
         drop(state);
         if is_expected {
             // So that it forgets the connection, which it may never hear of again.
-            let _ = Writer::get().and_then(|writer| writer.notify(Arc::clone(self)));
+            let _ = Writer::get().and_then(|writer| writer.notify(Arc::clone(self) as _));
         }
         bytes
     }
@@ -306,12 +266,6 @@ impl Connection {
     #[cfg(all(test, not(loom)))]
     pub(super) fn waiting(&self) -> usize {
         self.lock().waiting
-    }
-
-    /// Whether there is something to do, or to say, before the program ends.
-    pub(super) fn has_loose_ends(&self) -> bool {
-        let state = self.lock();
-        state.held_bytes() > 0 || state.is_untold
     }
 
     /// As a fork leaves it to the child, when a thread of the parent had the lock.
@@ -332,6 +286,66 @@ impl Connection {
 
     pub(super) fn stats(&self) -> Stats {
         self.lock().coalescer.stats().clone()
+    }
+}
+
+impl Served for Connection {
+    fn fd(&self) -> RawFd {
+        self.descriptor.fd()
+    }
+
+    fn write_due(&self) -> NextVisit {
+        let mut state = self.lock();
+        if state.taken.bytes == 0 {
+            let now_ns = monotonic_ns();
+            let Some(reason) = state.reason_to_write(now_ns) else {
+                return state.rest(now_ns);
+            };
+            state.take(reason, now_ns);
+        }
+        let buffer = std::mem::take(&mut state.taken.buffer);
+        let at = state.taken.at;
+        state.taken.is_under_way = true;
+        drop(state);
+        let written = send_now(self.fd(), &buffer[at..], &[]);
+        let end_ns = monotonic_ns();
+        let mut state = self.lock();
+        state.taken.is_under_way = false;
+        match written {
+            Ok(bytes) => {
+                state.put_back(buffer, bytes, end_ns);
+                self.watched.tell_waiting(&state);
+                if state.taken.bytes > 0 {
+                    NextVisit::WhenWritable
+                } else {
+                    state.after_write(end_ns)
+                }
+            }
+            Err(error) => {
+                drop(state);
+                self.give_up(&error);
+                NextVisit::Rest
+            }
+        }
+    }
+
+    fn give_up(&self, error: &io::Error) -> Failure {
+        let mut state = self.lock();
+        state.is_untold = state.failure.is_none();
+        self.fail(&mut state, error, 0)
+    }
+
+    fn has_loose_ends(&self) -> bool {
+        let state = self.lock();
+        state.held_bytes() > 0 || state.is_untold
+    }
+
+    fn hurry_all(self: Arc<Self>) {
+        self.hurry(u64::MAX);
+    }
+
+    fn flush_all(self: Arc<Self>, until_ns: u64) -> Result<(), FlushError> {
+        self.flush(u64::MAX, until_ns)
     }
 }
 

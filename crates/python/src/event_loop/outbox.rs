@@ -1,12 +1,14 @@
 mod state;
 
+use super::{
+    lent::LentSocket,
+    surroundings::Surroundings,
+    ticker::{AfterTick, Ticked, Ticker},
+};
 use crate::{
     gil::{BorrowedCell, GilCell, TakesMessages},
     knobs::{Knobs, StatsParts, stats_parts},
-    lent::LentSocket,
     message::{Rest, immutable, too_large},
-    surroundings::Surroundings,
-    ticker::{AfterTick, Ticked, Ticker},
 };
 use pyo3::{PyTraverseError, PyVisit, exceptions::PyBufferError, prelude::*, types::PyBytes};
 use state::State;

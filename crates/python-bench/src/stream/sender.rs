@@ -1,4 +1,5 @@
-use crate::{errors::OrOsError, pacer::Pacer, pool::MessagePool};
+use super::{pacer::Pacer, pool::MessagePool};
+use crate::errors::OrOsError;
 use pyo3::prelude::*;
 use std::os::fd::RawFd;
 use tinygram_load::sender::Sender;

@@ -1,6 +1,9 @@
 //! What a connection holds, under its lock: no system calls, no waiting.
 
-use super::failure::{Failure, SendError};
+use crate::coalescing::{
+    failure::{Failure, SendError},
+    served::NextVisit,
+};
 use tinygram_core::{Coalescer, Next, Reason};
 
 /// A buffer that a stalled peer made larger is given back when all was written.
@@ -53,18 +56,6 @@ pub(super) enum Duty {
     Soon,
     /// It will look at it when a hold ends, or as it polls.
     Timed,
-}
-
-/// What the writing thread is to do next.
-pub(super) enum NextVisit {
-    /// Nothing: who hands over the next message tells it.
-    Rest,
-    /// Come again at this time, CLOCK_MONOTONIC ns.
-    At(u64),
-    /// Come again when the kernel takes bytes.
-    WhenWritable,
-    /// Come again after the other connections.
-    Again,
 }
 
 impl State {

@@ -1,4 +1,4 @@
-use crate::{message::Rest, ticker::AfterTick};
+use crate::{event_loop::ticker::AfterTick, message::Rest};
 use pyo3::{prelude::*, types::PyBytes};
 use std::os::fd::RawFd;
 use tinygram_core::{Coalescer, Next, Reason};

@@ -4,7 +4,8 @@
 use super::{
     CoalescingSocket, Failure, FlushError, SendError,
     connection::Connection,
-    ground::{self, AtomicPtr, Writer, fork, stream},
+    ground::{self, AtomicPtr, fork, stream},
+    writer::Writer,
 };
 use loom::thread::{self, JoinHandle};
 use std::{

@@ -1,14 +1,13 @@
 //! The descriptor that a connection writes to, and whose it is after a fork.
 
-use super::ground::forks;
-use crate::socket;
+use crate::{coalescing::ground::forks, socket};
 use std::{
     os::fd::{AsRawFd, OwnedFd, RawFd},
     sync::Arc,
 };
 
 #[derive(Debug)]
-pub(super) struct Descriptor {
+pub(in crate::coalescing) struct Descriptor {
     fd: Arc<OwnedFd>,
     generation: u64,
     /// Whether it is the parent's too: then only the parent ends the connection.
@@ -16,7 +15,7 @@ pub(super) struct Descriptor {
 }
 
 impl Descriptor {
-    pub(super) fn new(fd: Arc<OwnedFd>, is_inherited: bool) -> Self {
+    pub(in crate::coalescing) fn new(fd: Arc<OwnedFd>, is_inherited: bool) -> Self {
         Self {
             fd,
             generation: forks(),
@@ -24,29 +23,29 @@ impl Descriptor {
         }
     }
 
-    pub(super) fn fd(&self) -> RawFd {
+    pub(in crate::coalescing) fn fd(&self) -> RawFd {
         self.fd.as_raw_fd()
     }
 
     /// As `Arc::as_ptr` of the descriptor that it has a count of.
-    pub(super) fn shared_fd(&self) -> *const OwnedFd {
+    pub(in crate::coalescing) fn shared_fd(&self) -> *const OwnedFd {
         Arc::as_ptr(&self.fd)
     }
 
     /// Whether the process has forked since: then other threads' locks are locked for ever.
-    pub(super) fn is_of_parent(&self) -> bool {
+    pub(in crate::coalescing) fn is_of_parent(&self) -> bool {
         self.generation != forks()
     }
 
     /// End our side of the stream, if it is ours alone.
-    pub(super) fn end_stream(&self) {
+    pub(in crate::coalescing) fn end_stream(&self) {
         if !self.is_inherited {
             socket::end_stream(self.fd());
         }
     }
 
     /// End the connection both ways, if it is ours alone.
-    pub(super) fn end_both_ways(&self) {
+    pub(in crate::coalescing) fn end_both_ways(&self) {
         if !self.is_inherited {
             socket::end_both_ways(self.fd());
         }

@@ -1,4 +1,5 @@
-use crate::{address::ipv4_of, errors::OrOsError, pool::StreamCheck};
+use super::pool::StreamCheck;
+use crate::{address::ipv4_of, errors::OrOsError};
 use pyo3::{
     exceptions::{PyOSError, PyRuntimeError},
     prelude::*,

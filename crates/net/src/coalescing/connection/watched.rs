@@ -1,10 +1,10 @@
 //! A connection's state under its lock, and the threads that wait until it has changed.
 
-use super::{
-    ground::{Condvar, Mutex, MutexGuard},
-    state::State,
+use super::state::State;
+use crate::{
+    clock::monotonic_ns,
+    coalescing::ground::{Condvar, Mutex, MutexGuard},
 };
-use crate::clock::monotonic_ns;
 use std::time::Duration;
 
 const POISONED: &str = "nobody panics while it is locked";

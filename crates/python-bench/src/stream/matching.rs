@@ -1,4 +1,5 @@
-use crate::{histogram::Histogram, pacer::schedule, pool::MessagePool};
+use super::{pacer::schedule, pool::MessagePool};
+use crate::histogram::Histogram;
 use pyo3::{exceptions::PyValueError, prelude::*};
 use std::collections::HashMap;
 use tinygram_load::messages::{MatchError, Note, arrivals, match_receipts};

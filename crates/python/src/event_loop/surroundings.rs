@@ -1,4 +1,4 @@
-use crate::lent::LentSocket;
+use super::lent::LentSocket;
 use pyo3::{PyTraverseError, PyVisit, intern, prelude::*};
 
 /// What an outbox asks and tells: its transport, the one below, the loop, and the program's socket.

@@ -1,0 +1,56 @@
+//! What connections stand on in the loom models: loom's locks, a kernel that takes a few bytes at a
+//! time, and a number of forks that a model sets.
+
+pub(super) use loom::sync::{Condvar, Mutex, MutexGuard, atomic::AtomicPtr};
+
+use std::{
+    io,
+    os::fd::RawFd,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+/// So few that every message is cut.
+const MOST_PER_WRITE: usize = 3;
+
+loom::lazy_static! {
+    static ref KERNEL: Kernel = Kernel::default();
+}
+
+/// No thread switches between two of its steps, so that its own lock is none of loom's.
+#[derive(Default)]
+struct Kernel {
+    stream: std::sync::Mutex<Vec<u8>>,
+    /// How many bytes it takes before the connection is reset; 0: it never is.
+    resets_after: AtomicU64,
+    forks: AtomicU64,
+}
+
+pub(super) fn send_now(_: RawFd, head: &[u8], tail: &[u8]) -> io::Result<usize> {
+    let mut stream = KERNEL.stream.lock().unwrap();
+    let resets_after = KERNEL.resets_after.load(Ordering::Relaxed) as usize;
+    if resets_after > 0 && stream.len() >= resets_after {
+        return Err(io::Error::from_raw_os_error(libc::ECONNRESET));
+    }
+    let bytes = [head, tail].concat();
+    let taken = bytes.len().min(MOST_PER_WRITE);
+    stream.extend_from_slice(&bytes[..taken]);
+    Ok(taken)
+}
+
+pub(super) fn forks() -> u64 {
+    KERNEL.forks.load(Ordering::Relaxed)
+}
+
+/// The process is a child from now on.
+pub(super) fn fork() {
+    KERNEL.forks.fetch_add(1, Ordering::Relaxed);
+}
+
+pub(super) fn reset_after(bytes: u64) {
+    KERNEL.resets_after.store(bytes, Ordering::Relaxed);
+}
+
+/// What the kernel took, in order.
+pub(super) fn stream() -> Vec<u8> {
+    KERNEL.stream.lock().unwrap().clone()
+}

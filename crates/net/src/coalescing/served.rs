@@ -1,0 +1,32 @@
+//! What the writing thread knows of a connection.
+
+use super::failure::{Failure, FlushError};
+use std::{fmt::Debug, io, os::fd::RawFd, sync::Arc};
+
+/// A connection that the writing thread writes for. A trait, because connections know the thread.
+#[cfg_attr(all(test, loom), allow(dead_code))] // No model ends the process.
+pub(super) trait Served: Debug + Send + Sync {
+    fn fd(&self) -> RawFd;
+    /// The thread's turn: write what is due, once.
+    fn write_due(&self) -> NextVisit;
+    /// Nobody can write what is held; the next call of a sender returns this failure.
+    fn give_up(&self, error: &io::Error) -> Failure;
+    /// Whether something is held, or a failure was returned to nobody.
+    fn has_loose_ends(&self) -> bool;
+    /// Have all that was handed over leave.
+    fn hurry_all(self: Arc<Self>);
+    /// Wait until all that was handed over has left, or `until_ns` has come.
+    fn flush_all(self: Arc<Self>, until_ns: u64) -> Result<(), FlushError>;
+}
+
+/// When the writing thread is to come to a connection again.
+pub(super) enum NextVisit {
+    /// When a sender tells it to.
+    Rest,
+    /// At this time, CLOCK_MONOTONIC ns.
+    At(u64),
+    /// When the kernel takes bytes.
+    WhenWritable,
+    /// After the other connections.
+    Again,
+}
