@@ -1,67 +1,30 @@
 //! Typed socket state: what the kernel knows of a connection.
 
 use crate::clock::{monotonic_ns, timespec_from_ns};
-use std::{io, os::fd::RawFd, ptr};
+use std::{io, mem, os::fd::RawFd, ptr};
 
-/// The fields of `struct tcp_info` (linux/tcp.h) that explain a stream.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TcpInfo {
-    /// The largest segment this side sends, in bytes.
-    pub send_mss_bytes: u32,
-    /// Smoothed round-trip time, in microseconds.
-    pub rtt_us: u32,
-    /// Congestion window, in segments.
-    pub congestion_window_segments: u32,
-    /// Segments sent again.
-    pub retransmits: u32,
-    /// Segments sent, with and without data.
-    pub segments_out: u32,
-    /// Segments received, with and without data: mostly ACKs at a sender.
-    pub segments_in: u32,
-    /// Segments sent that carried data.
-    pub data_segments_out: u32,
-    /// Bytes that the peer acknowledged.
-    pub acknowledged_bytes: u64,
-    /// Whether the connection is over, or was never made.
-    pub is_closed: bool,
-}
-
-/// Read TCP_INFO.
+/// Read TCP_INFO. What a kernel older than the structure does not know is 0.
 ///
 /// # Errors
 /// When `fd` is no TCP socket.
-pub fn tcp_info(fd: RawFd) -> io::Result<TcpInfo> {
-    // Fields are read by their fixed offsets, so that a kernel older or newer than the headers
-    // gives zeros for what it does not know.
-    let mut bytes = [0u8; 256];
-    let mut length = bytes.len() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` bytes into `bytes`.
+pub fn tcp_info(fd: RawFd) -> io::Result<libc::tcp_info> {
+    // SAFETY: all-zero is a valid tcp_info.
+    let mut info: libc::tcp_info = unsafe { mem::zeroed() };
+    let mut length = size_of_val(&info) as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes into `info`.
     let status = unsafe {
         libc::getsockopt(
             fd,
             libc::IPPROTO_TCP,
             libc::TCP_INFO,
-            bytes.as_mut_ptr().cast(),
+            ptr::from_mut(&mut info).cast(),
             &mut length,
         )
     };
-    if status != 0 {
-        return Err(io::Error::last_os_error());
+    match status {
+        0 => Ok(info),
+        _ => Err(io::Error::last_os_error()),
     }
-    let word = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("4 bytes"));
-    let long = |at: usize| u64::from_ne_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
-    const TCP_CLOSE: u8 = 7;
-    Ok(TcpInfo {
-        is_closed: bytes[0] == TCP_CLOSE,
-        send_mss_bytes: word(16),
-        rtt_us: word(68),
-        congestion_window_segments: word(80),
-        retransmits: word(100),
-        acknowledged_bytes: long(120),
-        segments_out: word(136),
-        segments_in: word(140),
-        data_segments_out: word(156),
-    })
 }
 
 /// Bytes in the send queue: not yet sent, or not yet acknowledged.
@@ -124,7 +87,7 @@ pub fn send_now(fd: RawFd, head: &[u8], tail: &[u8]) -> io::Result<usize> {
             unsafe { libc::send(fd, only.as_ptr().cast(), only.len(), FLAGS) }
         } else {
             // SAFETY: all-zero is a valid msghdr: no name, no control data.
-            let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+            let mut message: libc::msghdr = unsafe { mem::zeroed() };
             message.msg_iov = parts.as_ptr().cast_mut();
             message.msg_iovlen = parts.len();
             // SAFETY: the kernel reads `message`, its two parts and what they point to.
@@ -186,10 +149,10 @@ mod tests {
         }
         let info = tcp_info(sender.as_raw_fd()).unwrap();
         assert_eq!(
-            (info.data_segments_out, info.acknowledged_bytes),
+            (info.tcpi_data_segs_out, info.tcpi_bytes_acked),
             (3, 15 + 1)
         );
-        assert_eq!(info.retransmits, 0);
+        assert_eq!(info.tcpi_total_retrans, 0);
     }
 
     #[test]

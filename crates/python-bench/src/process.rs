@@ -59,16 +59,13 @@ pub fn send_queue_bytes(fd: RawFd) -> PyResult<u64> {
 pub fn tcp_info(fd: RawFd) -> PyResult<Vec<(&'static str, u64)>> {
     let info = socket::tcp_info(fd).or_os_error()?;
     Ok(vec![
-        ("send_mss_bytes", info.send_mss_bytes.into()),
-        ("rtt_us", info.rtt_us.into()),
-        (
-            "congestion_window_segments",
-            info.congestion_window_segments.into(),
-        ),
-        ("retransmits", info.retransmits.into()),
-        ("segments_out", info.segments_out.into()),
-        ("segments_in", info.segments_in.into()),
-        ("data_segments", info.data_segments_out.into()),
-        ("acknowledged_bytes", info.acknowledged_bytes),
+        ("send_mss_bytes", info.tcpi_snd_mss.into()),
+        ("rtt_us", info.tcpi_rtt.into()),
+        ("congestion_window_segments", info.tcpi_snd_cwnd.into()),
+        ("retransmits", info.tcpi_total_retrans.into()),
+        ("segments_out", info.tcpi_segs_out.into()),
+        ("segments_in", info.tcpi_segs_in.into()),
+        ("data_segments", info.tcpi_data_segs_out.into()),
+        ("acknowledged_bytes", info.tcpi_bytes_acked),
     ])
 }

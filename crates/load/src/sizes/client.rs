@@ -321,9 +321,9 @@ impl Client {
             return Err(WireError::Excess { excess }.into());
         }
         let info = tcp_info(stream.as_raw_fd())?;
-        self.retransmits += u64::from(info.retransmits);
-        self.data_segments += u64::from(info.data_segments_out);
-        self.send_mss_bytes = info.send_mss_bytes.into();
+        self.retransmits += u64::from(info.tcpi_total_retrans);
+        self.data_segments += u64::from(info.tcpi_data_segs_out);
+        self.send_mss_bytes = info.tcpi_snd_mss.into();
         Ok(())
     }
 

@@ -9,6 +9,8 @@ use std::os::fd::RawFd;
 /// From a look at the peer's acknowledgements to the next, longer and longer.
 const FIRST_LOOK_NS: u64 = 20_000;
 const LONGEST_LOOK_NS: u64 = 5_000_000;
+/// `tcpi_state` of a connection that is over, or was never made (linux/tcp_states.h).
+const TCP_CLOSE: u8 = 7;
 
 /// Where the count of our bytes begins in the socket's own.
 #[derive(Debug)]
@@ -38,7 +40,7 @@ impl Acknowledged {
     /// Of our bytes; where the socket does not tell, none.
     pub(super) fn bytes(&self, fd: RawFd) -> u64 {
         match (self.before, socket::tcp_info(fd)) {
-            (Some(before), Ok(info)) => info.acknowledged_bytes.saturating_sub(before),
+            (Some(before), Ok(info)) => info.tcpi_bytes_acked.saturating_sub(before),
             _ => 0,
         }
     }
@@ -57,7 +59,7 @@ impl Acknowledged {
         };
         let mut look_ns = FIRST_LOOK_NS;
         while let Ok(info) = socket::tcp_info(fd) {
-            let acknowledged_bytes = info.acknowledged_bytes.saturating_sub(before);
+            let acknowledged_bytes = info.tcpi_bytes_acked.saturating_sub(before);
             let unknown_bytes = bytes.saturating_sub(acknowledged_bytes);
             if unknown_bytes == 0 {
                 break;
@@ -65,7 +67,7 @@ impl Acknowledged {
             if is_given_up() {
                 return Err(Unacknowledged::Ended(libc::ECONNABORTED));
             }
-            if info.is_closed {
+            if info.tcpi_state == TCP_CLOSE {
                 let errno = socket::take_error(fd).unwrap_or(libc::ECONNRESET);
                 return Err(Unacknowledged::Ended(errno));
             }
@@ -84,7 +86,7 @@ fn acknowledged_before(fd: RawFd) -> Option<u64> {
     // An acknowledgement between the two readings would be missing in their sum.
     let mut queued_bytes = socket::send_queue_bytes(fd).ok()?;
     loop {
-        let acknowledged_bytes = socket::tcp_info(fd).ok()?.acknowledged_bytes;
+        let acknowledged_bytes = socket::tcp_info(fd).ok()?.tcpi_bytes_acked;
         let queued_after = socket::send_queue_bytes(fd).ok()?;
         if queued_after == queued_bytes {
             return Some(acknowledged_bytes + queued_bytes);
