@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 import sys
 import time
 from contextlib import ExitStack
@@ -12,22 +11,24 @@ from pathlib import Path
 
 import msgspec
 
-from claim import report
 from claim.code import code
-from claim.compare import LOOKS
-from claim.grid import GRIDS, RUNTIMES, SETS
-from claim.measure import Measuring
-from claim.progress import Progress
-from claim.result import SCHEMA_VERSION, ClaimResult, earlier_of, judge, load, save
+from claim.grid import GRIDS, RUNTIMES, SETS, Cell, Set
+from claim.judging.compare import LOOKS
+from claim.page import report
+from claim.plan import all_runs
+from claim.result import About, ClaimResult, claim_of, earlier_of
+from claim.study import Grid, by_variant, flat_out_messages
 from tinygram_bench.host.awake import cores_awake
-from tinygram_bench.host.network import private_network
 from tinygram_bench.host.placement import default_placement
-from tinygram_bench.host.probes.environment import environment
 from tinygram_bench.links import DEFAULT_BACKEND, parse_links, prepare
-from tinygram_bench.model.errors import UsageError
+from tinygram_bench.measurement.measure import Study, measure
+from tinygram_bench.model import store
+from tinygram_bench.model.errors import OutputError, UsageError
+from tinygram_bench.model.result import Plan
+from tinygram_bench.model.store import Destination
 from tinygram_bench.processes.interrupts import INTERRUPTS
 from tinygram_bench.run.bench import running
-from tinygram_bench.workloads.stream.run import Stream, by_runtime_and_link
+from tinygram_bench.workloads.stream.run import Stream
 
 _MINUTES = {"full": 44.0, "quick": 4.7, "links": 25.0}
 _RESULTS = Path("results")
@@ -38,86 +39,97 @@ _ONCE = "confirm"
 def main() -> int:
     """Exit status 0 when the claim holds, over the whole grid; else 1, and 130 after Ctrl-C."""
     asked = _parser().parse_args()
-    if asked.report:
-        result = load(asked.report)
-        if asked.judge_again:
-            judged = judge(result.cells, result.runs, result.set.seed)
-            result = msgspec.structs.replace(result, judged=judged)
-    else:
-        with INTERRUPTS.handled():
-            result = _measured(asked)
-            with INTERRUPTS.held():
-                path = asked.out or _default_path(result)
-                save(result, path)
-        print(f"Saved: {path}")
-    print(report.opening(result))
-    if asked.page:
-        picture = asked.page.with_suffix(".svg")
-        asked.page.write_text(report.page(result, _why(asked.page), picture.name))
-        picture.write_text(report.heat_map(result))
-        print(f"Written: {asked.page} and {picture}")
-    if result.ending == "interrupted":
-        return 130
-    return 0 if report.holds(result) else 1
+    try:
+        return _report(asked) if asked.report else _measure(asked)
+    except (UsageError, OutputError) as error:
+        raise SystemExit(str(error)) from error
+    except KeyboardInterrupt:
+        return _nothing_measured()
 
 
-def _measured(asked: argparse.Namespace) -> ClaimResult:
+def _report(asked: argparse.Namespace) -> int:
+    claim = claim_of(store.load(asked.report))
+    _tell(claim, asked.page)
+    return 0 if report.holds(claim) else 1
+
+
+def _tell(claim: ClaimResult, page: Path | None) -> None:
+    print(report.opening(claim))
+    if page:
+        picture = page.with_suffix(".svg")
+        page.write_text(report.page(claim, _why(page), picture.name))
+        picture.write_text(report.heat_map(claim))
+        print(f"Written: {page} and {picture}")
+
+
+def _measure(asked: argparse.Namespace) -> int:
+    give_up_s = time.monotonic() + 60 * (asked.minutes or _MINUTES[asked.grid])
     sizes = SETS[asked.set]
+    cells = _cells(asked)
+    path = asked.out or _default_path(asked)
+    about = About("claim", asked.grid, sizes, code(), _earlier(asked, sizes, path.parent))
+    prepare(parse_links([cell.link for cell in cells]), DEFAULT_BACKEND)
+    with ExitStack() as stack:
+        stack.enter_context(INTERRUPTS.handled())
+        stack.enter_context(cores_awake())
+        bench = stack.enter_context(running(Stream(sizes.seed), by_variant))
+        placement = default_placement()
+        messages = flat_out_messages(cells, bench, placement)
+        planned = all_runs(cells, has_cold=asked.grid == "full")
+        plan = Plan(
+            cases=tuple(run.case(cells, placement, messages) for run in planned),
+            rounds=asked.rounds,
+            seed=sizes.seed,
+        )
+        grid = Grid(cells, plan, bench, give_up_s)
+        measurement = measure(
+            plan,
+            grid.run_case,
+            Destination(path),
+            is_quiet=False,
+            is_awake=False,
+            waits=False,
+            study=Study(msgspec.to_builtins(about), grid.order, give_up_s),
+        )
+    if measurement.result is None:
+        return _nothing_measured()
+    if measurement.output_error is not None:
+        raise measurement.output_error
+    print(f"Saved: {path}")
+    claim = claim_of(measurement.result)
+    _tell(claim, asked.page)
+    if measurement.is_interrupted:
+        return 130
+    return 0 if report.holds(claim) else 1
+
+
+def _nothing_measured() -> int:
+    print("interrupted before a run was finished; no result is written", file=sys.stderr)
+    return 130
+
+
+def _cells(asked: argparse.Namespace) -> list[Cell]:
     runtimes = asked.runtime or RUNTIMES
-    cells = [cell for cell in GRIDS[asked.grid](sizes) if cell.runtime in runtimes]
+    cells = [cell for cell in GRIDS[asked.grid](SETS[asked.set]) if cell.runtime in runtimes]
     cells = [cell for cell in cells if asked.only in cell.name]
     if not cells:
-        raise SystemExit(f"no cell has {asked.only!r} in its name")
-    folder = asked.out.parent if asked.out else _RESULTS
+        raise UsageError(f"no cell has {asked.only!r} in its name")
+    return cells
+
+
+def _earlier(asked: argparse.Namespace, sizes: Set, folder: Path) -> tuple[str, ...]:
+    """The results of a set that counts once. Raises UsageError unless --again was given."""
     earlier = earlier_of(sizes, folder) if sizes.name == _ONCE else ()
     if earlier and not asked.again:
-        raise SystemExit(
+        raise UsageError(
             f"set {_ONCE!r} was measured before, and counts once ({'; '.join(earlier)}): --again "
             "measures it again, and the page tells of both"
         )
-    try:
-        prepare(parse_links([cell.link for cell in cells]), DEFAULT_BACKEND)
-    except UsageError as error:
-        raise SystemExit(str(error)) from error
-    begun_s = time.monotonic()
-    started = datetime.now(UTC)
-    give_up_s = begun_s + 60 * (asked.minutes or _MINUTES[asked.grid])
-    progress = Progress(give_up_s)
-    with ExitStack() as stack:
-        found_code = code()
-        stack.enter_context(cores_awake())
-        with private_network() as network, network.entered():
-            found = environment("cubic")
-        warm = stack.enter_context(running(Stream(sizes.seed), by_runtime_and_link))
-        cold = stack.enter_context(running(Stream(sizes.seed))) if asked.grid == "full" else None
-        measuring = Measuring(
-            cells, default_placement(), sizes.seed, warm, cold, give_up_s, progress, asked.rounds
-        )
-        ending = measuring.measure()
-        progress.end()
-        if environment("cubic")["cpu_latency_limit_us"] != found["cpu_latency_limit_us"]:
-            found["cpu_latency_limit_us"] = None
-    runs = tuple(measuring.runs)
-    return ClaimResult(
-        schema_version=SCHEMA_VERSION,
-        grid=asked.grid,
-        set=sizes,
-        cells=tuple(cells),
-        code=found_code,
-        environment=found,
-        command=(shlex.join(sys.argv[1:]),),
-        started_utc=f"{started:%Y-%m-%d %H:%M:%S}",
-        seconds=round(time.monotonic() - begun_s, 1),
-        ending=ending,
-        earlier=earlier,
-        judged=judge(cells, runs, sizes.seed),
-        runs=runs,
-    )
+    return earlier
 
 
-def _default_path(result: ClaimResult) -> Path:
-    stamp = result.started_utc.translate(str.maketrans("", "", "-: "))
-    return _RESULTS / f"{stamp}-claim-{result.grid}-{result.set.name}.json"
+def _default_path(asked: argparse.Namespace) -> Path:
+    return _RESULTS / f"{datetime.now(UTC):%Y%m%d%H%M%S}-claim-{asked.grid}-{asked.set}.json"
 
 
 def _why(page: Path) -> str:
@@ -138,7 +150,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--out", type=Path, help="the result file")
     parser.add_argument("--page", type=Path, help="write this page, and its picture beside it")
     parser.add_argument("--report", type=Path, help="measure nothing: read this result file")
-    parser.add_argument("--judge-again", action="store_true", help="judge its runs anew")
     return parser
 
 

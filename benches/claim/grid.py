@@ -9,7 +9,7 @@ import msgspec
 
 from tinygram_bench._native import scheduled_messages
 from tinygram_bench.host.network import permitted_congestion_control
-from tinygram_bench.model.parameters import StudySwitches
+from tinygram_bench.model.parameters import StreamParameters, StudySwitches
 from tinygram_bench.model.result import Case, MessageBytes
 from tinygram_bench.model.value import Value
 from tinygram_bench.workloads.stream.cases import StreamOptions, plan_stream
@@ -68,6 +68,20 @@ class Cell(Value, frozen=True):
     message_bytes: int
     producers: int = 1
     link: str = LOOPBACK
+
+    @staticmethod
+    def of(case: Case) -> Cell:
+        """The cell of one of its cases."""
+        asked = StreamParameters.of(case)
+        return Cell(
+            runtime=case.runtime,
+            rate_per_s=case.rate_per_s,
+            arrival=None if case.arrival is None else str(case.arrival),
+            burst=asked.study.flat_out_burst or case.burst or 1,
+            message_bytes=case.message_bytes.max,
+            producers=case.producers,
+            link=case.link,
+        )
 
     @property
     def load(self) -> str:

@@ -7,13 +7,15 @@ they can be finished. Which cells get them, where not all can, is drawn by lot.
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from claim.compare import LOOKS
+import msgspec
+
 from claim.grid import (
     COLD,
     OURS,
+    PILOT_MESSAGES,
     TWICE,
     Cell,
     fixed_strategies,
@@ -22,9 +24,11 @@ from claim.grid import (
     is_run_cold,
     is_run_twice,
 )
-from claim.judge import Verdict, may_be_decided
+from claim.judging.compare import LOOKS
+from claim.judging.judge import Verdict, may_be_decided
+from claim.judging.samples import COSTS, Samples
 from claim.runs import Variant
-from claim.samples import COSTS, Samples
+from tinygram_bench.model.result import Case
 
 HOPELESS = 1.5
 """A rival that costs so many times the best in the odd rounds, in each figure that is undecided, is
@@ -40,6 +44,40 @@ class PlannedRun:
     cell: int
     strategy: str
     variant: Variant
+
+    def case(self, cells: Sequence[Cell], placement: str, messages: Mapping[int, int]) -> Case:
+        """The bench's case; `messages`: of each flat-out cell."""
+        cell = cells[self.cell]
+        case = cell.case(
+            self.strategy,
+            placement,
+            messages.get(self.cell, PILOT_MESSAGES),
+            withholds=self.variant == "floor",
+        )
+        suffix = "" if self.variant == "warm" else f", {self.variant}"
+        return msgspec.structs.replace(case, case_id=f"{case.case_id}{suffix}")
+
+    @staticmethod
+    def of(case: Case, cells: Sequence[Cell]) -> PlannedRun:
+        """What `case` made a case of."""
+        name = case.case_id.rpartition(": ")[2]
+        _, _, variant = name.partition(", ")
+        return PlannedRun(
+            cells.index(Cell.of(case)), case.strategy, msgspec.convert(variant or "warm", Variant)
+        )
+
+
+def all_runs(cells: Sequence[Cell], *, has_cold: bool) -> list[PlannedRun]:
+    """Every run that some round may have."""
+    return [
+        run
+        for number, cell in enumerate(cells)
+        for run in (
+            *runs_of_cell(number, cell, cell.strategies),
+            *first_runs_of_cell(number, cell, 1),
+        )
+        if has_cold or run.variant != "cold"
+    ]
 
 
 def runs_of_cell(number: int, cell: Cell, strategies: Collection[str]) -> list[PlannedRun]:

@@ -1,39 +1,43 @@
-"""The result file of the claim: all runs, and what was judged from them."""
+"""A result file of the bench, read as one of the claim: its runs, and what is judged from them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
-from claim.calibration import Calibration, calibrations_of
 from claim.code import Code, judge_sha256
 from claim.grid import GRIDS, RUNTIMES, Cell, Set
-from claim.judge import Verdict, verdicts_of
-from claim.margins import Floor, floors_of
-from claim.picks import BESIDE, READINGS, Reading
-from claim.regret import Regret, Worst, regrets_of, worst_of
+from claim.judging.calibration import (
+    Calibration,
+    Warmth,
+    Weighed,
+    calibrations_of,
+    warmth_of,
+    weighed_of,
+)
+from claim.judging.compare import LOOKS
+from claim.judging.judge import Verdict, verdicts_of
+from claim.judging.margins import Floor, floors_of
+from claim.judging.picks import BESIDE, READINGS, Reading
+from claim.judging.regret import Regret, Worst, regrets_of, worst_of
+from claim.judging.samples import FIGURES, FigureName, Samples, figures_of
+from claim.judging.tails import Tail, tails_of
+from claim.judging.yardstick import Yardstick, write_cost_ns, yardsticks_of
+from claim.plan import PlannedRun
 from claim.runs import Measured
-from claim.samples import FIGURES, FigureName, Samples, figures_of
-from claim.tails import Tail, tails_of
-from claim.warmth import Warmth, warmth_of
-from claim.weights import Weighed, weighed_of
-from claim.yardstick import Yardstick, write_cost_ns, yardsticks_of
-from tinygram_bench.model.store import replace
+from claim.study import measured_of
+from tinygram_bench.model.errors import UsageError
+from tinygram_bench.model.result import Result
 from tinygram_bench.model.value import Value
-
-SCHEMA_VERSION = 2
-
-Ending = Literal["all rounds", "time used", "out of time", "interrupted"]
-"""`time used`: in the rounds that follow the first look; `out of time`: before it."""
 
 
 class Judged(Value, frozen=True):
-    """All that the runs say. `judged_by`: the hash of the code that did (`Code.judge_sha256`)."""
+    """All that the runs say."""
 
-    judged_by: str
     floors: tuple[Floor, ...]
     verdicts: dict[Reading, tuple[Verdict, ...]]
     calibrations: tuple[Calibration, ...]
@@ -46,21 +50,37 @@ class Judged(Value, frozen=True):
     write_cost_ns: float | None
 
 
-class ClaimResult(Value, frozen=True):
-    """The whole file. `seconds`: how long it took. `earlier`: results of the same set before it."""
+class About(Value, frozen=True):
+    """What the bench's result file keeps for the study, as `study` of its environment.
 
-    schema_version: int
+    `earlier`: results of the same set before it.
+    """
+
+    name: str
+    grid: str
+    set: Set
+    code: Code
+    earlier: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ClaimResult:
+    """What a result file of the bench says of the claim.
+
+    `is_early`: whether it lacks runs of the rounds before the first look. `judged_by`: the hash of
+    the code that judged now, which need not be that of the measurement (`Code.judge_sha256`).
+    """
+
     grid: str
     set: Set
     cells: tuple[Cell, ...]
     code: Code
     environment: dict[str, Any]
-    command: tuple[str, ...]
-    started_utc: str
-    seconds: float
-    ending: Ending
+    started_at: str
+    is_early: bool
     earlier: tuple[str, ...]
     judged: Judged
+    judged_by: str
     runs: tuple[Measured, ...]
 
     @property
@@ -69,13 +89,39 @@ class ClaimResult(Value, frozen=True):
         return [run for run in self.runs if run.failure is not None]
 
 
+def claim_of(result: Result) -> ClaimResult:
+    """Judge the runs. Raises UsageError where the result is not one of the claim."""
+    try:
+        about = msgspec.convert(result.environment.get("study"), About)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"this result is not one of the claim: {error}") from error
+    cells = tuple(dict.fromkeys(map(Cell.of, result.plan.cases)))
+    planned = {case.case_id: PlannedRun.of(case, cells) for case in result.plan.cases}
+    runs = tuple(measured_of(planned, result.runs))
+    done = {(run.case_id, run.round) for run in result.runs}
+    first = range(min(LOOKS[0], result.plan.rounds))
+    warm = [name for name, run in planned.items() if run.variant == "warm"]
+    return ClaimResult(
+        grid=about.grid,
+        set=about.set,
+        cells=cells,
+        code=about.code,
+        environment=result.environment,
+        started_at=result.started_at or "",
+        is_early=not done.issuperset((name, round) for name in warm for round in first),
+        earlier=about.earlier,
+        judged=judge(cells, runs, about.set.seed),
+        judged_by=judge_sha256(),
+        runs=runs,
+    )
+
+
 def judge(cells: Sequence[Cell], runs: Sequence[Measured], seed: int) -> Judged:
     """Everything that is derived from the runs; `seed` is the set's."""
     samples = Samples.of(runs)
     verdicts = {reading: verdicts_of(cells, samples, reading) for reading in READINGS}
     regrets = regrets_of(cells, samples)
     return Judged(
-        judged_by=judge_sha256(),
         floors=floors_of(cells, samples),
         verdicts=verdicts,
         calibrations=calibrations_of(cells, samples),
@@ -105,9 +151,8 @@ def whole_grid(result: ClaimResult) -> list[Cell]:
 
 def is_whole(result: ClaimResult) -> bool:
     """Whether the whole grid was measured, as far as the first look at least."""
-    is_late = result.ending in ("all rounds", "time used")
     is_full = set(result.cells) == set(whole_grid(result))
-    return is_late and is_full and measured_cells(result) == len(result.cells)
+    return not result.is_early and is_full and measured_cells(result) == len(result.cells)
 
 
 def figures_in(result: ClaimResult) -> list[FigureName]:
@@ -122,24 +167,15 @@ def runtimes_of(result: ClaimResult) -> list[str]:
     return [runtime for runtime in RUNTIMES if runtime in there]
 
 
-def save(result: ClaimResult, path: Path) -> None:
-    """Write it whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    replace(path, msgspec.json.encode(result) + b"\n")
-
-
-def load(path: Path) -> ClaimResult:
-    """Read a result file; msgspec.DecodeError when it is none."""
-    return msgspec.json.decode(path.read_bytes(), type=ClaimResult)
+class _Environment(msgspec.Struct):
+    study: About
 
 
 class _Header(msgspec.Struct):
     """What tells one result from another."""
 
-    grid: str
-    set: Set
-    started_utc: str
-    code: Code
+    environment: _Environment
+    started_at: str
 
 
 def earlier_of(sizes: Set, folder: Path) -> tuple[str, ...]:
@@ -150,7 +186,8 @@ def earlier_of(sizes: Set, folder: Path) -> tuple[str, ...]:
             header = msgspec.json.decode(path.read_bytes(), type=_Header)
         except (msgspec.DecodeError, UnicodeDecodeError):
             continue  # Another kind of result, or one of another version.
-        if header.set == sizes:
-            sources = header.code.sources_sha256[:12]
-            found.append(f"{header.started_utc} UTC, grid {header.grid}, sources {sources}")
+        study = header.environment.study
+        if study.set == sizes:
+            sources = study.code.sources_sha256[:12]
+            found.append(f"{header.started_at}, grid {study.grid}, sources {sources}")
     return tuple(sorted(found))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+import msgspec
+
 from tinygram_bench._native import Histogram
 from tinygram_bench.model.result import Run
 from tinygram_bench.model.value import Value
@@ -47,39 +49,63 @@ class Measured(Value, frozen=True, array_like=True):
 
     @staticmethod
     def of(run: Run, cell: int, strategy: str, variant: Variant) -> Measured:
-        """Keep what is needed of a run of the bench."""
+        """From a run as the result file has it (`slimmed`). Rounds count from 1 here."""
+        round = run.round + 1
         if run.failure is not None:
-            return Measured(cell, strategy, variant, run.round, run.failure)
-        counters = run.counters
-        run_time_ns = counters["run_time_ns"] or 0
-        last_due_ns = counters.get("last_due_ns")
-        gross = _histogram(run, "latency_ns")
-        latency = _histogram(run, "net_latency_ns")
-        pacing = _histogram(run, "pacing_error_ns")
-        holds = _histogram(run, "hold_ns")
-        is_kept = variant == "warm" and run.round % 2 == 0
+            return Measured(cell, strategy, variant, round, run.failure)
+        found = run.counters
         return Measured(
             cell=cell,
             strategy=strategy,
             variant=variant,
-            round=run.round,
-            messages=counters["messages"] or 0,
-            run_time_ns=run_time_ns,
-            cpu_ns=counters["cpu_ns"] or 0,
-            writes=counters["writes"],
-            p50_ns=latency and latency.percentile_ns(50),
-            p99_ns=latency and latency.percentile_ns(99),
-            delay_mean_ns=latency and latency.mean_ns,
-            gross_p50_ns=gross and gross.percentile_ns(50),
-            gross_p99_ns=gross and gross.percentile_ns(99),
-            behind_ns=None if last_due_ns is None else run_time_ns - last_due_ns,
-            hold_mean_ns=holds and holds.mean_ns,
-            holds=holds.count if holds else 0,
-            pacing_p50_ns=pacing and pacing.percentile_ns(50),
-            pacing_p99_ns=pacing and pacing.percentile_ns(99),
-            latency=run.histograms.get("net_latency_ns") if is_kept else None,
+            round=round,
+            messages=found["messages"] or 0,
+            run_time_ns=found["run_time_ns"] or 0,
+            cpu_ns=found["cpu_ns"] or 0,
+            writes=found["writes"],
+            p50_ns=found["net_latency_p50_ns"],
+            p99_ns=found["net_latency_p99_ns"],
+            delay_mean_ns=found["net_latency_mean_ns"],
+            gross_p50_ns=found["latency_p50_ns"],
+            gross_p99_ns=found["latency_p99_ns"],
+            behind_ns=found["behind_ns"],
+            hold_mean_ns=found["hold_mean_ns"],
+            holds=found["holds"] or 0,
+            pacing_p50_ns=found["pacing_error_p50_ns"],
+            pacing_p99_ns=found["pacing_error_p99_ns"],
+            latency=run.histograms.get("net_latency_ns"),
             warnings=tuple(sorted({warning.code for warning in run.warnings})),
         )
+
+
+def slimmed(run: Run, variant: Variant) -> Run:
+    """What is kept of a run of the bench: there are tens of thousands, of a few numbers each.
+
+    The latencies stay as a histogram in every second round, counted from 1.
+    """
+    if run.failure is not None:
+        return run
+    counters = run.counters
+    last_due_ns, run_time_ns = counters.get("last_due_ns"), counters["run_time_ns"] or 0
+    hold = _histogram(run, "hold_ns")
+    kept = {name: counters[name] for name in ("messages", "run_time_ns", "cpu_ns", "writes")}
+    kept |= {
+        "behind_ns": None if last_due_ns is None else run_time_ns - last_due_ns,
+        "hold_mean_ns": hold and round(hold.mean_ns),
+        "holds": hold.count if hold else 0,
+    }
+    for name in ("net_latency", "latency", "pacing_error"):
+        histogram = _histogram(run, f"{name}_ns")
+        kept[f"{name}_p50_ns"] = histogram and histogram.percentile_ns(50)
+        kept[f"{name}_p99_ns"] = histogram and histogram.percentile_ns(99)
+        kept[f"{name}_mean_ns"] = histogram and round(histogram.mean_ns)
+    is_kept = variant == "warm" and run.round % 2 == 1
+    texts = (
+        {"net_latency_ns": run.histograms["net_latency_ns"]}
+        if is_kept and "net_latency_ns" in run.histograms
+        else {}
+    )
+    return msgspec.structs.replace(run, counters=kept, histograms=texts, samples=None)
 
 
 def _histogram(run: Run, name: str) -> Histogram | None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from claim.compare import LOOK_ERRORS, LOOKS, compared, outcome_of
-from claim.signed_rank import NO_BOUND, ratio_of
+from claim.judging.compare import LOOK_ERRORS, LOOKS, compared, outcome_of
+from claim.judging.signed_rank import NO_BOUND, ratio_of
 
 from tinygram_bench.model.result import Figure
 

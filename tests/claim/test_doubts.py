@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from claim.doubts import is_blurred
 from claim.grid import OURS, Cell
-from claim.judge import Verdict, verdicts_of
+from claim.judging.doubts import is_blurred
+from claim.judging.judge import Verdict, verdicts_of
+from claim.judging.samples import Samples
 from claim.runs import Measured
-from claim.samples import Samples
 from tests.claim.worlds import EQUAL, LOOP, changed, late, runs_of
 
 FIXED = [strategy for strategy in LOOP.strategies if strategy != OURS]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from claim.compare import LOOKS
 from claim.grid import OURS, Cell
-from claim.judge import Count, count_cells, may_be_decided, verdicts_of
-from claim.picks import READINGS, Reading
+from claim.judging.compare import LOOKS
+from claim.judging.judge import Count, count_cells, may_be_decided, verdicts_of
+from claim.judging.picks import READINGS, Reading
+from claim.judging.samples import COSTS, Samples
 from claim.runs import Measured
-from claim.samples import COSTS, Samples
 from tests.claim.worlds import EQUAL, FLAT_OUT, LOOP, changed, even_noise, heavy_noise, runs_of
 
 CELLS = [LOOP, FLAT_OUT]

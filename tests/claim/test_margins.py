@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from claim.grid import OURS, Cell
-from claim.margins import LARGE_LOSS, LARGEST_MARGIN, floors_of, margin_in
-from claim.samples import Samples
-from claim.warmth import warmth_of
+from claim.judging.calibration import warmth_of
+from claim.judging.margins import LARGE_LOSS, LARGEST_MARGIN, floors_of, margin_in
+from claim.judging.samples import Samples
 from tests.claim.worlds import EQUAL, FLAT_OUT, LOOP, changed, even_noise, runs_of
 
 

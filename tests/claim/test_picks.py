@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from claim.calibration import THE_PICK, calibrations_of
 from claim.grid import OURS, Cell
-from claim.picks import READINGS, Reading, best_fixed, near_best, rivals_of
+from claim.judging.calibration import THE_PICK, WEIGHTS, calibrations_of, weighed_of
+from claim.judging.picks import READINGS, Reading, best_fixed, near_best, rivals_of
+from claim.judging.samples import COSTS, Samples
 from claim.runs import Measured
-from claim.samples import COSTS, Samples
-from claim.weights import WEIGHTS, weighed_of
 from tests.claim.worlds import EQUAL, FLAT_OUT, LOOP, even_noise, late, runs_of
 
 QUICK = {**EQUAL, "nodelay": 60_000.0, "coalesce:1ms": 500_000.0}

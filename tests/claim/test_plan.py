@@ -6,9 +6,10 @@ from collections import Counter
 from itertools import pairwise
 
 import pytest
-from claim.compare import LOOKS
 from claim.grid import GRIDS, OURS, PRODUCERS, RUNTIMES, SETS, fixed_strategies, gathering
-from claim.judge import verdicts_of
+from claim.judging.compare import LOOKS
+from claim.judging.judge import verdicts_of
+from claim.judging.samples import Samples
 from claim.plan import (
     FLOOR_ROUNDS,
     HOPELESS,
@@ -19,7 +20,6 @@ from claim.plan import (
     shuffled,
     strategies_left,
 )
-from claim.samples import Samples
 from tests.claim.worlds import EQUAL, FLAT_OUT, LOOP, even_noise, late, runs_of
 
 from tinygram_bench.model.parameters import StreamParameters

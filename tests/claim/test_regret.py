@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 from claim.grid import OURS, Cell, name_on_all_runtimes
-from claim.regret import best_single, regrets_of, worst_in, worst_of
-from claim.samples import Samples
-from claim.yardstick import WRITE_COST_NS, middle_of, yardsticks_of
+from claim.judging.regret import best_single, regrets_of, worst_in, worst_of
+from claim.judging.samples import Samples
+from claim.judging.yardstick import WRITE_COST_NS, middle_of, yardsticks_of
 from tests.claim.worlds import EQUAL, LOOP, late, runs_of
 
 THREADS = Cell("threads", 10_000.0, "constant", 1, 100)

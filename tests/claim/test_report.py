@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
 import msgspec
 import pytest
 from claim.code import code
-from claim.goals import goals_of
 from claim.grid import GRIDS, OURS, SETS, Cell
-from claim.picks import BESIDE, DECIDING, READINGS
-from claim.result import SCHEMA_VERSION, ClaimResult, earlier_of, is_whole, judge, load, save
+from claim.judging.compare import LOOKS
+from claim.judging.picks import BESIDE, DECIDING, READINGS
+from claim.page import report
+from claim.page.goals import goals_of
+from claim.plan import PlannedRun, all_runs
+from claim.result import About, ClaimResult, claim_of, earlier_of, is_whole, judge
 from claim.runs import Measured
 from tests.claim.worlds import EQUAL, FLAT_OUT, LOOP, changed, late, runs_of
+from tests.support.small_result import RESULT
 
-from claim import report
+from tinygram_bench.model import store
+from tinygram_bench.model.errors import UsageError
+from tinygram_bench.model.result import Plan, Result, Run
 
 CELLS = (LOOP, FLAT_OUT, Cell("threads", 50_000.0, "onoff", 4, 100))
 COSTS = {**EQUAL, "combine": 100_000.0}
@@ -23,18 +30,16 @@ COSTS = {**EQUAL, "combine": 100_000.0}
 
 def result_of(runs: list[Measured]) -> ClaimResult:
     return ClaimResult(
-        schema_version=SCHEMA_VERSION,
         grid="full",
         set=SETS["tuning"],
         cells=CELLS,
         code=code(),
         environment={"kernel": "6.1"},
-        command=(),
-        started_utc="2026-01-01 00:00:00",
-        seconds=60.0,
-        ending="all rounds",
+        started_at="2026-01-01T00:00:00Z",
+        is_early=False,
         earlier=(),
         judged=judge(CELLS, runs, SETS["tuning"].seed),
+        judged_by=code().judge_sha256,
         runs=tuple(runs),
     )
 
@@ -69,18 +74,66 @@ def lost() -> ClaimResult:
     return result_of(runs_of(CELLS, {**COSTS, "nagle": 40_000.0}))
 
 
-def test_a_result_is_the_same_after_it_was_saved(held: ClaimResult, tmp_path: Path) -> None:
-    path = tmp_path / "results" / "claim.json"
-    save(held, path)
-    assert load(path) == held
-    assert [file.name for file in path.parent.iterdir()] == ["claim.json"]
+def stored(claim: ClaimResult) -> Result:
+    """What the bench would have kept of it."""
+    planned = all_runs(claim.cells, has_cold=True)
+    cases = {run: run.case(claim.cells, "same", {}) for run in planned}
+    about = About("claim", claim.grid, claim.set, claim.code)
+    return msgspec.structs.replace(
+        RESULT,
+        environment=claim.environment | {"study": msgspec.to_builtins(about)},
+        plan=Plan(tuple(cases.values()), LOOKS[0], claim.set.seed),
+        runs=tuple(
+            Run(
+                cases[PlannedRun(run.cell, run.strategy, run.variant)].case_id,
+                run.round - 1,
+                counters_of(run),
+                {} if run.latency is None else {"net_latency_ns": run.latency},
+            )
+            for run in claim.runs
+        ),
+        started_at=claim.started_at,
+    )
 
 
-def test_the_page_is_the_same_from_the_file(held: ClaimResult, tmp_path: Path) -> None:
-    save(held, tmp_path / "claim.json")
-    again = load(tmp_path / "claim.json")
-    assert report.page(again) == report.page(held)
+def counters_of(run: Measured) -> dict[str, int | None]:
+    return {
+        "messages": run.messages,
+        "run_time_ns": run.run_time_ns,
+        "cpu_ns": run.cpu_ns,
+        "writes": run.writes,
+        "behind_ns": run.behind_ns,
+        "hold_mean_ns": None if run.hold_mean_ns is None else round(run.hold_mean_ns),
+        "holds": run.holds,
+        "net_latency_p50_ns": run.p50_ns,
+        "net_latency_p99_ns": run.p99_ns,
+        "net_latency_mean_ns": None if run.delay_mean_ns is None else round(run.delay_mean_ns),
+        "latency_p50_ns": run.gross_p50_ns,
+        "latency_p99_ns": run.gross_p99_ns,
+        "pacing_error_p50_ns": run.pacing_p50_ns,
+        "pacing_error_p99_ns": run.pacing_p99_ns,
+    }
+
+
+def test_the_page_is_the_same_from_the_benchs_result_file(
+    held: ClaimResult, tmp_path: Path
+) -> None:
+    store.save(stored(held), tmp_path / "claim.json")
+    again = claim_of(store.load(tmp_path / "claim.json"))
+    assert again.runs == held.runs
+    assert not again.is_early
+    assert report.page(again) == report.page(replace(held, environment=again.environment))
     assert report.heat_map(again) == report.heat_map(held)
+
+
+def test_a_result_without_a_run_of_the_first_rounds_ended_early(held: ClaimResult) -> None:
+    whole = stored(held)
+    assert claim_of(msgspec.structs.replace(whole, runs=whole.runs[:-1])).is_early
+
+
+def test_a_result_of_something_else_is_refused() -> None:
+    with pytest.raises(UsageError, match="not one of the claim"):
+        claim_of(RESULT)
 
 
 @pytest.mark.usefixtures("small_grid")
@@ -110,7 +163,7 @@ def test_a_whole_grid_that_reaches_every_goal_holds_it(
 ) -> None:
     assert report.holds(held)
     assert not report.holds(lost)
-    assert not report.holds(msgspec.structs.replace(held, ending="out of time"))
+    assert not report.holds(replace(held, is_early=True))
     assert not report.holds(result_of([run for run in held.runs if run.cell != 1]))
 
 
@@ -170,8 +223,8 @@ def test_goals_that_nothing_was_measured_for_are_not_met() -> None:
 
 
 def test_an_interrupted_measurement_says_so(held: ClaimResult) -> None:
-    early = msgspec.structs.replace(held, ending="interrupted")
-    assert "ended early (interrupted)" in report.opening(early)
+    early = replace(held, is_early=True)
+    assert "ended early" in report.opening(early)
 
 
 def test_warnings_failures_doubts_and_other_judges_are_on_the_page(held: ClaimResult) -> None:
@@ -183,19 +236,24 @@ def test_warnings_failures_doubts_and_other_judges_are_on_the_page(held: ClaimRe
     assert f"- `retransmits`: {len(runs) - 1:,} runs" in page
     assert f"- failed: {LOOP.name}, nodelay, round 1: it broke" in page
     assert "cannot keep up" in page.partition("## Held, lost")[2].partition("\n## ")[0]
-    judged = msgspec.structs.replace(held.judged, judged_by="another")
     assert "Judged by other code" not in report.page(held)
-    assert "Judged by other code" in report.page(msgspec.structs.replace(held, judged=judged))
+    assert "Judged by other code" in report.page(replace(held, judged_by="another"))
 
 
 def test_earlier_results_of_the_set_are_found_and_named(held: ClaimResult, tmp_path: Path) -> None:
-    save(held, tmp_path / "one.json")
+    about = About("claim", "full", SETS["tuning"], code())
+    kept = msgspec.structs.replace(
+        RESULT,
+        environment={"study": msgspec.to_builtins(about)},
+        started_at="2026-01-01T00:00:00Z",
+    )
+    store.save(kept, tmp_path / "one.json")
     (tmp_path / "other.json").write_text("{}")
     (said,) = earlier_of(SETS["tuning"], tmp_path)
-    assert said.startswith("2026-01-01 00:00:00 UTC, grid full, sources ")
+    assert said.startswith(f"{kept.started_at}, grid full, sources ")
     assert earlier_of(SETS["confirm"], tmp_path) == ()
     assert earlier_of(SETS["tuning"], tmp_path / "nowhere") == ()
-    assert said in report.page(msgspec.structs.replace(held, earlier=(said,)))
+    assert said in report.page(replace(held, earlier=(said,)))
 
 
 def test_the_picture_has_a_square_for_every_strategy_of_every_cell(lost: ClaimResult) -> None:

@@ -7,8 +7,8 @@ from itertools import product
 from math import exp, isclose
 
 import pytest
-from claim.compare import LOOK_ERRORS, LOOKS
-from claim.signed_rank import NO_BOUND, interval_rank, ratio_of
+from claim.judging.compare import LOOK_ERRORS, LOOKS
+from claim.judging.signed_rank import NO_BOUND, interval_rank, ratio_of
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.claim.worlds import Noise, even_noise, heavy_noise

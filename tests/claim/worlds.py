@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from math import exp
 
 import msgspec
-from claim.compare import LOOKS
 from claim.grid import COLD, OURS, TWICE, Cell, gathering, has_floor, is_run_cold, is_run_twice
+from claim.judging.compare import LOOKS
 from claim.plan import FLOOR_ROUNDS
 from claim.runs import Measured, Variant
 
@@ -99,7 +99,7 @@ def measured(cell: Cell, number: int, strategy: str, round: int, cost_ns: float)
         run,
         p50_ns=rounded(cost_ns),
         p99_ns=rounded(cost_ns),
-        delay_mean_ns=cost_ns,
+        delay_mean_ns=rounded(cost_ns),
         gross_p50_ns=rounded(cost_ns) + PACER_NS,
         gross_p99_ns=rounded(cost_ns) + PACER_NS,
         behind_ns=0,

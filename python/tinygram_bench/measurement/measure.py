@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 from tinygram_bench.crosscheck.interleaved import Interleaved
@@ -23,7 +24,7 @@ from tinygram_bench.model.result import Case, Plan, Result, Run
 from tinygram_bench.model.store import Destination
 from tinygram_bench.processes.interrupts import INTERRUPTS
 from tinygram_bench.run.progress import Progress
-from tinygram_bench.run.rounds import run_plan
+from tinygram_bench.run.rounds import Order, ordered, run_plan
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,19 @@ class Measurement:
     is_new: bool = True
 
 
+@dataclass(frozen=True)
+class Study:
+    """What a study decides by itself: which cases a round has, and when no more runs begin.
+
+    `about` is kept in the result's environment, as `study`. What its runs say it judges itself:
+    there are no summaries and verdicts.
+    """
+
+    about: dict[str, Any]
+    order: Order
+    give_up_s: float
+
+
 def measure(
     plan: Plan,
     run_case: Callable[[Case, int], Run],
@@ -52,6 +66,7 @@ def measure(
     network: str | None = None,
     peers: Interleaved | None = None,
     check: Callable[[], None] = lambda: None,
+    study: Study | None = None,
 ) -> Measurement:
     """Run the plan, and save its result after every round.
 
@@ -61,6 +76,7 @@ def measure(
     measurement on the same cores is waited for; otherwise it is told, and in the runs' warnings.
     `network`: what the environment says of where the runs were, if it is no network of their own.
     `peers`: other programs in the same rounds, whose failures are told and do not fail ours.
+    `study`: what a study decides by itself.
     `check` comes before the first run, and raises UsageError where none can succeed. Raises
     UsageError where keeping cores awake is not permitted, too.
     """
@@ -79,7 +95,10 @@ def measure(
         told = cores.told(throttling_told(run_case))
         run = told if peers is None else peers.around(told)
         check()
-        recording = Recording(plan, destination, _environment(plan, network), peers, progress)
+        found = _environment(plan, network)
+        if study is not None:
+            found["study"] = study.about
+        recording = Recording(plan, destination, found, peers, progress, sums_up=study is None)
 
         def keep(runs: tuple[Run, ...]) -> None:
             with INTERRUPTS.held():
@@ -88,7 +107,10 @@ def measure(
         def measured(case: Case, round: int) -> Run:
             return recording.marked(run(case, round))
 
-        runs, is_interrupted = run_plan(running, measured, progress, keep, earlier)
+        order, give_up_s = (ordered, inf) if study is None else (study.order, study.give_up_s)
+        runs, is_interrupted = run_plan(
+            running, measured, progress, keep, earlier, order, give_up_s
+        )
         if is_interrupted and len(_own(runs, peers)) == len(_own(earlier, peers)):
             return Measurement(None, is_interrupted)
         with INTERRUPTS.held():

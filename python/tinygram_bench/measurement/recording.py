@@ -33,7 +33,8 @@ _MOST_OF_A_ROUND = 0.1
 class Recording:
     """Where the runs of `plan` are recorded; `found` is the environment that they are made in.
 
-    `peers`: other programs in the same rounds.
+    `peers`: other programs in the same rounds. `sums_up`: whether the result has summaries,
+    verdicts and an answer.
     """
 
     def __init__(
@@ -43,6 +44,8 @@ class Recording:
         found: Mapping[str, Any],
         peers: Interleaved | None,
         progress: Progress,
+        *,
+        sums_up: bool = True,
     ) -> None:
         """Raises UsageError where what was measured earlier is not comparable with `found`."""
         self._plan = plan
@@ -50,6 +53,7 @@ class Recording:
         self._environment = dict(found)
         self._peers = peers
         self._progress = progress
+        self._sums_up = sums_up
         self._host = _as_text(socket.gethostname())
         self._started_at = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
         self._earlier = destination.earlier
@@ -99,7 +103,7 @@ class Recording:
         if self._peers is not None:
             own, cross_check = self._peers.without_peers(runs), self._peers.found()
         result = self._raw(own, cross_check)
-        if is_summed_up:
+        if is_summed_up and self._sums_up:
             result = self._summed_up(result)
         return anonymised(result) if self._destination.is_anonymous else result
 

@@ -24,8 +24,8 @@ _MOST_PER_NS = 10_000
 _SHORTEST_NS = 10**9
 """A shorter run is taken for one of that length: some counters are of buffers, not of the time."""
 
-Kept = Callable[[Case], Hashable]
-"""Which cases share a stage: those of which it says the same."""
+Kept = Callable[[Case], Hashable | None]
+"""Which cases share a stage: those of which it says the same; None: a case has a fresh one."""
 
 
 class Bench:
@@ -81,10 +81,10 @@ class Bench:
             yield Turn(stage, stack, case, round, self._workload.limit_s(case))
 
     def _measured(self, case: Case, round: int) -> Run:
-        if self._kept is None:
+        key = None if self._kept is None else self._kept(case)
+        if key is None:
             with self._turn(case, round) as turn:
                 return self._taken(turn)
-        key = self._kept(case)
         try:
             with ExitStack() as stack:
                 stage = self._stage(key, case)

@@ -1,17 +1,24 @@
-"""Runs a plan: every case once in each round, each round in its own seeded order."""
+"""Runs a plan: every case once in each round, each round in its own seeded order.
+
+A study may pick the cases of a round by itself, from what the runs before say.
+"""
 
 from __future__ import annotations
 
+import math
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from tinygram_bench.model.result import Case, Plan, Run
 from tinygram_bench.run.progress import Progress
 
+Order = Callable[[Plan, int, Sequence[Run]], Iterable[Case]]
+"""The cases of round 0, 1, 2 … in their order, when these runs are finished; asked before it."""
 
-def ordered(plan: Plan, round: int) -> list[Case]:
-    """The cases in the order of round 0, 1, 2 …: the same for the same seed."""
+
+def ordered(plan: Plan, round: int, _finished: Sequence[Run] = ()) -> list[Case]:
+    """All cases in the order of that round: the same for the same seed."""
     cases = list(plan.cases)
     random.Random(f"{plan.seed}/{round}").shuffle(cases)
     return cases
@@ -23,11 +30,13 @@ def run_plan(
     progress: Progress,
     on_round: Callable[[tuple[Run, ...]], None] = lambda _runs: None,
     earlier: Sequence[Run] = (),
+    order: Order = ordered,
+    give_up_s: float = math.inf,
 ) -> tuple[tuple[Run, ...], bool]:
     """Run everything; the finished runs, and whether Ctrl-C ended it early.
 
     `on_round` gets all runs so far after every round but the last. `earlier`: runs of the plan that
-    are finished already, and come first.
+    are finished already, and come first. After `give_up_s` (time.monotonic) no run begins.
     """
     runs = list(earlier)
     done = {(run.case_id, run.round) for run in earlier}
@@ -36,9 +45,11 @@ def run_plan(
             for round in range(plan.rounds):
                 if len(runs) > len(earlier):
                     on_round(tuple(runs))
-                for case in ordered(plan, round):
+                for case in order(plan, round, tuple(runs)):
                     if (case.case_id, round) in done:
                         continue
+                    if time.monotonic() > give_up_s:
+                        return tuple(runs), False
                     progress.run_started(case.case_id, round + 1, plan.rounds)
                     started_s = time.monotonic()
                     run = run_case(case, round)

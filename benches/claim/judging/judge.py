@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 
-from claim.compare import LOOKS, Outcome, compared, looked_at, outcome_of
-from claim.doubts import STILL_LOST, Doubt, doubt_of, is_blurred
 from claim.grid import OURS, Cell, gathering
-from claim.margins import LARGE_LOSS, SMALLEST_MARGIN, floors_of, margin_in
-from claim.picks import Reading, rivals_of
-from claim.samples import COSTS, GROSS_COSTS, Cost, FigureName, Samples, figures_of
+from claim.judging.compare import LOOKS, Outcome, compared, looked_at, outcome_of
+from claim.judging.doubts import STILL_LOST, Doubt, doubt_of, is_blurred
+from claim.judging.margins import LARGE_LOSS, SMALLEST_MARGIN, floors_of, margin_in
+from claim.judging.picks import Reading, rivals_of
+from claim.judging.samples import COSTS, GROSS_COSTS, Cost, FigureName, Samples, figures_of
 from tinygram_bench.model.result import Figure
 from tinygram_bench.model.value import Value
 

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from claim.grid import OURS
-from claim.judge import Count, Verdict, count_cells
-from claim.margins import LARGE_LOSS
-from claim.picks import DECIDING, Reading
-from claim.regret import best_single, worst_in
+from claim.judging.judge import Count, Verdict, count_cells
+from claim.judging.margins import LARGE_LOSS
+from claim.judging.picks import DECIDING, Reading
+from claim.judging.regret import best_single, worst_in
+from claim.judging.samples import FigureName
+from claim.page.wording import SHOWN, percent
 from claim.result import ClaimResult, figures_in, is_whole
-from claim.samples import FigureName
-from claim.wording import SHOWN, percent
 
 MOST_LOST = 0.05
 MOST_UNDECIDED = 0.20

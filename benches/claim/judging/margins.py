@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from math import ceil, exp, log
 
-from claim.compare import Outcome, compared, outcome_of
 from claim.grid import TWICE, Cell, is_run_twice
-from claim.samples import COSTS, FigureName, Samples, figures_of
+from claim.judging.compare import Outcome, compared, outcome_of
+from claim.judging.samples import COSTS, FigureName, Samples, figures_of
 from tinygram_bench.model.result import Figure
 from tinygram_bench.model.value import Value
 

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from claim.compare import compared
 from claim.grid import OURS
-from claim.judge import Verdict
+from claim.judging.compare import compared
+from claim.judging.judge import Verdict
+from claim.judging.samples import COSTS, FigureName, Samples, figures_of
 from claim.result import ClaimResult
-from claim.samples import COSTS, FigureName, Samples, figures_of
 from tinygram_bench.model.result import Figure
 
 _MORE = 1.2

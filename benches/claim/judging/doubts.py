@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Literal
 
 from claim.grid import Cell
+from claim.judging.samples import LATENCIES, FigureName, Samples
 from claim.runs import Measured
-from claim.samples import LATENCIES, FigureName, Samples
 from tinygram_bench.statistics.figures.modes import find_modes
 from tinygram_bench.statistics.verdicts.doubts import MAX_PACING_ERROR_SHARE
 

@@ -6,18 +6,18 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from statistics import median
 
-from claim.compare import outcome_of
-from claim.goals import Goal, goals_of, lost_first
 from claim.grid import OURS, name_on_all_runtimes
-from claim.judge import Count, Verdict, cell_outcome, count_cells, count_figures
-from claim.margins import FLOOR_QUANTILE, LARGE_LOSS, SMALLEST_MARGIN
-from claim.picks import BESIDE, DECIDING, READINGS, Reading
-from claim.reasons import Profile, facts_of, paid_elsewhere, reason_of
+from claim.judging.calibration import WEIGHTS
+from claim.judging.compare import outcome_of
+from claim.judging.judge import Count, Verdict, cell_outcome, count_cells, count_figures
+from claim.judging.margins import FLOOR_QUANTILE, LARGE_LOSS, SMALLEST_MARGIN
+from claim.judging.picks import BESIDE, DECIDING, READINGS, Reading
+from claim.judging.samples import FigureName, Samples, figures_of
+from claim.judging.yardstick import middle_of
+from claim.page.goals import Goal, goals_of, lost_first
+from claim.page.reasons import Profile, facts_of, paid_elsewhere, reason_of
+from claim.page.wording import SHOWN, cost_text, percent, ratio_text, time_text
 from claim.result import ClaimResult, figures_in, runtimes_of
-from claim.samples import FigureName, Samples, figures_of
-from claim.weights import WEIGHTS
-from claim.wording import SHOWN, cost_text, percent, ratio_text, time_text
-from claim.yardstick import middle_of
 
 _SIGN = {"held": "held", "lost": "**lost**", "undecided": "undecided"}
 NONE = "–"

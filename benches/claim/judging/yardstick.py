@@ -20,10 +20,10 @@ from math import exp, log
 from statistics import mean, median
 from typing import NamedTuple
 
-from claim.doubts import is_overloaded
 from claim.grid import Cell, gathering, name_on_all_runtimes
+from claim.judging.doubts import is_overloaded
+from claim.judging.samples import Samples
 from claim.runs import Measured
-from claim.samples import Samples
 from tinygram_bench import _native
 from tinygram_bench.model.value import Value
 

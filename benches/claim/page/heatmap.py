@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from xml.sax.saxutils import escape
 
 from claim.grid import Cell
-from claim.regret import Regret
+from claim.judging.regret import Regret
+from claim.judging.samples import FigureName, figures_of
+from claim.page.wording import SHOWN
 from claim.result import ClaimResult, figures_in, runtimes_of
-from claim.samples import FigureName, figures_of
-from claim.wording import SHOWN
 
 _SIDE = 13
 _LEFT = 150

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from claim.compare import LOOK_ERRORS, LOOKS
-from claim.doubts import LEAST_BEHIND_NS, MOST_BEHIND
 from claim.grid import FLAT_OUT_NS, OURS, fixed_strategies
-from claim.margins import LARGE_LOSS
+from claim.judging.compare import LOOK_ERRORS, LOOKS
+from claim.judging.doubts import LEAST_BEHIND_NS, MOST_BEHIND
+from claim.judging.margins import LARGE_LOSS
+from claim.page.wording import percent
 from claim.plan import FLOOR_ROUNDS, HOPELESS
 from claim.result import ClaimResult, runtimes_of
-from claim.wording import percent
 from tinygram_bench.statistics.verdicts.doubts import MAX_PACING_ERROR_SHARE
 
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from statistics import median
 
-from claim.compare import compared
-from claim.doubts import is_overloaded
 from claim.grid import OURS, RUNTIMES, Cell, name_on_all_runtimes
-from claim.picks import best_fixed
-from claim.samples import COSTS, FIGURES, FigureName, Samples, figures_of
+from claim.judging.compare import compared
+from claim.judging.doubts import is_overloaded
+from claim.judging.picks import best_fixed
+from claim.judging.samples import COSTS, FIGURES, FigureName, Samples, figures_of
 from tinygram_bench.model.value import Value
 
 ALL_FIGURES: tuple[FigureName, ...] = ("sum", *FIGURES)

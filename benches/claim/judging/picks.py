@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from claim.compare import compared
-from claim.doubts import is_overloaded
 from claim.grid import Cell, fixed_strategies
-from claim.samples import COSTS, Cost, FigureName, Samples, weighed
+from claim.judging.compare import compared
+from claim.judging.doubts import is_overloaded
+from claim.judging.samples import COSTS, Cost, FigureName, Samples, weighed
 
 Reading = Literal["one", "one ¼", "one 4", "each", "all"]
 DECIDING: Reading = "one"

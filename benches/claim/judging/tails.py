@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from claim.grid import OURS
-from claim.judge import Verdict
-from claim.samples import Samples
+from claim.judging.judge import Verdict
+from claim.judging.samples import Samples
 from tinygram_bench._native import Histogram
 from tinygram_bench.model.value import Value
 

@@ -1,23 +1,23 @@
-"""The page of the claim, docs/claim.md, from a result file alone: the answer first."""
+"""The page of the claim, results/claim.md, from a result file alone: the answer first."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
 
-from claim import tables
-from claim.calibration import THE_PICK
-from claim.goals import count_of, goals_of, holds, lost_first
 from claim.grid import ARRIVALS, BURSTS, LOOPBACK, OURS, PRODUCERS, RATES_PER_S
-from claim.heatmap import heat_map
-from claim.margins import FLOOR_QUANTILE, LARGE_LOSS, LARGEST_MARGIN, SMALLEST_MARGIN
-from claim.method import method
-from claim.picks import BESIDE, DECIDING, READINGS, Reading
-from claim.reasons import paid_elsewhere, reasons_of
+from claim.judging.calibration import THE_PICK
+from claim.judging.margins import FLOOR_QUANTILE, LARGE_LOSS, LARGEST_MARGIN, SMALLEST_MARGIN
+from claim.judging.picks import BESIDE, DECIDING, READINGS, Reading
+from claim.judging.samples import Samples
+from claim.judging.yardstick import WRITE_COST_NS
+from claim.page import tables
+from claim.page.goals import count_of, goals_of, holds, lost_first
+from claim.page.heatmap import heat_map
+from claim.page.method import method
+from claim.page.reasons import paid_elsewhere, reasons_of
+from claim.page.wording import SHOWN, percent
 from claim.result import ClaimResult, figures_in, is_whole, measured_cells, runtimes_of, whole_grid
-from claim.samples import Samples
-from claim.wording import SHOWN, percent
-from claim.yardstick import WRITE_COST_NS
 
 CLAIM = (
     "*Without tuning, `adaptive` is not worse than the best fixed strategy of each cell,\n"
@@ -38,8 +38,7 @@ def opening(result: ClaimResult) -> str:
 def _answer(result: ClaimResult) -> str:
     whole = len(whole_grid(result))
     if not is_whole(result):
-        early = result.ending in ("out of time", "interrupted")
-        why = f", and the measurement ended early ({result.ending})" if early else ""
+        why = ", and the measurement ended early" if result.is_early else ""
         return (
             f"This shows nothing of the claim: {measured_cells(result)} of the {whole} cells were "
             f"measured (grid *{result.grid}*){why}."
@@ -303,13 +302,13 @@ def _where(result: ClaimResult) -> str:
 {facts.get("cpu_model")}, {facts.get("cores")} cores, Linux {facts.get("kernel")},
 {facts.get("python")}, uvloop {facts.get("uvloop")}, {_links(result)}, cubic,
 sender and receiver on a core each {cores}. Set *{sizes.name}*: seed {sizes.seed},
-{sizes.small_bytes} and {sizes.large_bytes} B. Grid *{result.grid}*, begun {result.started_utc} UTC,
-{result.seconds / 60:.0f} minutes, {len(result.runs):,} runs, {len(result.failures)} failed
-({result.ending}). Code {code.commit}{changed}, sources {code.sources_sha256}.
+{sizes.small_bytes} and {sizes.large_bytes} B. Grid *{result.grid}*, begun {result.started_at},
+{len(result.runs):,} runs, {len(result.failures)} failed.
+Code {code.commit}{changed}, sources {code.sources_sha256}.
 """
-    if result.judged.judged_by != code.judge_sha256:
+    if result.judged_by != code.judge_sha256:
         text += (
-            f"\nJudged by other code than was there when it was measured: {result.judged.judged_by}"
+            f"\nJudged by other code than was there when it was measured: {result.judged_by}"
             f" for {code.judge_sha256}.\n"
         )
     if result.earlier:

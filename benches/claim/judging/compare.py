@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from claim.samples import is_odd, paired_ratios
-from claim.signed_rank import ratio_of
+from claim.judging.samples import is_odd, paired_ratios
+from claim.judging.signed_rank import ratio_of
 from tinygram_bench.model.result import Figure
 
 LOOKS = (16, 24, 32)

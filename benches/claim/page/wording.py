@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from claim.samples import FigureName
-from claim.signed_rank import NO_BOUND
+from claim.judging.samples import FigureName
+from claim.judging.signed_rank import NO_BOUND
 from tinygram_bench.model.result import Figure
 
 SHOWN = {

@@ -1,0 +1,1 @@
+"""The page that says it, from a result alone."""
