@@ -125,12 +125,12 @@ def _not_shown(result: ClaimResult) -> str:
     several = [cell for cell in cells if cell.producers > 1]
     usual = len(ARRIVALS) * len(BURSTS)
     if result.grid == "links":
-        where = """- A part of the loads that are measured on loopback (docs/claim.md).
+        where = """- A part of the loads that are measured on loopback (claim.md).
 - The link's own delay is in the latency of every strategy, and draws ratios towards 1.
 - Links are emulated, on the cores of the two ends (docs/links.md)."""
     else:
         where = """- Loopback alone: no wire, no loss, no round trip above some ten microseconds;
-  docs/claim-links.md has a part of the loads over links."""
+  claim-links.md has a part of the loads over links."""
     but_for = f", but for {len(several)} cells with\n  {PRODUCERS} of them" if several else ""
     others = (
         f"{large} of the {len(cells)} cells have {result.set.large_bytes} B, all others have\n"
