@@ -237,7 +237,8 @@ def test_a_run_that_takes_too_long_fails_and_ends_its_pair(bench: Bench) -> None
     )
     failure = bench.run_case(late, 0).failure
     assert failure is not None
-    assert failure == "the sender did not finish within 0.3 s"
+    # A host that is slow enough takes as long to start the receiver.
+    assert failure.endswith(("sender did not finish within 0.3 s", "did not listen within 0.3 s"))
     assert workers() == before
 
 
