@@ -18,6 +18,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 export PIP_ROOT_USER_ACTION := ignore
 unexport CONDA_PREFIX
+# The tests start some thousand Pythons: where bytecode is not kept, each compiles all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
 
 RUST_SOURCES := $(shell find crates -type f) Cargo.toml $(wildcard Cargo.lock)
 DEVELOP := $(BIN)/maturin develop --release --quiet

@@ -47,7 +47,7 @@ def test_a_block_that_could_not_write_all_is_flushed_later(tcp: Pair) -> None:
     ours, peer = tcp
     ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
     ours.settimeout(0.05)
-    message = bytes(16 << 20)
+    message = bytes(4 << 20)
     with pytest.raises(TimeoutError), tinygram.batch(ours, strategy=LONG) as out:
         out.send(message)
     with pytest.raises(ValueError, match="has ended"):
@@ -105,7 +105,7 @@ def test_one_that_is_gone_or_was_refused_makes_place(pair: Pair) -> None:
 def test_what_one_that_is_gone_has_still_to_send_is_sent_before_anything_else(tcp: Pair) -> None:
     ours, peer = tcp
     ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
-    message = bytes(range(256)) * (64 << 10)
+    message = bytes(range(256)) * (16 << 10)
     CoalescingSocket(ours).send(message)
     gc.collect()
     with pytest.raises(ValueError, match=r"had a CoalescingSocket, which is gone: \d+ bytes"):
