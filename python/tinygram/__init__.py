@@ -3,6 +3,7 @@
 The library half of tinygram; the bench half is `tinygram_bench`, run as the command `tinygram`.
 """
 
+from tinygram import strategies
 from tinygram._native import Histogram, __version__
 from tinygram.aio.loop import new_event_loop
 from tinygram.aio.streams import (
@@ -20,7 +21,7 @@ from tinygram.aio.transport import Transport
 from tinygram.errors import ConnectionFailedError, DeliveryTimeoutError
 from tinygram.plain import Batch, batch
 from tinygram.stats import Stats
-from tinygram.strategies import Strategy, adaptive, coalesce, combine, nagle, nodelay, tick
+from tinygram.strategies import *  # noqa: F403 - what is in its `__all__`, and in ours below
 from tinygram.threads import CoalescingSocket
 
 __all__ = [
@@ -30,24 +31,18 @@ __all__ = [
     "DeliveryTimeoutError",
     "Histogram",
     "Stats",
-    "Strategy",
     "StreamWriter",
     "Transport",
     "__version__",
-    "adaptive",
     "batch",
-    "coalesce",
-    "combine",
     "create_connection",
     "create_server",
     "create_unix_connection",
     "create_unix_server",
-    "nagle",
     "new_event_loop",
-    "nodelay",
     "open_connection",
     "open_unix_connection",
     "start_server",
     "start_unix_server",
-    "tick",
 ]
+__all__ += strategies.__all__

@@ -7,6 +7,8 @@ from typing import Any
 
 from tinygram import _native
 
+__all__ = ["Strategy", "adaptive", "coalesce", "combine", "nagle", "nodelay", "tick"]
+
 
 @dataclass(frozen=True)
 class Strategy:
@@ -71,6 +73,21 @@ def coalesce(hold_us: float) -> Strategy:
     return Strategy("coalesce", _hold_ns("hold_us", hold_us))
 
 
+ALL = (adaptive, Strategy("coalesce", 10_000), tick, combine, nodelay, nagle)
+"""Every strategy, one that holds with some duration. To add one: its value above and here, and its
+name in `__all__` (CONTRIBUTING.md has the other two edits)."""
+OF_LOOPS = tuple(strategy for strategy in ALL if strategy != combine)
+"""Those of event loops and plain loops."""
+OF_THREADS = tuple(strategy for strategy in ALL if strategy != tick)
+"""Those of `CoalescingSocket`."""
+_CHOICE = (
+    "it must be tinygram."
+    + ", ".join(strategy.name for strategy in ALL if strategy.hold_ns is None)
+    + " or "
+    + ", ".join(f"{strategy.name}(hold_us)" for strategy in ALL if strategy.hold_ns is not None)
+)
+
+
 def format_duration_ns(duration_ns: int) -> str:
     """Write a duration in the largest unit that leaves a whole number: 10_000 → `10us`."""
     for unit, unit_ns in (("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)):
@@ -97,10 +114,9 @@ def native_knobs(
     name the knob, its value and what is allowed.
     """
     if not isinstance(strategy, Strategy):
-        raise TypeError(
-            f"strategy is {strategy!r}: it must be tinygram.adaptive, tick, combine, nodelay, "
-            "nagle or coalesce(hold_us)"
-        )
+        raise TypeError(f"strategy is {strategy!r}: {_CHOICE}")
+    if strategy.name not in {known.name for known in ALL}:
+        raise ValueError(f'unknown strategy "{strategy.name}": {_CHOICE}')
     if strategy == without:
         raise ValueError(
             f"strategy is {strategy}: combine is for tinygram.CoalescingSocket alone, tick for "

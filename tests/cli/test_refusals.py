@@ -20,7 +20,7 @@ RATE = ("--rate", "10")
 PROGRAM = ("--server-command", "cat", "--port", "9000")
 UNITS = "(ns, us, ms, s, min, h)"
 STRATEGIES = (
-    "nagle, nodelay, cork, more, tick, combine, adaptive, coalesce:DURATION, timer:DURATION"
+    "nagle, nodelay, combine, tick, coalesce:DURATION, adaptive, cork, more, timer:DURATION"
 )
 RUNTIMES = "asyncio, loop, native, processes, threads, uvloop"
 ECHO_RUNTIMES = "asyncio, uvloop, threads, native, external"

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal, cast
 
-from tinygram import Histogram
+from tinygram import Histogram, strategies
 from tinygram.strategies import Strategy
 from tinygram_bench.host.packages import missing
 from tinygram_bench.load.source import Source
@@ -95,14 +95,16 @@ _BLOCKING = (*_PUBLISHED, "cork", "more")
 _QUEUED = (*_PUBLISHED, "cork", "timer:10us")
 _BY_HAND = "by_hand.asyncio_streams"
 _LIBRARY_DEFAULTS = ("tick", "coalesce:10us", "adaptive")
-_LIBRARY = ("nagle", "nodelay", *_LIBRARY_DEFAULTS)
+LIBRARY = tuple(str(strategy) for strategy in reversed(strategies.OF_LOOPS))
+"""The library's own on loops."""
 _SHARED_DEFAULTS = ("combine", "coalesce:10us", "adaptive")
-_SHARED = ("nagle", "nodelay", *_SHARED_DEFAULTS)
+SHARED = tuple(str(strategy) for strategy in reversed(strategies.OF_THREADS))
+"""The library's own for threads that share a connection."""
 _UVLOOP = ("uvloop",)
 
 RUNTIMES = (
     Runtime("loop", "stdlib", "by_hand.loop", _BLOCKING, _PUBLISHED),
-    Runtime("loop", "tinygram", "library.loop", _LIBRARY, _LIBRARY_DEFAULTS),
+    Runtime("loop", "tinygram", "library.loop", LIBRARY, _LIBRARY_DEFAULTS),
     Runtime("threads", "stdlib", "by_hand.threads", _BLOCKING, _PUBLISHED, has_producers=True),
     Runtime(
         *("threads", "stdlib-lock", "by_hand.threads_lock", ("nodelay", "nagle"), ("nodelay",)),
@@ -110,13 +112,13 @@ RUNTIMES = (
         has_producers=True,
     ),
     Runtime(
-        *("threads", "tinygram", "library.threads", _SHARED, _SHARED_DEFAULTS),
+        *("threads", "tinygram", "library.threads", SHARED, _SHARED_DEFAULTS),
         has_producers=True,
         max_batch_bytes=4 * MAX_BATCH_BYTES,
     ),
     Runtime("asyncio", "stdlib", _BY_HAND, _QUEUED, _PUBLISHED),
     Runtime("asyncio", "stdlib", "by_hand.asyncio_tick", ("tick",), ("tick",)),
-    Runtime("asyncio", "tinygram", "library.event_loops", _LIBRARY, _LIBRARY_DEFAULTS),
+    Runtime("asyncio", "tinygram", "library.event_loops", LIBRARY, _LIBRARY_DEFAULTS),
     Runtime(
         *("asyncio", "aiofastnet", "aiofastnet", ("nodelay",), ("nodelay",)),
         runs_when="implementation",
@@ -125,7 +127,7 @@ RUNTIMES = (
     Runtime("uvloop", "stdlib", _BY_HAND, _QUEUED, _PUBLISHED, "runtime", _UVLOOP),
     Runtime("uvloop", "stdlib", "by_hand.asyncio_tick", ("tick",), ("tick",), "runtime", _UVLOOP),
     Runtime(
-        *("uvloop", "tinygram", "library.event_loops", _LIBRARY, _LIBRARY_DEFAULTS),
+        *("uvloop", "tinygram", "library.event_loops", LIBRARY, _LIBRARY_DEFAULTS),
         runs_when="either",
         requires=_UVLOOP,
     ),

@@ -29,6 +29,20 @@ pub enum Strategy {
 }
 
 impl Strategy {
+    /// The strategy of that name on every command line; `hold`: its duration, for one that has one.
+    /// `None`: there is none.
+    pub fn named(name: &str, hold: Option<Duration>) -> Option<Self> {
+        match (name, hold) {
+            ("nodelay", None) => Some(Strategy::NoDelay),
+            ("nagle", None) => Some(Strategy::Nagle),
+            ("tick", None) => Some(Strategy::Tick),
+            ("combine", None) => Some(Strategy::Combine),
+            ("coalesce", Some(hold)) => Some(Strategy::Coalesce { hold }),
+            ("adaptive", None) => Some(Strategy::Adaptive),
+            _ => None,
+        }
+    }
+
     /// Whether TCP_NODELAY is to be on: for all but `Nagle`, so that a batch that was sent does not
     /// wait once more in the kernel.
     pub fn wants_nodelay(self) -> bool {

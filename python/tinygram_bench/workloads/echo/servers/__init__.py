@@ -14,6 +14,7 @@ from typing import cast
 from tinygram.strategies import Strategy
 from tinygram_bench.host.packages import missing
 from tinygram_bench.model.strategies import parse_strategy
+from tinygram_bench.ways.runtimes import LIBRARY, SHARED
 from tinygram_bench.workloads.echo.order import WHOLE_BUFFER
 from tinygram_bench.workloads.echo.servers.service import Service
 
@@ -64,11 +65,10 @@ class Server:
 
 
 _BY_HAND = Strategies(("nodelay", "nagle"), ("nodelay",), ("nodelay",))
-_LOOP = ("nagle", "nodelay", "tick", "coalesce:10us", "adaptive")
-_LIBRARY = Strategies(_LOOP, ("adaptive",), ("tick", "adaptive"))
-_LIMIT = Strategies(_LOOP, ("nodelay",), ("nodelay", "tick"))
+_LIBRARY = Strategies(LIBRARY, ("adaptive",), ("tick", "adaptive"))
+_LIMIT = Strategies(LIBRARY, ("nodelay",), ("nodelay", "tick"))
 _SHARED = Strategies(
-    ("nagle", "nodelay", "combine", "coalesce:10us", "adaptive"),
+    SHARED,
     ("adaptive",),
     ("combine", "adaptive"),
 )
