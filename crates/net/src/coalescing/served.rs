@@ -1,11 +1,11 @@
 //! What the writing thread knows of a connection.
 
 use super::failure::{Failure, FlushError};
-use std::{fmt::Debug, io, os::fd::RawFd, sync::Arc};
+use std::{io, os::fd::RawFd, sync::Arc};
 
 /// A connection that the writing thread writes for. A trait, because connections know the thread.
 #[cfg_attr(all(test, loom), allow(dead_code))] // No model ends the process.
-pub(super) trait Served: Debug + Send + Sync {
+pub(super) trait Served: Send + Sync {
     fn fd(&self) -> RawFd;
     /// The thread's turn: write what is due, once.
     fn write_due(&self) -> NextVisit;

@@ -32,7 +32,6 @@ const POISONED: &str = "nobody panics while it is locked";
 static WRITER: AtomicPtr<Writer> = AtomicPtr::new(ptr::null_mut());
 
 /// What senders see of the writing thread.
-#[derive(Debug)]
 pub(super) struct Writer {
     generation: u64,
     handoff: Handoff<Arc<dyn Served>>,
