@@ -17,7 +17,7 @@ from claim.result import ClaimResult, figures_in, is_whole
 MOST_LOST = 0.05
 MOST_UNDECIDED = 0.20
 MOST_REGRET = 0.1
-"""Of the best single fixed strategy's worst regret."""
+"""The share of the best single fixed strategy's worst regret that ours may reach."""
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ class _End(msgspec.Struct):
 
 
 class _Output(msgspec.Struct):
-    """As much of its JSON as is used; where it fails, `end` is empty and `error` says why."""
+    """The part of its JSON that is used; where it fails, `end` is empty and `error` says why."""
 
     end: _End = msgspec.field(default_factory=_End)
     error: str | None = None

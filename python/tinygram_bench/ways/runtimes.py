@@ -1,4 +1,4 @@
-"""Who drives the sending, and which strategies make sense there: declared here, once.
+"""The runtimes, which drive the sending, and the strategies that make sense on each.
 
 To add a runtime: a module with `run(sock, source, way)` and a line in RUNTIMES.
 """

@@ -7,7 +7,7 @@ use super::{
 use std::net::{IpAddr, SocketAddr};
 use thiserror::Error;
 
-/// Of a clock tick as user space sees it (USER_HZ, which is 100 on every architecture but alpha).
+/// The length of a clock tick as user space sees it (USER_HZ, which is 100 on every architecture but alpha).
 const MS_PER_TICK: u32 = 10;
 /// As much of a line as an error shows.
 const SHOWN_CHARACTERS: usize = 80;
