@@ -1,6 +1,7 @@
 //! Private network namespaces, kept by descriptors only: the kernel removes them with their last
 //! process, also after a kill.
 
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::{
     fs::File,
     io,
@@ -17,11 +18,8 @@ fn current() -> io::Result<OwnedFd> {
 /// # Errors
 /// EPERM without CAP_SYS_ADMIN.
 pub fn enter(namespace: BorrowedFd) -> io::Result<()> {
-    // SAFETY: takes a descriptor and a number.
-    match unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    let network = Some(LinkNameSpaceType::Network);
+    Ok(move_into_link_name_space(namespace, network)?)
 }
 
 /// Make a network namespace with nothing but a loopback device that is up. Returns descriptors

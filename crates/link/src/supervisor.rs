@@ -6,6 +6,14 @@
 //! children of those that are killed so stay.
 
 use crate::namespace;
+use rustix::{
+    io::Errno,
+    mount::{MountFlags, MountPropagationFlags, mount, mount_change},
+    process::{
+        Pid, Signal, WaitOptions, WaitStatus, getegid, geteuid, set_parent_process_death_signal,
+        waitpid,
+    },
+};
 use std::{
     fs,
     io::{self, Read},
@@ -83,16 +91,16 @@ pub fn refusal(has_user_namespace: bool) -> io::Result<Option<i32>> {
         // SAFETY: ends the child at once, with nothing of the parent's done a second time.
         unsafe { libc::_exit(errno) };
     }
-    let mut status = 0;
-    // SAFETY: the kernel writes one int.
-    while unsafe { libc::waitpid(child, &mut status, 0) } < 0 {
-        let error = io::Error::last_os_error();
-        if error.kind() != io::ErrorKind::Interrupted {
-            return Err(error);
+    let child = Pid::from_raw(child);
+    loop {
+        match waitpid(child, WaitOptions::empty()) {
+            Err(Errno::INTR) => {}
+            ended => {
+                let errno = ended?.map_or(0, |(_, status)| exit_code(status));
+                return Ok((errno != 0).then_some(errno));
+            }
         }
     }
-    let errno = exit_code(status);
-    Ok((errno != 0).then_some(errno))
 }
 
 /// Into the namespaces of [`enter`], but for those of a child. Asks for no memory.
@@ -123,8 +131,7 @@ fn unshare(has_user_namespace: bool) -> io::Result<()> {
 /// What to write where to be root of a new user namespace, which outside is still who it is now
 /// (user_namespaces(7)).
 fn root_maps() -> [(&'static str, String); 3] {
-    // SAFETY: always succeed, touch no memory.
-    let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
+    let (user, group) = (geteuid().as_raw(), getegid().as_raw());
     [
         ("/proc/self/setgroups", "deny".to_owned()),
         ("/proc/self/uid_map", format!("0 {user} 1")),
@@ -141,10 +148,7 @@ fn hear_of_children() {
 /// In PID 1: die with the first process, or now, if it is dead already. Its number is not seen from
 /// here, so it holds the other end of `lifeline`.
 fn die_with_the_first(mut lifeline: &UnixStream) -> io::Result<()> {
-    // SAFETY: takes numbers.
-    if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
+    set_parent_process_death_signal(Some(Signal::KILL))?;
     lifeline.set_nonblocking(true)?;
     match lifeline.read(&mut [0]) {
         Ok(0) => {
@@ -161,27 +165,13 @@ fn mount_proc() -> io::Result<()> {
     if unsafe { libc::unshare(libc::CLONE_NEWNS) } != 0 {
         return Err(io::Error::last_os_error());
     }
-    let safe = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
-    let (root, proc) = (c"/", c"/proc");
     // What the host mounts later is still seen here, and never the other way.
-    // SAFETY: the kernel reads zero-terminated strings; the others may be null.
-    let status = unsafe {
-        let shared = libc::MS_REC | libc::MS_SLAVE;
-        match libc::mount(ptr::null(), root.as_ptr(), ptr::null(), shared, ptr::null()) {
-            0 => libc::mount(
-                c"proc".as_ptr(),
-                proc.as_ptr(),
-                c"proc".as_ptr(),
-                safe,
-                ptr::null(),
-            ),
-            refused => refused,
-        }
-    };
-    match status {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    mount_change(
+        c"/",
+        MountPropagationFlags::REC | MountPropagationFlags::DOWNSTREAM,
+    )?;
+    let safe = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    Ok(mount(c"proc", c"/proc", c"proc", safe, None)?)
 }
 
 /// The signals of [`ATTENDED`], which wait until they are taken; as before, when this goes.
@@ -251,36 +241,44 @@ fn attend(child: libc::pid_t) -> i32 {
 
 /// Take note of all children that have ended; the exit code of `child`, if it is among them.
 fn reap(child: libc::pid_t) -> Option<i32> {
-    let mut status = 0;
     loop {
-        // SAFETY: the kernel writes one int.
-        match unsafe { libc::waitpid(-1, &mut status, libc::WNOHANG) } {
-            0 => return None,
-            ended if ended == child => return Some(exit_code(status)),
+        match waitpid(None, WaitOptions::NOHANG) {
+            Ok(None) => return None,
+            Ok(Some((ended, status))) if Some(ended) == Pid::from_raw(child) => {
+                return Some(exit_code(status));
+            }
             // There is no child: it cannot be waited for.
-            ..0 => return Some(1),
-            _ => {}
+            Err(_) => return Some(1),
+            Ok(Some(_)) => {}
         }
     }
 }
 
 /// As a shell says it: 128 and the signal's number for one that was killed.
-fn exit_code(status: libc::c_int) -> i32 {
-    if libc::WIFSIGNALED(status) {
-        128 + libc::WTERMSIG(status)
-    } else {
-        libc::WEXITSTATUS(status)
+fn exit_code(status: WaitStatus) -> i32 {
+    match status.terminating_signal() {
+        Some(signal) => 128 + signal,
+        None => status.exit_status().unwrap_or(1),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::process::Command;
 
     #[test]
+    #[allow(clippy::zombie_processes)] // waitpid(2) waits for them.
     fn an_exit_code_is_kept_and_a_signal_is_told_apart() {
-        assert_eq!(exit_code(7 << 8), 7);
-        assert_eq!(exit_code(libc::SIGKILL), 137);
+        let ended = |command| {
+            let child = Command::new("sh").args(["-c", command]).spawn().unwrap();
+            let (_, status) = waitpid(Some(Pid::from_child(&child)), WaitOptions::empty())
+                .unwrap()
+                .unwrap();
+            exit_code(status)
+        };
+        assert_eq!(ended("exit 7"), 7);
+        assert_eq!(ended("kill -KILL $$"), 137);
     }
 
     #[test]

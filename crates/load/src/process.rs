@@ -1,6 +1,11 @@
 //! What a worker process of the bench says about itself, and where it stays.
 
-use std::{ffi::CString, io};
+use rustix::{
+    io::Errno,
+    process::{Signal, set_parent_process_death_signal},
+    thread::{self, CpuSet},
+};
+use std::{ffi::CString, io, num::NonZeroU64};
 use tinygram_net::clock::read_clock;
 
 /// Be killed when the parent dies, so that a killed bench leaves no process behind.
@@ -8,10 +13,7 @@ use tinygram_net::clock::read_clock;
 /// # Errors
 /// When `parent_pid` is no longer the parent (it died before this call), or the kernel refuses.
 pub fn die_with_parent(parent_pid: u32) -> io::Result<()> {
-    // SAFETY: PR_SET_PDEATHSIG takes one number and touches no memory of ours.
-    if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
+    set_parent_process_death_signal(Some(Signal::KILL))?;
     if std::os::unix::process::parent_id() != parent_pid {
         return Err(io::Error::other(format!(
             "process {parent_pid} is not the parent any more"
@@ -25,10 +27,7 @@ pub fn die_with_parent(parent_pid: u32) -> io::Result<()> {
 /// # Errors
 /// When `name` holds a zero byte.
 pub fn set_name(name: &str) -> io::Result<()> {
-    let name = CString::new(name)?;
-    // SAFETY: PR_SET_NAME reads a zero-terminated string.
-    unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) };
-    Ok(())
+    Ok(thread::set_name(&CString::new(name)?)?)
 }
 
 /// Keep the calling thread on one core.
@@ -36,27 +35,19 @@ pub fn set_name(name: &str) -> io::Result<()> {
 /// # Errors
 /// When there is no such core, or this process may not use it.
 pub fn pin_thread(cpu: usize) -> io::Result<()> {
-    if cpu >= libc::CPU_SETSIZE as usize {
-        return Err(io::Error::from_raw_os_error(libc::EINVAL));
+    if cpu >= CpuSet::MAX_CPU {
+        return Err(Errno::INVAL.into());
     }
-    // SAFETY: an all-zero set is empty; `cpu` is within the set; the kernel reads the set.
-    let status = unsafe {
-        let mut cpus: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(cpu, &mut cpus);
-        libc::sched_setaffinity(0, size_of_val(&cpus), &cpus)
-    };
-    match status {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    let mut cpus = CpuSet::new();
+    cpus.set(cpu);
+    Ok(thread::sched_setaffinity(None, &cpus)?)
 }
 
 /// Let this thread's timers fire exactly, or as the kernel does by default: up to 50 µs late.
 /// Threads started afterwards by this thread inherit it.
 pub fn set_exact_timers(is_exact: bool) {
-    let slack_ns: libc::c_ulong = is_exact.into();
-    // SAFETY: PR_SET_TIMERSLACK takes one number (0: the default) and touches no memory of ours.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, slack_ns) };
+    let slack_ns = is_exact.then_some(NonZeroU64::MIN);
+    thread::set_current_timer_slack(slack_ns).expect("any slack is permitted");
 }
 
 /// The CPU clock of the calling thread, for others to read while it runs.

@@ -4,6 +4,7 @@
 
 use super::{process::Usage, socket};
 use crate::messages::{Note, StreamCheck, StreamError};
+use rustix::net::sockopt;
 use std::{
     io,
     net::{Ipv4Addr, SocketAddrV4, TcpListener},
@@ -127,8 +128,9 @@ impl Receiver {
         Ok(Reception {
             notes,
             usage: Usage::of_thread().since(before),
-            buffer_bytes: socket::receive_buffer_bytes(stream.as_raw_fd())
-                .map_err(failed(check.received_bytes()))?,
+            buffer_bytes: sockopt::socket_recv_buffer_size(&stream)
+                .map_err(|errno| failed(check.received_bytes())(errno.into()))?
+                as u64,
             turns: check.turns().to_vec(),
             peer_port: peer.port(),
             strangers,
@@ -262,20 +264,7 @@ mod tests {
         let reset = receive(|stream, pool| {
             stream.write_all(pool.message(0)).unwrap();
             wait_until_read(stream);
-            let linger = libc::linger {
-                l_onoff: 1,
-                l_linger: 0,
-            };
-            // SAFETY: SO_LINGER reads a struct linger.
-            unsafe {
-                libc::setsockopt(
-                    stream.as_raw_fd(),
-                    libc::SOL_SOCKET,
-                    libc::SO_LINGER,
-                    std::ptr::from_ref(&linger).cast(),
-                    size_of_val(&linger) as libc::socklen_t,
-                );
-            }
+            socket::reset_when_closed(stream).unwrap();
         });
         assert!(matches!(reset, Err(ReceiveError::Connection { received, .. }) if received > 0));
     }

@@ -1,10 +1,14 @@
 //! The sockets of the bench's two ends: how they are made, what is set on them, and how bytes go
 //! through them.
 
+use rustix::{
+    io::Errno,
+    net::{self, AddressFamily, SocketFlags, SocketType, sockopt},
+};
 use std::{
     io::{self, ErrorKind},
     net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream},
-    os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
+    os::fd::{AsFd, AsRawFd, OwnedFd, RawFd},
     ptr,
     time::Duration,
 };
@@ -24,12 +28,11 @@ pub fn listening(
     backlog: i32,
 ) -> io::Result<TcpListener> {
     let listener = TcpListener::bind(address)?;
-    let fd = listener.as_raw_fd();
     if let Some(name) = congestion_control {
-        set_congestion_control(fd, name)?;
+        sockopt::set_tcp_congestion(&listener, name)?;
     }
-    // SAFETY: takes two numbers; listen(2) again sets the backlog alone.
-    outcome(unsafe { libc::listen(fd, backlog) })?;
+    // listen(2) again sets the backlog alone.
+    net::listen(&listener, backlog)?;
     Ok(listener)
 }
 
@@ -49,39 +52,42 @@ pub fn unconnected(
     is_nodelay: bool,
     own: Option<Ipv4Addr>,
 ) -> io::Result<TcpStream> {
-    // SAFETY: takes three numbers; the result is checked before it is owned.
-    let fd = unsafe { libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0) };
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: `fd` was just created and belongs to nobody else.
-    let socket = TcpStream::from(unsafe { OwnedFd::from_raw_fd(fd) });
+    let socket = net::socket_with(
+        AddressFamily::INET,
+        SocketType::STREAM,
+        SocketFlags::CLOEXEC,
+        None,
+    )?;
     if let Some(name) = congestion_control {
-        set_congestion_control(fd, name)?;
+        sockopt::set_tcp_congestion(&socket, name)?;
     }
     if is_nodelay {
-        set_nodelay(fd, true)?;
+        sockopt::set_tcp_nodelay(&socket, true)?;
     }
     if let Some(address) = own {
-        bind_address(fd, address)?;
+        bind_address(&socket, address)?;
     }
-    Ok(socket)
+    Ok(socket.into())
 }
 
 /// The port is picked when the socket connects: one that a former connection to another server, or
 /// from another address, still has will do.
-fn bind_address(fd: RawFd, address: Ipv4Addr) -> io::Result<()> {
+fn bind_address(socket: &OwnedFd, address: Ipv4Addr) -> io::Result<()> {
     let on: libc::c_int = 1;
-    set_option(fd, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, &on)?;
-    let own = raw_address(SocketAddrV4::new(address, 0));
-    // SAFETY: the kernel reads one sockaddr_in, of the length told.
-    outcome(unsafe {
-        libc::bind(
-            fd,
-            ptr::from_ref(&own).cast(),
-            size_of_val(&own) as libc::socklen_t,
+    // SAFETY: the kernel reads one int.
+    let status = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_IP,
+            libc::IP_BIND_ADDRESS_NO_PORT,
+            ptr::from_ref(&on).cast(),
+            size_of_val(&on) as libc::socklen_t,
         )
-    })
+    };
+    if status != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(net::bind(socket, &SocketAddrV4::new(address, 0))?)
 }
 
 /// Connect from an address of this host, within the timeout.
@@ -105,112 +111,20 @@ pub fn connect_from(
 /// # Errors
 /// What the kernel says; `TimedOut` at the end of the timeout.
 pub fn connect(socket: &TcpStream, address: SocketAddrV4) -> io::Result<()> {
-    let target = raw_address(address);
-    // SAFETY: the kernel reads one sockaddr_in, of the length told.
-    let status = unsafe {
-        libc::connect(
-            socket.as_raw_fd(),
-            ptr::from_ref(&target).cast(),
-            size_of_val(&target) as libc::socklen_t,
-        )
-    };
-    outcome(status).map_err(|error| match error.raw_os_error() {
+    net::connect(socket, &address).map_err(|errno| match errno {
         // What SO_SNDTIMEO makes of a connect that takes too long (socket(7)).
-        Some(libc::EINPROGRESS) => ErrorKind::TimedOut.into(),
-        _ => error,
+        Errno::INPROGRESS => ErrorKind::TimedOut.into(),
+        _ => errno.into(),
     })
-}
-
-fn raw_address(address: SocketAddrV4) -> libc::sockaddr_in {
-    libc::sockaddr_in {
-        sin_family: libc::AF_INET as libc::sa_family_t,
-        sin_port: address.port().to_be(),
-        sin_addr: libc::in_addr {
-            s_addr: u32::from_ne_bytes(address.ip().octets()),
-        },
-        sin_zero: [0; 8],
-    }
-}
-
-/// Pin the congestion control of a socket.
-///
-/// # Errors
-/// When the kernel does not have it, or does not give it to this process.
-pub fn set_congestion_control(fd: RawFd, name: &str) -> io::Result<()> {
-    set_option(fd, libc::IPPROTO_TCP, libc::TCP_CONGESTION, name)
-}
-
-/// Switch TCP_NODELAY.
-///
-/// # Errors
-/// When `fd` is no TCP socket.
-pub fn set_nodelay(fd: RawFd, is_on: bool) -> io::Result<()> {
-    let value = libc::c_int::from(is_on);
-    set_option(fd, libc::IPPROTO_TCP, libc::TCP_NODELAY, &value)
-}
-
-/// Acknowledge at once what comes next; the kernel goes back to delaying by itself (tcp(7)).
-///
-/// # Errors
-/// When `fd` is no TCP socket.
-pub fn acknowledge_quickly(fd: RawFd) -> io::Result<()> {
-    let on: libc::c_int = 1;
-    set_option(fd, libc::IPPROTO_TCP, libc::TCP_QUICKACK, &on)
 }
 
 /// Let the close of this socket reset the connection, so that its peer cannot take the end for a
 /// good one.
 ///
 /// # Errors
-/// When `fd` is no socket.
-pub fn reset_when_closed(fd: RawFd) -> io::Result<()> {
-    let linger = libc::linger {
-        l_onoff: 1,
-        l_linger: 0,
-    };
-    set_option(fd, libc::SOL_SOCKET, libc::SO_LINGER, &linger)
-}
-
-/// `value` is what setsockopt(2) has for the option: an int, a struct of ints, a name.
-///
-/// # Errors
-/// What the kernel says.
-pub fn set_option<T: ?Sized>(
-    fd: RawFd,
-    level: libc::c_int,
-    option: libc::c_int,
-    value: &T,
-) -> io::Result<()> {
-    // SAFETY: the kernel reads as many bytes as `value` has.
-    outcome(unsafe {
-        libc::setsockopt(
-            fd,
-            level,
-            option,
-            ptr::from_ref(value).cast(),
-            size_of_val(value) as libc::socklen_t,
-        )
-    })
-}
-
-/// What the kernel keeps for received bytes at most (SO_RCVBUF), in bytes.
-///
-/// # Errors
-/// When `fd` is no socket.
-pub fn receive_buffer_bytes(fd: RawFd) -> io::Result<u64> {
-    let mut bytes: libc::c_int = 0;
-    let mut length = size_of_val(&bytes) as libc::socklen_t;
-    // SAFETY: the kernel writes one int.
-    outcome(unsafe {
-        libc::getsockopt(
-            fd,
-            libc::SOL_SOCKET,
-            libc::SO_RCVBUF,
-            ptr::from_mut(&mut bytes).cast(),
-            &mut length,
-        )
-    })?;
-    Ok(bytes as u64)
+/// When `socket` is no socket.
+pub fn reset_when_closed(socket: impl AsFd) -> io::Result<()> {
+    Ok(sockopt::set_socket_linger(socket, Some(Duration::ZERO))?)
 }
 
 /// Send all of `bytes` on a blocking socket; a reset is an error, not a signal.
@@ -299,13 +213,6 @@ pub fn wait_ready(fd: RawFd, for_writing: bool) -> io::Result<()> {
     Ok(())
 }
 
-fn outcome(status: libc::c_int) -> io::Result<()> {
-    match status {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -349,7 +256,7 @@ mod tests {
     #[test]
     fn what_a_listener_has_its_connections_have() {
         let listener = listening(FRESH_PORT, None, 1).unwrap();
-        set_nodelay(listener.as_raw_fd(), true).unwrap();
+        sockopt::set_tcp_nodelay(&listener, true).unwrap();
         let _client = TcpStream::connect(address_of(&listener)).unwrap();
         assert!(listener.accept().unwrap().0.nodelay().unwrap());
     }
@@ -365,16 +272,13 @@ mod tests {
         let listener = listening(FRESH_PORT, None, 1).unwrap();
         let socket = unconnected(Some("cubic"), true, None).unwrap();
         connect(&socket, address_of(&listener)).unwrap();
-        acknowledge_quickly(socket.as_raw_fd()).unwrap();
+        reset_when_closed(&socket).unwrap();
         assert_eq!(receive_now(socket.as_raw_fd(), &mut [0; 4]).unwrap(), None);
     }
 
     #[test]
     fn what_is_no_socket_is_an_error() {
-        assert!(set_congestion_control(-1, "cubic").is_err());
-        assert!(set_nodelay(-1, true).is_err());
-        assert!(reset_when_closed(-1).is_err());
-        assert!(receive_buffer_bytes(-1).is_err());
+        assert!(reset_when_closed(std::fs::File::open("/dev/null").unwrap()).is_err());
         assert!(send_all(-1, b"x").is_err());
         assert!(receive_now(-1, &mut [0; 4]).is_err());
         assert!(receive_some(-1, &mut [0; 4]).is_err());

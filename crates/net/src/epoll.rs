@@ -1,8 +1,9 @@
 //! What is ready (epoll(7)): on an instance of ours, or on one that somebody else made.
 
+use rustix::event::epoll::{self, CreateFlags};
 use std::{
     io,
-    os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
+    os::fd::{AsRawFd, OwnedFd, RawFd},
     ptr,
 };
 
@@ -69,13 +70,7 @@ impl Epoll {
     /// # Errors
     /// When the kernel has no descriptor to give.
     pub fn new() -> io::Result<Self> {
-        // SAFETY: takes a number; the result is checked before it is owned.
-        let fd = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: `fd` was just created and belongs to nobody else.
-        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        let fd = epoll::create(CreateFlags::CLOEXEC)?;
         let told = vec![NOTHING; MOST];
         Ok(Self { fd, told })
     }

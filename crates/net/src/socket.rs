@@ -57,18 +57,6 @@ pub fn take_error(fd: RawFd) -> Option<i32> {
     (status == 0 && errno != 0).then_some(errno)
 }
 
-/// End our side of a connection; of one that is over already, nothing is left to end.
-pub fn end_stream(fd: RawFd) {
-    // SAFETY: takes two numbers.
-    unsafe { libc::shutdown(fd, libc::SHUT_WR) };
-}
-
-/// End both sides of a connection; what the kernel took before is still sent.
-pub fn end_both_ways(fd: RawFd) {
-    // SAFETY: takes two numbers.
-    unsafe { libc::shutdown(fd, libc::SHUT_RDWR) };
-}
-
 /// Hand `head` and then `tail` to the kernel in one write, without waiting; how many bytes it took,
 /// 0 when it takes none now. A reset is an error, not a signal.
 ///

@@ -1,10 +1,16 @@
 //! One timer as a file descriptor that an event loop can watch (timerfd_create(2)).
 
-use crate::clock::timespec_from_ns;
+use rustix::{
+    io::Errno,
+    time::{
+        Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+        timerfd_settime,
+    },
+};
 use std::{
-    io::{self, ErrorKind},
-    os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
-    ptr,
+    io,
+    os::fd::{AsRawFd, OwnedFd, RawFd},
+    time::Duration,
 };
 
 /// A timer of CLOCK_MONOTONIC; its descriptor is readable once its time has come.
@@ -19,18 +25,8 @@ impl TimerFd {
     /// # Errors
     /// When the kernel has no timerfd to give.
     pub fn new() -> io::Result<Self> {
-        // SAFETY: takes two numbers; the result is checked before it is owned.
-        let fd = unsafe {
-            libc::timerfd_create(
-                libc::CLOCK_MONOTONIC,
-                libc::TFD_NONBLOCK | libc::TFD_CLOEXEC,
-            )
-        };
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: `fd` was just created and belongs to nobody else.
-        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+        let fd = timerfd_create(TimerfdClockId::Monotonic, flags)?;
         Ok(Self { fd })
     }
 
@@ -40,7 +36,7 @@ impl TimerFd {
     /// When the timer cannot be set.
     pub fn set(&self, at_ns: u64) -> io::Result<()> {
         // A time of 0 would switch it off.
-        self.set_to(at_ns.max(1), 0, libc::TFD_TIMER_ABSTIME)
+        self.set_to(at_ns.max(1), 0, TimerfdTimerFlags::ABSTIME)
     }
 
     /// Set it to ring again and again, so long after the last time; 0 switches it off.
@@ -48,21 +44,16 @@ impl TimerFd {
     /// # Errors
     /// When the timer cannot be set.
     pub fn set_every(&self, interval_ns: u64) -> io::Result<()> {
-        self.set_to(interval_ns, interval_ns, 0)
+        self.set_to(interval_ns, interval_ns, TimerfdTimerFlags::empty())
     }
 
-    fn set_to(&self, first_ns: u64, interval_ns: u64, flags: libc::c_int) -> io::Result<()> {
-        let value = libc::itimerspec {
+    fn set_to(&self, first_ns: u64, interval_ns: u64, flags: TimerfdTimerFlags) -> io::Result<()> {
+        let value = Itimerspec {
             it_interval: timespec_from_ns(interval_ns),
             it_value: timespec_from_ns(first_ns),
         };
-        // SAFETY: `fd` is our timer and `value` is valid for reading.
-        let status =
-            unsafe { libc::timerfd_settime(self.as_raw_fd(), flags, &value, ptr::null_mut()) };
-        match status {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        }
+        timerfd_settime(&self.fd, flags, &value)?;
+        Ok(())
     }
 
     /// Take note that its time has come; false when it had not.
@@ -70,19 +61,17 @@ impl TimerFd {
     /// # Errors
     /// When the timer cannot be read.
     pub fn take(&self) -> io::Result<bool> {
-        let mut expirations = 0u64;
-        // SAFETY: reads at most 8 bytes into a u64.
-        let count =
-            unsafe { libc::read(self.as_raw_fd(), ptr::from_mut(&mut expirations).cast(), 8) };
-        if count == 8 {
-            return Ok(true);
-        }
-        let error = io::Error::last_os_error();
-        match error.kind() {
-            ErrorKind::WouldBlock => Ok(false),
-            _ => Err(error),
+        match rustix::io::read(&self.fd, &mut [0; 8]) {
+            Ok(_) => Ok(true),
+            Err(Errno::AGAIN) => Ok(false),
+            Err(errno) => Err(errno.into()),
         }
     }
+}
+
+fn timespec_from_ns(ns: u64) -> Timespec {
+    let time = Duration::from_nanos(ns);
+    Timespec::try_from(time).expect("584 years are a time")
 }
 
 impl AsRawFd for TimerFd {

@@ -1,4 +1,4 @@
-use crate::errors::OrOsError;
+use crate::{descriptor::own, errors::OrOsError};
 use pyo3::{exceptions::PyRuntimeError, prelude::*, types::PyDict};
 use std::{os::fd::RawFd, path::PathBuf};
 use tinygram_load::diag::{self, Held, Recording, Socket, State, Wanted, fields, shown};
@@ -27,7 +27,7 @@ impl SocketDiag {
     fn new(fd: Option<RawFd>) -> PyResult<Self> {
         let inner = match fd {
             None => diag::Diag::open(),
-            Some(fd) => diag::Diag::on(fd),
+            Some(fd) => diag::Diag::over(own(fd)?),
         };
         Ok(Self {
             inner: inner.or_os_error()?,

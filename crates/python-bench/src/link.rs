@@ -1,12 +1,13 @@
 use crate::{
     address::ipv4_of,
+    descriptor::own,
     errors::{OrOsError, os_error},
     histogram::Histogram,
 };
 use pyo3::{exceptions::PyValueError, prelude::*};
 use std::{
     io,
-    os::fd::{AsFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd},
+    os::fd::{AsFd, IntoRawFd, RawFd},
 };
 use tinygram_link::model::{ETHERNET_BYTES, LinkSpec, RTT_FLOOR_NS};
 
@@ -268,14 +269,4 @@ pub fn add_constants(module: &Bound<'_, PyModule>) -> PyResult<()> {
         tinygram_link::CALIBRATION_BITS_PER_S,
     )?;
     module.add("RTT_FLOOR_NS", RTT_FLOOR_NS)
-}
-
-/// A copy of a descriptor of the caller's, which the caller may close meanwhile.
-fn own(fd: RawFd) -> PyResult<OwnedFd> {
-    if fd < 0 {
-        return Err(os_error(io::Error::from_raw_os_error(libc::EBADF)));
-    }
-    // SAFETY: the descriptor is only borrowed for this call; a closed one gives EBADF.
-    let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
-    borrowed.try_clone_to_owned().or_os_error()
 }

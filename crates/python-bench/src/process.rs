@@ -1,6 +1,6 @@
-use crate::errors::{OrOsError, os_error};
+use crate::{descriptor::own, errors::OrOsError};
 use pyo3::{prelude::*, types::PyBytes};
-use std::os::fd::{BorrowedFd, IntoRawFd, RawFd};
+use std::os::fd::{AsFd, IntoRawFd, RawFd};
 use tinygram_link::namespace;
 use tinygram_load::{process, write_counts as counts};
 use tinygram_net::socket;
@@ -23,11 +23,7 @@ pub fn create_network_namespace() -> PyResult<(RawFd, RawFd)> {
 
 #[pyfunction]
 pub fn enter_network_namespace(fd: RawFd) -> PyResult<()> {
-    if fd < 0 {
-        return Err(os_error(std::io::Error::from_raw_os_error(libc::EBADF)));
-    }
-    // SAFETY: the descriptor is only borrowed for this call; a closed one gives EBADF.
-    namespace::enter(unsafe { BorrowedFd::borrow_raw(fd) }).or_os_error()
+    namespace::enter(own(fd)?.as_fd()).or_os_error()
 }
 
 #[pyfunction]

@@ -9,21 +9,22 @@ pub use routes::{Route, host_routes, parse_routes};
 
 use crate::namespace;
 use requests::VethEnd;
+use rustix::net::{
+    AddressFamily, SocketFlags, SocketType, socket_with,
+    sockopt::{set_socket_recv_buffer_size, set_socket_recv_buffer_size_force},
+};
 use std::{
     ffi::CString,
     fs::{self, File},
     io, mem,
     net::Ipv4Addr,
     os::{
-        fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd},
+        fd::{AsRawFd, BorrowedFd, OwnedFd},
         unix::fs::OpenOptionsExt,
     },
     ptr, thread,
 };
-use tinygram_load::{
-    netlink::{Netlink, wire::messages},
-    socket::set_option,
-};
+use tinygram_load::netlink::{Netlink, wire::messages};
 use tinygram_net::process::with_signals_blocked;
 
 /// Of each device with an address: with one for all a frame of one pair is right in another, and
@@ -32,7 +33,7 @@ const HOST_MAC: [u8; 6] = [2, b't', b'g', 0, 0, 1];
 /// Of devices that a relay listens at: what comes there is for somebody else.
 const RELAY_MAC: [u8; 6] = [2, b't', b'g', 0, 0, 2];
 /// What a packet socket keeps until the relay comes: 8 ms at 10 Gbit/s.
-const PACKET_BUFFER_BYTES: libc::c_int = 16 << 20;
+const PACKET_BUFFER_BYTES: usize = 16 << 20;
 
 /// A TUN device with segmentation offload hands over no longer packets: at 1 Gbit/s such a one takes
 /// 100 µs on the wire, and they all wait for its last bit.
@@ -42,7 +43,6 @@ const TUNSETOFFLOAD: libc::Ioctl = 0x4004_54d0;
 const TUN_OFFLOADS: libc::c_ulong = 1 | 2;
 /// The kernel's own choice, for a queue that a veth device has only when somebody puts one there.
 const VETH_QUEUE_PACKETS: u32 = 1_000;
-const SO_RCVBUFFORCE: libc::c_int = 33;
 const SIOCETHTOOL: libc::Ioctl = 0x8946;
 /// ETHTOOL_S…: checksums left to the device, segments left to it (TSO), to the kernel (GSO), and put
 /// together on arrival (GRO).
@@ -114,7 +114,7 @@ pub fn make_veth(near: End<'_>, far: End<'_>, mtu_bytes: u32) -> io::Result<()> 
     named_request(far.name)?;
     in_namespace(near.namespace, || {
         let make = |sequence| requests::make_veth(wanted_near, wanted_far, far.namespace, sequence);
-        change(&mut Netlink::open(libc::NETLINK_ROUTE)?, make)
+        change(&mut Netlink::open(None)?, make)
     })?;
     for end in [near, far] {
         in_namespace(end.namespace, || {
@@ -132,19 +132,16 @@ pub fn make_veth(near: End<'_>, far: End<'_>, mtu_bytes: u32) -> io::Result<()> 
 pub fn packet_socket(namespace: BorrowedFd<'_>, name: &str) -> io::Result<OwnedFd> {
     in_namespace(namespace, || {
         let index = index_of(name)?;
-        let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
         // Of no protocol until it is bound, so that nothing of other devices comes.
-        // SAFETY: takes numbers; the result is checked before it is owned.
-        let fd = unsafe { libc::socket(libc::AF_PACKET, kind, 0) };
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: `fd` was just created and belongs to nobody else.
-        let socket = unsafe { OwnedFd::from_raw_fd(fd) };
-        set_option(fd, libc::SOL_SOCKET, libc::SO_RCVBUF, &PACKET_BUFFER_BYTES)?;
+        let socket = socket_with(
+            AddressFamily::PACKET,
+            SocketType::RAW,
+            SocketFlags::CLOEXEC | SocketFlags::NONBLOCK,
+            None,
+        )?;
+        set_socket_recv_buffer_size(&socket, PACKET_BUFFER_BYTES)?;
         // This one is not for everyone, and then the first one's limit holds.
-        let _may_be_refused =
-            set_option(fd, libc::SOL_SOCKET, SO_RCVBUFFORCE, &PACKET_BUFFER_BYTES);
+        let _may_be_refused = set_socket_recv_buffer_size_force(&socket, PACKET_BUFFER_BYTES);
         // SAFETY: an all-zero sockaddr_ll is valid.
         let mut address: libc::sockaddr_ll = unsafe { mem::zeroed() };
         address.sll_family = libc::AF_PACKET as libc::c_ushort;
@@ -153,7 +150,7 @@ pub fn packet_socket(namespace: BorrowedFd<'_>, name: &str) -> io::Result<OwnedF
         // SAFETY: the kernel reads a sockaddr_ll.
         let status = unsafe {
             libc::bind(
-                fd,
+                socket.as_raw_fd(),
                 ptr::from_ref(&address).cast(),
                 size_of_val(&address) as libc::socklen_t,
             )
@@ -218,7 +215,7 @@ fn switch_on(
     let index = index_of(name)?;
     // IPv6 would send by itself, and is not carried. Where /proc/sys is read-only it does.
     let _may_be_refused = fs::write(format!("/proc/sys/net/ipv6/conf/{name}/disable_ipv6"), "1");
-    let mut netlink = Netlink::open(libc::NETLINK_ROUTE)?;
+    let mut netlink = Netlink::open(None)?;
     change(&mut netlink, |sequence| {
         requests::set_sizes(index, mtu_bytes, queue_packets, OFFLOADED_BYTES, sequence)
     })?;

@@ -28,7 +28,7 @@ pub struct Route {
 /// What the kernel says; `InvalidData` for an answer that is none; `TimedOut`.
 pub fn host_routes() -> io::Result<Vec<Route>> {
     let mut routes = Vec::new();
-    Netlink::open(libc::NETLINK_ROUTE)?.exchange(all_routes, |datagram, sequence| {
+    Netlink::open(None)?.exchange(all_routes, |datagram, sequence| {
         parse_routes(datagram, sequence, |route| routes.push(route))
     })?;
     Ok(routes)

@@ -1,9 +1,10 @@
 //! When the relay runs before the programs at the ends of its link.
 
+use rustix::process::setpriority_process;
 use tinygram_net::clock::monotonic_ns;
 
 /// Of a thread that goes before others as a rule.
-const NICE: libc::c_int = -20;
+const NICE: i32 = -20;
 /// How often it is asked anew, with a packet or without.
 const WINDOW_NS: u64 = 10_000_000;
 /// Frames read and written in a window, of 8,000 packets a second, from which on the relay goes
@@ -26,9 +27,8 @@ pub(super) struct Priority {
 impl Priority {
     /// Before others as a rule, until many packets come.
     pub(super) fn new() -> Self {
-        // SAFETY: takes numbers; 0 is the calling thread. Where it is not permitted all goes on as
-        // it is, and the histogram of lateness tells.
-        unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICE) };
+        // Where it is not permitted all goes on as it is, and the histogram of lateness tells.
+        let _may_be_refused = setpriority_process(None, NICE);
         Self {
             is_first: false,
             may_be_first: true,

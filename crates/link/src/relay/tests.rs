@@ -7,17 +7,17 @@ use crate::{
     namespace,
     ping_pong::ping_pong,
 };
+use rustix::net::sockopt;
 use std::{
     fs::File,
     io,
     net::{Ipv4Addr, UdpSocket},
     os::{
-        fd::{AsFd, AsRawFd, OwnedFd},
+        fd::{AsFd, OwnedFd},
         unix::net::UnixDatagram,
     },
     time::Duration,
 };
-use tinygram_load::socket::set_option;
 use tinygram_net::clock::{monotonic_ns, sleep_until_ns};
 
 const ONE_MS: LinkSpec = LinkSpec {
@@ -320,14 +320,7 @@ fn what_a_packet_socket_had_no_room_for_is_counted_once() {
         return;
     };
     // The kernel makes of it the least that there is.
-    let least: libc::c_int = 0;
-    set_option(
-        socket.as_raw_fd(),
-        libc::SOL_SOCKET,
-        libc::SO_RCVBUF,
-        &least,
-    )
-    .unwrap();
+    sockopt::set_socket_recv_buffer_size(&socket, 0).unwrap();
     let (_other, idle) = UnixDatagram::pair().unwrap();
     idle.set_nonblocking(true).unwrap();
     // It is not started: nobody comes for what is there.

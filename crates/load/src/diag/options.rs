@@ -1,13 +1,14 @@
 //! Options of a socket that another process has: neither netlink nor /proc tells them.
 
+use rustix::{
+    io::Errno,
+    net::sockopt,
+    process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open},
+};
 use std::{
     fs::File,
     io,
-    os::{
-        fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
-        linux::fs::MetadataExt,
-    },
-    ptr,
+    os::{fd::RawFd, linux::fs::MetadataExt},
 };
 
 /// What decides when the kernel sends.
@@ -29,55 +30,30 @@ pub struct Options {
 /// EPERM where this process may not trace that one (ptrace(2), PTRACE_MODE_ATTACH_REALCREDS), ESRCH and
 /// EBADF when it or its descriptor is gone, ENOSYS before Linux 5.6.
 pub fn options_of(pid: libc::pid_t, fd: RawFd, inode: u64) -> io::Result<Option<Options>> {
-    let process = owned(|| {
-        // SAFETY: takes two numbers.
-        unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) }
-    })?;
-    let socket = File::from(owned(|| {
-        // SAFETY: takes three numbers, the first of a descriptor that we have.
-        unsafe { libc::syscall(libc::SYS_pidfd_getfd, process.as_raw_fd(), fd, 0) }
-    })?);
+    let pid = Pid::from_raw(pid.max(0)).ok_or(Errno::SRCH)?;
+    if fd < 0 {
+        return Err(Errno::BADF.into()); // rustix takes none such.
+    }
+    let process = pidfd_open(pid, PidfdFlags::empty())?;
+    let socket = File::from(pidfd_getfd(&process, fd, PidfdGetfdFlags::empty())?);
     if socket.metadata()?.st_ino() != inode {
         return Ok(None);
     }
     Ok(Some(Options {
-        is_nodelay: is_set(socket.as_raw_fd(), libc::TCP_NODELAY)?,
-        is_corked: is_set(socket.as_raw_fd(), libc::TCP_CORK)?,
+        is_nodelay: sockopt::tcp_nodelay(&socket)?,
+        is_corked: sockopt::tcp_cork(&socket)?,
     }))
-}
-
-fn owned(make: impl FnOnce() -> libc::c_long) -> io::Result<OwnedFd> {
-    let fd = make();
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the kernel has just made the descriptor, for us alone.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
-}
-
-fn is_set(fd: RawFd, option: libc::c_int) -> io::Result<bool> {
-    let mut value: libc::c_int = 0;
-    let mut length = size_of_val(&value) as libc::socklen_t;
-    // SAFETY: the kernel writes one int.
-    let status = unsafe {
-        libc::getsockopt(
-            fd,
-            libc::IPPROTO_TCP,
-            option,
-            ptr::from_mut(&mut value).cast(),
-            &mut length,
-        )
-    };
-    match status {
-        0 => Ok(value != 0),
-        _ => Err(io::Error::last_os_error()),
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::{fs, net::TcpListener, net::TcpStream, process};
+    use std::{
+        fs,
+        net::{TcpListener, TcpStream},
+        os::fd::AsRawFd,
+        process,
+    };
 
     #[test]
     fn a_descriptor_of_a_process_tells_its_options() {

@@ -6,8 +6,8 @@ use super::{
     request::{self, AF_INET, AF_INET6},
     socket::{Socket, SocketId},
 };
-use crate::netlink::{Netlink, wire::Outcome};
-use std::{io, os::fd::RawFd};
+use crate::netlink::{self, Netlink, wire::Outcome};
+use std::{io, os::fd::OwnedFd};
 
 /// Asks for the sockets of one network namespace: the one in which it was opened. After an error open
 /// another one.
@@ -23,18 +23,18 @@ impl Diag {
     /// Where there is no sock_diag (EPROTONOSUPPORT), or no descriptor to give.
     pub fn open() -> io::Result<Self> {
         Ok(Self {
-            netlink: Netlink::open(libc::NETLINK_SOCK_DIAG)?,
+            netlink: Netlink::open(Some(netlink::SOCK_DIAG))?,
         })
     }
 
-    /// Over a netlink socket that was opened elsewhere, of the namespace in which that was; `fd` itself
-    /// is left alone, and must have no other user meanwhile.
+    /// Over a netlink socket that was opened elsewhere, of the namespace in which that was; nobody else
+    /// may use it meanwhile.
     ///
     /// # Errors
-    /// When `fd` is no socket. Of one that is not sock_diag's, the first answer is an error.
-    pub fn on(fd: RawFd) -> io::Result<Self> {
+    /// When it is no socket. Of one that is not sock_diag's, the first answer is an error.
+    pub fn over(socket: OwnedFd) -> io::Result<Self> {
         Ok(Self {
-            netlink: Netlink::on(fd)?,
+            netlink: Netlink::over(socket)?,
         })
     }
 

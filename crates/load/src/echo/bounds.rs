@@ -1,6 +1,7 @@
 //! How many connections a server takes, so that what they make it keep has a bound.
 
 use super::reply::Reply;
+use rustix::process::{Resource, getrlimit};
 
 /// What all connections together may make the server keep, in bytes; the kernel's own buffers, which
 /// the kernel bounds, are apart.
@@ -37,15 +38,8 @@ pub fn most_kept_bytes(reply: Reply, buffer_bytes: usize) -> usize {
 }
 
 fn most_descriptors() -> usize {
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    // SAFETY: the kernel writes one rlimit.
-    match unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } {
-        0 => usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX),
-        _ => usize::MAX,
-    }
+    let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    usize::try_from(limit).unwrap_or(usize::MAX)
 }
 
 #[cfg(test)]

@@ -3,8 +3,9 @@
 use super::settings::Settings;
 use crate::{
     messages::{Completed, EchoError, Echoes, MessagePool},
-    socket::{connect_from, receive_now, receive_some, set_congestion_control},
+    socket::{connect_from, receive_now, receive_some},
 };
+use rustix::net::sockopt;
 use std::{
     io,
     net::{SocketAddr, TcpStream},
@@ -79,7 +80,7 @@ impl Worker {
         // The client's own sends are not what is measured: none of them may wait.
         stream.set_nodelay(true)?;
         if let Some(name) = &settings.congestion_control {
-            set_congestion_control(stream.as_raw_fd(), name)?;
+            sockopt::set_tcp_congestion(&stream, name)?;
         }
         Ok(Self {
             stream,

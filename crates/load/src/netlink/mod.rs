@@ -5,19 +5,25 @@
 pub mod request;
 pub mod wire;
 
-use crate::socket::set_option;
-use std::{
-    io, mem,
-    os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
-    ptr,
+use rustix::{
+    io::Errno,
+    net::{
+        self, AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType,
+        netlink::{INET_DIAG, SocketAddrNetlink},
+        sockopt::{self, Timeout},
+    },
 };
+use std::{io, os::fd::OwnedFd, time::Duration};
 use tinygram_net::clock::monotonic_ns;
 use wire::{Outcome, ReplyError};
 
+/// Asked of sockets: NETLINK_SOCK_DIAG, by its older name.
+pub const SOCK_DIAG: Protocol = INET_DIAG;
+const KERNEL: SocketAddrNetlink = SocketAddrNetlink::new(0, 0);
 /// The kernel's datagrams have 32 KiB at most.
 const BUFFER_BYTES: usize = 64 << 10;
 /// The kernel answers at once; a datagram that does not come by then will not.
-const DATAGRAM_LIMIT_S: libc::time_t = 1;
+const DATAGRAM_LIMIT: Duration = Duration::from_secs(1);
 /// What a whole answer may take.
 const ANSWER_LIMIT_NS: u64 = 10_000_000_000;
 
@@ -38,43 +44,27 @@ pub struct Netlink {
 }
 
 impl Netlink {
-    /// In the calling thread's network namespace; `protocol` is a NETLINK_… of the kernel's.
+    /// In the calling thread's network namespace; `None`: devices and routes (NETLINK_ROUTE).
     ///
     /// # Errors
     /// Where the kernel does not have it (EPROTONOSUPPORT), or no descriptor to give.
-    pub fn open(protocol: libc::c_int) -> io::Result<Self> {
-        let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC;
-        // SAFETY: takes numbers; the result is checked before it is owned.
-        let fd = unsafe { libc::socket(libc::AF_NETLINK, kind, protocol) };
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: `fd` was just created and belongs to nobody else.
-        Self::over(unsafe { OwnedFd::from_raw_fd(fd) })
+    pub fn open(protocol: Option<Protocol>) -> io::Result<Self> {
+        let flags = SocketFlags::CLOEXEC;
+        Self::over(net::socket_with(
+            AddressFamily::NETLINK,
+            SocketType::DGRAM,
+            flags,
+            protocol,
+        )?)
     }
 
     /// Over a socket that was opened elsewhere: it stays of the namespace in which that was. It must
-    /// have no other user meanwhile; `fd` itself is left alone.
+    /// have no other user meanwhile.
     ///
     /// # Errors
-    /// When `fd` is no open descriptor, or there is none to give.
-    pub fn on(fd: RawFd) -> io::Result<Self> {
-        // SAFETY: takes numbers; the result is checked before it is owned.
-        let own = unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 0) };
-        if own < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: `own` was just created and belongs to nobody else.
-        Self::over(unsafe { OwnedFd::from_raw_fd(own) })
-    }
-
-    fn over(socket: OwnedFd) -> io::Result<Self> {
-        let limit = libc::timeval {
-            tv_sec: DATAGRAM_LIMIT_S,
-            tv_usec: 0,
-        };
-        let fd = socket.as_raw_fd();
-        set_option(fd, libc::SOL_SOCKET, libc::SO_RCVTIMEO, &limit)?;
+    /// When the kernel takes no timeout for it.
+    pub fn over(socket: OwnedFd) -> io::Result<Self> {
+        sockopt::set_socket_timeout(&socket, Timeout::Recv, Some(DATAGRAM_LIMIT))?;
         Ok(Self {
             socket,
             sequence: 0,
@@ -107,25 +97,8 @@ impl Netlink {
         self.sequence = self.sequence.wrapping_add(1);
         self.give_up_ns = monotonic_ns() + ANSWER_LIMIT_NS;
         let request = request(self.sequence);
-        let fd = self.socket.as_raw_fd();
-        // SAFETY: all-zero is a valid sockaddr_nl; as an address it is the kernel's own.
-        let mut kernel: libc::sockaddr_nl = unsafe { mem::zeroed() };
-        kernel.nl_family = libc::AF_NETLINK as libc::sa_family_t;
-        // SAFETY: the kernel reads `request` and a sockaddr_nl.
-        let sent = unsafe {
-            libc::sendto(
-                fd,
-                request.as_ptr().cast(),
-                request.len(),
-                0,
-                ptr::from_ref(&kernel).cast(),
-                size_of_val(&kernel) as libc::socklen_t,
-            )
-        };
-        match sent {
-            -1 => Err(io::Error::last_os_error()),
-            _ => Ok(self.sequence),
-        }
+        net::sendto(&self.socket, &request, SendFlags::empty(), &KERNEL)?;
+        Ok(self.sequence)
     }
 
     /// The next datagram of the kernel.
@@ -134,36 +107,19 @@ impl Netlink {
             if monotonic_ns() > self.give_up_ns {
                 return Err(io::ErrorKind::TimedOut.into());
             }
-            // SAFETY: all-zero is a valid sockaddr_nl.
-            let mut from: libc::sockaddr_nl = unsafe { mem::zeroed() };
-            let mut from_length = size_of_val(&from) as libc::socklen_t;
-            // SAFETY: the kernel writes at most the buffer's length, and one sockaddr_nl. With
-            // MSG_TRUNC it says how long the datagram was, not how much of it there was room for.
-            let length = unsafe {
-                libc::recvfrom(
-                    self.socket.as_raw_fd(),
-                    self.buffer.as_mut_ptr().cast(),
-                    self.buffer.len(),
-                    libc::MSG_TRUNC,
-                    ptr::from_mut(&mut from).cast(),
-                    &mut from_length,
-                )
+            // With TRUNC the kernel says how long the datagram was, not how much of it there was room for.
+            let came = net::recvfrom(&self.socket, &mut self.buffer[..], RecvFlags::TRUNC);
+            let (_, length, from) = match came {
+                Err(Errno::INTR) => continue,
+                Err(Errno::AGAIN) => return Err(io::ErrorKind::TimedOut.into()),
+                came => came?,
             };
-            if length < 0 {
-                let error = io::Error::last_os_error();
-                match error.kind() {
-                    io::ErrorKind::Interrupted => continue,
-                    io::ErrorKind::WouldBlock => return Err(io::ErrorKind::TimedOut.into()),
-                    _ => return Err(error),
-                }
-            }
-            let length = length as usize;
             if length > self.buffer.len() {
                 let fault = format!("a netlink datagram of {length} bytes");
                 return Err(io::Error::new(io::ErrorKind::InvalidData, fault));
             }
             // Another process may send to us, too.
-            if from.nl_pid == 0 {
+            if from == Some(KERNEL.into()) {
                 return Ok(&self.buffer[..length]);
             }
         }

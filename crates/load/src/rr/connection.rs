@@ -3,8 +3,9 @@
 use super::counts::Counts;
 use crate::{
     messages::{CallContent, RequestReader},
-    socket::{acknowledge_quickly, receive_now},
+    socket::receive_now,
 };
+use rustix::net::sockopt;
 use std::{
     io,
     net::TcpStream,
@@ -105,7 +106,7 @@ impl Connection {
         }
         lent.counts.reads += 1;
         if lent.is_quickack {
-            acknowledge_quickly(self.fd()).map_err(|_| End::Failed)?;
+            sockopt::set_tcp_quickack(&self.stream, true).map_err(|_| End::Failed)?;
         }
         let completed = self
             .reader

@@ -7,8 +7,9 @@ use super::{
 };
 use crate::{
     messages::CallContent,
-    socket::{is_stranger, listening, set_nodelay},
+    socket::{is_stranger, listening},
 };
+use rustix::net::sockopt;
 use std::{
     io::{self, ErrorKind},
     net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream},
@@ -70,7 +71,7 @@ impl Server {
     ) -> io::Result<Self> {
         let control = Some(options.congestion_control.as_str());
         let listener = listening(address, control, options.backlog)?;
-        set_nodelay(listener.as_raw_fd(), options.is_nodelay)?;
+        sockopt::set_tcp_nodelay(&listener, options.is_nodelay)?;
         listener.set_nonblocking(true)?;
         Ok(Self {
             listener,

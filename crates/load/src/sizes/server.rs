@@ -8,8 +8,9 @@
 use super::kept::{Memory, WrongByte};
 use crate::{
     messages::{Event, Exchange, Limits},
-    socket::{is_stranger, listening, receive_now, reset_when_closed, set_nodelay},
+    socket::{is_stranger, listening, receive_now, reset_when_closed},
 };
+use rustix::net::sockopt;
 use std::{
     collections::HashMap,
     io,
@@ -127,7 +128,7 @@ impl Server {
     pub fn listen(options: Options, congestion_control: &str) -> io::Result<Self> {
         let listener = listening(options.address, Some(congestion_control), BACKLOG)?;
         let fd = listener.as_raw_fd();
-        set_nodelay(fd, true)?;
+        sockopt::set_tcp_nodelay(&listener, true)?;
         listener.set_nonblocking(true)?;
         let epoll = Epoll::new()?;
         epoll.watch(fd, For::Reading)?;
@@ -280,7 +281,7 @@ impl Server {
         self.memory.forget(fd);
         if let Some(peer) = self.peers.remove(&fd) {
             // It fails on what is no socket alone.
-            let _is_set = reset_when_closed(peer.stream.as_raw_fd());
+            let _is_set = reset_when_closed(&peer.stream);
         }
     }
 

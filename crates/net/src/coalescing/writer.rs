@@ -12,12 +12,13 @@ use crate::{
     process,
     timer::TimerFd,
 };
+use rustix::event::{EventfdFlags, eventfd};
 use std::{
     collections::{BTreeSet, HashMap},
     fs::File,
     io::{self, Read, Write},
     mem::take,
-    os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
+    os::fd::{AsRawFd, RawFd},
     ptr,
     sync::{
         Arc, Mutex, Weak,
@@ -254,11 +255,5 @@ impl Thread {
 }
 
 fn event_fd() -> io::Result<File> {
-    // SAFETY: takes two numbers; the result is checked before it is owned.
-    let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: `fd` was just created and belongs to nobody else.
-    Ok(File::from(unsafe { OwnedFd::from_raw_fd(fd) }))
+    Ok(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?.into())
 }

@@ -1,6 +1,7 @@
 //! The descriptor that a connection writes to, and whose it is after a fork.
 
-use crate::{coalescing::ground::forks, socket};
+use crate::coalescing::ground::forks;
+use rustix::net::{Shutdown, shutdown};
 use std::{
     os::fd::{AsRawFd, OwnedFd, RawFd},
     sync::Arc,
@@ -40,14 +41,16 @@ impl Descriptor {
     /// End our side of the stream, if it is ours alone.
     pub(in crate::coalescing) fn end_stream(&self) {
         if !self.is_inherited {
-            socket::end_stream(self.fd());
+            // Of one that is over already, nothing is left to end.
+            let _is_over = shutdown(&self.fd, Shutdown::Write);
         }
     }
 
     /// End the connection both ways, if it is ours alone.
     pub(in crate::coalescing) fn end_both_ways(&self) {
         if !self.is_inherited {
-            socket::end_both_ways(self.fd());
+            // What the kernel took before is still sent.
+            let _is_over = shutdown(&self.fd, Shutdown::Both);
         }
     }
 }
