@@ -22,6 +22,9 @@ _Counters: TypeAlias = list[tuple[str, int]]
 ETHERNET_BYTES: int
 """On the line with every packet: preamble, header, checksum, and the gap between frames."""
 
+OFFLOADED_BYTES: int
+"""The longest packet that the relay takes of a TUN device with segmentation offload."""
+
 PING_PONG_BYTES: int
 """Of a datagram of `ping_pong_ns`, with the headers of UDP and IP."""
 
@@ -40,11 +43,11 @@ class LinkRelay:
 
     `each_way`: what either direction is like. The losses of each are its own, by `seed`.
 
-    `framing`: `tun` or `tun-offload`, descriptors of `open_tun` without or with offload;
-    `ethernet`, of `packet_socket`. The relay has copies of them: the caller may close its own once
-    it is made, and the devices go with both. The thread ends with `stop` or the object. ValueError
-    names a value of a direction that is impossible, and what is allowed; also for an unknown
-    framing. OverflowError for what is below 0.
+    `framing`: `tun` or `tun-offload`, TUN devices without or with offload;
+    `ethernet`, packet sockets (links/devices.py). The relay has copies of them: the caller may
+    close its own once it is made, and the devices go with both. The thread ends with `stop` or the
+    object. ValueError names an impossible value of a direction, and what is allowed; also for an
+    unknown framing. OverflowError for negative values.
     """
 
     def __new__(
@@ -95,44 +98,6 @@ class LinkRelay:
 
     def stop(self) -> None:
         """End the thread; what is on the way is lost. The figures stay. May be called twice."""
-
-def unrouted_networks(count: int) -> list[tuple[str, str]]:
-    """So many different /30 networks that no route of the host covers: (near, far) addresses.
-
-    Asks the calling thread's network: call it before `enter_pid_namespace`, and outside of
-    namespaces of our own. Private ranges only; default routes do not count. OSError: EADDRNOTAVAIL
-    where the host's routes cover them all. ValueError unless 1 ≤ count ≤ 64.
-    """
-
-def open_tun(
-    namespace_fd: int,
-    name: str,
-    address: str,
-    mtu_bytes: int,
-    queue_packets: int,
-    has_offload: bool,
-) -> int:
-    """Make a TUN device in a namespace, with `address`/30, and up; its descriptor.
-
-    It is gone when the descriptor is closed, or the namespace is. IPv4. With `has_offload` TCP's
-    segments stay together, up to 12,000 bytes, and checksums are left out. OSError: ENOENT without
-    /dev/net/tun, EACCES where it is not ours to open, EPERM without the capability.
-    """
-
-def make_veth(
-    near: tuple[int, str, str | None],
-    far: tuple[int, str, str | None],
-    mtu_bytes: int,
-) -> None:
-    """Make a pair of veth devices: (namespace, device's name, its address/30 or None), both up.
-
-    Without ARP: both ends have the same MAC address, `02:74:67:00:00:01`, and so have all pairs,
-    so that a relay may carry frames from one pair to another. No offload (checksums, segmentation).
-    The pair is gone when either namespace is. OSError.
-    """
-
-def packet_socket(namespace_fd: int, name: str) -> int:
-    """A socket for the IPv4 frames that a device of that namespace receives. OSError."""
 
 def ping_pong_ns(
     near_namespace_fd: int, far_namespace_fd: int, far_address: str, count: int

@@ -4,8 +4,6 @@
 //! - `relay` is the thread that carries packets as the model says: a `lane` for each direction, `framing`
 //!   for what is a packet, `priority` before other programs, and `stops` of its own; `calibrate` takes off
 //!   what the relay itself adds to what `ping_pong` sees of the link, as a program does;
-//! - `devices` makes what packets go through, with `requests`, the bytes that ask for it; `routes` reads
-//!   where the host has routes to, and `address` finds networks that none covers;
 //! - [`namespace`] makes networks, and `supervisor` lets nothing outlive the command.
 //!
 //! Laws: plain blocking code; time is CLOCK_MONOTONIC; nothing allocates without bound or prints while
@@ -13,20 +11,15 @@
 
 #![warn(missing_debug_implementations)]
 
-mod devices;
 pub mod model;
 pub mod namespace;
 mod ping_pong;
 mod relay;
 mod supervisor;
 
-pub use devices::{
-    End, MAX_NETWORKS, Route, host_routes, make_veth, open_tun, packet_socket, parse_routes,
-    unrouted_networks,
-};
 pub use ping_pong::{MAX_ROUND_TRIPS, PING_PONG_BYTES, ping_pong};
 pub use relay::{
-    CALIBRATION_BITS_PER_S, CALIBRATION_DELAY_NS, Calibration, Counts, Framing, Relay, RelayError,
-    Report, Stops, calibrate,
+    CALIBRATION_BITS_PER_S, CALIBRATION_DELAY_NS, Calibration, Counts, Framing, OFFLOADED_BYTES,
+    Relay, RelayError, Report, Stops, calibrate,
 };
 pub use supervisor::{enter, refusal};

@@ -7,7 +7,9 @@ use std::{
     io,
     net::{Ipv4Addr, UdpSocket},
     os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
+    thread,
 };
+use tinygram_net::process::with_signals_blocked;
 
 fn current() -> io::Result<OwnedFd> {
     Ok(File::open("/proc/thread-self/ns/net")?.into())
@@ -40,6 +42,26 @@ pub fn create() -> io::Result<(OwnedFd, OwnedFd)> {
     let made = set_loopback_up().and_then(|()| current());
     enter(home.as_fd()).map_err(|_| io::Error::from_raw_os_error(libc::ESRCH))?;
     Ok((home, made?))
+}
+
+/// Run `act` on a thread in another network, where the thread ends.
+///
+/// # Errors
+/// Without a thread, or where it may not go there (EPERM); what `act` says.
+pub(super) fn in_namespace<T: Send>(
+    namespace: BorrowedFd<'_>,
+    act: impl FnOnce() -> io::Result<T> + Send,
+) -> io::Result<T> {
+    thread::scope(|scope| {
+        let in_there = || {
+            enter(namespace)?;
+            act()
+        };
+        let start = || thread::Builder::new().spawn_scoped(scope, in_there);
+        with_signals_blocked(start)?
+            .join()
+            .unwrap_or_else(|_| Err(io::Error::other("a thread in a namespace broke")))
+    })
 }
 
 pub(super) fn set_loopback_up() -> io::Result<()> {

@@ -1,6 +1,6 @@
 //! A link as a program sees it that waits for each answer.
 
-use crate::devices::in_namespace;
+use crate::namespace::in_namespace;
 use std::{
     io::{self, ErrorKind},
     net::{Ipv4Addr, UdpSocket},

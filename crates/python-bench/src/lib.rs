@@ -32,10 +32,7 @@ mod _native {
     #[pymodule_export]
     use super::histogram::Histogram;
     #[pymodule_export]
-    use super::link::{
-        LinkRelay, enter_pid_namespace, make_veth, open_tun, packet_socket, pid_namespace_refusal,
-        ping_pong_ns, unrouted_networks,
-    };
+    use super::link::{LinkRelay, enter_pid_namespace, pid_namespace_refusal, ping_pong_ns};
     #[pymodule_export]
     use super::process::{
         count_writes_library, create_network_namespace, die_with_parent, enter_network_namespace,

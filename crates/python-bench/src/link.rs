@@ -7,15 +7,13 @@ use crate::{
 use pyo3::{exceptions::PyValueError, prelude::*};
 use std::{
     io,
-    os::fd::{AsFd, IntoRawFd, RawFd},
+    os::fd::{AsFd, RawFd},
 };
 use tinygram_link::model::{ETHERNET_BYTES, LinkSpec, RTT_FLOOR_NS};
 
 type Counters = Vec<(String, u64)>;
 /// One way, jitter (both in ns), bits per second, loss, queue, MTU (both in bytes).
 type Direction = (u64, u64, Option<u64>, f64, u64, u32);
-/// Namespace, device's name, address.
-type End = (RawFd, String, Option<String>);
 
 #[pyclass(module = "tinygram_bench._native")]
 pub struct LinkRelay {
@@ -138,70 +136,6 @@ fn spec(direction: Direction) -> LinkSpec {
 }
 
 #[pyfunction]
-pub fn unrouted_networks(py: Python<'_>, count: usize) -> PyResult<Vec<(String, String)>> {
-    if !(1..=tinygram_link::MAX_NETWORKS).contains(&count) {
-        return Err(PyValueError::new_err(format!(
-            "{count} networks: 1 to {} are found at once",
-            tinygram_link::MAX_NETWORKS
-        )));
-    }
-    let routes = py.detach(tinygram_link::host_routes).or_os_error()?;
-    let found = tinygram_link::unrouted_networks(&routes, count)
-        .ok_or_else(|| os_error(io::Error::from_raw_os_error(libc::EADDRNOTAVAIL)))?;
-    Ok(found
-        .into_iter()
-        .map(|[near, far]| (near.to_string(), far.to_string()))
-        .collect())
-}
-
-#[pyfunction]
-pub fn open_tun(
-    py: Python<'_>,
-    namespace_fd: RawFd,
-    name: &str,
-    address: &str,
-    mtu_bytes: u32,
-    queue_packets: u32,
-    has_offload: bool,
-) -> PyResult<RawFd> {
-    let namespace = own(namespace_fd)?;
-    let address = ipv4_of(address)?;
-    let open = || {
-        tinygram_link::open_tun(
-            namespace.as_fd(),
-            name,
-            address,
-            mtu_bytes,
-            queue_packets,
-            has_offload,
-        )
-    };
-    Ok(py.detach(open).or_os_error()?.into_raw_fd())
-}
-
-#[pyfunction]
-pub fn make_veth(py: Python<'_>, near: End, far: End, mtu_bytes: u32) -> PyResult<()> {
-    let namespaces = [own(near.0)?, own(far.0)?];
-    let parsed = |text: Option<String>| text.map(|text| ipv4_of(&text)).transpose();
-    let addresses = [parsed(near.2)?, parsed(far.2)?];
-    let names = [near.1, far.1];
-    let end = |at: usize| tinygram_link::End {
-        namespace: namespaces[at].as_fd(),
-        name: &names[at],
-        address: addresses[at],
-    };
-    py.detach(|| tinygram_link::make_veth(end(0), end(1), mtu_bytes))
-        .or_os_error()
-}
-
-#[pyfunction]
-pub fn packet_socket(py: Python<'_>, namespace_fd: RawFd, name: &str) -> PyResult<RawFd> {
-    let namespace = own(namespace_fd)?;
-    let socket = py.detach(|| tinygram_link::packet_socket(namespace.as_fd(), name));
-    Ok(socket.or_os_error()?.into_raw_fd())
-}
-
-#[pyfunction]
 pub fn ping_pong_ns(
     py: Python<'_>,
     near_namespace_fd: RawFd,
@@ -262,6 +196,7 @@ pub fn pid_namespace_refusal(py: Python<'_>, has_user_namespace: bool) -> PyResu
 /// What backends that are not ours go by, too.
 pub fn add_constants(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ETHERNET_BYTES", ETHERNET_BYTES)?;
+    module.add("OFFLOADED_BYTES", tinygram_link::OFFLOADED_BYTES)?;
     module.add("PING_PONG_BYTES", tinygram_link::PING_PONG_BYTES)?;
     module.add("CALIBRATION_DELAY_NS", tinygram_link::CALIBRATION_DELAY_NS)?;
     module.add(

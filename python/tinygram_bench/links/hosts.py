@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import cycle
 
-from tinygram_bench import _native
 from tinygram_bench.host.network import Network, own_network
 from tinygram_bench.host.probes.kernel import open_counters
+from tinygram_bench.links.devices import End, host_routes, unrouted_networks
 
 _MOST_LINKS = 64
 _READ_BYTES = 1 << 16
@@ -46,9 +46,9 @@ class Host:
     asking: socket.socket
 
     @property
-    def end(self) -> tuple[int, str, str]:
-        """What a device is made of: the namespace, the device's name, and its address."""
-        return self.namespace_fd, self.device, self.address
+    def end(self) -> End:
+        """What its device is made of."""
+        return End(self.network, self.device, self.address)
 
     def fault(self) -> str | None:
         """What keeps the device from carrying anything; None where it is up. Raises OSError."""
@@ -124,4 +124,4 @@ def choose_addresses() -> None:
 @lru_cache(maxsize=1)
 def _networks() -> Iterator[tuple[str, str]]:
     """(near, far) addresses, one pair after the other."""
-    return cycle(_native.unrouted_networks(_MOST_LINKS))
+    return cycle(unrouted_networks(host_routes(), _MOST_LINKS))

@@ -1,7 +1,6 @@
 //! One direction of a relay: what is on the way, from one device to the other.
 
-use super::framing::Framing;
-use crate::devices::OFFLOADED_BYTES;
+use super::framing::{Framing, OFFLOADED_BYTES};
 use crate::model::{Direction, Load, Offer};
 use std::{
     collections::VecDeque,

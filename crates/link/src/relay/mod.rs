@@ -10,14 +10,11 @@ mod stops;
 mod tests;
 
 pub use calibrate::{Calibration, calibrate};
-pub use framing::Framing;
+pub use framing::{Framing, OFFLOADED_BYTES};
 pub use lane::Counts;
 pub use stops::Stops;
 
-use crate::{
-    devices::take_missed,
-    model::{Direction, LinkError, LinkSpec},
-};
+use crate::model::{Direction, LinkError, LinkSpec};
 use carrier::Carrier;
 use lane::Lane;
 use std::{
@@ -25,9 +22,10 @@ use std::{
     io, mem,
     net::Shutdown,
     os::{
-        fd::{AsFd, OwnedFd},
+        fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
         unix::net::UnixStream,
     },
+    ptr,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread::{self, JoinHandle},
 };
@@ -240,5 +238,29 @@ pub(super) fn errno_of(ended: thread::Result<io::Result<()>>) -> Option<i32> {
         Ok(Err(error)) => Some(error.raw_os_error().unwrap_or(libc::EIO)),
         // It panicked, and what it had to say is on stderr.
         Err(_) => Some(libc::EIO),
+    }
+}
+
+/// How many frames a packet socket had no room for since this was last asked; 0 for other descriptors.
+fn take_missed(socket: BorrowedFd<'_>) -> u64 {
+    let mut found = libc::tpacket_stats {
+        tp_packets: 0,
+        tp_drops: 0,
+    };
+    let mut length = size_of_val(&found) as libc::socklen_t;
+    // SAFETY: the kernel writes a tpacket_stats, no longer than `length` says.
+    let status = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_PACKET,
+            libc::PACKET_STATISTICS,
+            ptr::from_mut(&mut found).cast(),
+            &mut length,
+        )
+    };
+    if status == 0 {
+        found.tp_drops.into()
+    } else {
+        0
     }
 }

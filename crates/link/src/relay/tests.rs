@@ -1,21 +1,11 @@
-//! The relay with sockets in place of devices, and devices where they are permitted.
+//! The relay with sockets in place of devices.
 
-use super::{Counts, Framing, Relay, RelayError, calibrate, calibrate::LOOKS, errno_of};
-use crate::{
-    devices::{End, in_namespace, make_veth, open_tun, packet_socket},
-    model::LinkSpec,
-    namespace,
-    ping_pong::ping_pong,
-};
-use rustix::net::sockopt;
+use super::{Counts, Framing, Relay, RelayError, errno_of};
+use crate::model::LinkSpec;
 use std::{
     fs::File,
     io,
-    net::{Ipv4Addr, UdpSocket},
-    os::{
-        fd::{AsFd, OwnedFd},
-        unix::net::UnixDatagram,
-    },
+    os::{fd::OwnedFd, unix::net::UnixDatagram},
     time::Duration,
 };
 use tinygram_net::clock::{monotonic_ns, sleep_until_ns};
@@ -217,132 +207,4 @@ fn a_link_that_cannot_be_is_refused() {
     };
     let refused = Relay::new(devices, lost, 1, Framing::Tun).unwrap_err();
     assert!(matches!(refused, RelayError::Link(_)), "{refused}");
-}
-
-/// Whether this is what a host says that permits no namespaces or has no TUN.
-fn is_refusal(error: &io::Error) -> bool {
-    let refusals = [
-        libc::EPERM,
-        libc::EACCES,
-        libc::ENOENT,
-        libc::ENODEV,
-        libc::ENOSPC,
-    ];
-    error
-        .raw_os_error()
-        .is_some_and(|errno| refusals.contains(&errno))
-}
-
-/// A link through two TUN devices, from the first address to the second; `None`: not permitted.
-fn tun_link(addresses: [Ipv4Addr; 2]) -> Option<(Relay, [OwnedFd; 2])> {
-    let made = || -> io::Result<_> {
-        let namespaces = [namespace::create()?.1, namespace::create()?.1];
-        let device = |at: usize| {
-            open_tun(
-                namespaces[at].as_fd(),
-                "tg0",
-                addresses[at],
-                1500,
-                1000,
-                false,
-            )
-        };
-        Ok(([device(0)?, device(1)?], namespaces))
-    };
-    match made() {
-        Ok((devices, namespaces)) => {
-            let relay = Relay::new(devices, ONE_MS, 1, Framing::Tun).unwrap();
-            Some((relay, namespaces))
-        }
-        Err(error) if is_refusal(&error) => None,
-        Err(error) => panic!("{error}"),
-    }
-}
-
-#[test]
-fn calibration_takes_off_what_the_relay_adds() {
-    let addresses = [Ipv4Addr::new(10, 200, 0, 1), Ipv4Addr::new(10, 200, 0, 2)];
-    let Some((mut relay, [near, far])) = tun_link(addresses) else {
-        return;
-    };
-    relay.start().unwrap();
-    let found = calibrate(&relay, near.as_fd(), far.as_fd(), addresses[1]).unwrap();
-    assert_eq!(found.asked_rtt_ns, 2_000_000);
-    assert!(found.found_rtt_ns >= found.asked_rtt_ns, "{found:?}");
-    let round_trips_ns = ping_pong(near.as_fd(), far.as_fd(), addresses[1], 5).unwrap();
-    assert_eq!(round_trips_ns.len(), 5);
-    relay.stop();
-    let [there, back] = relay.report().counts;
-    // Two datagrams of each round trip, those of the ping-pong and of all looks.
-    assert_eq!(there.packets, 5 + LOOKS * found.round_trips);
-    assert_eq!(back.packets, there.packets);
-}
-
-/// A host, and the socket at the other end of its veth pair; `None`: not permitted.
-fn veth_to_a_relay(address: Ipv4Addr) -> Option<(OwnedFd, OwnedFd)> {
-    let made = || -> io::Result<_> {
-        let (host, between) = (namespace::create()?.1, namespace::create()?.1);
-        let end = |namespace, name, address| End {
-            namespace,
-            name,
-            address,
-        };
-        let near = end(host.as_fd(), "tg0", Some(address));
-        make_veth(near, end(between.as_fd(), "tg1", None), 1500)?;
-        Ok((host, packet_socket(between.as_fd(), "tg1")?))
-    };
-    match made() {
-        Ok(made) => Some(made),
-        Err(error) if is_refusal(&error) => None,
-        Err(error) => panic!("{error}"),
-    }
-}
-
-/// Counts that have not changed for a while: a busy host hands packets over after they were sent.
-fn settled(counts: impl Fn() -> [u64; 2]) -> [u64; 2] {
-    let (mut seen, mut looks) = (counts(), 0);
-    let give_up_ns = monotonic_ns() + 60_000_000_000;
-    while looks < 100 {
-        assert!(monotonic_ns() < give_up_ns, "they still change: {seen:?}");
-        sleep_until_ns(monotonic_ns() + 1_000_000);
-        let now = counts();
-        looks = if now == seen { looks + 1 } else { 0 };
-        seen = now;
-    }
-    seen
-}
-
-#[test]
-fn what_a_packet_socket_had_no_room_for_is_counted_once() {
-    const SENT: u64 = 1_000;
-    let (near, far) = (Ipv4Addr::new(10, 200, 0, 5), Ipv4Addr::new(10, 200, 0, 6));
-    let Some((host, socket)) = veth_to_a_relay(near) else {
-        return;
-    };
-    // The kernel makes of it the least that there is.
-    sockopt::set_socket_recv_buffer_size(&socket, 0).unwrap();
-    let (_other, idle) = UnixDatagram::pair().unwrap();
-    idle.set_nonblocking(true).unwrap();
-    // It is not started: nobody comes for what is there.
-    let relay = Relay::new([socket, idle.into()], ONE_MS, 1, Framing::Ethernet).unwrap();
-    let sending = in_namespace(host.as_fd(), || UdpSocket::bind((near, 0))).unwrap();
-    let send = || sending.send_to(&[0; 1000], (far, 9)).unwrap();
-    let missed = || relay.report().counts.map(|counts| counts.missed);
-    // A kernel that is busy begins to use a new device after it was told that it is up.
-    wait_until(|| {
-        send();
-        missed()[0] > 0
-    });
-    let before = settled(missed)[0];
-    for _ in 0..SENT {
-        send();
-    }
-    let [there, back] = settled(missed);
-    let counted = there - before;
-    assert!(
-        (SENT / 2..SENT * 3 / 2).contains(&counted),
-        "{counted} of {SENT}"
-    );
-    assert_eq!(back, 0);
-    assert_eq!(missed(), [there, 0]);
 }

@@ -6,7 +6,7 @@ use super::{
     request::{self, AF_INET, AF_INET6},
     socket::{Socket, SocketId},
 };
-use crate::netlink::{self, Netlink, wire::Outcome};
+use crate::netlink::{Netlink, wire::Outcome};
 use std::{io, os::fd::OwnedFd};
 
 /// Asks for the sockets of one network namespace: the one in which it was opened. After an error open
@@ -23,7 +23,7 @@ impl Diag {
     /// Where there is no sock_diag (EPROTONOSUPPORT), or no descriptor to give.
     pub fn open() -> io::Result<Self> {
         Ok(Self {
-            netlink: Netlink::open(Some(netlink::SOCK_DIAG))?,
+            netlink: Netlink::open()?,
         })
     }
 

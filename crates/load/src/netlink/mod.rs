@@ -1,4 +1,4 @@
-//! A socket to the kernel itself (netlink(7)): a request, and datagrams in answer.
+//! A socket to the kernel itself (netlink(7), sock_diag(7)): a request, and datagrams in answer.
 //!
 //! `request` makes the bytes of the one, and `wire` reads those of the others.
 
@@ -8,7 +8,7 @@ pub mod wire;
 use rustix::{
     io::Errno,
     net::{
-        self, AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType,
+        self, AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType,
         netlink::{INET_DIAG, SocketAddrNetlink},
         sockopt::{self, Timeout},
     },
@@ -17,8 +17,6 @@ use std::{io, os::fd::OwnedFd, time::Duration};
 use tinygram_net::clock::monotonic_ns;
 use wire::{Outcome, ReplyError};
 
-/// Asked of sockets: NETLINK_SOCK_DIAG, by its older name.
-pub const SOCK_DIAG: Protocol = INET_DIAG;
 const KERNEL: SocketAddrNetlink = SocketAddrNetlink::new(0, 0);
 /// The kernel's datagrams have 32 KiB at most.
 const BUFFER_BYTES: usize = 64 << 10;
@@ -33,7 +31,7 @@ impl From<ReplyError> for io::Error {
     }
 }
 
-/// Speaks to one part of the kernel, of one network namespace: the one in which it was opened. After
+/// Asks about sockets of one network namespace: the one in which it was opened. After
 /// an error open another one.
 #[derive(Debug)]
 pub struct Netlink {
@@ -44,17 +42,17 @@ pub struct Netlink {
 }
 
 impl Netlink {
-    /// In the calling thread's network namespace; `None`: devices and routes (NETLINK_ROUTE).
+    /// In the calling thread's network namespace.
     ///
     /// # Errors
     /// Where the kernel does not have it (EPROTONOSUPPORT), or no descriptor to give.
-    pub fn open(protocol: Option<Protocol>) -> io::Result<Self> {
-        let flags = SocketFlags::CLOEXEC;
+    pub fn open() -> io::Result<Self> {
         Self::over(net::socket_with(
             AddressFamily::NETLINK,
             SocketType::DGRAM,
-            flags,
-            protocol,
+            SocketFlags::CLOEXEC,
+            // NETLINK_SOCK_DIAG, by its older name.
+            Some(INET_DIAG),
         )?)
     }
 

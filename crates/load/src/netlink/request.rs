@@ -1,14 +1,10 @@
 //! What is asked of the kernel, as bytes (linux/netlink.h): a message and its attributes. No I/O.
 
+use super::wire::ATTRIBUTE_HEADER_BYTES;
+
 const NLM_F_REQUEST: u16 = 1;
-/// The kernel answers also when all went well.
-pub const NLM_F_ACK: u16 = 4;
-/// What there is already is an error.
-pub const NLM_F_EXCL: u16 = 0x200;
 /// All that there are.
 pub const NLM_F_DUMP: u16 = 0x300;
-/// Make what there is not yet.
-pub const NLM_F_CREATE: u16 = 0x400;
 
 /// A message that grows.
 #[derive(Debug)]
@@ -34,17 +30,10 @@ impl Request {
 
     /// Go on with an attribute, padded to whole words.
     pub fn attribute(&mut self, kind: u16, value: &[u8]) {
-        self.nested(kind, |inside| inside.push(value));
-    }
-
-    /// Go on with an attribute whose value is what `fill` adds.
-    pub fn nested(&mut self, kind: u16, fill: impl FnOnce(&mut Self)) {
-        let start = self.bytes.len();
-        self.bytes.extend([0; 2]); // The length, when it is known.
-        self.bytes.extend(kind.to_ne_bytes());
-        fill(self);
-        let length = (self.bytes.len() - start) as u16;
-        self.bytes[start..start + 2].copy_from_slice(&length.to_ne_bytes());
+        let length = (ATTRIBUTE_HEADER_BYTES + value.len()) as u16;
+        self.push(&length.to_ne_bytes());
+        self.push(&kind.to_ne_bytes());
+        self.push(value);
         let padded = self.bytes.len().next_multiple_of(4);
         self.bytes.resize(padded, 0);
     }

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from tinygram_bench import _native
 from tinygram_bench.host.network import own_network
+from tinygram_bench.links.devices import End, make_veth, open_tun, packet_socket
 from tinygram_bench.links.facts import facts_of
 from tinygram_bench.links.hosts import Hosts, two_hosts
 from tinygram_bench.links.link import Link
@@ -126,7 +127,7 @@ def _devices(stack: ExitStack, hosts: Hosts, mtu_bytes: int, wants_offload: bool
 def _tun_devices(stack: ExitStack, hosts: Hosts, mtu_bytes: int, has_offload: bool) -> _Devices:
     fds = []
     for host in (hosts.near, hosts.far):
-        fd = _native.open_tun(*host.end, mtu_bytes, QUEUE_PACKETS, has_offload)
+        fd = open_tun(host.end, mtu_bytes, QUEUE_PACKETS, has_offload)
         stack.callback(os.close, fd)
         fds.append(fd)
     framing = "tun-offload" if has_offload else "tun"
@@ -135,12 +136,12 @@ def _tun_devices(stack: ExitStack, hosts: Hosts, mtu_bytes: int, has_offload: bo
 
 def _veth_devices(stack: ExitStack, hosts: Hosts, mtu_bytes: int) -> _Devices:
     """The relay's ends of the pairs are in a namespace between the hosts."""
-    between = stack.enter_context(own_network()).inside
-    assert between is not None, "an own network has a namespace"
+    between = stack.enter_context(own_network())
     fds = []
-    for host, relays_end in ((hosts.near, "tg-relay-near"), (hosts.far, "tg-relay-far")):
-        _native.make_veth(host.end, (between, relays_end, None), mtu_bytes)
-        fd = _native.packet_socket(between, relays_end)
+    for host, device in ((hosts.near, "tg-relay-near"), (hosts.far, "tg-relay-far")):
+        relays_end = End(between, device, None)
+        make_veth(host.end, relays_end, mtu_bytes)
+        fd = packet_socket(relays_end)
         stack.callback(os.close, fd)
         fds.append(fd)
     return _Devices("veth", "ethernet", 0, *fds)

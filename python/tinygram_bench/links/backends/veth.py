@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-from tinygram_bench import _native
+from tinygram_bench.links.devices import make_veth
 from tinygram_bench.links.facts import facts_of, round_trip_facts
 from tinygram_bench.links.hosts import Hosts, two_hosts
 from tinygram_bench.links.link import Link
@@ -46,4 +46,4 @@ def up(spec: LinkSpec, _seed: int) -> Iterator[Link]:
 
 def make_pair(hosts: Hosts, mtu_bytes: int) -> None:
     """Devices on both hosts, with their addresses, and up. Raises OSError."""
-    _native.make_veth(hosts.near.end, hosts.far.end, mtu_bytes)
+    make_veth(hosts.near.end, hosts.far.end, mtu_bytes)
