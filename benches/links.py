@@ -31,12 +31,12 @@ _RUNS = 9
 _PINGS = 2_000
 _BULK_MS = 3_000
 _TCP_PAYLOAD = 1_448 / 1_538
-"""Of the line's bits: an MSS with timestamps, and a packet of 1,500 bytes with Ethernet's 38."""
+"""Share of the line: an MSS with timestamps, and a packet of 1,500 bytes with Ethernet's 38."""
 _DATAGRAM_BYTES, _ON_THE_LINE_BYTES = 1_472, 1_538
 _STOP_NS = 100_000
 _LIMIT_S = 60.0
 _LEAST_RATE = 0.97
-"""Of the rate that datagrams are to be sent at: with less a figure is of another load."""
+"""Share of the asked datagram rate; below it a figure belongs to another load."""
 
 
 @dataclass(frozen=True)

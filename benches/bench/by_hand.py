@@ -93,7 +93,7 @@ def _send(way: str, port: int, count: int) -> int:
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
     sock.connect(("127.0.0.1", port))
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, int(not way.endswith("nagle")))
-    # As in the bench, the warm-up is corked too: a connection that warmed up uncorked is faster.
+    # Like in the bench, the warm-up is corked too: a connection that warmed up uncorked is faster.
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, int(way.endswith("cork")))
     for message in pool[:_WARM_UP]:
         sock.sendall(message)

@@ -186,7 +186,7 @@ def _ours_p50_us(port: int, control: str) -> float:
 
 
 def _sockperf_p50_us(port: int) -> float:
-    """Of the full round trip, which sockperf halves unless told; TCP_NODELAY is its default."""
+    """The full round trip, which sockperf halves unless told; TCP_NODELAY is its default."""
     told = ["--tcp", "-i", "127.0.0.1", "-p", str(port), "-m", str(_PING_BYTES)]
     said = _said_by(["sockperf", "ping-pong", *told, "-t", str(_PING_S), "--full-rtt"])
     found = _SOCKPERF_P50.search(said)

@@ -40,7 +40,7 @@ def code() -> Code:
 
 
 def judge_sha256() -> str:
-    """Of the code that judges, as it lies here now."""
+    """Checksum of the code that judges, as it lies here now."""
     return sha256_of(ROOT, (JUDGE,))
 
 

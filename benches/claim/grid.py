@@ -21,7 +21,7 @@ RATES_PER_S = (1_000.0, 10_000.0, 50_000.0, 200_000.0)
 BURSTS = (1, 4, 16, 64)
 ARRIVALS = ("constant", "poisson", "onoff")
 PRODUCERS = 8
-"""So many threads hand messages over in some cells of `threads`; elsewhere one."""
+"""Threads that hand messages over in some cells of `threads`; elsewhere one."""
 LINKS = ("rtt=1ms,bandwidth=1gbit", "rtt=5ms,bandwidth=1gbit")
 """What lies between the hosts in the cells of grid `links`."""
 FLAT_OUT_NS = 80_000_000
@@ -101,7 +101,7 @@ class Cell(Value, frozen=True):
 
     @property
     def duration_ns(self) -> int:
-        """Of a paced run: longer where messages or bursts would be too few for a p99."""
+        """Duration of a paced run: longer where messages or bursts would be too few for a p99."""
         assert self.rate_per_s is not None, "flat out"
         bursts_ns = _FEWEST_BURSTS * self.burst / self.rate_per_s * 1e9
         return max(

@@ -25,7 +25,7 @@ from library.sides.sending import SEED, new_loop, settle, stay_on_core, stay_on_
 SIDES = ("directly", "tinygram")
 ROLES = ("client", "server")
 CONNECTIONS = 100
-"""Of a slice."""
+"""Connections of a slice."""
 _MESSAGE = bytes(100)
 _WARM_UP_ROUNDS = 3
 

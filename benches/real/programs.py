@@ -65,7 +65,7 @@ class Ran:
 
     @property
     def cpu_s(self) -> float:
-        """Of one operation."""
+        """CPU time of one operation."""
         return self.cpu_seconds / self.operations
 
 

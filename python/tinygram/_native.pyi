@@ -111,7 +111,7 @@ class CoalescingSocket:
         """
 
     def send(self, data: ReadableBuffer, /) -> int:
-        """As `sendall`; the message's length, in bytes."""
+        """Send like `sendall`; returns the message's length, in bytes."""
 
     def flush(self, timeout_s: float | None = None) -> None:
         """Wait until the kernel has all. DeliveryTimeoutError, ConnectionFailedError."""
@@ -198,7 +198,7 @@ class Outbox:
         lent_socket: socket | None,
     ) -> Outbox: ...
     def write(self, data: ReadableBuffer, /) -> None:
-        """As `Batch.send`, but it never waits, and errors of the connection are told below."""
+        """Send like `Batch.send`, but never wait; errors of the connection are told below."""
 
     def flush(self) -> None:
         """Write all that is held, through the transport below where the kernel does not take it."""
@@ -249,7 +249,7 @@ class Outbox:
         """The first error that a write met."""
 
     def _stats_parts(self) -> _StatsParts:
-        """As of `Batch`."""
+        """Like those of `Batch`."""
 
 @final
 class Histogram:

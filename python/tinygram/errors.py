@@ -26,7 +26,7 @@ class ConnectionFailedError(ConnectionError):
         """They never left this process; the message that met the failure is among them."""
 
     def __reduce__(self) -> tuple[type[Self], tuple[int, int, int, int]]:
-        """So that it can be copied, and come from another process."""
+        """Let it be copied and pickled."""
         counts = (self.acknowledged_bytes, self.unknown_bytes, self.unsent_bytes)
         return type(self), (self.errno or 0, *counts)
 
@@ -44,5 +44,5 @@ class DeliveryTimeoutError(TimeoutError):
         """They are, or at `close` were, held by this process."""
 
     def __reduce__(self) -> tuple[type[Self], tuple[int, int]]:
-        """So that it can be copied, and come from another process."""
+        """Let it be copied and pickled."""
         return type(self), (self.unknown_bytes, self.unsent_bytes)

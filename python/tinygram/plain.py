@@ -38,7 +38,7 @@ class Batch(_native.Batch):
         max_hold_us: float | None = None,
         max_buffered_bytes: int | None = None,
     ) -> Self:
-        """As `batch`."""
+        """Like `batch`."""
         native = native_knobs(strategy, max_bytes, max_hold_us, max_buffered_bytes)
         check_connected_stream(sock)
         timeout_s = sock.gettimeout()

@@ -26,7 +26,7 @@ class Strategy:
     """
 
     name: str
-    """As above; `coalesce` alone has a hold."""
+    """One of the names above; `coalesce` alone has a hold."""
     hold_ns: int | None = None
     """How long the first message waits, in nanoseconds."""
 
@@ -36,7 +36,7 @@ class Strategy:
         return None if self.hold_ns is None else self.hold_ns / 1000
 
     def __str__(self) -> str:
-        """As the command line reads and writes it: `adaptive`, `coalesce:10us`, `coalesce:1s`."""
+        """The form of the command line: `adaptive`, `coalesce:10us`, `coalesce:1s`."""
         if self.hold_ns is None:
             return self.name
         return f"{self.name}:{format_duration_ns(self.hold_ns)}"

@@ -123,14 +123,14 @@ class CoalescingSocket(_native.CoalescingSocket):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """As `close`."""
+        """Like `close`."""
         self.close()
 
 
 _senders: WeakValueDictionary[tuple[int, int], CoalescingSocket] = WeakValueDictionary()
-"""Who sends on each connection, by its inode, which all descriptors of it share."""
+"""The sender of each connection, by its inode, which all descriptors of it share."""
 _leftovers: dict[tuple[int, int], _native.Leftover] = {}
-"""Of those that are gone: what each had still to send."""
+"""What each sender that is gone had still to send."""
 _senders_lock = threading.RLock()
 os.register_at_fork(
     before=_senders_lock.acquire,

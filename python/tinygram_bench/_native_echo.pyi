@@ -85,7 +85,7 @@ class EchoServer:
         `max_connections` None: as many as together keep no more than 1 GiB, at most 4,096, or what
         the process's limit of descriptors leaves. `client_host`: connections from another IPv4
         address are closed at once, and counted.
-        OSError when the port is not to be had, ValueError for arguments that do not go together.
+        OSError when the port is not available, ValueError for arguments that do not go together.
         """
 
     @property
@@ -98,4 +98,4 @@ class EchoServer:
         """Serve until `stop_fd` is readable, without it for ever; the named counters. OSError."""
 
 def watch_more_writes(fd: int) -> bool:
-    """As `watch_writes`, beside those that are counted already."""
+    """Like `watch_writes`, beside those that are counted already."""

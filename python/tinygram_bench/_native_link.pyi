@@ -26,7 +26,7 @@ OFFLOADED_BYTES: int
 """The longest packet that the relay takes of a TUN device with segmentation offload."""
 
 PING_PONG_BYTES: int
-"""Of a datagram of `ping_pong_ns`, with the headers of UDP and IP."""
+"""Size of a datagram of `ping_pong_ns`, with the headers of UDP and IP."""
 
 CALIBRATION_DELAY_NS: int
 """While a link is calibrated its delay is this at most, each way, so that it does not take long."""

@@ -72,7 +72,7 @@ class RrServer:
         host: str = "127.0.0.1",
         client_host: str | None = None,
     ) -> RrServer:
-        """Listen; port 0: one that the kernel picks. OSError when that is not to be had.
+        """Listen; with port 0 the kernel picks one. OSError when it is not available.
 
         `client_host`: connections from another IPv4 address are closed at once, and counted.
         """

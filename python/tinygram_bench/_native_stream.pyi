@@ -165,7 +165,7 @@ class Receiver:
     def __new__(cls, congestion_control: str, host: str = "127.0.0.1") -> Receiver:
         """`host`: an IPv4 address of this host, or ValueError.
 
-        OSError when no port or no such congestion control is to be had.
+        OSError when no port or no such congestion control is available.
         """
 
     @property

@@ -12,11 +12,11 @@ from tinygram_bench.statistics.figures.modes import find_modes
 from tinygram_bench.statistics.verdicts.doubts import MAX_PACING_ERROR_SHARE
 
 MOST_BEHIND = 0.05
-"""Of a run's duration."""
+"""Share of a run's duration."""
 LEAST_BEHIND_NS = 2_000_000
 
 MOST_LATE = 0.25
-"""Of the runs of a strategy, those over a link that was late."""
+"""Share of a strategy's runs that were over a late link."""
 _LATE = frozenset(("link_late", "link_slow", "link_stopped"))
 
 Doubt = Literal["failed", "late link", "cannot keep up", "overloaded", "two modes"]

@@ -165,7 +165,7 @@ def _above_floor(samples: Samples, number: int, cell: Cell, ours: str, rival: st
 
 
 class Count(Value, frozen=True):
-    """Of how many cells or figures: held, lost, undecided; lost by much; shown to be."""
+    """Numbers of cells or figures: held, lost, undecided; lost by much; shown to be."""
 
     held: int
     lost: int
@@ -175,7 +175,6 @@ class Count(Value, frozen=True):
 
     @property
     def all(self) -> int:
-        """Of so many."""
         return self.held + self.lost + self.undecided
 
 

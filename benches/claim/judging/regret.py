@@ -22,7 +22,7 @@ ALL_FIGURES: tuple[FigureName, ...] = ("sum", *FIGURES)
 
 
 class Regret(Value, frozen=True):
-    """Of one strategy in one figure of one cell: 0.2 is a fifth more than the best fixed one.
+    """One strategy in one figure of one cell: 0.2 is a fifth more than the best fixed one.
 
     `low`: the interval's lower end. `cost_ns`: the median over all rounds. `has_kept_up`: whether
     the best fixed one kept up with the rate and, unless it is ours, the strategy did: else its

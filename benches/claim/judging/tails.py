@@ -12,7 +12,7 @@ from tinygram_bench.model.value import Value
 
 
 class Tail(Value, frozen=True):
-    """Of a strategy in a cell, in ns: the p99 of the pooled latencies, and the longest."""
+    """Tail of a strategy in a cell, in ns: the p99 of the pooled latencies, and the longest."""
 
     cell: int
     strategy: str

@@ -15,7 +15,7 @@ from library.sides.sending import stay_on_core, stream_messages, warmed_up
 import tinygram
 
 _SHORT_HOLD_NS = 10_000
-_LONG_HOLD_NS = 100_000  # As long as ours may hold when it adapts.
+_LONG_HOLD_NS = 100_000  # The longest hold of our adaptive strategy.
 _CLOCK_EVERY = 16
 _MAX_BATCH_BYTES = 64 << 10
 

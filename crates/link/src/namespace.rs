@@ -28,7 +28,7 @@ pub fn enter(namespace: BorrowedFd) -> io::Result<()> {
 /// of the namespace the caller is in, and stays in, and of the new one.
 ///
 /// # Errors
-/// What the kernel says where that is not permitted or not to be had (EPERM without
+/// What the kernel says where that is not permitted or not available (EPERM without
 /// CAP_SYS_ADMIN). ESRCH: the way home failed, and the caller is in the new namespace.
 pub fn create() -> io::Result<(OwnedFd, OwnedFd)> {
     let home = current()?;

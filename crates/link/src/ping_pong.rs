@@ -11,7 +11,7 @@ use std::{
 };
 use tinygram_net::{clock::monotonic_ns, process::with_signals_blocked};
 
-/// So many round trips are asked for at most.
+/// The most round trips of one measurement.
 pub const MAX_ROUND_TRIPS: usize = 1_000_000;
 /// A number that tells an answer from that of another datagram.
 const PAYLOAD_BYTES: usize = 8;

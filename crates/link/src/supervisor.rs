@@ -68,7 +68,7 @@ pub fn enter(
 /// afterwards; tried by a child. `None`: it is permitted.
 ///
 /// # Errors
-/// When there is no child to be had.
+/// When no child can be made.
 pub fn refusal(has_user_namespace: bool) -> io::Result<Option<i32>> {
     hear_of_children();
     let maps = root_maps();
@@ -254,7 +254,7 @@ fn reap(child: libc::pid_t) -> Option<i32> {
     }
 }
 
-/// As a shell says it: 128 and the signal's number for one that was killed.
+/// The shell's convention: 128 plus the signal's number for a process that was killed.
 fn exit_code(status: WaitStatus) -> i32 {
     match status.terminating_signal() {
         Some(signal) => 128 + signal,

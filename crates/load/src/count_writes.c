@@ -51,7 +51,7 @@ __attribute__((constructor)) static void find_real_calls(void)
     real_send = (ssize_t(*)(int, const void *, size_t, int))dlsym(RTLD_NEXT, "send");
 }
 
-/* Where the counts are; NULL where no shared memory was to be had, and nothing is counted. */
+/* Where the counts are; NULL where there is no shared memory, and nothing is counted. */
 void *tinygram_write_counts(void)
 {
     return counts == &nothing ? NULL : counts;

@@ -46,7 +46,7 @@ impl Margin {
         Self { ns }
     }
 
-    /// So much, at most 100 µs.
+    /// The margin, at most 100 µs.
     pub fn ns(self) -> u64 {
         self.ns
     }
@@ -63,7 +63,7 @@ impl Margin {
 
     /// When to wake for what is due then; `None`: that is so soon that the whole wait is spun.
     ///
-    /// Who spins all of its waits learns nothing. So each of them takes a little off, until a sleep
+    /// A thread that spins through all its waits learns nothing. So each of them takes a little off, until a sleep
     /// is tried again: at most one in some hundred waits is late by that.
     pub fn wake_ns(&mut self, now_ns: u64, due_ns: u64) -> Option<u64> {
         if due_ns > now_ns + self.ns + LEAST_SLEEP_NS {

@@ -60,7 +60,7 @@ impl Receiver {
     /// Listen on an address of this host, a port that the kernel picks, with this congestion control.
     ///
     /// # Errors
-    /// When the address, a port or the congestion control is not to be had.
+    /// When the address, a port or the congestion control is not available.
     pub fn listen(address: Ipv4Addr, congestion_control: &str) -> io::Result<Self> {
         let address = SocketAddrV4::new(address, 0);
         let listener = socket::listening(address, Some(congestion_control), BACKLOG)?;

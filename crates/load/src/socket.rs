@@ -21,7 +21,7 @@ pub const FRESH_PORT: SocketAddrV4 = SocketAddrV4::new(std::net::Ipv4Addr::LOCAL
 /// most until they are accepted. What is set on the listener, its connections have from the start.
 ///
 /// # Errors
-/// When the address, the port or the congestion control is not to be had.
+/// When the address, the port or the congestion control is not available.
 pub fn listening(
     address: SocketAddrV4,
     congestion_control: Option<&str>,

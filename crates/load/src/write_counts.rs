@@ -63,7 +63,7 @@ pub fn watch(fd: RawFd) -> io::Result<bool> {
 /// The same for one more socket: a server has many.
 ///
 /// # Errors
-/// As [`watch`].
+/// Those of [`watch`].
 pub fn watch_also(fd: RawFd) -> io::Result<bool> {
     let Some(shared) = shared() else {
         return Ok(false);

@@ -40,7 +40,7 @@ fn ns_per_cycle(cycles: u64, mut cycle: impl FnMut(u64)) -> f64 {
     fastest_ns as f64 / cycles as f64
 }
 
-/// As the library does: hold it the short way, or do what the answer says.
+/// Send like the library: hold it the short way, or do what the answer says.
 fn send(coalescer: &mut Coalescer, now_ns: u64) {
     let message = black_box(MESSAGE);
     if !coalescer.hold_with_others(message) {

@@ -7,7 +7,7 @@ use std::{
     ptr,
 };
 
-/// So many are told at once; the others are told the next time.
+/// Descriptors told at once; the others are told the next time.
 const MOST: usize = 128;
 const NOTHING: libc::epoll_event = libc::epoll_event { events: 0, u64: 0 };
 

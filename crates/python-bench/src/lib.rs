@@ -22,7 +22,7 @@ mod stream;
 
 use pyo3::prelude::*;
 
-// As the library's (decision 0011): what is shared has locks of its own.
+// Safe without the GIL (decision 0011): what is shared has locks of its own.
 #[pymodule(gil_used = false)]
 mod _native {
     #[pymodule_export]

@@ -4,7 +4,7 @@ use pyo3::{
     types::{PyBytes, PyMemoryView, PySlice},
 };
 
-/// So little of a message's end is copied behind what is held, rather than keeping the whole message.
+/// Up to this size a message's end is copied behind what is held, rather than keeping the message.
 const COPIED_BYTES: usize = 16 << 10;
 
 /// A message as bytes that nobody can change: what is not exactly `bytes` is copied.

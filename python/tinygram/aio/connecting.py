@@ -66,7 +66,7 @@ class Connecting:
         return await getattr(self._base, method)(protocol_factory, *args, **kwargs)
 
     async def start_tls(self, transport: Any, protocol: Any, *args: Any, **kwargs: Any) -> Any:
-        """As the loop's own: plaintext is held from now on, above the encryption."""
+        """Start TLS like the stock loop; from now on plaintext is held, above the encryption."""
         if not isinstance(transport, Transport):
             return await self._base.start_tls(transport, protocol, *args, **kwargs)
         above = connection(self.loop, protocol, transport._settings)
@@ -77,7 +77,7 @@ class Connecting:
         return encrypted and above.attach(encrypted)
 
     async def sendfile(self, transport: Any, *args: Any, **kwargs: Any) -> int:
-        """As the loop's own: after what is held."""
+        """Send the file like the stock loop, after what is held."""
         if not isinstance(transport, Transport):
             return int(await self._base.sendfile(transport, *args, **kwargs))
         with transport._diverted() as below:

@@ -190,7 +190,7 @@ class _CopyingConnection(Connection, asyncio.BufferedProtocol):
 
 
 _READ_BYTES = 256 << 10
-"""As asyncio reads at most."""
+"""What asyncio reads at most."""
 _buffers: WeakKeyDictionary[asyncio.AbstractEventLoop, memoryview] = WeakKeyDictionary()
 
 

@@ -43,7 +43,7 @@ class CoalescingLoop:
         return self.connecting.sendfile(*args, **kwargs)
 
     def run_forever(self) -> None:
-        """As the loop it is; what is held when it stops is written before it returns."""
+        """Run like the stock loop, and write what is held before returning."""
         try:
             super().run_forever()  # type: ignore[misc]
         finally:

@@ -20,7 +20,7 @@ class _TlsOptions(TypedDict, total=False):
 
 
 class UnixConnectionOptions(_TlsOptions, total=False):
-    """Of `loop.create_unix_connection`."""
+    """Options of `loop.create_unix_connection`."""
 
     ssl: ssl.SSLContext | bool | None
     sock: socket.socket | None
@@ -28,7 +28,7 @@ class UnixConnectionOptions(_TlsOptions, total=False):
 
 
 class ConnectionOptions(UnixConnectionOptions, total=False):
-    """Of `loop.create_connection`."""
+    """Options of `loop.create_connection`."""
 
     family: int
     proto: int
@@ -48,14 +48,14 @@ class _ServerOptions(_TlsOptions, total=False):
 
 
 class UnixServerOptions(_ServerOptions, total=False):
-    """Of `loop.create_unix_server`."""
+    """Options of `loop.create_unix_server`."""
 
     cleanup_socket: bool
     """From Python 3.13 on."""
 
 
 class ServerOptions(_ServerOptions, total=False):
-    """Of `loop.create_server`."""
+    """Options of `loop.create_server`."""
 
     family: int
     flags: int

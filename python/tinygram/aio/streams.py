@@ -53,7 +53,7 @@ async def create_connection(
     max_buffered_bytes: int | None = None,
     **options: Unpack[ConnectionOptions],
 ) -> tuple[Transport, P]:
-    """As `loop.create_connection`, with a transport that coalesces; `loop` is the running one.
+    """Like `loop.create_connection`, with a transport that coalesces; `loop` is the running one.
 
     `strategy` says when messages leave, `max_bytes` at which size a batch leaves at once,
     `max_hold_us` after how many microseconds at most (None: as the strategy says), and
@@ -80,7 +80,7 @@ async def create_unix_connection(
     max_buffered_bytes: int | None = None,
     **options: Unpack[UnixConnectionOptions],
 ) -> tuple[Transport, P]:
-    """As `loop.create_unix_connection`, but it coalesces; see `create_connection`."""
+    """Like `loop.create_unix_connection`, but it coalesces; see `create_connection`."""
     connecting = _connecting(loop, strategy, max_bytes, max_hold_us, max_buffered_bytes)
     made: Any = await connecting.connect(
         "create_unix_connection", protocol_factory, path, **options
@@ -100,7 +100,7 @@ async def create_server(
     max_buffered_bytes: int | None = None,
     **options: Unpack[ServerOptions],
 ) -> asyncio.Server:
-    """As `loop.create_server`, whose connections coalesce; see `create_connection`."""
+    """Like `loop.create_server`, whose connections coalesce; see `create_connection`."""
     connecting = _connecting(loop, strategy, max_bytes, max_hold_us, max_buffered_bytes)
     server: Any = await connecting.serve("create_server", protocol_factory, host, port, **options)
     return server  # type: ignore[no-any-return]
@@ -117,7 +117,7 @@ async def create_unix_server(
     max_buffered_bytes: int | None = None,
     **options: Unpack[UnixServerOptions],
 ) -> asyncio.Server:
-    """As `loop.create_unix_server`, whose connections coalesce; see `create_connection`."""
+    """Like `loop.create_unix_server`, whose connections coalesce; see `create_connection`."""
     connecting = _connecting(loop, strategy, max_bytes, max_hold_us, max_buffered_bytes)
     server: Any = await connecting.serve("create_unix_server", protocol_factory, path, **options)
     return server  # type: ignore[no-any-return]
@@ -134,7 +134,7 @@ async def open_connection(
     max_buffered_bytes: int | None = None,
     **options: Unpack[ConnectionOptions],
 ) -> tuple[asyncio.StreamReader, StreamWriter]:
-    """As `asyncio.open_connection`, with a transport that coalesces; see `create_connection`.
+    """Like `asyncio.open_connection`, with a transport that coalesces; see `create_connection`.
 
     What is written past the writer, by `os.write` on the same descriptor for example, overtakes
     what is held.
@@ -155,7 +155,7 @@ async def open_unix_connection(
     max_buffered_bytes: int | None = None,
     **options: Unpack[UnixConnectionOptions],
 ) -> tuple[asyncio.StreamReader, StreamWriter]:
-    """As `asyncio.open_unix_connection`, with a transport that coalesces; see `open_connection`."""
+    """Like `asyncio.open_unix_connection`, but it coalesces; see `open_connection`."""
     connecting = _connecting(
         asyncio.get_running_loop(), strategy, max_bytes, max_hold_us, max_buffered_bytes
     )
@@ -174,7 +174,7 @@ async def start_server(
     max_buffered_bytes: int | None = None,
     **options: Unpack[ServerOptions],
 ) -> asyncio.Server:
-    """As `asyncio.start_server`, whose connections coalesce; see `open_connection`."""
+    """Like `asyncio.start_server`, whose connections coalesce; see `open_connection`."""
     connecting = _connecting(
         asyncio.get_running_loop(), strategy, max_bytes, max_hold_us, max_buffered_bytes
     )
@@ -194,7 +194,7 @@ async def start_unix_server(
     max_buffered_bytes: int | None = None,
     **options: Unpack[UnixServerOptions],
 ) -> asyncio.Server:
-    """As `asyncio.start_unix_server`, whose connections coalesce; see `open_connection`."""
+    """Like `asyncio.start_unix_server`, whose connections coalesce; see `open_connection`."""
     connecting = _connecting(
         asyncio.get_running_loop(), strategy, max_bytes, max_hold_us, max_buffered_bytes
     )

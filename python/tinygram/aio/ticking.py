@@ -132,7 +132,7 @@ class TickingSelector(selectors.EpollSelector):
         return key
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        """As the selector it is, except that what is ready may be told in portions."""
+        """Select like the stock selector, except that events may come in portions."""
         ready = []
         for fd, events in self.ticker.select(self._epoll_fd, timeout):
             key = self._keys.get(fd)

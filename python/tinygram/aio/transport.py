@@ -143,7 +143,7 @@ class Transport(asyncio.Transport):
         self._inner.write_eof()
 
     def can_write_eof(self) -> bool:
-        """As the transport below: TLS cannot."""
+        """Return what the transport below can: TLS cannot."""
         return self._inner.can_write_eof()
 
     def close(self) -> None:
@@ -158,7 +158,7 @@ class Transport(asyncio.Transport):
         self._inner.abort()
 
     def _force_close(self, _error: BaseException | None) -> None:
-        """Of a loop that is not ours, after a TLS handshake over this transport failed."""
+        """Abort, for a foreign loop whose TLS handshake over this transport failed."""
         self.abort()
 
     def is_closing(self) -> bool:
@@ -205,7 +205,7 @@ class Transport(asyncio.Transport):
             self._outbox.flush()
         self._check_high()
         if self._is_tls:
-            # As the loops' own: those of TLS look at both marks, others only at the high one.
+            # Like the loops' own: those of TLS look at both marks, others only at the high one.
             self._check_low()
 
     def _check_high(self, was_refused: bool = False) -> None:
@@ -292,7 +292,7 @@ class Transport(asyncio.Transport):
         self._outbox.release()
 
     def _on_cancelled(self) -> None:
-        """Who made the connection gave it up; uvloop has closed it without a word."""
+        """Give up a connection that was cancelled; uvloop has closed it without a word."""
         if not isinstance(self._loop, asyncio.SelectorEventLoop):
             self._is_aborted = True
             self._outbox.discard()
@@ -321,7 +321,7 @@ class Transport(asyncio.Transport):
                     self._on_writable()
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        """As the transport below."""
+        """Return what the transport below knows."""
         return self._inner.get_extra_info(name, default)
 
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:

@@ -18,7 +18,7 @@ class WaterMarks(NamedTuple):
 def water_marks(
     high: int | None, low: int | None, max_bytes: int, max_buffered_bytes: int | None
 ) -> WaterMarks:
-    """As `set_write_buffer_limits(high, low)` sets them. Raises ValueError.
+    """The marks that `set_write_buffer_limits(high, low)` sets. Raises ValueError.
 
     `high` is half of `max_buffered_bytes` at most: who waits when paused is paused before a message
     is refused. No protocol is paused only because of what could have been written.

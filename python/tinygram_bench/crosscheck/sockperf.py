@@ -66,7 +66,7 @@ SOCKPERF = Program(
     sizes=(14, 65_507),
     settings={
         "stream": (
-            # Of all modes this one alone leaves Nagle on, and the option turns it the other way.
+            # This mode alone leaves Nagle on, and the option turns it the other way.
             _throughput("nagle", _client("throughput"), NAGLE),
             _throughput("nodelay", _client("throughput", "--tcp-avoid-nodelay"), NODELAY),
         ),

@@ -24,7 +24,7 @@ _CONGESTION_CONTROL = Path("/proc/sys/net/ipv4/tcp_congestion_control")
 _ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
 _AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 _IP_BIND_ADDRESS_NO_PORT = 24
-"""Of linux/in.h; Python's socket has it from 3.12 on."""
+"""From linux/in.h; Python's socket has it from 3.12 on."""
 _NOT_HERE = (errno.EPERM, errno.ENOSPC, errno.EINVAL, errno.ENOSYS, errno.ENOENT)
 """Without the capability, at user.max_net_namespaces, or in a kernel without namespaces."""
 

@@ -77,7 +77,7 @@ def prepare(links: Sequence[LinkSpec], backend_name: str) -> None:
 
 
 def _maker(backend: Backend) -> Backend:
-    """Who makes the links of this backend: the relay where it is netem, and the kernel has none."""
+    """The backend that makes its links: the relay for netem where the kernel has none."""
     return RELAY if backend is NETEM and not _probed(NETEM).is_given else backend
 
 
@@ -132,7 +132,7 @@ def bring_up(spec: LinkSpec, backend: Backend, seed: int) -> Iterator[Link]:
 
 
 def backend_of(link: LinkSpec, backend_name: str) -> Backend:
-    """Who makes it. Raises UsageError where that backend is unknown, or cannot."""
+    """The backend that makes it. Raises UsageError where that is unknown, or cannot."""
     if backend_name not in BACKEND_NAMES:
         raise UsageError(
             f"unknown link backend {backend_name!r}: the known ones are {', '.join(BACKEND_NAMES)}"

@@ -73,7 +73,7 @@ def run_over(
 
 
 def _set_congestion_control(link: Link, asked: str | None) -> str:
-    """Of programs on both hosts that ask for none; returns the one that they have then."""
+    """Set the default of programs on both hosts; returns the one that they have then."""
     wanted, *others = UNPACED_CONGESTION_CONTROLS if asked is None else (asked,)
     refusal = _refusal_on_both(link, wanted)
     if refusal is None:

@@ -30,7 +30,7 @@ class Permission:
 
 @dataclass
 class _State:
-    """Of this process."""
+    """What this process has entered."""
 
     is_entered: bool = False
     is_rootless: bool = False

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from tinygram_bench.load.source import Share, Source
 
 MAX_PRODUCERS = 256
-"""As many as the first byte of a message can tell."""
+"""The first byte of a message can tell no more."""
 MAX_POOL_BYTES = 64 << 20
 """Each producer must have a message among those that all streams are made of."""
 

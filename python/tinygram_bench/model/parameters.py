@@ -44,7 +44,7 @@ class StudySwitches(Value, frozen=True, omit_defaults=True, kw_only=True):
 
 
 class StreamParameters(Parameters, frozen=True, tag="stream", kw_only=True):
-    """Of `stream`. `duration_ns` is None where messages go flat out."""
+    """Parameters of `stream`. `duration_ns` is None where messages go flat out."""
 
     messages: int
     warm_up_messages: int
@@ -57,7 +57,7 @@ class StreamParameters(Parameters, frozen=True, tag="stream", kw_only=True):
 
 
 class RrParameters(Parameters, frozen=True, tag="rr", kw_only=True):
-    """Of `rr`. `depth` is None where no connection is shared.
+    """Parameters of `rr`. `depth` is None where no connection is shared.
 
     `server_strategy` and `backlog` are None of a server that runs already, `server_address` of one
     of ours; either `calls` or `duration_ns` is None.
@@ -81,7 +81,7 @@ class RrParameters(Parameters, frozen=True, tag="rr", kw_only=True):
 
 
 class EchoParameters(Parameters, frozen=True, tag="echo", kw_only=True):
-    """Of `echo`. `server` is a row's name, `server_kind` that of the server.
+    """Parameters of `echo`. `server` is a row's name, `server_kind` that of the server.
 
     `buffer_bytes` is None where it is the server's own affair, `fault` of an honest server;
     `server_command` and `server_address` are those of a program that is not ours.
@@ -101,7 +101,7 @@ class EchoParameters(Parameters, frozen=True, tag="echo", kw_only=True):
 
 
 class SizesParameters(Parameters, frozen=True, tag="sizes", kw_only=True):
-    """Of `sizes`. `part`: what of a local round trip is timed; None: an exchange."""
+    """Parameters of `sizes`. `part`: what of a local round trip is timed; None: an exchange."""
 
     part: str | None
     round_trips: int

@@ -17,7 +17,7 @@ from tinygram_bench.model.value import Value
 SCHEMA_VERSION = 2
 
 EVERY_FIGURE = ("",)
-"""Of a warning: figures are barred by how their names begin, and so do all."""
+"""What a warning against every figure bars: figures are barred by how their names begin."""
 
 
 class MessageBytes(Value, frozen=True):

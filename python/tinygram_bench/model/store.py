@@ -169,7 +169,7 @@ def load(path: Path) -> Result:
         return msgspec.json.decode(document, type=Result)
     except (
         *(msgspec.DecodeError, UnicodeDecodeError, RecursionError),
-        # Of a document of version 1 that is none.
+        # A document that claims to be of version 1, and is not.
         *(LookupError, TypeError, ValueError, AttributeError),
     ) as error:
         raise UsageError(f"{path} is not a result file of tinygram: {error}") from error

@@ -20,12 +20,12 @@ from typing import Any, Self
 
 _LISTENING = rb"listening ([0-9]{1,5})"
 _SHOWN_BYTES = 2048
-"""As much of an output as is looked at for its first or its last line."""
+"""How much of an output is searched for its first or its last line."""
 _LAST_LINES = 3
 _MAX_OUTPUT_BYTES = 4 << 30
 _MAX_POLL_MS = (1 << 31) - 1
 LISTEN_LIMIT_S = 20.0
-"""So long a server or receiver may take until it listens."""
+"""How long a server or receiver may take until it listens."""
 _STEP_S = 0.001
 
 

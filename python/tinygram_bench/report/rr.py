@@ -185,7 +185,7 @@ def _median(header: str, figure: str, give_way: int) -> Shown[Summary]:
 
 
 def _mean_and_sd(result: Result, summary: Summary) -> tuple[float | None, float | None]:
-    """Of calls per second over the rounds."""
+    """Mean and standard deviation of calls per second over the rounds."""
     found = [
         value
         for run in result.runs

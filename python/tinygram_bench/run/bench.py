@@ -20,7 +20,7 @@ from tinygram_bench.run.stage import Stage, Turn
 from tinygram_bench.run.workload import Workload
 
 _MOST_PER_NS = 10_000
-"""Of any counter: the ns of more threads than a run may have, or 10 TB/s."""
+"""The fastest growth of a counter: the ns of more threads than a run may have, or 10 TB/s."""
 _SHORTEST_NS = 10**9
 """A shorter run is taken for one of that length: some counters are of buffers, not of the time."""
 

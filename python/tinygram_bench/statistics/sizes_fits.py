@@ -139,7 +139,7 @@ def _group(case: Case) -> tuple[object, ...]:
 
 
 def _fit(cases: Sequence[Case], samples: Mapping[str, Sample]) -> Fit:
-    """Of the rounds in which every cell has a time that has one in any round."""
+    """Fit the rounds in which every cell that has a time at all has one."""
     times_us = {case.case_id: samples[case.case_id].values(TIME) for case in cases}
     measured = [case for case in cases if times_us[case.case_id]]
     shared = [set(times_us[case.case_id]) for case in measured]

@@ -21,7 +21,7 @@ _LEAST_LIMIT = 1e-6
 _MAX_STEPS = 100
 _SETTLED = 1e-9
 _LEAST_PIVOT = 1e-9
-"""Of a matrix whose diagonal is 1: below this, its columns do not differ."""
+"""Below this pivot, in a matrix whose diagonal is 1, columns do not differ."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Model:
 
     @property
     def n90_bytes(self) -> float | None:
-        """Of which size on it reaches nine tenths: n ÷ (n + n½) = 0.9."""
+        """The size from which it reaches nine tenths: n ÷ (n + n½) = 0.9."""
         return None if self.n_half_bytes is None else 9 * self.n_half_bytes
 
 

@@ -23,7 +23,7 @@ from tinygram_bench.watch.tables import tables_of
 Show = Callable[[Snapshot], None]
 
 _TABLE_LINES = 6
-"""Of each table what is no row: an empty line, the title, headers, the rule."""
+"""Lines of a table that are no rows: an empty line, the title, headers, the rule."""
 _OTHER_LINES = 4
 """What is said above and below the tables, and the line of the cursor."""
 

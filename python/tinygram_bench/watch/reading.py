@@ -24,7 +24,7 @@ from tinygram_bench.watch.targets import Target
 SOCK_DIAG = "sock_diag"
 PROC = "/proc/net/tcp"
 MAX_OPTIONS = 1_024
-"""Of so many connections the options are asked for at once."""
+"""The most connections whose options are asked for at once."""
 
 _OWN_NETWORK = "/proc/thread-self/ns/net"
 _Told = dict[str, Any]

@@ -97,7 +97,7 @@ impl Knobs {
     pub const ADAPTIVE_HOLD: Duration = Duration::from_micros(300);
     /// The same for threads, where a batch costs a change to the writing thread and back, too.
     pub const THREADS_HOLD: Duration = Duration::from_millis(1);
-    /// As `MAX_BYTES`, for threads.
+    /// `MAX_BYTES` for threads.
     pub const THREADS_MAX_BYTES: usize = 256 << 10;
 
     /// The knobs of a strategy in an event loop or a plain one, the others at their defaults.

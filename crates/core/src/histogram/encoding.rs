@@ -8,7 +8,7 @@ use super::HistogramError;
 
 const COOKIE: u32 = 0x1c84_9313;
 const HEAD_BYTES: usize = 40;
-/// Of what is read: a histogram of more has up to 49 MB of counts.
+/// The most significant digits that are read: with more, counts take up to 49 MB.
 const MAX_DIGITS: u32 = 3;
 /// The ninth byte of a number has eight bits of it, the others have seven.
 const LAST_SHIFT: u32 = 56;

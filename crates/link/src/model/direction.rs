@@ -178,7 +178,7 @@ mod tests {
         };
         let mut direction = Direction::new(spec, 1);
         let mut tenths = [0; 10];
-        // So far apart that none waits for the one before it.
+        // Far enough apart that none waits for the one before it.
         for index in 0..10_000u64 {
             let now_ns = index * 10_000_000;
             let Offer::At(at_ns) = direction.offer(now_ns, 100) else {

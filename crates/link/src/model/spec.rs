@@ -33,7 +33,7 @@ pub struct LinkError {
 pub struct Load {
     /// Packets on the wire, 1 or more.
     pub packets: u32,
-    /// Of all of them, of IP: headers count with each.
+    /// Bytes of all of them at the level of IP: headers count with each.
     pub bytes: u32,
 }
 
@@ -51,7 +51,7 @@ pub struct LinkSpec {
     pub one_way_ns: u64,
     /// What is added to that at most: uniform from 0, for each packet anew, but order is kept.
     pub jitter_ns: u64,
-    /// Of packets and [`ETHERNET_BYTES`] each; `None`: unlimited, and then nothing queues.
+    /// Counts packets and [`ETHERNET_BYTES`] each; `None`: unlimited, and then nothing queues.
     pub bandwidth_bits_per_s: Option<u64>,
     /// The share of packets that is lost before the queue, from 0 to below 1.
     pub loss: f64,

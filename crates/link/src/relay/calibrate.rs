@@ -32,7 +32,7 @@ pub struct Calibration {
 /// much off each direction. Nothing else may be on the link meanwhile.
 ///
 /// # Errors
-/// As [`ping_pong`].
+/// Those of [`ping_pong`].
 pub fn calibrate(
     relay: &Relay,
     near: BorrowedFd<'_>,

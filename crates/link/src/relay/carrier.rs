@@ -67,7 +67,7 @@ impl Carrier {
         let mut last_look = LastLook::new(monotonic_ns());
         let mut priority = Priority::new();
         let mut margin = Margin::default();
-        // Of the first packet that is due: when to wake for it.
+        // When to wake for the first packet that is due.
         let mut awaited = Awaited::default();
         // Devices that may have something: no other is read, for each read is a system call.
         let mut may_have = [true; 2];

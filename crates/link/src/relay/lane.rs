@@ -10,7 +10,7 @@ use std::{
 use tinygram_core::Histogram;
 use tinygram_net::clock::monotonic_ns;
 
-/// So many packets are read, or written, before the other direction has its turn: 10 to 20 µs.
+/// Packets read, or written, before the other direction has its turn: 10 to 20 µs.
 pub(super) const BATCH: usize = 8;
 /// What is on the way takes no more memory than this.
 const MAX_HELD_BYTES: usize = 256 << 20;
@@ -128,7 +128,7 @@ impl Lane {
                     counts.packets += u64::from(held.load.packets);
                     counts.bytes += u64::from(held.load.bytes);
                 }
-                // As a host does that has no room for what comes.
+                // Drop it, like a host that has no room.
                 _ => counts.refused += u64::from(held.load.packets),
             }
             self.spare.push(held.frame);

@@ -44,7 +44,7 @@ pub enum RelayError {
     /// No link can be like that.
     #[error(transparent)]
     Link(#[from] LinkError),
-    /// No more descriptors are to be had.
+    /// The process may open no more descriptors.
     #[error("a device cannot be held: {0}")]
     Descriptors(#[from] io::Error),
 }
@@ -52,7 +52,7 @@ pub enum RelayError {
 /// What a relay did so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Report {
-    /// Of what came from the near device, and of what came from the far one.
+    /// Counts of what came from the near device, and from the far one.
     pub counts: [Counts; 2],
     /// When it stood still itself.
     pub stops: Stops,
@@ -91,7 +91,7 @@ pub(super) struct Settings {
 }
 
 impl Relay {
-    /// Of two devices that do not block, and what the link between them is like, each way.
+    /// A relay between two devices that do not block; `spec` is the link, each way.
     ///
     /// # Errors
     /// [`RelayError`], for a link that cannot be.
@@ -134,7 +134,7 @@ impl Relay {
     /// Start its thread.
     ///
     /// # Errors
-    /// Where there is none to be had; the second time.
+    /// When no thread can be started; on the second call.
     pub fn start(&mut self) -> io::Result<()> {
         let carrier = self
             .idle
@@ -214,7 +214,7 @@ impl Drop for Relay {
     }
 }
 
-/// As a link is while it is calibrated.
+/// The link while it is calibrated.
 pub(super) fn calibrating(spec: LinkSpec) -> LinkSpec {
     let at_least = |bits_per_s: u64| bits_per_s.max(CALIBRATION_BITS_PER_S);
     LinkSpec {

@@ -3,7 +3,7 @@
 use rustix::process::setpriority_process;
 use tinygram_net::clock::monotonic_ns;
 
-/// Of a thread that goes before others as a rule.
+/// Nice value of a thread that normally runs before others.
 const NICE: i32 = -20;
 /// How often it is asked anew, with a packet or without.
 const WINDOW_NS: u64 = 10_000_000;
@@ -37,7 +37,7 @@ impl Priority {
         }
     }
 
-    /// So many frames were read and written since it was last told.
+    /// Note how many frames were read and written since the last call.
     pub(super) fn moved(&mut self, frames: usize) {
         self.frames += frames;
         let now_ns = monotonic_ns();

@@ -13,7 +13,7 @@ const TOLERATED_NS: u64 = 1_000_000;
 pub struct Stops {
     /// From the first look to the last one, in nanoseconds.
     pub watched_ns: u64,
-    /// Of that, the stops, each without one beat, in which the relay may have slept.
+    /// How much of that were stops, each less one beat, in which the relay may have slept.
     pub stopped_ns: u64,
     /// How many stops there were.
     pub count: u64,

@@ -5,7 +5,7 @@
 
 use std::mem::offset_of;
 
-/// As much of a structure as is kept; `struct tcp_info` has some 280 bytes today.
+/// How much of a structure is kept; `struct tcp_info` has some 280 bytes today.
 const MAX_BYTES: usize = 512;
 
 /// A structure of the kernel's, as it came; empty where it did not.

@@ -6,7 +6,7 @@ use std::{
     net::SocketAddr,
 };
 
-/// So many are kept; the others are counted.
+/// Sockets that are kept; further ones are only counted.
 pub const MAX_SOCKETS: usize = 16_384;
 
 /// Which sockets are asked for; without conditions all.

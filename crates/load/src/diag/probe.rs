@@ -15,7 +15,7 @@ use std::{
 };
 use tinygram_net::{clock::monotonic_ns, process::with_signals_blocked};
 
-/// So many connections are asked for one by one; more of them cost more than looking through all.
+/// Up to here connections are asked for one by one; for more, looking through all costs less.
 const MOST_ONE_BY_ONE: usize = 8;
 /// How often the known ones are asked for before new ones are looked for.
 const LOOK_EVERY: u32 = 16;
@@ -41,7 +41,7 @@ impl Probe {
     /// Start sampling in the calling thread's network namespace.
     ///
     /// # Errors
-    /// As [`Diag::sockets`], which is tried once; where no thread is to be had.
+    /// Those of [`Diag::sockets`], which is tried once; when no thread can be started.
     pub fn start(port: u16, interval_ns: u64) -> io::Result<Self> {
         let mut sampler = Sampler::new(Diag::open()?, port);
         sampler.look()?;

@@ -10,7 +10,7 @@ use std::{
     path::Path,
 };
 
-/// Of a file; some two million sockets.
+/// The largest file that is read: some two million sockets.
 const MAX_BYTES: u64 = 300 << 20;
 
 /// The sockets of the network whose files are in `directory`: `/proc/thread-self/net`, or

@@ -9,7 +9,7 @@ use thiserror::Error;
 
 /// The length of a clock tick as user space sees it (USER_HZ, which is 100 on every architecture but alpha).
 const MS_PER_TICK: u32 = 10;
-/// As much of a line as an error shows.
+/// How much of a line an error shows.
 const SHOWN_CHARACTERS: usize = 80;
 /// The words of a connection's line; half-open connections and old ones have fewer.
 const MAX_WORDS: usize = 17;

@@ -5,11 +5,11 @@ use super::{
     socket::{Socket, State},
 };
 
-/// So many samples are kept of a run; when there are more, every other one goes, and from then on half
-/// as many are taken.
+/// Samples kept of a run; when there are more, every other one goes, and from then on half as many
+/// are taken.
 pub const MAX_SAMPLES: usize = 512;
 
-/// Of all connections of a side the sum, but of `rtt_us` the largest.
+/// Sums over the connections of a side, except `rtt_us`, which is the largest.
 const OF_A_SIDE: [&str; 10] = [
     "connections",
     "send_queue_bytes",
@@ -39,7 +39,7 @@ pub fn column_names() -> Vec<String> {
 pub struct Sample {
     /// Before the kernel was asked; CLOCK_MONOTONIC in nanoseconds.
     pub at_ns: u64,
-    /// As [`column_names`] names them.
+    /// Values in the order of [`column_names`].
     pub columns: [u64; COLUMNS],
 }
 

@@ -56,7 +56,7 @@ impl Diag {
     /// Those of IPv4 alone.
     ///
     /// # Errors
-    /// As [`Diag::sockets`].
+    /// Those of [`Diag::sockets`].
     pub fn ipv4_sockets(&mut self, wanted: &Wanted) -> io::Result<Held> {
         let mut held = Held::default();
         self.dump(AF_INET, wanted, &mut held)?;
@@ -67,7 +67,7 @@ impl Diag {
     /// looking through all.
     ///
     /// # Errors
-    /// As [`Diag::sockets`].
+    /// Those of [`Diag::sockets`].
     pub fn one(&mut self, id: &SocketId) -> io::Result<Option<Socket>> {
         let mut found = None;
         let request = |sequence| request::one(id, sequence);

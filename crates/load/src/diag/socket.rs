@@ -202,7 +202,7 @@ pub(super) mod tests {
         assert!(listens("127.0.0.1:80", "127.0.0.1:80"));
         assert!(listens("0.0.0.0:80", "127.0.0.1:80"));
         assert!(listens("[::]:80", "[::1]:80"));
-        // Of a listener for both families the kernel calls both ends IPv6.
+        // The kernel calls both ends IPv6 where a listener takes both families.
         assert!(listens("[::]:80", "[::ffff:127.0.0.1]:80"));
         assert!(!listens("[::]:80", "127.0.0.1:80"));
         assert!(!listens("0.0.0.0:80", "127.0.0.1:81"));

@@ -11,7 +11,7 @@ const MOST_CONNECTIONS: usize = 4096;
 /// Descriptors that are left to the rest of the process.
 const SPARED_DESCRIPTORS: usize = 64;
 
-/// As many connections as the memory and the process's descriptors are enough for, at least one.
+/// How many connections the memory and the process's descriptors suffice for, at least one.
 pub fn most_connections(reply: Reply, buffer_bytes: usize) -> usize {
     let of_memory = MOST_KEPT_BYTES / most_kept_bytes(reply, buffer_bytes).max(1);
     of_memory

@@ -307,7 +307,7 @@ impl EchoClient {
         if !self.is_trusting {
             return READ_BYTES;
         }
-        // As the clients that it stands for: what else has come is the next message's.
+        // Like the clients that it stands for, leave what else has come to the next message.
         let outstanding = self.workers[number].echoes.outstanding_bytes();
         usize::try_from(outstanding).map_or(READ_BYTES, |bytes| bytes.min(READ_BYTES))
     }

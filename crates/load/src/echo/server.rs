@@ -28,14 +28,14 @@ use tinygram_net::{
 };
 
 const BACKLOG: i32 = 4096;
-/// So many are accepted before those that are there get their turn.
+/// Connections accepted in a row before the present ones get their turn.
 const MOST_ACCEPTS: usize = 64;
 const NO_DESCRIPTORS_PAUSE_NS: u64 = 10_000_000;
 
 /// How the server works.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Of this host; port 0: one that the kernel picks.
+    /// An address of this host; with port 0 the kernel picks one.
     pub address: SocketAddrV4,
     /// What goes back, and when.
     pub reply: Reply,
@@ -86,7 +86,7 @@ impl EchoServer {
     /// Listen.
     ///
     /// # Errors
-    /// When the address, the port or the congestion control is not to be had.
+    /// When the address, the port or the congestion control is not available.
     pub fn listen(settings: &Settings) -> io::Result<Self> {
         let control = settings.congestion_control.as_deref();
         let listener = listening(settings.address, control, BACKLOG)?;
@@ -252,7 +252,7 @@ impl EchoServer {
                 Err(error) => match error.kind() {
                     ErrorKind::WouldBlock => return,
                     ErrorKind::Interrupted | ErrorKind::ConnectionAborted => {}
-                    // No descriptor or memory to be had: whoever was silent longest gives one.
+                    // No descriptor or memory is left: whoever was silent longest gives one.
                     _ => {
                         if !self.evict() {
                             sleep_until_ns(monotonic_ns() + NO_DESCRIPTORS_PAUSE_NS);

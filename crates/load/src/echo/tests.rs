@@ -106,7 +106,7 @@ fn load(message_bytes: u64, workers: usize, depth: u64) -> Load {
 fn exchange(settings: &Settings, load: &Load, messages: u64) -> Result<Exchange, ClientError> {
     while_serving(settings, |address| {
         let mut client = load.client(address);
-        // As a measurement does: what warms up goes before, on the same connections.
+        // Like a measurement, warm up first on the same connections.
         client.run(Goal::Messages(7), TIMEOUT_NS)?;
         let exchange = client.run(Goal::Messages(messages), TIMEOUT_NS)?;
         client.finish(Duration::from_secs(5))?;

@@ -72,7 +72,7 @@ impl CallContent {
     /// What a server knows that was not told the seed: any bytes are a request.
     ///
     /// # Errors
-    /// As for [`CallContent::generate`].
+    /// Those of [`CallContent::generate`].
     pub fn of_any_bytes(request_bytes: u64, reply_bytes: u64) -> Result<Self, ContentError> {
         for (what, bytes) in [("request", request_bytes), ("reply", reply_bytes)] {
             if !(1..=MAX_CALL_BYTES).contains(&bytes) {

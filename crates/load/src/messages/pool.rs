@@ -82,7 +82,7 @@ impl MessagePool {
         if producers == 1 {
             return Ok(self);
         }
-        // So that a message is the same producer's at each turn of the pool.
+        // A message then belongs to the same producer at each turn of the pool.
         let count = self.message_count() / producers * producers;
         self.ends.truncate(count as usize);
         self.bytes.truncate(self.ends[count as usize - 1] as usize);

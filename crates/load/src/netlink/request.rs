@@ -38,7 +38,7 @@ impl Request {
         self.bytes.resize(padded, 0);
     }
 
-    /// As it is sent.
+    /// The bytes to send.
     pub fn finished(mut self) -> Vec<u8> {
         let length = self.bytes.len() as u32;
         self.bytes[..4].copy_from_slice(&length.to_ne_bytes());

@@ -20,7 +20,7 @@ pub enum ReplyError {
     Length {
         /// Which part.
         part: &'static str,
-        /// As it says itself, or as it came.
+        /// The length that the part states, or what came of it.
         length: usize,
         /// The shortest that there are.
         least: usize,
@@ -32,7 +32,7 @@ pub enum ReplyError {
     Unknown {
         /// What has that number.
         what: &'static str,
-        /// As it came.
+        /// The number that came.
         number: u8,
         /// Those that would do.
         known: &'static str,

@@ -97,7 +97,7 @@ fn a_late_sender_gets_everything_that_is_due() {
 fn what_came_due_in_the_senders_own_sleep_is_no_error_of_the_pacer() {
     let mut pacer = pacer(1_000.0, 40).with_notes();
     while let Some(due_ns) = pacer.next_due_ns() {
-        // So little before that the sleep, which ends late, ends when it is due.
+        // 1 ns early: the sleep, which ends late, then ends when the message is due.
         pacer.wait(Some(due_ns - 1));
     }
     // A busy host may stop it between two looks at the clock, but not each of forty times.

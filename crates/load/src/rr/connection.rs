@@ -74,8 +74,8 @@ impl Connection {
         self.progress_ns
     }
 
-    /// Who has the least of it is closed first when there is no room: when it last made progress; of
-    /// those within one tick of the clock, how much it has asked for.
+    /// The connection with the least is closed first when there is no room: when it last made progress,
+    /// and among those within one tick of the clock, how much it has asked for.
     pub fn standing(&self) -> (u64, u64) {
         (self.progress_ns, self.due_bytes)
     }

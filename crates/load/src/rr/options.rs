@@ -1,4 +1,4 @@
-//! Who calls, on which connections, and when.
+//! Callers: how many, on which connections, and when.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -16,7 +16,7 @@ pub enum Connections {
     },
 }
 
-/// Who calls, and how.
+/// Callers, and how they call.
 #[derive(Clone, Debug)]
 pub struct CallOptions {
     /// The server.
@@ -29,7 +29,7 @@ pub struct CallOptions {
     pub sends_per_request: usize,
     /// TCP_NODELAY of their connections.
     pub is_nodelay: bool,
-    /// Of their connections.
+    /// Congestion control of their connections.
     pub congestion_control: String,
     /// Calls of each caller before the start.
     pub warm_up_calls: u64,

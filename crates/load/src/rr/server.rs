@@ -39,7 +39,7 @@ pub struct ServerOptions {
     pub max_connections: usize,
     /// A connection that completes no request and takes no reply for so long is closed.
     pub idle_ns: u64,
-    /// Of its connections.
+    /// Congestion control of its connections.
     pub congestion_control: String,
     /// Connections from another address are closed at once; `None`: they are served.
     pub client: Option<Ipv4Addr>,
@@ -63,7 +63,7 @@ impl Server {
     /// Listen on an address of this host; port 0: one that the kernel picks.
     ///
     /// # Errors
-    /// When the address is not to be had, or the kernel refuses an option.
+    /// When the address is not available, or the kernel refuses an option.
     pub fn listen(
         address: SocketAddrV4,
         content: CallContent,

@@ -165,7 +165,7 @@ fn silent_connections_make_room_for_those_that_ask() {
         let mut last = server.connect();
         call(&mut last, &content, 0);
         call(&mut honest, &content, index);
-        // So that the coarse clock tells the next silent ones apart from this call.
+        // The coarse clock then tells the next silent ones apart from this call.
         thread::sleep(Duration::from_millis(15));
     }
     let counts = server.stop();

@@ -10,7 +10,7 @@ pub enum CallError {
     /// No connection.
     #[error("connecting to {address} failed: {source}{}", remedy(.source))]
     Connect {
-        /// Of the server.
+        /// Address of the server.
         address: SocketAddrV4,
         /// What the kernel says.
         source: io::Error,

@@ -9,7 +9,7 @@ use crate::generator::Generator;
 
 const SHORTEST_PHASE_NS: u64 = 1_000_000;
 const LONGEST_PHASE_NS: u64 = 4_000_000;
-/// Of the on-phases, as multiples of the slowest.
+/// Rates of the on-phases, as multiples of the slowest.
 const RATES: [f64; 3] = [1.0, 4.0, 16.0];
 
 /// A time with bursts, and how many are to be expected until its end, in units of their own.

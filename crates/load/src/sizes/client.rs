@@ -24,9 +24,9 @@ use std::{
 use tinygram_core::Histogram;
 use tinygram_net::{clock::monotonic_ns, socket::tcp_info};
 
-/// Of so many measured samples one looks for acknowledgements that came too early.
+/// One in so many measured samples looks for acknowledgements that came too early.
 const LOOK_EVERY: u64 = 8;
-/// So long the last byte of a message is withheld once, and for two round trips more.
+/// How long, beyond two round trips, the last byte of a message is withheld once.
 const PATIENCE: Duration = Duration::from_millis(10);
 
 /// What every sample of a run is.
@@ -40,11 +40,11 @@ pub struct Options {
     pub is_setup_joined: bool,
     /// TCP_NODELAY.
     pub is_nodelay: bool,
-    /// Of the connections.
+    /// Congestion control of the connections.
     pub congestion_control: String,
     /// Where the connections come from; `None`: the kernel picks.
     pub own_address: Option<Ipv4Addr>,
-    /// Of the messages' content.
+    /// Seed of the messages' content.
     pub seed: u64,
     /// For each connect, each write and each acknowledgement.
     pub timeout: Duration,

@@ -61,7 +61,7 @@ impl Memory {
         }
     }
 
-    /// So many bytes came into the target.
+    /// Note that `count` bytes came into the target.
     pub fn filled(&mut self, fd: RawFd, count: usize) {
         if self.owner == Some(fd) {
             self.kept_bytes += count;

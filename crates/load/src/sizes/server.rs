@@ -36,9 +36,9 @@ const NOTHING_TO_BE_HAD_PAUSE_NS: u64 = 10_000_000;
 /// What a server takes.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Of this host; port 0: one that the kernel picks.
+    /// An address of this host; with port 0 the kernel picks one.
     pub address: SocketAddrV4,
-    /// Of each setup.
+    /// Limits of each setup.
     pub limits: Limits,
     /// Connections at a time.
     pub max_connections: usize,
@@ -83,7 +83,7 @@ pub enum ServeError {
 struct Peer {
     stream: TcpStream,
     exchange: Exchange,
-    /// Of all messages that its setup told of.
+    /// Bytes of all messages that its setup announced.
     bytes: u64,
     /// When something came, the last time.
     active_ns: u64,
@@ -124,7 +124,7 @@ impl Server {
     /// Listen; connections have this congestion control.
     ///
     /// # Errors
-    /// When the address, the port or the congestion control is not to be had.
+    /// When the address, the port or the congestion control is not available.
     pub fn listen(options: Options, congestion_control: &str) -> io::Result<Self> {
         let listener = listening(options.address, Some(congestion_control), BACKLOG)?;
         let fd = listener.as_raw_fd();
@@ -327,7 +327,7 @@ impl Server {
     }
 }
 
-/// What is not to be had may be had soon; asking again and again would take the core.
+/// Pause after a lack of resources, which may end soon; asking again and again would take the core.
 fn pause() {
     sleep_until_ns(monotonic_ns() + NOTHING_TO_BE_HAD_PAUSE_NS);
 }

@@ -269,7 +269,7 @@ fn a_client_tells_what_a_faulty_server_did() {
 
 #[test]
 fn a_client_waits_for_nobody_longer_than_its_timeout() {
-    // Who waits for longer sees how the server ends, and tells that.
+    // A client that waits for longer sees how the server ends, and tells that.
     let soon = Duration::from_millis(300);
     let silent = against(1, soon, |stream| {
         thread::sleep(PATIENCE);

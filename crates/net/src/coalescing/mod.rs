@@ -119,7 +119,7 @@ impl CoalescingSocket {
     /// [`CoalescingSocket::send`], which waits for room while the peer takes nothing.
     ///
     /// # Errors
-    /// As `send`; [`SendError::NoRoom`] when there was none in time.
+    /// Those of `send`; [`SendError::NoRoom`] when there was none in time.
     pub fn send_timeout(&self, message: &[u8], timeout: Duration) -> Result<(), SendError> {
         let connection = self.shared();
         let mut sent = connection.send(message);
@@ -155,11 +155,11 @@ impl CoalescingSocket {
         self.connection().handed_over_bytes()
     }
 
-    /// As [`CoalescingSocket::flush`], for the first `bytes` of all that was handed over: whoever
-    /// waits in slices, while others go on sending, waits for the same bytes in each.
+    /// Like [`CoalescingSocket::flush`], for the first `bytes` of all that was handed over: a caller
+    /// that waits in slices, while others go on sending, waits for the same bytes in each.
     ///
     /// # Errors
-    /// As [`CoalescingSocket::flush`].
+    /// Those of [`CoalescingSocket::flush`].
     pub fn flush_first(&self, bytes: u64, timeout: Duration) -> Result<(), FlushError> {
         self.shared().flush(bytes, after_ns(timeout))
     }
@@ -186,7 +186,7 @@ impl CoalescingSocket {
     /// connection; for one that takes no more messages. It may be called again after a timeout.
     ///
     /// # Errors
-    /// As [`CoalescingSocket::close`], but what is held stays so.
+    /// Those of [`CoalescingSocket::close`], but what is held stays so.
     pub fn deliver(&self, timeout: Duration) -> Result<(), FlushError> {
         let until_ns = after_ns(timeout);
         let connection = self.shared();
@@ -243,8 +243,7 @@ impl CoalescingSocket {
         }
     }
 
-    /// As `Arc::into_raw` made it, not by way of a reference, which may not reach the counts.
-    /// It is released only when `self` is dropped; what a child process replaces never is.
+    /// The pointer of `Arc::into_raw`: one made from a reference may not reach the counts. It is released only when `self` is dropped; what a child process replaces never is.
     fn raw(&self) -> *mut Connection {
         let current = self.connection.load(Ordering::Acquire);
         // SAFETY: as said above, it lives.
@@ -281,7 +280,7 @@ impl CoalescingSocket {
 /// included: what is to be done before the process ends.
 ///
 /// # Errors
-/// Of each connection that had not written all in time, or failed and nobody was told, why.
+/// The reason of each connection that had not written all in time, or failed and told nobody.
 pub fn flush_all(timeout: Duration) -> Result<(), Vec<FlushError>> {
     let until_ns = after_ns(timeout);
     let errors = Writer::current().map_or_else(Vec::new, |writer| writer.flush_all(until_ns));
@@ -292,7 +291,7 @@ pub fn flush_all(timeout: Duration) -> Result<(), Vec<FlushError>> {
     }
 }
 
-/// Of a parent's connection give back the descriptor alone, so that the peer sees the end when all
+/// Give back a parent's connection by its descriptor alone, so that the peer sees the end when all
 /// others have closed theirs. Its locks may be locked for ever, and stay where they are.
 ///
 /// # Safety

@@ -80,7 +80,7 @@ pub fn match_paced(
     let pool = &pool.inner;
     if let Some(turns) = turns {
         let messages = arrivals(pool, turns).filter_map(|(index, end)| {
-            // Who wrote them may have made it up.
+            // The other program may have made the index up.
             let position = index.checked_sub(first_message)?;
             let is_due = position < count;
             is_due.then(|| (index, end, since_ns(position)))

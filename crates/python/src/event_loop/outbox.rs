@@ -381,7 +381,7 @@ impl Outbox {
         let (py, this) = (slf.py(), slf.get());
         let data = immutable(data)?;
         let Some(around) = this.around(py) else {
-            return Ok(()); // As asyncio: the protocol was told that the connection is gone.
+            return Ok(()); // Like asyncio: the protocol was told that the connection is gone.
         };
         if this.state(py).thread_id != thread_id() {
             around.check_thread(py)?;

@@ -166,7 +166,7 @@ impl Ticker {
                 }
                 Err(error) => return Err(os_error(error)),
             }
-            // As PEP 475 has it: what no handler ended goes on.
+            // A wait that no handler ended goes on (PEP 475).
             if timeout_ms > 0 {
                 let left_ns = until_ns.saturating_sub(monotonic_ns());
                 timeout_ms = left_ns.div_ceil(1_000_000) as i32;

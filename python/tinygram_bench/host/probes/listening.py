@@ -10,7 +10,7 @@ from tinygram_bench.processes.workers import RunError, Worker
 
 _STEP_S = 0.005
 _ELSEWHERE_S = 2.0
-"""So long a program that listens on another port has to listen on the right one, too."""
+"""How long a program that listens on another port has until it listens on the right one."""
 
 
 def is_listening(pid: int, port: int, *, by_itself: bool = False) -> bool:

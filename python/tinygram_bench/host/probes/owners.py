@@ -10,7 +10,7 @@ from pathlib import Path
 from tinygram_bench.host.probes.sockets import Owner
 
 MAX_DESCRIPTORS = 200_000
-"""So many are looked at in a search through all processes: some tenths of a second."""
+"""The most that a search through all processes looks at: some tenths of a second."""
 
 _SOCKET = re.compile(r"socket:\[([0-9]{1,20})\]")
 _GONE = (FileNotFoundError, ProcessLookupError)

@@ -27,7 +27,7 @@ from tinygram_bench.processes.workers import RunError
 from tinygram_bench.statistics.link_warnings import rtt_miss_ns
 
 QUEUE_PACKETS = 10_000
-"""Of a TUN device: with 500, the usual length, it drops packets. A veth pair has no queue."""
+"""Queue of a TUN device: with 500, the usual length, it drops packets. A veth pair has none."""
 _NO_TUN = (errno.ENOENT, errno.EACCES, errno.EPERM, errno.ENODEV, errno.ENXIO)
 _CALIBRATED_FOR_NS = 60_000_000_000
 """Runs of a few seconds would spend their time on it: what was found is used again for so long."""

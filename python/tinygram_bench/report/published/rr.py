@@ -84,7 +84,7 @@ def _ratios(summaries: Sequence[Summary], labels: Mapping[str, str]) -> dict[str
 
 
 def _time_us(summary: Summary) -> float | None:
-    """Of a call, connecting included."""
+    """Mean time of a call, connecting included."""
     call, connect = (summary.figures.get(f"{name}_mean_us") for name in ("call", "connect"))
     return None if call is None or connect is None else call.median + connect.median
 

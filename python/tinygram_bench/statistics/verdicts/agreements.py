@@ -83,7 +83,7 @@ def _figure(values: Sequence[float]) -> Figure | None:
 
 
 def _segments(runs: Sequence[Run] | Sequence[PeerRun], counted: str) -> float | None:
-    """Of all runs together, for each message or call."""
+    """Segments per message or call, of all runs together."""
     pairs = [(run.counters.get("kernel_OutSegs"), run.counters.get(counted)) for run in runs]
     known = [(segments, count) for segments, count in pairs if segments is not None and count]
     if not known:

@@ -10,7 +10,7 @@ from tinygram_bench.statistics.workloads.loads import way_of
 
 MIN_PAIRED_ROUNDS = 6
 MAX_PACING_ERROR_SHARE = 0.25
-"""Of a latency, and of the difference between two."""
+"""The largest share of a latency, and of the difference between two."""
 _PACING_ERROR_IN = {
     "latency_p50_us": "pacing_error_p50_us",
     "latency_p99_us": "pacing_error_p99_us",

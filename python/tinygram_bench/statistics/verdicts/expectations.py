@@ -11,7 +11,7 @@ from tinygram_bench.statistics.figures.samples import samples_of
 from tinygram_bench.statistics.verdicts.comparison import paired_ratios
 
 ANY = float("inf")
-"""Of an end of a range: there is none."""
+"""The end of a range that has none."""
 
 
 @dataclass(frozen=True)

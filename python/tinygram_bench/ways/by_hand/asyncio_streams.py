@@ -51,7 +51,7 @@ class QueuedBursts:
         self._has_ended = False
 
     async def next_burst(self, until_ns: int | None = None) -> Sequence[bytes] | None:
-        """As `AwaitableBursts.next_burst`."""
+        """Like `AwaitableBursts.next_burst`."""
         if self._has_ended:
             return None
         if until_ns is None or not self._queue.empty():

@@ -10,7 +10,7 @@ from typing import Protocol
 from tinygram_bench.load.source import BURST_MESSAGES
 
 QUEUE_MESSAGES = 200
-"""As in the published comparison."""
+"""The length in the published comparison."""
 
 END = None
 
@@ -35,7 +35,7 @@ class QueuedBursts:
         self._has_ended = False
 
     def next_burst(self, until_ns: int | None = None) -> Sequence[bytes] | None:
-        """As `Bursts.next_burst`."""
+        """Like `Bursts.next_burst`."""
         if self._has_ended:
             return None
         try:

@@ -20,7 +20,7 @@ DEFAULT_BUFFERS = (64 << 10,)
 ALL_BUFFERS = (4 << 10, 16 << 10, 64 << 10, 256 << 10)
 PUBLISHED_BUFFERS = (4 << 10, 8 << 10, 16 << 10, 64 << 10, 128 << 10, 256 << 10)
 WARM_UP_MESSAGES = 1024
-"""Of all workers together; fewer where they would exceed WARM_UP_BYTES, but what is in flight."""
+"""All workers together; fewer where they would exceed WARM_UP_BYTES, but those in flight."""
 WARM_UP_BYTES = 4 << 20
 UNKNOWN_STRATEGY = "unknown"
 

@@ -80,7 +80,7 @@ def since(earlier: Used, later: Used) -> Used:
 
 def answer_marks(orders: Orders, service: Service) -> None:
     """Tell what this process used for each line that comes; with the last one it ends."""
-    with suppress(OSError):  # Who asked has ended without having read the answer.
+    with suppress(OSError):  # The asking side has ended without having read the answer.
         while orders.hear(Mark) is not None:
             orders.say(_own() | {"strangers": service.strangers()})
     os._exit(0)
@@ -107,7 +107,7 @@ class OwnMarks:
         self._server = server
 
     def used(self) -> Used:
-        """As `Marks.used`. Raises RunError when the server has ended."""
+        """Like `Marks.used`. Raises RunError when the server has ended."""
         self._server.tell(Mark())
         return self._turn.hear(self._server, Used)
 

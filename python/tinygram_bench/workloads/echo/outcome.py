@@ -11,11 +11,11 @@ from tinygram_bench.run.workload import strangers_told
 from tinygram_bench.workloads.echo.order import ClientOrder, Report
 
 _BUSY = 0.95
-"""Of the run, on the CPU: a client that is busier than this may be what limits it."""
+"""Share of the run on the CPU: a client that is busier may be the limit."""
 _BUSIER_THAN_SERVER = 0.7
 """The same for a client that uses more CPU time than the server: both wait for each other."""
 _LEAST_IN_FLIGHT = 0.9
-"""Of the messages that may be in flight: with fewer on average, the client left places empty."""
+"""Share of the permitted messages in flight: below it on average, the client left places empty."""
 _COUNTS_OF_CLIENT = ("throughput", "run_time", "both_ways", "round_trip")
 _EVERYTHING = (*_COUNTS_OF_CLIENT, "cpu", "messages_per_write")
 

@@ -115,7 +115,7 @@ class Echo(Workload):
             duration_ns=asked.duration_ns,
             timeout_ns=asked.timeout_ns,
             trusts=asked.fault is not None,
-            # Of a server that runs already nobody here knows on which core.
+            # Nobody here knows the core of a server that runs already.
             polls=case.placement == "apart" and self.server_address(case) is None,
             congestion_control=asked.congestion_control,
             own_host=turn.link.client_host if is_ours else None,
@@ -157,7 +157,7 @@ def _start_external(turn: Turn) -> Address:
             "started: end it, or name another port"
         )
     if link.far.is_private:
-        # Of a program that picks none. Where it is refused, the run's warnings tell what its
+        # The default of a program that picks none. Where refused, the run's warnings tell what its
         # replies went under.
         with link.far.entered(), suppress(PermissionError):
             set_congestion_control(asked.congestion_control)

@@ -16,7 +16,7 @@ from tinygram_bench.workloads.rr.serving import MAX_CONNECTIONS, SERVERS
 CONNECTIONS = ("per-request", "per-caller", "shared")
 STRATEGIES = ("nagle", "nodelay")
 MAX_BYTES = 16 << 20
-"""Of a request, and of a reply."""
+"""The largest request, and the largest reply."""
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ _ALL_PORTS = "1024 65535"
 _LEAD_NS = 50_000_000
 """From telling the callers their start to the start: each must have been told."""
 _DELAYED_ACK_S = 0.05
-"""So late the warm-up's last replies are acknowledged at most: 40 ms, and a tick."""
+"""The warm-up's last replies are acknowledged within this: 40 ms, and a tick."""
 _OF_CONNECTING = ("kernel_ListenOverflows", "kernel_TCPSynRetrans")
 _NO_END_NS = (1 << 63) - 1
 

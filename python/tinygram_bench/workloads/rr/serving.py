@@ -54,13 +54,13 @@ def serve(
 
 
 def longest_backlog() -> int:
-    """Of this network: listen(2) silently makes less of a longer one."""
+    """The limit of this network: listen(2) silently shortens a longer one."""
     return int(Path("/proc/sys/net/core/somaxconn").read_text())
 
 
 @dataclass
 class _Counts:
-    """As the native server counts."""
+    """The counters of the native server."""
 
     connections: int = 0
     requests: int = 0

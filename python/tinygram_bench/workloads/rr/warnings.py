@@ -9,7 +9,7 @@ from tinygram_bench.model.result import Case, Warning
 from tinygram_bench.run.workload import strangers_told
 
 LEAST_IN_FLIGHT = 0.9
-"""Of the callers: by Little's law, rate × mean time of a call, connecting included."""
+"""Share of the callers: by Little's law, rate × mean time of a call, connecting included."""
 
 
 SHARES_AN_INTERPRETER = ("threads", "asyncio")

@@ -17,9 +17,9 @@ from tinygram_bench.links import Link
 from tinygram_bench.processes.workers import RunError
 
 REQUESTS = 1
-"""So many of them the server gets by this."""
+"""Requests that the server gets by this."""
 _PATIENCE_S = 0.01
-"""So long the last byte is withheld, and for two round trips more."""
+"""How long, beyond two round trips, the last byte is withheld."""
 _READ_BYTES = 1 << 16
 
 

@@ -93,7 +93,7 @@ class Sizes(Workload):
             strategy=turn.case.strategy,
             congestion_control=asked.congestion_control,
             seed=self.seed,
-            # So that the client is the one to say what it waited for in vain.
+            # The client then is the one to say what it waited for in vain.
             timeout_ns=asked.timeout_ns // 2,
             first_samples=asked.first_samples,
             samples=asked.samples,

@@ -15,7 +15,7 @@ from tinygram_bench.workloads.sizes.order import ServerOrder
 MAX_MESSAGE_BYTES = 64 << 20
 """Refused above, unless told otherwise."""
 MAX_MESSAGES = 10_000
-"""Of a connection."""
+"""The most messages of a connection."""
 MAX_CONNECTIONS = 512
 """At a time: a process may usually have 1,024 descriptors."""
 

@@ -12,7 +12,7 @@ from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.run.workload import strangers_told
 
 _MOST_BEHIND = 0.01
-"""Of the schedule's duration: a sender that is later than this cannot keep up with the rate."""
+"""Share of the schedule's duration: a sender that is later cannot keep up with the rate."""
 
 
 def warnings_of(

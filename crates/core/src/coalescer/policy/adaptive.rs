@@ -10,7 +10,7 @@ const IDLE_NS: u64 = 20_000;
 const SOON_NS: u64 = 5_000;
 /// No single gap counts for more, so that a pause is soon forgotten.
 const LONGEST_GAP_NS: u64 = 1_000_000;
-/// Who has not sent for so long was not busy.
+/// A sender that has been silent for this long was not busy.
 const PAUSE_NS: u64 = 100_000;
 /// A loop that has been busy for sixteen times as long may as well be busy a little longer.
 const BUSY_SHARE: u64 = 16;

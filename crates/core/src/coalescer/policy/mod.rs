@@ -30,10 +30,10 @@ pub(super) struct Moment {
     pub(super) held_since_ns: Option<u64>,
 }
 
-/// Who has written.
+/// The side that has written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Writer {
-    /// Who hands messages over; `of_batch`: what was held left, or a part of it.
+    /// The sender of the messages; `of_batch`: what was held left, or a part of it.
     Sender { of_batch: bool },
     /// A thread that writes what many others hand over.
     Thread,

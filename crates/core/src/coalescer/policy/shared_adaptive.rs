@@ -20,23 +20,23 @@ const GAP_NS: u64 = 5_000;
 const GAP_AFTER_THREAD_NS: u64 = 10_000;
 /// A burst of so many is written message by message.
 const FEW: u64 = 8;
-/// So few since it last came are not worth that the writing thread comes by itself.
+/// Up to this many messages since its last visit, the writing thread does not come by itself.
 const RARE: u64 = 4;
-/// What the writing thread, though told, has not come for in this time is written by who sends next.
+/// After this time without the writing thread, though it was told, the next sender writes.
 const RESCUE_NS: u64 = 100_000;
 /// The same where the thread polls.
 const HOLD_NS: u64 = 20_000;
-/// So soon after its last write the thread was told, and so many times in a row, before it polls.
+/// Start polling after EARLY_WAKES consecutive wake-ups within EARLY_NS of the last write.
 const EARLY_NS: u64 = 20_000;
 const EARLY_WAKES: u32 = 8;
-/// How often it comes then.
+/// Interval of that polling.
 const POLL_NS: u64 = 50_000;
-/// Who sends messages so close together does nothing else, and gains from larger writes.
+/// A sender whose messages are closer together does nothing else, and gains from larger writes.
 const DENSE_NS: u64 = 3_000;
-/// Who has done nothing else for four times as long may as well do it a little longer: a batch
-/// costs more here than in a loop, where it is sixteen times (decision 0007).
+/// A sender that has been busy for four times as long may stay busy a little longer: a batch costs
+/// more here than in a loop, where it is sixteen times (decision 0007).
 const BUSY_SHARE: u64 = 4;
-/// So many times a hold somebody looks whether it is over; a sender at every 64th message at least.
+/// How often during a hold its end is checked; a sender checks at every 64th message at least.
 const LOOKS: u64 = 4;
 const MOST_STEP: u64 = 64;
 

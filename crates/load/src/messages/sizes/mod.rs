@@ -34,7 +34,7 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// As it is on the wire.
+    /// Its form on the wire.
     pub fn to_bytes(self) -> [u8; SETUP_BYTES] {
         let mut bytes = [0; SETUP_BYTES];
         bytes[..4].copy_from_slice(&self.length.to_be_bytes());

@@ -37,7 +37,7 @@ impl Acknowledged {
         }
     }
 
-    /// Of our bytes; where the socket does not tell, none.
+    /// How many of our bytes the peer has acknowledged; 0 where the socket does not tell.
     pub(super) fn bytes(&self, fd: RawFd) -> u64 {
         match (self.before, socket::tcp_info(fd)) {
             (Some(before), Ok(info)) => info.tcpi_bytes_acked.saturating_sub(before),

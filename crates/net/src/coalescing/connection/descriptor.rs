@@ -28,7 +28,7 @@ impl Descriptor {
         self.fd.as_raw_fd()
     }
 
-    /// As `Arc::as_ptr` of the descriptor that it has a count of.
+    /// The pointer of the shared descriptor, which this has a count of.
     pub(in crate::coalescing) fn shared_fd(&self) -> *const OwnedFd {
         Arc::as_ptr(&self.fd)
     }
@@ -41,7 +41,7 @@ impl Descriptor {
     /// End our side of the stream, if it is ours alone.
     pub(in crate::coalescing) fn end_stream(&self) {
         if !self.is_inherited {
-            // Of one that is over already, nothing is left to end.
+            // Nothing is left to end where the connection is over.
             let _is_over = shutdown(&self.fd, Shutdown::Write);
         }
     }

@@ -257,7 +257,7 @@ impl Connection {
         }
         drop(state);
         if is_expected {
-            // So that it forgets the connection, which it may never hear of again.
+            // The writer then forgets the connection, which it may never hear of again.
             let _ = Writer::get().and_then(|writer| writer.notify(Arc::clone(self) as _));
         }
         bytes
@@ -268,7 +268,7 @@ impl Connection {
         self.lock().waiting
     }
 
-    /// As a fork leaves it to the child, when a thread of the parent had the lock.
+    /// Lock it for good, as a fork does for the child when a thread of the parent had the lock.
     #[cfg(all(test, loom))]
     pub(super) fn lock_for_ever(&self, message: &[u8]) {
         let mut state = self.lock();

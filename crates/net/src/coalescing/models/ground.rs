@@ -9,7 +9,7 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-/// So few that every message is cut.
+/// Small enough that every message is cut.
 const MOST_PER_WRITE: usize = 3;
 
 loom::lazy_static! {

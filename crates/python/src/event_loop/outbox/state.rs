@@ -92,7 +92,7 @@ impl State {
         match send_now(fd, self.coalescer.pending(), message) {
             Ok(taken) => {
                 let of_message = taken.saturating_sub(held_bytes);
-                // As if that were all of it: the rest is not held.
+                // The rest is not held, so this counts as all of it.
                 self.coalescer.on_written(
                     taken,
                     &message[..of_message],

@@ -1,4 +1,4 @@
-"""Who calls: one file per runtime. To add one: a module with `Callers`, and a line in RUNTIMES.
+"""Callers: one file per runtime. To add one: a module with `Callers`, and a line in RUNTIMES.
 
 `Callers(order, content)` connects and warms up; its `run(start)` calls and returns a Tally. Both
 raise CallError or OSError.

@@ -241,7 +241,7 @@ def _has_buffered(reader: asyncio.StreamReader) -> bool:
     """Whether a stream holds bytes; it may lose one."""
     reading = reader.read(1)
     try:
-        # As a task would begin it: with bytes at hand it ends at once, else it waits, and is ended.
+        # Begin it like a task: with bytes at hand it ends at once, else it waits, and is ended.
         reading.send(None)
     except StopIteration as ended:
         return bool(ended.value)

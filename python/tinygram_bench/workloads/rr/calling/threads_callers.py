@@ -24,7 +24,7 @@ from tinygram_bench.workloads.rr.order import CallOrder, Start
 
 _FAILURES = (CallError, OSError, MemoryError)
 _STACK_BYTES = 512 << 10
-"""Of a caller's thread: a hundred of the usual 8 MiB are more than a small host permits."""
+"""Stack of a caller's thread: a hundred of the usual 8 MiB exceed what a small host permits."""
 
 
 class Callers:

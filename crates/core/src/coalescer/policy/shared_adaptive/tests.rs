@@ -45,7 +45,7 @@ fn visit(adaptive: &mut SharedAdaptive, messages: u64, now_ns: &mut u64) -> bool
     is_due
 }
 
-/// So many messages at once; how many of them their sender wrote.
+/// Send a burst of messages; returns how many of them their sender wrote.
 fn burst(adaptive: &mut SharedAdaptive, burst: u64, messages: &mut u64, now_ns: &mut u64) -> u64 {
     for written in 0..burst {
         if !single(adaptive, messages, now_ns) {
