@@ -33,9 +33,7 @@ def project(folder: Path) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "trace",
     [
-        "setns",
         "unshare",
-        "sched_setaffinity",
         "sched_setscheduler",
         "/proc/thread-self/ns/net",
         "/proc/net",
