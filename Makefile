@@ -87,24 +87,24 @@ free-threaded: ## build the library for a Python without a GIL, and run the test
 stubtest: $(STAMPS)/dev
 	$(BIN)/stubtest --mypy-config-file pyproject.toml tinygram._native tinygram_bench._native
 
-# Tests wait more than they compute: three at a time keep two cores busy. Files start in their order,
+# Tests wait more than they compute: four at a time keep two cores busy. Files start in their order,
 # for the longest have few tests, and would else begin last.
 .PHONY: pytest
 pytest: $(STAMPS)/dev
-	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
+	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder
 
 # Some need root, and are skipped.
 .PHONY: test-user
 test-user: $(STAMPS)/dev ## run the tests as a user without rights (TESTS=tests/rr for a part)
-	scripts/as-user ordinary $(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder \
+	scripts/as-user ordinary $(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder \
 		-p no:cacheprovider $(TESTS)
 
 .PHONY: test-real
 test-real: $(STAMPS)/real ## run uvicorn, aiohttp, websockets, redis-py, coredis, and CPython's and uvloop's tests, on our loops
 	@scripts/check-tools real
 	@scripts/uvloop-suite
-	$(BIN)/pytest -n 3 --dist loadfile tests/real
-	$(BIN)/pytest -n 3 --dist worksteal tests/suites
+	$(BIN)/pytest -n 4 --dist loadfile tests/real
+	$(BIN)/pytest -n 4 --dist worksteal tests/suites
 
 .PHONY: test-interpreters
 test-interpreters: $(STAMPS)/real ## run the library's tests and test-real's on every other CPython found (TESTS=library|real)
