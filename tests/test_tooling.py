@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -142,3 +143,14 @@ def test_where_all_are_required_a_skip_fails(
     )
     assert done.returncode == expected_code, done.stdout
     assert ("SKIPPED, AND ALL ARE REQUIRED: test_one.py" in done.stdout) == bool(expected_code)
+
+
+def test_every_script_that_the_makefile_measures_with_exists() -> None:
+    told = (ROOT / "Makefile").read_text()
+    listed = told.partition("for module in ")[2].partition(";")[0]
+    named = [*listed.replace("\\\n", " ").split(), *re.findall(r"\(IN_BENCHES\) ([a-z._]+)", told)]
+    assert "library.speed" in named
+    assert "real.servers" in named
+    for module in named:
+        path = ROOT / "benches" / module.replace(".", "/")
+        assert path.with_suffix(".py").exists() or (path / "__main__.py").exists(), module

@@ -19,6 +19,15 @@ from collections.abc import Callable, Coroutine, Iterable
 from itertools import cycle, islice
 from typing import Any
 
+from joining import (
+    HOLD_NS,
+    MAX_BATCH_BYTES,
+    QUEUE_MESSAGES,
+    Waiting,
+    join_in_loop,
+    join_queued,
+    through_queue,
+)
 from pairs import SEED, bench, flat_out_case, measured, paired_ratio, shown, verdict
 
 from tinygram_bench import _native
@@ -28,8 +37,6 @@ from tinygram_bench.run.bench import Bench
 
 _PAIRS = 15
 _WARM_UP = 1024
-_HOLD_NS = 10_000
-_MAX_BATCH_BYTES = 64 << 10
 
 
 def main() -> int:
@@ -113,22 +120,6 @@ def _loop_each(sock: socket.socket, messages: Iterable[bytes]) -> None:
         sock.sendall(message)
 
 
-def _loop_coalesce(sock: socket.socket, messages: Iterable[bytes]) -> None:
-    batch: list[bytes] = []
-    batch_bytes = 0
-    deadline_ns = 0
-    for message in messages:
-        if not batch:
-            deadline_ns = time.monotonic_ns() + _HOLD_NS
-        batch.append(message)
-        batch_bytes += len(message)
-        if batch_bytes >= _MAX_BATCH_BYTES or time.monotonic_ns() >= deadline_ns:
-            sock.sendall(b"".join(batch))
-            batch.clear()
-            batch_bytes = 0
-    sock.sendall(b"".join(batch))
-
-
 def _loop_cork(sock: socket.socket, messages: Iterable[bytes]) -> None:
     for message in messages:
         sock.sendall(message)
@@ -136,7 +127,7 @@ def _loop_cork(sock: socket.socket, messages: Iterable[bytes]) -> None:
 
 
 def _threads(sock: socket.socket, messages: Iterable[bytes], send: Callable[..., None]) -> None:
-    waiting: queue.Queue[bytes | None] = queue.Queue(200)
+    waiting: queue.Queue[bytes | None] = queue.Queue(QUEUE_MESSAGES)
     thread = threading.Thread(target=send, args=(sock, waiting))
     thread.start()
     for message in messages:
@@ -153,14 +144,14 @@ def _take_each(sock: socket.socket, waiting: queue.Queue[bytes | None]) -> None:
 def _take_coalesced(sock: socket.socket, waiting: queue.Queue[bytes | None]) -> None:
     message = waiting.get()
     while message is not None:
-        deadline_ns = time.monotonic_ns() + _HOLD_NS
+        deadline_ns = time.monotonic_ns() + HOLD_NS
         batch: list[bytes] = []
         batch_bytes = 0
         while message is not None:
             batch.append(message)
             batch_bytes += len(message)
             left_ns = deadline_ns - time.monotonic_ns()
-            if batch_bytes >= _MAX_BATCH_BYTES or left_ns <= 0:
+            if batch_bytes >= MAX_BATCH_BYTES or left_ns <= 0:
                 break
             try:
                 message = waiting.get(timeout=left_ns / 1e9)
@@ -172,58 +163,24 @@ def _take_coalesced(sock: socket.socket, waiting: queue.Queue[bytes | None]) -> 
 
 
 async def _tasks(
-    sock: socket.socket,
-    messages: Iterable[bytes],
-    send: Callable[..., Coroutine[Any, Any, None]],
+    sock: socket.socket, messages: Iterable[bytes], send: Callable[..., Coroutine[Any, Any, None]]
 ) -> None:
     is_nagle = not sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
-    _, writer = await asyncio.open_connection(sock=sock)
-    if is_nagle:
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 0)
-    waiting: asyncio.Queue[bytes | None] = asyncio.Queue(200)
 
-    async def produce() -> None:
+    async def put_all(waiting: Waiting) -> None:
+        if is_nagle:  # asyncio has switched TCP_NODELAY on.
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 0)
         for message in messages:
             await waiting.put(message)
         await waiting.put(None)
 
-    await asyncio.gather(produce(), send(writer, waiting))
-    writer.close()
-    await writer.wait_closed()
+    await through_queue(sock, put_all, send)
 
 
-async def _await_each(writer: asyncio.StreamWriter, waiting: asyncio.Queue[bytes | None]) -> None:
+async def _await_each(writer: asyncio.StreamWriter, waiting: Waiting) -> None:
     while (message := await waiting.get()) is not None:
         writer.write(message)
         await writer.drain()
-
-
-async def _await_coalesced(
-    writer: asyncio.StreamWriter, waiting: asyncio.Queue[bytes | None]
-) -> None:
-    message = await waiting.get()
-    while message is not None:
-        deadline_ns = time.monotonic_ns() + _HOLD_NS
-        batch: list[bytes] = []
-        batch_bytes = 0
-        while message is not None:
-            batch.append(message)
-            batch_bytes += len(message)
-            left_ns = deadline_ns - time.monotonic_ns()
-            if batch_bytes >= _MAX_BATCH_BYTES or left_ns <= 0:
-                break
-            try:
-                message = waiting.get_nowait()
-            except asyncio.QueueEmpty:
-                try:
-                    async with asyncio.timeout(left_ns / 1e9):
-                        message = await waiting.get()
-                except TimeoutError:
-                    break
-        writer.write(b"".join(batch))
-        await writer.drain()
-        if message is not None:
-            message = await waiting.get()
 
 
 def _in_thread(send: Callable[..., None]) -> Callable[..., None]:
@@ -237,14 +194,14 @@ def _in_tasks(send: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., N
 WAYS: dict[str, tuple[Callable[..., None], int]] = {
     "loop/nagle": (_loop_each, 400_000),
     "loop/nodelay": (_loop_each, 400_000),
-    "loop/coalesce:10us": (_loop_coalesce, 1_000_000),
+    "loop/coalesce:10us": (join_in_loop, 1_000_000),
     "loop/cork": (_loop_cork, 400_000),
     "threads/nagle": (_in_thread(_take_each), 100_000),
     "threads/nodelay": (_in_thread(_take_each), 100_000),
     "threads/coalesce:10us": (_in_thread(_take_coalesced), 200_000),
     "asyncio/nagle": (_in_tasks(_await_each), 200_000),
     "asyncio/nodelay": (_in_tasks(_await_each), 200_000),
-    "asyncio/coalesce:10us": (_in_tasks(_await_coalesced), 300_000),
+    "asyncio/coalesce:10us": (_in_tasks(join_queued), 300_000),
 }
 """How each way sends by hand, and how many messages one run has."""
 

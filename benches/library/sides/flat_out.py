@@ -14,14 +14,11 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import aiofastnet
+from joining import Waiting, join_queued, through_queue
 from library.sides.connection import Bursts, Connection, joining, write_each
 from library.sides.sending import new_loop, stay_on_core, stream_bursts, warmed_up
 
 import tinygram
-
-_QUEUE_MESSAGES = 200
-_HOLD_NS = 10_000
-_MAX_BATCH_BYTES = 64 << 10
 
 
 def main() -> None:
@@ -91,45 +88,13 @@ async def _tinygram_writer(sock: socket.socket, bursts: Bursts) -> None:
 
 
 async def _queue(sock: socket.socket, bursts: Bursts) -> None:
-    """By hand: a bounded queue, and a task that holds what it takes for 10 µs."""
-    _, writer = await asyncio.open_connection(sock=sock)
-    waiting: asyncio.Queue[bytes | None] = asyncio.Queue(_QUEUE_MESSAGES)
-
-    async def produce() -> None:
+    async def put_all(waiting: Waiting) -> None:
         for burst in bursts:
             for message in burst:
                 await waiting.put(message)
         await waiting.put(None)
 
-    await asyncio.gather(produce(), _send_queued(writer, waiting))
-    writer.close()
-    await writer.wait_closed()
-
-
-async def _send_queued(writer: asyncio.StreamWriter, waiting: asyncio.Queue[bytes | None]) -> None:
-    message = await waiting.get()
-    while message is not None:
-        deadline_ns = time.monotonic_ns() + _HOLD_NS
-        batch: list[bytes] = []
-        batch_bytes = 0
-        while message is not None:
-            batch.append(message)
-            batch_bytes += len(message)
-            left_ns = deadline_ns - time.monotonic_ns()
-            if batch_bytes >= _MAX_BATCH_BYTES or left_ns <= 0:
-                break
-            try:
-                message = waiting.get_nowait()
-            except asyncio.QueueEmpty:
-                try:
-                    async with asyncio.timeout(left_ns / 1e9):
-                        message = await waiting.get()
-                except TimeoutError:
-                    break
-        writer.write(b"".join(batch))
-        await writer.drain()
-        if message is not None:
-            message = await waiting.get()
+    await through_queue(sock, put_all, join_queued)
 
 
 WAYS: dict[str, Callable[[socket.socket, Bursts], Coroutine[Any, Any, None]]] = {

@@ -10,14 +10,13 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 
+from joining import MAX_BATCH_BYTES, join_in_loop
 from library.sides.sending import stay_on_core, stream_messages, warmed_up
 
 import tinygram
 
-_SHORT_HOLD_NS = 10_000
 _LONG_HOLD_NS = 100_000  # The longest hold of our adaptive strategy.
 _CLOCK_EVERY = 16
-_MAX_BATCH_BYTES = 64 << 10
 
 
 def main() -> None:
@@ -31,25 +30,8 @@ def main() -> None:
     print(start_ns)
 
 
-def _join_10us(sock: socket.socket, messages: Iterable[bytes]) -> None:
-    """By hand: a list, sent as one after 10 µs or 64 KiB; the clock is read for each message."""
-    batch: list[bytes] = []
-    batch_bytes = 0
-    deadline_ns = 0
-    for message in messages:
-        if not batch:
-            deadline_ns = time.monotonic_ns() + _SHORT_HOLD_NS
-        batch.append(message)
-        batch_bytes += len(message)
-        if batch_bytes >= _MAX_BATCH_BYTES or time.monotonic_ns() >= deadline_ns:
-            sock.sendall(b"".join(batch))
-            batch.clear()
-            batch_bytes = 0
-    sock.sendall(b"".join(batch))
-
-
 def _join_100us(sock: socket.socket, messages: Iterable[bytes]) -> None:
-    """By hand with care: as above after 100 µs, and nothing is asked but every 16 messages."""
+    """By hand with care: like `join_in_loop` after 100 µs, looking only at every 16th message."""
     monotonic_ns = time.monotonic_ns
     batch: list[bytes] = []
     batch_bytes = 0
@@ -61,7 +43,7 @@ def _join_100us(sock: socket.socket, messages: Iterable[bytes]) -> None:
         batch_bytes += len(message)
         if len(batch) % _CLOCK_EVERY:
             continue
-        if batch_bytes >= _MAX_BATCH_BYTES or monotonic_ns() >= deadline_ns:
+        if batch_bytes >= MAX_BATCH_BYTES or monotonic_ns() >= deadline_ns:
             sock.sendall(b"".join(batch))
             batch.clear()
             batch_bytes = 0
@@ -81,7 +63,7 @@ def _tinygram_10us(sock: socket.socket, messages: Iterable[bytes]) -> None:
 
 
 WAYS: dict[str, Callable[[socket.socket, Iterable[bytes]], None]] = {
-    "join-10us": _join_10us,
+    "join-10us": join_in_loop,
     "join-100us": _join_100us,
     "tinygram": _tinygram,
     "tinygram-10us": _tinygram_10us,
