@@ -1,10 +1,12 @@
-//! When messages are due, without I/O: `onoff` has loads that come and go, `optimum` what the best batching
-//! of a known schedule costs.
+//! When messages are due, without I/O: `onoff` has loads that come and go, `turns` the slices of cases that
+//! take turns, `optimum` what the best batching of a known schedule costs.
 
 mod onoff;
 mod optimum;
+mod turns;
 
 pub use optimum::{Optimum, offline_optimum};
+pub use turns::{Turns, TurnsError};
 
 use crate::generator::Generator;
 use thiserror::Error;
@@ -121,6 +123,16 @@ impl Schedule {
             messages: due_ns.len() as u64,
             due_ns,
         }
+    }
+
+    /// The same schedule, cut into the slices of `turns`: what is due in its own time after the last
+    /// slice is due at the end of that one.
+    #[must_use]
+    pub fn in_turns(mut self, turns: &Turns) -> Self {
+        for due_ns in &mut self.due_ns {
+            *due_ns = turns.at_ns(*due_ns);
+        }
+        self
     }
 
     /// How many messages the schedule holds: rate × duration, in whole bursts.

@@ -1,0 +1,114 @@
+//! Slices: cases that are up side by side take turns, and each one's own time stands still in between.
+
+use std::ops::Range;
+use thiserror::Error;
+
+/// Why turns cannot be taken.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum TurnsError {
+    /// No slice, or slices without a length.
+    #[error("there is no slice, or slices take no time")]
+    Empty,
+    /// A slice begins before the one before it is over.
+    #[error("slice {0} begins before the one before it is over")]
+    Overlap(usize),
+}
+
+/// When the slices of a case begin, and how long each of them is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Turns {
+    /// In nanoseconds after the start; growing by a slice at least.
+    begins_ns: Vec<u64>,
+    slice_ns: u64,
+}
+
+impl Turns {
+    /// # Errors
+    /// [`TurnsError`], where slices are missing, empty or overlap.
+    pub fn new(begins_ns: Vec<u64>, slice_ns: u64) -> Result<Self, TurnsError> {
+        if begins_ns.is_empty() || slice_ns == 0 {
+            return Err(TurnsError::Empty);
+        }
+        let overlaps = |pair: &[u64]| pair[1] < pair[0].saturating_add(slice_ns);
+        if let Some(at) = begins_ns.windows(2).position(overlaps) {
+            return Err(TurnsError::Overlap(at + 1));
+        }
+        Ok(Self {
+            begins_ns,
+            slice_ns,
+        })
+    }
+
+    /// How many slices there are.
+    pub fn count(&self) -> usize {
+        self.begins_ns.len()
+    }
+
+    /// The slice in which a moment of the case's own time lies, from 0. A slice's end belongs to it,
+    /// and to the last one what comes later.
+    pub fn slice_of(&self, own_ns: u64) -> usize {
+        let slice = own_ns.saturating_sub(1) / self.slice_ns;
+        (slice as usize).min(self.count() - 1)
+    }
+
+    /// How far into its slice a moment of the case's own time is, in nanoseconds.
+    pub fn into_slice_ns(&self, own_ns: u64) -> u64 {
+        (own_ns - self.slice_of(own_ns) as u64 * self.slice_ns).min(self.slice_ns)
+    }
+
+    /// When a moment of the case's own time comes, in nanoseconds after the start.
+    pub fn at_ns(&self, own_ns: u64) -> u64 {
+        self.begins_ns[self.slice_of(own_ns)] + self.into_slice_ns(own_ns)
+    }
+
+    /// What a slice measures, in nanoseconds of the case's own time, when its first part settles.
+    pub fn measured(&self, slice: usize, settling_ns: u64) -> Range<u64> {
+        let begin_ns = slice as u64 * self.slice_ns;
+        begin_ns + settling_ns..begin_ns + self.slice_ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Arrival, Schedule};
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn own_time_stands_still_between_slices() {
+        let turns = Turns::new(vec![100, 500, 1_000], 50).unwrap();
+        let at = [0, 1, 50, 51, 100, 101, 150, 151, 9_999].map(|own_ns| turns.at_ns(own_ns));
+        assert_eq!(at, [100, 101, 150, 501, 550, 1_001, 1_050, 1_050, 1_050]);
+        assert_eq!([50, 51, 151].map(|own_ns| turns.slice_of(own_ns)), [0, 1, 2]);
+    }
+
+    #[test]
+    fn slices_that_are_none_or_overlap_are_refused() {
+        assert_eq!(Turns::new(vec![], 5), Err(TurnsError::Empty));
+        assert_eq!(Turns::new(vec![0], 0), Err(TurnsError::Empty));
+        assert_eq!(Turns::new(vec![0, 5, 9], 5), Err(TurnsError::Overlap(2)));
+    }
+
+    proptest! {
+        #[test]
+        fn every_message_is_due_in_a_slice_and_in_order(
+            gaps in proptest::collection::vec(0u64..30_000_000, 1..40),
+            slice_ns in 1_000_000u64..20_000_000, seed: u64
+        ) {
+            let begins_ns: Vec<u64> = gaps
+                .iter()
+                .scan(0, |at, gap| { *at += gap + slice_ns; Some(*at) })
+                .collect();
+            let own_ns = slice_ns * gaps.len() as u64;
+            let turns = Turns::new(begins_ns.clone(), slice_ns).unwrap();
+            let alone = Schedule::new(5_000.0, Arrival::Poisson, 1, own_ns, seed).unwrap();
+            let sliced = alone.clone().in_turns(&turns);
+            prop_assert_eq!(sliced.messages(), alone.messages());
+            let due_ns: Vec<u64> = sliced.all_due_ns().collect();
+            prop_assert!(due_ns.is_sorted());
+            for at_ns in due_ns {
+                prop_assert!(begins_ns.iter().any(|begin| (*begin..=begin + slice_ns).contains(&at_ns)));
+            }
+        }
+    }
+}
