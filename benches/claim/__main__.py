@@ -84,7 +84,7 @@ def _measure(asked: argparse.Namespace) -> int:
         grid = Grid(cells, plan, bench, give_up_s)
         measurement = measure(
             plan,
-            grid.run_case,
+            grid.run_cases,
             Destination(path),
             is_quiet=False,
             is_awake=False,

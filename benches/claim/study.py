@@ -34,7 +34,7 @@ _SAFETY = 1.15
 
 
 class Grid:
-    """The cases of a plan in the order in which they run; `run_case` runs one of them."""
+    """The cases of a plan in the order in which they run; `run_cases` runs them."""
 
     def __init__(self, cells: Sequence[Cell], plan: Plan, bench: Bench, give_up_s: float) -> None:
         """`give_up_s`: when the time is over (time.monotonic)."""
@@ -47,8 +47,11 @@ class Grid:
         self._strategies = {at: list(cell.strategies) for at, cell in enumerate(cells)}
         self._taken_s: dict[int, list[float]] = {}
 
-    def run_case(self, case: Case, round: int) -> Run:
-        """Run it, and keep what is needed of it."""
+    def run_cases(self, cases: Sequence[Case], round: int) -> list[Run]:
+        """Run each alone, and keep what is needed of it."""
+        return [self._run_case(case, round) for case in cases]
+
+    def _run_case(self, case: Case, round: int) -> Run:
         planned = self._planned[case.case_id]
         begun_s = time.monotonic()
         run = self._bench.run_case(case, round)

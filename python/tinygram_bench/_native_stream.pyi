@@ -70,6 +70,24 @@ def match_paced(
     that cannot be made. Returns the histogram of intended time (+ `late_ns` of each) to receipt.
     """
 
+def match_sliced(
+    notes: bytes,
+    pool: MessagePool,
+    first_message: int,
+    start_ns: int,
+    rate_per_s: float,
+    arrival: str,
+    burst: int,
+    duration_ns: int,
+    seed: int,
+    slices: tuple[Sequence[int], int, int],
+    turns: bytes | None = None,
+) -> tuple[Histogram, list[list[int]]]:
+    """`match_paced` for a `Pacer` with `slices`: the histogram, and the latencies of each slice.
+
+    In ns. Messages that are due while a slice settles are matched, too, and left out of both.
+    """
+
 def read_notes(notes: bytes, since_ns: int) -> tuple[int, int, int]:
     """(reads since `since_ns`, bytes at the last note, time of the last note in ns).
 
@@ -111,12 +129,15 @@ class Pacer:
         seed: int,
         share: tuple[int, int] | None = None,
         spin: str = "alone",
+        slices: tuple[Sequence[int], int, int] | None = None,
     ) -> Pacer:
         """Make the schedule, or of it only messages first, first + step, … (`share`).
 
         `spin`: how the end of a wait passes: `alone` spins, `yielding` spins and leaves the core
         to whoever else wants it, `never` sleeps, `noted` sleeps and has `late_ns`. With a share it
-        never spins. ValueError for an impossible parameter, which it names.
+        never spins. `slices`: when the slices begin after the start, how long each is, and how
+        much of it settles; the schedule's own time stands still in between. ValueError for an
+        impossible parameter, which it names.
         """
 
     def start(self, start_ns: int) -> None:
@@ -139,6 +160,9 @@ class Pacer:
 
     def on_timer(self) -> tuple[int, int]:
         """The timer is readable: release what is due. Empty: it will be readable again."""
+
+    def spin_cpu_ns_by_slice(self) -> list[int]:
+        """The CPU time spun in each slice, after it has settled; empty without slices."""
 
     def errors(self) -> Histogram:
         """Due (or asked for, if that was later) to released: of each; `late_ns`: in their order."""

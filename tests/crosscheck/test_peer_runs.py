@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -111,8 +112,8 @@ def test_peers_run_once_in_each_round_and_are_no_cases_of_the_result(folder: Pat
     write_sockperf(folder, client=prints(""))
     chosen, (_, absent) = [sockperf()], choose(plan())
 
-    def run_case(case: Case, round: int) -> Run:
-        return Run(case.case_id, round, {}, {})
+    def run_cases(cases: Sequence[Case], round: int) -> list[Run]:
+        return [Run(case.case_id, round, {}, {}) for case in cases]
 
     def run_one(each: Chosen, round: int) -> PeerRun:
         failure = "it broke" if round == 1 else None
@@ -120,7 +121,7 @@ def test_peers_run_once_in_each_round_and_are_no_cases_of_the_result(folder: Pat
 
     peers = Interleaved(plan(), chosen, absent, run_one)
     total = len(peers.plan.cases) * plan().rounds
-    runs, _ = run_plan(peers.plan, peers.around(run_case), Progress(total, quiet=True))
+    runs, _ = run_plan(peers.plan, peers.around(run_cases), Progress(total, quiet=True))
     assert len(runs) == total == 2 * plan().rounds
     assert [each.failure for each in runs if each.failure] == ["it broke"]
     ours = peers.without_peers(runs)

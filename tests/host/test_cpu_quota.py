@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -73,12 +73,12 @@ def test_without_a_quota_there_is_nothing_to_tell(tmp_path: Path, changed: dict[
 def test_a_run_that_was_stopped_has_the_count_and_a_warning(tmp_path: Path) -> None:
     root = lay(tmp_path, V2)
 
-    def run_case(case: Case, round: int) -> Run:
+    def run_cases(cases: Sequence[Case], round: int) -> list[Run]:
         text = f"nr_throttled {4 + 3 * round}\nthrottled_usec {250 + 2_000 * round}\n"
         lay(root, {"sys/fs/cgroup/pod/cpu.stat": text})
-        return Run(case.case_id, round, {"writes": 1}, {})
+        return [Run(case.case_id, round, {"writes": 1}, {}) for case in cases]
 
-    calm, stopped = (throttling_told(run_case, root)(CASE, round) for round in (0, 1))
+    (calm,), (stopped,) = (throttling_told(run_cases, root)([CASE], round) for round in (0, 1))
     assert calm.counters == {"writes": 1, "throttled_periods": 0, "throttled_ns": 0}
     assert calm.warnings == ()
     assert stopped.counters == {"writes": 1, "throttled_periods": 3, "throttled_ns": 2_000_000}

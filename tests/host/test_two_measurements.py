@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -57,15 +58,16 @@ def test_the_first_one_notices_the_second(command: Command) -> None:
 def test_a_run_during_which_another_measurement_began_or_ended_has_the_warning() -> None:
     with occupied(cores(), print, waits=False) as first, ExitStack() as others:
 
-        def run_case(case: Case, round: int) -> Run:
+        def run_cases(cases: Sequence[Case], round: int) -> list[Run]:
             if round == 1:
                 others.enter_context(occupied(cores(), print, waits=False))
             if round == 3:
                 others.close()
-            return Run(case.case_id, round, {}, {})
+            return [Run(case.case_id, round, {}, {}) for case in cases]
 
-        told = first.told(run_case)
-        codes = [[each.code for each in told(CASE, round).warnings] for round in range(5)]
+        told = first.told(run_cases)
+        found = [told([CASE], round)[0] for round in range(5)]
+    codes = [[each.code for each in run.warnings] for run in found]
     assert codes == [[], ["other_measurement"], ["other_measurement"], ["other_measurement"], []]
 
 

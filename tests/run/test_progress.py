@@ -42,7 +42,7 @@ def measure(stream: FakeStream, *, quiet: bool = False) -> str:
         for run, label in enumerate(["loop/nagle", "loop/nodelay", "loop/nodelay", "loop/nagle"]):
             progress.run_started(label, 1 + run // 2, 2)
             clock.now_s += 40
-            progress.run_finished(39.5, "reset\nby peer" if run == 1 else None)
+            progress.run_finished(39.5, label, "reset\nby peer" if run == 1 else None)
     return stream.getvalue()
 
 

@@ -3,7 +3,7 @@
 use crate::{
     margin::{Clock, Margin, spin_until_ns},
     process::set_exact_timers,
-    schedule::Schedule,
+    schedule::{Schedule, Turns},
 };
 use std::{
     hint, io,
@@ -78,6 +78,8 @@ pub struct Pacer {
     /// When the sender asked for what is due next: what is late before that is not our error.
     asked_ns: u64,
     spin_cpu_ns: u64,
+    /// The slices in which messages are due, how long each settles, and what was spun in each.
+    turns: Option<(Turns, u64, Vec<u64>)>,
     margin: Margin,
     spin: Spin,
     /// Whether this thread's timers are exact, as it was last set.
@@ -98,6 +100,7 @@ impl Pacer {
             late_ns: None,
             asked_ns: 0,
             spin_cpu_ns: 0,
+            turns: None,
             margin: Margin::default(),
             spin: Spin::Alone,
             is_exact: None,
@@ -134,6 +137,17 @@ impl Pacer {
         late_ns.clear();
         Self {
             late_ns: Some(late_ns),
+            ..self
+        }
+    }
+
+    /// The same for a schedule that is [in turns](Schedule::in_turns), with a note of what is spun in
+    /// each slice after its first `settling_ns`: see [`Pacer::spin_cpu_ns_by_slice`].
+    #[must_use]
+    pub fn in_turns(self, turns: Turns, settling_ns: u64) -> Self {
+        let spun_ns = vec![0; turns.count()];
+        Self {
+            turns: Some((turns, settling_ns, spun_ns)),
             ..self
         }
     }
@@ -175,7 +189,8 @@ impl Pacer {
             return self.release_due();
         }
         if is_ours && self.spin != Spin::Never {
-            self.spin_cpu_ns += self.margin.wait_until_ns(&Machine(self.spin), wake_ns);
+            let spun_ns = self.margin.wait_until_ns(&Machine(self.spin), wake_ns);
+            self.on_spun(due_ns, spun_ns);
         } else {
             sleep_until_ns(wake_ns);
             if !is_ours {
@@ -247,7 +262,8 @@ impl Pacer {
         if let (Armed::Early(_) | Armed::AtOnceAgain, Some(due_ns)) =
             (self.armed, self.next_due_ns())
         {
-            self.spin_cpu_ns += spin_until_ns(&Machine(self.spin), due_ns);
+            let spun_ns = spin_until_ns(&Machine(self.spin), due_ns);
+            self.on_spun(due_ns, spun_ns);
         }
         Ok(self.release_due())
     }
@@ -256,6 +272,15 @@ impl Pacer {
     pub fn take_due(&mut self) -> Range<u64> {
         self.asked_ns = monotonic_ns();
         self.release_due()
+    }
+
+    fn on_spun(&mut self, due_ns: u64, spun_ns: u64) {
+        self.spin_cpu_ns += spun_ns;
+        if let Some((turns, settling_ns, spun)) = &mut self.turns {
+            if let Some(slice) = turns.measuring(due_ns - self.start_ns, *settling_ns) {
+                spun[slice] += spun_ns;
+            }
+        }
     }
 
     fn release_due(&mut self) -> Range<u64> {
@@ -297,6 +322,11 @@ impl Pacer {
     /// CPU time spent spinning, as seen by how the clock went on: the bench's own, not the sender's.
     pub fn spin_cpu_ns(&self) -> u64 {
         self.spin_cpu_ns
+    }
+
+    /// The same for each slice, after it has settled; empty unless [`Pacer::in_turns`].
+    pub fn spin_cpu_ns_by_slice(&self) -> &[u64] {
+        self.turns.as_ref().map_or(&[], |(_, _, spun_ns)| spun_ns)
     }
 }
 

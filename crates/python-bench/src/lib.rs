@@ -44,7 +44,7 @@ mod _native {
     #[pymodule_export]
     use super::sizes::{SizesServer, take_samples, time_local};
     #[pymodule_export]
-    use super::stream::matching::{match_flat_out, match_paced, read_notes};
+    use super::stream::matching::{match_flat_out, match_paced, match_sliced, read_notes};
     #[pymodule_export]
     use super::stream::pacer::{Pacer, offline_optimum, scheduled_messages};
     #[pymodule_export]

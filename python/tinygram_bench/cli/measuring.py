@@ -52,7 +52,7 @@ def measure_and_show(
     with running(workload) as made, INTERRUPTS.handled():
         measurement = measure(
             plan,
-            made.run_case,
+            made.run_cases,
             destination,
             is_quiet=manner.is_quiet,
             is_awake=manner.is_awake,

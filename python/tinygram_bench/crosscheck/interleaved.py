@@ -9,9 +9,7 @@ import msgspec
 from tinygram_bench.crosscheck.run import run_peer
 from tinygram_bench.crosscheck.selection import Chosen
 from tinygram_bench.model.errors import UsageError
-from tinygram_bench.model.result import AbsentPeer, Case, CrossCheck, PeerRun, Plan, Run
-
-RunCase = Callable[[Case, int], Run]
+from tinygram_bench.model.result import AbsentPeer, Case, CrossCheck, PeerRun, Plan, Run, RunCases
 
 
 class Interleaved:
@@ -50,16 +48,16 @@ class Interleaved:
             Run(each.peer_id, each.round, {}, {}, failure=each.failure) for each in self._runs
         )
 
-    def around(self, run_case: RunCase) -> RunCase:
-        """Runs the cases by `run_case`, and the peers."""
+    def around(self, run_cases: RunCases) -> RunCases:
+        """Runs the cases by `run_cases`, and the peers, each alone."""
 
-        def run(case: Case, round: int) -> Run:
-            chosen = self._chosen.get(case.case_id)
+        def run(cases: Sequence[Case], round: int) -> Sequence[Run]:
+            chosen = self._chosen.get(cases[0].case_id)
             if chosen is None:
-                return run_case(case, round)
+                return run_cases(cases, round)
             found = self._run(chosen, round)
             self._runs.append(found)
-            return Run(case.case_id, round, {}, {}, failure=found.failure)
+            return [Run(cases[0].case_id, round, {}, {}, failure=found.failure)]
 
         return run
 

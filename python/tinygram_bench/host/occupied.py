@@ -14,7 +14,7 @@ import os
 import stat
 import struct
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +22,7 @@ from pathlib import Path
 import msgspec
 
 from tinygram_bench.host.placement import Placement
-from tinygram_bench.model.result import EVERY_FIGURE, Case, Run, Warning
+from tinygram_bench.model.result import EVERY_FIGURE, Case, Run, RunCases, Warning
 
 VARIABLE = "TINYGRAM_CORES_LOCK"
 LOCK_FILE = "/tmp/tinygram-cores.lock"
@@ -47,18 +47,19 @@ class Cores:
             return ()
         return tuple(number for number in self.numbers if _is_taken(self.fd, number))
 
-    def told(self, run_case: Callable[[Case, int], Run]) -> Callable[[Case, int], Run]:
-        """`run_case`, with a warning on runs beside which another measurement began or ended."""
+    def told(self, run_cases: RunCases) -> RunCases:
+        """`run_cases`, with a warning on runs beside which another measurement began or ended."""
 
-        def run_told(case: Case, round: int) -> Run:
+        def run_told(cases: Sequence[Case], round: int) -> Sequence[Run]:
             before = self.others()
-            run = run_case(case, round)
+            runs = run_cases(cases, round)
             found = sorted({*before, *self.others()})
             if not found:
-                return run
+                return runs
             message = f"another measurement used {_named(found)} too"
             warning = Warning("other_measurement", message, EVERY_FIGURE)
-            return msgspec.structs.replace(run, warnings=(*run.warnings, warning))
+            replace = msgspec.structs.replace
+            return [replace(run, warnings=(*run.warnings, warning)) for run in runs]
 
         return run_told
 

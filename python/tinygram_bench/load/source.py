@@ -91,9 +91,10 @@ class Source:
     `pool`: the messages. `warm_up`: how many go ahead unmeasured.
     `count`: how many are measured; `pacer` says when each is due, None: flat out.
     `has_settled`: whether all warm-up messages have arrived. `on_start`: called when the clock is
-    about to start. Raises TimeoutError when the warm-up does not arrive within 10 s and the
-    strategy's hold. `flat_out_burst`: how many messages are handed over at one instant flat out; it
-    divides 64. `withholds`: paced messages are all handed over with the last one.
+    about to start; it may say when that is (CLOCK_MONOTONIC, ns). Raises TimeoutError when the
+    warm-up does not arrive within 10 s and the strategy's hold. `flat_out_burst`: how many messages
+    are handed over at one instant flat out; it divides 64. `withholds`: paced messages are all
+    handed over with the last one.
     """
 
     def __init__(
@@ -103,7 +104,7 @@ class Source:
         count: int,
         pacer: Pacer | None,
         has_settled: Callable[[], bool],
-        on_start: Callable[[], None],
+        on_start: Callable[[], int | None],
         hold_ns: int = 0,
         shares: Sequence[Share] = (),
         flat_out_burst: int = BURST_MESSAGES,
@@ -170,8 +171,8 @@ class Source:
                     f"the warm-up had not arrived after {self._settle_limit_ns / 1e9:g} s"
                 )
             return False
-        self._on_start()
-        self.start_ns = time.monotonic_ns()
+        start_ns = self._on_start()
+        self.start_ns = time.monotonic_ns() if start_ns is None else start_ns
         for pacer in self.pacers():
             pacer.start(self.start_ns)
         return True

@@ -20,7 +20,7 @@ from tinygram_bench.links.spec import LOOPBACK
 from tinygram_bench.measurement.recording import Recording
 from tinygram_bench.measurement.resuming import check_plan
 from tinygram_bench.model.errors import OutputError, UsageError
-from tinygram_bench.model.result import Case, Plan, Result, Run
+from tinygram_bench.model.result import Case, Plan, Result, Run, RunCases
 from tinygram_bench.model.store import Destination
 from tinygram_bench.processes.interrupts import INTERRUPTS
 from tinygram_bench.run.progress import Progress
@@ -57,7 +57,7 @@ class Study:
 
 def measure(
     plan: Plan,
-    run_case: Callable[[Case, int], Run],
+    run_cases: RunCases,
     destination: Destination,
     *,
     is_quiet: bool,
@@ -92,7 +92,7 @@ def measure(
         occupied(numbers, _tell, waits=waits) as cores,
         _awake(is_awake, plan),
     ):
-        told = cores.told(throttling_told(run_case))
+        told = cores.told(throttling_told(run_cases))
         run = told if peers is None else peers.around(told)
         check()
         found = _environment(plan, network)
@@ -104,8 +104,8 @@ def measure(
             with INTERRUPTS.held():
                 recording.keep(runs)
 
-        def measured(case: Case, round: int) -> Run:
-            return recording.marked(run(case, round))
+        def measured(cases: Sequence[Case], round: int) -> list[Run]:
+            return [recording.marked(each) for each in run(cases, round)]
 
         order, give_up_s = (ordered, inf) if study is None else (study.order, study.give_up_s)
         runs, is_interrupted = run_plan(

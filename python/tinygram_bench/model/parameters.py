@@ -17,13 +17,15 @@ class Parameters(Value, frozen=True, tag_field="workload", omit_defaults=True, k
     """Those of every workload.
 
     `probe_ns`: how often the kernel is asked what it holds; None: never. `link_backend`: what
-    emulates the link; None: nothing has to.
+    emulates the link; None: nothing has to. `slice_ns`: how long the case's turns are, beside the
+    other cases of its load; None: each run is alone.
     """
 
     congestion_control: str
     timeout_ns: int
     probe_ns: int | None = None
     link_backend: str | None = None
+    slice_ns: int | None = None
 
     @classmethod
     def of(cls, case: Case) -> Self:

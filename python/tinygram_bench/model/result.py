@@ -7,6 +7,7 @@ is the standard HDR V2 compressed form in base64, in nanoseconds, 3 significant 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -137,6 +138,8 @@ class Run(Value, frozen=True):
     `counters` are raw whole numbers, the unit last in the name; null: not known here.
     `samples` are null unless they were asked for; `link` is null where both ends are on one host.
     `sample_counts`: how many values each histogram holds; what these are is in schema/figures.py.
+    `slices`: figure → its value in each slice of a run that took turns, or, of percentiles that
+    need more messages, in each block of slices; null where there were too few.
     """
 
     case_id: str
@@ -148,6 +151,11 @@ class Run(Value, frozen=True):
     samples: Samples | None = None
     link: LinkFacts | None = None
     sample_counts: dict[str, int] = msgspec.field(default_factory=dict)
+    slices: dict[str, tuple[float | None, ...]] = msgspec.field(default_factory=dict)
+
+
+RunCases = Callable[[Sequence[Case], int], Sequence[Run]]
+"""Runs the cases of a group once in that round: one alone, or several that take turns."""
 
 
 class Figure(Value, frozen=True):

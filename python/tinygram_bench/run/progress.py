@@ -42,7 +42,6 @@ class Progress:
         self._earlier_runs = earlier_runs
         self._finished_runs = 0
         self._started_at_s = 0.0
-        self._label = ""
 
     def __enter__(self) -> Self:
         self._started_at_s = self._clock()
@@ -60,7 +59,6 @@ class Progress:
 
     def run_started(self, label: str, round: int, rounds: int) -> None:
         """Tell that the case `label` runs now; `round` counts from 1 to `rounds`."""
-        self._label = label
         parts = [
             f"run {self._earlier_runs + self._finished_runs + 1}/{self._total_runs}",
             f"round {round}/{rounds}",
@@ -69,12 +67,12 @@ class Progress:
         ]
         self._tell(" · ".join(parts), stays=not self._is_terminal)
 
-    def run_finished(self, seconds: float, failure: str | None = None) -> None:
-        """Count the run that was started last; `seconds` is how long it took."""
+    def run_finished(self, seconds: float, label: str, failure: str | None = None) -> None:
+        """Count a run of the case `label`; `seconds` is how long it took."""
         self._finished_runs += 1
         if failure is not None:
             reason = " ".join(failure.split())
-            self._tell(f"failed after {seconds:.1f} s: {self._label}: {reason}", stays=True)
+            self._tell(f"failed after {seconds:.1f} s: {label}: {reason}", stays=True)
 
     def warn(self, line: str) -> None:
         """Tell what must be known, on a line that stays, with `quiet` too."""

@@ -8,10 +8,11 @@ from __future__ import annotations
 import math
 import random
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from tinygram_bench.model.result import Case, Plan, Run
+from tinygram_bench.model.result import Case, Plan, Run, RunCases
 from tinygram_bench.run.progress import Progress
+from tinygram_bench.statistics.workloads.loads import Load
 
 Order = Callable[[Plan, int, Sequence[Run]], Iterable[Case]]
 """The cases of round 0, 1, 2 … in their order, when these runs are finished; asked before it."""
@@ -24,9 +25,25 @@ def ordered(plan: Plan, round: int, _finished: Sequence[Run] = ()) -> list[Case]
     return cases
 
 
+def _groups(cases: Iterable[Case]) -> Iterator[list[Case]]:
+    """Each case that runs alone, and then the cases of a load that take turns, together."""
+    in_turns: dict[Load, list[Case]] = {}
+    for case in cases:
+        if case.parameters.slice_ns is None:
+            yield [case]
+        else:
+            in_turns.setdefault(Load.of(case), []).append(case)
+    yield from in_turns.values()
+
+
+def _label(cases: Sequence[Case]) -> str:
+    first, *others = cases
+    return f"{first.case_id} and {len(others)} more, in turns" if others else first.case_id
+
+
 def run_plan(
     plan: Plan,
-    run_case: Callable[[Case, int], Run],
+    run_cases: RunCases,
     progress: Progress,
     on_round: Callable[[tuple[Run, ...]], None] = lambda _runs: None,
     earlier: Sequence[Run] = (),
@@ -45,16 +62,19 @@ def run_plan(
             for round in range(plan.rounds):
                 if len(runs) > len(earlier):
                     on_round(tuple(runs))
-                for case in order(plan, round, tuple(runs)):
-                    if (case.case_id, round) in done:
+                for cases in _groups(order(plan, round, tuple(runs))):
+                    left = [case for case in cases if (case.case_id, round) not in done]
+                    if not left:
                         continue
                     if time.monotonic() > give_up_s:
                         return tuple(runs), False
-                    progress.run_started(case.case_id, round + 1, plan.rounds)
+                    progress.run_started(_label(left), round + 1, plan.rounds)
                     started_s = time.monotonic()
-                    run = run_case(case, round)
-                    runs.append(run)
-                    progress.run_finished(time.monotonic() - started_s, run.failure)
+                    found = run_cases(left, round)
+                    runs += found
+                    taken_s = time.monotonic() - started_s
+                    for run in found:
+                        progress.run_finished(taken_s, run.case_id, run.failure)
     except KeyboardInterrupt:
         return tuple(runs), True
     return tuple(runs), False

@@ -121,7 +121,8 @@ class Turn:
 
     def begin(self) -> None:
         """Both ends have all their time from now on."""
-        self.give_up_s = time.monotonic() + self.limit_s
+        self.begun_s = time.monotonic()
+        self.give_up_s = self.begun_s + self.limit_s
 
     @property
     def listen_limit_s(self) -> float:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from tinygram_bench.host.placement import Placement, placement
 from tinygram_bench.model.result import Case, Plan, Run, Warning
+from tinygram_bench.run.slices import Slices
 from tinygram_bench.run.stage import Address, Turn
 
 
@@ -17,6 +18,20 @@ class Exchanged:
 
     run: Run
     start_ns: int
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A case that has warmed up, and waits for its first slice.
+
+    `pids`: the processes whose CPU time is the case's. `start` tells when the first cycle begins
+    (CLOCK_MONOTONIC, ns). `collect` gets the CPU time that the processes used in each slice, in
+    ns, when the last one is over; it raises RunError.
+    """
+
+    pids: tuple[int, ...]
+    start: Callable[[int], None]
+    collect: Callable[[tuple[int | None, ...]], Exchanged]
 
 
 @dataclass(frozen=True)
@@ -37,6 +52,10 @@ class Workload(ABC):
         """How long an exchange may take."""
         return case.parameters.timeout_ns / 1e9
 
+    def own_ns(self, case: Case) -> int:
+        """How long the slices of a case are together."""
+        raise NotImplementedError(f"{type(self).__name__} takes no turns in slices")
+
     @abstractmethod
     def listen(self, turn: Turn) -> Address | None:
         """Have the far end listen; None where there is none. Raises OSError and RunError."""
@@ -44,6 +63,10 @@ class Workload(ABC):
     @abstractmethod
     def exchange(self, turn: Turn, address: Address | None) -> Exchanged:
         """Have the near end exchange with it what is asked for. Raises RunError."""
+
+    def warmed_up(self, turn: Turn, address: Address | None, slices: Slices) -> Waiting:
+        """Have the near end connect and warm up for its slices. Raises RunError."""
+        raise NotImplementedError(f"{type(self).__name__} takes no turns in slices")
 
     def foreign_server(self, case: Case) -> str | None:
         """The option and value that named a server which is not ours; None: it is ours."""

@@ -8,6 +8,8 @@ _OF_EVERY_WORKLOAD = {
     "workload": "whose parameters these are",
     "congestion_control": "of both sides",
     "timeout_ns": "after so many ns a run fails",
+    "slice_ns": "how long a case's turns are beside the other cases of its load; null: each run is "
+    "alone",
     "probe_ns": "how often the kernel was asked what it holds, in ns; null: never",
     "link_backend": "what emulates the link; null: nothing has to",
 }
@@ -134,6 +136,8 @@ PROPERTIES: Mapping[str, Mapping[str, str]] = {
         "histograms": "name → HDR histogram (http://hdrhistogram.org) of nanoseconds: the encoding "
         "V2, compressed by zlib, in base64; 3 significant digits, values above an hour counted "
         "as one (hold_ns of the library: 1 digit, and ten seconds)",
+        "slices": "figure → its value in each slice, where cases took turns, or in each block of "
+        "slices; null: too few messages",
         "sample_counts": "how many values each histogram holds; what they sample is said there",
         "warnings": "what a reader of the run's figures must know",
         "failure": "why the run failed; null: it succeeded",

@@ -1,6 +1,5 @@
 //! Slices: cases that are up side by side take turns, and each one's own time stands still in between.
 
-use std::ops::Range;
 use thiserror::Error;
 
 /// Why turns cannot be taken.
@@ -61,10 +60,14 @@ impl Turns {
         self.begins_ns[self.slice_of(own_ns)] + self.into_slice_ns(own_ns)
     }
 
-    /// What a slice measures, in nanoseconds of the case's own time, when its first part settles.
-    pub fn measured(&self, slice: usize, settling_ns: u64) -> Range<u64> {
-        let begin_ns = slice as u64 * self.slice_ns;
-        begin_ns + settling_ns..begin_ns + self.slice_ns
+    /// The slice that measures what is due `at_ns` after the start; `None` before the first one, and
+    /// in the first `settling_ns` of each.
+    pub fn measuring(&self, at_ns: u64, settling_ns: u64) -> Option<usize> {
+        let slice = self
+            .begins_ns
+            .partition_point(|&begin_ns| begin_ns < at_ns)
+            .checked_sub(1)?;
+        (at_ns - self.begins_ns[slice] > settling_ns).then_some(slice)
     }
 }
 
@@ -79,7 +82,20 @@ mod tests {
         let turns = Turns::new(vec![100, 500, 1_000], 50).unwrap();
         let at = [0, 1, 50, 51, 100, 101, 150, 151, 9_999].map(|own_ns| turns.at_ns(own_ns));
         assert_eq!(at, [100, 101, 150, 501, 550, 1_001, 1_050, 1_050, 1_050]);
-        assert_eq!([50, 51, 151].map(|own_ns| turns.slice_of(own_ns)), [0, 1, 2]);
+        assert_eq!(
+            [50, 51, 151].map(|own_ns| turns.slice_of(own_ns)),
+            [0, 1, 2]
+        );
+    }
+
+    #[test]
+    fn what_settles_is_measured_by_no_slice() {
+        let turns = Turns::new(vec![100, 500], 50).unwrap();
+        let measuring = [0, 100, 110, 111, 150, 510, 511].map(|at_ns| turns.measuring(at_ns, 10));
+        assert_eq!(
+            measuring,
+            [None, None, None, Some(0), Some(0), None, Some(1)]
+        );
     }
 
     #[test]

@@ -1,4 +1,7 @@
-use super::{pacer::schedule, pool::MessagePool};
+use super::{
+    pacer::{Slices, schedule, turns as turns_of},
+    pool::MessagePool,
+};
 use crate::histogram::Histogram;
 use pyo3::{exceptions::PyValueError, prelude::*};
 use std::collections::HashMap;
@@ -93,6 +96,62 @@ pub fn match_paced(
         (index, end, since_ns(position))
     });
     match_all(py, notes, messages)
+}
+
+/// The latencies of a paced stream in slices, in nanoseconds: of all, and of each slice.
+#[pyfunction]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the schedule's six and the stream's five"
+)]
+#[pyo3(signature = (notes, pool, first_message, start_ns, rate_per_s, arrival, burst, duration_ns, seed, slices, turns=None))]
+pub fn match_sliced(
+    py: Python<'_>,
+    notes: &[u8],
+    pool: &MessagePool,
+    first_message: u64,
+    start_ns: u64,
+    rate_per_s: f64,
+    arrival: &str,
+    burst: u64,
+    duration_ns: u64,
+    seed: u64,
+    slices: Slices,
+    turns: Option<&[u8]>,
+) -> PyResult<(Histogram, Vec<Vec<u64>>)> {
+    let (taken, settling_ns) = turns_of(slices)?;
+    let schedule = schedule(rate_per_s, arrival, burst, duration_ns, seed)?.in_turns(&taken);
+    let count = schedule.messages();
+    let pool = &pool.inner;
+    // Index in the stream, offset that the message ends at, and its number in the schedule.
+    let messages: Vec<(u64, u64, u64)> = match turns {
+        Some(turns) => arrivals(pool, turns)
+            .filter_map(|(index, end)| Some((index, end, index.checked_sub(first_message)?)))
+            .filter(|&(_, _, position)| position < count)
+            .collect(),
+        None => (0..count)
+            .map(|position| (position, first_message + position))
+            .map(|(position, index)| (index, pool.stream_bytes(index + 1), position))
+            .collect(),
+    };
+    py.detach(|| {
+        let notes = Note::parse_all(notes)?;
+        let mut found = vec![Vec::new(); taken.count()];
+        let mut inner = tinygram_core::Histogram::new();
+        let mut positions = messages.iter().map(|&(_, _, position)| position);
+        let released = messages
+            .iter()
+            .map(|&(index, end, position)| (index, end, start_ns + schedule.due_ns(position)));
+        match_receipts(&notes, released, |_, latency_ns| {
+            let position = positions.next().expect("a message for each match");
+            if let Some(slice) = taken.measuring(schedule.due_ns(position), settling_ns) {
+                found[slice].push(latency_ns);
+                inner.record(latency_ns);
+            }
+        })?;
+        Ok((Histogram { inner }, found))
+    })
+    .map_err(|error: MatchError| PyValueError::new_err(error.to_string()))
 }
 
 #[pyfunction]

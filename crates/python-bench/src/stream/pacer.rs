@@ -3,7 +3,7 @@ use pyo3::{exceptions::PyValueError, prelude::*};
 use std::{num::NonZeroU64, ops::Range};
 use tinygram_load::{
     pacer,
-    schedule::{Arrival, Schedule},
+    schedule::{Arrival, Schedule, Turns},
 };
 
 /// The schedule that both the pacer and the matching are made from.
@@ -26,6 +26,17 @@ pub fn schedule(
     };
     Schedule::new(rate_per_s, arrival, burst, duration_ns, seed)
         .map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+/// When the slices of a case begin after the start, how long each is, and how much of it settles.
+pub type Slices = (Vec<u64>, u64, u64);
+
+/// The slices as turns, and what of each settles.
+pub fn turns(slices: Slices) -> PyResult<(Turns, u64)> {
+    let (begins_ns, slice_ns, settling_ns) = slices;
+    let turns = Turns::new(begins_ns, slice_ns)
+        .map_err(|error| PyValueError::new_err(error.to_string()))?;
+    Ok((turns, settling_ns))
 }
 
 #[pyfunction]
@@ -61,7 +72,11 @@ pub struct Pacer {
 #[pymethods]
 impl Pacer {
     #[new]
-    #[pyo3(signature = (rate_per_s, arrival, burst, duration_ns, seed, share=None, spin="alone"))]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the schedule's five, and three of the pacer"
+    )]
+    #[pyo3(signature = (rate_per_s, arrival, burst, duration_ns, seed, share=None, spin="alone", slices=None))]
     fn new(
         rate_per_s: f64,
         arrival: &str,
@@ -70,8 +85,13 @@ impl Pacer {
         seed: u64,
         share: Option<(u64, NonZeroU64)>,
         spin: &str,
+        slices: Option<Slices>,
     ) -> PyResult<Self> {
-        let whole = schedule(rate_per_s, arrival, burst, duration_ns, seed)?;
+        let mut whole = schedule(rate_per_s, arrival, burst, duration_ns, seed)?;
+        let turns = slices.map(turns).transpose()?;
+        if let Some((turns, _)) = &turns {
+            whole = whole.in_turns(turns);
+        }
         let (schedule, is_shared) = match share {
             None => (whole, false),
             Some((first, step)) => (whole.share(first, step.get()), true),
@@ -88,7 +108,12 @@ impl Pacer {
                 )));
             }
         };
-        Ok(Self { inner })
+        Ok(Self {
+            inner: match turns {
+                None => inner,
+                Some((turns, settling_ns)) => inner.in_turns(turns, settling_ns),
+            },
+        })
     }
 
     fn start(&mut self, start_ns: u64) {
@@ -124,6 +149,10 @@ impl Pacer {
 
     fn late_ns(&self) -> Vec<u32> {
         self.inner.late_ns().to_vec()
+    }
+
+    fn spin_cpu_ns_by_slice(&self) -> Vec<u64> {
+        self.inner.spin_cpu_ns_by_slice().to_vec()
     }
 
     #[getter]

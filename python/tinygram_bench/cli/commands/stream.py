@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -17,7 +19,8 @@ from tinygram_bench.load.producers import MAX_POOL_BYTES, MAX_PRODUCERS
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.result import MessageBytes, Plan
-from tinygram_bench.model.units import format_bytes
+from tinygram_bench.model.units import format_bytes, format_duration_ns
+from tinygram_bench.run.slices import LEAST_MESSAGES
 from tinygram_bench.workloads.stream.cases import StreamOptions, plan_stream
 from tinygram_bench.workloads.stream.run import Stream
 
@@ -70,6 +73,13 @@ def stream(
     ] = False,
     duration: Annotated[
         int | None, quantities.duration("Duration of each run, with --rate.", "2s")
+    ] = None,
+    slice: Annotated[
+        int | None,
+        quantities.duration(
+            "Let the cases of a load take turns of this length, with --rate.",
+            "each run is alone",
+        ),
     ] = None,
     published: Annotated[
         bool,
@@ -150,6 +160,7 @@ def stream(
         _refuse(arrival is not None, f"--arrival {remedy}")
         _refuse(burst is not None, f"--burst {remedy}")
         _refuse(duration is not None, f"--duration {remedy}")
+        _refuse(slice is not None, f"--slice {remedy}")
     if cross_check:
         given = {
             "--rate": rates_per_s,
@@ -191,6 +202,7 @@ def stream(
         producers=[between("--producers", count, 1, MAX_PRODUCERS) for count in producers or [1]],
         has_busy_thread=busy_thread,
         duration_ns=duration_ns,
+        slice_ns=None if slice is None else _slice_ns(slice, duration_ns, rates_per_s),
         receive_buffer_bytes=receive_buffer,
         receiver_command=receiver_command,
         timeout_ns=timeout + (duration_ns if rates_per_s else 0),
@@ -218,6 +230,24 @@ def stream(
     plan = links.planned(asked, lambda each: _bounded(plan_stream(each)))
     peers = Interleaved(plan, *choose(plan)) if cross_check else None
     return measure_and_show(plan, Stream(asked.seed), destination, manner, peers=peers)
+
+
+def _slice_ns(slice_ns: int, duration_ns: int, rates_per_s: Sequence[float]) -> int:
+    """The length of a slice. Raises UsageError where it holds too few messages, or is too long."""
+    given = f"--slice {format_duration_ns(slice_ns)}"
+    _refuse(
+        slice_ns > duration_ns,
+        f"{given} is longer than the {format_duration_ns(duration_ns)} that each case runs: name a "
+        "shorter slice or a longer --duration",
+    )
+    slowest = min(rates_per_s)
+    least_ns = math.ceil(LEAST_MESSAGES * 1e9 / slowest)
+    _refuse(
+        slice_ns < least_ns,
+        f"{given} holds fewer than {LEAST_MESSAGES} messages at --rate {slowest:g}: name at least "
+        f"{format_duration_ns(least_ns)}",
+    )
+    return slice_ns
 
 
 def _bounded(plan: Plan) -> Plan:

@@ -38,6 +38,11 @@ class Sample:
         known = _known(values)
         return known if len(known) == len(values) else {}
 
+    def slices(self, figure: str) -> dict[int, tuple[float | None, ...]]:
+        """Round → values of its slices; empty unless every good round took turns."""
+        found = {run.round: run.slices.get(figure, ()) for run in self.good_runs}
+        return found if all(found.values()) else {}
+
     def figure(self, name: str) -> Figure | None:
         """The median of the rounds and its interval; None where `values` has nothing.
 

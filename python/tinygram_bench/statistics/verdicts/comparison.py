@@ -7,6 +7,7 @@ the experiment (heat, neighbours) cancels out.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from statistics import median
 from typing import Literal
 
 from tinygram_bench.model.result import Case, Figure, Plan, Run, Summary, Verdict
@@ -63,6 +64,27 @@ def paired_ratios(baseline: Mapping[int, float], case: Mapping[int, float]) -> t
     return tuple(case[each] / baseline[each] for each in case if baseline.get(each))
 
 
+def round_ratios(baseline: Sample, case: Sample, figure: str) -> tuple[float, ...]:
+    """case ÷ baseline of each round that has both, in round order.
+
+    Where both took turns, a round's ratio is the median of those of their slices, cycle by cycle:
+    what is compared then lies milliseconds apart.
+    """
+    slices = (baseline.slices(figure), case.slices(figure))
+    if not all(slices):
+        return paired_ratios(baseline.values(figure), case.values(figure))
+    return tuple(
+        median(ratios)
+        for each in slices[1]
+        if each in slices[0] and (ratios := _slice_ratios(slices[0][each], slices[1][each]))
+    )
+
+
+def _slice_ratios(baseline: Sequence[float | None], case: Sequence[float | None]) -> list[float]:
+    pairs = zip(baseline, case, strict=True)
+    return [above / below for below, above in pairs if above is not None and below]
+
+
 def judge(ratio: Figure, figure: str) -> Literal["faster", "slower", "no_difference_shown"]:
     """What a ratio case ÷ baseline says, when its interval may be trusted."""
     if ratio.low <= 1 <= ratio.high:
@@ -104,7 +126,7 @@ def _first_pairs(summaries: Sequence[Summary]) -> Iterator[tuple[str, str]]:
 def _verdict(
     figure: str, baseline: tuple[Summary, Sample], case: tuple[Summary, Sample]
 ) -> Verdict:
-    ratios = paired_ratios(baseline[1].values(figure), case[1].values(figure))
+    ratios = round_ratios(baseline[1], case[1], figure)
     ratio = figure_of(ratios) if ratios else None
     doubt = doubt_on(figure, (baseline[0], case[0]), ratios, ratio)
     return Verdict(

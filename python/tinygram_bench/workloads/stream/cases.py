@@ -44,6 +44,7 @@ class StreamOptions:
     producers: Sequence[int] = (1,)
     has_busy_thread: bool = False
     probe_ns: int | None = None
+    slice_ns: int | None = None
 
 
 def plan_stream(options: StreamOptions) -> Plan:
@@ -96,6 +97,7 @@ def _case(
         busy_thread=options.has_busy_thread,
         probe_ns=options.probe_ns,
         duration_ns=duration_ns,
+        slice_ns=options.slice_ns,
     )
     load = "flat-out"
     if rate_per_s is not None:

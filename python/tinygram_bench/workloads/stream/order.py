@@ -6,6 +6,7 @@ from tinygram.strategies import Strategy
 from tinygram_bench.host.probes.kernel import CounterFds
 from tinygram_bench.load.source import BURST_MESSAGES
 from tinygram_bench.model.value import Value
+from tinygram_bench.run.slices import Slices
 
 
 class ReceiverOrder(Value, frozen=True):
@@ -29,6 +30,13 @@ class ReceiverOrder(Value, frozen=True):
     sender_host: str | None
 
 
+class Heard(Value, frozen=True):
+    """What the receiver left: a note for each read; whose turn each message was, with several."""
+
+    notes: bytes
+    turns: bytes
+
+
 class Pace(Value, frozen=True):
     """A schedule's parameters; both sides make the same schedule from them.
 
@@ -43,6 +51,21 @@ class Pace(Value, frozen=True):
     sleeps: bool = False
 
 
+class Warm(Value, frozen=True):
+    """A sender's answer when it has warmed up: the processes that send, whose CPU time counts."""
+
+    pids: tuple[int, ...]
+
+
+class Start(Value, frozen=True):
+    """To a sender that takes turns, when all are ready: when the first cycle begins.
+
+    CLOCK_MONOTONIC, in nanoseconds.
+    """
+
+    at_ns: int
+
+
 class Order(Value, frozen=True):
     """What a sending process is told.
 
@@ -50,7 +73,8 @@ class Order(Value, frozen=True):
     time of such a run is what the load itself takes, without what sending in time adds.
     `host`: where the receiver listens; `own_host`: the address to connect from, by which the
     receiver knows the sender; `counter_fds`: what is read of the kernel's counters
-    (probes/kernel.py).
+    (probes/kernel.py). With `slices` the sender answers `Warm` when it has warmed up, and waits for
+    a `Start`.
     """
 
     port: int
@@ -71,6 +95,7 @@ class Order(Value, frozen=True):
     withholds: bool = False
     host: str = "127.0.0.1"
     own_host: str | None = None
+    slices: Slices | None = None
 
 
 class Report(Value, frozen=True):
@@ -85,3 +110,4 @@ class Report(Value, frozen=True):
     counters: dict[str, int | None]
     histograms: dict[str, str]
     late_ns: tuple[int, ...] = ()
+    spin_cpu_ns_by_slice: tuple[int, ...] = ()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated
 
 import msgspec
@@ -14,18 +13,11 @@ from tinygram_bench.load.source import BURST_MESSAGES, message_pool
 from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.result import Case, Run
 from tinygram_bench.processes.workers import RunError
-from tinygram_bench.workloads.stream.order import Order, Report
+from tinygram_bench.workloads.stream.order import Heard, Order, Report
+from tinygram_bench.workloads.stream.slices import sliced
 from tinygram_bench.workloads.stream.warnings import warnings_of
 
 _Counter = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
-
-
-@dataclass(frozen=True)
-class Heard:
-    """What the receiver left: a note for each read; whose turn each message was, with several."""
-
-    notes: bytes
-    turns: bytes
 
 
 def assembled(
@@ -35,13 +27,15 @@ def assembled(
     report: Report,
     counters: dict[str, int | None],
     heard: Heard,
+    used_ns: Sequence[int | None] = (),
 ) -> Run:
     """Check that every byte is accounted for, match messages to notes, and add up.
 
-    The notes are the receiver's word: no read can be later than now, when it has ended. Raises
-    RunError.
+    The notes are the receiver's word: no read can be later than now, when it has ended. `used_ns`:
+    the CPU time in each slice. Raises RunError.
     """
     collected_ns = time.monotonic_ns()
+    slices: dict[str, tuple[float | None, ...]] = {}
     pool = message_pool(order.seed, order.min_bytes, order.max_bytes, order.producers)
     warm_up_bytes = pool.stream_bytes(order.warm_up)
     stream_bytes = pool.stream_bytes(order.warm_up + order.messages)
@@ -62,7 +56,11 @@ def assembled(
             counters["peer_port"] != report.local_port
         ):
             raise RunError("another program's connection reached the receiver")
-        matched = _matched(order, report, pool, heard)
+        if order.pace is None or order.slices is None:
+            matched = _matched(order, report, pool, heard)
+        else:
+            latency, slices = sliced(order.pace, order.slices, order, report, pool, heard, used_ns)
+            matched = {"latency_ns": latency}
     except ValueError as error:
         raise RunError(f"notes and messages do not match: {error}") from error
     counters |= {
@@ -75,7 +73,7 @@ def assembled(
         name: histogram.to_base64() for name, histogram in matched.items()
     }
     warnings = warnings_of(case, counters, has_private_network=order.counter_fds is not None)
-    return Run(case.case_id, round, counters, histograms, warnings)
+    return Run(case.case_id, round, counters, histograms, warnings, slices=slices)
 
 
 def _matched(

@@ -6,16 +6,28 @@ import os
 import shlex
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from tinygram_bench.links import LOCALHOST
 from tinygram_bench.load.source import BURST_MESSAGES
 from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.result import Case
 from tinygram_bench.model.strategies import parse_strategy
+from tinygram_bench.processes.children import Child
 from tinygram_bench.processes.workers import contents
+from tinygram_bench.run.slices import Slices
 from tinygram_bench.run.stage import Address, Turn
-from tinygram_bench.run.workload import Exchanged, Workload
-from tinygram_bench.workloads.stream.order import Order, Pace, ReceiverOrder, Report
-from tinygram_bench.workloads.stream.outcome import Heard, assembled, received_counters
+from tinygram_bench.run.workload import Exchanged, Waiting, Workload
+from tinygram_bench.workloads.stream.order import (
+    Heard,
+    Order,
+    Pace,
+    ReceiverOrder,
+    Report,
+    Start,
+    Warm,
+)
+from tinygram_bench.workloads.stream.outcome import assembled, received_counters
 
 PACKAGE = "tinygram_bench.workloads.stream"
 _RECEIVER = "receiver"
@@ -40,20 +52,22 @@ class Stream(Workload):
 
     def exchange(self, turn: Turn, address: Address | None) -> Exchanged:
         """Have the sender send, and match its messages to the receiver's notes."""
-        assert address is not None, "there is always a receiver"
         order = self._sender_order(turn, address)
-        sender = turn.stage.near(
-            "sender",
-            f"{PACKAGE}.sender",
-            counts_writes=True,
-            pass_fds=turn.link.counter_fds or (),
+        return _collected(turn, order, _sender(turn, order))
+
+    def own_ns(self, case: Case) -> int:
+        return StreamParameters.of(case).duration_ns or 0
+
+    def warmed_up(self, turn: Turn, address: Address | None, slices: Slices) -> Waiting:
+        """Have the sender connect and warm up, and wait for its slices."""
+        order = replace(self._sender_order(turn, address), slices=slices)
+        sender = _sender(turn, order)
+        pids = turn.hear(sender, Warm).pids
+        return Waiting(
+            pids,
+            start=lambda at_ns: sender.tell(Start(at_ns)),
+            collect=lambda used_ns: _collected(turn, order, sender, used_ns),
         )
-        sender.tell(order)
-        report = turn.hear(sender, Report)
-        counters = _counted(turn) | report.counters
-        heard = Heard(contents(_memory(turn, "notes")), contents(_memory(turn, "turns")))
-        run = assembled(turn.case, turn.round, order, report, counters, heard)
-        return Exchanged(run, report.start_ns)
 
     def _receiver_order(self, turn: Turn) -> ReceiverOrder:
         case = turn.case
@@ -73,7 +87,8 @@ class Stream(Workload):
             sender_host=turn.link.client_host,
         )
 
-    def _sender_order(self, turn: Turn, address: Address) -> Order:
+    def _sender_order(self, turn: Turn, address: Address | None) -> Order:
+        assert address is not None, "there is always a receiver"
         case, link = turn.case, turn.link
         asked = StreamParameters.of(case)
         pace = None
@@ -108,6 +123,26 @@ class Stream(Workload):
             # A receiver that is not ours is not told by what it would know the sender.
             own_host=link.client_host if asked.receiver_command is None else None,
         )
+
+
+def _sender(turn: Turn, order: Order) -> Child:
+    """The sending process, which was told the order."""
+    sender = turn.stage.near(
+        "sender", f"{PACKAGE}.sender", counts_writes=True, pass_fds=turn.link.counter_fds or ()
+    )
+    sender.tell(order)
+    return sender
+
+
+def _collected(
+    turn: Turn, order: Order, sender: Child, used_ns: tuple[int | None, ...] = ()
+) -> Exchanged:
+    """What both ends tell when the stream has ended. Raises RunError."""
+    report = turn.hear(sender, Report)
+    counters = _counted(turn) | report.counters
+    heard = Heard(contents(_memory(turn, "notes")), contents(_memory(turn, "turns")))
+    run = assembled(turn.case, turn.round, order, report, counters, heard, used_ns)
+    return Exchanged(run, report.start_ns)
 
 
 def by_runtime_and_link(case: Case) -> tuple[str, str, str]:

@@ -19,7 +19,7 @@ from tinygram_bench.load.source import Share, Source, message_pool
 from tinygram_bench.processes.orders import Orders, carry_out
 from tinygram_bench.ways import runtimes
 from tinygram_bench.workloads.stream.busy_thread import BusyThread
-from tinygram_bench.workloads.stream.order import Order, Pace, Report
+from tinygram_bench.workloads.stream.order import Order, Report, Start, Warm
 
 _DELIVERY_LIMIT_S = 10.0
 
@@ -29,12 +29,13 @@ def main() -> int:
     began_ns = [_started_ns()]
 
     def send(order: Order, orders: Orders) -> None:
-        orders.say(_send(order, began_ns.pop() if began_ns else time.monotonic_ns()))
+        begun_ns = began_ns.pop() if began_ns else time.monotonic_ns()
+        orders.say(_send(order, begun_ns, orders))
 
     return carry_out("tg-sender", Order, send)
 
 
-def _send(order: Order, begun_ns: int) -> Report:
+def _send(order: Order, begun_ns: int, orders: Orders) -> Report:
     strategy = order.strategy
     run = runtimes.runtime(order.runtime, order.implementation, strategy).load()
     sock, connect_ns = _connect(order)
@@ -60,18 +61,26 @@ def _send(order: Order, begun_ns: int) -> Report:
         )
         return is_written and _is_delivered(probe)
 
-    def on_start() -> None:
+    def on_start() -> int | None:
         way.on_start()
+        start_ns = None
+        if order.slices is not None:
+            orders.say(Warm((os.getpid(), *way.child_pids)))
+            start = orders.hear(Start)
+            if start is None:
+                raise EOFError("the bench has ended")
+            start_ns = start.at_ns
         marks.append(Mark.at_start(probe, way.child_pids, order.counter_fds))
         # After the mark, and ended before the other: all its CPU time lies between.
         if busy is not None:
             busy.start()
+        return start_ns
 
     source = Source(
         pool,
         order.warm_up,
         order.messages,
-        None if order.producers > 1 else _pacer(order.pace, spin_of(order)),
+        None if order.producers > 1 else _pacer(order),
         has_arrived,
         on_start,
         way.strategy.hold_ns or 0,
@@ -122,6 +131,7 @@ def _send(order: Order, begun_ns: int) -> Report:
         counters=counters,
         histograms=histograms,
         late_ns=_late_ns(source),
+        spin_cpu_ns_by_slice=_spun_by_slice(source),
     )
 
 
@@ -143,13 +153,19 @@ def _started_ns() -> int:
     return since_boot_ns - suspended_ns
 
 
-def _pacer(
-    pace: Pace | None, spin: str, share: tuple[int, int] | None = None
-) -> _native.Pacer | None:
+def _pacer(order: Order, share: tuple[int, int] | None = None) -> _native.Pacer | None:
+    pace, slices = order.pace, order.slices
     if pace is None:
         return None
     return _native.Pacer(
-        pace.rate_per_s, pace.arrival, pace.burst, pace.duration_ns, pace.seed, share, spin
+        pace.rate_per_s,
+        pace.arrival,
+        pace.burst,
+        pace.duration_ns,
+        pace.seed,
+        share,
+        spin_of(order),
+        None if slices is None else slices.native,
     )
 
 
@@ -176,17 +192,22 @@ def _late_ns(source: Source) -> tuple[int, ...]:
     return tuple(late_ns)
 
 
+def _spun_by_slice(source: Source) -> tuple[int, ...]:
+    """CPU time that the pacers spun in each slice; empty without slices."""
+    of_each = [pacer.spin_cpu_ns_by_slice() for pacer in source.pacers()]
+    return tuple(map(sum, zip(*of_each, strict=True)))
+
+
 def _shares(order: Order, pool: _native.MessagePool) -> list[Share]:
     """Each producer's messages; none where there is only one."""
     if order.producers == 1:
         return []
     messages = pool.messages()
     end, step = order.warm_up + order.messages, order.producers
-    spin = spin_of(order)
     return [
         Share(
             *(messages, order.warm_up + offset, step, end),
-            _pacer(order.pace, spin, (offset, step)),
+            _pacer(order, (offset, step)),
         )
         for offset in range(min(order.producers, order.messages))
     ]
