@@ -43,7 +43,7 @@ def test_each_run_has_its_figures_slice_by_slice(command: Command) -> None:
         # 34 of the 40 messages of a slice are measured, and 500 make a block.
         assert len(run["slices"]["latency_p99_us"]) == 1
         assert run["slices"]["latency_p99_9_us"] == []
-        assert len(run["slices"]["cpu_per_message_us"]) == SLICES
+        assert len(run["slices"]["cpu_s_per_million"]) == SLICES
         assert run["sample_counts"]["latency_ns"] == pytest.approx(SLICES * 34, abs=SLICES)
     verdicts = [each for each in done.result["verdicts"] if each["figure"] == "latency_p50_us"]
     assert verdicts

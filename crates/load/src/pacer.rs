@@ -3,7 +3,7 @@
 use crate::{
     margin::{Clock, Margin, spin_until_ns},
     process::set_exact_timers,
-    schedule::{Schedule, Turns},
+    schedule::{Schedule, Slices},
 };
 use std::{
     hint, io,
@@ -79,7 +79,7 @@ pub struct Pacer {
     asked_ns: u64,
     spin_cpu_ns: u64,
     /// The slices in which messages are due, how long each settles, and what was spun in each.
-    turns: Option<(Turns, u64, Vec<u64>)>,
+    slices: Option<(Slices, u64, Vec<u64>)>,
     margin: Margin,
     spin: Spin,
     /// Whether this thread's timers are exact, as it was last set.
@@ -100,7 +100,7 @@ impl Pacer {
             late_ns: None,
             asked_ns: 0,
             spin_cpu_ns: 0,
-            turns: None,
+            slices: None,
             margin: Margin::default(),
             spin: Spin::Alone,
             is_exact: None,
@@ -141,13 +141,13 @@ impl Pacer {
         }
     }
 
-    /// The same for a schedule that is [in turns](Schedule::in_turns), with a note of what is spun in
+    /// The same for a schedule that is [in slices](Schedule::in_slices), with a note of what is spun in
     /// each slice after its first `settling_ns`: see [`Pacer::spin_cpu_ns_by_slice`].
     #[must_use]
-    pub fn in_turns(self, turns: Turns, settling_ns: u64) -> Self {
-        let spun_ns = vec![0; turns.count()];
+    pub fn in_slices(self, slices: Slices, settling_ns: u64) -> Self {
+        let spun_ns = vec![0; slices.count()];
         Self {
-            turns: Some((turns, settling_ns, spun_ns)),
+            slices: Some((slices, settling_ns, spun_ns)),
             ..self
         }
     }
@@ -276,8 +276,8 @@ impl Pacer {
 
     fn on_spun(&mut self, due_ns: u64, spun_ns: u64) {
         self.spin_cpu_ns += spun_ns;
-        if let Some((turns, settling_ns, spun)) = &mut self.turns {
-            if let Some(slice) = turns.measuring(due_ns - self.start_ns, *settling_ns) {
+        if let Some((slices, settling_ns, spun)) = &mut self.slices {
+            if let Some(slice) = slices.measuring(due_ns - self.start_ns, *settling_ns) {
                 spun[slice] += spun_ns;
             }
         }
@@ -324,9 +324,9 @@ impl Pacer {
         self.spin_cpu_ns
     }
 
-    /// The same for each slice, after it has settled; empty unless [`Pacer::in_turns`].
+    /// The same for each slice, after it has settled; empty unless [`Pacer::in_slices`].
     pub fn spin_cpu_ns_by_slice(&self) -> &[u64] {
-        self.turns.as_ref().map_or(&[], |(_, _, spun_ns)| spun_ns)
+        self.slices.as_ref().map_or(&[], |(_, _, spun_ns)| spun_ns)
     }
 }
 

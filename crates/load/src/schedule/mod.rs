@@ -1,12 +1,12 @@
-//! When messages are due, without I/O: `onoff` has loads that come and go, `turns` the slices of cases that
+//! When messages are due, without I/O: `onoff` has loads that come and go, `slices` those of cases that
 //! take turns, `optimum` what the best batching of a known schedule costs.
 
 mod onoff;
 mod optimum;
-mod turns;
+mod slices;
 
 pub use optimum::{Optimum, offline_optimum};
-pub use turns::{Turns, TurnsError};
+pub use slices::{Slices, SlicesError};
 
 use crate::generator::Generator;
 use thiserror::Error;
@@ -125,12 +125,12 @@ impl Schedule {
         }
     }
 
-    /// The same schedule, cut into the slices of `turns`: what is due in its own time after the last
+    /// The same schedule, cut into the slices of `slices`: what is due in its own time after the last
     /// slice is due at the end of that one.
     #[must_use]
-    pub fn in_turns(mut self, turns: &Turns) -> Self {
+    pub fn in_slices(mut self, slices: &Slices) -> Self {
         for due_ns in &mut self.due_ns {
-            *due_ns = turns.at_ns(*due_ns);
+            *due_ns = slices.at_ns(*due_ns);
         }
         self
     }

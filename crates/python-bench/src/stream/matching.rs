@@ -1,5 +1,5 @@
 use super::{
-    pacer::{Slices, schedule, turns as turns_of},
+    pacer::{SliceTable, schedule, slices as slices_of},
     pool::MessagePool,
 };
 use crate::histogram::Histogram;
@@ -116,11 +116,11 @@ pub fn match_sliced(
     burst: u64,
     duration_ns: u64,
     seed: u64,
-    slices: Slices,
+    slices: SliceTable,
     turns: Option<&[u8]>,
 ) -> PyResult<(Histogram, Vec<Vec<u64>>)> {
-    let (taken, settling_ns) = turns_of(slices)?;
-    let schedule = schedule(rate_per_s, arrival, burst, duration_ns, seed)?.in_turns(&taken);
+    let (slices, settling_ns) = slices_of(slices)?;
+    let schedule = schedule(rate_per_s, arrival, burst, duration_ns, seed)?.in_slices(&slices);
     let count = schedule.messages();
     let pool = &pool.inner;
     // Index in the stream, offset that the message ends at, and its number in the schedule.
@@ -136,7 +136,7 @@ pub fn match_sliced(
     };
     py.detach(|| {
         let notes = Note::parse_all(notes)?;
-        let mut found = vec![Vec::new(); taken.count()];
+        let mut found = vec![Vec::new(); slices.count()];
         let mut inner = tinygram_core::Histogram::new();
         let mut positions = messages.iter().map(|&(_, _, position)| position);
         let released = messages
@@ -144,7 +144,7 @@ pub fn match_sliced(
             .map(|&(index, end, position)| (index, end, start_ns + schedule.due_ns(position)));
         match_receipts(&notes, released, |_, latency_ns| {
             let position = positions.next().expect("a message for each match");
-            if let Some(slice) = taken.measuring(schedule.due_ns(position), settling_ns) {
+            if let Some(slice) = slices.measuring(schedule.due_ns(position), settling_ns) {
                 found[slice].push(latency_ns);
                 inner.record(latency_ns);
             }

@@ -3,7 +3,7 @@ use pyo3::{exceptions::PyValueError, prelude::*};
 use std::{num::NonZeroU64, ops::Range};
 use tinygram_load::{
     pacer,
-    schedule::{Arrival, Schedule, Turns},
+    schedule::{Arrival, Schedule, Slices},
 };
 
 /// The schedule that both the pacer and the matching are made from.
@@ -29,14 +29,14 @@ pub fn schedule(
 }
 
 /// When the slices of a case begin after the start, how long each is, and how much of it settles.
-pub type Slices = (Vec<u64>, u64, u64);
+pub type SliceTable = (Vec<u64>, u64, u64);
 
-/// The slices as turns, and what of each settles.
-pub fn turns(slices: Slices) -> PyResult<(Turns, u64)> {
-    let (begins_ns, slice_ns, settling_ns) = slices;
-    let turns = Turns::new(begins_ns, slice_ns)
+/// The slices, and how much of each settles.
+pub fn slices(table: SliceTable) -> PyResult<(Slices, u64)> {
+    let (begins_ns, slice_ns, settling_ns) = table;
+    let slices = Slices::new(begins_ns, slice_ns)
         .map_err(|error| PyValueError::new_err(error.to_string()))?;
-    Ok((turns, settling_ns))
+    Ok((slices, settling_ns))
 }
 
 #[pyfunction]
@@ -85,12 +85,12 @@ impl Pacer {
         seed: u64,
         share: Option<(u64, NonZeroU64)>,
         spin: &str,
-        slices: Option<Slices>,
+        slices: Option<SliceTable>,
     ) -> PyResult<Self> {
         let mut whole = schedule(rate_per_s, arrival, burst, duration_ns, seed)?;
-        let turns = slices.map(turns).transpose()?;
-        if let Some((turns, _)) = &turns {
-            whole = whole.in_turns(turns);
+        let slices = slices.map(self::slices).transpose()?;
+        if let Some((slices, _)) = &slices {
+            whole = whole.in_slices(slices);
         }
         let (schedule, is_shared) = match share {
             None => (whole, false),
@@ -109,9 +109,9 @@ impl Pacer {
             }
         };
         Ok(Self {
-            inner: match turns {
+            inner: match slices {
                 None => inner,
-                Some((turns, settling_ns)) => inner.in_turns(turns, settling_ns),
+                Some((slices, settling_ns)) => inner.in_slices(slices, settling_ns),
             },
         })
     }

@@ -43,7 +43,7 @@ def sliced(
     messages = [len(each) for each in latencies_ns]
     found: dict[str, tuple[float | None, ...]] = {
         "latency_p50_us": tuple(median(each) / 1e3 if each else None for each in latencies_ns),
-        "cpu_per_message_us": tuple(
+        "cpu_s_per_million": tuple(
             None if used is None or not count else (used - spun) / 1e3 / count
             for used, spun, count in zip(
                 used_ns, report.spin_cpu_ns_by_slice, messages, strict=True

@@ -2,9 +2,9 @@
 
 use thiserror::Error;
 
-/// Why turns cannot be taken.
+/// Why a table of slices is none.
 #[derive(Debug, Error, PartialEq, Eq)]
-pub enum TurnsError {
+pub enum SlicesError {
     /// No slice, or slices without a length.
     #[error("there is no slice, or slices take no time")]
     Empty,
@@ -15,22 +15,22 @@ pub enum TurnsError {
 
 /// When the slices of a case begin, and how long each of them is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Turns {
+pub struct Slices {
     /// In nanoseconds after the start; growing by a slice at least.
     begins_ns: Vec<u64>,
     slice_ns: u64,
 }
 
-impl Turns {
+impl Slices {
     /// # Errors
-    /// [`TurnsError`], where slices are missing, empty or overlap.
-    pub fn new(begins_ns: Vec<u64>, slice_ns: u64) -> Result<Self, TurnsError> {
+    /// [`SlicesError`], where slices are missing, empty or overlap.
+    pub fn new(begins_ns: Vec<u64>, slice_ns: u64) -> Result<Self, SlicesError> {
         if begins_ns.is_empty() || slice_ns == 0 {
-            return Err(TurnsError::Empty);
+            return Err(SlicesError::Empty);
         }
         let overlaps = |pair: &[u64]| pair[1] < pair[0].saturating_add(slice_ns);
         if let Some(at) = begins_ns.windows(2).position(overlaps) {
-            return Err(TurnsError::Overlap(at + 1));
+            return Err(SlicesError::Overlap(at + 1));
         }
         Ok(Self {
             begins_ns,
@@ -79,19 +79,19 @@ mod tests {
 
     #[test]
     fn own_time_stands_still_between_slices() {
-        let turns = Turns::new(vec![100, 500, 1_000], 50).unwrap();
-        let at = [0, 1, 50, 51, 100, 101, 150, 151, 9_999].map(|own_ns| turns.at_ns(own_ns));
+        let slices = Slices::new(vec![100, 500, 1_000], 50).unwrap();
+        let at = [0, 1, 50, 51, 100, 101, 150, 151, 9_999].map(|own_ns| slices.at_ns(own_ns));
         assert_eq!(at, [100, 101, 150, 501, 550, 1_001, 1_050, 1_050, 1_050]);
         assert_eq!(
-            [50, 51, 151].map(|own_ns| turns.slice_of(own_ns)),
+            [50, 51, 151].map(|own_ns| slices.slice_of(own_ns)),
             [0, 1, 2]
         );
     }
 
     #[test]
     fn what_settles_is_measured_by_no_slice() {
-        let turns = Turns::new(vec![100, 500], 50).unwrap();
-        let measuring = [0, 100, 110, 111, 150, 510, 511].map(|at_ns| turns.measuring(at_ns, 10));
+        let slices = Slices::new(vec![100, 500], 50).unwrap();
+        let measuring = [0, 100, 110, 111, 150, 510, 511].map(|at_ns| slices.measuring(at_ns, 10));
         assert_eq!(
             measuring,
             [None, None, None, Some(0), Some(0), None, Some(1)]
@@ -100,9 +100,9 @@ mod tests {
 
     #[test]
     fn slices_that_are_none_or_overlap_are_refused() {
-        assert_eq!(Turns::new(vec![], 5), Err(TurnsError::Empty));
-        assert_eq!(Turns::new(vec![0], 0), Err(TurnsError::Empty));
-        assert_eq!(Turns::new(vec![0, 5, 9], 5), Err(TurnsError::Overlap(2)));
+        assert_eq!(Slices::new(vec![], 5), Err(SlicesError::Empty));
+        assert_eq!(Slices::new(vec![0], 0), Err(SlicesError::Empty));
+        assert_eq!(Slices::new(vec![0, 5, 9], 5), Err(SlicesError::Overlap(2)));
     }
 
     proptest! {
@@ -116,9 +116,9 @@ mod tests {
                 .scan(0, |at, gap| { *at += gap + slice_ns; Some(*at) })
                 .collect();
             let own_ns = slice_ns * gaps.len() as u64;
-            let turns = Turns::new(begins_ns.clone(), slice_ns).unwrap();
+            let slices = Slices::new(begins_ns.clone(), slice_ns).unwrap();
             let alone = Schedule::new(5_000.0, Arrival::Poisson, 1, own_ns, seed).unwrap();
-            let sliced = alone.clone().in_turns(&turns);
+            let sliced = alone.clone().in_slices(&slices);
             prop_assert_eq!(sliced.messages(), alone.messages());
             let due_ns: Vec<u64> = sliced.all_due_ns().collect();
             prop_assert!(due_ns.is_sorted());
