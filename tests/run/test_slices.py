@@ -11,7 +11,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tinygram_bench.run.slices import Slices, table, used_by_slice
+from tinygram_bench.run.slices import Slices, Used, table, used_in_slices
 
 MS = 1_000_000
 
@@ -53,15 +53,16 @@ def test_cpu_time_is_that_of_the_slices_own_processes() -> None:
         starts = (Slices((0, 100 * MS), 40 * MS, 10 * MS), Slices((50 * MS,), 40 * MS, 10 * MS))
         sides = [(starts[0], [busy.pid]), (starts[1], [idle.pid])]
         give_up_s = time.monotonic() + 60
-        used = used_by_slice(time.monotonic_ns() + 20 * MS, sides, give_up_s)
+        used = used_in_slices(time.monotonic_ns() + 20 * MS, sides, give_up_s)
     finally:
         for process in (busy, idle):
             process.kill()
             process.wait()
-    assert [len(each) for each in used] == [2, 1]
+    assert [len(each.by_slice) for each in used] == [2, 1]
     # Another program may take the core, and an edge may be seen late: never more than all of it.
-    assert all(each is None or each > 0 for each in used[0])
-    assert used[1][0] in (None, 0)
+    assert all(each is None or each > 0 for each in used[0].by_slice)
+    assert used[1].by_slice[0] in (None, 0)
+    assert used[0].resting is None or used[0].resting > 0
 
 
 def test_a_process_that_has_ended_has_no_cpu_time() -> None:
@@ -70,11 +71,11 @@ def test_a_process_that_has_ended_has_no_cpu_time() -> None:
     slices = Slices((0,), 5 * MS, 1 * MS)
     give_up_s = time.monotonic() + 60
     sides = [(slices, [ended.pid])]
-    assert used_by_slice(time.monotonic_ns(), sides, give_up_s) == [(None,)]
+    assert used_in_slices(time.monotonic_ns(), sides, give_up_s) == [Used((None,), None)]
 
 
 def test_when_time_is_up_the_rest_is_unknown() -> None:
     slices = Slices((0, 10 * MS), 5 * MS, 1 * MS)
     sides = [(slices, [os.getpid()])]
-    (used,) = used_by_slice(time.monotonic_ns(), sides, give_up_s=0)
-    assert used[1] is None
+    (used,) = used_in_slices(time.monotonic_ns(), sides, give_up_s=0)
+    assert used.by_slice[1] is None

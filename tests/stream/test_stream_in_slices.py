@@ -5,22 +5,27 @@ from __future__ import annotations
 import json
 import os
 import signal
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 
 import pytest
 from tests.support.command import Command
+from tests.support.plans.stream import planned
 from tests.support.waiting import wait_until
 
+from tinygram_bench import _native
 from tinygram_bench.model.store import load
 from tinygram_bench.statistics.figures.samples import samples_of
 from tinygram_bench.statistics.verdicts.comparison import round_ratios
+from tinygram_bench.workloads.stream.warnings import warnings_of
 
 TWO = ("--runtime", "loop", "--only", "implementation=stdlib")
 TWO_WAYS = (*TWO, "--strategy", "nodelay", "--strategy", "nagle")
 SLICED = ("--rate", "2k", "--size", "100", "--slice", "20ms", "--duration", "300ms", *TWO_WAYS)
 SLICES = 15
+MS = 1_000_000
 
 
 @pytest.fixture
@@ -44,6 +49,7 @@ def test_each_run_has_its_figures_slice_by_slice(command: Command) -> None:
         assert len(run["slices"]["latency_p99_us"]) == 1
         assert run["slices"]["latency_p99_9_us"] == []
         assert len(run["slices"]["cpu_s_per_million"]) == SLICES
+        assert run["counters"]["slices"] == SLICES
         assert run["sample_counts"]["latency_ns"] == pytest.approx(SLICES * 34, abs=SLICES)
     verdicts = [each for each in done.result["verdicts"] if each["figure"] == "latency_p50_us"]
     assert verdicts
@@ -94,6 +100,8 @@ def test_a_case_that_dies_in_its_slices_fails_by_name_and_the_other_loses_nothin
         (("--rate", "500", "--slice", "20ms"), "--slice 20ms holds fewer than 20 messages"),
         (("--rate", "10k", "--slice", "3s"), "--slice 3s is longer than the 2s"),
         (("--rate", "10k", "--slice", "banana"), "--slice"),
+        (("--rate", "10k", "--slice", "20ms", "--probe", "10ms"), "--probe cannot be combined"),
+        (("--rate", "10k", "--slice", "20ms", "--busy-thread"), "--busy-thread cannot be combined"),
     ],
 )
 def test_slices_that_cannot_be_are_refused(
@@ -109,3 +117,40 @@ def test_without_slices_a_run_has_none(command: Command) -> None:
     assert command.run(*words).code == 0
     stored = json.loads(command.result_path.read_text())
     assert all(not run.get("slices") for run in stored["runs"])
+
+
+def test_what_settles_is_left_out_and_what_comes_late_is_told() -> None:
+    begins_ns, slice_ns, settling_ns = (0, 50 * MS), 20 * MS, 3 * MS
+    pool = _native.MessagePool(1, 100, 100)
+    start_ns, warm_up, latency_ns = 10**9, 5, 100_000
+    notes = b""
+    for number in range(80):
+        own_ns = (number + 1) * MS // 2
+        at_ns = start_ns + begins_ns[number // 40] + own_ns - number // 40 * slice_ns + latency_ns
+        if number == 39:
+            at_ns += 25 * MS
+        notes += struct.pack("<QQ", pool.stream_bytes(warm_up + number + 1), at_ns)
+    pace = (2_000.0, "constant", 1, 40 * MS, 1)
+    slices = (begins_ns, slice_ns, settling_ns)
+    latency, found, late_ns = _native.match_sliced(notes, pool, warm_up, start_ns, *pace, slices)
+    # Messages are due every 0.5 ms: the first six of each slice are due while it settles.
+    assert [len(each) for each in found] == [34, 34]
+    assert latency.count == 68
+    assert set(found[0][:-1]) == set(found[1]) == {latency_ns}
+    assert found[0][-1] == latency_ns + 25 * MS
+    assert late_ns == [25 * MS + latency_ns, latency_ns]
+
+
+def test_a_sender_that_is_busy_between_its_slices_is_told_and_so_is_one_that_overruns() -> None:
+    case = planned("loop/stdlib/nodelay", rates_per_s=[2_000.0], slice_ns=20 * MS).cases[0]
+    counters: dict[str, int | None] = dict.fromkeys(("writes", "retransmits", "run_time_ns"), 0)
+    counters |= {"slices": 100, "slices_overrun": 10, "resting_cpu_ns": 0}
+
+    def codes(**changed: int | None) -> list[str]:
+        found = warnings_of(case, counters | changed, has_private_network=True)
+        return [each.code for each in found]
+
+    assert codes() == []
+    assert codes(slices_overrun=11) == ["slices_overrun"]
+    assert codes(resting_cpu_ns=10**9) == ["not_at_rest"]
+    assert codes(resting_cpu_ns=None) == []

@@ -19,7 +19,7 @@ from tinygram_bench.links import Link, link_up
 from tinygram_bench.model.result import Case, Plan, Run
 from tinygram_bench.processes.workers import RunError
 from tinygram_bench.run.answering import answer_limit_s, call_once, unanswered
-from tinygram_bench.run.slices import Slices, table, used_by_slice
+from tinygram_bench.run.slices import Slices, Used, table, used_in_slices
 from tinygram_bench.run.stage import Stage, Turn
 from tinygram_bench.run.workload import Waiting, Workload
 
@@ -58,7 +58,8 @@ class Bench:
         with ExitStack() as stack:
             own_ns = self._workload.own_ns(cases[0])
             seed = f"{self._workload.seed}/{round}/{cases[0].case_id}"
-            turns = table(len(cases), own_ns, slice_ns, seed)
+            waits_ns = max(map(self._workload.waits_ns, cases))
+            turns = table(len(cases), own_ns, slice_ns, seed, waits_ns=waits_ns)
             sides = [
                 _attempt(case, round, partial(self._side, stack, case, round, own, len(cases)))
                 for case, own in zip(cases, turns, strict=True)
@@ -82,7 +83,7 @@ class Bench:
             side.waiting.start(start_ns)
         give_up_s = max((side.turn.give_up_s for side in ready), default=0.0)
         timed = [(side.slices, side.waiting.pids) for side in ready]
-        used = iter(used_by_slice(start_ns, timed, give_up_s))
+        used = iter(used_in_slices(start_ns, timed, give_up_s))
         return [each if isinstance(each, Run) else _collected(each, next(used)) for each in sides]
 
     def close(self) -> None:
@@ -188,13 +189,13 @@ class _Side:
     waiting: Waiting
 
 
-def _collected(side: _Side, used_ns: tuple[int | None, ...]) -> Run:
+def _collected(side: _Side, used: Used) -> Run:
     turn = side.turn
     began_ns = round(turn.begun_s * 1e9)
 
     def collect() -> Run:
         try:
-            exchanged = side.waiting.collect(used_ns)
+            exchanged = side.waiting.collect(used)
         except RunError as failure:
             raise turn.explained(failure) from failure
         return _checked(turn.link.added_to(exchanged.run), time.monotonic_ns() - began_ns)

@@ -10,6 +10,9 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
 
 from tinygram_bench.model.value import Value
 
@@ -17,7 +20,7 @@ SETTLING_SHARE = 0.15
 """The first part of each slice is not measured: caches and the connection are cold."""
 LEAST_MESSAGES = 20
 """A slice holds so many at its rate, or a comparison of medians would say little."""
-_GAP_NS = 1_000_000
+GAP_NS = 1_000_000
 """Between two slices, in which the last messages of the first arrive."""
 
 
@@ -42,7 +45,7 @@ def table(
     `waits_ns`: how long a message may be on its way beside what it takes on this host.
     """
     dice = random.Random(seed)
-    pitch_ns = slice_ns + _GAP_NS + waits_ns
+    pitch_ns = slice_ns + GAP_NS + waits_ns
     begins_ns: list[list[int]] = [[] for _ in range(cases)]
     order = list(range(cases))
     for cycle in range(max(1, own_ns // slice_ns)):
@@ -53,33 +56,74 @@ def table(
     return tuple(Slices(tuple(begins), slice_ns, settling_ns) for begins in begins_ns)
 
 
-def used_by_slice(
-    start_ns: int, cases: Sequence[tuple[Slices, Sequence[int]]], give_up_s: float
-) -> list[tuple[int | None, ...]]:
-    """CPU time in ns that each case's processes used in each of its slices, after it has settled.
+@dataclass(frozen=True)
+class Used:
+    """CPU time of a case's processes, in ns.
 
-    `cases`: each one's turns, and its processes. Sleeps until the last slice is over, or until
-    `give_up_s` (time.monotonic). None where a process had ended, or the edge was seen too late.
+    `by_slice`: in each slice, after it has settled; None where a process had ended, or an edge was
+    seen too late. `resting`: of all the time between its slices; None where that is not known.
     """
-    found: list[dict[int, int | None]] = [{} for _ in cases]
-    edges = sorted(
-        (begin_ns, number, slice)
+
+    by_slice: tuple[int | None, ...]
+    resting: int | None
+
+
+def used_in_slices(
+    start_ns: int, cases: Sequence[tuple[Slices, Sequence[int]]], give_up_s: float
+) -> list[Used]:
+    """What each case's processes use; sleeps until the last slice is over, or until `give_up_s`.
+
+    `cases`: the slices of each, and its processes. `give_up_s` is a time of time.monotonic.
+    """
+    readings: list[list[_Reading]] = [[] for _ in cases]
+    turns = sorted(
+        (begin_ns, number)
         for number, (slices, _) in enumerate(cases)
-        for slice, begin_ns in enumerate(slices.begins_ns)
+        for begin_ns in slices.begins_ns
     )
-    for begin_ns, number, slice in edges:
+    for begin_ns, number in turns:
         slices, pids = cases[number]
         begin_ns += start_ns
-        before = _used_at(begin_ns + slices.settling_ns, pids, begin_ns + slices.slice_ns)
         end_ns = begin_ns + slices.slice_ns
-        after = _used_at(end_ns, pids, end_ns + _GAP_NS)
-        found[number][slice] = after - before if before is not None and after is not None else None
+        settled_ns = begin_ns + slices.settling_ns
+        readings[number].append(
+            _Reading(
+                _used_at(begin_ns, pids, settled_ns),
+                _used_at(settled_ns, pids, end_ns),
+                _used_at(end_ns, pids, end_ns + GAP_NS),
+            )
+        )
         if time.monotonic() > give_up_s:
             break
     return [
-        tuple(used.get(slice) for slice in range(len(slices.begins_ns)))
-        for used, (slices, _) in zip(found, cases, strict=True)
+        _used(found, len(slices.begins_ns))
+        for found, (slices, _) in zip(readings, cases, strict=True)
     ]
+
+
+class _Reading(NamedTuple):
+    """CPU clocks when a slice begins, when it has settled, and when it ends."""
+
+    begin: int | None
+    settled: int | None
+    end: int | None
+
+
+def _used(readings: Sequence[_Reading], slices: int) -> Used:
+    by_slice = [
+        None if each.settled is None or each.end is None else each.end - each.settled
+        for each in readings
+    ]
+    by_slice += [None] * (slices - len(by_slice))
+    rests = [
+        after.begin - before.end
+        for before, after in pairwise(readings)
+        if before.end is not None and after.begin is not None
+    ]
+    is_known = len(rests) > 0 and len(rests) * 2 >= slices - 1
+    return Used(
+        tuple(by_slice), round(sum(rests) / len(rests) * (slices - 1)) if is_known else None
+    )
 
 
 def _used_at(at_ns: int, pids: Sequence[int], latest_ns: int) -> int | None:

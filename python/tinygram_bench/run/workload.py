@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tinygram_bench.host.placement import Placement, placement
 from tinygram_bench.model.result import Case, Plan, Run, Warning
-from tinygram_bench.run.slices import Slices
+from tinygram_bench.run.slices import Slices, Used
 from tinygram_bench.run.stage import Address, Turn
 
 
@@ -25,13 +25,12 @@ class Waiting:
     """A case that has warmed up, and waits for its first slice.
 
     `pids`: the processes whose CPU time is the case's. `start` tells when the first cycle begins
-    (CLOCK_MONOTONIC, ns). `collect` gets the CPU time that the processes used in each slice, in
-    ns, when the last one is over; it raises RunError.
+    (CLOCK_MONOTONIC, ns). `collect` is called when the last slice is over; it raises RunError.
     """
 
     pids: tuple[int, ...]
     start: Callable[[int], None]
-    collect: Callable[[tuple[int | None, ...]], Exchanged]
+    collect: Callable[[Used], Exchanged]
 
 
 @dataclass(frozen=True)
@@ -54,6 +53,10 @@ class Workload(ABC):
 
     def own_ns(self, case: Case) -> int:
         """How long the slices of a case are together."""
+        raise NotImplementedError(f"{type(self).__name__} takes no turns in slices")
+
+    def waits_ns(self, case: Case) -> int:
+        """How long a message may be on its way, beside what it takes on this host."""
         raise NotImplementedError(f"{type(self).__name__} takes no turns in slices")
 
     @abstractmethod

@@ -52,6 +52,9 @@ _OF_PROCESSES: Mapping[str, Said] = {
     "receiver_voluntary_context_switches": ("switches", "of the receiver, which waited"),
     "receiver_involuntary_context_switches": ("switches", "of the receiver, interrupted"),
     "receive_buffer_bytes": ("bytes", "of the receiving socket's buffer (SO_RCVBUF)"),
+    "slices": ("slices", "of a run that took turns with others of its load"),
+    "slices_overrun": ("slices", "whose last message came after the next case's slice had begun"),
+    "resting_cpu_ns": ("ns", "of CPU time of the sender between its slices; null: not known"),
     "strangers": ("connections", "of other programs, which the receiver or server turned away"),
     "peer_port": ("port", "of the sender, as the receiver saw it"),
 }

@@ -60,6 +60,11 @@ impl Slices {
         self.begins_ns[self.slice_of(own_ns)] + self.into_slice_ns(own_ns)
     }
 
+    /// When a slice is over, in nanoseconds after the start.
+    pub fn end_ns(&self, slice: usize) -> u64 {
+        self.begins_ns[slice] + self.slice_ns
+    }
+
     /// The slice that measures what is due `at_ns` after the start; `None` before the first one, and
     /// in the first `settling_ns` of each.
     pub fn measuring(&self, at_ns: u64, settling_ns: u64) -> Option<usize> {

@@ -98,7 +98,8 @@ pub fn match_paced(
     match_all(py, notes, messages)
 }
 
-/// The latencies of a paced stream in slices, in nanoseconds: of all, and of each slice.
+/// The latencies of a paced stream in slices, in nanoseconds: of all, and of each slice; and how long
+/// after the end of its slice the last message of each came.
 #[pyfunction]
 #[expect(
     clippy::too_many_arguments,
@@ -118,7 +119,7 @@ pub fn match_sliced(
     seed: u64,
     slices: SliceTable,
     turns: Option<&[u8]>,
-) -> PyResult<(Histogram, Vec<Vec<u64>>)> {
+) -> PyResult<(Histogram, Vec<Vec<u64>>, Vec<u64>)> {
     let (slices, settling_ns) = slices_of(slices)?;
     let schedule = schedule(rate_per_s, arrival, burst, duration_ns, seed)?.in_slices(&slices);
     let count = schedule.messages();
@@ -142,14 +143,19 @@ pub fn match_sliced(
         let released = messages
             .iter()
             .map(|&(index, end, position)| (index, end, start_ns + schedule.due_ns(position)));
-        match_receipts(&notes, released, |_, latency_ns| {
+        let mut late_ns = vec![0; slices.count()];
+        match_receipts(&notes, released, |receipt_ns, latency_ns| {
             let position = positions.next().expect("a message for each match");
+            if let Some(slice) = slices.measuring(schedule.due_ns(position), 0) {
+                let end_ns = start_ns + slices.end_ns(slice);
+                late_ns[slice] = receipt_ns.saturating_sub(end_ns).max(late_ns[slice]);
+            }
             if let Some(slice) = slices.measuring(schedule.due_ns(position), settling_ns) {
                 found[slice].push(latency_ns);
                 inner.record(latency_ns);
             }
         })?;
-        Ok((Histogram { inner }, found))
+        Ok((Histogram { inner }, found, late_ns))
     })
     .map_err(|error: MatchError| PyValueError::new_err(error.to_string()))
 }

@@ -192,6 +192,12 @@ def stream(
         "--cross-check needs one size, since other programs have one, and not "
         f"{size.min}-{size.max}: for example --size 100",
     )
+    for option, is_given in {"--probe": probe is not None, "--busy-thread": busy_thread}.items():
+        _refuse(
+            slice is not None and is_given,
+            f"{option} cannot be combined with --slice: it would take CPU time in the slices of "
+            "the other cases",
+        )
     links = options.links(link, link_backend)
     asked = StreamOptions(
         messages=between("--messages", messages, 1, _MAX_MESSAGES),

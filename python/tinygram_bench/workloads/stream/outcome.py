@@ -13,6 +13,7 @@ from tinygram_bench.load.source import BURST_MESSAGES, message_pool
 from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.result import Case, Run
 from tinygram_bench.processes.workers import RunError
+from tinygram_bench.run.slices import Used
 from tinygram_bench.workloads.stream.order import Heard, Order, Report
 from tinygram_bench.workloads.stream.slices import sliced
 from tinygram_bench.workloads.stream.warnings import warnings_of
@@ -27,12 +28,12 @@ def assembled(
     report: Report,
     counters: dict[str, int | None],
     heard: Heard,
-    used_ns: Sequence[int | None] = (),
+    used: Used | None = None,
 ) -> Run:
     """Check that every byte is accounted for, match messages to notes, and add up.
 
-    The notes are the receiver's word: no read can be later than now, when it has ended. `used_ns`:
-    the CPU time in each slice. Raises RunError.
+    The notes are the receiver's word: no read can be later than now, when it has ended. `used`:
+    the CPU time in slices. Raises RunError.
     """
     collected_ns = time.monotonic_ns()
     slices: dict[str, tuple[float | None, ...]] = {}
@@ -56,11 +57,12 @@ def assembled(
             counters["peer_port"] != report.local_port
         ):
             raise RunError("another program's connection reached the receiver")
-        if order.pace is None or order.slices is None:
+        if used is None:
             matched = _matched(order, report, pool, heard)
         else:
-            latency, slices = sliced(order.pace, order.slices, order, report, pool, heard, used_ns)
-            matched = {"latency_ns": latency}
+            found = sliced(order, report, pool, heard, used)
+            matched, slices = {"latency_ns": found.latency}, found.figures
+            counters |= found.counters
     except ValueError as error:
         raise RunError(f"notes and messages do not match: {error}") from error
     counters |= {

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from tinygram_bench.links import LOCALHOST
+from tinygram_bench.links import LOCALHOST, parse_link
 from tinygram_bench.load.source import BURST_MESSAGES
 from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.result import Case
 from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.processes.children import Child
 from tinygram_bench.processes.workers import contents
-from tinygram_bench.run.slices import Slices
+from tinygram_bench.run.slices import Slices, Used
 from tinygram_bench.run.stage import Address, Turn
 from tinygram_bench.run.workload import Exchanged, Waiting, Workload
 from tinygram_bench.workloads.stream.order import (
@@ -58,6 +58,12 @@ class Stream(Workload):
     def own_ns(self, case: Case) -> int:
         return StreamParameters.of(case).duration_ns or 0
 
+    def waits_ns(self, case: Case) -> int:
+        link = parse_link(case.link)
+        # Nagle waits a round trip for an acknowledgement.
+        on_link_ns = 2 * link.rtt_ns + 2 * link.jitter_ns
+        return on_link_ns + (parse_strategy(case.strategy).hold_ns or 0)
+
     def warmed_up(self, turn: Turn, address: Address | None, slices: Slices) -> Waiting:
         """Have the sender connect and warm up, and wait for its slices."""
         order = replace(self._sender_order(turn, address), slices=slices)
@@ -66,7 +72,7 @@ class Stream(Workload):
         return Waiting(
             pids,
             start=lambda at_ns: sender.tell(Start(at_ns)),
-            collect=lambda used_ns: _collected(turn, order, sender, used_ns),
+            collect=lambda used: _collected(turn, order, sender, used),
         )
 
     def _receiver_order(self, turn: Turn) -> ReceiverOrder:
@@ -134,14 +140,12 @@ def _sender(turn: Turn, order: Order) -> Child:
     return sender
 
 
-def _collected(
-    turn: Turn, order: Order, sender: Child, used_ns: tuple[int | None, ...] = ()
-) -> Exchanged:
+def _collected(turn: Turn, order: Order, sender: Child, used: Used | None = None) -> Exchanged:
     """What both ends tell when the stream has ended. Raises RunError."""
     report = turn.hear(sender, Report)
     counters = _counted(turn) | report.counters
     heard = Heard(contents(_memory(turn, "notes")), contents(_memory(turn, "turns")))
-    run = assembled(turn.case, turn.round, order, report, counters, heard, used_ns)
+    run = assembled(turn.case, turn.round, order, report, counters, heard, used)
     return Exchanged(run, report.start_ns)
 
 
