@@ -16,6 +16,7 @@ from tests.support.plans.stream import planned
 from tests.support.waiting import wait_until
 
 from tinygram_bench import _native
+from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.model.store import load
 from tinygram_bench.statistics.figures.samples import samples_of
 from tinygram_bench.statistics.verdicts.comparison import round_ratios
@@ -154,3 +155,16 @@ def test_a_sender_that_is_busy_between_its_slices_is_told_and_so_is_one_that_ove
     assert codes(slices_overrun=11) == ["slices_overrun"]
     assert codes(resting_cpu_ns=10**9) == ["not_at_rest"]
     assert codes(resting_cpu_ns=None) == []
+
+
+def test_an_interrupt_among_slices_ends_all_and_writes_nothing(command: Command) -> None:
+    long = ("--rate", "2k", "--slice", "20ms", "--duration", "5s", *TWO_WAYS)
+    process = command.start(*long, "--rounds", "2")
+    wait_until(
+        lambda: list(command.processes().values()).count("tg-sender") == 2, 60, "two senders"
+    )
+    process.send_signal(signal.SIGINT)
+    done = command.finish(process)
+    assert done.code == ExitCode.INTERRUPTED
+    assert "interrupted before a run was finished" in done.stderr
+    assert done.result is None
