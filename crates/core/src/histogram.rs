@@ -10,9 +10,9 @@ const MAX_NS: u64 = 3_600_000_000_000;
 #[error("not an HDR histogram in V2 form: {0}")]
 pub struct HistogramError(&'static str);
 
-/// Why a histogram cannot be taken away from another.
+/// A histogram cannot be subtracted from one that lacks some of its values.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-#[error("the values that are to be taken away are not all here")]
+#[error("some of the values to subtract are not in this histogram")]
 pub struct MissingValues;
 
 /// An HDR histogram of nanoseconds (<http://hdrhistogram.org>), with 3 significant digits unless
@@ -50,7 +50,7 @@ impl Histogram {
         self.inner.saturating_record(value_ns);
     }
 
-    /// Add the same value so many times.
+    /// Add the same value `count` times.
     pub fn record_many(&mut self, value_ns: u64, count: u64) {
         self.inner.saturating_record_n(value_ns, count);
     }
@@ -63,10 +63,10 @@ impl Histogram {
         }
     }
 
-    /// Take away all values of another histogram.
+    /// Subtract all values of another histogram.
     ///
     /// # Errors
-    /// [`MissingValues`], when some are not here; which ones were taken away is then not said.
+    /// [`MissingValues`], when some are not here; which ones were subtracted is then unspecified.
     pub fn subtract(&mut self, other: &Histogram) -> Result<(), MissingValues> {
         self.inner.subtract(&other.inner).map_err(|_| MissingValues)
     }

@@ -66,7 +66,7 @@ impl Outgoing {
             let end_ns = self.now_ns();
             self.coalescer
                 .on_written(written, message, reason, start_ns, end_ns);
-            message = &[]; // What of it was not written is held.
+            message = &[]; // The part of it that was not written is held.
             if is_blocked {
                 self.coalescer.on_blocked();
                 break;
@@ -139,14 +139,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Wait until the socket is writable, where that is asked; false: the time was over first.
+/// Wait until the socket is writable, if `for_writing`; false: the time was over first.
 fn poll(stream: &TcpStream, for_writing: bool, timeout: Duration) -> io::Result<bool> {
     let mut waiting = libc::pollfd {
         fd: stream.as_raw_fd(),
         events: if for_writing { libc::POLLOUT } else { 0 },
         revents: 0,
     };
-    // In whole milliseconds, and no sooner than asked.
+    // Whole milliseconds, rounded up.
     let timeout_ms = timeout.as_micros().div_ceil(1000) as libc::c_int;
     loop {
         // SAFETY: `waiting` is one pollfd, and outlives the call.

@@ -43,7 +43,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Send until there is no room, which nobody makes; how many messages that took.
+/// Send until there is no room, as nobody reads; returns how many messages that took.
 fn fill(socket: &CoalescingSocket) -> Result<u32, SendError> {
     for sent in 0.. {
         match socket.send_timeout(&MESSAGE, Duration::from_secs(1)) {

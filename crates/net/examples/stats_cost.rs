@@ -6,7 +6,7 @@ use tinygram_core::{Coalescer, Knobs, Next, Strategy};
 
 const MESSAGE: &[u8] = &[b'x'; 100];
 const MESSAGES_PER_TICK: usize = 64;
-/// What a write takes by the coalescer's clock, which only we move.
+/// The duration of a write by the coalescer's clock, which only this example moves.
 const STEP_NS: u64 = 5_000;
 const RUNS: usize = 100;
 
@@ -27,7 +27,7 @@ fn main() {
     println!("{nodelay_ns} {tick_ns} {clock_ns}");
 }
 
-/// The fastest of some runs: what disturbs one only makes it slower.
+/// The fastest of some runs: disturbances only make a run slower.
 fn ns_per_cycle(cycles: u64, mut cycle: impl FnMut(u64)) -> f64 {
     let mut fastest_ns = u128::MAX;
     for _ in 0..RUNS {

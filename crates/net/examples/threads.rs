@@ -11,7 +11,7 @@ use tinygram_net::{CoalescingSocket, Knobs, Strategy};
 
 const SENDERS: u32 = 4;
 const MESSAGES: u32 = 5_000;
-/// Nothing here takes as long, unless something is wrong.
+/// A timeout that nothing here reaches, unless something is wrong.
 const LONG: Duration = Duration::from_secs(20);
 
 fn main() -> Result<(), Box<dyn Error>> {

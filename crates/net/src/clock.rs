@@ -8,18 +8,18 @@ pub fn monotonic_ns() -> u64 {
     read_clock(CLOCK_MONOTONIC)
 }
 
-/// The same as of the kernel's last clock tick, 1 to 10 ms ago: several times cheaper.
+/// CLOCK_MONOTONIC at the kernel's last clock tick, up to 10 ms ago: several times cheaper.
 pub fn coarse_monotonic_ns() -> u64 {
     read_clock(CLOCK_MONOTONIC_COARSE)
 }
 
-/// When `timeout` from now is over; the end of all times for one that is too long to say.
+/// The time `timeout` from now, `u64::MAX` at most.
 pub fn after_ns(timeout: Duration) -> u64 {
     let timeout_ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
     monotonic_ns().saturating_add(timeout_ns)
 }
 
-/// That clock in nanoseconds; 0 for one that is gone.
+/// The time of `clock` in nanoseconds; 0 for a clock that is gone.
 pub fn read_clock(clock: libc::clockid_t) -> u64 {
     let mut now = timespec {
         tv_sec: 0,

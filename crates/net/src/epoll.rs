@@ -1,4 +1,4 @@
-//! What is ready (epoll(7)): on an instance of ours, or on one that somebody else made.
+//! Which descriptors are ready (epoll(7)), on an instance of ours or one made elsewhere.
 
 use rustix::event::epoll::{self, CreateFlags};
 use std::{
@@ -7,7 +7,7 @@ use std::{
     ptr,
 };
 
-/// Descriptors told at once; the others are told the next time.
+/// The most descriptors that one wait reports; the next wait reports the others.
 const MOST: usize = 128;
 const NOTHING: libc::epoll_event = libc::epoll_event { events: 0, u64: 0 };
 
@@ -35,7 +35,7 @@ impl Ready {
     }
 }
 
-/// What a descriptor is watched for; its end and its errors are told in any case.
+/// What a descriptor is watched for; a hang-up and errors are always reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum For {
     /// Until it is readable.
@@ -57,7 +57,7 @@ impl For {
     }
 }
 
-/// An epoll instance, level-triggered, and what it told last.
+/// A level-triggered epoll instance, and what its last wait reported.
 #[derive(Debug)]
 pub struct Epoll {
     fd: OwnedFd,
@@ -84,7 +84,7 @@ impl Epoll {
         self.control(libc::EPOLL_CTL_ADD, fd, what)
     }
 
-    /// Watch it for something else.
+    /// Change what a descriptor is watched for.
     ///
     /// # Errors
     /// When it is not watched.
@@ -106,7 +106,7 @@ impl Epoll {
         }
     }
 
-    /// Watch it no longer, if it is watched.
+    /// Stop watching the descriptor, if it is watched.
     pub fn unwatch(&self, fd: RawFd) {
         // SAFETY: takes numbers; no event is read.
         unsafe {
@@ -120,7 +120,7 @@ impl Epoll {
     }
 
     /// Wait until something is ready, for `timeout_ms` at most, -1 for ever; 0 asks and does not
-    /// wait. How many are ready: see [`Epoll::ready`].
+    /// wait. Returns how many descriptors are ready: see [`Epoll::ready`].
     ///
     /// # Errors
     /// `Interrupted` after a signal.
@@ -128,13 +128,13 @@ impl Epoll {
         wait_for(self.fd.as_raw_fd(), &mut self.told, timeout_ms)
     }
 
-    /// What the last wait told, by number from 0: a copy, for who serves it may watch and unwatch.
+    /// What the last wait reported, by index from 0; a copy, so that the caller may change watches.
     pub fn ready(&self, index: usize) -> Ready {
         Ready::of(self.told[index])
     }
 }
 
-/// What is ready on an instance of somebody else's; waits as [`Epoll::wait`].
+/// Wait like [`Epoll::wait`] on an instance made elsewhere; returns what is ready.
 ///
 /// # Errors
 /// `Interrupted` after a signal; otherwise `epoll_fd` is no epoll instance.

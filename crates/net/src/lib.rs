@@ -10,7 +10,7 @@ compile_error!("tinygram-net is for Linux; tinygram-core, which does no I/O, is 
 
 mod coalescing;
 
-// What this project's Python module and its bench share with the above. Hidden, for it may change in any version.
+// For this project's Python module and bench: hidden, because it may change in any version.
 #[doc(hidden)]
 pub mod clock;
 #[doc(hidden)]

@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-/// What tells this thread from the process's other living threads.
+/// A number that no other living thread of the process has.
 pub fn thread_id() -> usize {
     // SAFETY: always succeeds, touches no memory of ours.
     unsafe { libc::pthread_self() as usize }
@@ -17,8 +17,8 @@ pub fn thread_id() -> usize {
 static FORKS: AtomicU64 = AtomicU64::new(0);
 static COUNTS_FORKS: Once = Once::new();
 
-/// How often this process's ancestors forked, counted from the first call on: what was held, or
-/// locked, before the last fork belongs to the parent.
+/// The number of forks between the first caller's process and this one: what was held or locked
+/// before the last of them belongs to the parent.
 pub fn forks() -> u64 {
     extern "C" fn count_fork() {
         FORKS.fetch_add(1, Ordering::Relaxed);
@@ -33,7 +33,7 @@ pub fn forks() -> u64 {
     FORKS.load(Ordering::Relaxed)
 }
 
-/// Do something, such as starting a thread, which inherits it, with all signals blocked.
+/// Run `act` with all signals blocked; a thread that it starts inherits that.
 pub fn with_signals_blocked<T>(act: impl FnOnce() -> T) -> T {
     // SAFETY: both sets are initialized before they are read, and outlive the calls.
     unsafe {

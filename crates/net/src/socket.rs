@@ -40,7 +40,7 @@ pub fn send_queue_bytes(fd: RawFd) -> io::Result<u64> {
     }
 }
 
-/// The error that a socket has to tell, as errno; it tells it once.
+/// Take a socket's pending error (SO_ERROR), as errno; the kernel reports it once.
 pub fn take_error(fd: RawFd) -> Option<i32> {
     let mut errno: libc::c_int = 0;
     let mut length = size_of_val(&errno) as libc::socklen_t;
@@ -57,8 +57,8 @@ pub fn take_error(fd: RawFd) -> Option<i32> {
     (status == 0 && errno != 0).then_some(errno)
 }
 
-/// Hand `head` and then `tail` to the kernel in one write, without waiting; how many bytes it took,
-/// 0 when it takes none now. A reset is an error, not a signal.
+/// Hand `head` and then `tail` to the kernel in one write, without waiting; returns how many bytes
+/// it took, 0 when it takes none now. A reset is an error, not a signal.
 ///
 /// # Errors
 /// What the kernel says of the connection.
@@ -93,7 +93,7 @@ pub fn send_now(fd: RawFd, head: &[u8], tail: &[u8]) -> io::Result<usize> {
     }
 }
 
-/// Wait until the kernel takes bytes, or has an error to tell; false when `give_up_ns` came first.
+/// Wait until the kernel takes bytes or has an error to report; false when `give_up_ns` came first.
 ///
 /// # Errors
 /// `Interrupted` after a signal; what poll(2) says otherwise.

@@ -39,7 +39,7 @@ impl TimerFd {
         self.set_to(at_ns.max(1), 0, TimerfdTimerFlags::ABSTIME)
     }
 
-    /// Set it to ring again and again, so long after the last time; 0 switches it off.
+    /// Have it expire every `interval_ns`; 0 switches it off.
     ///
     /// # Errors
     /// When the timer cannot be set.
@@ -56,7 +56,7 @@ impl TimerFd {
         Ok(())
     }
 
-    /// Take note that its time has come; false when it had not.
+    /// Read the timer, which clears it; false when its time has not come.
     ///
     /// # Errors
     /// When the timer cannot be read.

@@ -17,7 +17,7 @@ use tinygram_net::{
     socket::{send_now, wait_writable},
 };
 
-/// Reading the clock for every message nearly doubled what holding one costs.
+/// The most messages between two readings of the clock: one each nearly doubled a hold's cost.
 const MAX_UNCHECKED: u64 = 15;
 const BLOCK_ENDED: &str = "the batch's `with` block has ended: send inside the block, or begin \
                            another one";
@@ -34,15 +34,15 @@ pub struct Batch {
 struct State {
     coalescer: Coalescer,
     forks: u64,
-    /// Whether the program's `with` block has ended, after which nobody would write what is held.
+    /// Whether the program's `with` block has ended: nobody would write what is held after it.
     has_block_ended: bool,
-    /// Whether the last write failed, so that the program knows that something is left.
+    /// Whether the last write failed: the program then knows that bytes are left.
     has_failed: bool,
     /// How many messages may come before the clock is read again.
     unchecked: u32,
     /// When the clock was last read, and how many messages had come by then.
     checked: (u64, u64),
-    /// The kernel's clock tick then: after the next one the clock is read in any case.
+    /// The kernel's clock tick at that time: after the next one the clock is read in any case.
     checked_tick_ns: u64,
 }
 
@@ -109,7 +109,7 @@ impl Batch {
         state.coalescer.pending().len()
     }
 
-    /// Bytes that are held, and the last write did not fail.
+    /// Held bytes that no exception has told the program of; 0 after a failed write.
     #[getter(_untold_bytes)]
     fn untold_bytes(&self, py: Python<'_>) -> usize {
         let has_failed = self.state.borrow(py).has_failed;
@@ -119,7 +119,6 @@ impl Batch {
         }
     }
 
-    /// What `stats` is made of.
     #[pyo3(name = "_stats_parts")]
     fn stats_parts(&self, py: Python<'_>) -> StatsParts {
         stats_parts(self.state.borrow(py).coalescer.stats())
@@ -191,8 +190,8 @@ impl TakesMessages for Batch {
 }
 
 impl Batch {
-    /// Write what is held, so that a message can be. A timeout is no TimeoutError, which would say
-    /// that the message was taken.
+    /// Write what is held, so that a message can be held. A timeout raises no TimeoutError, which
+    /// would mean that the message was taken.
     fn make_room(&self, py: Python<'_>) -> PyResult<()> {
         self.write(py, &[], Reason::Full).map_err(|error| {
             let errno = error.value(py).getattr("errno").and_then(|it| it.extract());
@@ -248,8 +247,7 @@ impl Batch {
 }
 
 impl State {
-    /// Whether what is held has been held long enough. A batch without a hold of its own ends when
-    /// the caller says so.
+    /// Whether the hold of the batch has ended. Without a hold the caller ends the batch.
     fn is_due(&mut self) -> bool {
         let Some(hold_ns) = self.coalescer.hold_ns() else {
             return false;
@@ -261,8 +259,8 @@ impl State {
             .is_some_and(|at_ns| now_ns >= at_ns)
     }
 
-    /// Reading the clock costs as much as holding a message: where messages come fast, it is read
-    /// for some of them only, so that what is missed is a small part of the hold.
+    /// Reading the clock costs as much as holding a message: where messages come fast, read it for
+    /// some of them only, so that a deadline is noticed late by a small part of the hold at most.
     fn pace_checks(&mut self, now_ns: u64, hold_ns: u64) {
         let messages = self.coalescer.stats().messages;
         let (then_ns, before) = self.checked;
@@ -272,7 +270,7 @@ impl State {
         self.unchecked = (hold_ns / 16 / gap_ns.max(1)).min(MAX_UNCHECKED) as u32;
     }
 
-    /// How many bytes the socket took.
+    /// Write what is held and then `message`; returns how many bytes the socket took.
     fn write(&mut self, fd: RawFd, message: &[u8], reason: Reason) -> io::Result<usize> {
         let start_ns = monotonic_ns();
         let written = send_now(fd, self.coalescer.pending(), message);

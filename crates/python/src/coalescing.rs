@@ -19,13 +19,13 @@ use tinygram_net::{
     clock::{after_ns, monotonic_ns},
 };
 
-/// The program ends: nobody will write what a thread leaves behind, so each send does it.
+/// Whether the program ends. Nobody will write what threads leave behind, so each send flushes.
 ///
-/// The connection's lock orders it: who holds a message before the end looks at the connection is
-/// seen, and who does so later sees this.
+/// The connection's lock orders the two: a message held before the last flush looks at the
+/// connection is flushed by it, and the sender of a later one sees this flag.
 static IS_EXITING: AtomicBool = AtomicBool::new(false);
 const EXIT_S: f64 = 1.0;
-/// A wait without the GIL lasts no longer, so that signals find their handlers.
+/// The longest wait without the GIL, so that signal handlers run in time.
 const SLICE_NS: u64 = 50_000_000;
 
 #[pyclass(frozen, subclass, weakref, module = "tinygram._native")]
@@ -90,7 +90,7 @@ impl CoalescingSocket {
         self.inner.held_bytes()
     }
 
-    /// What is held, for whoever asks when this is gone.
+    /// A handle to what is held, which outlives this object.
     #[pyo3(name = "_leftover")]
     fn leftover(&self) -> Leftover {
         Leftover {
@@ -98,7 +98,6 @@ impl CoalescingSocket {
         }
     }
 
-    /// What `stats` is made of.
     #[pyo3(name = "_stats_parts")]
     fn stats_parts(&self) -> StatsParts {
         stats_parts(&self.inner.stats())
@@ -127,7 +126,7 @@ impl Leftover {
 impl TakesMessages for CoalescingSocket {
     fn hold(&self, message: &[u8]) -> bool {
         let is_held = !IS_EXITING.load(Ordering::Relaxed) && self.inner.hold_with_others(message);
-        // Without a GIL the end may have begun in between, and have overlooked the message.
+        // Without a GIL the last flush may have run in between, and have missed the message.
         #[cfg(Py_GIL_DISABLED)]
         if is_held && IS_EXITING.load(Ordering::Relaxed) {
             Python::attach(|py| {
@@ -167,7 +166,7 @@ impl TakesMessages for CoalescingSocket {
 }
 
 impl CoalescingSocket {
-    /// How long a send waits for room at most, by the socket's own timeout.
+    /// When a send stops waiting for room, by the socket's own timeout.
     fn give_up_ns(&self, py: Python<'_>, held_bytes: usize) -> PyResult<u64> {
         match self.timeout.call0(py)?.extract::<Option<f64>>(py)? {
             Some(0.0) => Err(PyBlockingIOError::new_err((
@@ -188,7 +187,7 @@ impl CoalescingSocket {
         Ok(())
     }
 
-    /// What comes while this waits is not waited for.
+    /// Wait for what was handed over before this call, not for later messages.
     fn flush_handed_over(&self, py: Python<'_>, timeout_s: Option<f64>) -> PyResult<()> {
         let bytes = self.inner.handed_over_bytes();
         self.wait(py, timeout_s, |timeout| {
@@ -242,14 +241,14 @@ fn raised<'py>(
     }
 }
 
-/// When a wait for so long is over; `None`: never.
+/// When a wait of `timeout_s` is over; `None`: it never is.
 fn give_up_ns(timeout_s: Option<f64>) -> u64 {
     timeout_s.map_or(u64::MAX, |seconds| {
         after_ns(Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX))
     })
 }
 
-/// How long to wait at once, and whether that is all the time there is.
+/// How long to wait without the GIL, and whether the whole wait is over after that.
 fn next_slice(give_up_ns: u64) -> (Duration, bool) {
     let left_ns = give_up_ns.saturating_sub(monotonic_ns());
     (
@@ -258,8 +257,8 @@ fn next_slice(give_up_ns: u64) -> (Duration, bool) {
     )
 }
 
-/// The program ends: wait a second at most until all sockets have written what they held; what is
-/// said of those that had not.
+/// The program ends: wait a second at most until all sockets have written what they held. Returns
+/// a message for each that has not.
 #[pyfunction]
 pub fn flush_all_at_exit(py: Python<'_>) -> Vec<String> {
     IS_EXITING.store(true, Ordering::Relaxed);

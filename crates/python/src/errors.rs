@@ -12,7 +12,7 @@ pub fn os_error(error: io::Error) -> PyErr {
     let text = text
         .strip_suffix(&format!(" (os error {errno})"))
         .unwrap_or(&text);
-    // OSError called with both chooses its subclass.
+    // OSError chooses its subclass when called with both.
     PyOSError::new_err((errno, text.to_owned()))
 }
 

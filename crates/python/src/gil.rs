@@ -1,5 +1,5 @@
-//! The gate's other half: state that only a thread that holds the GIL touches, and methods that
-//! cost no more than a C function of one argument.
+//! State that only a thread with the GIL touches, and methods that cost no more than a C function
+//! of one argument.
 
 use pyo3::{
     ffi,
@@ -8,7 +8,7 @@ use pyo3::{
 };
 use std::ffi::CStr;
 
-/// What a class with a hot method keeps its state in: the GIL guards it.
+/// The cell for the state of a class with a hot method: the GIL guards it.
 ///
 /// Law: nobody calls Python code, or releases the GIL, while it is borrowed.
 #[cfg(not(Py_GIL_DISABLED))]
@@ -71,9 +71,9 @@ pub use cell::{Borrowed as BorrowedCell, GilCell};
 pub trait TakesMessages:
     pyo3::PyClass<Frozen = pyo3::pyclass::boolean_struct::True> + Sync
 {
-    /// Hold the message, if that is all there is to do.
+    /// Hold the message, if nothing else must be done; returns whether it was held.
     fn hold(&self, message: &[u8]) -> bool;
-    /// Do all that is to do.
+    /// Take a message that [`TakesMessages::hold`] did not.
     fn take(slf: &Bound<'_, Self>, data: &Bound<'_, PyAny>) -> PyResult<()>;
 }
 

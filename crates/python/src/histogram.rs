@@ -1,8 +1,8 @@
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyBytes};
 
-/// How the V2 compressed form begins (http://hdrhistogram.org); its length and a zlib stream follow.
+/// The start of the V2 compressed form (http://hdrhistogram.org); a length and zlib data follow.
 const COMPRESSED: u32 = 0x1c84_9314;
-/// A full histogram is below 400 kB: nothing larger is decompressed.
+/// The most that is decompressed; a full histogram is below 400 kB.
 const MAX_BYTES: usize = 4 << 20;
 
 /// Times in nanoseconds, each to three significant digits: an HDR histogram
@@ -56,7 +56,7 @@ impl Histogram {
         slf.borrow_mut().inner.merge(&values);
     }
 
-    /// Take all values of `other` away; raises ValueError when some are not here.
+    /// Subtract all values of `other`; raises ValueError when some are not here.
     fn subtract(slf: &Bound<'_, Self>, other: &Bound<'_, Self>) -> PyResult<()> {
         let values = other.borrow().inner.clone();
         slf.borrow_mut()
@@ -101,8 +101,8 @@ impl Histogram {
     }
 }
 
-/// The V2 form in a V2 compressed one, by Python's own zlib: a decompressor here would be an eighth
-/// of the module.
+/// The V2 form out of a V2 compressed one, by Python's own zlib: a decompressor of ours would be an
+/// eighth of the module.
 fn decompressed(py: Python<'_>, text: &str) -> PyResult<Vec<u8>> {
     if text.len() > MAX_BYTES {
         return Err(PyValueError::new_err(format!(

@@ -40,12 +40,12 @@ impl Knobs {
         Coalescer::new(self.inner).expect("checked when they were made")
     }
 
-    /// For an event loop that does not say when it is about to wait.
+    /// A coalescer for an event loop that does not say when it is about to wait.
     pub fn coalescer_of_foreign_loop(&self) -> Coalescer {
         Coalescer::of_foreign_loop(self.inner).expect("checked when they were made")
     }
 
-    /// For a loop that says when it is about to wait.
+    /// A coalescer for a loop that says when it is about to wait.
     pub fn coalescer_of_resting_loop(&self) -> Coalescer {
         Coalescer::of_resting_loop(self.inner).expect("checked when they were made")
     }

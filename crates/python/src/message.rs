@@ -7,7 +7,7 @@ use pyo3::{
 /// Up to this size a message's end is copied behind what is held, rather than keeping the message.
 const COPIED_BYTES: usize = 16 << 10;
 
-/// A message as bytes that nobody can change: what is not exactly `bytes` is copied.
+/// A message as immutable bytes: what is not exactly `bytes` is copied.
 pub fn immutable<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
     if let Ok(bytes) = data.cast_exact::<PyBytes>() {
         return Ok(bytes.clone());
@@ -23,14 +23,14 @@ pub fn immutable<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>>
     Ok(view.call_method0("tobytes")?.cast_into::<PyBytes>()?)
 }
 
-/// What the kernel did not take: a copy of what was held, and the message itself, beginning anywhere.
+/// What the kernel did not take: a copy of what was held, and the message from some byte on.
 pub struct Rest<'py> {
     copied: Option<Bound<'py, PyBytes>>,
     message: Option<(Bound<'py, PyBytes>, usize)>,
 }
 
 impl<'py> Rest<'py> {
-    /// `taken`: how many bytes of the message are not part of it. Raises MemoryError.
+    /// `taken`: how many bytes of the message the kernel took. Raises MemoryError.
     pub fn new(
         py: Python<'py>,
         held: &[u8],
@@ -64,7 +64,7 @@ impl<'py> Rest<'py> {
         }
     }
 
-    /// What is to be written, in order; without a copy of the message.
+    /// The parts to write, in order; a large message is not copied.
     pub fn parts(self) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let mut parts: Vec<_> = self.copied.into_iter().map(Bound::into_any).collect();
         match self.message {

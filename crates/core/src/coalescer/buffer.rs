@@ -48,19 +48,19 @@ impl Buffer {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// What is held from now on came at this time.
+    /// Note that the first of the bytes held from now on came at this time.
     #[inline]
     pub(super) fn begin(&mut self, since_ns: u64) {
         self.since_ns = since_ns;
     }
 
-    /// What is held is written from `start_ns` on; it was due after `hold_ns`.
+    /// Count a hold whose bytes are written from `start_ns` on; it was due after `hold_ns`.
     pub(super) fn record_hold(&mut self, start_ns: u64, hold_ns: Option<u64>) {
         let held_ns = start_ns.saturating_sub(self.since_ns);
         self.stats.record_hold(held_ns, hold_ns);
     }
 
-    /// A write took so many bytes.
+    /// Count a write that took `bytes`.
     pub(super) fn record_write(&mut self, bytes: usize, reason: Reason) {
         if bytes > 0 {
             self.stats.record_write(bytes, reason);
@@ -94,7 +94,7 @@ impl Buffer {
         taken
     }
 
-    /// Forget what is held; how many bytes it was.
+    /// Forget what is held; returns how many bytes it was.
     pub(super) fn discard(&mut self) -> usize {
         let bytes = self.pending().len();
         self.bytes = Vec::new();

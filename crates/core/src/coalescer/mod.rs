@@ -60,7 +60,7 @@ pub struct Coalescer {
     has_queue_behind: bool,
     /// Whether no message came since the last tick.
     is_quiet: bool,
-    /// Whether none had come before it either.
+    /// Whether no message came between the last two ticks.
     was_quiet: bool,
 }
 
@@ -143,7 +143,7 @@ impl Coalescer {
     }
 
     /// Hold the message if others are held and nothing else is to do: the short way of
-    /// [`Coalescer::on_message`], which is to be called when it was not held.
+    /// [`Coalescer::on_message`], which must be called when it was not held.
     #[inline]
     #[must_use]
     pub fn hold_with_others(&mut self, message: &[u8]) -> bool {
@@ -281,7 +281,7 @@ impl Coalescer {
         self.buffer.push(rest);
     }
 
-    /// Its rule.
+    /// The strategy of its knobs.
     pub fn strategy(&self) -> Strategy {
         self.strategy
     }
@@ -291,17 +291,17 @@ impl Coalescer {
         self.hold_ns
     }
 
-    /// Whether [`Coalescer::on_tick`] need not be called before [`Coalescer::deadline_ns`]: only a
-    /// time lets held messages go, and they have stopped coming. While they come, each iteration's
-    /// end tells the time more cheaply than a timer, and sooner.
+    /// Whether [`Coalescer::on_tick`] need not be called before [`Coalescer::deadline_ns`]: held
+    /// messages leave only at a time, and no more have come. While they come, each iteration's end
+    /// tells the time more cheaply than a timer, and sooner.
     pub fn waits_for_time(&self) -> bool {
         self.was_quiet && self.policy.waits_for_time()
     }
 
-    /// Behind the socket is a queue of the caller's, without a bound of its own, where what the socket
-    /// does not take waits. A batch of [`Knobs::max_bytes`] then leaves while the socket is blocked,
-    /// too, for that queue, so that nothing large is copied here; with
-    /// [`Knobs::max_buffered_bytes`] it is held, and bounded.
+    /// Declare that the caller has an unbounded queue behind the socket for what it does not
+    /// take. A batch of [`Knobs::max_bytes`] then leaves for that queue even while the socket is
+    /// blocked, so that nothing large is copied here; with [`Knobs::max_buffered_bytes`] it is
+    /// held, and bounded.
     pub fn set_queue_behind(&mut self) {
         self.has_queue_behind = true;
     }
@@ -316,7 +316,7 @@ impl Coalescer {
         self.is_blocked = true;
     }
 
-    /// The socket takes bytes again: whether there are any to write, because of
+    /// The socket takes bytes again. Returns whether there are any to write, because of
     /// [`Reason::Writable`].
     pub fn on_writable(&mut self) -> bool {
         self.is_blocked = false;
@@ -328,8 +328,8 @@ impl Coalescer {
         self.is_blocked
     }
 
-    /// Forget what is held, which nobody will write: after an error, for example. How many bytes it
-    /// was.
+    /// Forget what is held, which nobody will write: after an error, for example. Returns how many
+    /// bytes it was.
     pub fn discard(&mut self) -> usize {
         self.buffer.discard()
     }

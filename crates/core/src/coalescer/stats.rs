@@ -87,7 +87,7 @@ impl Stats {
             .unwrap_or_else(Histogram::small)
     }
 
-    /// A write took `bytes`, which are some.
+    /// Count a write that took `bytes`, one or more.
     pub(super) fn record_write(&mut self, bytes: usize, reason: Reason) {
         if cfg!(feature = "without-stats") {
             return;
@@ -97,7 +97,7 @@ impl Stats {
         self.flushes[reason as usize] += 1;
     }
 
-    /// A batch left after `hold_ns`; `most_ns`: when it was due.
+    /// Count a batch that left after `hold_ns`; `most_ns`: when it was due.
     pub(super) fn record_hold(&mut self, hold_ns: u64, most_ns: Option<u64>) {
         if cfg!(feature = "without-stats") {
             return;

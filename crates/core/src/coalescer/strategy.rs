@@ -14,9 +14,9 @@ pub enum Strategy {
     Nagle,
     /// One write at the end of the event loop's iteration; not for threads.
     Tick,
-    /// Threads: what gathers during a write leaves in the next one. In an event loop as `Tick`.
+    /// Threads: what gathers during a write leaves in the next one. In an event loop it is `Tick`.
     Combine,
-    /// One write when the first message has been held for so long.
+    /// One write when the first message has been held for `hold`.
     Coalesce {
         /// How long the first message of a batch is held; above zero.
         hold: Duration,
@@ -43,7 +43,7 @@ impl Strategy {
         }
     }
 
-    /// Whether TCP_NODELAY is to be on: for all but `Nagle`, so that a batch that was sent does not
+    /// Whether TCP_NODELAY must be on: for all but `Nagle`, so that a batch that was sent does not
     /// wait once more in the kernel.
     pub fn wants_nodelay(self) -> bool {
         self != Strategy::Nagle
@@ -65,7 +65,7 @@ pub enum KnobError {
     MaxBufferedBytes,
 }
 
-/// What bounds a coalescer.
+/// The strategy and the bounds of a coalescer.
 ///
 /// ```
 /// use std::time::Duration;
@@ -121,7 +121,7 @@ impl Knobs {
     /// The same knobs, if they are within their ranges.
     ///
     /// # Errors
-    /// Which knob is not.
+    /// Which knob is outside its range.
     pub fn checked(self) -> Result<Self, KnobError> {
         if self.max_bytes == 0 {
             return Err(KnobError::MaxBytes);

@@ -1,11 +1,11 @@
-//! For a caller that writes elsewhere, on another thread: it takes what is held, and tells later.
+//! The side of a coalescer for callers that write on another thread.
 
 use super::{AnyPolicy, Coalescer, KnobError, Knobs, Policy, Reason, Writer};
 
-/// For a caller that writes elsewhere, on another thread: it takes what is held, and tells later.
-/// That thread's coming is the tick: [`Coalescer::on_tick`].
+/// Methods for a caller whose writing thread takes what is held, and tells later what was written.
+/// Each visit of that thread is a tick: [`Coalescer::on_tick`].
 impl Coalescer {
-    /// A coalescer of threads: `Adaptive` holds up to [`Knobs::THREADS_HOLD`].
+    /// A coalescer for threads: `Adaptive` holds up to [`Knobs::THREADS_HOLD`].
     ///
     /// # Errors
     /// Which knob is outside its range.
@@ -40,20 +40,20 @@ impl Coalescer {
         self.pending().len() >= self.max_bytes
     }
 
-    /// Whether it would with so many bytes more.
+    /// Whether what is held would fill a batch with `bytes` more.
     #[inline]
     pub fn would_fill(&self, more_bytes: usize) -> bool {
         self.pending().len() + more_bytes >= self.max_bytes
     }
 
-    /// Whether the sender of a message that can only be held is to ask [`Coalescer::is_overdue`].
+    /// Whether the sender of a message that can only be held must ask [`Coalescer::is_overdue`].
     #[inline]
     pub fn is_to_look(&self) -> bool {
         self.policy.is_to_look(self.buffer.messages())
     }
 
-    /// Whether what is held has waited for the writing thread for so long that a sender is to write
-    /// it now, because of [`Reason::Deadline`].
+    /// Whether what is held has waited so long for the writing thread that a sender must write it
+    /// now, because of [`Reason::Deadline`].
     pub fn is_overdue(&mut self, now_ns: u64) -> bool {
         let at = self.moment(now_ns);
         let is_overdue = self.policy.on_look(at) && !self.is_blocked;
@@ -63,8 +63,8 @@ impl Coalescer {
         is_overdue
     }
 
-    /// When the writing thread is to come by itself, whether or not something is held; `None`: it
-    /// comes when it is told, or at [`Coalescer::deadline_ns`].
+    /// When the writing thread must visit next, even if nothing is held; `None`: when it is told,
+    /// or at [`Coalescer::deadline_ns`].
     pub fn next_visit_ns(&self, now_ns: u64) -> Option<u64> {
         self.policy.next_visit_ns(now_ns)
     }

@@ -76,7 +76,7 @@ pub(super) fn decoded(bytes: &[u8]) -> Result<hdrhistogram::Histogram<u64>, Hist
     let too_many = HistogramError("it has more counts than its bounds allow");
     while !counts.is_empty() {
         let number = take_number(&mut counts).ok_or(HistogramError("it ends early"))?;
-        // Negative: so many empty ones in a row.
+        // A negative number is the length of a row of empty counts.
         let step = usize::try_from(number.min(-1).unsigned_abs()).map_err(|_| too_many)?;
         let value = values.nth(step - 1).ok_or(too_many)?;
         if number > 0 {

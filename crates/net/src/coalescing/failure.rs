@@ -55,7 +55,7 @@ pub enum SendError {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FlushError {
-    /// The time is over.
+    /// The timeout ended first.
     #[error("timed out: {unknown_bytes} bytes are not acknowledged, {unsent_bytes} not sent")]
     TimedOut {
         /// Our kernel has taken them, and goes on trying.

@@ -5,7 +5,7 @@
 
 use super::ground::Mutex;
 
-/// A queue with one taker, who sleeps when it is empty.
+/// A queue with one taker, a thread that sleeps when it is empty.
 #[derive(Debug)]
 pub(super) struct Handoff<T> {
     state: Mutex<State<T>>,

@@ -1,9 +1,9 @@
-//! What is still to be sent for a socket that is gone.
+//! The bytes that remain unsent when a socket has been dropped.
 
 use super::connection::Connection;
 use std::sync::{Arc, Weak};
 
-/// What a [`CoalescingSocket`](super::CoalescingSocket) holds, for whoever asks when it is gone: the
+/// What a [`CoalescingSocket`](super::CoalescingSocket) holds, also after it was dropped: then the
 /// writing thread still writes it.
 #[doc(hidden)] // For the Python module, where one connection has one sender at a time.
 #[derive(Debug)]
@@ -14,7 +14,7 @@ impl Leftover {
         Self(Arc::downgrade(connection))
     }
 
-    /// How many bytes the kernel has not taken yet. What a parent process holds is none of ours.
+    /// How many bytes the kernel has not taken yet, without those that a parent process holds.
     pub fn held_bytes(&self) -> usize {
         match self.0.upgrade() {
             Some(connection) if !connection.descriptor.is_of_parent() => connection.held_bytes(),

@@ -1,5 +1,5 @@
-//! One connection, many threads: a few messages are written by who sends them while the connection
-//! is idle, and what gathers by one thread of the process, or by who sends next where it is late.
+//! One connection, many threads: senders write a few messages themselves while the connection is
+//! idle; what gathers is written by one thread of the process, or by the next sender if it is late.
 //!
 //! Laws: `send` never waits for the peer, [`CoalescingSocket::wait_room`] does; bytes leave in the
 //! order in which `send` took them, each once; what was taken is delivered, or a [`Failure`] says
@@ -40,7 +40,7 @@ const NO_TICK: &str = "the strategy tick is for event loops: threads have combin
 /// Sends messages of many threads on one connected stream socket.
 ///
 /// All methods take `&self`: share it by reference or in an `Arc`. A timeout of [`Duration::MAX`]
-/// never ends. In a child process (fork) nothing that the parent held is there: the parent sends it.
+/// never ends. A child process (fork) does not have what the parent held: the parent sends it.
 ///
 /// ```
 /// # use std::{io::Read, net::{TcpListener, TcpStream}, time::Duration};
@@ -75,10 +75,10 @@ impl CoalescingSocket {
     /// What is held at most, in bytes, where [`Knobs::max_buffered_bytes`] is `None`.
     pub const MAX_BUFFERED_BYTES: usize = 1 << 20;
 
-    /// Send on `socket`, a connected stream socket (TCP or Unix), through a descriptor of our own:
-    /// who closes `socket` does not take it from us. Nobody else may write to it from now on;
-    /// reading is the caller's business. It may be blocking or not, and is left so; TCP_NODELAY is
-    /// the caller's to set, as [`Strategy::wants_nodelay`] has it.
+    /// Send on `socket`, a connected stream socket (TCP or Unix), through a descriptor of our own,
+    /// which stays open when `socket` is closed. Nobody else may write to it from now on; reading
+    /// is the caller's business. It may be blocking or not, and stays as it is; the caller sets
+    /// TCP_NODELAY as [`Strategy::wants_nodelay`] says.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`] when a knob is outside its range (a [`KnobError`]) or the strategy
@@ -98,15 +98,15 @@ impl CoalescingSocket {
     }
 
     /// Take a message, if it is held like those before it and nothing else is to do.
-    #[doc(hidden)] // A short way of `send` for the Python module, which has an error for each rest.
+    #[doc(hidden)] // A short way of `send` for the Python module.
     #[inline]
     #[must_use]
     pub fn hold_with_others(&self, message: &[u8]) -> bool {
         self.connection().hold_with_others(message)
     }
 
-    /// Take a message: written now or later, whole. Never waits. A message larger than all that may
-    /// be held is taken while nothing is.
+    /// Take a message, to be written now or later, whole. Never waits. A message larger than all
+    /// that may be held is taken only while nothing is held.
     ///
     /// # Errors
     /// [`SendError`], which says whether the message was taken. After [`SendError::NoRoom`] call
@@ -134,8 +134,8 @@ impl CoalescingSocket {
         sent
     }
 
-    /// Wait until there is room for a message of `bytes`, or until none is needed any more, for the
-    /// next `send` fails; false: the time was over first. Another thread may take the room.
+    /// Wait until there is room for a message of `bytes`, or until the next `send` fails anyway;
+    /// false: the time was over first. Another thread may take the room.
     #[must_use]
     pub fn wait_room(&self, bytes: usize, timeout: Duration) -> bool {
         self.connection().wait_room(bytes, after_ns(timeout))
@@ -144,7 +144,7 @@ impl CoalescingSocket {
     /// Wait until the kernel has taken all that was handed over before this call.
     ///
     /// # Errors
-    /// [`FlushError`]; after [`FlushError::TimedOut`] what is held stays so, and is written when
+    /// [`FlushError`]; after [`FlushError::TimedOut`] what is held stays held, and is written when
     /// the peer takes it.
     pub fn flush(&self, timeout: Duration) -> Result<(), FlushError> {
         self.flush_first(self.handed_over_bytes(), timeout)
@@ -183,10 +183,10 @@ impl CoalescingSocket {
     }
 
     /// Wait until the peer's kernel has all that was handed over, and end our side of the
-    /// connection; for one that takes no more messages. It may be called again after a timeout.
+    /// connection; call [`Self::refuse_more`] first. It may be called again after a timeout.
     ///
     /// # Errors
-    /// Those of [`CoalescingSocket::close`], but what is held stays so.
+    /// Those of [`CoalescingSocket::close`], but what is held stays held.
     pub fn deliver(&self, timeout: Duration) -> Result<(), FlushError> {
         let until_ns = after_ns(timeout);
         let connection = self.shared();
@@ -195,14 +195,14 @@ impl CoalescingSocket {
         connection.wait_acknowledged(until_ns)
     }
 
-    /// Take no more messages, and forget those that are held; how many bytes that was.
+    /// Take no more messages, and forget those that are held; returns how many bytes that was.
     pub fn abort(&self) -> usize {
         self.refuse_more();
         self.shared().discard()
     }
 
-    /// [`CoalescingSocket::abort`], and end the connection both ways, whoever else has it; what the
-    /// kernel took is still sent. In a child process it goes on: it is the parent's.
+    /// [`CoalescingSocket::abort`], and end the connection both ways, even if others have it open;
+    /// what the kernel took is still sent. A child process does not end its parent's connection.
     pub fn end(&self) {
         self.abort();
         self.connection().descriptor.end_both_ways();
@@ -213,7 +213,7 @@ impl CoalescingSocket {
         self.connection().held_bytes()
     }
 
-    /// What is held, for whoever asks when this is gone.
+    /// A handle to what is held, which outlives this socket.
     #[doc(hidden)]
     pub fn leftover(&self) -> Leftover {
         Leftover::of(&self.shared())
@@ -243,7 +243,7 @@ impl CoalescingSocket {
         }
     }
 
-    /// The pointer of `Arc::into_raw`: one made from a reference may not reach the counts. It is released only when `self` is dropped; what a child process replaces never is.
+    /// The pointer of `Arc::into_raw`, released when `self` is dropped, or never if replaced.
     fn raw(&self) -> *mut Connection {
         let current = self.connection.load(Ordering::Acquire);
         // SAFETY: as said above, it lives.
@@ -277,7 +277,7 @@ impl CoalescingSocket {
 }
 
 /// Wait until every connection of this process has written what it held, dropped sockets'
-/// included: what is to be done before the process ends.
+/// included. Call it before the process ends.
 ///
 /// # Errors
 /// The reason of each connection that had not written all in time, or failed and told nobody.
@@ -312,13 +312,13 @@ fn connection_of(
         .max_buffered_bytes
         .unwrap_or(CoalescingSocket::MAX_BUFFERED_BYTES);
     let mut rule = knobs.checked()?;
-    rule.max_buffered_bytes = None; // It counts what the writing thread has taken, too.
+    rule.max_buffered_bytes = None; // `Connection` checks it: what the thread took counts, too.
     let coalescer = Coalescer::of_threads(rule)?;
     let connection = Connection::new(Arc::clone(fd), is_inherited, coalescer, max_buffered_bytes);
     Ok(Arc::into_raw(Arc::new(connection)).cast_mut())
 }
 
-// An AtomicPtr may be shared whatever it points to: so what it points to is asked.
+// An AtomicPtr is Sync whatever it points to, so check that what it points to is.
 const _: () = {
     const fn is_shared<T: Send + Sync>() {}
     is_shared::<Connection>();

@@ -19,7 +19,7 @@ pub(super) trait Served: Send + Sync {
     fn flush_all(self: Arc<Self>, until_ns: u64) -> Result<(), FlushError>;
 }
 
-/// When the writing thread is to come to a connection again.
+/// When the writing thread visits a connection next.
 pub(super) enum NextVisit {
     /// When a sender tells it to.
     Rest,

@@ -29,7 +29,7 @@ use std::{
 const MOST_UNTOLD: usize = 100;
 const POISONED: &str = "nobody panics while it is locked";
 
-/// The process's one; of an older generation in a child that has not sent yet.
+/// The process's writer; its parent's in a child process that has not sent yet.
 static WRITER: AtomicPtr<Writer> = AtomicPtr::new(ptr::null_mut());
 
 /// What senders see of the writing thread.
@@ -110,7 +110,7 @@ impl Writer {
         }
     }
 
-    /// Keep what nobody was told, of a few connections: it is to be read by a person.
+    /// Keep a failure that no caller was told. A person will read them, so only a few are kept.
     pub(super) fn keep_untold(&self, failure: Option<Failure>) {
         let mut untold = self.untold.lock().expect(POISONED);
         if untold.len() < MOST_UNTOLD {
@@ -118,7 +118,7 @@ impl Writer {
         }
     }
 
-    /// Remember the connection, for as long as it lives.
+    /// Remember the connection for as long as it lives.
     pub(super) fn know(&self, connection: Weak<dyn Served>) {
         let mut known = self.known.lock().expect(POISONED);
         if known.len() == known.capacity() {
@@ -127,15 +127,15 @@ impl Writer {
         known.push(connection);
     }
 
-    /// Wait until all connections have written what they held; why some have not, and the failures
-    /// that were kept.
+    /// Wait until all connections have written what they held; returns why some have not, and the
+    /// failures that were kept.
     pub(super) fn flush_all(&self, until_ns: u64) -> Vec<FlushError> {
         let mut living: Vec<_> = {
             let known = self.known.lock().expect(POISONED);
             known.iter().filter_map(Weak::upgrade).collect()
         };
         living.retain(|connection| connection.has_loose_ends());
-        // All at once: one peer that takes nothing is not to use up the others' time.
+        // All at once: one peer that takes nothing must not use up the others' time.
         for connection in &living {
             Arc::clone(connection).hurry_all();
         }
@@ -157,7 +157,7 @@ impl Writer {
     }
 }
 
-/// What only the thread itself has.
+/// The state that only the thread itself uses.
 struct Thread {
     writer: &'static Writer,
     epoll: Epoll,

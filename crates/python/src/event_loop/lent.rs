@@ -1,8 +1,8 @@
 use pyo3::{PyTraverseError, PyVisit, intern, prelude::*};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The socket that a program has made a connection of. The program keeps it, and may close it while
-/// we hold what was written before.
+/// The socket that a program gave to make a connection of. The program still has it, and may close
+/// it while we hold what was written before.
 pub struct LentSocket {
     /// A `socket.socket`.
     socket: Py<PyAny>,
@@ -17,8 +17,8 @@ impl LentSocket {
         }
     }
 
-    /// From now on the program's `close()` takes effect at `let_close` only, as with the files of
-    /// `makefile`; what it counts there is counted here.
+    /// Defer the program's `close()` until `let_close`, by the count that `makefile` keeps of the
+    /// files that use a socket.
     pub fn keep_open(&self, py: Python<'_>) -> PyResult<()> {
         if self.keeps_open.swap(true, Ordering::Relaxed) {
             return Ok(());
@@ -28,7 +28,7 @@ impl LentSocket {
         socket.setattr(name, uses + 1)
     }
 
-    /// What the program has closed meanwhile is closed now.
+    /// Close the socket now, if the program has closed it meanwhile.
     pub fn let_close(&self, py: Python<'_>) -> PyResult<()> {
         if !self.keeps_open.swap(false, Ordering::Relaxed) {
             return Ok(());
@@ -37,7 +37,7 @@ impl LentSocket {
         self.socket.bind(py).call_method0(let_go).map(drop)
     }
 
-    /// Whether it has no descriptor any more, whose number may be another file's by now.
+    /// Whether it is closed; the number of its descriptor may then be another file's.
     pub fn is_closed(&self, py: Python<'_>) -> PyResult<bool> {
         let fileno = intern!(py, "fileno");
         let fd: i32 = self.socket.bind(py).call_method0(fileno)?.extract()?;

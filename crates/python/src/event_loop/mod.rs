@@ -1,5 +1,5 @@
-//! A connection of an event loop: what holds its messages, what it borrows from Python, and when its
-//! turn comes.
+//! A connection of an event loop: the buffer of its messages, the Python objects that it uses, and
+//! the ticks that end its holds.
 
 mod lent;
 pub mod outbox;

@@ -19,7 +19,7 @@ use tinygram_net::{
     process::{forks, thread_id},
 };
 
-/// What an event loop's connection holds back.
+/// The messages that a connection of an event loop holds back.
 #[pyclass(frozen, module = "tinygram._native")]
 pub struct Outbox {
     state: GilCell<State>,
@@ -31,7 +31,7 @@ pub struct Outbox {
 #[pymethods]
 impl Outbox {
     #[new]
-    #[allow(clippy::too_many_arguments)] // They are what it works between.
+    #[allow(clippy::too_many_arguments)] // It connects as many objects.
     fn new(
         knobs: &Knobs,
         fd: Option<RawFd>,
@@ -87,8 +87,8 @@ impl Outbox {
         Ok(())
     }
 
-    /// The connection ends: how many bytes were held, and are forgotten. If `writes_last`, the
-    /// kernel gets before what it still takes, unless other bytes come first.
+    /// The connection ends: forget what is held; returns how many bytes that was. If `writes_last`,
+    /// first write what the kernel still takes, unless the transport below has bytes of its own.
     fn end(&self, py: Python<'_>, writes_last: bool) -> PyResult<usize> {
         if writes_last && !self.state(py).coalescer.pending().is_empty() {
             if let Some(around) = self.around(py) {
@@ -102,13 +102,13 @@ impl Outbox {
         self.discard(py)
     }
 
-    /// Whether it was made in a process that this one is a child of, which sends what it holds.
+    /// Whether a parent process made it, and sends what it holds.
     #[getter]
     fn is_a_parents(&self, py: Python<'_>) -> bool {
         self.state.borrow(py).made_after_forks != forks()
     }
 
-    /// The connection is gone: what is around is let go.
+    /// The connection is gone: drop the references to what surrounds it.
     fn release(&self, py: Python<'_>) {
         let around = self.around.borrow(py).take();
         // What is dropped may call Python code.
@@ -126,7 +126,7 @@ impl Outbox {
         self.state(py).is_diverted = false;
     }
 
-    /// The end: what is held is forgotten; how many bytes that was.
+    /// Forget what is held, and hold no more; returns how many bytes that was.
     fn discard(&self, py: Python<'_>) -> PyResult<usize> {
         let held_bytes = {
             let mut state = self.state(py);
@@ -137,8 +137,8 @@ impl Outbox {
         Ok(held_bytes)
     }
 
-    /// The transport below has bytes of its own. Returns whether the caller is to say that it is
-    /// full: while bytes are being handed over, `write_below` does when it has finished.
+    /// The transport below has bytes of its own. Returns whether the caller must report that it is
+    /// full: while bytes are being handed over, `write_below` does so when it has finished.
     fn on_blocked(&self, py: Python<'_>) -> bool {
         let mut state = self.state(py);
         state.is_below_full = true;
@@ -146,7 +146,7 @@ impl Outbox {
         !state.is_handing_over
     }
 
-    /// The transport below has none any more.
+    /// The transport below has no bytes any more.
     fn on_writable(&self, py: Python<'_>) -> PyResult<()> {
         let has_more = {
             let mut state = self.state(py);
@@ -163,7 +163,7 @@ impl Outbox {
         self.state(py).coalescer.set_max_bytes(max_bytes);
     }
 
-    /// The calling thread is the one that may write.
+    /// From now on only the calling thread may write.
     fn adopt_thread(&self, py: Python<'_>) {
         self.state(py).thread_id = thread_id();
     }
@@ -173,7 +173,6 @@ impl Outbox {
         self.state(py).coalescer.pending().len()
     }
 
-    /// What `stats` is made of.
     #[pyo3(name = "_stats_parts")]
     fn stats_parts(&self, py: Python<'_>) -> StatsParts {
         stats_parts(self.state(py).coalescer.stats())
@@ -291,8 +290,8 @@ impl Outbox {
         }
     }
 
-    /// Write what is held and then `message`. Whether the transport below, and so Python code,
-    /// had to take a part.
+    /// Write what is held and then `message`. Returns whether the transport below, and so Python
+    /// code, had to take a part.
     fn write_out(
         &self,
         py: Python<'_>,
@@ -312,14 +311,14 @@ impl Outbox {
     ) -> PyResult<bool> {
         if let Some(around) = self.around(py) {
             if around.is_loop_closed(py)? {
-                // What is held stays held, and is told as lost when it is dropped.
+                // What is held stays held, and is reported as lost when it is dropped.
                 return match message {
                     None => Ok(false),
                     Some(message) => self.write_below(py, Rest::all_of(message)).map(|()| true),
                 };
             }
             if around.is_socket_closed(py)? {
-                self.state(py).fd = None; // The transport below finds the same, and tells it.
+                self.state(py).fd = None; // The transport below finds and reports the same.
             }
         }
         let mut took_part = false;
@@ -333,12 +332,12 @@ impl Outbox {
             if !self.state(py).has_more_for_below() {
                 return Ok(true);
             }
-            // Whoever wrote meanwhile comes after it.
+            // Messages that came meanwhile are written after it.
             (message, reason) = (None, Reason::Writable);
         }
     }
 
-    /// Until all of it is handed over, everything is held.
+    /// Hand `rest` to the transport below; what comes meanwhile is held.
     fn write_below(&self, py: Python<'_>, rest: Rest<'_>) -> PyResult<()> {
         let Some(around) = self.around(py) else {
             return Ok(());
@@ -356,7 +355,7 @@ impl Outbox {
         Ok(())
     }
 
-    /// The error that says so; the protocol is paused until there is room.
+    /// The error that says that there is no room; the protocol is paused until there is.
     #[cold]
     fn refuse(&self, py: Python<'_>, message_bytes: usize) -> PyResult<PyErr> {
         let (held_bytes, is_blocked) = {

@@ -1,16 +1,16 @@
 use super::lent::LentSocket;
 use pyo3::{PyTraverseError, PyVisit, intern, prelude::*};
 
-/// What an outbox asks and tells: its transport, the one below, the loop, and the program's socket.
+/// The objects that an outbox calls: its transport, the one below, the loop, the program's socket.
 ///
 /// Their methods are looked up when they are called, which is seldom: kept, each would be an object
 /// of 64 bytes for every connection.
 pub struct Surroundings {
     /// The transport below: `write(bytes)`.
     pub below: Py<PyAny>,
-    /// Ours: `_check_high(was_refused)`, `_check_thread()`.
+    /// Our transport: `_check_high(was_refused)`, `_check_thread()`.
     pub transport: Py<PyAny>,
-    /// An event loop that, once closed, has closed the descriptor without a word.
+    /// An event loop that closes the descriptor without notice when it is closed.
     pub closing_loop: Option<Py<PyAny>>,
     /// The socket that the program gave, and may close under us.
     pub lent: Option<LentSocket>,

@@ -14,26 +14,26 @@ use std::{
 use tinygram_core::Reason;
 use tinygram_net::{clock::monotonic_ns, epoll, timer::TimerFd};
 
-/// What a ticker ticks: a connection of an event loop.
+/// A connection of an event loop, as its ticker sees it.
 pub trait Ticked: Sync {
     /// An iteration ends, or a deadline has come; `will_block`: the loop has nothing else to do.
     fn on_tick(&self, py: Python<'_>, now_ns: u64, will_block: bool) -> AfterTick;
-    /// Write what is held. Whether Python code was called.
+    /// Write what is held. Returns whether Python code was called.
     fn write_out(&self, py: Python<'_>, reason: Reason) -> PyResult<bool>;
-    /// By when it is to be ticked again; `None`: nothing waits for a time.
+    /// When the next tick is due; `None`: nothing waits for a time.
     fn deadline_ns(&self, py: Python<'_>) -> Option<u64>;
     /// It waits for no tick any more.
     fn disarm(&self, py: Python<'_>);
-    /// Let a socket close that it keeps open, if it has nothing to write.
+    /// Let the socket that it keeps open close, if it has nothing to write.
     fn let_close(&self, py: Python<'_>) -> PyResult<()>;
 }
 
-/// What a tick leads to.
+/// What a connection does after a tick.
 pub enum AfterTick {
     Write(Reason),
-    /// It is to be ticked when the next iteration ends.
+    /// Its next tick is due when the next iteration ends.
     WaitForTick,
-    /// It is to be ticked when its deadline has come.
+    /// Its next tick is due at its deadline.
     WaitForTime,
     /// It holds nothing that a tick could end.
     Rest,
@@ -60,9 +60,9 @@ impl Waiting {
         (self.as_ticked)(&self.object, py)
     }
 
-    /// One connection's failure must not keep the others' bytes back. What is no failure but ends the
-    /// program (KeyboardInterrupt, SystemExit) is for `end`: the caller raises it when all are served.
-    /// Whether Python code was called.
+    /// One connection's failure must not keep the others' bytes back. KeyboardInterrupt and
+    /// SystemExit are left in `end`: the caller raises them when all are served. Returns whether
+    /// Python code was called.
     fn report(&self, py: Python<'_>, written: PyResult<bool>, end: &mut PyResult<()>) -> bool {
         written.unwrap_or_else(|error| {
             if error.is_instance_of::<PyException>(py) || end.is_err() {
@@ -119,7 +119,7 @@ impl Ticker {
         self.state.borrow(py).timer.is_some()
     }
 
-    /// The descriptor that the loop is to watch, and to call `on_timer()` when it is readable.
+    /// The descriptor that the loop must watch: when it is readable, call `on_timer()`.
     fn timer_fd(&self, py: Python<'_>) -> PyResult<RawFd> {
         let mut state = self.state.borrow(py);
         if state.timer.is_none() {
@@ -160,13 +160,13 @@ impl Ticker {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {
                     py.check_signals()?;
                     if self.is_armed(py) {
-                        // A handler wrote: the iteration that sends it comes now.
+                        // A signal handler wrote: return, so that an iteration sends it now.
                         return Ok(Vec::new());
                     }
                 }
                 Err(error) => return Err(os_error(error)),
             }
-            // A wait that no handler ended goes on (PEP 475).
+            // A wait goes on unless a handler ended it (PEP 475).
             if timeout_ms > 0 {
                 let left_ns = until_ns.saturating_sub(monotonic_ns());
                 timeout_ms = left_ns.div_ceil(1_000_000) as i32;
@@ -201,7 +201,7 @@ impl Ticker {
         end
     }
 
-    /// In a child process: what a parent holds keeps no socket of the child open.
+    /// In a child process: let close the sockets that are open only for what the parent holds.
     fn let_close(&self, py: Python<'_>) -> PyResult<()> {
         let held: Vec<_> = {
             let state = self.state.borrow(py);
@@ -262,8 +262,8 @@ impl Ticker {
         !self.state.borrow(py).armed.is_empty()
     }
 
-    /// `will_block`: the loop has nothing else to do. Whether Python code was called, so that it
-    /// may have now.
+    /// `will_block`: the loop has nothing else to do. Returns whether Python code was called, so
+    /// that it may have now.
     fn end_iteration(&self, py: Python<'_>, will_block: bool) -> PyResult<bool> {
         let armed = take(&mut self.state.borrow(py).armed);
         self.serve(py, armed, will_block)

@@ -8,25 +8,25 @@ use crate::Reason;
 const IDLE_NS: u64 = 20_000;
 /// More comes soon if it came within this time after the last iterations: about a write's cost.
 const SOON_NS: u64 = 5_000;
-/// No single gap counts for more, so that a pause is soon forgotten.
+/// A single gap counts for no more than this, so that a pause is soon forgotten.
 const LONGEST_GAP_NS: u64 = 1_000_000;
 /// A sender that has been silent for this long was not busy.
 const PAUSE_NS: u64 = 100_000;
 /// A loop that has been busy for sixteen times as long may as well be busy a little longer.
 const BUSY_SHARE: u64 = 16;
 /// In an event loop that does not say when it rests, messages closer together than this come from a
-/// program that does nothing else. Others are held for so long at most.
+/// program that does nothing else. Other messages are held no longer than this.
 const DENSE_NS: u64 = 1_000;
 const SPARSE_HOLD_NS: u64 = 15_000;
 
-/// What is known of the loop that ticks.
+/// What the policy knows about the loop that ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Loop {
-    /// It is the program's own.
+    /// The program's own loop.
     Plain,
-    /// It says when it is about to wait.
+    /// An event loop that says when it is about to wait.
     Resting,
-    /// It does other things between ticks, and does not say when it waits.
+    /// An event loop that does other things between ticks, and does not say when it waits.
     Foreign,
 }
 
@@ -43,7 +43,7 @@ pub(in super::super) struct Adaptive {
     last_tick_ns: u64,
     /// Whether no message came since the last tick.
     is_quiet: bool,
-    /// From the end of an iteration to the next message, a moving average.
+    /// Moving average of the time from the end of an iteration to the next message.
     gap_ns: u64,
     /// Since when the loop has had something to do, as far as we know.
     busy_since_ns: u64,

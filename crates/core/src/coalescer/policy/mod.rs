@@ -20,7 +20,7 @@ use each_message::EachMessage;
 use shared_adaptive::SharedAdaptive;
 use tick::Tick;
 
-/// What there is when a policy is told of something. Times are nanoseconds of one clock.
+/// The state in which a policy is told of something. Times are nanoseconds of one clock.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moment {
     pub(super) now_ns: u64,
@@ -39,27 +39,27 @@ pub(super) enum Writer {
     Thread,
 }
 
-/// When messages leave. What a policy need not hear of, it does not implement.
+/// Decides when messages leave. A policy implements only the calls that matter to it.
 pub(super) trait Policy {
-    /// A message comes that may begin something: a batch, or an iteration; it is not counted yet. Why
-    /// it is to be written now, after what is held, if it is.
+    /// A message comes that may begin a batch or an iteration; it is not counted yet. Returns the
+    /// reason to write it now, after what is held; `None`: hold it.
     fn on_message(&mut self, at: Moment) -> Option<Reason>;
 
-    /// A message is held, the first of a batch, after so many messages in all.
+    /// The first message of a batch is held; `messages` were handed over before it.
     fn on_batch(&mut self, _messages: u64) {}
 
-    /// An iteration ends, or the writing thread comes; `will_block`: nothing else is to do. Why what
-    /// is held is to be written now, if it is.
+    /// An iteration ends, or the writing thread comes; `will_block`: the caller has nothing else to
+    /// do. Returns the reason to write what is held now; `None`: keep holding.
     fn on_tick(&mut self, at: Moment, will_block: bool) -> Option<Reason>;
 
-    /// Whether the sender of a message that is only held, after so many, is to call
-    /// [`Policy::on_look`].
+    /// Whether a sender whose message was only held must call [`Policy::on_look`]; `messages` were
+    /// handed over by then.
     #[inline]
     fn is_to_look(&self, _messages: u64) -> bool {
         false
     }
 
-    /// A sender looks: whether it is to write what is held.
+    /// A sender looks; returns whether it must write what is held.
     fn on_look(&mut self, _at: Moment) -> bool {
         false
     }
@@ -70,8 +70,8 @@ pub(super) trait Policy {
     /// A write has ended.
     fn on_written(&mut self, _end_ns: u64, _messages: u64, _by: Writer) {}
 
-    /// When the writing thread is to come, whether or not something is held; `None`: when it is told, or
-    /// a hold ends.
+    /// When the writing thread must visit next, even if nothing is held; `None`: when it is told,
+    /// or a hold ends.
     fn next_visit_ns(&self, _now_ns: u64) -> Option<u64> {
         None
     }
@@ -93,7 +93,7 @@ pub(super) enum AnyPolicy {
 }
 
 impl AnyPolicy {
-    /// For the one thread of a loop. `hold_ns`: how long a message is held at most.
+    /// The policy for the one thread of a loop. `hold_ns`: how long a message is held at most.
     pub(super) fn of_loop(strategy: Strategy, hold_ns: Option<u64>, of_loop: Loop) -> Self {
         match strategy {
             Strategy::NoDelay | Strategy::Nagle => Self::EachMessage(EachMessage),
@@ -105,7 +105,7 @@ impl AnyPolicy {
         }
     }
 
-    /// For many threads that share a connection, and one that writes.
+    /// The policy for many threads that share a connection, and one that writes.
     pub(super) fn of_threads(strategy: Strategy, hold_ns: Option<u64>) -> Self {
         match strategy {
             Strategy::Adaptive => {

@@ -3,10 +3,10 @@
 //!
 //! A write costs a few microseconds; to wake the writing thread, and to change to it and back, costs
 //! two or three times as much, and on a busy core the thread comes when the scheduler lets it. So a
-//! few messages at a time are written by who sends them. What comes in larger bursts is left to the
-//! writing thread, which then writes it as one. And where messages keep coming as soon as the last
-//! were written, nobody wakes it: whoever sends next when they have waited long enough writes them,
-//! and the thread looks now and then for the rest (it polls, as Linux's NAPI does with packets).
+//! few messages at a time are written by their sender. Larger bursts are left to the writing
+//! thread, which then writes each as one. And where messages keep coming as soon as the last were
+//! written, nobody wakes it: the next sender after they have waited long enough writes them, and
+//! the thread looks now and then for the rest (it polls, as Linux's NAPI does with packets).
 
 #[cfg(test)]
 mod tests;
@@ -18,7 +18,7 @@ use crate::Reason;
 /// wrote last, about that of changing back from it, too.
 const GAP_NS: u64 = 5_000;
 const GAP_AFTER_THREAD_NS: u64 = 10_000;
-/// A burst of so many is written message by message.
+/// Bursts of up to this many messages are written message by message.
 const FEW: u64 = 8;
 /// Up to this many messages since its last visit, the writing thread does not come by itself.
 const RARE: u64 = 4;
@@ -45,18 +45,18 @@ pub(in super::super) struct SharedAdaptive {
     /// No message is held longer, as far as the scheduler lets somebody write it.
     most_ns: u64,
     hold_ns: u64,
-    /// From one message of the last batch to the next.
+    /// Mean gap between the messages of the last batch.
     step_ns: u64,
-    /// Before the first message of the burst, of what is held, since the writing thread came.
+    /// Messages handed over before the burst, the batch, and the writing thread's last visit.
     before_burst: u64,
     before_batch: u64,
     before_visit: u64,
     was_large: bool,
     expects_many: bool,
-    /// At this message the sender looks at the clock.
+    /// The number of the message whose sender looks at the clock.
     look_at: u64,
     last_write_ns: u64,
-    /// Without a write since, for a burst to have ended.
+    /// A burst has ended after this time without a write.
     gap_ns: u64,
     early_wakes: u32,
     /// Since when messages have been close together, while the thread polls.
@@ -128,7 +128,7 @@ impl Policy for SharedAdaptive {
             self.dense_since_ns = at.now_ns;
         }
         let busy_ns = at.now_ns.saturating_sub(self.dense_since_ns);
-        // After that the writing thread comes, a part of it later at most.
+        // The writing thread comes up to a LOOKS-th of the hold after the hold has ended.
         let most_ns = self.most_ns - self.most_ns / (LOOKS + 1);
         self.hold_ns = HOLD_NS.max(busy_ns / BUSY_SHARE).min(most_ns);
     }
@@ -141,7 +141,7 @@ impl Policy for SharedAdaptive {
         };
     }
 
-    /// When the writing thread is to come by itself.
+    /// The time of the writing thread's next visit of its own accord.
     fn next_visit_ns(&self, now_ns: u64) -> Option<u64> {
         let poll_ns = POLL_NS
             .max(self.hold_ns / LOOKS)

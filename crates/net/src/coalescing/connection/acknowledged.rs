@@ -1,4 +1,4 @@
-//! What the peer's kernel has acknowledged of the bytes that a connection wrote.
+//! How many of the bytes that a connection wrote the peer's kernel has acknowledged.
 
 use crate::{
     clock::{monotonic_ns, sleep_until_ns},
@@ -6,13 +6,13 @@ use crate::{
 };
 use std::os::fd::RawFd;
 
-/// From a look at the peer's acknowledgements to the next, longer and longer.
+/// The first pause between two looks at the peer's acknowledgements; each is longer than the last.
 const FIRST_LOOK_NS: u64 = 20_000;
 const LONGEST_LOOK_NS: u64 = 5_000_000;
 /// `tcpi_state` of a connection that is over, or was never made (linux/tcp_states.h).
 const TCP_CLOSE: u8 = 7;
 
-/// Where the count of our bytes begins in the socket's own.
+/// The start of our bytes in the socket's own count.
 #[derive(Debug)]
 pub(super) struct Acknowledged {
     /// What the peer will have acknowledged before the first of our bytes; `None` where nobody
@@ -25,12 +25,12 @@ pub(super) enum Unacknowledged {
     TimedOut {
         unknown_bytes: u64,
     },
-    /// It never will, says errno.
+    /// The connection ended with this errno: the peer never will.
     Ended(i32),
 }
 
 impl Acknowledged {
-    /// All that is written to `fd` from now on is ours.
+    /// Count what is written to `fd` from now on.
     pub(super) fn from_now_on(fd: RawFd) -> Self {
         Self {
             before: acknowledged_before(fd),

@@ -1,4 +1,4 @@
-//! The descriptor that a connection writes to, and whose it is after a fork.
+//! The descriptor that a connection writes to, and which process owns it after a fork.
 
 use crate::coalescing::ground::forks;
 use rustix::net::{Shutdown, shutdown};
@@ -11,7 +11,7 @@ use std::{
 pub(in crate::coalescing) struct Descriptor {
     fd: Arc<OwnedFd>,
     generation: u64,
-    /// Whether it is the parent's too: then only the parent ends the connection.
+    /// Whether the parent process has it too: then only the parent ends the connection.
     is_inherited: bool,
 }
 
@@ -28,7 +28,7 @@ impl Descriptor {
         self.fd.as_raw_fd()
     }
 
-    /// The pointer of the shared descriptor, which this has a count of.
+    /// The raw pointer of the shared descriptor, of which this holds one reference.
     pub(in crate::coalescing) fn shared_fd(&self) -> *const OwnedFd {
         Arc::as_ptr(&self.fd)
     }

@@ -77,7 +77,7 @@ impl Connection {
         state.check()?;
         let held_bytes = state.held_bytes();
         if held_bytes > 0 && held_bytes + message.len() > self.max_buffered_bytes {
-            // Nobody is to wait for a time when there is no room left.
+            // There is no room left: write without waiting for a hold to end.
             state.flush_until = state.handed_over_bytes();
             self.tell_writer(state)?;
             return Err(SendError::NoRoom { held_bytes });
@@ -91,7 +91,7 @@ impl Connection {
         self.tell_writer(state)
     }
 
-    /// What is held, if the writing thread has not come for it in time.
+    /// Write what is held, if the writing thread has not come for it in time.
     fn write_overdue(&self, state: &mut State) -> Result<(), Failure> {
         if !state.coalescer.is_to_look() || !state.coalescer.is_overdue(monotonic_ns()) {
             return Ok(());
@@ -101,7 +101,7 @@ impl Connection {
         Ok(())
     }
 
-    /// What is held and then the message; what the kernel does not take now is held.
+    /// Write what is held and then the message; what the kernel does not take now is held.
     fn write_inline(
         &self,
         state: &mut State,
@@ -142,7 +142,7 @@ impl Connection {
             }
         };
         state.duty = Duty::Soon;
-        // Before anybody may hold a message and return: who ends the program looks for it.
+        // Before any sender holds a message and returns: the end of the program looks for it here.
         if !std::mem::replace(&mut state.is_known, true) {
             writer.know(Arc::downgrade(self) as _);
         }
@@ -152,8 +152,8 @@ impl Connection {
         told.map_err(|error| self.give_up(&error).into())
     }
 
-    /// The connection failed with `unsent_bytes` besides those that are held. The first failure
-    /// stays.
+    /// Note that the connection failed with `unsent_bytes` besides those that are held. The first
+    /// failure stays.
     fn fail(&self, state: &mut State, error: &io::Error, unsent_bytes: usize) -> Failure {
         if let Some(failure) = &state.failure {
             return failure.clone();
@@ -179,7 +179,7 @@ impl Connection {
     /// Wait until there is room for a message of `bytes`, or there never will be; false when
     /// `until_ns` came first.
     pub(super) fn wait_room(&self, bytes: usize, until_ns: u64) -> bool {
-        // Half empty, so that not every message waits anew.
+        // Wait until the buffer is half empty, so that not every message waits anew.
         let enough =
             (self.max_buffered_bytes / 2).min(self.max_buffered_bytes.saturating_sub(bytes));
         self.watched.wait(until_ns, |state| {
@@ -187,22 +187,22 @@ impl Connection {
         })
     }
 
-    /// How many bytes were handed over and can still leave, or did.
+    /// How many bytes were handed over, without those that were discarded.
     pub(super) fn handed_over_bytes(&self) -> u64 {
         self.lock().handed_over_bytes()
     }
 
-    /// Have the first `target` bytes of all that was handed over leave; how many there are.
+    /// Have the first `target` bytes of all that was handed over leave; returns how many there are.
     pub(super) fn hurry(self: &Arc<Self>, target: u64) -> u64 {
         let mut state = self.lock();
         let target = target.min(state.handed_over_bytes());
         state.flush_until = state.flush_until.max(target);
-        // Without a writer nobody will write: the wait ends with the time.
+        // Without a writing thread nobody writes: the wait ends by its timeout.
         let _ = self.tell_writer(state);
         target
     }
 
-    /// [`Connection::hurry`], and wait for it.
+    /// [`Connection::hurry`], and wait until these bytes have left.
     pub(super) fn flush(self: &Arc<Self>, target: u64, until_ns: u64) -> Result<(), FlushError> {
         let target = self.hurry(target);
         let is_done = self
@@ -245,7 +245,7 @@ impl Connection {
         self.watched.tell_waiting(&state);
     }
 
-    /// Forget what is held, which is a failure to whoever waits for it; how many bytes that was.
+    /// Forget what is held: threads that wait for it get a failure. Returns how many bytes it was.
     pub(super) fn discard(self: &Arc<Self>) -> usize {
         let mut state = self.lock();
         let bytes = state.held_bytes();
@@ -257,7 +257,7 @@ impl Connection {
         }
         drop(state);
         if is_expected {
-            // The writer then forgets the connection, which it may never hear of again.
+            // So that the writing thread forgets the connection, which may never be sent on again.
             let _ = Writer::get().and_then(|writer| writer.notify(Arc::clone(self) as _));
         }
         bytes
@@ -350,7 +350,7 @@ impl Served for Connection {
 }
 
 impl Drop for Connection {
-    /// Nobody has it any more who could be told.
+    /// A failure that no caller was told is kept for the end of the program.
     fn drop(&mut self) {
         let state = self.watched.get_mut();
         if !state.is_untold {

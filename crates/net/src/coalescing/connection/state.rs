@@ -16,11 +16,11 @@ pub(super) struct State {
     pub(super) taken: Taken,
     /// How many bytes the kernel took.
     pub(super) written_bytes: u64,
-    /// All up to this byte of the stream is to leave without being held.
+    /// All up to this byte of the stream leaves without being held.
     pub(super) flush_until: u64,
     /// How many threads wait for `changed`.
     pub(super) waiting: usize,
-    /// Whether the writing thread's list has it.
+    /// Whether the writing thread's list has this connection.
     pub(super) is_known: bool,
     pub(super) is_closed: bool,
     /// Whether this side has given up what is not delivered.
@@ -52,9 +52,9 @@ impl Taken {
 pub(super) enum Duty {
     /// Nothing is held.
     None,
-    /// It will look at it as soon as it can, and write, if nobody did before.
+    /// The thread will look at it as soon as it can, and write what no sender wrote before.
     Soon,
-    /// It will look at it when a hold ends, or as it polls.
+    /// The thread will look at it when a hold ends, or when it polls.
     Timed,
 }
 
@@ -101,7 +101,7 @@ impl State {
         self.written_bytes < self.flush_until
     }
 
-    /// Whether the writing thread will come for what is held, and needs not come any sooner.
+    /// Whether the writing thread will come for what is held, and need not come any sooner.
     pub(super) fn is_expected(&self, more_bytes: usize) -> bool {
         match self.duty {
             _ if self.failure.is_some() => false,
@@ -111,7 +111,7 @@ impl State {
         }
     }
 
-    /// The writing thread has come: why it is to write what is held, if it is.
+    /// The writing thread has come. Returns its reason to write what is held; `None`: not yet.
     pub(super) fn reason_to_write(&mut self, now_ns: u64) -> Option<Reason> {
         let next = self.coalescer.on_tick(now_ns, true);
         if self.coalescer.pending().is_empty() {
@@ -151,7 +151,7 @@ impl State {
 
     pub(super) fn put_back(&mut self, mut buffer: Vec<u8>, written: usize, end_ns: u64) {
         let reason = self.taken.reason.unwrap_or(Reason::Asked);
-        // What was discarded meanwhile is nobody's any more.
+        // Bytes that were discarded meanwhile are gone from `taken.bytes`.
         self.taken.bytes = self.taken.bytes.saturating_sub(written);
         self.taken.at += written;
         self.written_bytes += written as u64;
@@ -167,7 +167,7 @@ impl State {
         self.taken.buffer = buffer;
     }
 
-    /// Nothing is to be written now.
+    /// The writing thread has nothing to write now. Returns when it comes next.
     pub(super) fn rest(&mut self, now_ns: u64) -> NextVisit {
         self.coalescer.on_writable();
         let at_ns = match self.failure {

@@ -32,7 +32,7 @@ impl Watched {
         self.state.get_mut().expect(POISONED)
     }
 
-    /// Have those who wait look at what is so now.
+    /// Wake the threads in [`Self::wait`], so that they check the state again.
     pub(super) fn tell_waiting(&self, state: &State) {
         if state.waiting > 0 {
             self.changed.notify_all();

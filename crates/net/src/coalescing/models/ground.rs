@@ -9,7 +9,7 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-/// Small enough that every message is cut.
+/// The most bytes that one write takes: small enough that every message is cut.
 const MOST_PER_WRITE: usize = 3;
 
 loom::lazy_static! {

@@ -1,5 +1,5 @@
-//! Every order of the steps of senders and the writing thread, up to so many preemptions:
-//! `make models`. A lost wake-up is a deadlock here, and loom says so.
+//! Every order of the steps of senders and the writing thread, with a bounded number of
+//! preemptions: `make models`. A lost wake-up is a deadlock here, which loom reports.
 
 use super::{
     CoalescingSocket, Failure, FlushError, SendError,
@@ -18,7 +18,7 @@ use tinygram_core::{Coalescer, Knobs, Strategy};
 
 const FOR_EVER: u64 = u64::MAX;
 
-/// Run it in every order, with as many preemptions as it takes for the faults that we know of.
+/// Run `act` in every order, with as many preemptions as the known faults need to show.
 fn model(act: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);

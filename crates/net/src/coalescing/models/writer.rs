@@ -58,7 +58,7 @@ impl Writer {
         }
     }
 
-    /// A kernel that takes no more now takes some the next time: nothing else is to be waited for.
+    /// The loop. It never waits until a socket is writable: the next write always takes some.
     pub(super) fn run(&self) {
         let mut to_visit = Vec::new();
         loop {

@@ -8,17 +8,17 @@ use tinygram_net::{
     socket::send_now,
 };
 
-/// What an outbox holds, and where it goes.
+/// What an outbox holds, and the state of the ways out.
 pub struct State {
     pub coalescer: Coalescer,
-    /// Where the kernel takes bytes from us; `None`: the transport below takes them.
+    /// The descriptor that we write to; `None`: the transport below takes all bytes.
     pub fd: Option<RawFd>,
     pub is_armed: bool,
     /// Whether messages go straight to the transport below.
     pub is_diverted: bool,
     /// Whether the transport below has bytes of its own.
     pub is_below_full: bool,
-    /// Whether the transport below is just being handed bytes: whatever comes meanwhile is held.
+    /// Whether bytes are being handed to the transport below: what comes meanwhile is held.
     pub is_handing_over: bool,
     /// The first error that the kernel told us, which the transport below can no longer learn.
     pub errno: Option<i32>,
@@ -79,8 +79,8 @@ impl State {
         Ok(Some(rest))
     }
 
-    /// Write what the kernel takes of what is held and then of `message`, if it is our turn: how
-    /// many bytes of `message` it took.
+    /// Write what the kernel takes of what is held and then of `message`, if it is our turn.
+    /// Returns how many bytes of `message` it took.
     pub fn write_now(&mut self, message: &[u8], reason: Reason) -> usize {
         let held_bytes = self.coalescer.pending().len();
         let Some(fd) = self.fd else { return 0 };
@@ -92,7 +92,7 @@ impl State {
         match send_now(fd, self.coalescer.pending(), message) {
             Ok(taken) => {
                 let of_message = taken.saturating_sub(held_bytes);
-                // The rest is not held, so this counts as all of it.
+                // The caller takes the rest of the message: count it as written.
                 self.coalescer.on_written(
                     taken,
                     &message[..of_message],
@@ -110,13 +110,13 @@ impl State {
         }
     }
 
-    /// Until the end of it, everything is held.
+    /// Hold everything until [`State::end_handing_over`].
     pub fn begin_handing_over(&mut self) {
         self.is_handing_over = true;
         self.coalescer.on_blocked();
     }
 
-    /// Whether the transport below has bytes of its own now.
+    /// Returns whether the transport below has bytes of its own now.
     pub fn end_handing_over(&mut self) -> bool {
         self.is_handing_over = false;
         if !self.is_below_full {

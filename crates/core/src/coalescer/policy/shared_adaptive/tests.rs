@@ -3,7 +3,7 @@ use super::*;
 const LONG_NS: u64 = 1_000_000;
 const SENDER: Writer = Writer::Sender { of_batch: false };
 
-/// With nothing held.
+/// A moment with nothing held.
 fn idle(messages: u64, now_ns: u64) -> Moment {
     Moment {
         now_ns,
@@ -19,8 +19,8 @@ fn held(messages: u64, since_ns: u64, now_ns: u64) -> Moment {
     }
 }
 
-/// A message while nothing is held, written by its sender in 4 µs if the adaptive has it so; whether
-/// it had.
+/// Send a message while nothing is held; if its sender is to write it, that takes 4 µs. Returns
+/// whether it was.
 fn single(adaptive: &mut SharedAdaptive, messages: &mut u64, now_ns: &mut u64) -> bool {
     let is_written = adaptive.on_message(idle(*messages, *now_ns)).is_some();
     if !is_written {
@@ -34,7 +34,7 @@ fn single(adaptive: &mut SharedAdaptive, messages: &mut u64, now_ns: &mut u64) -
     is_written
 }
 
-/// The writing thread comes for what is held since now, and writes it in 4 µs; whether it was due.
+/// Let the writing thread visit; a write takes it 4 µs. Returns whether what is held was due.
 fn visit(adaptive: &mut SharedAdaptive, messages: u64, now_ns: &mut u64) -> bool {
     let is_due = adaptive
         .on_tick(held(messages, *now_ns, *now_ns), true)
@@ -57,8 +57,8 @@ fn burst(adaptive: &mut SharedAdaptive, burst: u64, messages: &mut u64, now_ns: 
     burst
 }
 
-/// The writing thread is told of one message, again and again, as soon as it wrote the last: it
-/// polls.
+/// Make the writing thread poll: tell it of one message, again and again, as soon as it wrote the
+/// last.
 fn poll(adaptive: &mut SharedAdaptive, messages: &mut u64, now_ns: &mut u64) {
     adaptive.on_written(*now_ns, 0, Writer::Thread);
     for _ in 0..EARLY_WAKES {
