@@ -61,10 +61,10 @@ class Batch:
         """
 
     def poll(self) -> None:
-        """Write what is held if it is time. Raises as `send`."""
+        """Write what is held if it is time. Raises what `send` raises."""
 
     def flush(self) -> None:
-        """Write what is held. Raises as `send`."""
+        """Write what is held. Raises what `send` raises."""
 
     @property
     def deadline_ns(self) -> int | None:
@@ -76,7 +76,7 @@ class Batch:
 
     @property
     def _untold_bytes(self) -> int:
-        """Bytes that are held, and the last write did not fail."""
+        """Held bytes that no exception has told the program of; 0 after a failed write."""
 
     def _begin_block(self) -> None:
         """A `with` block begins: messages are taken."""
@@ -89,7 +89,7 @@ class Batch:
 
 @disjoint_base
 class CoalescingSocket:
-    """What many threads send on one connection; `tinygram.threads` says what it promises.
+    """Sends messages of many threads on one connection; `tinygram.threads` says what it promises.
 
     `failed(errno, acknowledged, unknown, unsent)` and `timed_out(unknown, unsent)` make the
     exceptions, of numbers of bytes. OSError for a strategy that threads do not have.
@@ -117,10 +117,10 @@ class CoalescingSocket:
         """Wait until the kernel has all. DeliveryTimeoutError, ConnectionFailedError."""
 
     def close(self, timeout_s: float | None = None) -> None:
-        """Take no more, wait until the peer's kernel has all (errors as of `flush`), and end it."""
+        """Take no more, wait until the peer's kernel has all (errors: see `flush`), and end it."""
 
     def abort(self) -> int:
-        """Take no more messages and forget those that are held; how many bytes that was."""
+        """Take no more messages and forget those held; returns how many bytes that was."""
 
     @property
     def held_bytes(self) -> int:
@@ -130,7 +130,7 @@ class CoalescingSocket:
         """messages, writes, bytes, overruns, flushes by reason, holds."""
 
     def _leftover(self) -> Leftover:
-        """What is held, for whoever asks when this is gone."""
+        """A handle to what is held, which outlives this object."""
 
 @final
 class Leftover:
@@ -141,7 +141,7 @@ class Leftover:
         """Bytes that are held."""
 
 def flush_all_at_exit() -> list[str]:
-    """Wait a second at most until no CoalescingSocket holds anything; why some still do.
+    """Wait a second at most until no CoalescingSocket holds anything; returns why some still do.
 
     From now on each send waits until the kernel has its message.
     """
@@ -158,7 +158,7 @@ class Ticker:
         """Whether there is a descriptor to watch."""
 
     def timer_fd(self) -> int:
-        """The descriptor to watch: readable when `on_timer()` is to be called."""
+        """The descriptor to watch: when it is readable, call `on_timer()`."""
 
     def tick(self) -> None:
         """An iteration ends, and the loop may have more to do."""
@@ -173,11 +173,11 @@ class Ticker:
         """Write all that is held, whatever it waits for."""
 
     def let_close(self) -> None:
-        """In a child process: have nothing that a parent holds keep a socket of the child open."""
+        """In a child process: let close the sockets kept open for what the parent holds."""
 
 @final
 class Outbox:
-    """What an event loop's connection holds back.
+    """The messages that a connection of an event loop holds back.
 
     `fd`: where the kernel takes bytes; None: `below.write(bytes)` takes them all, which otherwise
     takes what the kernel did not. `transport` is ours: `_check_high(was_refused)` is called when a
@@ -210,14 +210,15 @@ class Outbox:
         """
 
     def end(self, writes_last: bool) -> int:
-        """The connection ends: forget what is held; how many bytes that was.
+        """The connection ends: forget what is held; returns how many bytes that was.
 
-        If `writes_last`, the kernel gets before what it still takes, unless other bytes come first.
+        If `writes_last`, first write what the kernel still takes, unless the transport below has
+        bytes of its own.
         """
 
     @property
     def is_a_parents(self) -> bool:
-        """Whether a process that this one is a child of made it, and sends what it holds."""
+        """Whether a parent process made it, and sends what it holds."""
 
     def release(self) -> None:
         """The connection is gone: let go of the callbacks; later messages are ignored."""
@@ -226,19 +227,19 @@ class Outbox:
         """Hold messages again."""
 
     def discard(self) -> int:
-        """The end: what is held is forgotten; how many bytes that was."""
+        """Forget what is held, and hold no more; returns how many bytes that was."""
 
     def on_blocked(self) -> bool:
         """The transport below has bytes of its own."""
 
     def on_writable(self) -> None:
-        """The transport below has none any more."""
+        """The transport below has no bytes any more."""
 
     def set_max_bytes(self, max_bytes: int) -> None:
         """A batch this large leaves at once."""
 
     def adopt_thread(self) -> None:
-        """The calling thread is the one that may write."""
+        """From now on only the calling thread may write."""
 
     @property
     def held_bytes(self) -> int:
@@ -249,7 +250,7 @@ class Outbox:
         """The first error that a write met."""
 
     def _stats_parts(self) -> _StatsParts:
-        """Like those of `Batch`."""
+        """See `Batch`."""
 
 @final
 class Histogram:
@@ -270,7 +271,7 @@ class Histogram:
         """Add all of `other`'s values."""
 
     def subtract(self, other: Histogram) -> None:
-        """Take all of `other`'s values away; ValueError when some are not here."""
+        """Subtract all of `other`'s values; ValueError when some are not here."""
 
     def percentile_ns(self, percentile: float) -> int:
         """The value that `percentile` (0 … 100) of all values do not exceed; 0 when empty."""

@@ -1,4 +1,4 @@
-"""What a `CoalescingSocket` raises when bytes were not delivered."""
+"""The exceptions that a `CoalescingSocket` raises when bytes were not delivered."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Self
 
 
 class ConnectionFailedError(ConnectionError):
-    """The connection failed; what became of the bytes that were handed over before."""
+    """The connection failed; tells what became of the bytes that were handed over before."""
 
     def __init__(
         self, errno: int, acknowledged_bytes: int, unknown_bytes: int, unsent_bytes: int
@@ -19,11 +19,11 @@ class ConnectionFailedError(ConnectionError):
             f"{unknown_bytes} it is unknown whether they arrived, {unsent_bytes} were never sent",
         )
         self.acknowledged_bytes = acknowledged_bytes
-        """The peer's kernel has them. Of a Unix socket it is never known."""
+        """Bytes that the peer's kernel has; always 0 for a Unix socket, which cannot tell."""
         self.unknown_bytes = unknown_bytes
-        """Our kernel took them, or was about to."""
+        """Bytes that our kernel took, or was about to."""
         self.unsent_bytes = unsent_bytes
-        """They never left this process; the message that met the failure is among them."""
+        """Bytes that never left this process, with those of the message that met the failure."""
 
     def __reduce__(self) -> tuple[type[Self], tuple[int, int, int, int]]:
         """Let it be copied and pickled."""
@@ -32,16 +32,16 @@ class ConnectionFailedError(ConnectionError):
 
 
 class DeliveryTimeoutError(TimeoutError):
-    """The time was over before all that was handed over had been delivered."""
+    """The timeout ended before all that was handed over had been delivered."""
 
     def __init__(self, unknown_bytes: int, unsent_bytes: int) -> None:
         super().__init__(
             f"timed out: {unknown_bytes} bytes are not acknowledged, {unsent_bytes} not sent"
         )
         self.unknown_bytes = unknown_bytes
-        """Our kernel took them, and goes on trying."""
+        """Bytes that our kernel took, and goes on sending."""
         self.unsent_bytes = unsent_bytes
-        """They are, or at `close` were, held by this process."""
+        """Bytes that this process holds, or held when `close` gave up."""
 
     def __reduce__(self) -> tuple[type[Self], tuple[int, int]]:
         """Let it be copied and pickled."""

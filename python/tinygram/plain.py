@@ -23,8 +23,8 @@ class Batch(_native.Batch):
     as at the kernel's next clock tick (1 to 10 ms). One thread at a time may use it.
 
     After the end of the block `send` raises ValueError, for nobody would write what it holds; a new
-    `with` block takes messages again. What is written past the batch, by `sock.send` or `os.write`
-    on the same descriptor, overtakes what is held: call `flush` before.
+    `with` block takes messages again. Bytes that bypass the batch, by `sock.send` or `os.write` on
+    the same descriptor, overtake those that are held: call `flush` before.
     """
 
     _sock: socket.socket
@@ -53,7 +53,7 @@ class Batch(_native.Batch):
         return self
 
     def __del__(self, _warn: Callable[..., None] = warnings.warn) -> None:
-        """What was lost is said."""
+        """Warn of bytes that were lost."""
         if unsent_bytes := self._untold_bytes:
             _warn(
                 f"{unsent_bytes} bytes held for {self._sock!r} were never sent: use `with`, or "
@@ -67,7 +67,7 @@ class Batch(_native.Batch):
         return stats_of(self)
 
     def __enter__(self) -> Self:
-        """The end of the block writes what is held."""
+        """Begin a block, at whose end what is held is written."""
         self._begin_block()
         return self
 

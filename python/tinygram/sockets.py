@@ -1,4 +1,4 @@
-"""What a socket must be, and the one option that a strategy needs."""
+"""The checks of a socket, and the one option that a strategy needs."""
 
 from __future__ import annotations
 

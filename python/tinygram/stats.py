@@ -1,4 +1,4 @@
-"""What a coalescing connection did so far."""
+"""Statistics of a coalescing connection."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Stats:
 
     @property
     def messages_per_write(self) -> float | None:
-        """None before the first write."""
+        """The mean number of messages in a write; None before the first write."""
         return self.messages / self.writes if self.writes else None
 
 

@@ -12,7 +12,7 @@ __all__ = ["Strategy", "adaptive", "coalesce", "combine", "nagle", "nodelay", "t
 
 @dataclass(frozen=True)
 class Strategy:
-    """When messages leave. Take one of these values, or make one with `tinygram.coalesce`.
+    """The rule for when messages leave: one of these values, or one made by `tinygram.coalesce`.
 
     - `tinygram.adaptive`, the default: the first message at once when the connection was idle; what
       follows at the end of the event loop's iteration, later while more keeps coming.
@@ -32,7 +32,7 @@ class Strategy:
 
     @property
     def hold_us(self) -> float | None:
-        """The same in microseconds."""
+        """How long the first message waits, in microseconds."""
         return None if self.hold_ns is None else self.hold_ns / 1000
 
     def __str__(self) -> str:
@@ -74,12 +74,12 @@ def coalesce(hold_us: float) -> Strategy:
 
 
 ALL = (adaptive, Strategy("coalesce", 10_000), tick, combine, nodelay, nagle)
-"""Every strategy, one that holds with some duration. To add one: its value above and here, and its
-name in `__all__` (CONTRIBUTING.md has the other two edits)."""
+"""Every strategy; `coalesce` with one of its durations. To add one: its value above and here, and
+its name in `__all__` (CONTRIBUTING.md has the other two edits)."""
 OF_LOOPS = tuple(strategy for strategy in ALL if strategy != combine)
-"""Those of event loops and plain loops."""
+"""The strategies of event loops and plain loops."""
 OF_THREADS = tuple(strategy for strategy in ALL if strategy != tick)
-"""Those of `CoalescingSocket`."""
+"""The strategies of `CoalescingSocket`."""
 _CHOICE = (
     "it must be tinygram."
     + ", ".join(strategy.name for strategy in ALL if strategy.hold_ns is None)
@@ -104,13 +104,13 @@ def native_knobs(
     *,
     without: Strategy = combine,
 ) -> _native.Knobs:
-    """Check the knobs, and make of them what the native module takes.
+    """Check the knobs, and make the native module's `Knobs` of them.
 
     A batch of `max_bytes` leaves at once, no message is held longer than `max_hold_us` (None: as
     the strategy says), and `max_buffered_bytes` are held at most (None: no limit; 1 MiB of
     threads).
 
-    `without` is a strategy that the caller does not have. Raises TypeError or ValueError, which
+    `without` is a strategy that the caller does not support. Raises TypeError or ValueError, which
     name the knob, its value and what is allowed.
     """
     if not isinstance(strategy, Strategy):

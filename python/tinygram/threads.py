@@ -19,7 +19,7 @@ from tinygram.sockets import check_connected_stream, set_nodelay
 from tinygram.stats import Stats, stats_of
 from tinygram.strategies import Strategy, adaptive, native_knobs, tick
 
-# A batch costs a change to the writing thread and back, besides the write: larger ones pay.
+# A batch costs a switch to the writing thread and back, besides the write: larger ones pay.
 _MAX_BYTES = 256 << 10
 
 
@@ -37,8 +37,8 @@ class CoalescingSocket(_native.CoalescingSocket):
     a non-blocking socket raises BlockingIOError at once. Reading is the socket's own business.
 
     A connection has one `CoalescingSocket` at a time: another is refused until this one is closed
-    or aborted, or is gone and what it held has been sent. Who else writes to the connection, by
-    `sock.send` or `os.write` on the same descriptor, overtakes what is held.
+    or aborted, or is gone and what it held has been sent. Bytes that bypass it, by `sock.send` or
+    `os.write` on the same descriptor, overtake those that are held.
 
     `strategy` says when messages leave, `max_bytes` at which size a batch leaves at once,
     `max_hold_us` after how many microseconds at most (None: as the strategy says), and
@@ -46,7 +46,7 @@ class CoalescingSocket(_native.CoalescingSocket):
 
     A child process (fork) drops what its parent held; the parent sends it. `close` in a child
     closes the child's socket, and the parent's connection goes on. When the program ends, what is
-    held is sent within a second, or it is said on stderr that it was not.
+    held is sent within a second, or a message on stderr says that it was not.
     """
 
     _sock: socket.socket
@@ -84,7 +84,7 @@ class CoalescingSocket(_native.CoalescingSocket):
         if self._is_closed:
             return
         try:
-            # Whoever else closes meanwhile waits for the same.
+            # Another thread that closes meanwhile waits for the same.
             super().close(timeout_s)
         finally:
             self._is_closed = True
@@ -105,7 +105,7 @@ class CoalescingSocket(_native.CoalescingSocket):
         return self._sock.fileno()
 
     def __del__(self) -> None:
-        """What is held is still sent, before another one may send on the connection."""
+        """Keep what is held, which is sent before another one may send on the connection."""
         if self.held_bytes:
             _leave(self)
 
@@ -114,7 +114,7 @@ class CoalescingSocket(_native.CoalescingSocket):
         return stats_of(self)
 
     def __enter__(self) -> Self:
-        """The end of the block closes."""
+        """Begin a block, at whose end the socket is closed."""
         return self
 
     def __exit__(
@@ -130,7 +130,7 @@ class CoalescingSocket(_native.CoalescingSocket):
 _senders: WeakValueDictionary[tuple[int, int], CoalescingSocket] = WeakValueDictionary()
 """The sender of each connection, by its inode, which all descriptors of it share."""
 _leftovers: dict[tuple[int, int], _native.Leftover] = {}
-"""What each sender that is gone had still to send."""
+"""What senders that are gone have still to send, by connection."""
 _senders_lock = threading.RLock()
 os.register_at_fork(
     before=_senders_lock.acquire,
@@ -140,9 +140,9 @@ os.register_at_fork(
 
 
 def _claim(sender: CoalescingSocket) -> None:
-    """Be the one that sends on its connection: two would mix the parts of their messages.
+    """Make `sender` the only one on its connection: two would mix the parts of their messages.
 
-    Raises ValueError when there is one.
+    Raises ValueError when there is one already.
     """
     about = os.fstat(sender.fileno())
     identity = about.st_dev, about.st_ino

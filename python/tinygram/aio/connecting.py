@@ -46,9 +46,9 @@ class Connecting:
     def _lent_socket(
         self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> socket.socket | None:
-        """The socket that the program gave, where it can close it under the loop.
+        """The socket that the program gave, if the program can close it before the connection ends.
 
-        uvloop has it stay open until the connection ends.
+        uvloop keeps it open until then.
         """
         if not self.is_asyncio:
             return None
@@ -85,10 +85,10 @@ class Connecting:
 
 
 class _Above:
-    """Makes what stands before the program's protocol, and notes in `made` what came of it.
+    """A protocol factory that puts a `Connection` before the program's protocol, noted in `made`.
 
-    uvloop's methods, given a Unix socket, call others of ours with it: nothing stands before it
-    twice.
+    uvloop's methods, given a Unix socket, call other methods of ours with this factory: those must
+    not wrap it again.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What stands between the event loop's transport and the program's protocol."""
+"""The protocol that stands between the event loop's transport and the program's protocol."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Settings:
     max_buffered_bytes: int | None
     is_nagle: bool
     marks: WaterMarks
-    """Those of a new connection."""
+    """The water marks of a new connection."""
 
     @classmethod
     def of_knobs(
@@ -58,9 +58,9 @@ class Connection(asyncio.BaseProtocol):
 
     transport: Transport | None
     made: list[tuple[Transport, asyncio.BaseProtocol]] | None
-    """Where its transport and protocol are noted, for who waits for them."""
+    """The list to note its transport and protocol in, for the call that waits for them."""
     lent_socket: socket.socket | None
-    """What the program gave to make the connection of, and may close while it lives."""
+    """The socket that the program gave, and may close before the connection ends."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class Connection(asyncio.BaseProtocol):
         return other
 
     def attach(self, inner: asyncio.BaseTransport) -> asyncio.BaseTransport:
-        """Our transport above the event loop's own."""
+        """Put our transport above the event loop's own."""
         # uvloop's transports are what asyncio.Transport documents, and no subclass of it.
         stream: Any = inner
         self.transport = transport = Transport(
@@ -109,7 +109,7 @@ class Connection(asyncio.BaseProtocol):
                 transport._on_forgotten()
 
     def forget_protocol(self) -> None:
-        """Refer to the program's protocol no longer: it refers to us."""
+        """Drop the reference to the program's protocol, which refers to us."""
         self.protocol = _NOBODY
 
     def pause_writing(self) -> None:
@@ -122,7 +122,7 @@ class Connection(asyncio.BaseProtocol):
             self.transport._on_writable()
 
     def eof_received(self) -> bool | None:
-        """The peer ended its stream: whether the connection stays open is the protocol's to say."""
+        """The peer ended its stream: the protocol says whether the connection stays open."""
         is_kept_open: bool | None = self.protocol.eof_received()  # type: ignore[attr-defined]
         if self.transport is not None:
             self.transport._on_eof(bool(is_kept_open))
@@ -130,7 +130,7 @@ class Connection(asyncio.BaseProtocol):
 
 
 class _StreamConnection(Connection, asyncio.Protocol):
-    """For an `asyncio.Protocol`: what is received goes to it without passing through here."""
+    """For an `asyncio.Protocol`, which gets received data directly, without a call here."""
 
     __slots__ = ("data_received",)
 
@@ -178,7 +178,7 @@ class _CopyingConnection(Connection, asyncio.BufferedProtocol):
         self._buffer = buffer
 
     def get_buffer(self, _sizehint: int) -> memoryview:
-        """Where the transport below reads into, before anything else can happen on this loop."""
+        """The buffer for the next read; it is used before anything else can happen on this loop."""
         return self._buffer
 
     def buffer_updated(self, nbytes: int) -> None:
@@ -190,14 +190,14 @@ class _CopyingConnection(Connection, asyncio.BufferedProtocol):
 
 
 _READ_BYTES = 256 << 10
-"""What asyncio reads at most."""
+"""The most that asyncio reads at once."""
 _buffers: WeakKeyDictionary[asyncio.AbstractEventLoop, memoryview] = WeakKeyDictionary()
 
 
 def connection(
     loop: asyncio.AbstractEventLoop, protocol: asyncio.BaseProtocol, settings: Settings
 ) -> Connection:
-    """Stand before `protocol`.
+    """Make the connection that stands before `protocol`.
 
     asyncio reads into a protocol's buffers if its class says so, uvloop if it has the methods.
     """

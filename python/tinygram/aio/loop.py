@@ -16,7 +16,7 @@ from tinygram.strategies import Strategy, adaptive
 class CoalescingLoop:
     """Mixed into an event loop's class; `base_methods` are that class's own.
 
-    Its methods return the coroutines of `Connecting`: one frame less to go through at each step.
+    Its methods return the coroutines of `Connecting` itself, which saves a frame at each step.
     """
 
     connecting: Connecting

@@ -33,7 +33,7 @@ class StreamWriter(asyncio.StreamWriter):
 
     @property
     def transport(self) -> Transport:
-        """What the writer writes to."""
+        """The transport that the writer writes to."""
         transport: Any = super().transport
         return transport  # type: ignore[no-any-return]
 
@@ -136,8 +136,8 @@ async def open_connection(
 ) -> tuple[asyncio.StreamReader, StreamWriter]:
     """Like `asyncio.open_connection`, with a transport that coalesces; see `create_connection`.
 
-    What is written past the writer, by `os.write` on the same descriptor for example, overtakes
-    what is held.
+    Bytes that bypass the writer, by `os.write` on the same descriptor for example, overtake those
+    that are held.
     """
     connecting = _connecting(
         asyncio.get_running_loop(), strategy, max_bytes, max_hold_us, max_buffered_bytes

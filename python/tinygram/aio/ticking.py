@@ -1,4 +1,4 @@
-"""What ends the holds of an event loop's connections.
+"""Ticks, which end the holds of an event loop's connections.
 
 A loop of ours ticks before it waits for events, and knows whether it will wait. Any other loop is
 asked with `call_soon` for a tick in its next iteration.
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tinygram.aio.connection import Settings
 
 _Loop = asyncio.AbstractEventLoop
-# Neither keeps a loop alive: a ticker has transports, which have their loop. A ticker belongs to
+# Neither dictionary keeps a loop alive, not by a ticker's transports either: a ticker belongs to
 # its connections, and to its loop while there is anything to do.
 _tickers: WeakKeyDictionary[_Loop, ref[_native.Ticker]] = WeakKeyDictionary()
 _shutdowns: WeakKeyDictionary[_Loop, AsyncGenerator[None, None]] = WeakKeyDictionary()
@@ -58,9 +58,9 @@ def scheduling_ticker(loop: _Loop) -> _native.Ticker:
 
 
 def _flushing_at_shutdown(loop: ref[_Loop]) -> AsyncGenerator[None, None]:
-    """What writes all that is held when the loop shuts its generators down, as `asyncio.run` does.
+    """A generator that writes all that is held when `loop` shuts down its asynchronous generators.
 
-    To be called in that loop, which takes note of it.
+    `asyncio.run` does so. Call this in that loop, which takes note of the generator.
     """
 
     async def wait_for_shutdown() -> AsyncGenerator[None, None]:
@@ -81,7 +81,7 @@ def _flushing_at_shutdown(loop: ref[_Loop]) -> AsyncGenerator[None, None]:
 
 
 def _flush(loop: _Loop | None) -> None:
-    # The connections of a closed loop may have lost their descriptors; that bytes are lost is said.
+    # Connections of a closed loop may have lost their descriptors; they report lost bytes.
     if loop is not None and not loop.is_closed() and (ticker := _known_ticker(loop)) is not None:
         ticker.flush()
 
@@ -102,7 +102,7 @@ os.register_at_fork(after_in_child=_let_close_in_child)
 
 
 def use_ticker(loop: _Loop, ticker: _native.Ticker) -> None:
-    """Let all connections of this loop of ours have this one, which it keeps alive."""
+    """Make `ticker` that of all connections of this loop of ours, which keeps it alive."""
     loop._tinygram_ticker = ticker  # type: ignore[attr-defined]
     _tickers[loop] = ref(ticker)
 
@@ -142,5 +142,5 @@ class TickingSelector(selectors.EpollSelector):
 
 
 def tick_last(loop: _Loop) -> None:
-    """The loop stops: nothing is held beyond it."""
+    """Tick when the loop stops, so that nothing stays held."""
     _flush(loop)

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 class Transport(asyncio.Transport):
     """An `asyncio.Transport` that holds messages back; `stats()` tells what it did.
 
-    Connections and event loops of tinygram make it, never a program. What is written past it, by
-    `os.write` on the same descriptor for example, overtakes what is held.
+    Connections and event loops of tinygram make it, never a program. Bytes that bypass it, by
+    `os.write` on the same descriptor for example, overtake those that are held.
     """
 
     __slots__ = (
@@ -54,7 +54,7 @@ class Transport(asyncio.Transport):
     _start_tls_compatible = True
 
     write: Callable[[ReadableBuffer], None]  # type: ignore[assignment]
-    """Send the message, or hold it; it may be changed afterwards. As `asyncio.Transport.write`.
+    """Send the message, or hold it, like `asyncio.Transport.write`; it may be changed afterwards.
 
     Raises BufferError when `max_buffered_bytes` would be exceeded, RuntimeError in a thread that
     does not run the event loop.
@@ -109,13 +109,13 @@ class Transport(asyncio.Transport):
         return f"<{type(self).__module__}.{type(self).__name__} over {self._inner!r}>"
 
     def __del__(self, _warn: Callable[..., None] = warnings.warn) -> None:
-        """What was lost is said."""
+        """Warn of bytes that were lost."""
         try:
             if self._is_lost or self._is_aborted:
-                return  # It was told; and uvloop's transports go on to count what they dropped.
+                return  # Reported before; and uvloop's transports still count what they dropped.
             unsent_bytes = self.get_write_buffer_size()
         except AttributeError:
-            return  # It was never made.
+            return  # `__init__` has failed.
         # A child process has the transports of its parent, which sends what they hold.
         if unsent_bytes and not self._outbox.is_a_parents:
             self._outbox.discard()
@@ -134,7 +134,7 @@ class Transport(asyncio.Transport):
     # Writing.
 
     def writelines(self, list_of_data: Iterable[ReadableBuffer]) -> None:
-        """Send or hold them as one message."""
+        """Send or hold the parts as one message."""
         self.write(b"".join(list_of_data))
 
     def write_eof(self) -> None:
@@ -166,7 +166,7 @@ class Transport(asyncio.Transport):
         return self._inner.is_closing()
 
     def _hand_over(self) -> None:
-        """Let the transport below have everything, now and from now on."""
+        """Give the transport below what is held, and from now on every message."""
         self._outbox.hand_over(self._inner.is_closing())
 
     def _check_thread(self) -> None:
@@ -210,7 +210,7 @@ class Transport(asyncio.Transport):
 
     def _check_high(self, was_refused: bool = False) -> None:
         if self._is_paused or not self._is_blocked:
-            return  # Where nothing is blocked, nobody would tell the protocol to go on.
+            return  # Unless the transport below is blocked, nothing would resume the protocol.
         if was_refused or self.get_write_buffer_size() > self._marks.high_bytes:
             self._is_paused = True
             pause = self._connection.protocol.pause_writing
@@ -246,13 +246,13 @@ class Transport(asyncio.Transport):
         """See `Connection`."""
         return self._connection.lent_socket
 
-    # What the transport below tells, through the connection.
+    # Calls by the transport below, through the connection.
 
     def _on_blocked(self) -> None:
         """The transport below has bytes that the kernel does not take."""
         self._is_blocked = True
         if not isinstance(self._loop, asyncio.SelectorEventLoop):
-            # uvloop pauses a protocol in the connection's context, asyncio in that of who writes.
+            # uvloop pauses a protocol in the connection's context, asyncio in the writer's.
             self._context = copy_context()
         if self._outbox.on_blocked():
             self._check_high()
@@ -271,14 +271,14 @@ class Transport(asyncio.Transport):
             self._hand_over()
 
     def _on_lost(self, error: Exception | None) -> Exception | None:
-        """The connection is gone: why, as the protocol is to be told."""
+        """The connection is gone: returns the error that the protocol must be told."""
         self._is_lost = True
         if isinstance(error, BrokenPipeError) and (errno := self._outbox.errno) is not None:
-            # What the kernel told us before it told the transport below.
+            # The error that the kernel reported to us, and not to the transport below.
             error = OSError(errno, os.strerror(errno))
         if error is None and self._is_blocked and not self._is_tls:
-            # One that is closed writes all of its bytes before: somebody aborted it, as
-            # `Server.abort_clients` does.
+            # Closing would have written all bytes first: the transport below was aborted, for
+            # example by `Server.abort_clients`.
             self._is_aborted = True
         is_unexpected = error is None and not self._is_aborted
         # Otherwise somebody closed the transport below.
@@ -292,7 +292,7 @@ class Transport(asyncio.Transport):
         self._outbox.release()
 
     def _on_cancelled(self) -> None:
-        """Give up a connection that was cancelled; uvloop has closed it without a word."""
+        """Give up a connection that was cancelled; uvloop has closed it without notice."""
         if not isinstance(self._loop, asyncio.SelectorEventLoop):
             self._is_aborted = True
             self._outbox.discard()
@@ -300,13 +300,13 @@ class Transport(asyncio.Transport):
     # The rest is the transport below's.
 
     def _below(self) -> asyncio.Transport:
-        """The event loop's own transport, which from now on takes all writes."""
+        """Let the event loop's own transport take all writes from now on; returns it."""
         self._hand_over()
         return self._inner
 
     @contextmanager
     def _diverted(self) -> Iterator[asyncio.Transport]:
-        """The event loop's own transport, which meanwhile takes all writes."""
+        """Let the event loop's own transport take all writes within the block; yields it."""
         self._diversions += 1
         try:
             yield self._below()
@@ -314,7 +314,7 @@ class Transport(asyncio.Transport):
             self._diversions -= 1
             if not self._diversions and not self._inner.is_closing():
                 self._outbox.undivert()
-                # Another protocol than ours may have been told of the pauses meanwhile.
+                # A protocol other than ours may have been told of the pauses meanwhile.
                 if self._inner.get_write_buffer_size():
                     self._on_blocked()
                 else:
@@ -334,7 +334,7 @@ class Transport(asyncio.Transport):
         return self._connection.protocol
 
     def is_reading(self) -> bool:
-        """Whether it receives."""
+        """Whether the transport receives."""
         return self._inner.is_reading()
 
     def pause_reading(self) -> None:

@@ -1,4 +1,4 @@
-"""From how many buffered bytes on a protocol is paused, and resumed."""
+"""The numbers of buffered bytes at which a protocol is paused and resumed."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def water_marks(
 ) -> WaterMarks:
     """The marks that `set_write_buffer_limits(high, low)` sets. Raises ValueError.
 
-    `high` is half of `max_buffered_bytes` at most: who waits when paused is paused before a message
-    is refused. No protocol is paused only because of what could have been written.
+    `high` is half of `max_buffered_bytes` at most, so that a protocol which waits when paused never
+    has a message refused. No protocol is paused only because of what could have been written.
     """
     if high is None:
         high = _HIGH_BYTES if low is None else 4 * low
