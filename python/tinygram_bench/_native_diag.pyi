@@ -1,4 +1,4 @@
-"""What the native module has for `watch` (crates/load/src/diag); there is no such module.
+"""The part of the stub of `_native` that `watch` needs (crates/load/src/diag); not a module.
 
 What is found of sockets, by sock_diag(7) or in /proc/net/tcp, is (connections, listeners, how many
 more there are). Each is a dict, with None for what is not known: the fields of `Connection` and
@@ -21,7 +21,7 @@ class SocketDiag:
 
     def __new__(cls, fd: int | None = None) -> SocketDiag: ...
     def sockets(self, port: int | None = None, inodes: Sequence[int] | None = None) -> _Found:
-        """Those that have `port` at either end, and are one of these files; 16,384 at most.
+        """The sockets that have `port` at either end and one of these `inodes`; 16,384 at most.
 
         OSError: what the kernel says, an answer that is none, or no answer.
         """
@@ -42,7 +42,7 @@ def socket_options(pid: int, fd: int, inode: int) -> tuple[bool, bool] | None:
 class SocketProbe:
     """Samples what the kernel holds of the IPv4 connections to `port`, beside a run.
 
-    By a thread without Python, in the network namespace in which it was made. OSError as of
+    A thread without Python does so, in the network namespace in which this was made. OSError: see
     `SocketDiag`.
     """
 

@@ -37,23 +37,23 @@ class EchoClient:
         """
 
     def connects_ns(self) -> list[int]:
-        """How long each connection took to be made."""
+        """How long connecting took, for each connection, ns."""
 
     def run(
         self, messages: int | None, duration_ns: int | None, timeout_ns: int
     ) -> list[tuple[str, int]]:
-        """Exchange so many messages, all workers' together, or for so long.
+        """Exchange that many messages, all workers' together, or for that long.
 
-        Named counters, and `start_ns`, when it began (CLOCK_MONOTONIC).
+        Returns named counters, and `start_ns`, when it began (CLOCK_MONOTONIC).
 
         OSError at the first wrong byte, or when it takes `timeout_ns` (beyond the duration).
         """
 
     def round_trips(self) -> Histogram:
-        """Those of the last run: before a message's write to after its last byte's read, ns."""
+        """Round trips of the last run: from before the write to after the last byte's read, ns."""
 
     def fault(self) -> str | None:
-        """What a trusting client should have seen first."""
+        """The first fault that a trusting client overlooked; None: there was none."""
 
     def finish(self, patience_ns: int) -> None:
         """End the connections; OSError when something more comes back until the server's end."""
@@ -98,4 +98,4 @@ class EchoServer:
         """Serve until `stop_fd` is readable, without it for ever; the named counters. OSError."""
 
 def watch_more_writes(fd: int) -> bool:
-    """Like `watch_writes`, beside those that are counted already."""
+    """Like `watch_writes`, for one more socket beside those that are counted already."""

@@ -1,4 +1,4 @@
-"""What the native module has for links (crates/link); there is no such module.
+"""The part of the stub of `_native` that links need (crates/link); not a module.
 
 A link lies between two network namespaces, `near` (the client's and sender's side) and `far` (the
 server's and receiver's), made with `create_network_namespace`. Descriptors that are returned are
@@ -20,7 +20,7 @@ IP packets and ETHERNET_BYTES each, so a queue has at least mtu_bytes + ETHERNET
 _Counters: TypeAlias = list[tuple[str, int]]
 
 ETHERNET_BYTES: int
-"""On the line with every packet: preamble, header, checksum, and the gap between frames."""
+"""What a packet adds on the line: preamble, header, checksum, and the gap between frames."""
 
 OFFLOADED_BYTES: int
 """The longest packet that the relay takes of a TUN device with segmentation offload."""
@@ -32,10 +32,10 @@ CALIBRATION_DELAY_NS: int
 """While a link is calibrated its delay is this at most, each way, so that it does not take long."""
 
 CALIBRATION_BITS_PER_S: int
-"""And its bandwidth is this at least."""
+"""While a link is calibrated its bandwidth is this at least."""
 
 RTT_FLOOR_NS: int
-"""No round trip below this can be asked for: what the relay itself takes on a quick host."""
+"""The shortest round trip that may be asked for: what the relay itself takes on a quick host."""
 
 @final
 class LinkRelay:
@@ -59,7 +59,7 @@ class LinkRelay:
         framing: str,
     ) -> LinkRelay: ...
     def start(self) -> None:
-        """Start the thread. OSError, also the second time."""
+        """Start the thread. OSError: it cannot start, or has been started before."""
 
     def calibrate(
         self, near_namespace_fd: int, far_namespace_fd: int, far_address: str
@@ -91,9 +91,9 @@ class LinkRelay:
     def take_lateness(self) -> Histogram:
         """How late packets were delivered, in ns, since this was last called; never early.
 
-        From when a packet is due to when the relay begins to hand it to the device. Of what it
-        finds after it stood still itself, with that stop. What the relay does not see, such as the
-        wake-up of the program, is in the calibration.
+        From when a packet is due to when the relay begins to hand it to the device, with the time
+        for which the relay itself stood still. What the relay does not see, such as the wake-up of
+        the program, is in the calibration.
         """
 
     def stop(self) -> None:
@@ -114,7 +114,7 @@ def enter_pid_namespace(has_user_namespace: bool) -> bool:
     The caller's process stays outside: it passes on what it is told to end by, and ends with the
     child's exit code, or 128 + the signal. Between them PID 1 reaps. When any of the three is
     killed, all end. Call it first, with nothing printed that is not flushed, and from the main
-    thread; other threads are not in the child. With `has_user_namespace`, for those who are not
+    thread; other threads are not in the child. With `has_user_namespace`, for users other than
     root, the child is root of a user namespace and in a new, empty network.
 
     Returns whether /proc shows the new namespace's processes: where it does not, process ids of
@@ -125,5 +125,5 @@ def enter_pid_namespace(has_user_namespace: bool) -> bool:
 def pid_namespace_refusal(has_user_namespace: bool) -> int | None:
     """The errno with which `enter_pid_namespace` would be refused; None: it is permitted.
 
-    Tried in a child, which ends at once: nothing changes here. OSError: there is no child.
+    A child tries it and ends at once, so nothing changes here. OSError: no child could be made.
     """

@@ -1,4 +1,4 @@
-"""What the native module has for `rr` (crates/load/src/rr); there is no such module."""
+"""The part of the stub of `_native` that `rr` needs (crates/load/src/rr); not a module."""
 
 from typing import final
 
@@ -44,7 +44,7 @@ class RequestReader:
 
     def __new__(cls, content: CallContent) -> RequestReader: ...
     def push(self, data: bytes) -> int:
-        """The next bytes; how many requests they complete. ValueError: not what was sent."""
+        """Take the next bytes; returns how many requests they complete. ValueError: wrong bytes."""
 
     @property
     def is_between_requests(self) -> bool:

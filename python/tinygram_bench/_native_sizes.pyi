@@ -1,4 +1,4 @@
-"""What the native module has for `sizes` (crates/load/src/sizes); there is no such module."""
+"""The part of the stub of `_native` that `sizes` needs (crates/load/src/sizes); not a module."""
 
 from typing import final
 
@@ -34,16 +34,16 @@ class SizesServer:
     def serve(
         self, samples: int | None = None, stop_fd: int | None = None
     ) -> list[tuple[str, int]]:
-        """Serve until so many samples have come, None: without end; the named counters.
+        """Serve until that many samples have come, None: without end; returns named counters.
 
-        It ends, too, when `stop_fd` is readable, or is so already.
+        It also ends when `stop_fd` is readable.
 
         ValueError: a byte is not the one that was sent. OSError: the kernel cannot go on. What a
         signal's handler raises; it may then be called again.
         """
 
     def counters(self) -> list[tuple[str, int]]:
-        """What came so far."""
+        """The named counters so far."""
 
 def take_samples(
     address: str,

@@ -1,4 +1,4 @@
-"""What `tinygram_bench._native` has for the bench's stream, and for its processes."""
+"""The part of the stub of `_native` that `stream` and the bench's processes need; not a module."""
 
 from collections.abc import Sequence
 from typing import final
@@ -166,7 +166,7 @@ class Pacer:
         """The CPU time spun in each slice, after it has settled; empty without slices."""
 
     def errors(self) -> Histogram:
-        """Due (or asked for, if that was later) to released: of each; `late_ns`: in their order."""
+        """How long after it was due, or asked for if that was later, each message was released."""
 
     def late_ns(self) -> list[int]: ...
     @property

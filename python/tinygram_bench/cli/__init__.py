@@ -1,7 +1,7 @@
 """The command `tinygram`: one module per subcommand, registered in app.py.
 
-Law: what the user can mend is one line on stderr, `tinygram: error: …`, and exit code 2; a
-traceback means a fault of tinygram. This module imports nothing from outside the standard
+Law: an error that the user can mend is one line on stderr, `tinygram: error: …`, and exit code 2;
+a traceback means a fault of tinygram. This module imports nothing from outside the standard
 library, for it must run without the extra `bench` to say that it is missing.
 """
 
@@ -35,7 +35,7 @@ def _run_and_tell(arguments: list[str]) -> int:
     try:
         code = _run(arguments)
         if sys.stdout is not None:
-            # Now, for at interpreter exit a full disk would be a traceback and status 120.
+            # Flush now: at interpreter exit a full disk would be a traceback and status 120.
             sys.stdout.flush()
     except UsageError as error:
         print(f"tinygram: error: {error}", file=sys.stderr)
@@ -86,7 +86,7 @@ def _missing_extra(error: ModuleNotFoundError) -> Exception:
 
 
 def _tell_output_failed(error: OSError) -> int:
-    """Our own output could not be written; any other OSError is a fault, and stays loud."""
+    """The exit code when our own output could not be written. Raises any other OSError."""
     if error.errno in (errno.EPIPE, errno.EIO) and _reader_left():
         _discard(sys.stdout, sys.stderr)
         return ExitCode.INTERRUPTED if error.errno == errno.EIO else _end_by_broken_pipe()
@@ -123,7 +123,7 @@ def _reader_left() -> bool:
 
 
 def _discard(*streams: TextIO | None) -> None:
-    """Let what is still buffered go nowhere, else the interpreter's last flush fails again."""
+    """Discard what is still buffered, or else the interpreter's last flush fails again."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in streams:
         if stream is not None:

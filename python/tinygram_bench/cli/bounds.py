@@ -18,7 +18,7 @@ _PROBE_NS = (1_000_000, 60_000_000_000)
 
 
 def read(option: str, parse: Callable[[Given], Value], given: Given) -> Value:
-    """What `parse` makes of it. Raises its UsageError with the option's name in front."""
+    """The value that `parse` reads. Raises its UsageError with the option's name in front."""
     try:
         return parse(given)
     except UsageError as error:

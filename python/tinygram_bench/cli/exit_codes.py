@@ -1,4 +1,4 @@
-"""What the command's exit status says; scripts rely on it."""
+"""The command's exit statuses, which scripts rely on."""
 
 from __future__ import annotations
 

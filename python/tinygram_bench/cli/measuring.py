@@ -1,4 +1,4 @@
-"""What every measuring command does with its plan: measure, show, judge, and exit with a status."""
+"""The steps that all measuring commands share: measure, show, judge, and exit with a status."""
 
 from __future__ import annotations
 

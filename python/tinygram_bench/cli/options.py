@@ -1,4 +1,4 @@
-"""The options that the measuring commands have alike, each declared once, and their checks."""
+"""The options that all measuring commands have, each declared once, and their checks."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def result_file(workload: str) -> Any:
 
 
 class Shared(TypedDict):
-    """What the options of every workload hold under these names."""
+    """The options that every workload has, by name."""
 
     congestion_control: str
     link: str
@@ -155,7 +155,7 @@ class Links:
     def planned(self, asked: Asked, plan: Callable[[Asked], Plan]) -> Plan:
         """What `plan` makes of `asked` over each link, as one plan; from now on they can be made.
 
-        Raises UsageError. To be called when all else is checked, before anything is started.
+        Raises UsageError. Call it when all else is checked, before anything is started.
         """
         made = plan_over(
             self.specs, self.backend, lambda link: plan(replace(asked, link=link.text))
@@ -167,7 +167,7 @@ class Links:
 def links(names: list[str] | None, backend: str, server: str | None = None) -> Links:
     """The links that were named, loopback where none was. Raises UsageError.
 
-    `server`: one that runs already, on none of our hosts.
+    `server`: a server that runs already, outside our hosts.
     """
     one_of("--link-backend", backend, BACKEND_NAMES)
     found = Links(tuple(read("--link", parse_links, names)), backend)

@@ -12,7 +12,7 @@ from tinygram_bench.model.plain_text import wants_no_style
 
 
 class Console(rich.Console):
-    """One that leaves it to `main` what becomes of a reader that has left; rich's own exits 1."""
+    """A console that leaves broken pipes to `main`; rich's own exits with status 1."""
 
     def on_broken_pipe(self) -> NoReturn:
         """Raises BrokenPipeError."""

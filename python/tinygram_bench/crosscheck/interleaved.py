@@ -26,12 +26,12 @@ class Interleaved:
         self._absent = tuple(absent)
         self._run = run
         self._runs: list[PeerRun] = []
-        # Only what is run, and how it is called, is used of these cases.
+        # These cases stand for the peers in the order of a round, and where progress is told.
         peers = (msgspec.structs.replace(each.case, case_id=each.peer.peer_id) for each in chosen)
         self.plan = msgspec.structs.replace(plan, cases=(*plan.cases, *peers))
 
     def go_on(self, earlier: CrossCheck | None) -> tuple[Run, ...]:
-        """Take over what was found before; its runs. UsageError where these were other peers."""
+        """Take over what was found before; returns its runs. UsageError if other peers ran."""
         peers = () if earlier is None else earlier.peers
         if peers != tuple(each.peer for each in self._chosen.values()):
             told = [", ".join(f"{each.peer_id} {each.version}" for each in peers) or "none"]
@@ -49,7 +49,7 @@ class Interleaved:
         )
 
     def around(self, run_cases: RunCases) -> RunCases:
-        """Runs the cases by `run_cases`, and the peers, each alone."""
+        """A `RunCases` that runs cases by `run_cases`, and each peer alone."""
 
         def run(cases: Sequence[Case], round: int) -> Sequence[Run]:
             chosen = self._chosen.get(cases[0].case_id)
@@ -65,6 +65,6 @@ class Interleaved:
         return tuple(run for run in runs if run.case_id not in self._chosen)
 
     def found(self) -> CrossCheck:
-        """What belongs into the result."""
+        """The cross-check's part of the result."""
         peers = tuple(each.peer for each in self._chosen.values())
         return CrossCheck(peers, tuple(self._runs), self._absent)

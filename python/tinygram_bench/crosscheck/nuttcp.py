@@ -21,7 +21,7 @@ _BYTES_PER_MBIT = 125_000
 
 
 def _server(work: Work) -> list[str]:
-    # Without --nofork it would leave for a session of its own, and for good.
+    # Without --nofork it would move to a session of its own, where nothing ends it.
     return ["nuttcp", "-S", "--nofork", f"-P{work.port}"]
 
 

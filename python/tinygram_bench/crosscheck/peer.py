@@ -1,4 +1,4 @@
-"""What another program is to us: how it is started, how it is read, what its figure means."""
+"""Another program as a peer: how it is started, how its output is read, what its figure means."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HOST = "127.0.0.1"
 
 @dataclass(frozen=True)
 class Work:
-    """What a program is to do: send messages, or call, for whole `seconds`.
+    """The work that a program is given: send messages, or call, for whole `seconds`.
 
     `data_port` is for programs that use one port to agree and another one to send.
     """
@@ -25,7 +25,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Reading:
-    """What an output says: the figure, and how many messages it is of (None: not told)."""
+    """What an output tells: the figure, and over how many messages (None: it does not say)."""
 
     value: float
     messages: int | None

@@ -19,7 +19,7 @@ from tinygram_bench.processes.workers import RunError, Worker
 
 _LISTEN_LIMIT_S = 10.0
 _CLIENT_LIMIT_S = SECONDS + 20.0
-"""Agreeing, warming up and summing up are beside the time that it works."""
+"""The limit leaves room for agreeing, warming up and summing up beside the work itself."""
 _MOST_OUTPUT_BYTES = 1 << 20
 
 
@@ -81,7 +81,7 @@ def _started(
 
 @contextmanager
 def _on_core(cpu: int | None) -> Iterator[None]:
-    """What the block starts is born on this core."""
+    """Processes that the block starts begin on this core."""
     if cpu is None:
         yield
         return
@@ -94,7 +94,7 @@ def _on_core(cpu: int | None) -> Iterator[None]:
 
 
 def _free_ports() -> tuple[int, int]:
-    """Two that nobody has in this network; on the host's another program may be faster."""
+    """Two free ports of this network; on the host's own another program may take them first."""
     with socket.socket() as one, socket.socket() as other:
         for sock in (one, other):
             sock.bind(("127.0.0.1", 0))

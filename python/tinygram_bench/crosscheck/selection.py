@@ -36,7 +36,7 @@ class Chosen:
 def choose(
     plan: Plan, programs: Sequence[Program] = PROGRAMS
 ) -> tuple[tuple[Chosen, ...], tuple[AbsentPeer, ...]]:
-    """What runs, and what does not and why. All cases of the plan have one workload and size."""
+    """The peers that run, and those that do not and why. The plan has one workload and size."""
     workload, size = plan.cases[0].workload, plan.cases[0].message_bytes.max
     chosen: list[Chosen] = []
     absent: list[AbsentPeer] = []
@@ -54,7 +54,7 @@ def choose(
 
 
 def work_of(case: Case, port: int, data_port: int) -> Work:
-    """What a peer is told to do what `case` does."""
+    """The work for a peer that does what `case` does."""
     return Work(
         message_bytes=case.message_bytes.max,
         seconds=SECONDS,
@@ -105,7 +105,7 @@ def _peer(program: Program, version: str | None, setting: Setting, case: Case) -
 
 
 def _version(program: Program) -> str | None:
-    """The first line that it says of its version; None where it says nothing."""
+    """The first line of the program's own version text; None where it has none."""
     try:
         done = subprocess.run(
             [program.name, program.version_option],

@@ -1,1 +1,1 @@
-"""What the bench asks of this machine, and changes on it for a while."""
+"""Facts that the bench reads from this machine, and settings that it changes for a while."""

@@ -1,4 +1,4 @@
-"""Where a run's connection lives: a network namespace of its own where that is permitted.
+"""The network of a run's connection: a namespace of its own where that is permitted.
 
 Nobody else's traffic is then in the kernel's counters, and no port is taken. The namespace is held
 by descriptors only: it goes with its last process, also after a kill.
@@ -26,7 +26,7 @@ _AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 _IP_BIND_ADDRESS_NO_PORT = 24
 """From linux/in.h; Python's socket has it from 3.12 on."""
 _NOT_HERE = (errno.EPERM, errno.ENOSPC, errno.EINVAL, errno.ENOSYS, errno.ENOENT)
-"""Without the capability, at user.max_net_namespaces, or in a kernel without namespaces."""
+"""Errors without the capability, at user.max_net_namespaces, or without kernel support."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Network:
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """What the block starts is born in this network, and nothing in it is interrupted."""
+        """Processes that the block starts begin in this network; nothing in it is interrupted."""
         with INTERRUPTS.held():
             if self.home is None or self.inside is None:
                 yield
@@ -56,7 +56,7 @@ class Network:
 
 
 def drawn_host() -> str:
-    """One of the 2²⁴ addresses of loopback, but for those that others use."""
+    """A random one of the 2²⁴ addresses of loopback, except those that others use."""
     return ".".join(["127", *(str(2 + secrets.randbelow(253)) for _ in range(3))])
 
 
@@ -103,7 +103,7 @@ def private_network() -> Iterator[Network]:
 
 
 def own_congestion_control() -> str:
-    """What a program has in the calling thread's network that asks for none."""
+    """The default of programs in the calling thread's network that ask for none."""
     return _CONGESTION_CONTROL.read_text().strip()
 
 
@@ -123,7 +123,7 @@ def set_congestion_control(name: str) -> None:
 
 
 def permitted_congestion_control(asked: str | None) -> str:
-    """What the sockets of both sides get in every case.
+    """The congestion control of the sockets of both sides, in every case.
 
     `asked`; without it the first of CUBIC, Reno and the network's own that this user may have.
     Raises UsageError where what was asked for is unknown or not permitted.

@@ -26,7 +26,7 @@ from tinygram_bench.model.result import EVERY_FIGURE, Case, Run, RunCases, Warni
 
 VARIABLE = "TINYGRAM_CORES_LOCK"
 LOCK_FILE = "/tmp/tinygram-cores.lock"
-"""The same for all users, whatever TMPDIR of theirs says; tests name another in VARIABLE."""
+"""The path is the same for all users, whatever their TMPDIR; tests set another in VARIABLE."""
 _FLOCK = "@hhqqi0q"
 _STEP_S = 0.2
 
@@ -42,7 +42,7 @@ class Cores:
     fd: int | None
 
     def others(self) -> tuple[int, ...]:
-        """Those of them that another measurement uses now."""
+        """The cores of these that another measurement uses now."""
         if self.fd is None:
             return ()
         return tuple(number for number in self.numbers if _is_taken(self.fd, number))

@@ -15,12 +15,12 @@ from tinygram_bench import _native
 
 @dataclass(frozen=True)
 class Counting:
-    """`fd` holds the library; a process that is to have it inherits that."""
+    """`fd` holds the library; a process whose writes are counted inherits it."""
 
     fd: int
 
     def environment(self) -> dict[str, str]:
-        """Ours, for a process whose writes are counted."""
+        """Our environment, extended for a process whose writes are counted."""
         others = os.environ.get("LD_PRELOAD", "")
         return os.environ | {"LD_PRELOAD": f"/proc/self/fd/{self.fd} {others}".strip()}
 

@@ -1,4 +1,4 @@
-"""What packets go through: TUN devices, veth pairs and packet sockets, in networks of our own.
+"""The devices of links: TUN devices, veth pairs and packet sockets, in networks of our own.
 
 Devices, addresses and routes are asked for by pyroute2 (rtnetlink(7)), which is imported when it
 is needed: that takes 0.2 s.
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from pyroute2 import IPRoute
 
 _HOST_MAC, _RELAY_MAC = "02:74:67:00:00:01", "02:74:67:00:00:02"
-"""All devices with an address have the first: a frame of one pair is then right in another. Frames
-for the second are for another host."""
+"""All devices with an IP address have the first, so that a frame of one pair is valid in another.
+Frames for the second are for another host."""
 _PREFIX_BITS = 30
 """A network of a link's two hosts."""
 _VETH_QUEUE_PACKETS = 1_000
 """The kernel's default, for a queue that a veth device has only when somebody adds one."""
 _PACKET_BUFFER_BYTES = 16 << 20
-"""What a packet socket keeps until the relay comes: 8 ms at 10 Gbit/s."""
+"""The buffer of a packet socket until the relay reads it: 8 ms at 10 Gbit/s."""
 
 _TUNSETIFF, _TUNSETOFFLOAD = 0x400454CA, 0x400454D0
 _IFF_TUN, _IFF_NO_PI, _IFF_VNET_HDR = 0x1, 0x1000, 0x4000
@@ -161,7 +161,7 @@ def _rtnetlink() -> Iterator[IPRoute]:
 
 
 def _switch_on(route: IPRoute, end: End, mtu_bytes: int, queue_packets: int) -> None:
-    # IPv6 would send packets of its own. Where /proc/sys is read-only it does.
+    # IPv6 would send packets of its own, and does so where /proc/sys is read-only.
     with suppress(OSError):
         Path(f"/proc/sys/net/ipv6/conf/{end.device}/disable_ipv6").write_text("1")
     index = socket.if_nametoindex(end.device)
@@ -179,7 +179,7 @@ def _mac(end: End) -> str:
 
 
 def _switch_offloads_off(device: str) -> None:
-    """Give packets the size and the checksum that they would have on a wire."""
+    """Switch offloads off, so that packets have the size and checksum that they have on a wire."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         for command in _ETHTOOL_OFFLOADS:
             value = (ctypes.c_uint32 * 2)(command, 0)

@@ -1,4 +1,4 @@
-"""What is known of a link when it is up, and goes into every run over it."""
+"""The facts of a link that is up, which go into every run over it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def round_trip_facts(hosts: Hosts) -> dict[str, int]:
 
 
 def described(facts: LinkFacts) -> str:
-    """All of it in a line."""
+    """The facts in one line."""
     queue = "" if facts.queue_bytes is None else f", queue {facts.queue_bytes:,} B"
     packets = facts.device_queue_packets
     devices = f"device queues {packets:,} packets" if packets else "no device queues"
@@ -66,7 +66,7 @@ def described(facts: LinkFacts) -> str:
 
 
 def _found(facts: LinkFacts) -> str:
-    """Only how far off: the delay of the ping-pong is not always that of the link."""
+    """Only how far off the round trip is: the delay of a ping-pong may not be the link's."""
     rtt_ns, asked_ns = facts.measured_rtt_ns, facts.asked_rtt_ns
     if rtt_ns is None:
         return ""

@@ -32,7 +32,7 @@ _IFREQ = "16sH22x"
 
 @dataclass(frozen=True)
 class Host:
-    """One of the two: `device` is the name of its device, which has `address` once it is made.
+    """A host of a link: `device` is the name of its device, which has `address` once it is made.
 
     `devices_fd`: its /proc/net/dev, opened once; `asking`: a socket of that network, to ask for the
     device's state.
@@ -47,11 +47,11 @@ class Host:
 
     @property
     def end(self) -> End:
-        """What its device is made of."""
+        """The end of a link that its device is made for."""
         return End(self.network, self.device, self.address)
 
     def fault(self) -> str | None:
-        """What keeps the device from carrying anything; None where it is up. Raises OSError."""
+        """Why the device carries nothing; None where it is up. Raises OSError."""
         request = struct.pack(_IFREQ, self.device.encode(), 0)
         try:
             answer = fcntl.ioctl(self.asking, _SIOCGIFFLAGS, request)
@@ -74,7 +74,7 @@ class Host:
 
 @dataclass(frozen=True)
 class Hosts:
-    """Both; `far_counter_fds` are of the kernel's counters on the far one (probes/kernel.py)."""
+    """Both hosts; `far_counter_fds`: the kernel's counters on the far one (probes/kernel.py)."""
 
     near: Host
     far: Host

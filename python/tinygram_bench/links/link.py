@@ -22,7 +22,7 @@ from tinygram_bench.statistics.link_warnings import warnings_of
 
 LOCALHOST = "127.0.0.1"
 FAR_VARIABLE = "TINYGRAM_FAR"
-"""Where programs that are not ours find the far host's address, in their environment."""
+"""The environment variable in which other programs find the far host's address."""
 
 
 @dataclass(frozen=True)

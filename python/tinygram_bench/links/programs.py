@@ -102,7 +102,7 @@ def _refusal_on_both(link: Link, name: str) -> str | None:
 
 
 class _Programs:
-    """Those that were started; what runs at the end is told to end, then killed."""
+    """The programs that were started; those that run at the end are told to end, then killed."""
 
     def __init__(self, link: Link) -> None:
         self._environment = os.environ | {FAR_VARIABLE: link.far_address}
@@ -161,7 +161,7 @@ def _wait_listening(host: Network, server: subprocess.Popen[bytes]) -> None:
 
 @contextmanager
 def _signals_passed_on(program: subprocess.Popen[bytes]) -> Iterator[None]:
-    """What is sent to us meanwhile goes to `program`, but for what the terminal sends it, too."""
+    """Pass signals that we get on to `program`, except those that the terminal sends it, too."""
     has_terminal = os.isatty(0)
 
     def on_signal(number: int, _frame: FrameType | None) -> None:

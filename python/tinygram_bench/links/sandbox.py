@@ -1,8 +1,8 @@
-"""Where links may be made, and nothing outlives the command: a PID namespace of the command's own.
+"""A PID namespace of the command's own, where links may be made and nothing outlives the command.
 
 `enter` goes on in it, as a child: whatever is killed, PID 1 included, takes all others along, and
-with the last of them go the namespaces and devices. Who is not root gets a user namespace too, and
-in it a network that is empty; this machine's own is out of reach from then on.
+with the last of them go the namespaces and devices. A user other than root gets a user namespace
+too, and in it an empty network; this machine's own is out of reach from then on.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Permission:
 
 @dataclass
 class _State:
-    """What this process has entered."""
+    """The namespaces that this process has entered."""
 
     is_entered: bool = False
     is_rootless: bool = False
@@ -43,7 +43,7 @@ _STATE = _State()
 def enter() -> None:
     """Go on in namespaces of our own; once. Raises UsageError where that is not permitted.
 
-    To be called from the main thread, before any other is started, and with nothing unwritten.
+    Call it from the main thread, before any other is started, and with all output flushed.
     """
     if _STATE.is_entered:
         return
@@ -96,7 +96,7 @@ _SWITCHES = (
 
 
 def _refused(number: int, root: Path) -> Permission:
-    """What refuses, as far as the settings below `root` tell."""
+    """The refusal, and which of the settings below `root` is its reason, if one is."""
     for path, refusing, permitting in _SWITCHES:
         try:
             value = (root / "proc/sys" / path).read_text().strip()
@@ -116,7 +116,7 @@ def _refused(number: int, root: Path) -> Permission:
 
 
 def sandbox_warnings() -> tuple[Warning, ...]:
-    """What a reader must know of where the link is."""
+    """The warnings about the namespaces that the link is in."""
     if has_own_proc():
         return ()
     return (

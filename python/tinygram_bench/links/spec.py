@@ -1,4 +1,4 @@
-"""What a link is asked to be: a preset, or `rtt=20ms,bandwidth=50mbit,jitter=1ms,loss=0.1%`.
+"""The options of a link: a preset, or `rtt=20ms,bandwidth=50mbit,jitter=1ms,loss=0.1%`.
 
 Laws: a link is the same in both directions; presets have their name, and two custom texts that
 mean the same have one (`LinkSpec.text`), by which the link is known in cases, files and tables, and
@@ -70,7 +70,7 @@ class LinkSpec:
 
     @property
     def direction(self) -> tuple[int, int, int | None, float, int, int]:
-        """What the native module calls a `LinkDirection`."""
+        """The link as the native module's `LinkDirection`."""
         return (
             self.rtt_ns // 2,
             self.jitter_ns,
@@ -82,7 +82,7 @@ class LinkSpec:
 
     @property
     def meaning(self) -> str:
-        """All that was said of it, also where its name is a preset's."""
+        """The whole specification as text, also where the link's name is a preset's."""
         return _spelled(self)
 
 
@@ -164,7 +164,7 @@ def _values(text: str) -> dict[str, int | Fraction]:
 
 
 def _default_queue_bytes(bits_per_s: int | Fraction | None, round_trip_ns: int) -> int:
-    """What the line carries in a round trip, and in 10 ms at least: a sender's burst fits."""
+    """What the line carries in a round trip, or in 10 ms if that is more: a burst fits."""
     if bits_per_s is None:
         return _LEAST_QUEUE_BYTES
     on_the_way = bits_per_s * max(round_trip_ns, _QUEUED_NS) // 8_000_000_000
@@ -172,7 +172,7 @@ def _default_queue_bytes(bits_per_s: int | Fraction | None, round_trip_ns: int) 
 
 
 def _spelled(spec: LinkSpec) -> str:
-    """A custom link's text, without what is as it would be anyway."""
+    """A custom link's text, without the values that are the defaults."""
     if not spec.is_emulated:
         return spec.text
     bits_per_s = spec.bandwidth_bits_per_s

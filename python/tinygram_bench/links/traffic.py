@@ -17,7 +17,7 @@ class Traffic:
 
 
 class TrafficMeter:
-    """Tells what there was since it was last asked; at first, since it was made."""
+    """Counts the traffic since it was last asked; at first, since it was made."""
 
     def __init__(
         self,
@@ -28,11 +28,11 @@ class TrafficMeter:
         self._read = read
         self._take_lateness = take_lateness
         self._before = read()
-        # What went over the link until now, to calibrate it, is no run's.
+        # The traffic until now, which calibrated the link, belongs to no run.
         take_lateness()
 
     def take(self) -> Traffic:
-        """Raises what `read` raises."""
+        """The traffic since the last call. Raises what `read` raises."""
         now, before = self._read(), self._before
         self._before = now
         return Traffic({name: now[name] - before[name] for name in now}, self._take_lateness())

@@ -27,7 +27,7 @@ from tinygram_bench.workloads.echo.order import FAULTS, PER_READ, REPLIES
 from tinygram_bench.workloads.echo.run import Echo
 
 _MAX_WORKERS = 256
-"""Each takes two descriptors of a library server, and writes to 1,024 can be counted."""
+"""A worker takes two descriptors of a library server; writes to 1,024 of them can be counted."""
 _MAX_DEPTH = 65_536
 _MAX_BUFFER_BYTES = 16 << 20
 _MAX_IN_FLIGHT_BYTES = 1 << 30

@@ -315,7 +315,7 @@ def _check_cross_check(others: dict[str, object], shape: dict[str, Any]) -> None
 
 
 def _cross_checked(shape: dict[str, Any]) -> dict[str, Any]:
-    """One native caller that keeps its connection, a write for a request, and a reply as long."""
+    """The load: one native caller on one connection, a write for each request, replies as long."""
     size = shape.get("request_bytes", shape.get("reply_bytes", _CROSS_CHECK_BYTES))
     return shape | {
         "runtimes": ["native"],
@@ -346,7 +346,7 @@ def _callers(text: str | None, callers: int) -> tuple[int, int]:
 
 
 def _check_backlogs(asked: RrOptions) -> None:
-    """In a network as the runs': a new one has settings of its own."""
+    """Check in a network like that of the runs: a new one has settings of its own."""
     with private_network() as network, network.entered():
         longest = longest_backlog()
     for backlog in asked.backlogs:

@@ -34,7 +34,7 @@ _PUBLISHED_MESSAGES = 1_000_000
 _MAX_MESSAGES = 100_000_000
 _SLOW_PER_S = 50_000
 _MOST_TIMES_DURATION, _SPARE_S = 10, 5.0
-"""A run may take so many times what its schedule lasts, and so much more."""
+"""A run may take this many times the length of its schedule, and this many seconds more."""
 _MAX_RECEIVE_BUFFER_BYTES = 1 << 30
 
 

@@ -11,7 +11,7 @@ from tinygram_bench.host.probes.owners import sockets_of
 
 
 def congestion_controls(pid: int, port: int, near: Network, far: Network) -> tuple[str, ...]:
-    """What the far ends of a process's connections to `port` go under, each name once, sorted.
+    """The congestion controls of the far ends of a process's connections to `port`, sorted.
 
     Empty where that is not known: the far ends are on another machine, behind an address
     translation, or the kernel tells nothing.

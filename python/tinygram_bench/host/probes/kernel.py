@@ -51,7 +51,7 @@ def counted_between(before: Counted, after: Counted) -> dict[str, int | None]:
 
 
 def _counters(counter_fds: Sequence[int]) -> dict[str, int]:
-    """0 for one that this kernel does not know."""
+    """The counters by name; 0 for one that this kernel does not know."""
     found: dict[tuple[str, str], int] = {}
     tables = [Path(path).read_text() for path in _FILES]
     tables += [os.pread(fd, _READ_BYTES, 0).decode() for fd in counter_fds]
@@ -68,6 +68,6 @@ def _counters(counter_fds: Sequence[int]) -> dict[str, int]:
 def open_counters() -> tuple[int, ...]:
     """Descriptors of this thread's namespace's counters: they stay those of this namespace.
 
-    Who has them needs no right to enter it, to read them.
+    A process that has them can read them without the right to enter the namespace.
     """
     return tuple(os.open(path, os.O_RDONLY | os.O_CLOEXEC) for path in _FILES)

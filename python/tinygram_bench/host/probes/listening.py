@@ -1,4 +1,4 @@
-"""Whether a program listens that does not tell it; nothing connects to it."""
+"""Whether a program that does not report it listens; found out without connecting to it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tinygram_bench.processes.workers import RunError, Worker
 
 _STEP_S = 0.005
 _ELSEWHERE_S = 2.0
-"""How long a program that listens on another port has until it listens on the right one."""
+"""How long a program may listen on another port before it must listen on the right one."""
 
 
 def is_listening(pid: int, port: int, *, by_itself: bool = False) -> bool:
@@ -53,7 +53,7 @@ def wait_listening(server: Worker, port: int, seconds: float, *, by_itself: bool
 
 
 def _addresses_of(pid: int) -> list[str]:
-    """Where a process listens itself; what its children do is not looked at."""
+    """The addresses that a process itself, not its children, listens on."""
     try:
         own = list(sockets_of(pid))
         return [found["local"] for found in _native.proc_sockets(f"/proc/{pid}/net", None, own)[1]]

@@ -47,7 +47,7 @@ def owners_of(inodes: Collection[int]) -> dict[int, Owner]:
 
 
 def name_of(pid: int) -> str:
-    """What the process calls itself; empty when it is gone."""
+    """The name of the process; empty when it is gone."""
     try:
         return Path(f"/proc/{pid}/comm").read_text(errors="replace").rstrip("\n")
     except _GONE:

@@ -1,4 +1,4 @@
-"""What the kernel held of a run's connections while it ran: `--probe 10ms`.
+"""Samples of what the kernel held of a run's connections while it ran: `--probe 10ms`.
 
 A thread without Python, in the bench's own process, asks at even intervals (crates/load,
 src/diag). It takes time from the cores of the run, which the run's warnings tell.
@@ -80,7 +80,7 @@ def samples_between(
 
 
 def without_server(columns: dict[str, list[int]]) -> dict[str, list[int]]:
-    """Those of the client's side: of a server on another host nothing is known, which is no 0."""
+    """The client's columns: of a server on another host nothing is known, which is not 0."""
     return {
         name: values
         for name, values in columns.items()

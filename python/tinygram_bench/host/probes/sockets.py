@@ -105,7 +105,7 @@ class Listener(Value, frozen=True):
 class Snapshot(Value, frozen=True):
     """What the kernel held at one instant.
 
-    `at_ns` is CLOCK_MONOTONIC before it was asked. `left_out`: so many sockets more there were.
+    `at_ns` is CLOCK_MONOTONIC before it was asked. `left_out`: how many more sockets there were.
     `notes` say why something is not known.
     """
 

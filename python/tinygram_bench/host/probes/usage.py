@@ -1,4 +1,4 @@
-"""What a sender used: CPU time, context switches, writes and segments, between two marks."""
+"""CPU time, context switches, writes and segments that a sender used between two marks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tinygram_bench.host.probes.kernel import Counted, CounterFds, counted_betwe
 
 @dataclass(frozen=True)
 class Mark:
-    """What was used so far: the figures are the difference of two marks."""
+    """Totals so far: the figures are the difference of two marks."""
 
     cpu_ns: int
     voluntary_context_switches: int
@@ -25,7 +25,7 @@ class Mark:
 
     @staticmethod
     def at_start(probe: socket.socket, child_pids: Sequence[int], counter_fds: CounterFds) -> Mark:
-        """What this process and its children used until now; `probe` is the connection.
+        """The totals of this process and its children now; `probe` is the connection.
 
         CPU time is taken last: what the mark itself takes is before the start.
         """

@@ -33,4 +33,4 @@ VETH = Backend("veth", veth.probe, veth.up)
 LOOPBACK = Backend("loopback", loopback.probe, loopback.up)
 BACKENDS = {each.name: each for each in (RELAY, NETEM, VETH, LOOPBACK)}
 EMULATING = (RELAY.name, NETEM.name)
-"""Those that have delay, bandwidth and loss."""
+"""The backends that have delay, bandwidth and loss."""

@@ -12,7 +12,7 @@ from tinygram_bench.links.spec import LinkSpec
 
 
 def probe() -> Permission:
-    """Every machine has it."""
+    """Always permitted: every machine has loopback."""
     return Permission(True, "in a network of its own where that is permitted")
 
 

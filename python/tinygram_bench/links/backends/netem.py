@@ -33,7 +33,7 @@ from tinygram_bench.processes.interrupts import INTERRUPTS
 from tinygram_bench.processes.workers import RunError
 
 _FRAME_HEADER_BYTES = 14
-"""What netem counts of ETHERNET_BYTES anyway."""
+"""The part of ETHERNET_BYTES that netem counts anyway."""
 _MOST_PACKETS = 1_000_000
 _LIMIT_S = 10.0
 
@@ -90,7 +90,7 @@ def ping_pong_spec(spec: LinkSpec) -> LinkSpec:
 
 
 def ping_pong_rtt_ns(spec: LinkSpec) -> int:
-    """What a round trip of `round_trip_facts` is to take."""
+    """The round trip that `round_trip_facts` should find."""
     if spec.bandwidth_bits_per_s is None:
         return spec.rtt_ns
     bits = (PING_PONG_BYTES + ETHERNET_BYTES) * 8
@@ -124,7 +124,7 @@ def _limit_packets(spec: LinkSpec) -> int:
 
 
 def _cut_segments(hosts: Hosts) -> None:
-    """TCP would have several delayed as one, with one frame's overhead, and cut them later."""
+    """Limit offload to one segment: netem would delay several as one frame, and cut them later."""
     for host in (hosts.near, hosts.far):
         _run(host, ["ip", "link", "set", "dev", host.device, "gso_max_segs", "1"])
 
@@ -136,7 +136,7 @@ def _set_netem(hosts: Hosts, verb: str, spec: LinkSpec) -> None:
 
 
 def _counters(hosts: Hosts, spec: LinkSpec) -> dict[str, int]:
-    """What netem did so far, in each direction. Raises OSError and RunError.
+    """The counters of netem so far, in each direction. Raises OSError and RunError.
 
     It has one count for what it lost as asked and what found it full: `lost` where loss is asked,
     `full` elsewhere.
@@ -151,7 +151,7 @@ def _counters(hosts: Hosts, spec: LinkSpec) -> dict[str, int]:
 
 
 def counts_of(said: str, drops: str) -> dict[str, int]:
-    """What tc says that a device's netem did, in packets and bytes of IP. Raises RunError."""
+    """The counts of a device's netem in tc's output: packets, and bytes of IP. Raises RunError."""
     try:
         [found] = (each for each in json.loads(said) if each["kind"] == "netem")
         packets, frame_bytes, dropped = (int(found[key]) for key in ("packets", "bytes", "drops"))
@@ -165,7 +165,7 @@ def counts_of(said: str, drops: str) -> dict[str, int]:
 
 
 def _run(host: Host, words: Sequence[str]) -> str:
-    """What a program of iproute2 says on a host. Raises OSError, and RunError with its error."""
+    """Run a program of iproute2 on a host; its output. Raises OSError, RunError with its error."""
     with host.network.entered():
         try:
             done = subprocess.run(

@@ -30,15 +30,15 @@ QUEUE_PACKETS = 10_000
 """Queue of a TUN device: with 500, the usual length, it drops packets. A veth pair has none."""
 _NO_TUN = (errno.ENOENT, errno.EACCES, errno.EPERM, errno.ENODEV, errno.ENXIO)
 _CALIBRATED_FOR_NS = 60_000_000_000
-"""Runs of a few seconds would spend their time on it: what was found is used again for so long."""
+"""How long a calibration is used again: runs of a few seconds would spend their time on it."""
 _OFFLOAD_ABOVE_BITS_PER_S = 1_000_000_000
 _OFFLOAD_LEAST_QUEUE_BYTES = 120_000
-"""Ten of what stays together; in a queue that is too short for one of them nothing would go on."""
+"""Ten of the longest offloaded packets: none would fit into a queue that is shorter than one."""
 
 
 @dataclass(frozen=True)
 class _Devices:
-    """What the relay reads and writes. `kind`: `tun` or `veth`, what programs see."""
+    """The devices that the relay reads and writes. `kind`: `tun` or `veth`, what programs see."""
 
     kind: str
     framing: str
@@ -99,10 +99,10 @@ def up(spec: LinkSpec, seed: int) -> Iterator[Link]:
 
 
 def wants_offload(spec: LinkSpec) -> bool:
-    """Whether TCP's segments stay together: a relay that has each in its hands is too slow.
+    """Whether TCP's segments stay together: a relay that handles each by itself is too slow.
 
-    Not where packets are lost, or dropped for a short queue: those that stay together have one
-    fate.
+    Not where packets are lost or a short queue drops them: segments that stay together would be
+    lost together.
     """
     if spec.loss:
         return False
@@ -135,7 +135,7 @@ def _tun_devices(stack: ExitStack, hosts: Hosts, mtu_bytes: int, has_offload: bo
 
 
 def _veth_devices(stack: ExitStack, hosts: Hosts, mtu_bytes: int) -> _Devices:
-    """The relay's ends of the pairs are in a namespace between the hosts."""
+    """Two pairs, whose ends for the relay are in a namespace between the hosts."""
     between = stack.enter_context(own_network())
     fds = []
     for host, device in ((hosts.near, "tg-relay-near"), (hosts.far, "tg-relay-far")):
@@ -152,14 +152,14 @@ _CALIBRATIONS: dict[tuple[str, str], tuple[int, dict[str, int]]] = {}
 
 
 def forget_calibrations() -> None:
-    """The next link of any values is calibrated anew."""
+    """Have every link calibrated anew."""
     _CALIBRATIONS.clear()
 
 
 def _calibrated(relay: _native.LinkRelay, hosts: Hosts, key: tuple[str, str]) -> dict[str, int]:
-    """What calibrating told: now, or within the last minute. Raises OSError.
+    """The result of calibrating: now, or within the last minute. Raises OSError.
 
-    What does not reach what was asked is of this link alone: the next one has another chance.
+    A calibration that misses the round trip asked for is not kept: the next link tries again.
     """
     if key in _CALIBRATIONS:
         found_at_ns, found = _CALIBRATIONS[key]
@@ -178,7 +178,7 @@ def _calibrated(relay: _native.LinkRelay, hosts: Hosts, key: tuple[str, str]) ->
 
 
 def _counters(relay: _native.LinkRelay, hosts: Hosts) -> dict[str, int]:
-    """What the relay and the devices did so far. Raises RunError where the relay has ended."""
+    """The counters of the relay and the devices. Raises RunError where the relay has ended."""
     counters = dict(relay.counters())
     failed_errno = counters.pop("relay_failed_errno")
     if failed_errno:

@@ -1,7 +1,7 @@
 """`veth`: a pair of virtual Ethernet devices, one on each host, and nothing else.
 
-No delay, no bandwidth, no loss: what two containers on one machine have between them. Segmentation
-and checksum offload are off, so that what is counted as a segment is one.
+It emulates no delay, bandwidth or loss: two containers on one machine have such a link between
+them. Segmentation and checksum offload are off, so that what is counted as a segment is one.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from tinygram_bench.cli.commands.serve.sizes import serve_sizes
 serve = typer.Typer()
 
 
-# With it a sole server, too, has to be named.
+# With a callback typer requires the server's name even if there is only one.
 @serve.callback()
 def _serve() -> None:
     """A native server alone, on 127.0.0.1, until Ctrl-C."""

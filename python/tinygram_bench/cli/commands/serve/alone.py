@@ -53,7 +53,7 @@ def serve_alone(
         counters = serve(server, stop_fd)
     for name, count in counters:
         if name == "strangers":
-            continue  # Whoever connects is served: there are none.
+            continue  # Every client is served, so there are no strangers.
         print(f"{name.removeprefix('server_').replace('_', ' ')}: {count}", file=sys.stderr)
     raise KeyboardInterrupt
 

@@ -13,7 +13,7 @@ from tinygram_bench.model.units import format_bytes
 from tinygram_bench.workloads.sizes.server import MAX_CONNECTIONS, MAX_MESSAGE_BYTES, MAX_MESSAGES
 
 _MOST = (1 << 32) - 1
-"""What a u32 can say."""
+"""The largest u32."""
 
 
 def serve_sizes(
