@@ -12,9 +12,9 @@ from collections.abc import Callable
 from tinygram_bench.load.source import Share, Source
 
 MAX_PRODUCERS = 256
-"""The first byte of a message can tell no more."""
+"""The first byte of a message names its producer."""
 MAX_POOL_BYTES = 64 << 20
-"""Each producer must have a message among those that all streams are made of."""
+"""The limit of all messages that streams are made of, of which each producer must have one."""
 
 Send = Callable[[bytes], object]
 

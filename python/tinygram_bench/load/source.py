@@ -123,7 +123,7 @@ class Source:
         self.start_ns: int | None = None
         self.pacer = pacer
         self.shares = shares
-        """Whose the measured messages are, where several producers send them."""
+        """The measured messages of each producer, where several send."""
         self.holds_back = hold_ns > 0
         """Whether the strategy has deadlines of its own, which spinning would delay."""
         self.hand_overs_ns = array("Q")
@@ -132,7 +132,7 @@ class Source:
         self._withholds = withholds
 
     def next_burst(self, until_ns: int | None = None) -> Sequence[bytes] | None:
-        """The next messages to send, as `Bursts.next_burst`."""
+        """The next messages to send; see `Bursts.next_burst`."""
         while not self.start_when_settled():
             if until_ns is not None and time.monotonic_ns() >= until_ns:
                 return ()
@@ -154,7 +154,7 @@ class Source:
         return (self._messages[index % len(self._messages)] for index in range(self._warm_up))
 
     def pacers(self) -> list[Pacer]:
-        """All who say when messages are due; none flat out."""
+        """The pacers of all producers; none flat out."""
         pacers = (self.pacer, *(share.pacer for share in self.shares))
         return [pacer for pacer in pacers if pacer is not None]
 
@@ -179,7 +179,7 @@ class Source:
 
     def due_messages(self, first: int, last: int) -> Sequence[bytes] | None:
         """Messages `first` … `last` − 1 of the schedule; None when there are no more."""
-        # Between the due time and the write: the least that will do, for what is cold costs most.
+        # This runs between the due time and the write: it does as little as possible.
         if first == last or self._withholds:
             is_finished = self.pacer is not None and self.pacer.is_finished
             if first == last and is_finished:

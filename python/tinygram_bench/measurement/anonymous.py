@@ -51,7 +51,7 @@ def anonymised(result: Result) -> Result:
 
 
 def _walked(found: Any, plain: Callable[[str], str], free: Callable[[str], str]) -> Any:
-    """Every text changed: by `free` where it is anybody's words, else by `plain`."""
+    """Change every text: by `free` where it is in a user's or program's words, else by `plain`."""
     if isinstance(found, str):
         return plain(found)
     if isinstance(found, Mapping):
@@ -65,7 +65,7 @@ def _walked(found: Any, plain: Callable[[str], str], free: Callable[[str], str])
 
 
 def _given(result: Result) -> dict[str, str]:
-    """What was asked for that tells of paths and addresses → what stands for it."""
+    """Paths and addresses that were given as options → the text in their place."""
     given = {}
     for case in result.plan.cases:
         for name in _PARAMETERS:

@@ -1,4 +1,4 @@
-"""Measuring: a plan goes in, and what came of it comes out as one value."""
+"""Measuring: a plan goes in, and its outcome comes out as one value."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from tinygram_bench.run.rounds import Order, ordered, run_plan
 
 @dataclass(frozen=True)
 class Measurement:
-    """What a measurement came to.
+    """The outcome of a measurement.
 
     `result` is None where it was interrupted before a run was finished: then the destination holds
-    what it held. `output_error`: why the result is not saved where it was to go. `is_new` is False
-    where the file that was to be resumed is finished, so that nothing was run.
+    what it held. `output_error`: why the result is not saved at its destination. `is_new` is False
+    where the file to resume was finished, so that nothing was run.
     """
 
     result: Result | None
@@ -44,10 +44,10 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Study:
-    """What a study decides by itself: which cases a round has, and when no more runs begin.
+    """The choices that a study makes: which cases a round has, and when no more runs begin.
 
-    `about` is kept in the result's environment, as `study`. What its runs say it judges itself:
-    there are no summaries and verdicts.
+    `about` is kept in the result's environment, as `study`. A study judges its runs itself: there
+    are no summaries and verdicts.
     """
 
     about: dict[str, Any]
@@ -139,10 +139,10 @@ def _tell(text: str) -> None:
 
 @contextmanager
 def _awake(is_asked: bool, plan: Plan) -> Iterator[None]:
-    """Where it is asked for; over links wherever it is permitted.
+    """Keep the cores awake where that is asked for; over links wherever it is permitted.
 
-    A core that sleeps between two packets comes back when a virtual machine's host says so, which
-    takes as long as many a link does.
+    A core that sleeps between two packets wakes up when a virtual machine's host lets it, which may
+    take longer than a packet on the link.
     """
     if not is_asked and all(case.link == LOOPBACK for case in plan.cases):
         yield
@@ -157,7 +157,7 @@ def _awake(is_asked: bool, plan: Plan) -> Iterator[None]:
 
 
 def _environment(plan: Plan, named: str | None) -> dict[str, Any]:
-    """Read where the runs will be: a new network has settings of its own."""
+    """Read the environment in a network like that of the runs: a new one has its own settings."""
     any_case = plan.cases[0]
     where = placement(any_case.placement)
     own: AbstractContextManager[Network] = (

@@ -31,7 +31,7 @@ _MOST_OF_A_ROUND = 0.1
 
 
 class Recording:
-    """Where the runs of `plan` are recorded; `found` is the environment that they are made in.
+    """Records the runs of `plan`; `found` is the environment that they are made in.
 
     `peers`: other programs in the same rounds. `sums_up`: whether the result has summaries,
     verdicts and an answer.
@@ -74,7 +74,7 @@ class Recording:
         return msgspec.structs.replace(run, sample_counts=counts, warnings=warnings)
 
     def keep(self, runs: Sequence[Run]) -> None:
-        """Save what there is after a round; where that fails, say so once, and go on."""
+        """Save the runs so far after a round; if that fails, say so once, and go on."""
         round_s = time.monotonic() - self._round_began_s
         is_summed_up = self._summing_up_s <= round_s * _MOST_OF_A_ROUND
         try:
@@ -89,7 +89,7 @@ class Recording:
         self._round_began_s = time.monotonic()
 
     def finish(self, runs: Sequence[Run]) -> tuple[Result, OutputError | None]:
-        """Save everything; the result, and why it could not be saved where it was to go."""
+        """Save everything; returns the result, and why it is not saved at its destination."""
         result = self.result_of(runs)
         try:
             self._destination.save(result)
@@ -98,7 +98,7 @@ class Recording:
         return result, None
 
     def result_of(self, runs: Sequence[Run], *, is_summed_up: bool = True) -> Result:
-        """All that `runs` say, with summaries, verdicts and answer or, unfinished, without."""
+        """The result of `runs`: with summaries, verdicts and answer or, unfinished, without."""
         own, cross_check = tuple(runs), None
         if self._peers is not None:
             own, cross_check = self._peers.without_peers(runs), self._peers.found()
@@ -160,5 +160,5 @@ class Recording:
 
 
 def _as_text(argument: str) -> str:
-    """Bytes that are no UTF-8 cannot be in a JSON file."""
+    """The argument with bytes that are not UTF-8 replaced: JSON cannot have them."""
     return argument.encode(errors="surrogateescape").decode(errors="replace")

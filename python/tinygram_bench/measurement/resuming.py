@@ -1,4 +1,4 @@
-"""What `--resume FILE` goes on with, and what may not be put into one result.
+"""The runs that `--resume FILE` keeps, and the changes of the environment that forbid resuming.
 
 Laws: what is measured on another machine, or by another tinygram or Python, does not go into one
 result; a lesser difference is a warning on every run that was made under it; a round that was not
@@ -63,7 +63,7 @@ def check_plan(earlier: Result, plan: Plan, file: Path) -> None:
 
 
 def differences(earlier: Result, found: Mapping[str, Any], file: Path) -> dict[str, Any]:
-    """The facts of the environment that are others now than when `earlier` was begun.
+    """The facts of the environment that have changed since `earlier` was begun.
 
     Raises UsageError where figures of both are not comparable.
     """
@@ -83,7 +83,7 @@ def differences(earlier: Result, found: Mapping[str, Any], file: Path) -> dict[s
 
 
 def warning_of(earlier: Result, facts: Mapping[str, Any], host: str | None) -> Warning | None:
-    """What a reader of a run must know that was made after the environment had changed."""
+    """The warning on a run that was made after the environment had changed."""
     changed = {name: name for name in facts}
     before, now = dict(earlier.environment), dict(facts)
     if None not in (host, earlier.host) and host != earlier.host:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class UsageError(Exception):
-    """What was asked for cannot be done; the message names the value, what is allowed and how.
+    """The request cannot be carried out; the message names the value, what is allowed and how.
 
     The command line prints it as `tinygram: error: …` and exits 2.
     """

@@ -1,4 +1,4 @@
-"""What else was asked for of a case: a value of its own type for each workload.
+"""The other parameters of a case: a value of its own type for each workload.
 
 To add a workload: a subclass of `Parameters` with its name as the tag, in `AnyParameters`.
 """
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 class Parameters(Value, frozen=True, tag_field="workload", omit_defaults=True, kw_only=True):
-    """Those of every workload.
+    """Parameters of every workload.
 
-    `probe_ns`: how often the kernel is asked what it holds; None: never. `link_backend`: what
-    emulates the link; None: nothing has to. `slice_ns`: how long the case's turns are, beside the
-    other cases of its load; None: each run is alone.
+    `probe_ns`: the interval of samples of what the kernel holds; None: there are none.
+    `link_backend`: what emulates the link; None: it is not emulated. `slice_ns`: how long the
+    case's turns are, beside the other cases of its load; None: each run is alone.
     """
 
     congestion_control: str
@@ -34,7 +34,7 @@ class Parameters(Value, frozen=True, tag_field="workload", omit_defaults=True, k
 
 
 class StudySwitches(Value, frozen=True, omit_defaults=True, kw_only=True):
-    """What only a study asks for, no command.
+    """Switches that studies set, and no command does.
 
     `pacer_sleeps`: the pacer does not spin. `withholds`: nothing is handed over when it is due, but
     all messages with the last one. `flat_out_burst`: messages that are handed over at one instant.
@@ -61,8 +61,8 @@ class StreamParameters(Parameters, frozen=True, tag="stream", kw_only=True):
 class RrParameters(Parameters, frozen=True, tag="rr", kw_only=True):
     """Parameters of `rr`. `depth` is None where no connection is shared.
 
-    `server_strategy` and `backlog` are None of a server that runs already, `server_address` of one
-    of ours; either `calls` or `duration_ns` is None.
+    `server_strategy` and `backlog` are None for a server that runs already, `server_address` for
+    one of ours; either `calls` or `duration_ns` is None.
     """
 
     connections: str
@@ -85,7 +85,7 @@ class RrParameters(Parameters, frozen=True, tag="rr", kw_only=True):
 class EchoParameters(Parameters, frozen=True, tag="echo", kw_only=True):
     """Parameters of `echo`. `server` is a row's name, `server_kind` that of the server.
 
-    `buffer_bytes` is None where it is the server's own affair, `fault` of an honest server;
+    `buffer_bytes` is None where the server decides it, `fault` for an honest server;
     `server_command` and `server_address` are those of a program that is not ours.
     """
 

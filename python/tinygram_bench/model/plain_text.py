@@ -1,4 +1,4 @@
-"""Plain text for those who ask for it: ASCII in the C locale, no colour and no style with NO_COLOR.
+"""Plain text where it is asked for: ASCII in the C locale, no colour and no style with NO_COLOR.
 
 NO_COLOR is the convention of no-color.org; the locale is the first of LC_ALL, LC_CTYPE and LANG
 that is set (POSIX.1-2017, 8.2). What programs read is UTF-8 in every locale.

@@ -18,7 +18,7 @@ from tinygram_bench.model.value import Value
 SCHEMA_VERSION = 2
 
 EVERY_FIGURE = ("",)
-"""What a warning against every figure bars: figures are barred by how their names begin."""
+"""The prefix for warnings that bar every figure: figures are barred by how their names begin."""
 
 
 class MessageBytes(Value, frozen=True):
@@ -63,7 +63,7 @@ class Unavailable(Value, frozen=True):
 
 
 class Plan(Value, frozen=True):
-    """What is to be run: every case once in each round, each round in its own seeded order."""
+    """The runs to make: every case once in each round, each round in its own seeded order."""
 
     cases: tuple[Case, ...]
     rounds: int
@@ -128,12 +128,12 @@ class LinkFacts(Value, frozen=True):
 
     @property
     def measured_rtt_ns(self) -> int | None:
-        """What the last ping-pong took: after calibrating, where that was done."""
+        """The round trip of the last ping-pong: after calibrating, where that was done."""
         return self.found_rtt_ns if self.left_rtt_ns is None else self.left_rtt_ns
 
 
 class Run(Value, frozen=True):
-    """What one case produced in one round. `failure` is null where the run succeeded.
+    """The outcome of one case in one round. `failure` is null where the run succeeded.
 
     `counters` are raw whole numbers, the unit last in the name; null: not known here.
     `samples` are null unless they were asked for; `link` is null where both ends are on one host.
@@ -222,7 +222,7 @@ class Peer(Value, frozen=True):
 
 
 class PeerRun(Value, frozen=True):
-    """What a peer told in one round: `value` in the unit of its figure, null where it failed.
+    """The outcome of a peer in one round: `value` in the unit of its figure, null if it failed.
 
     `counters` are the kernel's, of its whole run, and `messages`, as far as it tells them.
     """
@@ -242,7 +242,7 @@ class AbsentPeer(Value, frozen=True):
 
 
 class CrossCheck(Value, frozen=True):
-    """What other programs make of the same work (`--cross-check`)."""
+    """The figures of other programs for the same work (`--cross-check`)."""
 
     peers: tuple[Peer, ...]
     runs: tuple[PeerRun, ...]

@@ -28,14 +28,14 @@ from tinygram_bench.model.file_lock import FileLock
 from tinygram_bench.model.result import SCHEMA_VERSION, Result
 
 RESULTS_DIRECTORY = Path("results")
-"""Where results go unless told otherwise; the only directory that is ever created."""
+"""The default directory of results; the only one that is ever created."""
 STANDARD_OUTPUT = Path("-")
 _NO_HARD_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 
 
 @dataclass
 class Destination:
-    """Where the result of a measurement goes, as it grows from round to round.
+    """The destination of a measurement's result, which grows from round to round.
 
     `path`: a file, or `STANDARD_OUTPUT`, which takes the last state alone. `is_claimed`: the file
     is replaced; where it is not, it is a new one, and `path` gets `-2`, `-3` … until it is free.
@@ -78,7 +78,7 @@ class Destination:
             raise OutputError("--json - needs standard output, which is closed: name a file")
 
     def keep(self, result: Result) -> None:
-        """Save what there is after a round, where that is a file. Raises OutputError."""
+        """Save the result after a round, if the destination is a file. Raises OutputError."""
         if not self.is_standard_output:
             self.save(result)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-# The inverse of `parse_duration_ns`, and the one text by which a duration is known in case names.
+# `format_duration_ns` is the inverse of `parse_duration_ns`, and how case names write durations.
 from tinygram.strategies import format_duration_ns as format_duration_ns
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.result import MessageBytes

@@ -1,4 +1,4 @@
-"""What crosses a boundary."""
+"""The base of values that cross a boundary."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Processes that the bench starts: that they stay, are spoken to, and end."""
+"""Processes that the bench starts: how they are kept, spoken to, and ended."""

@@ -2,8 +2,8 @@
 
 The wish to die with the parent survives exec (prctl(2), PR_SET_PDEATHSIG), so that a killed bench
 leaves no program behind that knows nothing of it. What such a program has started has no such wish:
-a guard in its process group ends the group when the bench has ended. Only who has left that group,
-as a daemon does, is not found.
+a guard in its process group ends the group when the bench has ended. Only a process that has left
+that group, as a daemon does, is not found.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tinygram_bench import _native
 
 
 def settle(name: str, parent_pid: int, cpu: int | None) -> None:
-    """Be a process of that name, which dies with its parent, and stay on that core (None: any)."""
+    """Give this process a name, tie its life to its parent's, and pin it to a core (None: any)."""
     _native.die_with_parent(parent_pid)
     _native.set_process_name(name)
     if cpu is not None:
@@ -48,7 +48,7 @@ def main() -> int:
 
 
 def _leave_guard(parent: int) -> None:
-    """Leave a process that ends this group when `parent`, a pidfd, has ended."""
+    """Start a process that ends this group when `parent`, a pidfd, has ended."""
     group = os.getpid()
     between = os.fork()
     if between:

@@ -1,6 +1,6 @@
 """A process of ours, seen from the bench that started it: it is told orders, and answers.
 
-Every one is spoken to alike, in lines of JSON on one channel (orders.py), as long as it lives.
+All are spoken to in the same way, in lines of JSON on one channel (orders.py), while they live.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Child:
         return line
 
     def read(self) -> bool:
-        """Take what it has said; False when it says nothing more."""
+        """Read what it has written; False when its channel has ended."""
         try:
             said = self._channel.recv(_READ_BYTES)
         except ConnectionResetError:  # It ended with something unread.
@@ -98,7 +98,7 @@ def answers(
     children: Sequence[Child],
     programs: Sequence[Worker] = (),
 ) -> list[T]:
-    """The next answer of each, as soon as all have given one; asleep until then.
+    """The next answer of each child; sleeps until all have given one.
 
     Raises RunError when one of the `children` ends, or one of the `programs` fails; and at
     `give_up_s` (CLOCK_MONOTONIC), when it says that the silent ones are `late`.
@@ -132,7 +132,7 @@ def _readable(of: Sequence[Child | Worker], give_up_s: float) -> set[int]:
 
 
 def _failure(children: Sequence[Child], programs: Sequence[Worker]) -> str:
-    """Why one of them ended; the others may say why, too."""
+    """Why one of the processes ended; the others may tell why, too."""
     for child in children:
         child.dismiss()
     workers = [*programs, *(child.worker for child in children)]

@@ -27,7 +27,7 @@ class Interrupts:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Nothing in the block is interrupted."""
+        """Hold interrupts back until the block ends."""
         was_held, self._is_held = self._is_held, True
         try:
             yield
@@ -39,7 +39,7 @@ class Interrupts:
 
     @contextmanager
     def handled(self) -> Iterator[None]:
-        """Ctrl-C, SIGTERM and SIGHUP go this way in the block."""
+        """Handle Ctrl-C, SIGTERM and SIGHUP within the block."""
         signals = [signal.SIGINT, signal.SIGTERM]
         if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
             signals.append(signal.SIGHUP)

@@ -38,7 +38,7 @@ class Listening(Value, frozen=True):
 
 
 class Ready(Value, frozen=True):
-    """A client's answer when it has connected and warmed up, and only waits for the start."""
+    """A client's answer when it has connected and warmed up, and waits for the start."""
 
 
 class Go(Value, frozen=True):
@@ -86,11 +86,11 @@ def carry_out(
     act: Callable[[T, Orders], None],
     failures: tuple[type[Exception], ...] = (),
 ) -> int:
-    """Be that process until the channel ends: `act` carries out an order, and answers.
+    """Serve the channel until it ends: `act` carries out an order, and answers.
 
-    `failures`: what else fails with a message and without a traceback. The exit status is 0.
+    `failures`: more exceptions that end it with a message, not a traceback. The exit status is 0.
     """
-    # What has counted this process's writes is not for those that it starts.
+    # The library that counts this process's writes is not for processes that it starts.
     os.environ.pop("LD_PRELOAD", None)
     orders = Orders()
     place = orders.hear(Place)
@@ -102,15 +102,15 @@ def carry_out(
             act(order, orders)
     except (*_FAILURES, *failures) as failure:
         print(_described(failure, failures), file=sys.stderr, flush=True)
-        # At once: what ends with the interpreter, tasks for example, would speak after it.
+        # Exit at once: at the interpreter's end tasks, for example, would print after the failure.
         os._exit(1)
     return 0
 
 
 def _described(failure: Exception, own: tuple[type[Exception], ...]) -> str:
-    """What failed, with its kind but where the words are ours.
+    """The failure's message, with its type unless it is one of `own`.
 
-    The first failure of a group of tasks is the one that the others followed from.
+    Of a group of tasks it is the first failure, which caused the others.
     """
     while isinstance(failure, ExceptionGroup):
         failure = failure.exceptions[0]

@@ -60,7 +60,7 @@ class Worker:
                 stderr=self._stderr,
                 env=_within_limits(environment),
                 pass_fds=pass_fds,
-                # Ctrl-C is the parent's to handle, and killing the group ends its children too.
+                # The parent handles Ctrl-C, and killing the group ends its children too.
                 start_new_session=True,
             )
         except OSError as error:
@@ -108,7 +108,7 @@ class Worker:
         return f"the {self.role} failed with status {status}{said}"
 
     def end_before(self, what: str) -> str:
-        """How it ended before it did `what`: its status, and the last lines of its stderr."""
+        """A message that it ended before it did `what`: its status and last lines on stderr."""
         status = self._process.poll()
         assert status is not None, f"the {self.role} still runs"
         how = (
@@ -223,7 +223,7 @@ def _signal_name(number: int) -> str:
 
 
 def contents(fd: int) -> bytes:
-    """All that is in a file.
+    """The contents of a file.
 
     Python allocates what a read may return before it reads, so no read asks for more than there is.
     """

@@ -22,7 +22,7 @@ _WEIGHTS = {"two_modes": _TWO_MODES, "retransmits": _RETRANSMITS}
 
 @dataclass(frozen=True)
 class Section:
-    """What belongs together under a heading; `details` are tables that few readers need."""
+    """The tables under one heading; `details` are those that few readers need."""
 
     title: str | None = None
     tables: tuple[Table, ...] = ()

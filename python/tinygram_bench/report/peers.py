@@ -1,4 +1,4 @@
-"""What other programs make of the same work, and why theirs is another figure where it is one."""
+"""The figures of other programs for the same work, and why they differ from ours if they do."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _sentences_of(
 
 
 def _on_the_host(result: Result) -> tuple[str, ...]:
-    """Where no private network is permitted, theirs had not our congestion control."""
+    """A note where no private network is permitted: peers lacked our congestion control then."""
     sysctls = result.environment.get("sysctls") or {}
     theirs = sysctls.get("net.ipv4.tcp_congestion_control")
     ours = result.environment.get("congestion_control")

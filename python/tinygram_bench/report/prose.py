@@ -1,4 +1,4 @@
-"""Sentences, and what they are made of: what loads are called, lists, and how sure a figure is."""
+"""Sentences and their parts: names of loads, lists, and how sure a figure is."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def listed(words: Sequence[str]) -> str:
 
 
 def first_of(clauses: Sequence[str], most: int = MAX_NAMED) -> str:
-    """`a; b; c; and 2 more`: at most so many of them, and how many more there are."""
+    """`a; b; c; and 2 more`: the first `most`, and how many more there are."""
     more = len(clauses) - most
     return "; ".join(clauses[:most]) + (f"; and {more} more" if more > 0 else "")
 
@@ -53,7 +53,7 @@ def paired_rounds(result: Result, *case_ids: str) -> int:
 
 
 def marks_explained(verdicts: Sequence[Verdict], baseline: str) -> tuple[str, ...]:
-    """What the marks (`numbers.MARKS`) of `verdicts` mean, where there are any."""
+    """The meanings of the marks (`numbers.MARKS`) that `verdicts` have."""
     notes = []
     if any(verdict.verdict == "no_difference_shown" for verdict in verdicts):
         notes.append(f"=  no difference from {baseline} shown")
@@ -69,7 +69,7 @@ def all_cases(result: Result) -> tuple[Case, ...]:
 
 
 def load_titles(result: Result) -> dict[Load, str]:
-    """Load → all that it is, for every load that was asked for, in the plan's order."""
+    """Load → its full title, for every load that was asked for, in the plan's order."""
     return {load: _title(load) for load in loads_of(all_cases(result))}
 
 
@@ -98,7 +98,7 @@ def pace(load: Load) -> str:
 
 
 def _title(load: Load) -> str:
-    """All aspects, but for those that go without saying."""
+    """The load's aspects, except those that have their usual values."""
     unsaid = {name for name in ("producers", "connections") if getattr(load, name) == 1}
     unsaid |= {name for name in ("busy_thread", "parameters") if not getattr(load, name)}
     aspects = (describe(load) for name, describe in _ASPECTS.items() if name not in unsaid)

@@ -306,7 +306,7 @@ def _model_table(fits: Sequence[Fit]) -> Table:
 
 
 def _prediction_table(result: Result, fits: Sequence[Fit]) -> Table:
-    """What the model says of the sizes that were asked for."""
+    """The model's predictions for the sizes that were asked for."""
     columns = (Column("size ×\nround trips"), Column("way"), Column("µs"), Column("low–high"))
     rows = [
         Row((f"{size(wanted)} × {trips}", name, median(found), span(found)))
@@ -322,7 +322,7 @@ def _prediction_table(result: Result, fits: Sequence[Fit]) -> Table:
 
 
 def _local_table(result: Result) -> Table:
-    """What a round trip on this host is made of."""
+    """The parts of a round trip on this host."""
     parts = local_parts(result.plan, result.runs)
     rows = tuple(
         Row((PART_LABELS[name], median(found), span(found)))
@@ -339,7 +339,7 @@ def _predicted_bytes(result: Result) -> list[int]:
 
 
 def _round_trips(fit: Fit) -> list[int]:
-    """Those of the fit's cells, without none."""
+    """The numbers of round trips of the fit's cells, without 0."""
     counts = {SizesParameters.of(case).round_trips for case in fit.cases}
     return sorted(count for count in counts if count)
 

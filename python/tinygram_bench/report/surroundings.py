@@ -1,4 +1,4 @@
-"""What holds for all figures of a result: how to read them, how sure they are, and where they were
+"""Text on all figures of a result: how to read them, how sure they are, and where they were
 measured, over which links.
 """
 
@@ -53,7 +53,7 @@ class Surroundings:
 
 
 def surroundings_of(result: Result, cpu: str | None = None) -> Surroundings:
-    """What every report says of its rounds, its intervals and its CPU columns (`cpu`)."""
+    """The text of every report on its rounds, its intervals and its CPU columns (`cpu`)."""
     plan = result.plan
     asked = len(plan.cases) * plan.rounds
     stopped = (
@@ -83,7 +83,7 @@ def surroundings_of(result: Result, cpu: str | None = None) -> Surroundings:
 
 
 def _without_interval(result: Result) -> str:
-    """Why nothing is said of how sure the figures are."""
+    """Why the report does not tell how sure the figures are."""
     most = max((summary.rounds for summary in result.summaries), default=0)
     if not result.runs:
         return "No run was finished, so there are no figures."
@@ -132,7 +132,7 @@ def _cpu_quota(result: Result) -> Iterator[str]:
 
 
 def _congestion_control(result: Result) -> Iterator[str]:
-    """Which one took the usual one's place, without being asked for."""
+    """A remark on a congestion control that replaced the usual one without being asked for."""
     control = result.environment.get("congestion_control")
     if control in (None, DEFAULT_CONGESTION_CONTROL):
         return

@@ -30,7 +30,7 @@ def loads_document(
     beside: Callable[[Result, Load], tuple[Table, ...]] | None,
     cpu: str,
 ) -> Document:
-    """All of the report.
+    """The whole report.
 
     `tables_of`: the tables that a load has. `beside`: those of the published figures; where they
     are asked for, no table is a detail. `cpu`: what CPU means.
@@ -43,7 +43,7 @@ def loads_document(
         rows = rows_of(result, load)
         where = f" {names[load]}" if len(titles) > 1 else ""
         tables = tables_of(load)
-        # Queueing is no latency: it is shown where it is asked for or set beside published figures.
+        # Queueing is not latency: show it where asked for, or beside published figures.
         shown = [each for each in tables if beside or not each.is_detail]
         notes += _notes_on(result, rows, where, _figures_in(shown), _figures_in(tables))
         measured += [row.label + where for row in rows if row.absence is None]

@@ -135,7 +135,7 @@ def drawn(result: Result, load: Load, table: LoadTable, rows: Sequence[CaseRow])
 
 
 def _table(table: LoadTable, rows: Sequence[CaseRow], notes: tuple[str, ...] = ()) -> Table:
-    """Hold columns only where something is held."""
+    """The table of these rows; it has columns of holds only where something is held."""
     summaries = [row.summary for row in rows if row.summary is not None]
     shown = [
         each

@@ -101,7 +101,7 @@ def _decided(contest: Contest, standings: tuple[Standing, ...]) -> str:
 
 
 def _on_p99(contest: Contest, standings: tuple[Standing, ...], on_p50: str) -> str:
-    """What p99 says of the way that is first by p50: the strongest that holds against any other."""
+    """The strongest statement by p99 on the way that is first by p50, against any other."""
     first = _strategy(contest.ranked[0])
     if has_won(standings):
         return f"{first} won"
@@ -216,7 +216,7 @@ def _ahead_of(contest: Contest, beaten: Sequence[tuple[Standing, str]]) -> str:
 
 
 def _evidence_on(standings: Sequence[Standing]) -> str:
-    """Each ratio, or why there is no verdict: each kind of doubt once, and for whom else it is."""
+    """Each ratio, or why there is no verdict: each kind of doubt once, and which ways share it."""
     kinds: dict[str, dict[str, Case]] = {}
     for each in standings:
         text = _evidence(each)
@@ -226,7 +226,7 @@ def _evidence_on(standings: Sequence[Standing]) -> str:
 
 
 def _of_a_kind(alike: Mapping[str, Case]) -> str:
-    """The first text, and for whom there are others like it."""
+    """The first text, and the ways that have one of the same kind."""
     (first, _), *others = alike.items()
     ways = [way_of(case) for _, case in others]
     return first + (f", likewise for {listed(ways)}" if ways else "")
@@ -241,7 +241,7 @@ def _evidence(standing: Standing) -> str:
 
 
 def _how_sure(result: Result, first: Case, standings: Sequence[Standing]) -> str:
-    """The confidence of what was said: of the fewest rounds that two of the ways both finished."""
+    """The confidence of the answer: by the fewest rounds that two of the ways both finished."""
     said = [each.other for each in standings if each.verdict.verdict != "cannot_say"]
     if not said:
         return ""

@@ -59,21 +59,21 @@ class PublishedServer:
 
     @property
     def way(self) -> str:
-        """What the nearest of ours is called."""
+        """The name of our nearest way."""
         if self.buffer_bytes is None:
             return _NEAREST[self.server]
         return f"{_THREADS}:{format_bytes(self.buffer_bytes)}"
 
     @property
     def name(self) -> str:
-        """What it was called, with its buffer."""
+        """Its published name, with its buffer."""
         if self.buffer_bytes is None:
             return self.server
         return f"{self.server}:{format_bytes(self.buffer_bytes)}"
 
 
 def published_servers(table: str) -> tuple[PublishedServer, ...]:
-    """The rows in the published order; one that is there twice, once."""
+    """The rows in the published order, duplicates once."""
     rows = (
         PublishedServer(
             server=row["server"],

@@ -29,7 +29,7 @@ _COMPARED = "nodelay"
 
 
 def published_table(summaries: Sequence[Summary], labels: Mapping[str, str]) -> Table | None:
-    """The published table, and our ratios; None where nothing that was measured is like it.
+    """The published table, and our ratios; None where no measured case is like it.
 
     `labels`: case_id → what tells the case from the others, its strategy last.
     """

@@ -155,7 +155,7 @@ def _table(
 
 
 def _differences(result: Result, load: Load) -> tuple[str, ...]:
-    """What else than the machine may make ours differ from the published."""
+    """Reasons other than the machine for ours to differ from the published."""
     asked = {
         StreamParameters.of(case).messages for case in result.plan.cases if Load.of(case) == load
     }
