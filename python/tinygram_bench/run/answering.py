@@ -1,6 +1,6 @@
 """Whether a server that is not ours answers at all: it is called once, before the first round.
 
-Law: nothing is judged here but whether an answer comes; what is wrong with it, the runs tell.
+Law: only whether an answer comes is judged here; the runs tell what is wrong with it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def answer_limit_s(timeout_ns: int) -> float:
 
 
 def unanswered(server: str, failure: Exception) -> UsageError:
-    """What the user is told of a server, named as the user did."""
+    """The error for a server that does not answer, named as the user did."""
     return UsageError(
         f"{server}: {failure}; nothing was measured: check that it listens there and answers"
     )

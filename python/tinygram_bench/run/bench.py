@@ -1,7 +1,7 @@
-"""The machinery of every run: a link, processes, counters, a probe, and what came of it.
+"""The machinery of every run: a link, processes, counters, a probe, and the outcome.
 
-It owns what all workloads have in common, from the link that is brought up to the last process that
-ends; a workload says what its two ends are told (workload.py).
+It does what all workloads have in common, from bringing up the link to ending the last process; a
+workload says what its two ends are told (workload.py).
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from tinygram_bench.run.workload import Waiting, Workload
 _MOST_PER_NS = 10_000
 """The fastest growth of a counter: the ns of more threads than a run may have, or 10 TB/s."""
 _SHORTEST_NS = 10**9
-"""A shorter run is taken for one of that length: some counters are of buffers, not of the time."""
+"""A shorter run counts as this long: some counters grow with buffers, not with time."""
 
 _LEAD_NS = 50_000_000
 """From telling the sides of a group their start to the start: each must have been told."""
 T = TypeVar("T")
 
 Kept = Callable[[Case], Hashable | None]
-"""Which cases share a stage: those of which it says the same; None: a case has a fresh one."""
+"""The key of a case's stage: cases with the same key share one; None: a case has a fresh one."""
 
 
 class Bench:
@@ -204,10 +204,10 @@ def _collected(side: _Side, used: Used) -> Run:
 
 
 def _with_failure_kept(case: Case, round: int, measure: Callable[[Case, int], Run]) -> Run:
-    """What `measure` makes, its failure put into the run.
+    """The run that `measure` makes, or one that has its failure.
 
-    What the run's processes counted is their word: a count below 0, or above what a run of that
-    length can have, fails it.
+    Counts come from the run's processes, and are not trusted: one below 0, or above what a run of
+    that length can have, fails it.
     """
     began_ns = time.monotonic_ns()
     return _attempt(
@@ -227,7 +227,7 @@ def _attempt(case: Case, round: int, act: Callable[[], T]) -> T | Run:
 
 
 def _checked(run: Run, took_ns: int) -> Run:
-    """Raises RunError for a count that cannot be."""
+    """The run. Raises RunError for an impossible count."""
     most = _MOST_PER_NS * max(took_ns, _SHORTEST_NS)
     for name, count in run.counters.items():
         if count is not None and count < 0:

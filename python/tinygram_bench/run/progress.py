@@ -105,6 +105,6 @@ class Progress:
             self._stream.write(text)
             self._stream.flush()
         except OSError:
-            # Nobody reads it any more, the terminal being closed for example: no reason to lose
-            # what is measured.
+            # Nobody reads it any more, for example because the terminal is closed: that must not
+            # end the measurement.
             self._quiet = True

@@ -1,4 +1,4 @@
-"""What the runs of a case stand on: a link that is up, cores, and the processes at both ends.
+"""The stage of a case's runs: a link that is up, cores, and the processes at both ends.
 
 Processes are started when they are first asked for, and stay until the stage ends: one run after
 the other may be made on it, and several stages may be up side by side, whose cases take turns.
@@ -28,7 +28,7 @@ _GRACE_S = 0.5
 
 
 class Address(NamedTuple):
-    """Where a server listens."""
+    """The address that a server listens on."""
 
     host: str
     port: int
@@ -46,7 +46,7 @@ class Stage:
     _made: dict[str, object] = field(default_factory=dict)
 
     def once(self, name: str, make: Callable[[], T]) -> T:
-        """What `make` makes, which it does only for the first run on this stage."""
+        """The value of `make`, which is called only for the first run on this stage."""
         if name not in self._made:
             self._made[name] = make()
         return cast(T, self._made[name])
@@ -66,7 +66,7 @@ class Stage:
     def far(
         self, role: str, module: str, *, counts_writes: bool = False, pass_fds: Sequence[int] = ()
     ) -> Child:
-        """The same at the far end: a server or a receiver."""
+        """The process of that role at the far end: a server or a receiver. Raises RunError."""
         return self._child(
             self.link.far, role, module, self.where.receiver_cpu, counts_writes, pass_fds
         )
@@ -95,7 +95,7 @@ class Stage:
         return cast(Child, self._made[role])
 
     def counters(self) -> Counted:
-        """What the kernel has counted on both hosts so far."""
+        """The kernel's counters on both hosts so far."""
         return counters_in(self.link.near, self.link.counter_fds)
 
 
@@ -120,7 +120,7 @@ class Turn:
         return self.stage.link
 
     def begin(self) -> None:
-        """Both ends have all their time from now on."""
+        """Give both ends their whole time from now on."""
         self.begun_s = time.monotonic()
         self.give_up_s = self.begun_s + self.limit_s
 
@@ -150,7 +150,7 @@ class Turn:
         return worker
 
     def listening(self, server: Child) -> Address:
-        """Where a server of ours listens, which was told to. Raises RunError."""
+        """The address of a server of ours that was told to listen. Raises RunError."""
         late = f"did not listen within {self.listen_limit_s:g} s"
         give_up_s = time.monotonic() + self.listen_limit_s
         (said,) = answers([server], Listening, give_up_s, late, self.stage.children)
@@ -171,7 +171,7 @@ class Turn:
 
     @property
     def programs(self) -> Sequence[Worker]:
-        """Those that were started in this run."""
+        """The programs that were started in this run."""
         return (*self._watched, *self._unwatched)
 
     def explained(self, failure: RunError) -> RunError:

@@ -1,4 +1,4 @@
-"""What a workload declares of its runs; everything else is the bench's (bench.py)."""
+"""What a workload declares about its runs; the bench does everything else (bench.py)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tinygram_bench.run.stage import Address, Turn
 
 @dataclass(frozen=True)
 class Exchanged:
-    """What an exchange came to: `start_ns` is when the measured part began, CLOCK_MONOTONIC."""
+    """The outcome of an exchange: `start_ns` is when the measured part began, CLOCK_MONOTONIC."""
 
     run: Run
     start_ns: int
@@ -40,7 +40,7 @@ class Workload(ABC):
     seed: int
 
     def server_address(self, case: Case) -> Address | None:  # noqa: ARG002 - others look
-        """Where a server listens that runs already, and was not started by us."""
+        """The address of a server that runs already, and was not started by us."""
         return None
 
     def where(self, case: Case) -> Placement:
@@ -77,7 +77,7 @@ class Workload(ABC):
         return None if address is None else "--server {}:{}".format(*address)
 
     def first_call(self, plan: Plan) -> tuple[bytes, int]:  # noqa: ARG002 - others look
-        """What to send a foreign server to see that it answers, and how many bytes come back.
+        """The bytes to send a foreign server to see that it answers, and how many come back.
 
         By default nothing is sent, and the server must only end the connection after us.
         """

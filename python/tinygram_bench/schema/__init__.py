@@ -32,7 +32,7 @@ def json_schema() -> dict[str, Any]:
 
 
 def _list(found: dict[str, Any], names: Mapping[str, str]) -> None:
-    """Replace any name by those that there are, each with its words."""
+    """Let a mapping have only these names as keys, each with its description."""
     kind = found.pop("additionalProperties")
     found["properties"] = {name: {**kind, "description": words} for name, words in names.items()}
     found["additionalProperties"] = False

@@ -1,4 +1,4 @@
-"""What a reader of a run's figures must know of its link.
+"""The warnings about the link of a run.
 
 Law: a message has no figure of the run, so that a report says it once for all cases that have it;
 how late and how slow a link was is in the report's table of links.
@@ -16,15 +16,15 @@ _LATE_SHARE = 20
 """A link is late when its p99 is above 100 µs, or above 1/20 of its round trip if that is more."""
 _MISS_NS = 20_000
 _MISS_SHARE = 20
-"""A link is slow, or fast, when its round trips stay so far from what was asked, or 1/20 of it."""
+"""A link is slow, or fast, when its round trips are off by over 20 µs and 1/20 of those asked."""
 _MIN_LATE_PACKETS = 10
 _STOPPED_NS = 100_000_000
 _STOPPED_SHARE = 100
-"""A relay stood still when that took 100 ms in all, or more than 1/100 of the time."""
+"""A relay counts as stopped when that took 100 ms in all, or more than 1/100 of the time."""
 LINK_FAULTS = ("link_stopped", "link_late", "link_slow", "link_fast")
 """The warnings of a link that was not as asked."""
 UNASKED = ("_overflow", "_refused", "_missed", "device_dropped")
-"""How the names of counters end that are of packets which were dropped unasked."""
+"""The endings of the names of counters of packets that were dropped unasked."""
 
 
 def warnings_of(
@@ -42,7 +42,7 @@ def warnings_of(
 
 
 def late_percentile(packets: int) -> float | None:
-    """Which percentile says that a link was late: p99, and lower with fewer than 1,000 packets.
+    """The percentile that tells whether a link was late: p99, lower with fewer than 1,000 packets.
 
     Ten packets must be beyond it; None: so few were carried that none has.
     """
@@ -56,7 +56,7 @@ def late_limit_ns(facts: LinkFacts) -> int:
 
 
 def _stopped(counters: Mapping[str, int]) -> Warning | None:
-    """By time, not by packets: what TCP holds back meanwhile comes in few packets afterwards."""
+    """Judge by time, not by packets: what TCP holds back meanwhile comes in few packets later."""
     stopped_ns = counters.get("relay_stopped_ns", 0)
     watched_ns = counters.get("relay_watched_ns", 0)
     if stopped_ns < _STOPPED_NS and stopped_ns * _STOPPED_SHARE <= watched_ns:

@@ -1,4 +1,4 @@
-"""What the links of a result did, all rounds together: how late they were, and what was dropped."""
+"""The links of a result, all rounds together: how late they were, and what was dropped."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _summary(name: str, runs: list[Run]) -> LinkSummary:
 
 
 def _counted(runs: list[Run], *ends: str) -> int:
-    """The sum of the link's counters whose names end so."""
+    """The sum of the link's counters whose names have one of these endings."""
     return sum(
         count
         for run in runs

@@ -27,7 +27,7 @@ _PARAMETERS: dict[str, Callable[[Model], float | None]] = {
     "model_n90_bytes": lambda model: model.n90_bytes,
 }
 CALLS_OF_TRIP = 4
-"""A write and a read at either end."""
+"""System calls of a round trip: a write and a read at either end."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Fit:
         )
 
     def predicted_us(self, size_bytes: int, trips: int) -> Figure | None:
-        """What a sample of this size takes, its connect and setup included."""
+        """The time of a sample of this size, its connect and setup included."""
         return _figure([model.time_us(size_bytes, trips) for model in self.models.values()])
 
 
@@ -77,7 +77,7 @@ def fits_of(plan: Plan, runs: Sequence[Run]) -> tuple[Fit, ...]:
 def with_models(
     plan: Plan, runs: Sequence[Run], summaries: Sequence[Summary]
 ) -> tuple[Summary, ...]:
-    """The summaries, with what the model says of each case of `sizes`."""
+    """The summaries, with the model's figures for each case of `sizes`."""
     told = {}
     for fit in fits_of(plan, runs):
         of_all = fit.figures()
@@ -93,10 +93,10 @@ def with_models(
 
 
 def local_parts(plan: Plan, runs: Sequence[Run]) -> dict[str, Figure | None]:
-    """What a round trip on this host is made of, in µs, each from the rounds that have both sides.
+    """The parts of a round trip on this host, in µs, each from the rounds that have both sides.
 
-    `system calls`: four that do nothing. `stack`: what a round trip within one thread takes longer
-    than these. `same core`, `other core`: what it takes longer with another thread there.
+    `system calls`: four that do nothing. `stack`: the time that a round trip within one thread
+    takes beyond these. `same core`, `other core`: what another thread there adds.
     """
     named = {
         part: case for case in plan.cases if (part := SizesParameters.of(case).part) is not None
@@ -120,7 +120,7 @@ def local_parts(plan: Plan, runs: Sequence[Run]) -> dict[str, Figure | None]:
 def _samples(
     plan: Plan, runs: Sequence[Run], cases: Sequence[Case], histogram: str
 ) -> dict[str, Sample]:
-    """Those of the cases, with one histogram of each run: the others take their time to read."""
+    """The samples of these cases, with one histogram of each run: reading the others takes long."""
     asked = {case.case_id for case in cases}
     kept = [
         msgspec.structs.replace(

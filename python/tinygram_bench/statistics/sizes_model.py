@@ -40,7 +40,7 @@ class Model:
     us_per_byte: float
 
     def time_us(self, size_bytes: float, trips: int) -> float:
-        """What a sample takes, its connect and setup included."""
+        """The time of a sample, its connect and setup included."""
         return self.setup_us + trips * (self.latency_us + size_bytes * self.us_per_byte)
 
     def residual(self, point: Point) -> float:
@@ -54,14 +54,14 @@ class Model:
 
     @property
     def n_half_bytes(self) -> float | None:
-        """n½: of which size on a round trip reaches half of the bandwidth."""
+        """n½: the size from which a round trip reaches half of the bandwidth."""
         if self.us_per_byte <= 0 or self.latency_us <= 0:
             return None
         return self.latency_us / self.us_per_byte
 
     @property
     def n90_bytes(self) -> float | None:
-        """The size from which it reaches nine tenths: n ÷ (n + n½) = 0.9."""
+        """The size from which a round trip reaches nine tenths: n ÷ (n + n½) = 0.9."""
         return None if self.n_half_bytes is None else 9 * self.n_half_bytes
 
 

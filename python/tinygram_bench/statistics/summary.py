@@ -1,4 +1,4 @@
-"""Summaries: what all rounds of a case say together."""
+"""Summaries: the figures of all rounds of a case together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a reader of a case's figures must know: its runs' warnings, and what all rounds show."""
+"""The warnings of a case: those of its runs, and those that only all rounds show."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tinygram_bench.statistics.verdicts.doubts import MAX_PACING_ERROR_SHARE, MI
 
 MAX_HOLD_RATIO = 2.0
 _OF_SOME_ROUNDS = (*LINK_FAULTS, "other_measurement", "fell_behind")
-"""The warnings of what may come and go between two rounds."""
+"""Warnings about conditions that may come and go between two rounds."""
 Figures = Mapping[str, Figure | None]
 
 
@@ -33,8 +33,8 @@ def warnings_of(sample: Sample, figures: Figures) -> tuple[Warning, ...]:
 def _run_warnings(sample: Sample) -> tuple[Warning, ...]:
     """The runs' warnings, one per code: the first message, and in how many rounds it came up.
 
-    What may disturb some rounds alone bars figures in half of the rounds or more: with less the
-    median lies among rounds that were not, and the interval has the others in it.
+    A condition that may disturb single rounds bars figures only if half of the rounds or more have
+    it: with fewer the median is that of undisturbed rounds, and the interval covers the others.
     """
     by_code: dict[str, list[Warning]] = {}
     rounds: dict[str, int] = {}
@@ -60,9 +60,9 @@ def _share(rounds: int, of: int) -> str:
 
 
 def _pacing_warnings(figures: Figures) -> tuple[Warning, ...]:
-    """A pacer that is late by over a quarter of the latency would be what a verdict is about.
+    """Bar verdicts where the pacer was late by over a quarter of the latency.
 
-    Like is set against like: the error's median bears on the latency's middle, its p99 on the tail.
+    The error's median is compared with the latency's middle, its p99 with the tail.
     """
     blurred: tuple[str, ...] = ()
     shares = []
@@ -82,7 +82,7 @@ def _pacing_warnings(figures: Figures) -> tuple[Warning, ...]:
 
 
 def _hold_warnings(case: Case, figures: Figures) -> tuple[Warning, ...]:
-    """A finding about the way, not a fault of the measurement: no figure is barred by it."""
+    """Warn of long holds, which bar no figure: they are the way's doing, not the measurement's."""
     asked_ns, held = _asked_hold_ns(case), figures.get("hold_p50_us")
     if asked_ns is None or held is None or held.median * 1_000 <= MAX_HOLD_RATIO * asked_ns:
         return ()
@@ -98,9 +98,9 @@ def _asked_hold_ns(case: Case) -> int | None:
 
 
 def _mode_warnings(sample: Sample, figures: Figures) -> tuple[Warning, ...]:
-    """Only of medians: what all samples together say does not hang on how many rounds are where.
+    """Warn of two modes in medians; figures of all samples together have no such trouble.
 
-    Of fewer rounds than a verdict needs, two of a kind are too likely a chance.
+    With fewer rounds than a verdict needs, two modes are too likely to be chance.
     """
     warnings = []
     for name in figures:

@@ -25,7 +25,7 @@ Show = Callable[[Snapshot], None]
 _TABLE_LINES = 6
 """Lines of a table that are no rows: an empty line, the title, headers, the rule."""
 _OTHER_LINES = 4
-"""What is said above and below the tables, and the line of the cursor."""
+"""Lines above and below the tables, and the line of the cursor."""
 
 
 def show_once(reader: Reader, console: Console, *, as_json: bool) -> None:
@@ -58,7 +58,7 @@ def show_again_and_again(
         except TargetEndedError as ended:
             told = str(ended)
         except KeyboardInterrupt:
-            pass  # There is no other end to it: nothing was cut short.
+            pass  # This is the normal end: nothing was cut short.
     if told and not as_json:
         Pen(console).write(told)
 

@@ -1,8 +1,8 @@
 """Reads what the kernel holds of a target, again and again.
 
-By sock_diag in the target's network namespace; where that is not available, from /proc/net/tcp,
-which tells less. Which process has a socket, and its options, are read from /proc/PID/fd and by
-pidfd_getfd(2), where this process may.
+It asks sock_diag in the target's network namespace; where that is not available, it reads
+/proc/net/tcp, which tells less. The process that has a socket is found in /proc/PID/fd, and the
+socket's options by pidfd_getfd(2), where this process may.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Reader:
         self._owners: dict[int, Owner | None] = {}
 
     def read(self) -> Snapshot:
-        """What the kernel holds now.
+        """A snapshot of what the kernel holds now.
 
         Raises TargetEndedError, and UsageError when this process may not look at that one.
         """
@@ -67,7 +67,7 @@ class Reader:
         )
 
     def _held(self, inodes: list[int] | None) -> tuple[list[_Told], list[_Told], int]:
-        """By sock_diag until that fails once, from then on from /proc."""
+        """Ask sock_diag until that fails once; from then on read /proc."""
         port, pid = self.target.port, self.target.pid
         if SOCK_DIAG not in self._refusals:
             try:

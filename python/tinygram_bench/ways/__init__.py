@@ -1,1 +1,1 @@
-"""The ways of sending: who drives it, and by which strategy."""
+"""The ways of sending: a runtime that drives it, and a strategy."""

@@ -7,7 +7,7 @@ from typing import cast
 
 
 def loop_factory(runtime: str) -> type[asyncio.AbstractEventLoop]:
-    """What makes the event loop of that runtime: its class."""
+    """The class of the runtime's event loop."""
     if runtime == "uvloop":
         import uvloop
 

@@ -19,7 +19,7 @@ from tinygram_bench.load.source import Source
 from tinygram_bench.model.strategies import parse_strategy
 
 MAX_BATCH_BYTES = 64 << 10
-"""What gathers in one batch at most."""
+"""The largest batch."""
 
 
 @dataclass
@@ -32,15 +32,15 @@ class Way:
     holds_ns: array[int] = field(default_factory=lambda: array("Q"))
     """How long each batch's first message was held."""
     library_holds: Callable[[], Histogram] = Histogram
-    """The same by the library's own count, which nobody can reset."""
+    """The holds by the library's own count, which cannot be reset."""
     child_pids: list[int] = field(default_factory=list)
     """Processes that send in our place."""
     watch_writes: Callable[[], object] = lambda: None
-    """To be called by who has made another descriptor of the socket to write to."""
+    """A way that writes to another descriptor of the socket calls this when it has made it."""
     _warm_up_holds: Histogram = field(default_factory=Histogram)
 
     def on_start(self) -> None:
-        """The clock is about to start: what was held before does not count."""
+        """Forget earlier holds: the clock is about to start."""
         self.holds_ns = array("Q")
         self._warm_up_holds = self.library_holds()
 
@@ -61,9 +61,9 @@ class Runtime:
 
     `defaults`: the strategies that run unless others are asked for. `runs_when`: whether the whole
     entry waits until its runtime, its implementation or either is asked for by name, or there are
-    several producers. `requires`:
-    packages that it cannot do without. `has_producers`: whether several threads can hand messages
-    over. `max_batch_bytes`: a batch this large leaves at once, where the strategy has batches.
+    several producers. `requires`: the packages that it needs. `has_producers`: whether several
+    threads can hand messages over. `max_batch_bytes`: a batch this large leaves at once, where the
+    strategy has batches.
     """
 
     name: str
@@ -96,10 +96,10 @@ _QUEUED = (*_PUBLISHED, "cork", "timer:10us")
 _BY_HAND = "by_hand.asyncio_streams"
 _LIBRARY_DEFAULTS = ("tick", "coalesce:10us", "adaptive")
 LIBRARY = tuple(str(strategy) for strategy in reversed(strategies.OF_LOOPS))
-"""The library's own on loops."""
+"""The library's own strategies on loops."""
 _SHARED_DEFAULTS = ("combine", "coalesce:10us", "adaptive")
 SHARED = tuple(str(strategy) for strategy in reversed(strategies.OF_THREADS))
-"""The library's own for threads that share a connection."""
+"""The library's own strategies for threads that share a connection."""
 _UVLOOP = ("uvloop",)
 
 RUNTIMES = (
@@ -139,13 +139,13 @@ RUNTIMES = (
     Runtime("processes", "stdlib", "by_hand.processes", _BLOCKING, _PUBLISHED, "runtime"),
     Runtime("native", "tinygram", "native", ("nagle", "nodelay", "tick"), ("nodelay", "tick")),
 )
-"""In the order of the tables."""
+"""All runtimes, in the order of the tables."""
 HANDING_OVER = ("threads", "processes")
-"""Runtimes whose producer hands its messages to somebody else on its core, who sends them."""
+"""Runtimes whose producer hands its messages to a thread or process on its core, which sends."""
 
 
 def runtime(name: str, implementation: str, strategy: Strategy) -> Runtime:
-    """What sends in that way. Raises LookupError."""
+    """The runtime that sends in that way. Raises LookupError."""
     for known in RUNTIMES:
         if (known.name, known.implementation) == (name, implementation) and known.supports(
             strategy
@@ -162,7 +162,7 @@ def all_ways() -> Iterator[tuple[Runtime, Strategy]]:
 
 
 def default_ways() -> Iterator[tuple[Runtime, Strategy]]:
-    """What runs unless told otherwise.
+    """The ways that run by default.
 
     The nine published ways, asyncio by hand without a queue, the library's own, and the limits.
     """

@@ -14,7 +14,7 @@ from tinygram_bench.load.source import AsyncSource, Source
 
 
 class Connection(asyncio.Protocol):
-    """What the transport says of the connection: is there room, is it lost, is it closed."""
+    """Notes what the transport reports: whether there is room, and whether it is lost or closed."""
 
     def __init__(self) -> None:
         self._has_room = asyncio.Event()
@@ -46,7 +46,7 @@ class Connection(asyncio.Protocol):
             raise self._closed.result() or ConnectionResetError("Connection lost")
 
     async def wait_closed(self) -> None:
-        """Until all is sent and the connection closed. Raises what lost it."""
+        """Wait until all is sent and the connection closed. Raises what lost it."""
         reason = await self._closed
         if reason is not None:
             raise reason
@@ -76,7 +76,7 @@ def run(
             is_lost = transport.is_closing()
             transport.abort()
             if is_lost and isinstance(failure, RuntimeError):
-                # What uvloop says of a write to a connection that was lost, as asyncio says it.
+                # uvloop raises this for a write to a lost connection: raise what asyncio would.
                 raise ConnectionResetError("Connection lost") from None
             raise
         transport.close()

@@ -1,1 +1,1 @@
-"""What is exchanged: one package per workload, each with its cases, its processes and its run."""
+"""The workloads: one package each, with its cases, its processes and its run."""

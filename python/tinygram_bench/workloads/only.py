@@ -1,6 +1,6 @@
-"""Which ways run: those of `--runtime` and `--strategy`, and of `--only`.
+"""The ways that run, by `--runtime` and `--strategy`, and `--only`.
 
-`--only` takes KEY=VALUE,… or names as the tables have them.
+`--only` takes KEY=VALUE,… or names as in the tables.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Named = dict[str, list[str]]
 BY_HAND = "stdlib"
 NATIVE = "native"
 _REMARKS = re.compile(r"( \((limit|\d+ of \d+)\))+$")
-"""What the tables say of a way after its name: it may be copied with that."""
+"""Remarks after a way's name in the tables, which may be copied with it."""
 
 
 def parse_only(
@@ -27,7 +27,7 @@ def parse_only(
     runtimes: Iterable[str] = (),
     strategies: Iterable[str] = (),
 ) -> tuple[Named, ...]:
-    """What was named of `known`, key → its values, and which strategies. Raises UsageError.
+    """The named values of `known`, key → its values, and strategies. Raises UsageError.
 
     One `Named` for each way that is named as in the tables, such as `asyncio/tinygram/adaptive`;
     else one for all KEY=VALUE, `runtimes` and `strategies` together.

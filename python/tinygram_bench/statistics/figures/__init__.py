@@ -1,1 +1,1 @@
-"""What runs say, as figures: of one run, of the rounds of a case, and how sure they are."""
+"""Figures: those of one run, those of the rounds of a case, and how sure they are."""

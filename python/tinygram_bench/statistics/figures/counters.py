@@ -47,7 +47,7 @@ def _calls_per_s(counters: Counters) -> Number:
 
 
 def _in_flight(counters: Counters) -> Number:
-    """Callers that are in a call at a time, by Little's law: rate × mean time."""
+    """The mean number of callers in a call, by Little's law: rate × mean time."""
     rate_per_s, calls = _calls_per_s(counters), counters.get("calls")
     call_ns, connect_ns = counters.get("call_time_ns"), counters.get("connect_time_ns")
     if rate_per_s is None or not calls or call_ns is None or connect_ns is None:

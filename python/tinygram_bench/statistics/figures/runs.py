@@ -1,4 +1,4 @@
-"""What one run says: its figures, from its raw counters and histograms.
+"""The figures of one run, from its raw counters and histograms.
 
 The names are the result file's contract; units come last. A figure is None where the run does not
 know it (a counter not permitted here) or where it would mislead (latency while flat out).
@@ -51,7 +51,7 @@ def figures_of(case: Case, run: Run) -> RunFigures:
 
 
 def figure_names(name: str) -> tuple[str, ...]:
-    """What a summary of this workload tells, null where it cannot be said."""
+    """The names of the figures in a summary of this workload."""
     workload = WORKLOADS[name]
     spread = (
         f"{histogram}_{statistic}_us"
@@ -62,7 +62,7 @@ def figure_names(name: str) -> tuple[str, ...]:
 
 
 def has_enough_samples(figure: str, sample_counts: Mapping[str, int]) -> bool:
-    """Whether so many samples support `figure`: a percentile needs ten of them beyond it."""
+    """Whether the samples suffice for `figure`: a percentile needs ten of them beyond it."""
     histogram, statistic = STATISTIC_OF_FIGURE.get(figure, ("", ""))
     if statistic not in TAIL_PER_MILLION:
         return True

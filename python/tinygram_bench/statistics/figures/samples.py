@@ -1,4 +1,4 @@
-"""The good rounds of each case, as figures: what summaries and verdicts are both made from."""
+"""The good rounds of each case, as figures, from which summaries and verdicts are made."""
 
 from __future__ import annotations
 

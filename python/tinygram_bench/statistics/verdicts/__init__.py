@@ -1,1 +1,1 @@
-"""What is said of two: which way is faster, which won, where nothing can be said, and why."""
+"""Comparisons of two cases: which is faster, which won, where that cannot be said, and why."""

@@ -19,7 +19,7 @@ AGREES_WITHIN = 0.10
 class Agreement:
     """A peer beside our case. Figures are None where no round has them.
 
-    `segments` and `our_segments`: those that both ends sent for a message, ACKs among them; None
+    `segments` and `our_segments`: how many both ends sent for a message, ACKs among them; None
     where the kernel's counters are not known.
     """
 

@@ -86,7 +86,7 @@ def _slice_ratios(baseline: Sequence[float | None], case: Sequence[float | None]
 
 
 def judge(ratio: Figure, figure: str) -> Literal["faster", "slower", "no_difference_shown"]:
-    """What a ratio case ÷ baseline says, when its interval may be trusted."""
+    """The verdict on a ratio case ÷ baseline whose interval may be trusted."""
     if ratio.low <= 1 <= ratio.high:
         return "no_difference_shown"
     return "faster" if (ratio.low > 1) == is_higher_better(figure) else "slower"

@@ -52,10 +52,11 @@ def doubt_on(
 
 
 def _pacing_doubt(figure: str, summaries: tuple[Summary, Summary], ratio: Figure) -> Doubt | None:
-    """Where messages of one way were released later after their time than those of the other.
+    """The doubt where messages of one way were released later than those of the other.
 
-    That is the bench's doing, and in the one latency alone. On asyncio and uvloop the pacer sleeps
-    to the end where a strategy holds messages back, and spins elsewhere (decision 0002).
+    The bench causes that, and only one of the two latencies has it in it. On asyncio and uvloop the
+    pacer sleeps to the end where a strategy holds messages back, and spins elsewhere (decision
+    0002).
     """
     name = _PACING_ERROR_IN.get(figure, "")
     latency_us = summaries[0].figures[figure]
@@ -78,7 +79,7 @@ def _pacing_doubt(figure: str, summaries: tuple[Summary, Summary], ratio: Figure
 
 
 def _difference_in(ratio: Figure) -> float:
-    """How far the two are apart, as a share of the baseline; where it may be none, at most."""
+    """The difference as a share of the baseline; where it may be 0, its largest possible value."""
     if ratio.low <= 1 <= ratio.high:
         return max(1 - ratio.low, ratio.high - 1)
     return abs(ratio.median - 1)

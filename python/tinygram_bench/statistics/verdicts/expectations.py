@@ -1,4 +1,4 @@
-"""What is expected of a result, and whether it came."""
+"""Expectations of a result, and whether they were met."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tinygram_bench.statistics.figures.samples import samples_of
 from tinygram_bench.statistics.verdicts.comparison import paired_ratios
 
 ANY = float("inf")
-"""The end of a range that has none."""
+"""The end of a range without a bound."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Expected:
 
 @dataclass(frozen=True)
 class Finding:
-    """What came of one expectation; `value` None: not known."""
+    """The outcome of one expectation; `value` None: not known."""
 
     expected: Expected
     value: float | None
@@ -65,7 +65,7 @@ class Finding:
 def findings(
     expectations: Iterable[Expected], case_ids: Mapping[str, str], result: Result
 ) -> tuple[Finding, ...]:
-    """What came of each expectation; medians over the rounds. `case_ids`: variant → its case.
+    """The outcome of each expectation; medians over the rounds. `case_ids`: variant → its case.
 
     A ratio is formed round by round: what drifts over the rounds is in both of its values.
     """

@@ -1,4 +1,4 @@
-"""What the workloads differ in: what is said of a run, and which cases are compared, on what.
+"""The differences of the workloads: the figures of a run, and which cases are compared on which.
 
 To add one: an entry in WORKLOADS, and where its pairs are others than those by contests, or figures
 come from more than counters and histograms, a module beside this one that finds them.
@@ -19,7 +19,7 @@ Histograms = Mapping[str, tuple[str, ...]]
 
 @dataclass(frozen=True)
 class Workload:
-    """All that is said of one.
+    """The figures and comparisons of a workload.
 
     Figures, those that its runs can have: `counted`, of counters, among them those that `computed`
     makes of a run and its other figures; of `histograms`, name → statistics; and `modelled`, which

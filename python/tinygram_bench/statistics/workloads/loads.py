@@ -52,7 +52,7 @@ class Load:
 
     @property
     def is_closed_loop(self) -> bool:
-        """Whether it is the replies that say when the next message is sent."""
+        """Whether each reply triggers the next message."""
         return WORKLOADS[self.workload].is_closed_loop
 
     @property

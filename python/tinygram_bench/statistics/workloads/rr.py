@@ -19,7 +19,7 @@ def compared_pairs(cases: Sequence[Case]) -> Iterator[tuple[str, str]]:
 
 
 def all_but_strategy(case: Case) -> Hashable:
-    """What two cases have in common that differ in nothing but their strategy."""
+    """A key that is equal for cases that differ in their strategy alone."""
     return (
         case.runtime,
         case.link,

@@ -1,4 +1,4 @@
-"""What only `sizes` has: its rates, and which of its cases are compared."""
+"""The rates of `sizes`, and which of its cases are compared."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tinygram_bench.model.result import Case, Run
 def computed_figures(
     case: Case, run: Run, figures: Mapping[str, float | None]
 ) -> dict[str, float | None]:
-    """What comes from the run's medians: bytes ÷ µs is MB/s (10⁶ bytes).
+    """The rates by the run's medians: bytes ÷ µs is MB/s (10⁶ bytes).
 
     `mb_per_s` is that of the transfer alone, `total_mb_per_s` with connect and setup.
     """

@@ -30,7 +30,7 @@ async def _run(sock: socket.socket, source: Source, way: Way) -> None:
     except* RuntimeError:
         if not writer.is_closing():
             raise
-        # What uvloop says of a write to a connection that was lost, as drain() says it.
+        # uvloop raises this for a write to a lost connection: raise what drain() would.
         raise ConnectionResetError("Connection lost") from None
     writer.close()
     await writer.wait_closed()
@@ -44,7 +44,7 @@ async def _produce(source: AsyncSource, messages: asyncio.Queue[bytes | None]) -
 
 
 class QueuedBursts:
-    """What the queue holds when its sender wakes, at most 64 messages."""
+    """Bursts of the messages in the queue when its sender wakes, at most 64."""
 
     def __init__(self, messages: asyncio.Queue[bytes | None]) -> None:
         self._queue = messages

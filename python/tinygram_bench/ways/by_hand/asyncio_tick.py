@@ -1,6 +1,6 @@
 """By hand with `call_soon` and join: one write for all that an iteration of the loop brought.
 
-What careful people write on an event loop instead of a queue: the first message of an iteration
+Careful people write this on an event loop instead of a queue: the first message of an iteration
 schedules the flush, and the loop calls it before it waits for anything.
 """
 

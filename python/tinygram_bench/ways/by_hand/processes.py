@@ -40,9 +40,9 @@ def run(sock: socket.socket, source: Source, way: Way) -> None:
                 messages.put(message)
         messages.put(END)
     except BaseException:
-        # What is raised is the reason, not that the child is ended with us.
+        # The exception is the reason, not the end of the child, which ends with us.
         has_given_up.set()
-        # Nobody may be left to take what waits; the child is ended with this process.
+        # The queue's other end may be gone; the child ends with this process.
         messages.cancel_join_thread()
         raise
     try:
@@ -70,7 +70,7 @@ def _fail_with(child: BaseProcess, has_given_up: threading.Event) -> None:
         return
     status = child.exitcode or 0
     if status < 0:
-        # Otherwise its own last words are the reason.
+        # Otherwise the last line of its stderr is the reason.
         print(f"the sending process was killed by signal {-status}", file=sys.stderr, flush=True)
     if status:
         os._exit(1)

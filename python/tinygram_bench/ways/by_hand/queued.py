@@ -1,4 +1,4 @@
-"""Bursts out of a bounded queue: what a sending thread or process takes when it wakes."""
+"""Bursts out of a bounded queue, as a sending thread or process takes them when it wakes."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Protocol
 from tinygram_bench.load.source import BURST_MESSAGES
 
 QUEUE_MESSAGES = 200
-"""The length in the published comparison."""
+"""The queue's length in the published comparison."""
 
 END = None
 
 
 class MessageQueue(Protocol):
-    """What `queue.Queue` and `multiprocessing.Queue` have in common."""
+    """The methods that `queue.Queue` and `multiprocessing.Queue` have in common."""
 
     def get(self, block: bool = True, timeout: float | None = None) -> bytes | None:
         """Take one item, waiting for it; queue.Empty."""
@@ -28,7 +28,7 @@ class MessageQueue(Protocol):
 
 
 class QueuedBursts:
-    """What the queue holds when its sender wakes, at most 64 messages."""
+    """Bursts of the messages in the queue when its sender wakes, at most 64."""
 
     def __init__(self, messages: MessageQueue) -> None:
         self._queue = messages

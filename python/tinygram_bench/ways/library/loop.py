@@ -11,7 +11,7 @@ from tinygram_bench.ways.runtimes import Way
 
 def run(sock: socket.socket, source: Source, way: Way) -> None:
     """Send everything; the wait for more ends when what is held is due."""
-    sock.getpeername()  # A connection that is lost already is no wrong argument.
+    sock.getpeername()  # Raises OSError for a lost connection; `batch` would raise ValueError.
     with tinygram.batch(sock, strategy=way.strategy) as out:
         way.library_holds = lambda: out.stats().holds
         while (burst := source.next_burst(out.deadline_ns)) is not None:

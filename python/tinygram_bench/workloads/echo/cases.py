@@ -20,7 +20,7 @@ DEFAULT_BUFFERS = (64 << 10,)
 ALL_BUFFERS = (4 << 10, 16 << 10, 64 << 10, 256 << 10)
 PUBLISHED_BUFFERS = (4 << 10, 8 << 10, 16 << 10, 64 << 10, 128 << 10, 256 << 10)
 WARM_UP_MESSAGES = 1024
-"""All workers together; fewer where they would exceed WARM_UP_BYTES, but those in flight."""
+"""The number for all workers; fewer if they exceed WARM_UP_BYTES, but at least those in flight."""
 WARM_UP_BYTES = 4 << 20
 UNKNOWN_STRATEGY = "unknown"
 
@@ -49,7 +49,7 @@ class External:
 
 @dataclass(frozen=True)
 class EchoOptions:
-    """What `tinygram echo` was asked for. `messages` null: a run takes `duration_ns`."""
+    """The options of `tinygram echo`. `messages` null: a run takes `duration_ns`."""
 
     message_bytes: Sequence[int]
     workers: int
@@ -75,7 +75,7 @@ class EchoOptions:
 
 @dataclass(frozen=True)
 class _Row:
-    """A server in one size of its buffer, honest or not. `buffer_bytes` null: its own affair."""
+    """A server with a buffer of one size, honest or not. `buffer_bytes` null: it decides itself."""
 
     runtime: str
     implementation: str

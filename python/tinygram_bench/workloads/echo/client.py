@@ -14,7 +14,7 @@ from tinygram_bench.workloads.echo.order import ClientOrder, Report
 
 _CONNECT_LIMIT_NS = 10_000_000_000
 _PATIENCE_NS = 1_000_000_000
-"""A server that does not end when the client has ended is not waited for any longer."""
+"""How long the client waits for the server's end after its own."""
 
 
 def main() -> int:

@@ -1,7 +1,7 @@
-"""What a server has used so far, asked at the start and at the end, while it has nothing to do.
+"""The resources that a server has used, asked at the start and at the end, while it is idle.
 
-A server of ours answers itself, on a thread that sleeps in between. Of another program the kernel
-tells the CPU time, of all processes of its session that live.
+A server of ours answers itself, on a thread that sleeps in between. For another program the kernel
+tells the CPU time of all living processes of its session.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ USED = (
     "written_bytes",
     "would_block",
 )
-"""Null where it is not known."""
+"""Each of USED; null where it is not known."""
 _COUNT_LIMIT_S = 5.0
 _STEP_S = 0.001
 
@@ -43,11 +43,11 @@ class Mark(Value, frozen=True):
 
 class Marks(Protocol):
     def used(self) -> Used:
-        """Everything in USED so far, of a server of ours its `strangers` too. Raises RunError."""
+        """Everything in USED so far, and `strangers` of a server of ours. Raises RunError."""
 
 
 def rested(marks: Marks, replied_bytes: int) -> Used:
-    """What was used, once all the writes of so many bytes are counted.
+    """What was used, once all the writes of `replied_bytes` are counted.
 
     A reply may come back before its write is counted, for the server's thread may be stopped
     between the two. Raises RunError.
@@ -68,8 +68,8 @@ def _lags(used: Used, replied_bytes: int) -> bool:
 def since(earlier: Used, later: Used) -> Used:
     """What was used in between; null where it is not known.
 
-    It is not known where less is used later: of another program, a process that has ended is no
-    longer counted.
+    It is not known where the later total is less: processes of another program that have ended are
+    no longer counted.
     """
     used: Used = {}
     for name in USED:
@@ -79,7 +79,7 @@ def since(earlier: Used, later: Used) -> Used:
 
 
 def answer_marks(orders: Orders, service: Service) -> None:
-    """Tell what this process used for each line that comes; with the last one it ends."""
+    """Answer each line with what this process has used; exit when the channel ends."""
     with suppress(OSError):  # The asking side has ended without having read the answer.
         while orders.hear(Mark) is not None:
             orders.say(_own() | {"strangers": service.strangers()})
@@ -100,7 +100,7 @@ def _own() -> Used:
 
 
 class OwnMarks:
-    """A server of ours."""
+    """The marks of a server of ours."""
 
     def __init__(self, turn: Turn, server: Child) -> None:
         self._turn = turn
@@ -113,7 +113,7 @@ class OwnMarks:
 
 
 class SessionMarks:
-    """Another program, whose first process began session `pid`."""
+    """The marks of another program, whose first process began session `pid`."""
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
@@ -143,7 +143,7 @@ def _cpu_ns(pid: str) -> int:
 
 
 class NoMarks:
-    """A server on another host, or somebody else's."""
+    """The empty marks of a server that runs already, here or on another host."""
 
     def used(self) -> Used:
         return dict.fromkeys(USED)

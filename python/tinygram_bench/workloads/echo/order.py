@@ -1,4 +1,4 @@
-"""What passes between the bench, a server under test and the client: JSON, a line each."""
+"""The orders and reports between the bench, a server under test and the client: lines of JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FAULTS = (WHOLE_BUFFER,)
 
 
 class ServerOrder(Value, frozen=True):
-    """What a server of ours is told. `buffer_bytes`: per read at most, where it is ours to say.
+    """The order for a server of ours. `buffer_bytes`: the most per read, where that can be set.
 
     `client_host`: where its clients connect from, null: anywhere.
     """
@@ -36,10 +36,10 @@ class ServerOrder(Value, frozen=True):
 
 
 class ClientOrder(Value, frozen=True):
-    """What the client is told.
+    """The order for the client.
 
     `messages` or `duration_ns`: when the run ends; `warm_up`: how many messages go before.
-    `trusts`: it believes that what comes back is right, and tells what a check finds. `polls`: its
+    `trusts`: it takes what comes back for right, and reports what a check finds. `polls`: its
     core is its own, and before it sleeps it asks for a while whether something has come.
     `own_host`: the address to connect from, null: the kernel picks one.
     """
@@ -61,7 +61,7 @@ class ClientOrder(Value, frozen=True):
 
 
 class Report(Value, frozen=True):
-    """What the client found: raw counters, histograms, and what it should not have believed.
+    """The client's report: raw counters, histograms, and the first fault overlooked if it `trusts`.
 
     `start_ns`: when the measured part began.
     """

@@ -1,4 +1,4 @@
-"""What a run of `echo` adds up to: every byte accounted for, and what a reader must know of it."""
+"""The outcome of a run of `echo`: every byte is accounted for, and warnings are added."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tinygram_bench.workloads.echo.order import ClientOrder, Report
 _BUSY = 0.95
 """Share of the run on the CPU: a client that is busier may be the limit."""
 _BUSIER_THAN_SERVER = 0.7
-"""The same for a client that uses more CPU time than the server: both wait for each other."""
+"""The same share for a client with more CPU time than the server: both wait for each other."""
 _LEAST_IN_FLIGHT = 0.9
 """Share of the permitted messages in flight: below it on average, the client left places empty."""
 _COUNTS_OF_CLIENT = ("throughput", "run_time", "both_ways", "round_trip")
@@ -22,11 +22,11 @@ _EVERYTHING = (*_COUNTS_OF_CLIENT, "cpu", "messages_per_write")
 
 @dataclass(frozen=True)
 class Found:
-    """What was found beside the client's report.
+    """Findings beside the client's report.
 
-    `counters`: its, and those of the server and the kernel. `strangers` None: a server that is not
-    ours counts none. `congestion_controls`: what the server's ends of the connections went under
-    after the warm-up; empty where that is not known. `is_ours`: whether the server is.
+    `counters`: those of client, server and kernel. `strangers` None: a server that is not ours
+    counts none. `congestion_controls`: those of the server's ends of the connections after the
+    warm-up; empty where that is not known. `is_ours`: whether the server is.
     """
 
     counters: dict[str, int | None]
@@ -76,7 +76,7 @@ def _check_writes(counters: dict[str, int | None], order: ClientOrder) -> None:
 
 
 def _check_littles_law(counters: dict[str, int | None], order: ClientOrder) -> None:
-    """In flight on average = rate × mean time, which cannot be more than there may be."""
+    """Check that rate × mean time, the average in flight, is not above what is permitted."""
     in_flight = _in_flight(counters)
     if in_flight > order.workers * order.depth * 1.001:
         raise RunError(
@@ -134,7 +134,7 @@ def _warnings(
 
 
 def _limit_of_client(case: Case, counters: dict[str, int | None]) -> str | None:
-    """Why the client may be what limits the run, as far as CPU time tells; None: it is not."""
+    """Why the client may limit the run, as far as CPU time tells; None: it does not."""
     if case.placement == "same":
         return "the client and the server shared a core"
     client_ns, server_ns = _known(counters, "client_cpu_ns"), counters["cpu_ns"]
@@ -150,7 +150,7 @@ def _limit_of_client(case: Case, counters: dict[str, int | None]) -> str | None:
 
 
 def _of_congestion_control(order: ClientOrder, found: Found) -> list[Warning]:
-    """A server of ours was given what was asked for, also where the kernel tells nothing of it."""
+    """The warning on another congestion control than asked; a server of ours was given that one."""
     asked, given = order.congestion_control, found.congestion_controls
     if given == (asked,) or (found.is_ours and not given):
         return []

@@ -1,4 +1,4 @@
-"""One run of `echo`: what a server under test and the client are told, and what they answer."""
+"""One run of `echo`: the orders for a server under test and the client, and their answers."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class Echo(Workload):
     """A server under test, which sends back what it reads, and a client that checks it."""
 
     def server_address(self, case: Case) -> Address | None:
-        """That of `--server`."""
+        """The address of `--server`."""
         asked = EchoParameters.of(case)
         return _address(case) if _is_external(case) and asked.server_command is None else None
 
     def foreign_server(self, case: Case) -> str | None:
-        """That of `--server` or `--server-command`."""
+        """The option and value of `--server` or `--server-command`."""
         command = EchoParameters.of(case).server_command
         if _is_external(case) and command is not None:
             return f"--server-command {command!r}"
@@ -157,14 +157,14 @@ def _start_external(turn: Turn) -> Address:
             "started: end it, or name another port"
         )
     if link.far.is_private:
-        # The default of a program that picks none. Where refused, the run's warnings tell what its
-        # replies went under.
+        # The default of a program that picks none. Where it is refused, the run's warnings name the
+        # congestion control of its replies.
         with link.far.entered(), suppress(PermissionError):
             set_congestion_control(asked.congestion_control)
     program = turn.program(
         _SERVER,
         shlex.split(asked.server_command or ""),
-        # The client notices, and says more of it.
+        # The client notices, and reports more.
         is_watched=False,
         environment=os.environ | {FAR_VARIABLE: link.far_address},
     )

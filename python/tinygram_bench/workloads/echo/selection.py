@@ -1,4 +1,4 @@
-"""Which servers run: what `--all` and `--only` leave of them."""
+"""The servers that run, by `--all` and `--only`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tinygram_bench.workloads.echo.servers import SERVERS, Server
 from tinygram_bench.workloads.only import Named, in_words, parse_only
 
 Selected = tuple[Server, Strategy, str | None]
-"""A server, when its replies leave, and the only size of its buffer where one was named."""
+"""A server, its strategy, and the only size of its buffer where one was named."""
 
 
 def selected(
@@ -25,10 +25,10 @@ def selected(
     has_all: bool,
     has_external: bool,
 ) -> list[Selected]:
-    """The servers of ours that run; what is named does even where it is no default.
+    """The servers of ours that run; one that is named runs even if it is no default.
 
-    Raises UsageError where there is none, and none that is not ours either (`has_external`), which
-    always runs: it has an option of its own.
+    Raises UsageError where there is none, and no external one (`has_external`) either, which has an
+    option of its own and always runs.
     """
     found: list[Selected] = []
     for named in _parse_only(only, runtimes, strategies):

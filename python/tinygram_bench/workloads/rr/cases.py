@@ -21,10 +21,10 @@ MAX_BYTES = 16 << 20
 
 @dataclass(frozen=True)
 class RrOptions:
-    """What `tinygram rr` was asked for.
+    """The options of `tinygram rr`.
 
-    `processes` × `callers` call at a time. `depth` None: as many as share a connection. `calls`
-    None: until `duration_ns` is over; else so many of each caller at most. `server_address`
+    `processes` × `callers` call at a time. `depth` None: as many as share a connection. `calls`:
+    the most calls of each caller; None: until `duration_ns` is over. `server_address`
     (host, port): a server that runs already. `checks_replies`: compare their bytes, else only count
     them. `probe_ns`: sample what the kernel holds this often.
     """

@@ -1,4 +1,4 @@
-"""What passes between the bench and the processes of `rr`."""
+"""The orders and reports between the bench and the processes of `rr`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tinygram_bench.model.value import Value
 
 
 class ServerOrder(Value, frozen=True):
-    """What the server is told. `seed` null: it takes any bytes for requests.
+    """The order for the server. `seed` null: it takes any bytes for requests.
 
     `client_host`: where its clients connect from, null: anywhere.
     """
@@ -25,7 +25,7 @@ class ServerOrder(Value, frozen=True):
 
 
 class CallOrder(Value, frozen=True):
-    """What a process of callers is told.
+    """The order for a process of callers.
 
     `depth`: requests in flight on a shared connection. `checks_replies`: whether the bytes of a
     reply are compared, or any will do. `own_host`: the address to connect from, null: the kernel
@@ -63,7 +63,7 @@ class Start(Value, frozen=True):
 
 
 class Report(Value, frozen=True):
-    """What a process of callers found: raw counters (`last_ns` is a time) and histograms."""
+    """The report of a process of callers: raw counters (`last_ns` is a time) and histograms."""
 
     counters: dict[str, int]
     histograms: dict[str, str]

@@ -1,4 +1,4 @@
-"""What a run of `rr` adds up to: every call is answered by a reply, and every reply is counted."""
+"""The outcome of a run of `rr`: every call is answered by a reply, and every reply is counted."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FAULTS = {
 
 @dataclass(frozen=True)
 class Found:
-    """What each side left: `server` None where it is not ours."""
+    """The counts of each side: `server` None where it is not ours."""
 
     start: Start
     reports: Sequence[Report]
@@ -34,7 +34,7 @@ class Found:
 
 
 def assembled(case: Case, round: int, found: Found, *, has_private_network: bool) -> Run:
-    """Check that both sides tell the same, and add up. Raises RunError."""
+    """Check that both sides agree, and add up. Raises RunError."""
     summed: Counter[str] = Counter()
     for report in found.reports:
         summed.update(report.counters)
@@ -70,7 +70,7 @@ def _check_server(counted: dict[str, int], calls: int) -> None:
 
 
 def _check_law(summed: Counter[str]) -> None:
-    """No caller is in two calls at a time: else times or calls were counted wrongly."""
+    """Check that no caller was in two calls at a time: else times or calls are miscounted."""
     in_calls_ns = summed["call_time_ns"] + summed["connect_time_ns"]
     if in_calls_ns > summed["callers_time_ns"]:
         raise RunError(

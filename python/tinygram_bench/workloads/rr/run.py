@@ -1,4 +1,4 @@
-"""One run of `rr`: what a server and processes of callers are told, and what they answer."""
+"""One run of `rr`: the orders for a server and processes of callers, and their answers."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _NO_END_NS = (1 << 63) - 1
 
 @dataclass(frozen=True)
 class Rr(Workload):
-    """A server, and callers who send it requests and wait for its replies."""
+    """A server, and callers that send it requests and wait for its replies."""
 
     def server_address(self, case: Case) -> Address | None:
-        """That of `--server`."""
+        """The address of `--server`."""
         address = RrParameters.of(case).server_address
         if address is None:
             return None
@@ -139,12 +139,12 @@ class Rr(Workload):
 
 
 def _give_up_ns(turn: Turn) -> int:
-    """When the run has failed, CLOCK_MONOTONIC."""
+    """The time, CLOCK_MONOTONIC, at which the run has failed."""
     return round(turn.give_up_s * 1e9)
 
 
 def _server_counters(turn: Turn) -> dict[str, int] | None:
-    """What our server counted, which ends this run with it; None where it is not ours."""
+    """End the run of our server, which answers its counters; None where it is not ours."""
     if not turn.stage.has(_SERVER):
         return None
     server = turn.stage.child(_SERVER)
@@ -153,7 +153,7 @@ def _server_counters(turn: Turn) -> dict[str, int] | None:
 
 
 def _start(case: Case) -> Start:
-    """Soon, and for how long: a number of calls has all the time that the run has."""
+    """A start soon from now, and its end: a number of calls has all of the run's time."""
     start_ns = time.monotonic_ns() + _LEAD_NS
     asked = RrParameters.of(case)
     if asked.duration_ns is not None:
@@ -164,11 +164,11 @@ def _start(case: Case) -> Start:
 def _kernel_counters(
     case: Case, at_first: Counted, when_ready: Counted, at_last: Counted
 ) -> dict[str, int | None]:
-    """What was counted without the warm-up.
+    """The counters without the warm-up.
 
-    Connections that stay are made before it, and the figures of connecting have them: so do the
-    counts that are of connecting. `kernel_RetransSegs`, all segments sent again, is of the calls
-    alone there, and may be below `kernel_TCPSynRetrans`.
+    Connections that stay are made before it, but belong to the figures and counters of connecting.
+    `kernel_RetransSegs`, all segments sent again, covers the calls alone there, and may be below
+    `kernel_TCPSynRetrans`.
     """
     counters = counted_between(when_ready, at_last)
     if RrParameters.of(case).connections != "per-request":
@@ -178,7 +178,7 @@ def _kernel_counters(
 
 
 def _widen_ports(network: Network) -> None:
-    """A connection per request takes a local port each, which stays taken for a while."""
+    """Widen the range of local ports: one per request is used, and stays taken for a while."""
     if network.is_private:
         with network.entered(), suppress(OSError):
             _PORT_RANGE.write_text(_ALL_PORTS)

@@ -1,4 +1,4 @@
-"""Named scenarios: what is known to happen, and the ranges that figures must be in if it does."""
+"""Named scenarios of known effects, and the ranges of the figures that show them."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def _scenario(name: str) -> Scenario:
 
 
 def listing() -> str:
-    """Every scenario: its name, what it shows, what is expected."""
+    """Every scenario: its name, what it shows, and the expected ranges."""
     lines = []
     for name, scenario in SCENARIOS.items():
         lines.append(f"{name}: {scenario.about}")

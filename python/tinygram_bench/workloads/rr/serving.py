@@ -141,14 +141,14 @@ class _Connection(asyncio.Protocol):
             self._counts.short_requests += 1
 
     def connection_lost(self, error: Exception | None) -> None:
-        """A reset, mostly."""
+        """Count a connection that failed, mostly by a reset."""
         if error is not None:
             self._counts.failed_connections += 1
 
     def pause_writing(self) -> None:
-        """While replies wait for room, nothing more is read."""
+        """Read no more while replies wait for room."""
         self._transport.pause_reading()
 
     def resume_writing(self) -> None:
-        """The peer takes replies again."""
+        """Read again: the peer takes replies."""
         self._transport.resume_reading()

@@ -1,4 +1,4 @@
-"""What a reader of the figures of `rr` must know, found in one run."""
+"""The warnings on the figures of `rr` that one run shows."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Whether a server waits for the whole request before it replies, asked before a run's callers.
 
-A reply that comes before its request has begun is seen by the callers (calling/). One that comes
-when the server has a part of it is seen where the rest is withheld, which no measured call can do.
+The callers (calling/) see a reply that comes before its request has begun. One that comes when the
+server has a part of it shows only if the rest is withheld, which no measured call can do.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tinygram_bench.links import Link
 from tinygram_bench.processes.workers import RunError
 
 REQUESTS = 1
-"""Requests that the server gets by this."""
+"""Requests that this sends to the server."""
 _PATIENCE_S = 0.01
 """How long, beyond two round trips, the last byte is withheld."""
 _READ_BYTES = 1 << 16
@@ -34,8 +34,8 @@ def check_waits(
 ) -> None:
     """Send `request` from the near host, but its last byte; look for a reply; finish the call.
 
-    What else is wrong with the server the callers tell. Of ours, the end of the connection is
-    awaited: it is no longer among those that the server has when the callers come.
+    The callers report whatever else is wrong with the server. If it is ours, this waits for the end
+    of the connection, so that it does not count among those of the callers.
 
     Raises RunError where bytes came too early, where connecting fails, and at `give_up_ns`.
     """
@@ -84,7 +84,7 @@ def _send(sock: socket.socket, data: bytes, give_up_ns: int) -> None:
 
 
 def _early_bytes(sock: socket.socket, patience_s: float) -> int:
-    """How many bytes are there to read after that time, or when the first of them comes."""
+    """How many bytes can be read after `patience_s`, or when the first of them comes."""
     poll = select.poll()
     poll.register(sock, select.POLLIN)
     poll.poll(patience_s * 1000)
@@ -95,7 +95,7 @@ def _early_bytes(sock: socket.socket, patience_s: float) -> int:
 
 
 def _receive(sock: socket.socket, length: int, give_up_ns: int) -> None:
-    """Read so many bytes, or up to the end of the connection."""
+    """Read `length` bytes, or up to the end of the connection."""
     with _ended():
         while length:
             _limit(sock, give_up_ns)
@@ -113,5 +113,5 @@ def _limit(sock: socket.socket, give_up_ns: int) -> None:
 
 
 def _ended() -> suppress:
-    """For a server that ends the connection, with a reset even: the callers tell of it."""
+    """Ignore that a server ends the connection, even with a reset: the callers report that."""
     return suppress(ConnectionError)

@@ -15,21 +15,21 @@ from tinygram_bench.model.units import parse_bytes
 from tinygram_bench.workloads.sizes.server import MAX_MESSAGE_BYTES, MAX_MESSAGES
 
 MAX_SAMPLE_BYTES = MAX_MESSAGE_BYTES
-"""All messages of a connection together: both ends keep them in memory."""
+"""The limit of all messages of a connection, which both ends keep in memory."""
 RUNTIME = "native"
-"""Its client is native code."""
+"""The runtime of its cases: the client is native code."""
 STRATEGIES = ("nodelay", "nagle")
 _ACKNOWLEDGEMENT_BYTES = 4
 LOCAL_PARTS = ("system-call", "one-thread", "same-core", "other-core")
-"""Each holds what the one before has, and more."""
+"""The local parts; each includes the one before."""
 
 
 @dataclass(frozen=True)
 class SizesOptions:
-    """What `tinygram sizes` was asked for.
+    """The options of `tinygram sizes`.
 
     `server`: IPv4:PORT of one that runs already; None: one of ours for each run.
-    `predicted_bytes`: the sizes whose times the report is to predict.
+    `predicted_bytes`: the sizes whose times the report predicts.
     `probe_ns`: how often what the kernel holds is sampled; None: not at all.
     """
 
@@ -90,7 +90,7 @@ def check_sample_bytes(sizes_bytes: Sequence[int], round_trips: Sequence[int]) -
 
 
 def first_sample(sizes_bytes: Sequence[int], round_trips: Sequence[int]) -> tuple[bytes, int]:
-    """All that a sample of the smallest size sends, and how many bytes answer it.
+    """The bytes that a sample of the smallest size sends, and how many answer it.
 
     The setup is the length and the count of messages, as unsigned 32-bit integers in network order
     (crates/load, messages/sizes); each message is acknowledged with its length.
@@ -164,7 +164,7 @@ def _exchange(
 
 
 def _local(options: SizesOptions, part: str) -> Case:
-    """On no link, whatever the others are over."""
+    """The case of a local part, which is over no link, whatever the others are over."""
     here = replace(options, link="loopback")
     parameters = SizesParameters(part=part, round_trips=1, **_shared(options))
     return _case(here, "nodelay", f"local/{part}", 1, parameters)

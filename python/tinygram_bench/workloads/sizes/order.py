@@ -1,4 +1,4 @@
-"""What passes between the bench and the processes of `sizes`."""
+"""The orders and reports between the bench and the processes of `sizes`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tinygram_bench.model.value import Value
 
 
 class ServerOrder(Value, frozen=True):
-    """What the server is told: how many samples come, and how many bytes the largest has.
+    """The order for the server: how many samples come, and how many bytes the largest has.
 
     `client_host`: where its clients connect from, null: anywhere.
     """
@@ -20,7 +20,7 @@ class ServerOrder(Value, frozen=True):
 
 
 class Order(Value, frozen=True):
-    """What the client is told.
+    """The order for the client.
 
     `part`: null for samples, or the local part that is timed instead; `far_cpu`: the core of the
     thread at the far end, for the part that has one. `address` is IPv4:PORT, `timeout_ns` for each
@@ -44,9 +44,9 @@ class Order(Value, frozen=True):
 
 
 class Report(Value, frozen=True):
-    """What it found: raw counters and histograms.
+    """The client's report: raw counters and histograms.
 
-    `start_ns`: when the samples began, CLOCK_MONOTONIC; 0 of a local part.
+    `start_ns`: when the samples began, CLOCK_MONOTONIC; 0 for a local part.
     """
 
     counters: dict[str, int]

@@ -1,4 +1,4 @@
-"""One run of `sizes`: what a server and a client are told, and what they must agree on."""
+"""One run of `sizes`: the orders for a server and a client, and what they must agree on."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _SERVER = "server"
 
 @dataclass(frozen=True)
 class Sizes(Workload):
-    """A server, and a client that takes samples of it; or the parts of one that are local."""
+    """A server, and a client that takes samples; or the local parts of a sample."""
 
     def server_address(self, case: Case) -> Address | None:
-        """That of `--server`."""
+        """The address of `--server`."""
         address = SizesParameters.of(case).server_address
         if address is None:
             return None
@@ -32,7 +32,7 @@ class Sizes(Workload):
         return Address(host, int(port))
 
     def where(self, case: Case) -> Placement:
-        """Placement is what the local parts differ in."""
+        """The cores of the two ends, in which the local parts differ."""
         part = SizesParameters.of(case).part
         if part is None:
             return placement(case.placement)
@@ -65,7 +65,7 @@ class Sizes(Workload):
         report = turn.hear(client, Report)
         counters: dict[str, int | None] = {**report.counters}
         if SizesParameters.of(case).part is None:
-            # The kernel's own are those of all connections, the first ones too.
+            # The kernel's counters are those of all connections, the first ones too.
             counters |= counted_between(before, turn.stage.counters())
         if turn.stage.has(_SERVER):
             counters |= _agreed(case, turn.hear(turn.stage.child(_SERVER), dict[str, int]))
@@ -93,7 +93,7 @@ class Sizes(Workload):
             strategy=turn.case.strategy,
             congestion_control=asked.congestion_control,
             seed=self.seed,
-            # The client then is the one to say what it waited for in vain.
+            # The client then reports what it waited for in vain.
             timeout_ns=asked.timeout_ns // 2,
             first_samples=asked.first_samples,
             samples=asked.samples,
@@ -102,7 +102,7 @@ class Sizes(Workload):
 
 
 def _connections(case: Case) -> int:
-    """One for each sample; of messages one more, which has the last byte withheld (client.rs)."""
+    """One for each sample; with messages one more, whose last byte is withheld (client.rs)."""
     asked = SizesParameters.of(case)
     withheld = 1 if asked.round_trips else 0
     return asked.first_samples + withheld + asked.samples
@@ -113,7 +113,7 @@ def _sample_bytes(case: Case) -> int:
 
 
 def _agreed(case: Case, counters: dict[str, int]) -> dict[str, int]:
-    """The server's counters, which must tell of every sample and of every byte."""
+    """The server's counters, checked to have every sample and every byte."""
     connections = _connections(case)
     expected = {
         "server_samples": connections,
@@ -128,7 +128,7 @@ def _agreed(case: Case, counters: dict[str, int]) -> dict[str, int]:
 
 
 def _warnings(case: Case, counters: dict[str, int | None], network: Network) -> tuple[Warning, ...]:
-    """What a reader of one run's figures must know."""
+    """The warnings on one run's figures."""
     asked = SizesParameters.of(case)
     if asked.part is not None:
         return ()

@@ -13,11 +13,11 @@ from tinygram_bench.processes.orders import Orders, carry_out
 from tinygram_bench.workloads.sizes.order import ServerOrder
 
 MAX_MESSAGE_BYTES = 64 << 20
-"""Refused above, unless told otherwise."""
+"""The default limit of a message."""
 MAX_MESSAGES = 10_000
 """The most messages of a connection."""
 MAX_CONNECTIONS = 512
-"""At a time: a process may usually have 1,024 descriptors."""
+"""The most connections at a time: a process may usually have 1,024 descriptors."""
 
 
 def main() -> int:

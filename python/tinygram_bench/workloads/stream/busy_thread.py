@@ -18,7 +18,7 @@ class BusyThread:
         self._thread.start()
 
     def stop(self) -> int:
-        """End; the CPU time that was used, in nanoseconds."""
+        """End; returns the CPU time that was used, in nanoseconds."""
         self._is_stopped = True
         self._thread.join()
         return self._cpu_ns

@@ -15,13 +15,13 @@ from tinygram_bench.ways import runtimes
 from tinygram_bench.workloads.only import Named, in_words, parse_only
 
 WARM_UP_MESSAGES = 1024
-"""Fewer where they would exceed WARM_UP_BYTES."""
+"""The number of warm-up messages; fewer where they would exceed WARM_UP_BYTES."""
 WARM_UP_BYTES = 4 << 20
 
 
 @dataclass(frozen=True)
 class StreamOptions:
-    """What `tinygram stream` was asked for. `rates_per_s` empty: flat out."""
+    """The options of `tinygram stream`. `rates_per_s` empty: flat out."""
 
     messages: int
     message_bytes: MessageBytes
@@ -127,7 +127,7 @@ def _case(
 
 
 def _shown(rate_per_s: float) -> str:
-    """Exact, and without `.0` where it is a whole number."""
+    """The exact rate, without `.0` where it is a whole number."""
     return str(int(rate_per_s)) if rate_per_s.is_integer() else repr(rate_per_s)
 
 
@@ -143,9 +143,9 @@ def _scheduled_messages(options: StreamOptions, rate_per_s: float) -> int:
 
 
 def _ways(options: StreamOptions, producers: int) -> list[tuple[runtimes.Runtime, Strategy]]:
-    """What the options leave: what is named runs even where it is no default.
+    """The ways that the options select: one that is named runs even if it is no default.
 
-    With several producers only where threads hand messages over.
+    With several producers they are those whose threads hand messages over.
     """
     found = (_named_ways(options.has_all, named, producers) for named in _parse_only(options))
     return list(dict.fromkeys(way for ways in found for way in ways))
@@ -164,7 +164,7 @@ def _named_ways(
     ]
     asked = [known for known in matching if has_all or _is_asked(known, named, producers)]
     ways = []
-    # A strategy that nobody has by hand is asked for where it is.
+    # A strategy that no way asked for has selects the matching ways that do have it.
     for candidates in (asked, matching):
         for known in candidates:
             defaults = map(parse_strategy, known.strategies if has_all else known.defaults)

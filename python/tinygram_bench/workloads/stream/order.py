@@ -1,4 +1,4 @@
-"""What passes between the bench and the processes of `stream`: orders, and the sender's report."""
+"""The orders to the processes of `stream`, and the sender's report."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tinygram_bench.run.slices import Slices
 
 
 class ReceiverOrder(Value, frozen=True):
-    """What a receiver of ours is told of one stream; its answer is its counters.
+    """The order of one stream for a receiver of ours, which answers its counters.
 
     `notes_fd`, `turns_fd`: the files that it writes (receiver.py). `host`: where it listens;
     `sender_host`: the only address that it accepts a connection from, null: any.
@@ -67,10 +67,10 @@ class Start(Value, frozen=True):
 
 
 class Order(Value, frozen=True):
-    """What a sending process is told.
+    """The order for a sending process.
 
-    `withholds`: nothing is handed over when it is due, but all messages with the last one. The CPU
-    time of such a run is what the load itself takes, without what sending in time adds.
+    `withholds`: all messages are handed over with the last one, none when it is due. The CPU time
+    of such a run is that of the load itself, without what sending in time adds.
     `host`: where the receiver listens; `own_host`: the address to connect from, by which the
     receiver knows the sender; `counter_fds`: what is read of the kernel's counters
     (probes/kernel.py). With `slices` the sender answers `Warm` when it has warmed up, and waits for
@@ -99,7 +99,7 @@ class Order(Value, frozen=True):
 
 
 class Report(Value, frozen=True):
-    """What a sending process found: raw counters, times and histograms.
+    """The report of a sending process: raw counters, times and histograms.
 
     `late_ns`: how late the pacer was with each message, where it sleeps.
     """

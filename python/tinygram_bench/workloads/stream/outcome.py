@@ -1,4 +1,4 @@
-"""What a run of `stream` adds up to: every byte accounted for, messages matched to notes."""
+"""The outcome of a run of `stream`: every byte accounted for, messages matched to notes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def assembled(
 ) -> Run:
     """Check that every byte is accounted for, match messages to notes, and add up.
 
-    The notes are the receiver's word: no read can be later than now, when it has ended. `used`:
+    The notes are not trusted: no read can be later than now, when the receiver has ended. `used`:
     the CPU time in slices. Raises RunError.
     """
     collected_ns = time.monotonic_ns()
@@ -83,7 +83,7 @@ def _matched(
 ) -> dict[str, _native.Histogram]:
     """Latency from the intended time, where there is one, and queueing from the hand-over.
 
-    Where the pacer sleeps also the latency without what it was late with each message.
+    Where the pacer sleeps, also the latency without the pacer's lateness with each message.
     """
     pace = order.pace
     turns = None if order.producers == 1 else heard.turns

@@ -29,7 +29,7 @@ from tinygram_bench.workloads.stream.order import ReceiverOrder
 
 
 def main() -> int:
-    """Receive what is asked for; the exit status is 1 if it was not what was sent."""
+    """Receive what is asked for; the exit status is 1 if the bytes are not those that were sent."""
     if len(sys.argv) > 1:
         return _receive_alone(_parser().parse_args())
     return carry_out("tg-receiver", ReceiverOrder, _receive)
@@ -65,7 +65,7 @@ def receive(
 
 
 def _rewrite(fd: int, data: bytes) -> None:
-    """What an earlier stream left in the file goes."""
+    """Write `data` to the file, in place of what an earlier stream left in it."""
     with open(fd, "wb", closefd=False) as file:
         file.truncate(0)
         file.seek(0)
@@ -115,7 +115,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--congestion-control", default="cubic", help="of the connection")
     parser.add_argument("--host", default="127.0.0.1", help="the IPv4 address to listen on")
     parser.add_argument("--notes", required=True, help="file that the notes are written to")
-    parser.add_argument("--producers", type=int, default=1, help="who write to the stream")
+    parser.add_argument("--producers", type=int, default=1, help="how many write to the stream")
     parser.add_argument("--turns", help="file for whose each message was")
     parser.add_argument("--parent", type=int, required=True, help="process to die with")
     parser.add_argument("--cpu", type=int, help="core to stay on")

@@ -1,4 +1,4 @@
-"""One run of `stream`: what the receiver and the sender are told, and what they answer."""
+"""One run of `stream`: the orders for the receiver and the sender, and their answers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _RECEIVER = "receiver"
 
 @dataclass(frozen=True)
 class Stream(Workload):
-    """A sender and a receiver; what goes back is only acknowledgements."""
+    """A sender and a receiver; only acknowledgements go back."""
 
     def listen(self, turn: Turn) -> Address:
         """Have a receiver listen: ours, or the program that takes its place."""
@@ -126,7 +126,7 @@ class Stream(Workload):
             counter_fds=link.counter_fds,
             flat_out_burst=asked.study.flat_out_burst or BURST_MESSAGES,
             withholds=asked.study.withholds,
-            # A receiver that is not ours is not told by what it would know the sender.
+            # A receiver that is not ours gets no `sender_host`: it accepts any sender.
             own_host=link.client_host if asked.receiver_command is None else None,
         )
 
@@ -150,7 +150,7 @@ def _collected(turn: Turn, order: Order, sender: Child, used: Used | None = None
 
 
 def by_runtime_and_link(case: Case) -> tuple[str, str, str]:
-    """What one pair of processes keeps: many short runs would spend their time on starts."""
+    """The key of cases that share processes: many short runs would spend their time on starts."""
     return case.runtime, case.link, case.placement
 
 
@@ -166,7 +166,7 @@ def _memory(turn: Turn, name: str) -> int:
 
 
 def _counted(turn: Turn) -> dict[str, int]:
-    """What the receiver counted, when it has ended, or is ready for the next stream."""
+    """The receiver's counters, when it has ended, or is ready for the next stream."""
     if turn.programs:
         (program,) = turn.programs
         turn.wait_ended(program)

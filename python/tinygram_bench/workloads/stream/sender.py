@@ -39,7 +39,7 @@ def _send(order: Order, begun_ns: int, orders: Orders) -> Report:
     strategy = order.strategy
     run = runtimes.runtime(order.runtime, order.implementation, strategy).load()
     sock, connect_ns = _connect(order)
-    # A second descriptor, because a runtime may close its own before we have looked.
+    # A second descriptor, because a runtime may close its own before we have read the counters.
     probe = sock.dup()
     way = runtimes.Way(
         order.runtime,
@@ -71,7 +71,7 @@ def _send(order: Order, begun_ns: int, orders: Orders) -> Report:
                 raise EOFError("the bench has ended")
             start_ns = start.at_ns
         marks.append(Mark.at_start(probe, way.child_pids, order.counter_fds))
-        # After the mark, and ended before the other: all its CPU time lies between.
+        # Started after the first mark and ended before the second, with all its CPU time between.
         if busy is not None:
             busy.start()
         return start_ns
@@ -170,10 +170,10 @@ def _pacer(order: Order, share: tuple[int, int] | None = None) -> _native.Pacer 
 
 
 def spin_of(order: Order) -> str:
-    """How the pacer spins (`Pacer`), so that it takes no core from who sends.
+    """How the pacer spins (`Pacer`), so that it takes no core from the sending thread.
 
-    Beside a thread that never rests it sleeps: whoever wakes goes before such a one, whoever spins
-    does not.
+    Beside a thread that never rests it sleeps: a thread that wakes up runs before a busy one, and
+    one that spins does not.
     """
     if order.pace is not None and order.pace.sleeps:
         return "noted"
@@ -214,7 +214,7 @@ def _shares(order: Order, pool: _native.MessagePool) -> list[Share]:
 
 
 def _wait_delivered(probe: socket.socket) -> None:
-    """Until everything is acknowledged, so that all segments are counted.
+    """Wait until everything is acknowledged, so that all segments are counted.
 
     Raises TimeoutError when the receiver does not take it.
     """

@@ -1,4 +1,4 @@
-"""What a reader of a stream's figures must know, found in one run.
+"""The warnings on a stream's figures that one run shows.
 
 The pacer's own error is set against the latency of all rounds, in bench/statistics.
 """
@@ -78,11 +78,11 @@ def _slices_told(case: Case, counters: dict[str, int | None]) -> Iterator[Warnin
 
 
 def _behind_ns(case: Case, counters: dict[str, int | None]) -> int:
-    """Last receipt − last intended time, without what the strategy and the link mean to hold."""
+    """Last receipt − last intended time, less the holds and delays that are intended."""
     run_time_ns, last_due_ns = counters["run_time_ns"], counters.get("last_due_ns")
     if run_time_ns is None or last_due_ns is None:
         return 0
     link = parse_link(case.link)
-    # The last message's way, and before it the round trip for whose acknowledgement Nagle waits.
+    # The last message's way, after the round trip of the acknowledgement that Nagle waits for.
     link_ns = link.rtt_ns // 2 + link.rtt_ns + 2 * link.jitter_ns
     return run_time_ns - last_due_ns - (parse_strategy(case.strategy).hold_ns or 0) - link_ns

@@ -23,9 +23,9 @@ Serve = Callable[[Service], None]
 
 @dataclass(frozen=True)
 class Strategies:
-    """Those that a server can follow, and those that run by default, by the way of replying.
+    """The strategies that a server can follow, and the default ones, by the way of replying.
 
-    What one read brought leaves in one write with any, so that most have none of their own there.
+    With replies per read every strategy makes one write of each read, so most servers have none.
     """
 
     known: tuple[str, ...]
@@ -76,7 +76,7 @@ _FAULTY = (WHOLE_BUFFER,)
 
 
 def _event_loop_servers(runtime: str, requires: tuple[str, ...] = ()) -> tuple[Server, ...]:
-    """Those by hand, and those on the library's loop; it has no place below `loop.sock_sendall`."""
+    """The servers by hand and on the library's loop, which does not affect `loop.sock_sendall`."""
 
     def by_hand(name: str, module: str, *, has_buffer: bool = True) -> Server:
         return Server(runtime, "stdlib", name, module, _BY_HAND, has_buffer, requires=requires)

@@ -30,7 +30,7 @@ async def _serve(service: Service) -> None:
             writer.close()
 
     listener = service.listening()
-    # The transport reads as much as it likes; so much is kept before it stops.
+    # The transport decides how much it reads; the limit is how much is kept before it stops.
     limit = service.buffer_bytes
     server = await asyncio.start_server(echo, sock=listener, backlog=BACKLOG, limit=limit)
     await server.serve_forever()

@@ -1,4 +1,4 @@
-"""What every server under test is told, and does with each connection that it accepts."""
+"""The order of every server under test, and what it does with each connection that it accepts."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ BACKLOG = 4096
 
 Data = bytes | bytearray | memoryview
 Replies = Callable[[Data], Sequence[Data]]
-"""What goes back for what was read, a send call for each."""
+"""Makes the replies to what was read, a send call for each."""
 
 
 class Connection(Protocol):
-    """What sockets, and what event loops give for one, have in common."""
+    """The methods that sockets have in common with what event loops give in their place."""
 
     def fileno(self) -> int: ...
 
@@ -29,10 +29,10 @@ class Connection(Protocol):
 
 
 class Service:
-    """One server's order, and what all servers do alike."""
+    """One server's order, and what all servers do in the same way."""
 
     def __init__(self, order: ServerOrder, announce: Callable[[int], None]) -> None:
-        """`announce` gets the port where clients are to connect."""
+        """`announce` gets the port for clients."""
         self.order = order
         self.announce = announce
         self.buffer_bytes = order.buffer_bytes
@@ -42,7 +42,7 @@ class Service:
         """How many connections were turned away so far; a server may count them itself."""
 
     def listening(self) -> socket.socket:
-        """A socket that listens, and has said so."""
+        """A socket that listens; its port has been announced."""
         listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         control = self.order.congestion_control.encode()
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control)
@@ -52,19 +52,19 @@ class Service:
         return listener
 
     def is_stranger(self, peer: tuple[str, int] | None) -> bool:
-        """Whether a connection from there is another program's: it is counted, and to be closed."""
+        """Whether a connection from `peer` is another program's; if so, count it. Close it then."""
         is_other = is_stranger(peer, self.order.client_host)
         self._strangers += is_other
         return is_other
 
     def accepted(self, connection: Connection) -> None:
-        """Let it send as the strategy has it, and count its writes."""
+        """Set a new connection's TCP_NODELAY as the strategy wants it, and count its writes."""
         is_on = int(self.order.strategy.name != "nagle")
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, is_on)
         _native.watch_more_writes(connection.fileno())
 
     def replies(self) -> Replies:
-        """What makes one connection's replies."""
+        """The function that makes one connection's replies."""
         if self.order.reply == PER_READ:
             return _whole
         return Messages(self.order.message_bytes).cut

@@ -38,13 +38,13 @@ def _serve_one(service: Service, sock: socket.socket, echo: Echo) -> None:
         if service.order.implementation == "tinygram":
             out = tinygram.CoalescingSocket(sock, strategy=service.order.strategy)
             send = stack.enter_context(out).send
-        # After the library has made its own descriptor, which is counted too.
+        # The library has made its own descriptor by now, so that its writes are counted too.
         service.accepted(sock)
         echo(service, sock, send)
 
 
 def _end_with_failure(served: Future[None]) -> None:
-    """A pool keeps its threads' errors to itself; the client would wait for its replies."""
+    """End the process when a thread has failed, or the client would wait for its replies."""
     failure = served.exception()
     if failure is not None:
         print(f"{type(failure).__name__}: {failure}", file=sys.stderr, flush=True)

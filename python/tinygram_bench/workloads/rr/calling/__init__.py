@@ -21,14 +21,14 @@ RUNTIMES = {
     "asyncio": "a task for each caller, with streams",
     "native": "a thread for each caller, in Rust",
 }
-"""Name → what it is. uvloop is none of them: it joins what is written in one iteration of its loop,
+"""Name → module. uvloop is not among them: it joins what is written in one iteration of its loop,
 so that several sends for a request would be one."""
 
 LOOK_EVERY = 16
-"""Before one of so many calls a caller looks for a reply that came too early.
+"""Before every 16th call a caller looks for a reply that came too early.
 
-So do the native ones (caller.rs). On a shared connection all replies are read at once, and each one
-that is early is found.
+Native callers do the same (caller.rs). On a shared connection all replies are read at once, and
+each early one is found.
 """
 Parts = list[list[bytes]]
 
@@ -39,7 +39,7 @@ class CallError(Exception):
 
 @dataclass
 class Tally:
-    """What callers found; times in ns. `callers_time_ns`: each from the start to its last reply."""
+    """The callers' results; times in ns. `callers_time_ns`: each from start to its last reply."""
 
     calls: int = 0
     call: Histogram = field(default_factory=Histogram)
@@ -50,7 +50,7 @@ class Tally:
     last_ns: int = 0
 
     def record_call(self, begun_ns: int, ended_ns: int) -> None:
-        """From the first write of a request to the last byte of its reply."""
+        """Count a call from the first write of its request to the last byte of its reply."""
         self.calls += 1
         self.call.record(ended_ns - begun_ns)
         self.call_time_ns += ended_ns - begun_ns
@@ -70,7 +70,7 @@ class Tally:
         self.last_ns = max(self.last_ns, other.last_ns)
 
     def after_warm_up(self, keeps_connects: bool) -> Tally:
-        """A new one, in which only the connections that stay are counted, and not their time."""
+        """A new tally, which counts only the connections that stay, and not their time."""
         return Tally(connect=self.connect) if keeps_connects else Tally()
 
     def counters(self) -> dict[str, int]:
@@ -107,7 +107,7 @@ def parts_of(content: CallContent, sends: int) -> Parts:
 
 
 def unconnected(order: CallOrder) -> socket.socket:
-    """A socket with all that is to be set before it is connected."""
+    """A socket with all its options set, before it is connected."""
     sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, order.congestion_control.encode())
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, order.is_nodelay)
@@ -126,7 +126,7 @@ def check_silent(sock: socket.socket, index: int) -> None:
 
 
 def early_reply(index: int) -> CallError:
-    """There was a reply, or more of one, before the request that it would belong to."""
+    """The error for a reply, or a part of one, that came before its request."""
     return CallError(
         f"bytes of a reply came before request {index} of a connection was sent: the server "
         "replies before it is asked, or more than it should"
@@ -134,7 +134,7 @@ def early_reply(index: int) -> CallError:
 
 
 def short_reply(index: int, received: int, expected: int) -> CallError:
-    """The server ended the connection too early."""
+    """The error for a server that ended the connection too early."""
     return CallError(
         f"the server ended the connection after {received} of the {expected} bytes of the reply to "
         f"its request {index}"

@@ -44,7 +44,7 @@ class Callers:
         _run(self._runner, self._prepare())
 
     def run(self, start: Start) -> Tally:
-        """Let them call; what they found. Raises as when they were made."""
+        """Let them call; returns their results. Raises CallError or OSError."""
         _run(self._runner, self._call(start))
         tally = Tally()
         for caller in self._callers:
@@ -122,7 +122,7 @@ class Caller:
         self.tally = self.tally.after_warm_up(keeps_connects=not self._is_per_request)
 
     async def run(self, start: Start) -> None:
-        """Call again and again in that span."""
+        """Call again and again until the time or the number of calls is over."""
         now_ns = start.start_ns
         calls_left = -1 if start.calls is None else start.calls
         while now_ns < start.end_ns and calls_left:

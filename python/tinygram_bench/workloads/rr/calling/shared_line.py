@@ -62,7 +62,7 @@ class SharedLine:
                     for part in self._parts[index % len(self._parts)]:
                         self._sock.sendall(part)
                 except OSError as error:
-                    # Whoever reads has ended the connection, and knows why.
+                    # The reading thread has ended the connection, and knows why.
                     raise self._failure or error from error
             failure = waiter.get()
         if failure is not None:
@@ -86,7 +86,7 @@ class SharedLine:
 
     def _fail(self, failure: Exception) -> None:
         self._failure = failure
-        # Whoever sends now fails at it, for the connection is over: then nobody is added any more.
+        # The connection is over: a thread that sends now fails, and no caller is added any more.
         with suppress(OSError):
             self._sock.shutdown(socket.SHUT_RDWR)
         with self._sending:

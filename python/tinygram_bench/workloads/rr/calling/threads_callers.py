@@ -59,7 +59,7 @@ class Callers:
             raise self._failures[0]
 
     def run(self, start: Start) -> Tally:
-        """Let them call; what they found. Raises as when they were made."""
+        """Let them call; returns their results. Raises CallError or OSError."""
         self._start = start
         self._has_started.set()
         for thread in self._threads:
@@ -83,7 +83,7 @@ class Callers:
             self._failures.append(failure)
             return
         finally:
-            # After the failure is noted: who waits for all looks then.
+            # After the failure is noted, because the thread that waits for all looks for it then.
             on_ready()
         self._has_started.wait()
         if self._start is None:
@@ -121,7 +121,7 @@ class Caller:
         self._tally = self._tally.after_warm_up(keeps_connects=not self._is_per_request)
 
     def run(self, start: Start, is_stopped: Callable[[], bool]) -> Tally:
-        """Call again and again in that span, or until told to stop; what it found."""
+        """Call again and again until the end or until told to stop; returns the results."""
         time.sleep(max(0.0, (start.start_ns - time.monotonic_ns()) / 1e9))
         now_ns = start.start_ns
         calls_left = -1 if start.calls is None else start.calls
