@@ -83,7 +83,7 @@ def main() -> int:
 
 
 _NOTHING = "–"
-"""Asked of a row that is only told."""
+"""The target of a row that has none."""
 _IDLE = {True: "kept awake", False: "may halt"}
 
 

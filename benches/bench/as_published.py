@@ -1,6 +1,6 @@
 """What two habits of the published comparison cost: messages made while sending, pickled messages.
 
-It makes each message when it is to be sent, 1 to 500 random bytes, and its receiver unpickles each.
+It makes each message just before sending it, 1 to 500 random bytes; its receiver unpickles each.
 The bench makes all messages before the clock starts, and its receiver compares bytes natively. Here
 a plain loop in Python sends to a receiver in Python, with and without both habits, on a core each.
 Nothing is asked of the figures: they say how far absolute figures of the two can be compared.

@@ -100,7 +100,7 @@ def _send(way: str, port: int, count: int) -> int:
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
     sock.connect(("127.0.0.1", port))
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, int(not way.endswith("nagle")))
-    # Like in the bench, the warm-up is corked too: a connection that warmed up uncorked is faster.
+    # The bench corks the warm-up, too: a connection that warmed up uncorked is faster.
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, int(way.endswith("cork")))
     for message in pool[:_WARM_UP]:
         sock.sendall(message)
@@ -203,7 +203,7 @@ WAYS: dict[str, tuple[Callable[..., None], int]] = {
     "asyncio/nodelay": (_in_tasks(_await_each), 200_000),
     "asyncio/coalesce:10us": (_in_tasks(join_queued), 300_000),
 }
-"""How each way sends by hand, and how many messages one run has."""
+"""Each way's function that sends by hand, and how many messages one run has."""
 
 
 if __name__ == "__main__":

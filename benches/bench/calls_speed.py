@@ -52,7 +52,7 @@ _PING_BYTES = 100
 _PING_S = 1
 _ASKED_US = 1.0
 _SYSTEM_CONTROL = Path("/proc/sys/net/ipv4/tcp_congestion_control")
-"""What sockperf uses, which cannot be told another one."""
+"""The setting of congestion control that sockperf follows: it has no option for it."""
 _SOCKPERF_P50 = re.compile(r"percentile +50\.0+ = +([0-9.]+)")
 _LISTENS_WITHIN_S = 10
 
@@ -121,7 +121,7 @@ def _server(request_bytes: int, reply_bytes: int, control: str = "cubic") -> Ite
 
 @contextmanager
 def _sockperf_server() -> Iterator[int]:
-    """A server of sockperf's; its port, which nobody had a moment ago."""
+    """Run a server of sockperf; yields its port, which was free a moment ago."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = int(free.getsockname()[1])
     with _started(["sockperf", "server", "--tcp", "-i", "127.0.0.1", "-p", str(port)]) as process:
@@ -196,7 +196,7 @@ def _sockperf_p50_us(port: int) -> float:
 
 
 def _said_by(words: list[str]) -> str:
-    """What a client says, on the sender's core."""
+    """The output of a client on the sender's core."""
     pinned = _pinned(placement(default_placement()).sender_cpu)
     done = subprocess.run([*pinned, *words], check=True, capture_output=True, text=True)
     return done.stdout

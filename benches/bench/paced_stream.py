@@ -4,7 +4,7 @@ usage: paced_stream.py CPU BYTES PORT RATE COUNT. Message n leaves n / RATE s af
 printed (CLOCK_MONOTONIC, ns); what receives it is paced_stream.c.
 
 It wakes by the rule of decision 0002, written here once more: the margin is learned from each
-sleep, and what is left is spun. Who spins longer has a warmer core when the message is due.
+sleep, and what is left is spun. A longer spin leaves a warmer core when the message is due.
 """
 
 import ctypes

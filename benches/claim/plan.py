@@ -34,12 +34,12 @@ HOPELESS = 1.5
 """A rival that costs so many times the best in the odd rounds, in each figure that is undecided, is
 not run again: it would not be picked."""
 FLOOR_ROUNDS = 4
-"""In so many rounds it is measured what a load itself takes."""
+"""The rounds in which the cost of a load itself is measured."""
 
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """One run that is to be made."""
+    """One planned run."""
 
     cell: int
     strategy: str
@@ -59,7 +59,7 @@ class PlannedRun:
 
     @staticmethod
     def of(case: Case, cells: Sequence[Cell]) -> PlannedRun:
-        """What `case` made a case of."""
+        """The planned run that `case` made this case of."""
         name = case.case_id.rpartition(": ")[2]
         _, _, variant = name.partition(", ")
         return PlannedRun(

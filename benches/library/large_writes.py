@@ -97,7 +97,7 @@ def _bytes(what: str, loop: str, way: str) -> float:
 
 
 def _output(module: str, *arguments: object) -> str:
-    """What `python -m library.MODULE` prints."""
+    """The output of `python -m library.MODULE`."""
     return subprocess.run(
         [sys.executable, "-m", f"library.{module}", *map(str, arguments)],
         env=os.environ | {"PYTHONPATH": str(_BENCHES)},

@@ -39,7 +39,7 @@ class Side:
     messages: int
 
     def __call__(self) -> float:
-        """What one run costs: nanoseconds per message, or of latency."""
+        """The cost of one run: nanoseconds per message, or of latency."""
         return self.measure(self.program, self.messages)
 
 
@@ -103,7 +103,7 @@ def _served(loop: str, at_least: float) -> Group:
 
 
 def _calm(program: str, text: str, measure: Callable[[str, int], float], count: int) -> Group:
-    """A program that is not to be slower; `WAY` in it is ours and what it replaces."""
+    """A program that must not be slower; `WAY` in it is ours and what it replaces."""
     sides = {
         way: Side(program.replace("WAY", way), measure, count) for way in ("directly", "tinygram")
     }

@@ -75,7 +75,7 @@ def _cycles_ns(program: str) -> dict[str, float]:
 
 
 def _write_ns(strategy: tinygram.Strategy, messages: int, reader_cpu: int | None) -> float:
-    """What a write costs the thread that sends, with the hand-over of its messages."""
+    """The cost of a write to the sending thread, with the hand-over of its messages."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         listening.settimeout(_LIMIT_S)
         port = listening.getsockname()[1]

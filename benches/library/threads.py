@@ -5,7 +5,7 @@ cases of a group run once per round, in random order; a ratio comes from two run
 shown are the median over the rounds and its interval. What producers can do at all is shown by
 the same threads, whose `send` does nothing. Messages are of 100 bytes, over loopback, the sender
 on one core and the receiver on another, or both on any. A paced row tells what rate each side came
-to, and what its runs warn of: who cannot keep up sends less, and its calls are served the better.
+to, and what its runs warn of: a side that cannot keep up sends less, and has faster calls.
 `--only TEXT` leaves the rows that have the text. The exit status is 0 when every row is reached.
 """
 
@@ -51,7 +51,7 @@ _OURS = ("combine", "coalesce:10us", "adaptive")
 
 @dataclass(frozen=True)
 class Load:
-    """What is asked of the threads: flat out so many messages, or a rate (messages/s)."""
+    """The load of the threads: a number of messages flat out, or a rate (messages/s)."""
 
     producers: int
     messages: int = 0
@@ -275,7 +275,7 @@ def _told(row: Row, values: dict[str, list[Measured]]) -> bool:
 
 
 def _paced(name: str, side: list[Measured]) -> str:
-    """What rate a side came to, and in how many of its runs something is warned of."""
+    """The rate that a side reached, and in how many of its runs there are warnings."""
     rate_per_s = figure_of([run.figures["throughput_per_s"] for run in side]).median
     codes = Counter(code for run in side for code in set(run.warnings))
     warned = "".join(f", {code} in {count} of {len(side)} runs" for code, count in codes.items())

@@ -21,7 +21,7 @@ from tinygram_bench.statistics.verdicts.comparison import judge
 
 BASES = ("asyncio", "uvloop")
 CALLS_THAT_WRITE = "trace=write,writev,sendto,sendmsg,sendmmsg"
-"""What strace is to trace (`-e`), with `-yy`, so that `WRITE` finds the writes to connections."""
+"""The calls that strace traces (`-e`), with `-yy`: `WRITE` finds the writes to connections."""
 WRITE = re.compile(r"(?:write|writev|sendto|sendmsg|sendmmsg)\(\d+<TCP\S*\[.*\) = [1-9]\d*$")
 _ROUNDS = 7
 _DEFAULT_CONGESTION_CONTROL = Path("/proc/sys/net/ipv4/tcp_congestion_control")
@@ -32,7 +32,7 @@ V = TypeVar("V")
 
 @dataclass
 class Row(Generic[V]):
-    """What is measured by a name on a base loop, and on ours over it."""
+    """The figures of one load, by name, on a base loop and on ours over it."""
 
     name: str
     base: str

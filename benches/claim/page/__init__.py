@@ -1,1 +1,1 @@
-"""The page that says it, from a result alone."""
+"""The page of the claim, made from a result alone."""

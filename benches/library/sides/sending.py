@@ -50,7 +50,7 @@ def new_loop(
 
 
 def listening() -> socket.socket:
-    """A listening socket, whose port is printed; who connects to it uses the same options."""
+    """A listening socket, whose port is printed; clients use the same options."""
     sock = socket.create_server(("127.0.0.1", 0))
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, CONGESTION_CONTROL.encode())
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
