@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.units import format_duration_ns
+from tinygram_bench.run.slices import LEAST_MESSAGES
 
 Given = TypeVar("Given")
 Value = TypeVar("Value")
@@ -74,6 +75,34 @@ def probe_interval_ns(interval_ns: int | None) -> int | None:
     if interval_ns is None:
         return None
     return duration_between_ns("--probe", interval_ns, *_PROBE_NS)
+
+
+def slice_length_ns(slice_ns: int, duration_ns: int, least_ns: int, holding: str) -> int:
+    """`--slice`. Raises UsageError where it is too long, or shorter than `least_ns`.
+
+    `holding`: what it then has fewer of than it should.
+    """
+    given = f"--slice {format_duration_ns(slice_ns)}"
+    if slice_ns > duration_ns:
+        raise UsageError(
+            f"{given} is longer than the {format_duration_ns(duration_ns)} that each case runs: "
+            "name a shorter slice or a longer --duration"
+        )
+    if slice_ns < least_ns:
+        raise UsageError(
+            f"{given} holds fewer than {LEAST_MESSAGES} {holding}: name at least "
+            f"{format_duration_ns(least_ns)}"
+        )
+    return slice_ns
+
+
+def without_slices(slice_ns: int | None, option: str, *, is_given: bool) -> None:
+    """Raises UsageError where `--slice` meets an option that takes CPU time all the time."""
+    if slice_ns is not None and is_given:
+        raise UsageError(
+            f"{option} cannot be combined with --slice: it would take CPU time in the slices of "
+            "the other cases"
+        )
 
 
 def server_address(text: str) -> tuple[str, int]:

@@ -45,6 +45,15 @@ class Go(Value, frozen=True):
     """To a client: start now."""
 
 
+class Start(Value, frozen=True):
+    """To one that takes turns, when all are ready: when the first cycle begins.
+
+    CLOCK_MONOTONIC, in nanoseconds.
+    """
+
+    at_ns: int
+
+
 class End(Value, frozen=True):
     """End this run; also the answer of one that has nothing else to tell."""
 

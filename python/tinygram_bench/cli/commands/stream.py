@@ -10,7 +10,13 @@ from typing import Annotated
 import typer
 
 from tinygram_bench.cli import options, quantities
-from tinygram_bench.cli.bounds import between, check_command, one_of
+from tinygram_bench.cli.bounds import (
+    between,
+    check_command,
+    one_of,
+    slice_length_ns,
+    without_slices,
+)
 from tinygram_bench.cli.measuring import Manner, measure_and_show
 from tinygram_bench.crosscheck.interleaved import Interleaved
 from tinygram_bench.crosscheck.selection import choose
@@ -19,7 +25,7 @@ from tinygram_bench.load.producers import MAX_POOL_BYTES, MAX_PRODUCERS
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.result import MessageBytes, Plan
-from tinygram_bench.model.units import format_bytes, format_duration_ns
+from tinygram_bench.model.units import format_bytes
 from tinygram_bench.run.slices import LEAST_MESSAGES
 from tinygram_bench.workloads.stream.cases import StreamOptions, plan_stream
 from tinygram_bench.workloads.stream.run import Stream
@@ -192,12 +198,8 @@ def stream(
         "--cross-check needs one size, since other programs have one, and not "
         f"{size.min}-{size.max}: for example --size 100",
     )
-    for option, is_given in {"--probe": probe is not None, "--busy-thread": busy_thread}.items():
-        _refuse(
-            slice is not None and is_given,
-            f"{option} cannot be combined with --slice: it would take CPU time in the slices of "
-            "the other cases",
-        )
+    without_slices(slice, "--probe", is_given=probe is not None)
+    without_slices(slice, "--busy-thread", is_given=busy_thread)
     links = options.links(link, link_backend)
     asked = StreamOptions(
         messages=between("--messages", messages, 1, _MAX_MESSAGES),
@@ -240,20 +242,9 @@ def stream(
 
 def _slice_ns(slice_ns: int, duration_ns: int, rates_per_s: Sequence[float]) -> int:
     """The length of a slice. Raises UsageError where it holds too few messages, or is too long."""
-    given = f"--slice {format_duration_ns(slice_ns)}"
-    _refuse(
-        slice_ns > duration_ns,
-        f"{given} is longer than the {format_duration_ns(duration_ns)} that each case runs: name a "
-        "shorter slice or a longer --duration",
-    )
     slowest = min(rates_per_s)
     least_ns = math.ceil(LEAST_MESSAGES * 1e9 / slowest)
-    _refuse(
-        slice_ns < least_ns,
-        f"{given} holds fewer than {LEAST_MESSAGES} messages at --rate {slowest:g}: name at least "
-        f"{format_duration_ns(least_ns)}",
-    )
-    return slice_ns
+    return slice_length_ns(slice_ns, duration_ns, least_ns, f"messages at --rate {slowest:g}")
 
 
 def _bounded(plan: Plan) -> Plan:

@@ -57,15 +57,6 @@ class Warm(Value, frozen=True):
     pids: tuple[int, ...]
 
 
-class Start(Value, frozen=True):
-    """To a sender that takes turns, when all are ready: when the first cycle begins.
-
-    CLOCK_MONOTONIC, in nanoseconds.
-    """
-
-    at_ns: int
-
-
 class Order(Value, frozen=True):
     """The order for a sending process.
 

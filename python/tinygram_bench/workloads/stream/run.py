@@ -14,6 +14,7 @@ from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.result import Case
 from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.processes.children import Child
+from tinygram_bench.processes.orders import Start
 from tinygram_bench.processes.workers import contents
 from tinygram_bench.run.slices import Slices, Used
 from tinygram_bench.run.stage import Address, Turn
@@ -24,7 +25,6 @@ from tinygram_bench.workloads.stream.order import (
     Pace,
     ReceiverOrder,
     Report,
-    Start,
     Warm,
 )
 from tinygram_bench.workloads.stream.outcome import assembled, received_counters

@@ -16,10 +16,10 @@ from tinygram_bench import _native
 from tinygram_bench.host.network import connect_from
 from tinygram_bench.host.probes.usage import Mark, segments_since
 from tinygram_bench.load.source import Share, Source, message_pool
-from tinygram_bench.processes.orders import Orders, carry_out
+from tinygram_bench.processes.orders import Orders, Start, carry_out
 from tinygram_bench.ways import runtimes
 from tinygram_bench.workloads.stream.busy_thread import BusyThread
-from tinygram_bench.workloads.stream.order import Order, Report, Start, Warm
+from tinygram_bench.workloads.stream.order import Order, Report, Warm
 
 _DELIVERY_LIMIT_S = 10.0
 

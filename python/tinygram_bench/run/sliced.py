@@ -1,0 +1,83 @@
+"""What the slices of a run say: percentiles of slices and of blocks of them, counters, warnings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from statistics import median
+
+from tinygram_bench.model.result import Warning
+from tinygram_bench.run.slices import GAP_NS, Used
+
+_BLOCKS = {"p99": (0.99, 500), "p99_9": (0.999, 5_000)}
+"""Percentile → its share, and the messages in a block: slices in a row that have so many."""
+_MOST_OVERRUN = 0.1
+"""Share of the slices that may reach into the next case's."""
+_MOST_AT_REST = 0.02
+"""CPU time between its slices, as a share of the time that a case has in its slices."""
+
+Values = tuple[float | None, ...]
+
+
+def percentiles_us(
+    name: str, by_slice_ns: Sequence[Sequence[int]], per_slice: float
+) -> dict[str, Values]:
+    """`NAME_p50_us` of each slice, and `NAME_p99_us` and `NAME_p99_9_us` of each block of slices.
+
+    `per_slice`: how many values a slice has, or has at least. It is the same for all cases of a
+    load, and not what was counted: they have the same blocks. None where a block has less than half
+    of what it should have.
+    """
+    found = {f"{name}_p50_us": tuple(median(each) / 1e3 if each else None for each in by_slice_ns)}
+    for percentile, (share, least) in _BLOCKS.items():
+        length = math.ceil(least / per_slice)
+        blocks = (
+            [ns for each in by_slice_ns[first : first + length] for ns in each]
+            for first in range(0, len(by_slice_ns) - length + 1, length)
+        )
+        found[f"{name}_{percentile}_us"] = tuple(
+            _percentile_us(block, share) if len(block) * 2 >= least else None for block in blocks
+        )
+    return found
+
+
+def _percentile_us(values_ns: Sequence[int], share: float) -> float:
+    """The nearest-rank percentile."""
+    rank = min(len(values_ns) - 1, int(share * len(values_ns)))
+    return sorted(values_ns)[rank] / 1e3
+
+
+def counters_of(late_ns: Sequence[int], used: Used, waits_ns: int = 0) -> dict[str, int | None]:
+    """The counters that all runs in slices have.
+
+    `late_ns`: how long after the end of each slice its last message came; `waits_ns`: how long it
+    may be on its way, beside what it takes on this host.
+    """
+    return {
+        "slices": len(late_ns),
+        "slices_overrun": sum(each > GAP_NS + waits_ns for each in late_ns),
+        "resting_cpu_ns": used.resting,
+    }
+
+
+def slices_told(own_ns: int, counters: dict[str, int | None], who: str) -> Iterator[Warning]:
+    """The warnings of a run in slices; none where it was alone.
+
+    `own_ns`: how long its slices are together; `who` used the CPU time.
+    """
+    slices, overrun = counters.get("slices"), counters.get("slices_overrun")
+    if not slices:
+        return
+    if overrun and overrun > _MOST_OVERRUN * slices:
+        yield Warning(
+            "slices_overrun",
+            f"in {overrun} of {slices} slices messages came after the next case's slice had begun: "
+            "the load is too high for this way, or something stopped it",
+        )
+    resting_ns = counters.get("resting_cpu_ns")
+    if resting_ns and resting_ns > own_ns * _MOST_AT_REST:
+        yield Warning(
+            "not_at_rest",
+            f"{who} used {resting_ns / 1e6:.1f} ms of CPU time between its slices, which the "
+            "other cases of its load did not have",
+        )

@@ -1,0 +1,43 @@
+"""What slices say: percentiles of slices and of blocks, what came late, and what did not rest."""
+
+from __future__ import annotations
+
+from tinygram_bench.run.sliced import counters_of, percentiles_us, slices_told
+from tinygram_bench.run.slices import Used
+
+MS = 1_000_000
+
+
+def test_a_percentile_is_of_as_many_slices_as_a_block_takes() -> None:
+    by_slice_ns = [[1_000, 2_000, 3_000] * 50, [4_000] * 100, [], [5_000] * 250]
+    found = percentiles_us("call", by_slice_ns, per_slice=250)
+    assert found["call_p50_us"] == (2.0, 4.0, None, 5.0)
+    assert found["call_p99_us"] == (4.0, 5.0)
+    assert found["call_p99_9_us"] == ()
+
+
+def test_a_block_with_less_than_half_of_its_messages_has_no_percentile() -> None:
+    found = percentiles_us("call", [[1_000] * 250, [1_000] * 249], per_slice=500)
+    assert found["call_p99_us"] == (1.0, None)
+
+
+def test_what_comes_later_than_the_gap_and_the_way_overruns() -> None:
+    late_ns = [0, 1 * MS, 1 * MS + 1, 9 * MS]
+    assert counters_of(late_ns, Used((), 7)) == {
+        "slices": 4,
+        "slices_overrun": 2,
+        "resting_cpu_ns": 7,
+    }
+    assert counters_of(late_ns, Used((), None), waits_ns=5 * MS)["slices_overrun"] == 1
+
+
+def test_who_is_not_at_rest_is_named() -> None:
+    counters: dict[str, int | None] = {
+        "slices": 10,
+        "slices_overrun": 2,
+        "resting_cpu_ns": 21 * MS,
+    }
+    told = list(slices_told(1_000 * MS, counters, "the server"))
+    assert [each.code for each in told] == ["slices_overrun", "not_at_rest"]
+    assert told[1].message.startswith("the server used 21.0 ms of CPU time between its slices")
+    assert list(slices_told(1_000 * MS, {}, "the server")) == []
