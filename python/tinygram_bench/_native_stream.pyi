@@ -31,12 +31,14 @@ class MessagePool:
 class StreamCheck:
     """Compares a stream, as it arrives, with the first `messages` messages of a pool."""
 
-    def __new__(cls, pool: MessagePool, messages: int) -> StreamCheck: ...
+    def __new__(cls, pool: MessagePool, messages: int, may_end_early: bool = False) -> StreamCheck:
+        """With `may_end_early` the stream may end after any of its messages."""
+
     def push(self, chunk: bytes) -> None:
         """Compare the next bytes; ValueError names the offset of the first wrong one."""
 
     def finish(self) -> None:
-        """The stream has ended; ValueError unless every byte arrived."""
+        """The stream has ended; ValueError unless every byte of every message arrived."""
 
 def match_flat_out(
     notes: bytes,
@@ -49,6 +51,22 @@ def match_flat_out(
     `turns`: whose each message was, as they came, where the pool has several producers.
     Returns the histogram of hand-over to receipt. ValueError: notes that are cut off or go
     backwards, a message that no note reaches, or one received before it was handed over.
+    """
+
+def match_flat_out_sliced(
+    notes: bytes,
+    pool: MessagePool,
+    hand_overs: list[tuple[int, int]],
+    start_ns: int,
+    table: tuple[Sequence[int], int, int],
+    open_ns: int,
+    turns: bytes | None = None,
+) -> tuple[Histogram, list[list[int]], list[tuple[int, int, int]]]:
+    """`match_flat_out` of a stream in slices: of what was handed over after a slice had settled.
+
+    The histogram; what is in it of each slice, in ns; and what came in the middle of each slice,
+    which is from when it has settled until `open_ns` of it are over: messages, in how many ns, and
+    how long after the end of the slice its last read came, in ns.
     """
 
 def match_paced(
@@ -224,6 +242,21 @@ def send_flat_out(
     """Send messages first … last−1 on a blocking socket; the time of every 64th hand-over, ns.
 
     A write for each message, or with `max_bytes` for what gathers to so many bytes. OSError.
+    """
+
+def send_in_slices(
+    fd: int,
+    pool: MessagePool,
+    first: int,
+    last: int,
+    table: tuple[Sequence[int], int, int],
+    start_ns: int,
+    max_bytes: int | None = None,
+) -> tuple[list[int], int]:
+    """`send_flat_out` in slices: when each begins, how long it is, and what is of no use here.
+
+    The first cycle begins at `start_ns`, CLOCK_MONOTONIC. Returns the times of hand-overs, and how
+    many messages were sent. OSError; ValueError for a table that is none.
     """
 
 def send_paced(

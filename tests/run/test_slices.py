@@ -11,27 +11,35 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tinygram_bench.run.slices import Slices, Used, table, used_in_slices
+from tinygram_bench.run.slices import GAP_NS, Slices, Used, table, used_in_slices
 
 MS = 1_000_000
 
 
-@given(st.integers(1, 12), st.integers(1, 60), st.integers(1 * MS, 50 * MS), st.text(max_size=5))
+@given(
+    st.lists(st.integers(0, 200 * MS), min_size=1, max_size=12),
+    st.integers(1, 60),
+    st.integers(1 * MS, 50 * MS),
+    st.text(max_size=5),
+)
 def test_every_case_has_its_turn_in_every_cycle_and_none_overlap(
-    cases: int, cycles: int, slice_ns: int, seed: str
+    waits_ns: list[int], cycles: int, slice_ns: int, seed: str
 ) -> None:
-    turns = table(cases, cycles * slice_ns, slice_ns, seed)
-    assert turns == table(cases, cycles * slice_ns, slice_ns, seed)
+    cases = len(waits_ns)
+    turns = table(waits_ns, cycles * slice_ns, slice_ns, seed)
+    assert turns == table(waits_ns, cycles * slice_ns, slice_ns, seed)
     assert {len(each.begins_ns) for each in turns} == {cycles}
     begins_ns = sorted(begin for each in turns for begin in each.begins_ns)
-    assert all(later - earlier > slice_ns for earlier, later in pairwise(begins_ns))
+    of_case = {begin: case for case, each in enumerate(turns) for begin in each.begins_ns}
+    for earlier, later in pairwise(begins_ns):
+        assert later - earlier == slice_ns + GAP_NS + waits_ns[of_case[earlier]]
     for cycle in range(cycles):
         in_cycle = set(begins_ns[cycle * cases : (cycle + 1) * cases])
         assert {each.begins_ns[cycle] for each in turns} == in_cycle
 
 
 def test_the_order_changes_from_cycle_to_cycle_and_with_the_seed() -> None:
-    first, second = (table(3, 1_000 * MS, 20 * MS, seed) for seed in ("1/0", "1/1"))
+    first, second = (table([0, 5, 0], 1_000 * MS, 20 * MS, seed) for seed in ("1/0", "1/1"))
     assert first != second
     orders = {
         tuple(sorted(range(3), key=lambda case: first[case].begins_ns[cycle]))
@@ -41,7 +49,7 @@ def test_the_order_changes_from_cycle_to_cycle_and_with_the_seed() -> None:
 
 
 def test_a_case_that_is_shorter_than_a_slice_has_one() -> None:
-    (turns,) = table(1, 5 * MS, 20 * MS, "1")
+    (turns,) = table([0], 5 * MS, 20 * MS, "1")
     assert turns.begins_ns == (0,)
 
 

@@ -97,7 +97,10 @@ def test_a_case_that_dies_in_its_slices_fails_by_name_and_the_other_loses_nothin
 @pytest.mark.parametrize(
     ("words", "fault"),
     [
-        (("--slice", "20ms"), "--slice needs a schedule: add --rate"),
+        (("--slice", "20ms", "--messages", "5"), "--messages cannot be combined with --slice"),
+        (("--slice", "20ms", "--published"), "--published cannot be combined with --slice"),
+        (("--slice", "20ms", "--cross-check"), "--cross-check cannot be combined with --slice"),
+        (("--duration", "1s"), "--duration needs a schedule: add --rate"),
         (("--rate", "500", "--slice", "20ms"), "--slice 20ms holds fewer than 20 messages"),
         (("--rate", "10k", "--slice", "3s"), "--slice 3s is longer than the 2s"),
         (("--rate", "10k", "--slice", "banana"), "--slice"),

@@ -16,6 +16,8 @@ use tinygram_net::clock::monotonic_ns;
 const BACKLOG: i32 = 4096;
 /// Notes kept ready in memory; a stream of more reads grows them while it runs.
 const MAX_READY_NOTES: u64 = 8 << 20;
+/// As many for a stream that may end early: nobody knows how many reads it takes.
+const READY_NOTES: u64 = 1 << 20;
 
 /// Why a stream was not received.
 #[derive(Debug, Error)]
@@ -92,7 +94,11 @@ impl Receiver {
         sender: Option<Ipv4Addr>,
     ) -> Result<Reception, ReceiveError> {
         let warm_up_bytes = check.stream_bytes(warm_up);
-        let mut notes = ready_notes(messages + check.expected_bytes() / buffer_bytes as u64);
+        let mut notes = ready_notes(if check.may_end_early() {
+            READY_NOTES
+        } else {
+            messages + check.expected_bytes() / buffer_bytes as u64
+        });
         // Not zero, so that the pages are touched now.
         let mut buffer = vec![1u8; buffer_bytes];
         let failed = |received| move |source| ReceiveError::Connection { received, source };

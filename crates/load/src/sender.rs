@@ -1,9 +1,9 @@
 //! The native sender: how fast this machine can send at all.
 
-use super::{pacer::Pacer, socket::send_all};
+use super::{pacer::Pacer, schedule::Slices, socket::send_all};
 use crate::messages::MessagePool;
 use std::{io, ops::Range, os::fd::RawFd};
-use tinygram_net::clock::monotonic_ns;
+use tinygram_net::clock::{monotonic_ns, sleep_until_ns};
 
 /// Flat out, the hand-over of every 64th message is noted.
 pub const HAND_OVER_EVERY: u64 = 64;
@@ -44,6 +44,42 @@ impl<'a> Sender<'a> {
         }
         self.flush()?;
         Ok(hand_overs)
+    }
+
+    /// Send messages of `range` as fast as possible in slices after `start_ns`, and sleep in between;
+    /// nothing is gathered from one slice to the next. The time of every 64th hand-over, in ns, and
+    /// how many messages were sent.
+    ///
+    /// # Errors
+    /// What the kernel says of the connection.
+    pub fn send_in_slices(
+        &mut self,
+        range: Range<u64>,
+        slices: &Slices,
+        start_ns: u64,
+    ) -> io::Result<(Vec<u64>, u64)> {
+        let mut hand_overs = Vec::new();
+        let mut next = range.start;
+        while next < range.end {
+            let mut at_ns = monotonic_ns();
+            let early_ns = start_ns.saturating_sub(at_ns);
+            let Some(wait_ns) = slices.wait_ns(at_ns.saturating_sub(start_ns)) else {
+                break;
+            };
+            if early_ns + wait_ns > 0 {
+                self.flush()?;
+                sleep_until_ns(at_ns + early_ns + wait_ns);
+                at_ns = monotonic_ns();
+            }
+            hand_overs.push(at_ns);
+            let burst_end = (next + HAND_OVER_EVERY).min(range.end);
+            for index in next..burst_end {
+                self.send(index)?;
+            }
+            next = burst_end;
+        }
+        self.flush()?;
+        Ok((hand_overs, next - range.start))
     }
 
     /// Send what the pacer releases, from message `first` of the stream on; what one wake-up
@@ -123,6 +159,39 @@ mod tests {
             drop(stream);
             reading.join().unwrap().unwrap().notes.len()
         })
+    }
+
+    #[test]
+    fn in_slices_nothing_is_handed_over_while_they_are_closed() {
+        let pool = MessagePool::generate(5, 1, 300).unwrap();
+        for max_bytes in [None, Some(65_536)] {
+            let receiver = Receiver::listen(Ipv4Addr::LOCALHOST, "cubic").unwrap();
+            let port = receiver.port().unwrap();
+            let check = StreamCheck::new(pool.clone(), 1 << 30).ending_early();
+            thread::scope(|scope| {
+                let reading =
+                    scope.spawn(move || receiver.receive(check, 1 << 30, 0, 1 << 16, true, None));
+                let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
+                let slices = Slices::new(vec![2_000_000, 9_000_000], 2_000_000).unwrap();
+                let start_ns = monotonic_ns() + 1_000_000;
+                let mut sender = Sender::new(stream.as_raw_fd(), &pool, max_bytes);
+                let (hand_overs, sent) = sender
+                    .send_in_slices(0..1 << 30, &slices, start_ns)
+                    .unwrap();
+                drop(stream);
+                let reception = reading.join().unwrap().unwrap();
+                let received = reception.notes.last().map_or(0, |note| note.bytes);
+                assert_eq!(received, pool.stream_bytes(sent));
+                assert_eq!(hand_overs.len() as u64, sent.div_ceil(HAND_OVER_EVERY));
+                // A burst may begin in a slice, and be handed over a little later.
+                let slice_of = |at_ns: &u64| (*at_ns - start_ns) / 1_000_000;
+                assert!(
+                    hand_overs
+                        .iter()
+                        .all(|at_ns| [2, 3, 9, 10].contains(&slice_of(at_ns)))
+                );
+            });
+        }
     }
 
     #[test]

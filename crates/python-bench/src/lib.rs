@@ -44,7 +44,9 @@ mod _native {
     #[pymodule_export]
     use super::sizes::{SizesServer, take_samples, time_local};
     #[pymodule_export]
-    use super::stream::matching::{match_flat_out, match_paced, match_sliced, read_notes};
+    use super::stream::matching::{
+        match_flat_out, match_flat_out_sliced, match_paced, match_sliced, read_notes,
+    };
     #[pymodule_export]
     use super::stream::pacer::{Pacer, offline_optimum, scheduled_messages};
     #[pymodule_export]
@@ -52,7 +54,7 @@ mod _native {
     #[pymodule_export]
     use super::stream::receiver::Receiver;
     #[pymodule_export]
-    use super::stream::sender::{send_flat_out, send_paced};
+    use super::stream::sender::{send_flat_out, send_in_slices, send_paced};
     use super::*;
 
     #[pymodule_init]

@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Protocol
 
 from tinygram_bench._native import MessagePool, Pacer
+from tinygram_bench.load.openings import Openings
 
 BURST_MESSAGES = 64
 """The most messages that are handed over at one instant flat out, or taken from a queue at once."""
@@ -46,19 +47,45 @@ def _messages_of(pool: MessagePool) -> list[bytes]:
     return pool.messages()
 
 
+def _wait_open(openings: Openings, until_ns: int | None = None) -> bool:
+    """Sleep until messages may be handed over; False where `until_ns` comes first, or the end."""
+    while left_ns := openings.wait_ns():
+        if until_ns is not None:
+            left_ns = min(left_ns, until_ns - time.monotonic_ns())
+            if left_ns <= 0:
+                return False
+        time.sleep(left_ns / 1e9)
+    return left_ns is not None
+
+
 class Share:
     """The messages of one producer: `first`, `first` + `step`, … below `end`."""
 
     def __init__(
-        self, messages: Sequence[bytes], first: int, step: int, end: int, pacer: Pacer | None
+        self,
+        messages: Sequence[bytes],
+        first: int,
+        step: int,
+        end: int,
+        pacer: Pacer | None,
+        openings: Openings | None = None,
     ) -> None:
-        """`messages`: the pool's. `pacer` has the times of these alone; None: flat out."""
+        """`messages`: the pool's. `pacer` has the times of these alone; None: flat out.
+
+        `openings`: when messages are handed over flat out, None: always.
+        """
         self._messages = messages[first % step :: step]
-        self._next = first // step
+        self._first = self._next = first // step
         self._end = self._next + len(range(first, end, step))
         self.pacer = pacer
+        self.openings = openings
         self.hand_overs_ns = array("Q")
         """When messages were handed over: paced each, flat out the first of each 64."""
+
+    @property
+    def handed_over(self) -> int:
+        """How many messages have been handed over."""
+        return self._next - self._first
 
     def send(self, send: Callable[[bytes], object], is_over: Callable[[], bool]) -> None:
         """Call `send` with each message, flat out or when it is due, until `is_over`."""
@@ -75,6 +102,8 @@ class Share:
 
     def _next_burst(self) -> Sequence[bytes]:
         if self.pacer is None:
+            if self.openings is not None and not _wait_open(self.openings):
+                return ()
             count = min(BURST_MESSAGES, self._end - self._next)
         else:
             due, past = self.pacer.wait()
@@ -94,7 +123,8 @@ class Source:
     about to start; it may say when that is (CLOCK_MONOTONIC, ns). Raises TimeoutError when the
     warm-up does not arrive within 10 s and the strategy's hold. `flat_out_burst`: how many messages
     are handed over at one instant flat out; it divides 64. `withholds`: paced messages are all
-    handed over with the last one.
+    handed over with the last one. `openings`: when messages are handed over flat out, None: always;
+    then fewer than `count` may be measured.
     """
 
     def __init__(
@@ -109,6 +139,7 @@ class Source:
         shares: Sequence[Share] = (),
         flat_out_burst: int = BURST_MESSAGES,
         withholds: bool = False,
+        openings: Openings | None = None,
     ) -> None:
         self.pool = pool
         self._messages = _messages_of(pool)
@@ -130,6 +161,7 @@ class Source:
         """Flat out: when every 64th message was handed over."""
         self._flat_out_burst = flat_out_burst
         self._withholds = withholds
+        self.openings = openings
 
     def next_burst(self, until_ns: int | None = None) -> Sequence[bytes] | None:
         """The next messages to send; see `Bursts.next_burst`."""
@@ -137,10 +169,14 @@ class Source:
             if until_ns is not None and time.monotonic_ns() >= until_ns:
                 return ()
             time.sleep(_SETTLE_STEP_S)
-        if self.pacer is None or self.start_ns is None:
+        if self.start_ns is None:
             return self._next_flat_out()
-        first, last = self.pacer.wait(until_ns)
-        return self.due_messages(first, last)
+        if self.pacer is not None:
+            first, last = self.pacer.wait(until_ns)
+            return self.due_messages(first, last)
+        if self.openings is not None and not _wait_open(self.openings, until_ns):
+            return None if self.openings.wait_ns() is None else ()
+        return self._next_flat_out()
 
     def wait_started(self) -> Pacer | None:
         """Block until the clock has started; for a sender that sent the warm-up by itself."""
@@ -152,6 +188,16 @@ class Source:
     def warm_up(self) -> Iterator[bytes]:
         """The messages that go ahead, for a sender that sends them by itself."""
         return (self._messages[index % len(self._messages)] for index in range(self._warm_up))
+
+    def handed_over(self) -> tuple[int, ...]:
+        """How many of the measured messages each producer has handed over."""
+        if self.shares:
+            return tuple(share.handed_over for share in self.shares)
+        return (self._next - self._warm_up,)
+
+    def skip(self, count: int) -> None:
+        """So many messages were sent by a runtime that takes them from the pool itself."""
+        self._next += count
 
     def pacers(self) -> list[Pacer]:
         """The pacers of all producers; none flat out."""
@@ -175,6 +221,9 @@ class Source:
         self.start_ns = time.monotonic_ns() if start_ns is None else start_ns
         for pacer in self.pacers():
             pacer.start(self.start_ns)
+        for openings in (self.openings, *(share.openings for share in self.shares)):
+            if openings is not None:
+                openings.start(self.start_ns)
         return True
 
     def due_messages(self, first: int, last: int) -> Sequence[bytes] | None:
@@ -222,6 +271,9 @@ class AsyncSource:
         source = self._source
         while not source.start_when_settled():
             await asyncio.sleep(_SETTLE_STEP_S)
+        if source.start_ns is not None and source.openings is not None:
+            while left_ns := source.openings.wait_ns():
+                await asyncio.sleep(left_ns / 1e9)
         if source.pacer is None or source.start_ns is None:
             return source.next_burst()
         first, last = source.pacer.take_due()

@@ -46,7 +46,11 @@ class StudySwitches(Value, frozen=True, omit_defaults=True, kw_only=True):
 
 
 class StreamParameters(Parameters, frozen=True, tag="stream", kw_only=True):
-    """Parameters of `stream`. `duration_ns` is None where messages go flat out."""
+    """Parameters of `stream`.
+
+    `duration_ns`: how long messages are sent in each run; None where all `messages` go flat out,
+    which are otherwise as many as there may be at most.
+    """
 
     messages: int
     warm_up_messages: int

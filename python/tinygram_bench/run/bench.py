@@ -58,8 +58,7 @@ class Bench:
         with ExitStack() as stack:
             own_ns = self._workload.own_ns(cases[0])
             seed = f"{self._workload.seed}/{round}/{cases[0].case_id}"
-            waits_ns = max(map(self._workload.waits_ns, cases))
-            turns = table(len(cases), own_ns, slice_ns, seed, waits_ns=waits_ns)
+            turns = table([*map(self._workload.waits_ns, cases)], own_ns, slice_ns, seed)
             sides = [
                 _attempt(case, round, partial(self._side, stack, case, round, own, len(cases)))
                 for case, own in zip(cases, turns, strict=True)

@@ -18,6 +18,8 @@ from tinygram_bench.model.value import Value
 
 SETTLING_SHARE = 0.15
 """The first part of each slice is not measured: caches and the connection are cold."""
+DRAINING_SHARE = 0.15
+"""In the last part of each slice nothing is handed over flat out: what is in buffers arrives."""
 LEAST_MESSAGES = 20
 """A slice holds so many at its rate, or a comparison of medians would say little."""
 GAP_NS = 1_000_000
@@ -25,35 +27,48 @@ GAP_NS = 1_000_000
 
 
 class Slices(Value, frozen=True):
-    """The turns of one case: when each begins after the start, and how long each is, in ns."""
+    """The turns of one case: when each begins after the start, and how long each is, in ns.
+
+    `gap_ns`: how long after each nobody has a turn.
+    """
 
     begins_ns: tuple[int, ...]
     slice_ns: int
     settling_ns: int
+    gap_ns: int = GAP_NS
+
+    @property
+    def open_ns(self) -> int:
+        """How much of each slice messages are handed over in, flat out."""
+        return self.slice_ns - round(self.slice_ns * DRAINING_SHARE)
 
     @property
     def native(self) -> tuple[tuple[int, ...], int, int]:
-        """What a native pacer takes."""
+        """The table as native code takes it."""
         return self.begins_ns, self.slice_ns, self.settling_ns
 
 
-def table(
-    cases: int, own_ns: int, slice_ns: int, seed: str, *, waits_ns: int = 0
-) -> tuple[Slices, ...]:
-    """The turns of each of so many cases: together each takes `own_ns`, in whole slices.
+def table(waits_ns: Sequence[int], own_ns: int, slice_ns: int, seed: str) -> tuple[Slices, ...]:
+    """The turns of as many cases: together those of each take `own_ns`, in whole slices.
 
-    `waits_ns`: how long a message may be on its way beside what it takes on this host.
+    `waits_ns`: how long messages of each may be on their way after its slice, beside what they take
+    on this host.
     """
     dice = random.Random(seed)
-    pitch_ns = slice_ns + GAP_NS + waits_ns
-    begins_ns: list[list[int]] = [[] for _ in range(cases)]
-    order = list(range(cases))
-    for cycle in range(max(1, own_ns // slice_ns)):
+    begins_ns: list[list[int]] = [[] for _ in waits_ns]
+    order = list(range(len(waits_ns)))
+    gaps_ns = [GAP_NS + each for each in waits_ns]
+    next_ns = 0
+    for _ in range(max(1, own_ns // slice_ns)):
         dice.shuffle(order)
-        for position, case in enumerate(order):
-            begins_ns[case].append((cycle * cases + position) * pitch_ns)
+        for case in order:
+            begins_ns[case].append(next_ns)
+            next_ns += slice_ns + gaps_ns[case]
     settling_ns = round(slice_ns * SETTLING_SHARE)
-    return tuple(Slices(tuple(begins), slice_ns, settling_ns) for begins in begins_ns)
+    return tuple(
+        Slices(tuple(begins), slice_ns, settling_ns, gap_ns)
+        for begins, gap_ns in zip(begins_ns, gaps_ns, strict=True)
+    )
 
 
 @dataclass(frozen=True)
@@ -90,7 +105,7 @@ def used_in_slices(
             _Reading(
                 _used_at(begin_ns, pids, settled_ns),
                 _used_at(settled_ns, pids, end_ns),
-                _used_at(end_ns, pids, end_ns + GAP_NS),
+                _used_at(end_ns, pids, end_ns + slices.gap_ns),
             )
         )
         if time.monotonic() > give_up_s:

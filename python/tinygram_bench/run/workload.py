@@ -56,7 +56,7 @@ class Workload(ABC):
         raise NotImplementedError(f"{type(self).__name__} takes no turns in slices")
 
     def waits_ns(self, case: Case) -> int:
-        """How long a message may be on its way, beside what it takes on this host."""
+        """How long messages may be on their way after a slice, beside their time on this host."""
         raise NotImplementedError(f"{type(self).__name__} takes no turns in slices")
 
     @abstractmethod

@@ -55,6 +55,8 @@ _OF_PROCESSES: Mapping[str, Said] = {
     "slices": ("slices", "of a run that took turns with others of its load"),
     "slices_overrun": ("slices", "whose last message came after the next case's slice had begun"),
     "resting_cpu_ns": ("ns", "of CPU time of the sender between its slices; null: not known"),
+    "middle_messages": ("messages", "that came in the middle of slices, flat out"),
+    "middle_ns": ("ns", "of these middles: from the first read in each to the last"),
     "strangers": ("connections", "of other programs, which the receiver or server turned away"),
     "peer_port": ("port", "of the sender, as the receiver saw it"),
 }

@@ -16,7 +16,14 @@ def run(sock: socket.socket, source: Source, way: Way) -> None:
     first, last = source.measured
     _native.send_flat_out(sock.fileno(), source.pool, 0, first, max_bytes)
     pacer = source.wait_started()
-    if pacer is None:
+    if pacer is None and source.openings is not None:
+        table, start_ns = source.openings.native, source.start_ns or 0
+        hand_overs, sent = _native.send_in_slices(
+            sock.fileno(), source.pool, first, last, table, start_ns, max_bytes
+        )
+        source.hand_overs_ns.extend(hand_overs)
+        source.skip(sent)
+    elif pacer is None:
         hand_overs = _native.send_flat_out(sock.fileno(), source.pool, first, last, max_bytes)
         source.hand_overs_ns.extend(hand_overs)
     else:

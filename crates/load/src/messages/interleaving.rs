@@ -1,5 +1,8 @@
 use super::{MessagePool, StreamError};
 
+/// Turns kept ready in memory; a stream of more messages grows them while it runs.
+const MAX_READY_TURNS: u64 = 8 << 20;
+
 /// Follows a stream that several producers write to, message by message: whose each one is, is
 /// told by its first byte (see [`MessagePool::shared_by`]), and each producer's are in order.
 #[derive(Clone, Debug)]
@@ -17,7 +20,7 @@ pub(crate) struct Interleaving {
 impl Interleaving {
     pub(crate) fn new(producers: u64, messages: u64) -> Self {
         // Not zero, so that the pages are touched now.
-        let mut turns = vec![1; messages as usize];
+        let mut turns = vec![1; messages.min(MAX_READY_TURNS) as usize];
         turns.clear();
         Self {
             messages,
@@ -30,6 +33,14 @@ impl Interleaving {
 
     pub(crate) fn turns(&self) -> &[u8] {
         &self.turns
+    }
+
+    /// How many bytes of the message that is arriving have not.
+    pub(crate) fn missing_bytes(&self, pool: &MessagePool) -> u64 {
+        match self.at {
+            0 => 0,
+            begun => (pool.message(self.current).len() - begun) as u64,
+        }
     }
 
     /// Compare the next bytes, which start at `offset` of the stream.

@@ -108,6 +108,13 @@ impl MessagePool {
         &self.bytes
     }
 
+    /// How many messages of the stream are whole in its first `bytes` bytes.
+    pub fn whole_messages(&self, bytes: u64) -> u64 {
+        let turn_bytes = self.bytes.len() as u64;
+        let within = self.ends.partition_point(|&end| end <= bytes % turn_bytes);
+        bytes / turn_bytes * self.message_count() + within as u64
+    }
+
     /// Message `index` of the stream (0, 1, 2 … without end).
     pub fn message(&self, index: u64) -> &[u8] {
         let slot = (index % self.message_count()) as usize;
@@ -159,6 +166,7 @@ pub struct StreamCheck {
     position: usize,
     /// Where several producers write to the stream.
     interleaving: Option<Interleaving>,
+    may_end_early: bool,
 }
 
 impl StreamCheck {
@@ -172,7 +180,20 @@ impl StreamCheck {
             expected,
             received: 0,
             position: 0,
+            may_end_early: false,
         }
+    }
+
+    /// The same, of a stream that may end after any of its messages.
+    #[must_use]
+    pub fn ending_early(mut self) -> Self {
+        self.may_end_early = true;
+        self
+    }
+
+    /// Whether the stream may end after any of its messages.
+    pub fn may_end_early(&self) -> bool {
+        self.may_end_early
     }
 
     /// The bytes of the whole stream.
@@ -245,15 +266,35 @@ impl StreamCheck {
     /// The stream has ended.
     ///
     /// # Errors
-    /// [`StreamError::TooShort`] unless every byte arrived.
+    /// [`StreamError::TooShort`] unless every byte arrived; where the stream may end early, unless
+    /// its last message is whole.
     pub fn finish(&self) -> Result<(), StreamError> {
-        if self.received < self.expected {
+        let expected = if self.may_end_early {
+            self.received + self.missing_bytes()
+        } else {
+            self.expected
+        };
+        if self.received < expected {
             return Err(StreamError::TooShort {
                 received: self.received,
-                expected: self.expected,
+                expected,
             });
         }
         Ok(())
+    }
+
+    /// How many bytes of the message that is arriving have not.
+    fn missing_bytes(&self) -> u64 {
+        match &self.interleaving {
+            Some(interleaving) => interleaving.missing_bytes(&self.pool),
+            None => {
+                let whole = self.pool.whole_messages(self.received);
+                match self.received - self.pool.stream_bytes(whole) {
+                    0 => 0,
+                    begun => self.pool.message(whole).len() as u64 - begun,
+                }
+            }
+        }
     }
 }
 
@@ -299,6 +340,32 @@ mod tests {
             let pool = MessagePool::generate(seed, min, min + more).unwrap();
             let summed: u64 = (0..count).map(|i| pool.message(i).len() as u64).sum();
             prop_assert_eq!(pool.stream_bytes(count), summed);
+        }
+
+        #[test]
+        fn whole_messages_are_those_that_have_ended(seed: u64, min in 1u64..40, more in 0u64..100, bytes in 0u64..4_000_000) {
+            let pool = MessagePool::generate(seed, min, min + more).unwrap();
+            let whole = pool.whole_messages(bytes);
+            prop_assert!(pool.stream_bytes(whole) <= bytes);
+            prop_assert!(pool.stream_bytes(whole + 1) > bytes);
+        }
+
+        #[test]
+        fn a_stream_that_may_end_early_ends_with_a_whole_message(
+            seed: u64, messages in 0u64..300, producers in 1u64..3, missing in 0usize..3
+        ) {
+            let pool = MessagePool::generate(seed, 4, 9).unwrap().shared_by(producers).unwrap();
+            let bytes = stream(&pool, messages);
+            let mut check = StreamCheck::new(pool, 300).ending_early();
+            let missing = missing.min(bytes.len());
+            prop_assert_eq!(check.push(&bytes[..bytes.len() - missing]), Ok(()));
+            let expected = bytes.len() as u64;
+            let finished = if missing == 0 {
+                Ok(())
+            } else {
+                Err(StreamError::TooShort { received: expected - missing as u64, expected })
+            };
+            prop_assert_eq!(check.finish(), finished);
         }
 
         #[test]

@@ -60,9 +60,24 @@ impl Slices {
         self.begins_ns[self.slice_of(own_ns)] + self.into_slice_ns(own_ns)
     }
 
+    /// When a slice begins, in nanoseconds after the start.
+    pub fn begin_ns(&self, slice: usize) -> u64 {
+        self.begins_ns[slice]
+    }
+
     /// When a slice is over, in nanoseconds after the start.
     pub fn end_ns(&self, slice: usize) -> u64 {
         self.begins_ns[slice] + self.slice_ns
+    }
+
+    /// How long it is, `at_ns` after the start, until a slice lasts: 0 in each; `None` when none comes
+    /// any more.
+    pub fn wait_ns(&self, at_ns: u64) -> Option<u64> {
+        let next = self
+            .begins_ns
+            .partition_point(|&begin_ns| begin_ns.saturating_add(self.slice_ns) <= at_ns);
+        let begin_ns = self.begins_ns.get(next)?;
+        Some(begin_ns.saturating_sub(at_ns))
     }
 
     /// The slice that measures what is due `at_ns` after the start; `None` before the first one, and
@@ -101,6 +116,15 @@ mod tests {
             measuring,
             [None, None, None, Some(0), Some(0), None, Some(1)]
         );
+    }
+
+    #[test]
+    fn who_is_flat_out_waits_for_the_next_slice() {
+        let slices = Slices::new(vec![100, 500], 50).unwrap();
+        let wait = |at_ns| slices.wait_ns(at_ns);
+        assert_eq!([0, 100, 149].map(wait), [Some(100), Some(0), Some(0)]);
+        assert_eq!([150, 499, 500].map(wait), [Some(350), Some(1), Some(0)]);
+        assert_eq!([550, 9_999].map(wait), [None, None]);
     }
 
     #[test]

@@ -5,7 +5,9 @@ use super::{
 use crate::histogram::Histogram;
 use pyo3::{exceptions::PyValueError, prelude::*};
 use std::collections::HashMap;
-use tinygram_load::messages::{MatchError, Note, arrivals, match_receipts};
+use tinygram_load::messages::{
+    MatchError, Note, Received, arrivals, match_receipts, received_in_slices,
+};
 
 /// Match messages to stored notes: the histogram of release to receipt.
 fn match_all(
@@ -156,6 +158,74 @@ pub fn match_sliced(
             }
         })?;
         Ok((Histogram { inner }, found, late_ns))
+    })
+    .map_err(|error: MatchError| PyValueError::new_err(error.to_string()))
+}
+
+/// What came in the middle of each slice: messages, in how many nanoseconds, and how long after the
+/// end of the slice its last read came.
+type Middles = Vec<(u64, u64, u64)>;
+
+/// The slices of a stream that was sent flat out: how long what was handed over in the middles of
+/// slices took to come, of all and of each slice, in nanoseconds; and what came in them.
+#[pyfunction]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the stream's four and the slices' three"
+)]
+#[pyo3(signature = (notes, pool, hand_overs, start_ns, table, open_ns, turns=None))]
+pub fn match_flat_out_sliced(
+    py: Python<'_>,
+    notes: &[u8],
+    pool: &MessagePool,
+    hand_overs: Vec<(u64, u64)>,
+    start_ns: u64,
+    table: SliceTable,
+    open_ns: u64,
+    turns: Option<&[u8]>,
+) -> PyResult<(Histogram, Vec<Vec<u64>>, Middles)> {
+    let (slices, settling_ns) = slices_of(table)?;
+    let pool = &pool.inner;
+    py.detach(|| {
+        let notes = Note::parse_all(notes)?;
+        let arrived: Option<Vec<(u64, u64)>> = turns.map(|turns| arrivals(pool, turns).collect());
+        let handed_over: Vec<(u64, u64, u64)> = match &arrived {
+            None => hand_overs
+                .into_iter()
+                .map(|(index, at_ns)| (index, pool.stream_bytes(index + 1), at_ns))
+                .collect(),
+            Some(arrived) => {
+                let at_ns: HashMap<u64, u64> = hand_overs.into_iter().collect();
+                let known = arrived
+                    .iter()
+                    .filter_map(|&(index, end)| Some((index, end, *at_ns.get(&index)?)));
+                known.collect()
+            }
+        };
+        let mut inner = tinygram_core::Histogram::new();
+        let mut queueing_ns = vec![Vec::new(); slices.count()];
+        match_receipts(&notes, handed_over, |receipt_ns, latency_ns| {
+            let at_ns = (receipt_ns - latency_ns).saturating_sub(start_ns);
+            if let Some(slice) = slices.measuring(at_ns, settling_ns) {
+                queueing_ns[slice].push(latency_ns);
+                inner.record(latency_ns);
+            }
+        })?;
+        let whole_messages = |bytes| match &arrived {
+            None => pool.whole_messages(bytes),
+            Some(arrived) => arrived.partition_point(|&(_, end)| end <= bytes) as u64,
+        };
+        let middles = received_in_slices(
+            &notes,
+            whole_messages,
+            start_ns,
+            &slices,
+            settling_ns,
+            open_ns,
+        );
+        let values = |each: Received| (each.messages, each.ns, each.late_ns);
+        let middles = middles.into_iter().map(values).collect();
+        Ok((Histogram { inner }, queueing_ns, middles))
     })
     .map_err(|error: MatchError| PyValueError::new_err(error.to_string()))
 }

@@ -57,9 +57,15 @@ pub struct StreamCheck {
 #[pymethods]
 impl StreamCheck {
     #[new]
-    fn new(pool: &MessagePool, messages: u64) -> Self {
+    #[pyo3(signature = (pool, messages, may_end_early=false))]
+    fn new(pool: &MessagePool, messages: u64, may_end_early: bool) -> Self {
+        let whole = tinygram_load::messages::StreamCheck::new(pool.inner.clone(), messages);
         Self {
-            inner: tinygram_load::messages::StreamCheck::new(pool.inner.clone(), messages),
+            inner: if may_end_early {
+                whole.ending_early()
+            } else {
+                whole
+            },
         }
     }
 

@@ -1,4 +1,7 @@
-use super::{pacer::Pacer, pool::MessagePool};
+use super::{
+    pacer::{Pacer, SliceTable, slices},
+    pool::MessagePool,
+};
 use crate::errors::OrOsError;
 use pyo3::prelude::*;
 use std::os::fd::RawFd;
@@ -16,6 +19,28 @@ pub fn send_flat_out(
 ) -> PyResult<Vec<u64>> {
     let mut sender = Sender::new(fd, &pool.inner, max_bytes);
     py.detach(|| sender.send_flat_out(first..last))
+        .or_os_error()
+}
+
+#[pyfunction]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the stream's five and the slices' two"
+)]
+#[pyo3(signature = (fd, pool, first, last, table, start_ns, max_bytes=None))]
+pub fn send_in_slices(
+    py: Python<'_>,
+    fd: RawFd,
+    pool: &MessagePool,
+    first: u64,
+    last: u64,
+    table: SliceTable,
+    start_ns: u64,
+    max_bytes: Option<usize>,
+) -> PyResult<(Vec<u64>, u64)> {
+    let (slices, _) = slices(table)?;
+    let mut sender = Sender::new(fd, &pool.inner, max_bytes);
+    py.detach(|| sender.send_in_slices(first..last, &slices, start_ns))
         .or_os_error()
 }
 

@@ -38,6 +38,8 @@ _CROSS_CHECK_ONLY = "runtime=native,strategy=nagle,strategy=nodelay,strategy=tic
 _DEFAULT_MESSAGES = 200_000
 _PUBLISHED_MESSAGES = 1_000_000
 _MAX_MESSAGES = 100_000_000
+_MOST_MESSAGES_IN_SLICES = 1_000_000_000
+"""Flat out, a case ends with its slices; no case of several minutes sends as many."""
 _SLOW_PER_S = 50_000
 _MOST_TIMES_DURATION, _SPARE_S = 10, 5.0
 """A run may take this many times the length of its schedule, and this many seconds more."""
@@ -78,12 +80,12 @@ def stream(
         typer.Option("--busy-thread", help="Run another Python thread that computes all the time."),
     ] = False,
     duration: Annotated[
-        int | None, quantities.duration("Duration of each run, with --rate.", "2s")
+        int | None, quantities.duration("Duration of each run, with --rate or --slice.", "2s")
     ] = None,
     slice: Annotated[
         int | None,
         quantities.duration(
-            "Let the cases of a load take turns of this length, with --rate.",
+            "Let the cases of a load take turns of this length.",
             "each run is alone",
         ),
     ] = None,
@@ -165,8 +167,19 @@ def stream(
         remedy = "needs a schedule: add --rate, for example --rate 1000"
         _refuse(arrival is not None, f"--arrival {remedy}")
         _refuse(burst is not None, f"--burst {remedy}")
-        _refuse(duration is not None, f"--duration {remedy}")
-        _refuse(slice is not None, f"--slice {remedy}")
+        _refuse(
+            duration is not None and slice is None,
+            f"--duration {remedy}, or --slice, for example --slice 20ms",
+        )
+    for option, is_given in {
+        "--messages": messages is not None,
+        "--published": published,
+        "--cross-check": cross_check,
+    }.items():
+        _refuse(
+            slice is not None and is_given,
+            f"{option} cannot be combined with --slice: slices last for a time; use --duration",
+        )
     if cross_check:
         given = {
             "--rate": rates_per_s,
@@ -188,6 +201,7 @@ def stream(
         size = _CROSS_CHECK_SIZE if cross_check else _DEFAULT_SIZE
     if messages is None:
         messages = _PUBLISHED_MESSAGES if published else _DEFAULT_MESSAGES
+    messages = between("--messages", messages, 1, _MAX_MESSAGES)
     if arrival is not None:
         one_of("--arrival", arrival, _ARRIVALS)
     if receiver_command is not None:
@@ -202,7 +216,7 @@ def stream(
     without_slices(slice, "--busy-thread", is_given=busy_thread)
     links = options.links(link, link_backend)
     asked = StreamOptions(
-        messages=between("--messages", messages, 1, _MAX_MESSAGES),
+        messages=messages if slice is None else _MOST_MESSAGES_IN_SLICES,
         message_bytes=size,
         rates_per_s=rates_per_s,
         arrival=arrival or "constant",
@@ -213,7 +227,7 @@ def stream(
         slice_ns=None if slice is None else _slice_ns(slice, duration_ns, rates_per_s),
         receive_buffer_bytes=receive_buffer,
         receiver_command=receiver_command,
-        timeout_ns=timeout + (duration_ns if rates_per_s else 0),
+        timeout_ns=timeout + (duration_ns if rates_per_s or slice is not None else 0),
         has_all=every,
         only=only or [],
         runtimes=runtime or [],
@@ -242,7 +256,7 @@ def stream(
 
 def _slice_ns(slice_ns: int, duration_ns: int, rates_per_s: Sequence[float]) -> int:
     """The length of a slice. Raises UsageError where it holds too few messages, or is too long."""
-    slowest = min(rates_per_s)
+    slowest = min(rates_per_s, default=math.inf)
     least_ns = math.ceil(LEAST_MESSAGES * 1e9 / slowest)
     return slice_length_ns(slice_ns, duration_ns, least_ns, f"messages at --rate {slowest:g}")
 

@@ -55,9 +55,20 @@ def _in_flight(counters: Counters) -> Number:
     return rate_per_s * (call_ns + connect_ns) / calls / 1e9
 
 
+def _throughput_per_s(counters: Counters) -> Number:
+    """In slices of what came in the middle of each, otherwise of the whole run."""
+    in_slices = _quotient("middle_messages", "middle_ns", 1e9)(counters)
+    return in_slices or _quotient("messages", "run_time_ns", 1e9)(counters)
+
+
+def _run_time_s(counters: Counters) -> Number:
+    """A case that took turns has no time of its own."""
+    return None if counters.get("slices") else _scaled("run_time_ns", 1e-9)(counters)
+
+
 FORMULAS: Mapping[str, Callable[[Counters], Number]] = {
-    "throughput_per_s": _quotient("messages", "run_time_ns", 1e9),
-    "run_time_s": _scaled("run_time_ns", 1e-9),
+    "throughput_per_s": _throughput_per_s,
+    "run_time_s": _run_time_s,
     "messages_per_write": _quotient("messages", "writes"),
     "writes": _scaled("writes"),
     "bytes_per_read": _quotient("bytes", "reads"),

@@ -31,14 +31,16 @@ class Load:
     connections: int
     placement: str
     busy_thread: bool
+    slice_ns: int | None = None
     parameters: tuple[tuple[str, Any], ...] = ()
 
     @classmethod
     def of(cls, case: Case) -> Load:
-        named = cls.__dataclass_fields__.keys() - {"busy_thread", "parameters"}
+        named = cls.__dataclass_fields__.keys() - {"busy_thread", "slice_ns", "parameters"}
         return cls(
             **{name: getattr(case, name) for name in named},
             busy_thread=getattr(case.parameters, "busy_thread", False),
+            slice_ns=case.parameters.slice_ns,
             parameters=tuple(
                 (name, getattr(case.parameters, name))
                 for name in WORKLOADS[case.workload].load_parameters
@@ -59,7 +61,12 @@ class Load:
     def compared_figures(self) -> tuple[str, ...]:
         """The figures that verdicts are given on; the first is the one that contests are won by."""
         workload = WORKLOADS[self.workload]
-        return workload.compared if self.is_flat_out else workload.compared_paced
+        figures = workload.compared if self.is_flat_out else workload.compared_paced
+        if self.slice_ns is not None:
+            # A case that takes turns has no time of its own, but CPU time that is worth a verdict.
+            own = {"run_time_s": "cpu_s_per_million"}
+            return tuple(own.get(figure, figure) for figure in figures)
+        return figures
 
 
 def loads_of(cases: Iterable[Case]) -> tuple[Load, ...]:

@@ -85,7 +85,9 @@ def _case(
     size = options.message_bytes
     messages, duration_ns = options.messages, None
     if rate_per_s is not None:
-        messages, duration_ns = _scheduled_messages(options, rate_per_s), options.duration_ns
+        messages = _scheduled_messages(options, rate_per_s)
+    if rate_per_s is not None or options.slice_ns is not None:
+        duration_ns = options.duration_ns
     parameters = StreamParameters(
         messages=messages,
         warm_up_messages=warm_up_messages(size.max),

@@ -13,7 +13,8 @@ class ReceiverOrder(Value, frozen=True):
     """The order of one stream for a receiver of ours, which answers its counters.
 
     `notes_fd`, `turns_fd`: the files that it writes (receiver.py). `host`: where it listens;
-    `sender_host`: the only address that it accepts a connection from, null: any.
+    `sender_host`: the only address that it accepts a connection from, null: any. `may_end_early`:
+    the stream may end after any message.
     """
 
     messages: int
@@ -28,6 +29,7 @@ class ReceiverOrder(Value, frozen=True):
     turns_fd: int
     host: str
     sender_host: str | None
+    may_end_early: bool = False
 
 
 class Heard(Value, frozen=True):
@@ -88,11 +90,17 @@ class Order(Value, frozen=True):
     own_host: str | None = None
     slices: Slices | None = None
 
+    @property
+    def ends_with_slices(self) -> bool:
+        """Whether the stream ends when its slices are over, and not after `messages`."""
+        return self.slices is not None and self.pace is None
+
 
 class Report(Value, frozen=True):
     """The report of a sending process: raw counters, times and histograms.
 
-    `late_ns`: how late the pacer was with each message, where it sleeps.
+    `late_ns`: how late the pacer was with each message, where it sleeps. `handed_over`: how many of
+    the measured messages each producer has handed over, where it did so until its slices were over.
     """
 
     local_port: int
@@ -102,3 +110,4 @@ class Report(Value, frozen=True):
     histograms: dict[str, str]
     late_ns: tuple[int, ...] = ()
     spin_cpu_ns_by_slice: tuple[int, ...] = ()
+    handed_over: tuple[int, ...] = ()

@@ -15,7 +15,7 @@ from tinygram_bench.model.result import Case, Run
 from tinygram_bench.processes.workers import RunError
 from tinygram_bench.run.slices import Used
 from tinygram_bench.workloads.stream.order import Heard, Order, Report
-from tinygram_bench.workloads.stream.slices import sliced
+from tinygram_bench.workloads.stream.slices import flat_out_in_slices, paced_in_slices
 from tinygram_bench.workloads.stream.warnings import warnings_of
 
 _Counter = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
@@ -39,9 +39,14 @@ def assembled(
     slices: dict[str, tuple[float | None, ...]] = {}
     pool = message_pool(order.seed, order.min_bytes, order.max_bytes, order.producers)
     warm_up_bytes = pool.stream_bytes(order.warm_up)
-    stream_bytes = pool.stream_bytes(order.warm_up + order.messages)
+    of_each = _messages_of_each(order, report)
     try:
         reads, noted_bytes, last_ns = _native.read_notes(heard.notes, report.start_ns)
+        stream_bytes = noted_bytes
+        if order.producers > 1 and order.ends_with_slices:
+            _check_turns(order, of_each, heard)
+        else:
+            stream_bytes = pool.stream_bytes(order.warm_up + sum(of_each))
         if last_ns > collected_ns:
             late_ns = last_ns - collected_ns
             raise RunError(f"the receiver noted a read {late_ns} ns after its notes were collected")
@@ -57,16 +62,20 @@ def assembled(
             counters["peer_port"] != report.local_port
         ):
             raise RunError("another program's connection reached the receiver")
+        hand_overs = _hand_overs(order, report, of_each)
         if used is None:
-            matched = _matched(order, report, pool, heard)
+            matched = _matched(order, report, pool, heard, hand_overs)
         else:
-            found = sliced(order, report, pool, heard, used)
-            matched, slices = {"latency_ns": found.latency}, found.figures
+            if order.pace is None:
+                found = flat_out_in_slices(order, report, pool, heard, used, hand_overs)
+            else:
+                found = paced_in_slices(order, report, pool, heard, used)
+            matched, slices = found.histograms, found.figures
             counters |= found.counters
     except ValueError as error:
         raise RunError(f"notes and messages do not match: {error}") from error
     counters |= {
-        "messages": order.messages,
+        "messages": sum(of_each),
         "bytes": stream_bytes - warm_up_bytes,
         "run_time_ns": last_ns - report.start_ns,
         "reads": reads,
@@ -79,7 +88,11 @@ def assembled(
 
 
 def _matched(
-    order: Order, report: Report, pool: _native.MessagePool, heard: Heard
+    order: Order,
+    report: Report,
+    pool: _native.MessagePool,
+    heard: Heard,
+    hand_overs: Sequence[Sequence[tuple[int, int]]],
 ) -> dict[str, _native.Histogram]:
     """Latency from the intended time, where there is one, and queueing from the hand-over.
 
@@ -89,9 +102,9 @@ def _matched(
     turns = None if order.producers == 1 else heard.turns
     histograms = {}
     if pace is None or order.producers > 1:
-        hand_overs = list(zip(_handed_over(order), report.hand_overs_ns, strict=True))
-        queueing = _native.match_flat_out(heard.notes, pool, hand_overs, turns)
-        _check_count(queueing, len(hand_overs))
+        of_all = [each for of_one in hand_overs for each in of_one]
+        queueing = _native.match_flat_out(heard.notes, pool, of_all, turns)
+        _check_count(queueing, len(of_all))
         histograms["queueing_ns"] = queueing
     if pace is not None:
         late_ns: dict[str, Sequence[int] | None] = {"latency_ns": None}
@@ -116,12 +129,50 @@ def _matched(
     return histograms
 
 
-def _handed_over(order: Order) -> list[int]:
-    """The messages whose hand-over the sender notes, producer by producer."""
-    last = order.warm_up + order.messages
-    step = order.producers * (BURST_MESSAGES if order.pace is None else 1)
-    firsts = range(order.warm_up, order.warm_up + order.producers)
-    return [index for first in firsts for index in range(first, last, step)]
+def _messages_of_each(order: Order, report: Report) -> tuple[int, ...]:
+    """How many messages each producer sent, the warm-up not counted. Raises RunError."""
+    of_each = _of_each(order.producers, order.warm_up, order.warm_up + order.messages)
+    if not order.ends_with_slices:
+        return of_each
+    if len(report.handed_over) != len(of_each) or not sum(report.handed_over):
+        raise RunError(f"the sender handed over {report.handed_over} messages in its slices")
+    return report.handed_over
+
+
+def _of_each(producers: int, first: int, past: int) -> tuple[int, ...]:
+    """How many of the messages `first` … `past` − 1 are each producer's, that of `first` first."""
+    return tuple(len(range(first + number, past, producers)) for number in range(producers))
+
+
+def _check_turns(order: Order, of_each: Sequence[int], heard: Heard) -> None:
+    """Check that of each producer as many messages came as it sent. Raises RunError."""
+    for number, sent in enumerate(of_each):
+        producer = (order.warm_up + number) % order.producers
+        came = heard.turns.count(producer) - len(range(producer, order.warm_up, order.producers))
+        if came != sent:
+            raise RunError(f"{came} messages of producer {producer} came, and it sent {sent}")
+
+
+def _hand_overs(
+    order: Order, report: Report, of_each: Sequence[int]
+) -> list[list[tuple[int, int]]]:
+    """Of each producer the messages whose hand-over is noted, and when it was, in ns.
+
+    One paced producer notes none: messages are handed over when they are due. Raises ValueError
+    where the notes are more or fewer.
+    """
+    if order.pace is not None and order.producers == 1:
+        return []
+    step = BURST_MESSAGES if order.pace is None else 1
+    times_ns = iter(report.hand_overs_ns)
+    found = []
+    for number, count in enumerate(of_each):
+        first = order.warm_up + number
+        indices = range(first, first + count * order.producers, step * order.producers)
+        found.append([(index, next(times_ns, -1)) for index in indices])
+    if next(times_ns, None) is not None or any(of_one and of_one[-1][1] < 0 for of_one in found):
+        raise ValueError(f"the sender noted {len(report.hand_overs_ns)} hand-overs")
+    return found
 
 
 def _check_count(histogram: _native.Histogram, messages: int) -> None:

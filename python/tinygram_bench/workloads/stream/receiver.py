@@ -47,7 +47,7 @@ def receive(
     Raises OSError, also where a byte was not the one that was sent, unless it `checks` none.
     """
     pool = message_pool(order.seed, order.min_bytes, order.max_bytes, order.producers)
-    check = _native.StreamCheck(pool, order.messages)
+    check = _native.StreamCheck(pool, order.messages, order.may_end_early)
     receiver = _native.Receiver(order.congestion_control, order.host)
     announce(receiver.port)
     counters = receiver.receive(
@@ -90,6 +90,7 @@ def _receive_alone(options: argparse.Namespace) -> int:
             turns_fd=turns.fileno(),
             host=options.host,
             sender_host=None,
+            may_end_early=options.may_end_early,
         )
         try:
             counters = receive(order, _print_port, checks=not options.no_check)
@@ -107,6 +108,9 @@ def _print_port(port: int) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description="Receive one stream of a tinygram bench.")
     parser.add_argument("--messages", type=int, required=True, help="messages in the stream")
+    parser.add_argument(
+        "--may-end-early", action="store_true", help="the stream may end after any message"
+    )
     parser.add_argument("--warm-up", type=int, default=0, help="how many of them warm up")
     parser.add_argument("--min-bytes", type=int, required=True, help="smallest message")
     parser.add_argument("--max-bytes", type=int, required=True, help="largest message")

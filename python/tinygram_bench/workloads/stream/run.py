@@ -19,6 +19,7 @@ from tinygram_bench.processes.workers import contents
 from tinygram_bench.run.slices import Slices, Used
 from tinygram_bench.run.stage import Address, Turn
 from tinygram_bench.run.workload import Exchanged, Waiting, Workload
+from tinygram_bench.ways import runtimes
 from tinygram_bench.workloads.stream.order import (
     Heard,
     Order,
@@ -31,6 +32,14 @@ from tinygram_bench.workloads.stream.outcome import assembled, received_counters
 
 PACKAGE = "tinygram_bench.workloads.stream"
 _RECEIVER = "receiver"
+_DELAYED_ACK_NS = 45_000_000
+"""An acknowledgement may be delayed for 40 ms, and a tick."""
+_CORKED_NS = 205_000_000
+"""What is corked flat out leaves after 200 ms (tcp(7)), and a tick."""
+_QUEUED_NS = 10_000_000
+"""By then the slowest sender behind a queue has taken what is in it: 200 messages."""
+_UNSENT = 3
+"""A send buffer grows to this many times what is on its way (tcp_sndbuf_expand in Linux: 2)."""
 
 
 @dataclass(frozen=True)
@@ -60,9 +69,19 @@ class Stream(Workload):
 
     def waits_ns(self, case: Case) -> int:
         link = parse_link(case.link)
+        strategy = parse_strategy(case.strategy)
         # Nagle waits a round trip for an acknowledgement.
-        on_link_ns = 2 * link.rtt_ns + 2 * link.jitter_ns
-        return on_link_ns + (parse_strategy(case.strategy).hold_ns or 0)
+        waits_ns = 2 * link.rtt_ns + 2 * link.jitter_ns + (strategy.hold_ns or 0)
+        if strategy.name == "nagle":
+            waits_ns += _DELAYED_ACK_NS
+        if case.is_flat_out and strategy.name == "cork":
+            waits_ns += _CORKED_NS
+        if case.is_flat_out and case.runtime in runtimes.HANDING_OVER:
+            waits_ns += _QUEUED_NS
+        if case.is_flat_out and link.bandwidth_bits_per_s is not None:
+            on_link_bits = link.bandwidth_bits_per_s * link.rtt_ns / 1e9 + 8 * link.queue_bytes
+            waits_ns += round(_UNSENT * on_link_bits / link.bandwidth_bits_per_s * 1e9)
+        return waits_ns
 
     def warmed_up(self, turn: Turn, address: Address | None, slices: Slices) -> Waiting:
         """Have the sender connect and warm up, and wait for its slices."""
@@ -91,6 +110,7 @@ class Stream(Workload):
             turns_fd=_memory(turn, "turns"),
             host=turn.link.far_address,
             sender_host=turn.link.client_host,
+            may_end_early=asked.slice_ns is not None and case.is_flat_out,
         )
 
     def _sender_order(self, turn: Turn, address: Address | None) -> Order:
@@ -188,10 +208,12 @@ def _options(turn: Turn, order: ReceiverOrder) -> list[str]:
         "--notes": f"/dev/fd/{order.notes_fd}",
         "--parent": os.getpid(),
     }
+    if order.may_end_early:
+        options["--may-end-early"] = None
     if order.producers > 1:
         options |= {"--producers": order.producers, "--turns": f"/dev/fd/{order.turns_fd}"}
     if order.host != LOCALHOST:
         options["--host"] = order.host
     if turn.stage.where.receiver_cpu is not None:
         options["--cpu"] = turn.stage.where.receiver_cpu
-    return [str(word) for option in options.items() for word in option]
+    return [str(word) for option in options.items() for word in option if word is not None]

@@ -15,6 +15,7 @@ import time
 from tinygram_bench import _native
 from tinygram_bench.host.network import connect_from
 from tinygram_bench.host.probes.usage import Mark, segments_since
+from tinygram_bench.load.openings import Openings
 from tinygram_bench.load.source import Share, Source, message_pool
 from tinygram_bench.processes.orders import Orders, Start, carry_out
 from tinygram_bench.ways import runtimes
@@ -87,6 +88,7 @@ def _send(order: Order, begun_ns: int, orders: Orders) -> Report:
         _shares(order, pool),
         order.flat_out_burst,
         order.withholds,
+        None if order.producers > 1 else _openings(order),
     )
     gc.collect()
     gc.freeze()
@@ -132,6 +134,7 @@ def _send(order: Order, begun_ns: int, orders: Orders) -> Report:
         histograms=histograms,
         late_ns=_late_ns(source),
         spin_cpu_ns_by_slice=_spun_by_slice(source),
+        handed_over=source.handed_over() if order.ends_with_slices else (),
     )
 
 
@@ -167,6 +170,13 @@ def _pacer(order: Order, share: tuple[int, int] | None = None) -> _native.Pacer 
         spin_of(order),
         None if slices is None else slices.native,
     )
+
+
+def _openings(order: Order) -> Openings | None:
+    """When messages are handed over flat out in slices; otherwise None."""
+    if order.slices is None or not order.ends_with_slices:
+        return None
+    return Openings(order.slices.begins_ns, order.slices.open_ns)
 
 
 def spin_of(order: Order) -> str:
@@ -208,6 +218,7 @@ def _shares(order: Order, pool: _native.MessagePool) -> list[Share]:
         Share(
             *(messages, order.warm_up + offset, step, end),
             _pacer(order, (offset, step)),
+            _openings(order),
         )
         for offset in range(min(order.producers, order.messages))
     ]

@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from statistics import fmean
 
 from tinygram_bench import _native
+from tinygram_bench.load.source import BURST_MESSAGES
 from tinygram_bench.run.sliced import Values, counters_of, percentiles_us
-from tinygram_bench.run.slices import Used
+from tinygram_bench.run.slices import GAP_NS, Slices, Used
 from tinygram_bench.workloads.stream.order import Heard, Order, Report
+
+_LEAST_QUEUED = 12.5
+"""Flat out, every 64th message is timed: slices in a row that have so many each make a block."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """All latencies, figure → its value in each slice or block of slices, and counters."""
+    """All latencies or queueing times, figure → its value in each slice or block, and counters."""
 
-    latency: _native.Histogram
+    histograms: dict[str, _native.Histogram]
     figures: dict[str, Values]
     counters: dict[str, int | None]
 
 
-def sliced(
+def paced_in_slices(
     order: Order, report: Report, pool: _native.MessagePool, heard: Heard, used: Used
 ) -> Found:
     """What the slices of a paced stream say. Raises ValueError where the notes do not match."""
     pace, slices = order.pace, order.slices
-    assert pace is not None, "only paced streams take turns"
+    assert pace is not None, "it is paced"
     assert slices is not None, "it took turns"
     latency, latencies_ns, late_ns = _native.match_sliced(
         heard.notes,
@@ -39,15 +47,86 @@ def sliced(
         slices.native,
         None if order.producers == 1 else heard.turns,
     )
-    messages = [len(each) for each in latencies_ns]
     # By the rate, and not by what came: every case of the load has the same blocks.
     per_slice = pace.rate_per_s * (slices.slice_ns - slices.settling_ns) / 1e9
-    found = percentiles_us("latency", latencies_ns, per_slice) | {
+    spun_ns = report.spin_cpu_ns_by_slice
+    figures = percentiles_us("latency", latencies_ns, per_slice) | {
         "cpu_s_per_million": tuple(
-            None if used_ns is None or not count else (used_ns - spun) / 1e3 / count
-            for used_ns, spun, count in zip(
-                used.by_slice, report.spin_cpu_ns_by_slice, messages, strict=True
-            )
+            None if used_ns is None or not each else (used_ns - spun) / 1e3 / len(each)
+            for used_ns, spun, each in zip(used.by_slice, spun_ns, latencies_ns, strict=True)
         ),
     }
-    return Found(latency, found, counters_of(late_ns, used))
+    counters = counters_of(late_ns, used, slices.gap_ns - GAP_NS)
+    return Found({"latency_ns": latency}, figures, counters)
+
+
+def flat_out_in_slices(
+    order: Order,
+    report: Report,
+    pool: _native.MessagePool,
+    heard: Heard,
+    used: Used,
+    hand_overs: Sequence[Sequence[tuple[int, int]]],
+) -> Found:
+    """What the slices of a stream say that was sent flat out.
+
+    `hand_overs`: of each producer every 64th message, and when it was handed over. Raises
+    ValueError where the notes do not match.
+    """
+    slices = order.slices
+    assert slices is not None, "it took turns"
+    queueing, queueing_ns, middles = _native.match_flat_out_sliced(
+        heard.notes,
+        pool,
+        [each for of_one in hand_overs for each in of_one],
+        report.start_ns,
+        slices.native,
+        slices.open_ns,
+        None if order.producers == 1 else heard.turns,
+    )
+    handed_over = _handed_over(hand_overs, report, slices)
+    figures = percentiles_us("queueing", queueing_ns, _LEAST_QUEUED) | {
+        "throughput_per_s": tuple(
+            count / ns * 1e9 if count and ns else None for count, ns, _ in middles
+        ),
+        "queueing_mean_us": tuple(fmean(each) / 1e3 if each else None for each in queueing_ns),
+        "cpu_s_per_million": tuple(
+            None if used_ns is None or not count else used_ns / 1e3 / count
+            for used_ns, count in zip(used.by_slice, handed_over, strict=True)
+        ),
+    }
+    late_ns = [late_ns for _, _, late_ns in middles]
+    counters = counters_of(late_ns, used, slices.gap_ns - GAP_NS) | {
+        "middle_messages": sum(count for count, _, _ in middles),
+        "middle_ns": sum(ns for _, ns, _ in middles),
+    }
+    return Found({"queueing_ns": queueing}, figures, counters)
+
+
+def _handed_over(
+    hand_overs: Sequence[Sequence[tuple[int, int]]], report: Report, slices: Slices
+) -> list[float]:
+    """How many messages were handed over in each slice after it had settled, flat out.
+
+    Every 64th is noted; where a slice settles between two of them, what was handed over by then is
+    interpolated.
+    """
+    counts = [0.0] * len(slices.begins_ns)
+    for of_one, count in zip(hand_overs, report.handed_over, strict=True):
+        times_ns = [at_ns for _, at_ns in of_one]
+        for slice, begin_ns in enumerate(slices.begins_ns):
+            begin_ns += report.start_ns
+            first = bisect_left(times_ns, begin_ns)
+            past = bisect_left(times_ns, begin_ns + slices.slice_ns, lo=first)
+            in_slice = min(past * BURST_MESSAGES, count) - first * BURST_MESSAGES
+            settled = _interpolated(times_ns[first:past], begin_ns + slices.settling_ns)
+            counts[slice] += max(0, in_slice - settled)
+    return counts
+
+
+def _interpolated(times_ns: Sequence[int], at_ns: int) -> float:
+    """How many messages were handed over by `at_ns`, where every 64th was at one of the times."""
+    for number, (before_ns, after_ns) in enumerate(pairwise(times_ns)):
+        if before_ns <= at_ns < after_ns:
+            return (number + (at_ns - before_ns) / (after_ns - before_ns)) * BURST_MESSAGES
+    return 0.0 if not times_ns or at_ns < times_ns[0] else float(len(times_ns) * BURST_MESSAGES)

@@ -1,0 +1,131 @@
+"""`tinygram stream --slice` flat out: what came in the middle of each slice."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.support.command import Command
+
+from tinygram_bench import _native
+from tinygram_bench.model.strategies import parse_strategy
+from tinygram_bench.run.slices import Slices
+from tinygram_bench.workloads.stream.order import Order, Report
+from tinygram_bench.workloads.stream.outcome import _hand_overs, _messages_of_each
+from tinygram_bench.workloads.stream.slices import _handed_over
+
+SLICED = ("--slice", "20ms", "--duration", "100ms", "--size", "1-200", "--rounds", "1")
+SLICES = 5
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> Iterator[Command]:
+    command = Command(tmp_path)
+    yield command
+    command.end()
+
+
+def check(command: Command, *words: str) -> None:
+    done = command.run(*SLICED, *words)
+    assert done.code == 0, done.stderr
+    assert done.runs
+    for run in done.runs:
+        assert run["failure"] is None, run["failure"]
+        counters = run["counters"]
+        assert counters["slices"] == SLICES
+        per_s = run["slices"]["throughput_per_s"]
+        assert len(per_s) == SLICES
+        # What is corked may fill no segment within a slice.
+        if "/cork/" not in run["case_id"]:
+            assert any(each is not None for each in per_s)
+            assert 0 < counters["middle_messages"] < counters["messages"]
+            assert 0 < counters["middle_ns"] < SLICES * 14_000_000
+        assert len(run["slices"]["cpu_s_per_million"]) == SLICES
+    figures = {each["figure"] for each in done.result["verdicts"]}
+    assert figures <= {
+        "throughput_per_s",
+        "cpu_s_per_million",
+        "queueing_mean_us",
+        "queueing_p99_us",
+        "queueing_p99_99_us",
+    }
+
+
+def test_every_way_takes_turns_flat_out(command: Command) -> None:
+    check(command, "--all")
+
+
+@pytest.mark.parametrize("runtime", ["threads"])
+def test_producers_hand_over_in_slices_alone(command: Command, runtime: str) -> None:
+    check(command, "--producers", "3", "--runtime", runtime)
+
+
+def test_a_receiver_of_somebody_else_is_told_that_the_stream_may_end_early(
+    command: Command,
+) -> None:
+    words = f"{sys.executable} -m tinygram_bench.workloads.stream.receiver"
+    only = ("--runtime", "loop", "--strategy", "nodelay", "--strategy", "tick")
+    check(command, "--receiver-command", words, *only)
+
+
+def order_of(slices: Slices, *, producers: int = 1, warm_up: int = 10) -> Order:
+    return Order(
+        port=1,
+        runtime="threads",
+        implementation="stdlib",
+        strategy=parse_strategy("nodelay"),
+        seed=1,
+        min_bytes=1,
+        max_bytes=9,
+        messages=1 << 30,
+        warm_up=warm_up,
+        pace=None,
+        congestion_control="cubic",
+        counter_fds=None,
+        producers=producers,
+        slices=slices,
+    )
+
+
+def report_of(hand_overs_ns: list[int], *handed_over: int) -> Report:
+    return Report(1, 1_000, hand_overs_ns, {}, {}, handed_over=handed_over)
+
+
+def test_what_was_handed_over_while_a_slice_settled_is_interpolated() -> None:
+    slices = Slices((0, 1_000), 100, 20)
+    # 64 messages by 1,010, 128 by 1,030, 192 by 1,050, and 8 more.
+    report = report_of([1_000, 1_010, 1_030, 1_050, 2_005], 256 + 3)
+    order = order_of(slices)
+    of_each = _messages_of_each(order, report)
+    hand_overs = _hand_overs(order, report, of_each)
+    assert [index for index, _ in hand_overs[0]] == [10, 74, 138, 202, 266]
+    # By 1,020 half of the second 64 were handed over, and by 2,020 the last three.
+    assert _handed_over(hand_overs, report, slices) == [256 - 96, 0]
+
+
+def test_each_producer_has_hand_overs_of_its_own() -> None:
+    slices = Slices((0,), 100, 0)
+    report = report_of([1_000, 1_001, 1_002], 65, 2)
+    order = order_of(slices, producers=2, warm_up=3)
+    hand_overs = _hand_overs(order, report, _messages_of_each(order, report))
+    assert hand_overs == [[(3, 1_000), (131, 1_001)], [(4, 1_002)]]
+    with pytest.raises(ValueError, match="noted 2 hand-overs"):
+        _hand_overs(order, report_of([1_000, 1_001], 65, 2), (65, 2))
+
+
+def test_the_native_match_finds_what_came_in_the_middle_of_a_slice() -> None:
+    pool = _native.MessagePool(1, 10, 10)
+    note = [(1_005, 20), (1_030, 50), (1_070, 90), (1_120, 110)]
+    notes = b"".join(
+        bytes_so_far.to_bytes(8, "little") + at_ns.to_bytes(8, "little")
+        for at_ns, bytes_so_far in note
+    )
+    found = _native.match_flat_out_sliced(
+        notes, pool, [(2, 1_015), (10, 1_030)], 1_000, ([0], 100, 10), 80
+    )
+    queueing, of_each, middles = found
+    assert of_each == [[15, 90]]
+    assert queueing.count == 2
+    assert middles == [(4, 40, 20)]
