@@ -1,11 +1,12 @@
 //! What is sent, and what was made of it, without I/O: bytes and times are arguments.
 //!
-//! `pool` has the messages of a stream, and checks every byte of it; `interleaving` knows those of
-//! several producers. `matching` puts what was sent beside the receiver's notes,
-//! `in_slices` finds what came in each slice. `cutter` and `echo` are
-//! the two ends of an echo, `calls` the bytes of requests and replies, `sizes` its wire protocol.
+//! `pool` has the messages of a stream, `check` compares every byte of it; `interleaving` knows those
+//! of several producers. `matching` puts what was sent beside the receiver's notes, `in_slices` finds
+//! what came in each slice. `cutter` and `echo` are the two ends of an echo, `calls` the bytes of
+//! requests and replies, `sizes` its wire protocol.
 
 mod calls;
+mod check;
 mod cutter;
 mod echo;
 mod in_slices;
@@ -15,14 +16,13 @@ mod pool;
 mod sizes;
 
 pub use calls::{CallContent, ContentError, MAX_CALL_BYTES, RequestReader};
+pub use check::{StreamCheck, StreamError};
 pub use cutter::Cutter;
 pub use echo::{Completed, EchoError, Echoes};
 pub use in_slices::{Received, received_in_slices};
 pub use interleaving::arrivals;
 pub use matching::{MatchError, Note, match_receipts};
-pub use pool::{
-    MAX_MESSAGE_BYTES, MAX_PRODUCERS, MessagePool, PoolError, StreamCheck, StreamError,
-};
+pub use pool::{MAX_MESSAGE_BYTES, MAX_PRODUCERS, MessagePool, PoolError};
 pub use sizes::{
     ACKNOWLEDGEMENT_BYTES, Acknowledgements, Event, Exchange, Limits, SETUP_BYTES, Setup,
     WireError, sample_content,
