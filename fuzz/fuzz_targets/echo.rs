@@ -41,7 +41,9 @@ fuzz_target!(|input: (u8, Vec<(u8, u8)>, Vec<(u16, u8)>)| {
             }
         }
         let is_honest = chunk == served[returned..end];
-        let outcome = echoes.on_received(&POOL, &chunk, now_ns, &mut round_trips);
+        let outcome = echoes.on_received(&POOL, &chunk, now_ns, |value_ns, count| {
+            round_trips.record_many(value_ns, count);
+        });
         assert_eq!(outcome.is_ok(), is_honest);
         if !is_honest {
             return;

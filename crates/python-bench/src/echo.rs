@@ -1,7 +1,14 @@
-use crate::{address::ipv4_of, errors::OrOsError, histogram::Histogram, strategy::strategy_of};
+use crate::{
+    address::ipv4_of,
+    errors::OrOsError,
+    histogram::Histogram,
+    strategy::strategy_of,
+    stream::pacer::{SliceTable, slices as slices_of},
+};
 use pyo3::{
     exceptions::{PyOSError, PyValueError},
     prelude::*,
+    types::PyBytes,
 };
 use std::{
     net::{SocketAddr, SocketAddrV4, ToSocketAddrs},
@@ -16,7 +23,7 @@ use tinygram_core::Knobs;
 use tinygram_load::{
     echo::{
         Reply,
-        client::{self, ClientError, Goal},
+        client::{self, ClientError, Exchange, Goal, RoundTrips, Turn},
         server,
     },
     messages::MessagePool,
@@ -31,7 +38,8 @@ fn os_error(error: &ClientError) -> PyErr {
 #[pyclass(module = "tinygram_bench._native")]
 pub struct EchoClient {
     inner: client::EchoClient,
-    round_trips: tinygram_core::Histogram,
+    /// Of the last run: its slices, or the whole of it.
+    turns: Vec<Turn>,
 }
 
 #[pymethods]
@@ -76,10 +84,8 @@ impl EchoClient {
                 .map_err(|error| PyValueError::new_err(error.to_string()))?;
             let inner = client::EchoClient::connect(server, pool, &settings)
                 .map_err(|error| os_error(&error))?;
-            Ok(Self {
-                inner,
-                round_trips: tinygram_core::Histogram::new(),
-            })
+            let turns = Vec::new();
+            Ok(Self { inner, turns })
         })
     }
 
@@ -94,7 +100,7 @@ impl EchoClient {
         messages: Option<u64>,
         duration_ns: Option<u64>,
         timeout_ns: u64,
-    ) -> PyResult<Vec<(&'static str, u64)>> {
+    ) -> PyResult<Counters> {
         let goal = match (messages, duration_ns) {
             (Some(messages), None) => Goal::Messages(messages),
             (None, Some(duration_ns)) => Goal::Duration(duration_ns),
@@ -108,33 +114,58 @@ impl EchoClient {
         let found = py
             .detach(|| inner.run(goal, timeout_ns))
             .map_err(|error| os_error(&error))?;
-        self.round_trips = found.round_trips;
-        Ok(vec![
-            ("messages", found.messages),
-            ("start_ns", found.start_ns),
-            ("run_time_ns", found.end_ns - found.start_ns),
-            ("round_trips_ns", found.round_trips_ns),
-            ("client_writes", found.writes),
-            ("client_reads", found.reads),
-            ("fewest_messages_of_a_worker", found.fewest_messages),
-            ("most_messages_of_a_worker", found.most_messages),
-            ("client_cpu_ns", found.usage.cpu_ns),
-            ("client_polled_ns", found.polled_ns),
-            (
-                "client_voluntary_context_switches",
-                found.usage.voluntary_context_switches,
-            ),
-            (
-                "client_involuntary_context_switches",
-                found.usage.involuntary_context_switches,
-            ),
-        ])
+        self.turns = vec![found];
+        Ok(counters_of(&self.turns))
+    }
+
+    fn run_in_slices(
+        &mut self,
+        py: Python<'_>,
+        slices: SliceTable,
+        start_ns: u64,
+        timeout_ns: u64,
+    ) -> PyResult<()> {
+        let (slices, settling_ns) = slices_of(slices)?;
+        let inner = &mut self.inner;
+        self.turns = py
+            .detach(|| inner.run_in_slices(&slices, settling_ns, start_ns, timeout_ns))
+            .map_err(|error| os_error(&error))?;
+        Ok(())
+    }
+
+    fn counters(&self) -> Counters {
+        counters_of(&self.turns)
+    }
+
+    fn slices(&self) -> Vec<(u64, u64, u64)> {
+        let turns = self.turns.iter();
+        turns
+            .map(|turn| {
+                let found = &turn.measured;
+                (found.messages, found.end_ns - found.start_ns, turn.last_ns)
+            })
+            .collect()
+    }
+
+    fn round_trips_of_slices<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
+        let turns = self.turns.iter();
+        turns
+            .map(|turn| match &turn.measured.round_trips {
+                RoundTrips::Each(values_ns) => {
+                    let bytes: Vec<u8> = values_ns.iter().flat_map(|ns| ns.to_ne_bytes()).collect();
+                    PyBytes::new(py, &bytes)
+                }
+                RoundTrips::Counted(_) => PyBytes::new(py, &[]),
+            })
+            .collect()
     }
 
     fn round_trips(&self) -> Histogram {
-        Histogram {
-            inner: self.round_trips.clone(),
+        let mut inner = tinygram_core::Histogram::new();
+        for turn in &self.turns {
+            turn.measured.round_trips.add_to(&mut inner);
         }
+        Histogram { inner }
     }
 
     fn fault(&self) -> Option<String> {
@@ -147,6 +178,55 @@ impl EchoClient {
         py.detach(|| inner.finish(Duration::from_nanos(patience_ns)))
             .map_err(|error| os_error(&error))
     }
+}
+
+/// Of all slices together, or of the whole run.
+fn counters_of(turns: &[Turn]) -> Counters {
+    let of_measured = |of: fn(&Exchange) -> u64| turns.iter().map(|turn| of(&turn.measured)).sum();
+    let workers = turns
+        .first()
+        .map_or(0, |turn| turn.measured.messages_of.len());
+    let of_worker = |worker: usize| -> u64 {
+        let measured = turns.iter().map(|turn| &turn.measured);
+        measured.map(|found| found.messages_of[worker]).sum()
+    };
+    let of_workers: Vec<u64> = (0..workers).map(of_worker).collect();
+    vec![
+        (
+            "start_ns",
+            turns.first().map_or(0, |turn| turn.measured.start_ns),
+        ),
+        ("messages", of_measured(|found| found.messages)),
+        (
+            "all_messages",
+            turns.iter().map(|turn| turn.all_messages).sum(),
+        ),
+        (
+            "run_time_ns",
+            of_measured(|found| found.end_ns - found.start_ns),
+        ),
+        ("round_trips_ns", of_measured(|found| found.in_flight_ns)),
+        ("client_writes", of_measured(|found| found.writes)),
+        ("client_reads", of_measured(|found| found.reads)),
+        (
+            "fewest_messages_of_a_worker",
+            of_workers.iter().copied().min().unwrap_or(0),
+        ),
+        (
+            "most_messages_of_a_worker",
+            of_workers.iter().copied().max().unwrap_or(0),
+        ),
+        ("client_cpu_ns", of_measured(|found| found.usage.cpu_ns)),
+        ("client_polled_ns", of_measured(|found| found.polled_ns)),
+        (
+            "client_voluntary_context_switches",
+            of_measured(|found| found.usage.voluntary_context_switches),
+        ),
+        (
+            "client_involuntary_context_switches",
+            of_measured(|found| found.usage.involuntary_context_switches),
+        ),
+    ]
 }
 
 fn resolved(host: &str, port: u16) -> PyResult<SocketAddr> {

@@ -1,12 +1,15 @@
 //! The client: keeps `depth` messages of each worker in flight, times each round trip, and compares
 //! every byte that comes back, after it has taken the time.
 
+pub use super::exchange::{Exchange, RoundTrips, Turn};
+use super::run::{Run, Window, left_messages};
 pub use super::settings::Settings;
 pub use super::worker::Fault;
 use super::worker::Worker;
 use crate::{
     messages::{EchoError, Echoes, MessagePool},
-    process::{Usage, thread_cpu_ns},
+    process::thread_cpu_ns,
+    schedule::Slices,
 };
 use std::{
     io::{self, ErrorKind},
@@ -15,7 +18,10 @@ use std::{
 };
 use thiserror::Error;
 use tinygram_core::Histogram;
-use tinygram_net::{clock::monotonic_ns, epoll::Epoll};
+use tinygram_net::{
+    clock::{monotonic_ns, sleep_until_ns},
+    epoll::Epoll,
+};
 
 const READ_BYTES: usize = 256 << 10;
 /// A run that ends by time may begin no more messages than this on one connection.
@@ -40,33 +46,6 @@ pub enum Goal {
     Messages(u64),
     /// No message is begun later than so many nanoseconds after the start.
     Duration(u64),
-}
-
-/// What one run exchanged.
-#[derive(Debug)]
-pub struct Exchange {
-    /// Messages that came back whole.
-    pub messages: u64,
-    /// Before the first write, CLOCK_MONOTONIC.
-    pub start_ns: u64,
-    /// After the last read.
-    pub end_ns: u64,
-    /// From before a message's write to after the read of its last byte.
-    pub round_trips: Histogram,
-    /// Their sum, in nanoseconds.
-    pub round_trips_ns: u64,
-    /// The client's own system calls that took or gave bytes.
-    pub writes: u64,
-    /// See `writes`.
-    pub reads: u64,
-    /// Messages of the worker that had the fewest, and the most.
-    pub fewest_messages: u64,
-    /// See `fewest_messages`.
-    pub most_messages: u64,
-    /// What the client's thread used, but for the CPU time of `polled_ns`.
-    pub usage: Usage,
-    /// CPU time in which it asked whether something had come, and nothing had.
-    pub polled_ns: u64,
 }
 
 /// A client of one echo server.
@@ -140,36 +119,63 @@ impl EchoClient {
     ///
     /// # Errors
     /// [`ClientError`] at the first fault, or when it takes `timeout_ns` longer than the goal.
-    pub fn run(&mut self, goal: Goal, timeout_ns: u64) -> Result<Exchange, ClientError> {
-        let before = Usage::of_thread();
-        let earlier: Vec<u64> = self.received_bytes().collect();
-        self.allow(goal);
+    pub fn run(&mut self, goal: Goal, timeout_ns: u64) -> Result<Turn, ClientError> {
         let start_ns = monotonic_ns();
-        let stop_ns = match goal {
-            Goal::Messages(_) => u64::MAX,
-            Goal::Duration(duration_ns) => start_ns.saturating_add(duration_ns),
+        let (stop_ns, lasts_ns) = match goal {
+            Goal::Messages(_) => (u64::MAX, 0),
+            Goal::Duration(lasts_ns) => (start_ns.saturating_add(lasts_ns), lasts_ns),
         };
-        let mut run = Run {
-            exchange: Exchange {
-                messages: 0,
-                start_ns,
-                end_ns: start_ns,
-                round_trips: Histogram::new(),
-                round_trips_ns: 0,
-                writes: 0,
-                reads: 0,
-                fewest_messages: 0,
-                most_messages: 0,
-                usage: Usage::default(),
-                polled_ns: 0,
-            },
-            left: self.left_messages(),
-            stop_ns: Some(stop_ns),
-            give_up_ns: match goal {
-                Goal::Messages(_) => start_ns.saturating_add(timeout_ns),
-                Goal::Duration(_) => stop_ns.saturating_add(timeout_ns),
-            },
+        let window = Window {
+            start_ns,
+            settled_ns: None,
+            stop_ns,
+            give_up_ns: start_ns.saturating_add(lasts_ns).saturating_add(timeout_ns),
         };
+        self.exchange(goal, window, RoundTrips::Counted(Histogram::new()))
+    }
+
+    /// Exchange messages in each slice, and sleep in between. The first `settling_ns` of a slice do
+    /// not count, and neither does what is in flight at its end, which is waited for. `start_ns` is
+    /// when the first cycle begins, CLOCK_MONOTONIC.
+    ///
+    /// # Errors
+    /// [`ClientError`] at the first fault, or when a slice takes `timeout_ns` longer than it lasts.
+    pub fn run_in_slices(
+        &mut self,
+        slices: &Slices,
+        settling_ns: u64,
+        start_ns: u64,
+        timeout_ns: u64,
+    ) -> Result<Vec<Turn>, ClientError> {
+        let mut turns = Vec::with_capacity(slices.count());
+        for slice in 0..slices.count() {
+            let begin_ns = start_ns.saturating_add(slices.begin_ns(slice));
+            let stop_ns = start_ns.saturating_add(slices.end_ns(slice));
+            sleep_until_ns(begin_ns);
+            let window = Window {
+                start_ns: monotonic_ns(),
+                settled_ns: Some(begin_ns.saturating_add(settling_ns)),
+                stop_ns,
+                give_up_ns: stop_ns.saturating_add(timeout_ns),
+            };
+            let goal = match stop_ns.saturating_sub(window.start_ns) {
+                // It has slept through its slice, and now another case has its turn.
+                0 => Goal::Messages(0),
+                left_ns => Goal::Duration(left_ns),
+            };
+            turns.push(self.exchange(goal, window, RoundTrips::Each(Vec::new()))?);
+        }
+        Ok(turns)
+    }
+
+    fn exchange(
+        &mut self,
+        goal: Goal,
+        window: Window,
+        round_trips: RoundTrips,
+    ) -> Result<Turn, ClientError> {
+        self.allow(goal);
+        let mut run = Run::begun(&self.workers, window, round_trips);
         for number in 0..self.workers.len() {
             run.exchange.writes += self.send(number)?;
         }
@@ -181,16 +187,7 @@ impl EchoClient {
                 self.serve(number, ready.is_readable, &mut run)?;
             }
         }
-        let size = self.pool.message(0).len() as u64;
-        let received = self.received_bytes().zip(earlier);
-        let of_each: Vec<u64> = received.map(|(now, then)| (now - then) / size).collect();
-        let mut exchange = run.exchange;
-        exchange.fewest_messages = of_each.iter().copied().min().unwrap_or(0);
-        exchange.most_messages = of_each.iter().copied().max().unwrap_or(0);
-        exchange.usage = Usage::of_thread().since(before);
-        let cpu_ns = &mut exchange.usage.cpu_ns;
-        *cpu_ns = cpu_ns.saturating_sub(exchange.polled_ns);
-        Ok(exchange)
+        Ok(run.ended(&self.workers))
     }
 
     /// End all connections, and wait `patience` at most for the server to end each: nothing more
@@ -227,17 +224,6 @@ impl EchoClient {
         }
     }
 
-    fn received_bytes(&self) -> impl Iterator<Item = u64> {
-        self.workers.iter().map(|worker| worker.echoes.bytes().1)
-    }
-
-    fn left_messages(&self) -> u64 {
-        self.workers
-            .iter()
-            .map(|worker| worker.echoes.left_messages())
-            .sum()
-    }
-
     /// Wait for what is ready, as long as was left of the run's time at the last read: the clock is
     /// asked when nothing comes.
     fn wait(&mut self, run: &mut Run) -> Result<usize, ClientError> {
@@ -245,7 +231,7 @@ impl EchoClient {
         if polled > 0 {
             return Ok(polled);
         }
-        let left_ns = run.give_up_ns.saturating_sub(run.exchange.end_ns);
+        let left_ns = run.give_up_ns.saturating_sub(run.last_ns);
         let timeout_ms = i32::try_from(left_ns.div_ceil(1_000_000)).unwrap_or(i32::MAX);
         match self.epoll.wait(timeout_ms) {
             Ok(count) if count > 0 => Ok(count),
@@ -280,14 +266,17 @@ impl EchoClient {
         if is_readable {
             let most = self.most_read_bytes(number);
             let buffer = &mut self.buffer[..most];
+            let round_trips = &mut run.exchange.round_trips;
             let received = self.workers[number]
-                .receive(&self.pool, buffer, &mut run.exchange.round_trips)
+                .receive(&self.pool, buffer, |value_ns, count| {
+                    round_trips.record(value_ns, count);
+                })
                 .map_err(of_worker(number))?;
             let now_ns = if let Some((at_ns, ended)) = received {
                 run.exchange.reads += 1;
-                run.exchange.end_ns = at_ns;
+                run.last_ns = at_ns;
                 run.exchange.messages += ended.messages;
-                run.exchange.round_trips_ns += ended.round_trips_ns;
+                run.exchange.in_flight_ns += ended.round_trips_ns;
                 run.left -= ended.messages;
                 at_ns
             } else {
@@ -316,12 +305,15 @@ impl EchoClient {
         if now_ns >= run.give_up_ns {
             return Err(self.silent());
         }
-        if run.stop_ns.is_some_and(|stop_ns| now_ns >= stop_ns) {
-            run.stop_ns = None;
+        if run.has_settled(now_ns) {
+            run.begin_anew(&self.workers, now_ns);
+        }
+        if run.must_stop(now_ns) {
+            run.stop(&self.workers);
             for worker in &mut self.workers {
                 worker.echoes.stop();
             }
-            run.left = self.left_messages();
+            run.left = left_messages(&self.workers);
         }
         Ok(())
     }
@@ -360,14 +352,4 @@ fn of_worker(number: usize) -> impl Fn(Fault) -> ClientError {
         worker: number,
         fault,
     }
-}
-
-/// A run while it lasts.
-struct Run {
-    exchange: Exchange,
-    /// Messages that must still come back.
-    left: u64,
-    /// When no more are begun; `None`: by now none are.
-    stop_ns: Option<u64>,
-    give_up_ns: u64,
 }

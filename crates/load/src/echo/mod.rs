@@ -6,7 +6,9 @@
 mod bounds;
 pub mod client;
 mod connection;
+pub mod exchange;
 mod reply;
+mod run;
 pub mod server;
 mod settings;
 mod worker;

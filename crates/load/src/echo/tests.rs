@@ -7,6 +7,7 @@ use super::{
 };
 use crate::{
     messages::{EchoError, MessagePool},
+    schedule::Slices,
     socket::FRESH_PORT,
 };
 use std::{
@@ -16,6 +17,7 @@ use std::{
     time::Duration,
 };
 use tinygram_core::{Knobs, Strategy};
+use tinygram_net::clock::monotonic_ns;
 
 const TIMEOUT_NS: u64 = 20_000_000_000;
 const PER_READ: Reply = Reply::PerRead {
@@ -108,9 +110,9 @@ fn exchange(settings: &Settings, load: &Load, messages: u64) -> Result<Exchange,
         let mut client = load.client(address);
         // Like a measurement, warm up first on the same connections.
         client.run(Goal::Messages(7), TIMEOUT_NS)?;
-        let exchange = client.run(Goal::Messages(messages), TIMEOUT_NS)?;
+        let turn = client.run(Goal::Messages(messages), TIMEOUT_NS)?;
         client.finish(Duration::from_secs(5))?;
-        Ok(exchange)
+        Ok(turn.measured)
     })
 }
 
@@ -142,9 +144,9 @@ fn every_byte_comes_back_in_each_way_of_replying() {
                 assert_eq!(found.messages, messages);
                 assert_eq!(found.round_trips.count(), messages);
                 assert!(found.start_ns < found.end_ns);
-                assert!(found.most_messages - found.fewest_messages <= 1);
-                let in_flight =
-                    found.round_trips_ns as f64 / (found.end_ns - found.start_ns) as f64;
+                let of_workers = found.messages_of.iter();
+                assert!(of_workers.clone().max().unwrap() - of_workers.min().unwrap() <= 1);
+                let in_flight = found.in_flight_ns as f64 / (found.end_ns - found.start_ns) as f64;
                 assert!(in_flight <= (workers as u64 * depth) as f64, "{in_flight}");
             }
         }
@@ -155,12 +157,56 @@ fn every_byte_comes_back_in_each_way_of_replying() {
 fn a_run_that_ends_by_time_finishes_what_it_has_begun() {
     while_serving(&settings(PER_READ, 4096), |address| {
         let mut client = load(100, 3, 4).client(address);
-        let found = client.run(Goal::Duration(20_000_000), TIMEOUT_NS).unwrap();
+        let found = client
+            .run(Goal::Duration(20_000_000), TIMEOUT_NS)
+            .unwrap()
+            .measured;
         assert!(found.end_ns - found.start_ns >= 20_000_000);
         assert!(found.messages >= 12);
         assert_eq!(found.round_trips.count(), found.messages);
         client.finish(Duration::from_secs(5)).unwrap();
     });
+}
+
+#[test]
+fn a_slice_counts_from_its_settling_to_its_end_and_leaves_nothing_in_flight() {
+    let (slice_ns, settling_ns) = (10_000_000, 2_000_000);
+    let slices = Slices::new(vec![0, 30_000_000, 50_000_000], slice_ns).unwrap();
+    while_serving(&settings(PER_READ, 4096), |address| {
+        let mut client = load(100, 3, 4).client(address);
+        client.run(Goal::Messages(24), TIMEOUT_NS).unwrap();
+        let start_ns = monotonic_ns() + 5_000_000;
+        let turns = client
+            .run_in_slices(&slices, settling_ns, start_ns, TIMEOUT_NS)
+            .unwrap();
+        assert_eq!(turns.len(), 3);
+        for (slice, turn) in turns.iter().enumerate() {
+            let found = &turn.measured;
+            assert!(found.start_ns >= start_ns + slices.begin_ns(slice) + settling_ns);
+            assert!(found.end_ns >= start_ns + slices.end_ns(slice));
+            assert!(turn.last_ns >= found.end_ns);
+            // What settles, and what is in flight at the end, does not count.
+            assert!(turn.all_messages > found.messages);
+            assert_eq!(found.messages_of.iter().sum::<u64>(), found.messages);
+            assert_eq!(found.round_trips.count(), found.messages);
+            assert!(found.in_flight_ns <= 12 * (found.end_ns - found.start_ns));
+        }
+        let next = client.run(Goal::Messages(12), TIMEOUT_NS).unwrap();
+        assert_eq!((next.all_messages, next.measured.messages), (12, 12));
+        client.finish(Duration::from_secs(5)).unwrap();
+    });
+}
+
+#[test]
+fn a_slice_that_was_slept_through_sends_nothing_in_the_turn_of_another() {
+    let slices = Slices::new(vec![0, 20_000_000], 10_000_000).unwrap();
+    let (turns, counts) = counted_while_serving(&settings(PER_READ, 4096), |address| {
+        let mut client = load(100, 3, 4).client(address);
+        let start_ns = monotonic_ns() - 1_000_000_000;
+        client.run_in_slices(&slices, 0, start_ns, TIMEOUT_NS)
+    });
+    let sent = turns.unwrap().iter().map(|turn| turn.all_messages).sum();
+    assert_eq!((0, 3), (sent, counts.accepted));
 }
 
 #[test]
@@ -205,7 +251,10 @@ fn a_client_that_trusts_such_a_server_has_its_messages_and_is_told_by_the_check(
         }
         .client(address);
         client.run(Goal::Messages(100), TIMEOUT_NS).unwrap();
-        let found = client.run(Goal::Messages(2_000), TIMEOUT_NS).unwrap();
+        let found = client
+            .run(Goal::Messages(2_000), TIMEOUT_NS)
+            .unwrap()
+            .measured;
         assert_eq!(found.messages, 2_000);
         let (_, fault) = client.fault().unwrap();
         assert!(matches!(fault, EchoError::Differs { .. }), "{fault}");
@@ -220,7 +269,10 @@ fn a_trusting_client_finds_nothing_in_an_honest_echo() {
             ..load(1_000, 2, 8)
         }
         .client(address);
-        let found = client.run(Goal::Messages(300), TIMEOUT_NS).unwrap();
+        let found = client
+            .run(Goal::Messages(300), TIMEOUT_NS)
+            .unwrap()
+            .measured;
         assert_eq!((found.messages, client.fault()), (300, None));
     });
 }
@@ -238,7 +290,10 @@ fn asking_before_it_sleeps_is_not_counted_as_work() {
                 ..load(10, 1, 1)
             }
             .client(address);
-            let found = client.run(Goal::Messages(500), TIMEOUT_NS).unwrap();
+            let found = client
+                .run(Goal::Messages(500), TIMEOUT_NS)
+                .unwrap()
+                .measured;
             assert_eq!(found.messages, 500);
             assert_eq!(found.polled_ns > 0, is_polling);
             let whole_ns = found.polled_ns + found.usage.cpu_ns;
@@ -253,6 +308,20 @@ fn a_server_that_does_not_answer_is_named_when_time_is_up() {
     let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let mut client = load(10, 2, 1).client(listener.local_addr().unwrap());
     let failure = client.run(Goal::Messages(5), 30_000_000).unwrap_err();
+    assert_eq!(
+        failure.to_string(),
+        "worker 0: only 0 of 10 bytes had come back when time was up"
+    );
+}
+
+#[test]
+fn a_server_that_does_not_answer_in_its_slice_is_named_when_time_is_up() {
+    let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let mut client = load(10, 1, 1).client(listener.local_addr().unwrap());
+    let slices = Slices::new(vec![0], 10_000_000).unwrap();
+    let failure = client
+        .run_in_slices(&slices, 0, monotonic_ns(), 30_000_000)
+        .unwrap_err();
     assert_eq!(
         failure.to_string(),
         "worker 0: only 0 of 10 bytes had come back when time was up"

@@ -13,7 +13,6 @@ use std::{
     time::Duration,
 };
 use thiserror::Error;
-use tinygram_core::Histogram;
 use tinygram_net::{
     clock::monotonic_ns,
     epoll::{Epoll, For},
@@ -131,12 +130,12 @@ impl Worker {
     }
 
     /// Read once, what the buffer takes: the time after the read, and what came back whole with it;
-    /// `None` where nothing has come.
+    /// `None` where nothing has come. `record` is that of [`Echoes::on_received`].
     pub(super) fn receive(
         &mut self,
         pool: &MessagePool,
         buffer: &mut [u8],
-        round_trips: &mut Histogram,
+        record: impl FnMut(u64, u64),
     ) -> Result<Option<(u64, Completed)>, Fault> {
         if buffer.is_empty() {
             return Ok(None);
@@ -152,7 +151,7 @@ impl Worker {
         }
         let ended = self
             .echoes
-            .on_received(pool, &buffer[..count], at_ns, round_trips)?;
+            .on_received(pool, &buffer[..count], at_ns, record)?;
         Ok(Some((at_ns, ended)))
     }
 

@@ -3,7 +3,6 @@
 use super::MessagePool;
 use std::collections::VecDeque;
 use thiserror::Error;
-use tinygram_core::Histogram;
 
 /// What came back is not what was sent.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
@@ -126,8 +125,8 @@ impl Echoes {
         }
     }
 
-    /// `chunk` came back, in a read that returned at `at_ns`; the round trips that it ends go into
-    /// `round_trips`.
+    /// `chunk` came back, in a read that returned at `at_ns`; `record` is told of the round trips that
+    /// it ends: how long each was, in nanoseconds, and of how many messages.
     ///
     /// # Errors
     /// [`EchoError`], unless the client is a trusting one.
@@ -136,7 +135,7 @@ impl Echoes {
         pool: &MessagePool,
         chunk: &[u8],
         at_ns: u64,
-        round_trips: &mut Histogram,
+        record: impl FnMut(u64, u64),
     ) -> Result<Completed, EchoError> {
         if let Err(fault) = self.compare(pool, chunk) {
             if !self.is_trusting {
@@ -146,7 +145,7 @@ impl Echoes {
         }
         self.received_bytes += chunk.len() as u64;
         let completed = self.received_bytes / self.message_bytes;
-        Ok(self.record(completed, at_ns, round_trips))
+        Ok(self.complete(completed, at_ns, record))
     }
 
     fn compare(&mut self, pool: &MessagePool, chunk: &[u8]) -> Result<(), EchoError> {
@@ -174,7 +173,12 @@ impl Echoes {
         fault.map_or(Ok(()), Err)
     }
 
-    fn record(&mut self, completed: u64, at_ns: u64, round_trips: &mut Histogram) -> Completed {
+    fn complete(
+        &mut self,
+        completed: u64,
+        at_ns: u64,
+        mut record: impl FnMut(u64, u64),
+    ) -> Completed {
         let mut ended = Completed::default();
         while self.completed < completed {
             // What nobody began cannot have been sent.
@@ -183,7 +187,7 @@ impl Echoes {
             };
             let messages = until.min(completed) - self.completed;
             let round_trip_ns = at_ns.saturating_sub(begun_ns);
-            round_trips.record_many(round_trip_ns, messages);
+            record(round_trip_ns, messages);
             ended.messages += messages;
             ended.round_trips_ns += messages * round_trip_ns;
             self.completed += messages;
@@ -192,6 +196,21 @@ impl Echoes {
             }
         }
         ended
+    }
+
+    /// How many messages have come back whole so far.
+    pub fn completed_messages(&self) -> u64 {
+        self.completed
+    }
+
+    /// For how long the messages that are in flight have been, all of them together, in nanoseconds.
+    pub fn in_flight_ns(&self, at_ns: u64) -> u64 {
+        let mut before = self.completed;
+        self.begun.iter().fold(0, |sum_ns, &(until, begun_ns)| {
+            let messages = until - before;
+            before = until;
+            sum_ns + messages * at_ns.saturating_sub(begun_ns)
+        })
     }
 
     /// Bytes that were sent and have not come back.
@@ -228,6 +247,7 @@ impl Echoes {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use tinygram_core::Histogram;
 
     fn pool(message_bytes: u64) -> MessagePool {
         MessagePool::generate(7, message_bytes, message_bytes).unwrap()
@@ -246,6 +266,10 @@ mod tests {
         }
     }
 
+    fn recording(trips: &mut Histogram) -> impl FnMut(u64, u64) {
+        |value_ns, count| trips.record_many(value_ns, count)
+    }
+
     #[test]
     fn no_more_than_depth_messages_are_in_flight_and_none_is_begun_beyond_the_limit() {
         let pool = pool(10);
@@ -255,7 +279,7 @@ mod tests {
         let mut trips = Histogram::new();
         let sent = send(&mut echoes, &pool, 100);
         assert_eq!(sent.len(), 30);
-        let ended = echoes.on_received(&pool, &sent[..25], 150, &mut trips);
+        let ended = echoes.on_received(&pool, &sent[..25], 150, recording(&mut trips));
         assert_eq!(
             ended.unwrap(),
             Completed {
@@ -265,8 +289,12 @@ mod tests {
         );
         let more = send(&mut echoes, &pool, 200);
         assert_eq!(more.len(), 20);
+        // One of the first write, and two of the second.
+        assert_eq!(echoes.in_flight_ns(210), 110 + 2 * 10);
         let rest = [&sent[25..], &more].concat();
-        let ended = echoes.on_received(&pool, &rest, 260, &mut trips).unwrap();
+        let ended = echoes
+            .on_received(&pool, &rest, 260, recording(&mut trips))
+            .unwrap();
         // One of the first write, two of the second.
         assert_eq!((ended.messages, ended.round_trips_ns), (3, 160 + 2 * 60));
         assert!(echoes.is_done() && echoes.to_send(&pool).is_empty());
@@ -314,7 +342,7 @@ mod tests {
         sent.resize(64, 0);
         let mut trips = Histogram::new();
         assert_eq!(
-            echoes.on_received(&pool, &sent, 1, &mut trips),
+            echoes.on_received(&pool, &sent, 1, recording(&mut trips)),
             Err(EchoError::TooLong {
                 received: 64,
                 sent: 10
@@ -331,7 +359,7 @@ mod tests {
         let mut trips = Histogram::new();
         for round in 1..=3 {
             send(&mut echoes, &pool, round);
-            let ended = echoes.on_received(&pool, &[0; 10], round + 1, &mut trips);
+            let ended = echoes.on_received(&pool, &[0; 10], round + 1, recording(&mut trips));
             assert_eq!(ended.unwrap().messages, 1);
         }
         assert!(echoes.is_done());
@@ -361,7 +389,7 @@ mod tests {
                 echoes.on_sent(&pool, taken, now_ns);
                 let back = wire.len().min(*cut.next().unwrap());
                 let chunk: Vec<u8> = wire.drain(..back).collect();
-                prop_assert!(echoes.on_received(&pool, &chunk, now_ns, &mut trips).is_ok());
+                prop_assert!(echoes.on_received(&pool, &chunk, now_ns, recording(&mut trips)).is_ok());
                 prop_assert!(echoes.outstanding_bytes() <= depth * size);
             }
             prop_assert_eq!(trips.count(), count);
@@ -379,7 +407,7 @@ mod tests {
             wire[at] ^= 0x10;
             let mut trips = Histogram::new();
             prop_assert_eq!(
-                echoes.on_received(&pool, &wire, 1, &mut trips),
+                echoes.on_received(&pool, &wire, 1, recording(&mut trips)),
                 Err(EchoError::Differs { offset: at as u64 })
             );
         }

@@ -1,0 +1,92 @@
+//! What a client has exchanged: in a whole run, or in one of its slices.
+
+use crate::process::Usage;
+use tinygram_core::Histogram;
+
+/// From before a message's write to after the read of its last byte, in nanoseconds.
+#[derive(Clone, Debug)]
+pub enum RoundTrips {
+    /// However many.
+    Counted(Histogram),
+    /// One by one, of a slice: clearing them, and making room for more, takes next to no time.
+    Each(Vec<u64>),
+}
+
+impl RoundTrips {
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        match self {
+            Self::Counted(histogram) => histogram.count(),
+            Self::Each(values_ns) => values_ns.len() as u64,
+        }
+    }
+
+    /// Add them to a histogram.
+    pub fn add_to(&self, all: &mut Histogram) {
+        match self {
+            Self::Counted(histogram) => all.merge(histogram),
+            Self::Each(values_ns) => values_ns.iter().for_each(|&value_ns| all.record(value_ns)),
+        }
+    }
+
+    pub(super) fn record(&mut self, value_ns: u64, count: u64) {
+        match self {
+            Self::Counted(histogram) => histogram.record_many(value_ns, count),
+            Self::Each(values_ns) => values_ns.extend((0..count).map(|_| value_ns)),
+        }
+    }
+}
+
+/// What was exchanged in a stretch of time.
+#[derive(Debug)]
+pub struct Exchange {
+    /// Messages that came back whole.
+    pub messages: u64,
+    /// Before the first write, or after the read that came before all that is counted,
+    /// CLOCK_MONOTONIC.
+    pub start_ns: u64,
+    /// After the last read.
+    pub end_ns: u64,
+    /// Those of `messages`.
+    pub round_trips: RoundTrips,
+    /// How long messages were in flight in this stretch, all of them together, in nanoseconds.
+    pub in_flight_ns: u64,
+    /// The client's own system calls that took or gave bytes.
+    pub writes: u64,
+    /// See `writes`.
+    pub reads: u64,
+    /// Messages of each worker.
+    pub messages_of: Vec<u64>,
+    /// What the client's thread used, but for the CPU time of `polled_ns`.
+    pub usage: Usage,
+    /// CPU time in which it asked whether something had come, and nothing had.
+    pub polled_ns: u64,
+}
+
+impl Exchange {
+    pub(super) fn new(start_ns: u64, round_trips: RoundTrips) -> Self {
+        Self {
+            messages: 0,
+            start_ns,
+            end_ns: start_ns,
+            round_trips,
+            in_flight_ns: 0,
+            writes: 0,
+            reads: 0,
+            messages_of: Vec::new(),
+            usage: Usage::default(),
+            polled_ns: 0,
+        }
+    }
+}
+
+/// A run, or one slice of it.
+#[derive(Debug)]
+pub struct Turn {
+    /// What counts: of a slice, what lies between its settling and its end.
+    pub measured: Exchange,
+    /// All messages that came back, those included that came while a slice settled and after it.
+    pub all_messages: u64,
+    /// After the last read of all.
+    pub last_ns: u64,
+}
