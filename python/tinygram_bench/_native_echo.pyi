@@ -1,5 +1,6 @@
 """The part of the stub of `_native` that `tinygram echo` needs; no module has this name."""
 
+from collections.abc import Sequence
 from typing import final
 
 from tinygram_bench._native import Histogram
@@ -44,10 +45,38 @@ class EchoClient:
     ) -> list[tuple[str, int]]:
         """Exchange that many messages, all workers' together, or for that long.
 
-        Returns named counters, and `start_ns`, when it began (CLOCK_MONOTONIC).
-
-        OSError at the first wrong byte, or when it takes `timeout_ns` (beyond the duration).
+        Returns `counters()`. OSError at the first wrong byte, or when it takes `timeout_ns` (beyond
+        the duration).
         """
+
+    def run_in_slices(
+        self, slices: tuple[Sequence[int], int, int], start_ns: int, timeout_ns: int
+    ) -> None:
+        """Exchange messages in each slice, and sleep in between; see `slices` and `counters`.
+
+        `slices`: when each begins after `start_ns` (CLOCK_MONOTONIC), how long each is, and how
+        much of it settles, and is not counted. What is in flight at a slice's end is waited for,
+        and not counted either.
+
+        ValueError where the slices overlap. OSError at the first wrong byte, or when a slice takes
+        `timeout_ns` longer than it lasts.
+        """
+
+    def counters(self) -> list[tuple[str, int]]:
+        """Named counters of the last run, all its slices together.
+
+        Among them `start_ns`, when it began (CLOCK_MONOTONIC), `messages`, those that were counted,
+        and `all_messages`, all that came back.
+        """
+
+    def slices(self) -> list[tuple[int, int, int]]:
+        """Of each slice: the messages counted, in how many ns, and the last read of all.
+
+        The last is CLOCK_MONOTONIC, ns.
+        """
+
+    def round_trips_of_slices(self) -> list[bytes]:
+        """The round trips of each slice, one by one, as native numbers of 8 bytes, in ns."""
 
     def round_trips(self) -> Histogram:
         """Round trips of the last run: from before the write to after the last byte's read, ns."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tinygram_bench.workloads.echo.marks import USED, Used, since
+from tinygram_bench.workloads.echo.marks import USED, ServerUsed, since
 
 
-def used(cpu_ns: int | None) -> Used:
+def used(cpu_ns: int | None) -> ServerUsed:
     return dict.fromkeys(USED) | {"cpu_ns": cpu_ns}
 
 

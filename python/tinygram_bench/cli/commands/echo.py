@@ -9,12 +9,21 @@ from typing import Annotated
 import typer
 
 from tinygram_bench.cli import options, quantities
-from tinygram_bench.cli.bounds import between, check_command, one_of, server_address
+from tinygram_bench.cli.bounds import (
+    between,
+    check_command,
+    one_of,
+    server_address,
+    slice_length_ns,
+    without_slices,
+)
 from tinygram_bench.cli.measuring import Manner, measure_and_show
 from tinygram_bench.links import DEFAULT_BACKEND, has_own_proc
 from tinygram_bench.model.errors import UsageError
+from tinygram_bench.model.units import format_duration_ns
 from tinygram_bench.processes.workers import LISTEN_LIMIT_S
 from tinygram_bench.run.answering import ANSWER_LIMIT_S
+from tinygram_bench.run.slices import LEAST_MESSAGES
 from tinygram_bench.workloads.echo.cases import (
     ALL_BUFFERS,
     DEFAULT_BUFFERS,
@@ -62,6 +71,12 @@ def echo(
     messages: Annotated[
         int | None,
         quantities.count("Number of messages from all clients together, in place of --duration."),
+    ] = None,
+    slice: Annotated[
+        int | None,
+        quantities.duration(
+            "Let the cases of a load take turns of this length.", "each run is alone"
+        ),
     ] = None,
     faulty: Annotated[
         str | None,
@@ -139,6 +154,9 @@ def echo(
     """Measure servers that send back what they read; every byte is compared with what was sent."""
     if messages is not None and duration is not None:
         raise UsageError("--messages cannot be combined with --duration: a run ends by one of them")
+    if messages is not None and slice is not None:
+        raise UsageError("--messages cannot be combined with --slice: use --duration")
+    without_slices(slice, "--probe", is_given=probe is not None)
     one_of("--reply", reply, REPLIES)
     _check_fault(faulty, reply)
     if published and (size or workers != 5 or depth != 1 or reply != PER_READ):
@@ -157,6 +175,7 @@ def echo(
         duration_ns=500 * 10**6 if duration is None else duration,
         fault=faulty,
         external=_external(server_command, port, server),
+        slice_ns=slice,
         timeout_ns=timeout,
         has_all=every,
         only=only or [],
@@ -184,7 +203,13 @@ def echo(
             "--server-command over a link needs a /proc of the link's processes, and mounting one "
             "is not permitted here: leave out --link, or run as root outside a container"
         )
-    return measure_and_show(plan, Echo(asked.seed), destination, manner)
+    workload = Echo(asked.seed)
+    if slice is not None:
+        trip_ns = max(map(workload.waits_ns, plan.cases))
+        least_ns = LEAST_MESSAGES * trip_ns
+        trips = f"round trips of {format_duration_ns(trip_ns)}"
+        slice_length_ns(slice, asked.duration_ns, least_ns, trips)
+    return measure_and_show(plan, workload, destination, manner)
 
 
 def _buffers(asked: list[int] | None, every: bool, published: bool) -> Sequence[int]:

@@ -71,6 +71,7 @@ class EchoOptions:
     runtimes: Sequence[str] = ()
     strategies: Sequence[str] = ()
     probe_ns: int | None = None
+    slice_ns: int | None = None
 
 
 @dataclass(frozen=True)
@@ -185,6 +186,7 @@ def _case(options: EchoOptions, row: _Row, message_bytes: int) -> Case:
         congestion_control=options.congestion_control,
         timeout_ns=options.timeout_ns,
         probe_ns=options.probe_ns,
+        slice_ns=options.slice_ns,
     )
     load = f"{message_bytes}B/{options.workers}-workers-depth-{options.depth}/{options.reply}"
     return Case(

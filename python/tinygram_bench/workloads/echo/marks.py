@@ -34,7 +34,7 @@ USED = (
 _COUNT_LIMIT_S = 5.0
 _STEP_S = 0.001
 
-Used = dict[str, int | None]
+ServerUsed = dict[str, int | None]
 
 
 class Mark(Value, frozen=True):
@@ -42,11 +42,14 @@ class Mark(Value, frozen=True):
 
 
 class Marks(Protocol):
-    def used(self) -> Used:
+    def used(self) -> ServerUsed:
         """Everything in USED so far, and `strangers` of a server of ours. Raises RunError."""
 
+    def pids(self) -> tuple[int, ...]:
+        """The server's processes that live; empty where nobody here knows them."""
 
-def rested(marks: Marks, replied_bytes: int) -> Used:
+
+def rested(marks: Marks, replied_bytes: int) -> ServerUsed:
     """What was used, once all the writes of `replied_bytes` are counted.
 
     A reply may come back before its write is counted, for the server's thread may be stopped
@@ -60,18 +63,18 @@ def rested(marks: Marks, replied_bytes: int) -> Used:
     return used
 
 
-def _lags(used: Used, replied_bytes: int) -> bool:
+def _lags(used: ServerUsed, replied_bytes: int) -> bool:
     written_bytes = used["written_bytes"]
     return written_bytes is not None and written_bytes < replied_bytes
 
 
-def since(earlier: Used, later: Used) -> Used:
+def since(earlier: ServerUsed, later: ServerUsed) -> ServerUsed:
     """What was used in between; null where it is not known.
 
     It is not known where the later total is less: processes of another program that have ended are
     no longer counted.
     """
-    used: Used = {}
+    used: ServerUsed = {}
     for name in USED:
         before, now = earlier[name], later[name]
         used[name] = None if before is None or now is None or now < before else now - before
@@ -86,7 +89,7 @@ def answer_marks(orders: Orders, service: Service) -> None:
     os._exit(0)
 
 
-def _own() -> Used:
+def _own() -> ServerUsed:
     used = resource.getrusage(resource.RUSAGE_SELF)
     writes, written_bytes, would_block = _native.write_counts() or (None, None, None)
     return {
@@ -106,10 +109,13 @@ class OwnMarks:
         self._turn = turn
         self._server = server
 
-    def used(self) -> Used:
+    def used(self) -> ServerUsed:
         """Like `Marks.used`. Raises RunError when the server has ended."""
         self._server.tell(Mark())
-        return self._turn.hear(self._server, Used)
+        return self._turn.hear(self._server, ServerUsed)
+
+    def pids(self) -> tuple[int, ...]:
+        return (self._server.worker.pid,)
 
 
 class SessionMarks:
@@ -118,10 +124,12 @@ class SessionMarks:
     def __init__(self, pid: int) -> None:
         self._pid = pid
 
-    def used(self) -> Used:
+    def used(self) -> ServerUsed:
         """The CPU time of its living processes."""
-        cpu_ns = sum(map(_cpu_ns, filter(self._is_its, os.listdir("/proc"))))
-        return dict.fromkeys(USED) | {"cpu_ns": cpu_ns}
+        return dict.fromkeys(USED) | {"cpu_ns": sum(map(_cpu_ns, self.pids()))}
+
+    def pids(self) -> tuple[int, ...]:
+        return tuple(map(int, filter(self._is_its, os.listdir("/proc"))))
 
     def _is_its(self, entry: str) -> bool:
         if not entry.isdigit():
@@ -134,10 +142,10 @@ class SessionMarks:
         return int(stat.rpartition(")")[2].split()[3]) == self._pid
 
 
-def _cpu_ns(pid: str) -> int:
+def _cpu_ns(pid: int) -> int:
     try:
         # The CPU clock of a process: CPUCLOCK_SCHED of its pid (clock_getcpuclockid(3)).
-        return time.clock_gettime_ns((~int(pid) << 3) | 2)
+        return time.clock_gettime_ns((~pid << 3) | 2)
     except OSError:
         return 0
 
@@ -145,5 +153,8 @@ def _cpu_ns(pid: str) -> int:
 class NoMarks:
     """The empty marks of a server that runs already, here or on another host."""
 
-    def used(self) -> Used:
+    def used(self) -> ServerUsed:
         return dict.fromkeys(USED)
+
+    def pids(self) -> tuple[int, ...]:
+        return ()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from tinygram.strategies import Strategy
 from tinygram_bench.model.value import Value
+from tinygram_bench.run.sliced import Values
+from tinygram_bench.run.slices import Slices
 
 PER_READ = "per-read"
 PER_MESSAGE = "per-message"
@@ -41,7 +43,8 @@ class ClientOrder(Value, frozen=True):
     `messages` or `duration_ns`: when the run ends; `warm_up`: how many messages go before.
     `trusts`: it takes what comes back for right, and reports what a check finds. `polls`: its
     core is its own, and before it sleeps it asks for a while whether something has come.
-    `own_host`: the address to connect from, null: the kernel picks one.
+    `own_host`: the address to connect from, null: the kernel picks one. With `slices` it waits for
+    a `Start` in place of the `Go`, which comes when the slices of all cases are over.
     """
 
     host: str
@@ -58,15 +61,36 @@ class ClientOrder(Value, frozen=True):
     polls: bool
     congestion_control: str
     own_host: str | None = None
+    slices: Slices | None = None
+
+
+class InSlices(Value, frozen=True):
+    """What the client found slice by slice.
+
+    `messages`, `time_ns`: what it counted, in which time; `last_ns`: its last read, in ns of
+    CLOCK_MONOTONIC. `figures`: figure → its value in each slice or block of slices.
+    """
+
+    messages: tuple[int, ...]
+    time_ns: tuple[int, ...]
+    last_ns: tuple[int, ...]
+    figures: dict[str, Values]
 
 
 class Report(Value, frozen=True):
     """The client's report: raw counters, histograms, and the first fault overlooked if it `trusts`.
 
-    `start_ns`: when the measured part began.
+    `start_ns`: when the measured part began. Of slices the counters have what they counted, and
+    `all_messages`, which is what came back.
     """
 
     start_ns: int
     counters: dict[str, int]
     histograms: dict[str, str]
     fault: str | None
+    in_slices: InSlices | None = None
+
+    @property
+    def all_messages(self) -> int:
+        """All that came back, measured or not."""
+        return self.counters.get("all_messages", self.counters["messages"])

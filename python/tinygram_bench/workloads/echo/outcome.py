@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from tinygram_bench.model.parameters import EchoParameters
 from tinygram_bench.model.result import Case, Run, Warning
 from tinygram_bench.processes.workers import RunError
+from tinygram_bench.run.sliced import Values, slices_told
 from tinygram_bench.run.workload import strangers_told
 from tinygram_bench.workloads.echo.order import ClientOrder, Report
+from tinygram_bench.workloads.echo.slices import Sliced, figures_of, slice_counters
 
 _BUSY = 0.95
 """Share of the run on the CPU: a client that is busier may be the limit."""
@@ -34,6 +36,7 @@ class Found:
     congestion_controls: tuple[str, ...]
     is_ours: bool
     has_private_network: bool
+    sliced: Sliced | None = None
 
 
 def assembled(case: Case, round: int, order: ClientOrder, report: Report, found: Found) -> Run:
@@ -49,8 +52,15 @@ def assembled(case: Case, round: int, order: ClientOrder, report: Report, found:
         raise RunError("no message came back")
     if order.messages is not None and messages != order.messages:
         raise RunError(f"{messages} of {order.messages} messages came back")
-    _check_writes(counters, order)
+    _check_writes(counters, order, report)
     _check_littles_law(counters, order)
+    slices: dict[str, Values] = {}
+    if found.sliced is not None:
+        assert report.in_slices is not None, "it took turns"
+        assert order.slices is not None, "it took turns"
+        slices = figures_of(report.in_slices, found.sliced.used)
+        counters |= slice_counters(report.in_slices, order.slices, found.sliced)
+    own_ns = EchoParameters.of(case).duration_ns or 0
     return Run(
         case.case_id,
         round,
@@ -58,20 +68,22 @@ def assembled(case: Case, round: int, order: ClientOrder, report: Report, found:
         report.histograms,
         (
             *strangers_told(counters),
+            *slices_told(own_ns, counters, "the server"),
             *_warnings(case, order, report, found, counters),
             *_of_congestion_control(order, found),
         ),
+        slices=slices,
     )
 
 
-def _check_writes(counters: dict[str, int | None], order: ClientOrder) -> None:
+def _check_writes(counters: dict[str, int | None], order: ClientOrder, report: Report) -> None:
     written_bytes = counters["written_bytes"]
     if order.trusts or written_bytes is None:
         return
-    if written_bytes != counters["bytes"]:
+    replied_bytes = report.all_messages * order.message_bytes
+    if written_bytes != replied_bytes:
         raise RunError(
-            f"the server's counted writes hold {written_bytes} bytes, the replies "
-            f"{counters['bytes']}"
+            f"the server's counted writes hold {written_bytes} bytes, the replies {replied_bytes}"
         )
 
 
@@ -138,6 +150,10 @@ def _limit_of_client(case: Case, counters: dict[str, int | None]) -> str | None:
     if case.placement == "same":
         return "the client and the server shared a core"
     client_ns, server_ns = _known(counters, "client_cpu_ns"), counters["cpu_ns"]
+    all_messages = counters.get("all_messages")
+    if server_ns is not None and all_messages:
+        # Of the messages that the client measured.
+        server_ns = server_ns * _known(counters, "messages") // all_messages
     busy = client_ns / max(1, _known(counters, "run_time_ns"))
     if busy > _BUSY:
         return f"the client was busy {busy:.0%} of the run"

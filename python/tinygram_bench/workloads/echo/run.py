@@ -9,27 +9,31 @@ from dataclasses import dataclass
 
 from tinygram_bench.host.network import set_congestion_control
 from tinygram_bench.host.probes.far_ends import congestion_controls
-from tinygram_bench.host.probes.kernel import counted_between
+from tinygram_bench.host.probes.kernel import Counted, counted_between
 from tinygram_bench.host.probes.listening import is_listening, wait_listening
-from tinygram_bench.links import FAR_VARIABLE
+from tinygram_bench.links import FAR_VARIABLE, parse_link
 from tinygram_bench.model.parameters import EchoParameters
 from tinygram_bench.model.result import Case, Plan
 from tinygram_bench.model.strategies import parse_strategy
-from tinygram_bench.processes.orders import End, Go, Ready
+from tinygram_bench.processes.children import Child
+from tinygram_bench.processes.orders import End, Go, Ready, Start
 from tinygram_bench.processes.workers import RunError
+from tinygram_bench.run.slices import Slices, Used
 from tinygram_bench.run.stage import Address, Turn
-from tinygram_bench.run.workload import Exchanged, Workload
+from tinygram_bench.run.workload import Exchanged, Waiting, Workload
 from tinygram_bench.statistics.workloads.loads import EXTERNAL
 from tinygram_bench.workloads.echo.marks import (
     Marks,
     NoMarks,
     OwnMarks,
+    ServerUsed,
     SessionMarks,
     rested,
     since,
 )
 from tinygram_bench.workloads.echo.order import ClientOrder, Report, ServerOrder
 from tinygram_bench.workloads.echo.outcome import Found, assembled
+from tinygram_bench.workloads.echo.slices import Sliced
 
 PACKAGE = "tinygram_bench.workloads.echo"
 _SERVER = "server"
@@ -71,35 +75,46 @@ class Echo(Workload):
             return _start_external(turn)
         return turn.stage.once("listening", lambda: _start_ours(turn))
 
+    def own_ns(self, case: Case) -> int:
+        return EchoParameters.of(case).duration_ns or 0
+
+    def waits_ns(self, case: Case) -> int:
+        """A round trip on the link, behind all other messages that are in flight."""
+        link, asked = parse_link(case.link), EchoParameters.of(case)
+        on_link_ns = link.rtt_ns + 2 * link.jitter_ns
+        if link.bandwidth_bits_per_s is not None:
+            bytes_in_flight = case.connections * asked.depth * case.message_bytes.max
+            on_link_ns += bytes_in_flight * 8 * 10**9 // link.bandwidth_bits_per_s
+        is_known = not _is_external(case)
+        return on_link_ns + (parse_strategy(case.strategy).hold_ns or 0 if is_known else 0)
+
     def exchange(self, turn: Turn, address: Address | None) -> Exchanged:
         """Have the client exchange messages; the server's marks are taken while both rest."""
-        assert address is not None, "there is always a server"
-        case, link = turn.case, turn.link
-        order = self._client_order(turn, address)
-        client = turn.stage.near("client", f"{PACKAGE}.client")
-        client.tell(order)
-        turn.hear(client, Ready)
-        marks = _marks_of(turn)
-        controls = congestion_controls(client.worker.pid, address.port, link.near, link.far)
-        warm_up_bytes = order.warm_up * order.message_bytes
-        kernel_before = turn.stage.counters()
-        before = rested(marks, warm_up_bytes)
-        client.tell(Go())
-        report = turn.hear(client, Report)
-        after = rested(marks, warm_up_bytes + report.counters["messages"] * order.message_bytes)
-        kernel = counted_between(kernel_before, turn.stage.counters())
-        client.tell(End())
-        turn.hear(client, End)
-        found = Found(
-            counters=report.counters | since(before, after) | kernel,
-            strangers=after.get("strangers"),
-            congestion_controls=controls,
-            is_ours=turn.stage.has(_SERVER),
-            has_private_network=link.counter_fds is not None,
-        )
-        return Exchanged(assembled(case, turn.round, order, report, found), report.start_ns)
+        warm = self._warm(turn, address)
+        warm.client.tell(Go())
+        return _collected(turn, warm)
 
-    def _client_order(self, turn: Turn, address: Address) -> ClientOrder:
+    def warmed_up(self, turn: Turn, address: Address | None, slices: Slices) -> Waiting:
+        """Have the client connect and warm up, and wait for its slices."""
+        warm = self._warm(turn, address, slices)
+        began_ns: list[int] = []
+
+        def start(at_ns: int) -> None:
+            began_ns.append(at_ns)
+            warm.client.tell(Start(at_ns))
+
+        def collect(used: Used) -> Exchanged:
+            warm.client.tell(Go())
+            mine = used if warm.pids else Used((None,) * len(used.by_slice), None)
+            return _collected(turn, warm, Sliced(mine, began_ns[0], self.waits_ns(turn.case)))
+
+        return Waiting(warm.pids, start, collect)
+
+    def _warm(self, turn: Turn, address: Address | None, slices: Slices | None = None) -> _Warm:
+        assert address is not None, "there is always a server"
+        return _warmed_up(turn, address, self._client_order(turn, address, slices))
+
+    def _client_order(self, turn: Turn, address: Address, slices: Slices | None) -> ClientOrder:
         case = turn.case
         asked = EchoParameters.of(case)
         is_ours = turn.stage.has(_SERVER)
@@ -119,7 +134,62 @@ class Echo(Workload):
             polls=case.placement == "apart" and self.server_address(case) is None,
             congestion_control=asked.congestion_control,
             own_host=turn.link.client_host if is_ours else None,
+            slices=slices,
         )
+
+
+@dataclass(frozen=True)
+class _Warm:
+    """A client that has warmed up, and what server and kernel had counted by then.
+
+    `pids`: the server's processes; none where it runs already.
+    """
+
+    order: ClientOrder
+    client: Child
+    marks: Marks
+    congestion_controls: tuple[str, ...]
+    pids: tuple[int, ...]
+    kernel: Counted
+    used: ServerUsed
+
+
+def _warmed_up(turn: Turn, address: Address, order: ClientOrder) -> _Warm:
+    """Have the client connect and warm up. Raises RunError."""
+    link = turn.link
+    client = turn.stage.near("client", f"{PACKAGE}.client")
+    client.tell(order)
+    turn.hear(client, Ready)
+    marks = _marks_of(turn)
+    return _Warm(
+        order,
+        client,
+        marks,
+        congestion_controls(client.worker.pid, address.port, link.near, link.far),
+        marks.pids(),
+        turn.stage.counters(),
+        rested(marks, order.warm_up * order.message_bytes),
+    )
+
+
+def _collected(turn: Turn, warm: _Warm, sliced: Sliced | None = None) -> Exchanged:
+    """What both ends tell when the exchange has ended. Raises RunError."""
+    order, client = warm.order, warm.client
+    report = turn.hear(client, Report)
+    replied = order.warm_up + report.all_messages
+    used = rested(warm.marks, replied * order.message_bytes)
+    kernel = counted_between(warm.kernel, turn.stage.counters())
+    client.tell(End())
+    turn.hear(client, End)
+    found = Found(
+        counters=report.counters | since(warm.used, used) | kernel,
+        strangers=used.get("strangers"),
+        congestion_controls=warm.congestion_controls,
+        is_ours=turn.stage.has(_SERVER),
+        has_private_network=turn.link.counter_fds is not None,
+        sliced=sliced,
+    )
+    return Exchanged(assembled(turn.case, turn.round, order, report, found), report.start_ns)
 
 
 def _start_ours(turn: Turn) -> Address:

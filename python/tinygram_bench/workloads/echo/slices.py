@@ -1,0 +1,59 @@
+"""What each slice of an echo says: the values that comparisons are made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tinygram_bench import _native
+from tinygram_bench.run.sliced import Values, counters_of, percentiles_us
+from tinygram_bench.run.slices import LEAST_MESSAGES, Slices, Used
+from tinygram_bench.workloads.echo.order import ClientOrder, InSlices
+
+_SLOW_PER_S = 10_000
+"""Messages that any server has, or nearly so: by it the blocks of rare percentiles are made."""
+
+
+@dataclass(frozen=True)
+class Sliced:
+    """What is known of a run in slices beside the client's report.
+
+    `used`: the server's CPU time. `start_ns`: when the first cycle began. `waits_ns`: how long a
+    message may be on its way, beside what it takes on this host.
+    """
+
+    used: Used
+    start_ns: int
+    waits_ns: int
+
+
+def found_in_slices(client: _native.EchoClient, order: ClientOrder) -> InSlices:
+    """What the client has found; it takes a while to add up."""
+    messages, time_ns, last_ns = zip(*client.slices(), strict=True)
+    trips_ns = [memoryview(trips).cast("Q") for trips in client.round_trips_of_slices()]
+    assert order.slices is not None, "it took turns"
+    measured_s = (order.slices.slice_ns - order.slices.settling_ns) / 1e9
+    # As many for each case of the load: by the shortest slice that the link permits, and by a slow
+    # server.
+    per_slice = min(LEAST_MESSAGES * order.workers * order.depth, _SLOW_PER_S * measured_s)
+    return InSlices(messages, time_ns, last_ns, percentiles_us("round_trip", trips_ns, per_slice))
+
+
+def figures_of(found: InSlices, used: Used) -> dict[str, Values]:
+    """Figure → its values; null where nothing came back, or CPU time is not known."""
+    return found.figures | {
+        "throughput_per_s": tuple(
+            messages / time_ns * 1e9 if messages else None
+            for messages, time_ns in zip(found.messages, found.time_ns, strict=True)
+        ),
+        "cpu_s_per_million": tuple(
+            None if used_ns is None or not messages else used_ns / 1e3 / messages
+            for used_ns, messages in zip(used.by_slice, found.messages, strict=True)
+        ),
+    }
+
+
+def slice_counters(found: InSlices, slices: Slices, sliced: Sliced) -> dict[str, int | None]:
+    """The counters of a run in slices."""
+    ends_ns = (sliced.start_ns + begin_ns + slices.slice_ns for begin_ns in slices.begins_ns)
+    late_ns = [last - end for last, end in zip(found.last_ns, ends_ns, strict=True)]
+    return counters_of(late_ns, sliced.used, sliced.waits_ns)
