@@ -24,7 +24,8 @@ def main() -> None:
     waiting.register(listener, selectors.EVENT_READ)
     served = 0
     while True:
-        for key, _ in waiting.select():
+        # One that spins asks without end.
+        for key, _ in waiting.select(0 if how == "spinning" else None):
             sock = key.fileobj
             assert isinstance(sock, socket.socket)
             if sock is listener:
@@ -72,6 +73,7 @@ def _whole_buffer(sock: socket.socket, data: bytes, _served: int) -> None:
 
 WAYS: dict[str, Callable[[socket.socket, bytes, int], None]] = {
     "honest": lambda sock, data, _: sock.sendall(data),
+    "spinning": lambda sock, data, _: sock.sendall(data),
     "silent": lambda sock, data, served: sock.sendall(data) if served < 50 else None,
     "constant": lambda sock, data, _: sock.sendall(b"x" * len(data)),
     "altered": _altered,

@@ -1,0 +1,232 @@
+"""`tinygram echo --slice`: the servers of a load are up side by side, and take turns."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import socket
+import sys
+from statistics import median
+from typing import Any
+
+import pytest
+from tests.support.command import Command, Done
+from tests.support.foreign_servers import peer
+from tests.support.plans.echo import planned
+from tests.support.waiting import wait_until
+
+from tinygram_bench.cli.exit_codes import ExitCode
+from tinygram_bench.model.store import load
+from tinygram_bench.run.slices import Slices, Used
+from tinygram_bench.statistics.figures.samples import samples_of
+from tinygram_bench.statistics.verdicts.comparison import round_ratios
+from tinygram_bench.workloads.echo.order import InSlices
+from tinygram_bench.workloads.echo.run import Echo
+from tinygram_bench.workloads.echo.slices import Sliced, figures_of, slice_counters
+
+MS = 1_000_000
+PORT = 9_108
+SLICES = 5
+LOAD = ("--size", 100, "--workers", 3, "--buffer", "4KiB", "--rounds", 1)
+SLICED = (*LOAD, "--slice", "20ms", "--duration", "100ms")
+LONG = (*LOAD, "--slice", "20ms", "--duration", "2s")
+TWO = ("--only", "native/epoll", "--only", "asyncio/protocol")
+
+
+def echoing(how: str) -> tuple[object, ...]:
+    words = [sys.executable, "-m", "tests.support.programs.echo_server", str(PORT), how]
+    return ("--server-command", shlex.join(words), "--port", PORT)
+
+
+def run_of(done: Done, runtime: str) -> Any:
+    [run] = [each for each in done.runs if each["case_id"].startswith(f"echo/{runtime}/")]
+    return run
+
+
+@pytest.mark.parametrize("reply", ["per-read", "per-message"])
+def test_each_server_has_its_figures_slice_by_slice(command: Command, reply: str) -> None:
+    every: dict[str, Any] = {"has_all": True, "strategies": ["nodelay"], "reply": reply}
+    cases = planned(buffers_bytes=[4096], **every).cases
+    words = ("--reply", reply, "--all", "--strategy", "nodelay")
+    done = command.run(*SLICED, "--depth", 4, *words)
+    assert done.code == 0, done.stderr
+    assert len(done.runs) == len(cases)
+    for run in done.runs:
+        assert run["failure"] is None
+        assert {name: len(values) for name, values in run["slices"].items()} == {
+            "throughput_per_s": SLICES,
+            "round_trip_p50_us": SLICES,
+            # 85 % of a slice of 20 ms at 10,000 a second: three slices make a block of 500.
+            "round_trip_p99_us": SLICES // 3,
+            "round_trip_p99_9_us": 0,
+            "cpu_s_per_million": SLICES,
+        }
+        counters = run["counters"]
+        assert counters["slices"] == SLICES
+        assert 0 < counters["messages"] < counters["all_messages"]
+        assert run["sample_counts"]["round_trip_ns"] == counters["messages"]
+        assert counters["written_bytes"] == counters["all_messages"] * 100
+        # The measured part of each slice, and the end of what was in flight.
+        assert counters["run_time_ns"] > 0
+        assert counters["round_trips_ns"] <= 12 * counters["run_time_ns"]
+
+
+def test_a_rounds_ratio_is_the_median_of_its_slices(command: Command) -> None:
+    done = command.run(*SLICED, "--only", "asyncio/protocol", "--only", "asyncio/sock:4KiB")
+    assert done.code == 0, done.stderr
+    result = load(command.result_path)
+    base, case = samples_of(result.plan, result.runs).values()
+    [ratio] = round_ratios(base, case, "throughput_per_s")
+    below, above = (sample.slices("throughput_per_s")[0] for sample in (base, case))
+    assert ratio == median(a / b for a, b in zip(above, below, strict=True) if a and b)
+    assert {each["figure"] for each in done.result["verdicts"]} >= {"throughput_per_s"}
+
+
+def test_loads_that_differ_take_turns_apart_and_over_a_link(command: Command) -> None:
+    done = command.run(*SLICED, *TWO, "--size", 1000, "--link", "rtt=500us,bandwidth=1gbit")
+    assert done.code == 0, done.stderr
+    assert len(done.runs) == 4
+    for run in done.runs:
+        assert run["failure"] is None
+        # Three workers, and at most forty round trips in a slice.
+        assert 0 < run["counters"]["all_messages"] <= 3 * 40 * SLICES
+        assert min(filter(None, run["slices"]["round_trip_p50_us"])) >= 500
+
+
+def test_a_program_that_is_started_takes_part(command: Command) -> None:
+    done = command.run(*SLICED, *TWO, *echoing("honest"))
+    assert done.code == 0, done.stderr
+    assert len(done.runs) == 3
+    run = run_of(done, "external")
+    assert len(run["slices"]["throughput_per_s"]) == SLICES
+    assert any(run["slices"]["cpu_s_per_million"])
+    assert run["counters"]["writes"] is None
+
+
+def test_a_server_that_runs_already_takes_part_without_cpu_time(command: Command) -> None:
+    with peer(_echo) as port:
+        done = command.run(*SLICED, *TWO, "--server", f"127.0.0.1:{port}")
+    assert done.code == 0, done.stderr
+    run = run_of(done, "external")
+    assert len(run["slices"]["throughput_per_s"]) == SLICES
+    assert run["slices"]["cpu_s_per_million"] == [None] * SLICES
+    assert run["counters"]["resting_cpu_ns"] is None
+
+
+def _echo(connection: socket.socket) -> None:
+    while data := connection.recv(1 << 16):
+        connection.sendall(data)
+
+
+def test_a_server_that_spins_between_its_slices_is_told(command: Command) -> None:
+    done = command.run(*LOAD, "--slice", "20ms", "--duration", "300ms", *TWO, *echoing("spinning"))
+    assert done.code == 0, done.stderr
+    warnings = {warning["code"]: warning for warning in run_of(done, "external")["warnings"]}
+    assert "the server used" in warnings["not_at_rest"]["message"]
+    for runtime in ("native", "asyncio"):
+        codes = {warning["code"] for warning in run_of(done, runtime)["warnings"]}
+        assert "not_at_rest" not in codes
+
+
+def test_a_faulty_server_takes_turns_and_is_told(command: Command) -> None:
+    words = ("--faulty", "whole-buffer", "--only", "runtime=native")
+    done = command.run(*SLICED, *words)
+    assert done.code == 0, done.stderr
+    honest, faulty = sorted(done.runs, key=lambda run: "whole-buffer" in run["case_id"])
+    assert "faulty_server" not in {warning["code"] for warning in honest["warnings"]}
+    assert "faulty_server" in {warning["code"] for warning in faulty["warnings"]}
+    assert any(faulty["slices"]["throughput_per_s"])
+
+
+def test_one_that_alters_a_byte_in_its_slices_fails_and_the_others_go_on(command: Command) -> None:
+    done = command.run(*SLICED, *TWO, *echoing("altered"))
+    assert done.code == 1
+    assert "is not the one that was sent" in run_of(done, "external")["failure"]
+    assert run_of(done, "native")["failure"] is None
+
+
+def servers(command: Command) -> list[int]:
+    return [pid for pid, name in command.processes().items() if name == "tg-server"]
+
+
+def clients(command: Command) -> list[int]:
+    return [pid for pid, name in command.processes().items() if name == "tg-client"]
+
+
+def test_a_server_that_dies_fails_by_name_and_the_round_goes_on_without_it(
+    command: Command,
+) -> None:
+    process = command.start(*LONG, *TWO)
+    wait_until(lambda: len(servers(command)) == len(clients(command)) == 2, 60, "all are up")
+    os.kill(max(servers(command)), signal.SIGKILL)
+    done = command.finish(process)
+    assert done.code == 1
+    failures = [run["failure"] for run in done.runs]
+    assert failures.count(None) == 1
+    assert any(failure is not None and "server" in failure for failure in failures)
+    [good] = [run for run in done.runs if run["failure"] is None]
+    assert len(good["slices"]["throughput_per_s"]) == 100
+
+
+def test_an_interrupt_among_slices_ends_all_and_writes_nothing(command: Command) -> None:
+    process = command.start(*LONG, *TWO)
+    wait_until(lambda: len(clients(command)) == 2, 60, "two clients")
+    process.send_signal(signal.SIGINT)
+    done = command.finish(process)
+    assert (done.code, done.result) == (ExitCode.INTERRUPTED, None)
+
+
+@pytest.mark.parametrize(
+    ("words", "fault"),
+    [
+        (("--slice", "1s"), "--slice 1s is longer than the 500ms that each case runs"),
+        (("--slice", "20ms", "--messages", "10"), "--messages cannot be combined with --slice"),
+        (("--slice", "20ms", "--probe", "10ms"), "--probe cannot be combined with --slice"),
+        (("--slice", "banana"), "--slice"),
+        (
+            ("--slice", "20ms", "--link", "rtt=2ms"),
+            "--slice 20ms holds fewer than 20 round trips of 2ms: name at least 40ms",
+        ),
+    ],
+)
+def test_slices_that_cannot_be_are_refused(
+    command: Command, words: tuple[str, ...], fault: str
+) -> None:
+    done = command.run(*words, "--only", "runtime=native", "--rounds", 1)
+    assert done.code == 2
+    assert fault in " ".join(done.stderr.split())
+
+
+def test_without_slices_a_run_has_none(command: Command) -> None:
+    done = command.run(*LOAD, "--duration", "100ms", "--only", "native/epoll")
+    assert done.code == 0, done.stderr
+    [run] = done.runs
+    assert not run.get("slices")
+    assert not {"slices", "all_messages", "resting_cpu_ns"} & run["counters"].keys()
+
+
+def test_a_round_trip_on_a_link_waits_for_all_that_is_in_flight() -> None:
+    link = "rtt=2ms,jitter=100us,bandwidth=8mbit"
+    case = planned("runtime=native,strategy=nodelay", link=link, workers=2, depth=5).cases[0]
+    # 10 messages of 1,000 bytes are on the line for 10 ms.
+    assert Echo(1).waits_ns(case) == 2 * MS + 200_000 + 10 * MS
+    assert Echo(1).waits_ns(planned("runtime=native").cases[0]) == 0
+
+
+def test_figures_of_slices_are_of_what_came_back_between_the_marks() -> None:
+    found = InSlices(
+        messages=(1_000, 0, 500),
+        time_ns=(10 * MS, 0, 10 * MS),
+        last_ns=(20 * MS, 40 * MS, 65 * MS),
+        figures={},
+    )
+    used = Used((5 * MS, 1 * MS, None), 3 * MS)
+    assert figures_of(found, used) == {
+        "throughput_per_s": (100_000.0, None, 50_000.0),
+        "cpu_s_per_million": (5.0, None, None),
+    }
+    slices = Slices((0, 20 * MS, 40 * MS), 20 * MS, 3 * MS)
+    for waits_ns, overrun in ((0, 1), (4 * MS, 0)):
+        counted = slice_counters(found, slices, Sliced(used, 0, waits_ns))
+        assert counted == {"slices": 3, "slices_overrun": overrun, "resting_cpu_ns": 3 * MS}
