@@ -65,8 +65,8 @@ class EchoClient:
     def counters(self) -> list[tuple[str, int]]:
         """Named counters of the last run, all its slices together.
 
-        Among them `start_ns`, when it began (CLOCK_MONOTONIC), `messages`, those that were counted,
-        and `all_messages`, all that came back.
+        Among them `start_ns`, when it began (CLOCK_MONOTONIC), `messages`, all that came back, and
+        `middle_messages`, those that were counted, as in all others.
         """
 
     def slices(self) -> list[tuple[int, int, int]]:

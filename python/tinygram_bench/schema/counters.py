@@ -27,7 +27,11 @@ _OF_A_DIRECTION: Mapping[str, Said] = {
 _OF_RUNS: Mapping[str, Said] = {
     "messages": ("messages", "measured, the warm-up not counted"),
     "bytes": ("bytes", "of the measured messages"),
-    "run_time_ns": ("ns", "from the clock's start until the last byte, or reply, was there"),
+    "run_time_ns": (
+        "ns",
+        "from the clock's start until the last byte, or reply, was there; of `echo` in slices, "
+        "of their middles",
+    ),
     "connect_ns": ("ns", "that connecting took; with several connections the mean"),
     "connect_max_ns": ("ns", "that the slowest connection took to connect"),
     "startup_ns": ("ns", "from the start of the sender's process until it could send"),
@@ -54,9 +58,15 @@ _OF_PROCESSES: Mapping[str, Said] = {
     "receive_buffer_bytes": ("bytes", "of the receiving socket's buffer (SO_RCVBUF)"),
     "slices": ("slices", "of a run that took turns with others of its load"),
     "slices_overrun": ("slices", "whose last message came after the next case's slice had begun"),
-    "resting_cpu_ns": ("ns", "of CPU time of the sender between its slices; null: not known"),
-    "middle_messages": ("messages", "that came in the middle of slices, flat out"),
-    "middle_ns": ("ns", "of these middles: from the first read in each to the last"),
+    "resting_cpu_ns": (
+        "ns",
+        "of CPU time of the sender, or server, between its slices; null: not known",
+    ),
+    "middle_messages": (
+        "messages",
+        "measured in the middle of slices: of `echo`, and of `stream` flat out",
+    ),
+    "middle_ns": ("ns", "of these middles: from one read in each to the last"),
     "strangers": ("connections", "of other programs, which the receiver or server turned away"),
     "peer_port": ("port", "of the sender, as the receiver saw it"),
 }
@@ -90,7 +100,10 @@ _OF_RR: Mapping[str, Said] = {
 }
 _OF_ECHO: Mapping[str, Said] = {
     "exchanged_bytes": ("bytes", "of the measured messages, both ways"),
-    "round_trips_ns": ("ns", "of all round trips together"),
+    "round_trips_ns": (
+        "ns",
+        "of all round trips together; in slices, as far as they were measured",
+    ),
     "client_writes": ("system calls", "by which the client wrote"),
     "client_reads": ("system calls", "by which the client read"),
     "client_cpu_ns": ("ns", "of CPU time of the client, without what it polled"),

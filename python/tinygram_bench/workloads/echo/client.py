@@ -56,7 +56,7 @@ def _exchange(order: ClientOrder, orders: Orders) -> None:
     counters = dict(client.counters())
     start_ns = counters.pop("start_ns")
     if in_slices is None:
-        del counters["all_messages"]  # All of them are measured.
+        del counters["middle_messages"]  # All of them are measured.
     connects_ns = client.connects_ns()
     counters |= {
         "connect_ns": sum(connects_ns) // len(connects_ns),

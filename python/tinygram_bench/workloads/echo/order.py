@@ -80,8 +80,8 @@ class InSlices(Value, frozen=True):
 class Report(Value, frozen=True):
     """The client's report: raw counters, histograms, and the first fault overlooked if it `trusts`.
 
-    `start_ns`: when the measured part began. Of slices the counters have what they counted, and
-    `all_messages`, which is what came back.
+    `start_ns`: when the measured part began. Of slices the counters have what was
+    measured in their middles, but for `messages`, all that came back.
     """
 
     start_ns: int
@@ -89,8 +89,3 @@ class Report(Value, frozen=True):
     histograms: dict[str, str]
     fault: str | None
     in_slices: InSlices | None = None
-
-    @property
-    def all_messages(self) -> int:
-        """All that came back, measured or not."""
-        return self.counters.get("all_messages", self.counters["messages"])

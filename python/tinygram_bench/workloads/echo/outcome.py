@@ -42,9 +42,10 @@ class Found:
 def assembled(case: Case, round: int, order: ClientOrder, report: Report, found: Found) -> Run:
     """Check the counts against each other, and add the warnings. Raises RunError."""
     messages = report.counters["messages"]
+    measured = report.counters.get("middle_messages", messages)
     counters = found.counters | {
         "bytes": messages * order.message_bytes,
-        "exchanged_bytes": 2 * messages * order.message_bytes,
+        "exchanged_bytes": 2 * measured * order.message_bytes,
     }
     if found.strangers is not None:
         counters["strangers"] = found.strangers
@@ -52,7 +53,7 @@ def assembled(case: Case, round: int, order: ClientOrder, report: Report, found:
         raise RunError("no message came back")
     if order.messages is not None and messages != order.messages:
         raise RunError(f"{messages} of {order.messages} messages came back")
-    _check_writes(counters, order, report)
+    _check_writes(counters, order)
     _check_littles_law(counters, order)
     slices: dict[str, Values] = {}
     if found.sliced is not None:
@@ -76,14 +77,14 @@ def assembled(case: Case, round: int, order: ClientOrder, report: Report, found:
     )
 
 
-def _check_writes(counters: dict[str, int | None], order: ClientOrder, report: Report) -> None:
+def _check_writes(counters: dict[str, int | None], order: ClientOrder) -> None:
     written_bytes = counters["written_bytes"]
     if order.trusts or written_bytes is None:
         return
-    replied_bytes = report.all_messages * order.message_bytes
-    if written_bytes != replied_bytes:
+    if written_bytes != counters["bytes"]:
         raise RunError(
-            f"the server's counted writes hold {written_bytes} bytes, the replies {replied_bytes}"
+            f"the server's counted writes hold {written_bytes} bytes, the replies "
+            f"{counters['bytes']}"
         )
 
 
@@ -150,10 +151,10 @@ def _limit_of_client(case: Case, counters: dict[str, int | None]) -> str | None:
     if case.placement == "same":
         return "the client and the server shared a core"
     client_ns, server_ns = _known(counters, "client_cpu_ns"), counters["cpu_ns"]
-    all_messages = counters.get("all_messages")
-    if server_ns is not None and all_messages:
-        # Of the messages that the client measured.
-        server_ns = server_ns * _known(counters, "messages") // all_messages
+    measured = counters.get("middle_messages")
+    if server_ns is not None and measured is not None:
+        # The client's is of these alone.
+        server_ns = server_ns * measured // _known(counters, "messages")
     busy = client_ns / max(1, _known(counters, "run_time_ns"))
     if busy > _BUSY:
         return f"the client was busy {busy:.0%} of the run"

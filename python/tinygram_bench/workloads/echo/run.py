@@ -106,7 +106,7 @@ class Echo(Workload):
         def collect(used: Used) -> Exchanged:
             warm.client.tell(Go())
             mine = used if warm.pids else Used((None,) * len(used.by_slice), None)
-            return _collected(turn, warm, Sliced(mine, began_ns[0], self.waits_ns(turn.case)))
+            return _collected(turn, warm, Sliced(mine, began_ns[0]))
 
         return Waiting(warm.pids, start, collect)
 
@@ -176,7 +176,7 @@ def _collected(turn: Turn, warm: _Warm, sliced: Sliced | None = None) -> Exchang
     """What both ends tell when the exchange has ended. Raises RunError."""
     order, client = warm.order, warm.client
     report = turn.hear(client, Report)
-    replied = order.warm_up + report.all_messages
+    replied = order.warm_up + report.counters["messages"]
     used = rested(warm.marks, replied * order.message_bytes)
     kernel = counted_between(warm.kernel, turn.stage.counters())
     client.tell(End())

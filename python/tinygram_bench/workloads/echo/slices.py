@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tinygram_bench import _native
 from tinygram_bench.run.sliced import Values, counters_of, percentiles_us
-from tinygram_bench.run.slices import LEAST_MESSAGES, Slices, Used
+from tinygram_bench.run.slices import GAP_NS, LEAST_MESSAGES, Slices, Used
 from tinygram_bench.workloads.echo.order import ClientOrder, InSlices
 
 _SLOW_PER_S = 10_000
@@ -17,13 +17,11 @@ _SLOW_PER_S = 10_000
 class Sliced:
     """What is known of a run in slices beside the client's report.
 
-    `used`: the server's CPU time. `start_ns`: when the first cycle began. `waits_ns`: how long a
-    message may be on its way, beside what it takes on this host.
+    `used`: the server's CPU time. `start_ns`: when the first cycle began.
     """
 
     used: Used
     start_ns: int
-    waits_ns: int
 
 
 def found_in_slices(client: _native.EchoClient, order: ClientOrder) -> InSlices:
@@ -56,4 +54,6 @@ def slice_counters(found: InSlices, slices: Slices, sliced: Sliced) -> dict[str,
     """The counters of a run in slices."""
     ends_ns = (sliced.start_ns + begin_ns + slices.slice_ns for begin_ns in slices.begins_ns)
     late_ns = [last - end for last, end in zip(found.last_ns, ends_ns, strict=True)]
-    return counters_of(late_ns, sliced.used, sliced.waits_ns)
+    return counters_of(late_ns, sliced.used, slices.gap_ns - GAP_NS) | {
+        "middle_ns": sum(found.time_ns)
+    }
