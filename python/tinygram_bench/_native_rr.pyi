@@ -1,5 +1,6 @@
 """The part of the stub of `_native` that `rr` needs (crates/load/src/rr); not a module."""
 
+from collections.abc import Sequence
 from typing import final
 
 from tinygram_bench._native import Histogram
@@ -112,11 +113,16 @@ class RrCallers:
         OSError: a call failed, or they were not ready at `give_up_ns`. ValueError.
         """
 
-    def run(
-        self, start_ns: int, end_ns: int, calls: int | None, give_up_ns: int
-    ) -> tuple[list[tuple[str, int]], Histogram, Histogram]:
-        """Call until `end_ns`, each caller `calls` times at most.
+    @property
+    def warm_up_call_ns(self) -> int:
+        """How long a call took in the warm-up on average; 0 where there was none."""
 
-        Named counters (`last_ns` is a time), call times, connect times. OSError: as before;
-        RuntimeError at a second call.
+    def run(
+        self, spans: Sequence[tuple[int, int | None, int, int | None]], give_up_ns: int
+    ) -> tuple[list[tuple[str, int]], Histogram, Histogram, list[tuple[list[int], int, int]]]:
+        """Call in each span: (start, in a slice when it has settled, end, calls of each at most).
+
+        Named counters (`last_ns` is a time), call times, connect times, and of each slice how long
+        each measured call took, the callers' time in these, and when the last call ended, in ns.
+        OSError: as before; RuntimeError at a second call.
         """

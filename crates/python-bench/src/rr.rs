@@ -176,6 +176,11 @@ impl RrServer {
     }
 }
 
+/// What callers found in a slice: the fields of `SliceTally`.
+type SliceValues = (Vec<u64>, u64, u64);
+/// A span: its start, in a slice when it has settled, its end, and calls of each caller at most.
+type SpanValues = (u64, Option<u64>, u64, Option<u64>);
+
 #[pyclass(module = "tinygram_bench._native")]
 pub struct RrCallers {
     inner: Option<native::Callers>,
@@ -240,25 +245,33 @@ impl RrCallers {
         Ok(Self { inner: Some(inner) })
     }
 
-    #[pyo3(signature = (start_ns, end_ns, calls, give_up_ns))]
+    #[getter]
+    fn warm_up_call_ns(&self) -> u64 {
+        self.inner
+            .as_ref()
+            .map_or(0, native::Callers::warm_up_call_ns)
+    }
+
     fn run(
         &mut self,
         py: Python<'_>,
-        start_ns: u64,
-        end_ns: u64,
-        calls: Option<u64>,
+        spans: Vec<SpanValues>,
         give_up_ns: u64,
-    ) -> PyResult<(Counters, Histogram, Histogram)> {
+    ) -> PyResult<(Counters, Histogram, Histogram, Vec<SliceValues>)> {
         let Some(inner) = self.inner.take() else {
             return Err(PyRuntimeError::new_err("callers run once"));
         };
-        let span = native::Span {
-            start_ns,
-            end_ns,
-            calls,
-        };
+        let spans: Vec<native::Span> = spans
+            .into_iter()
+            .map(|(start_ns, settled_ns, end_ns, calls)| native::Span {
+                start_ns,
+                end_ns,
+                calls,
+                settled_ns,
+            })
+            .collect();
         let tally = py
-            .detach(|| inner.run(span, give_up_ns))
+            .detach(|| inner.run(&spans, give_up_ns))
             .map_err(|error| PyOSError::new_err(error.to_string()))?;
         let counters = vec![
             ("calls", tally.calls),
@@ -267,11 +280,16 @@ impl RrCallers {
             ("callers_time_ns", tally.callers_time_ns),
             ("last_ns", tally.last_ns),
         ];
-        let (call, connect) = (tally.call, tally.connect);
+        let slices = tally.slices.into_iter();
         Ok((
             counters,
-            Histogram { inner: call },
-            Histogram { inner: connect },
+            Histogram { inner: tally.call },
+            Histogram {
+                inner: tally.connect,
+            },
+            slices
+                .map(|slice| (slice.calls_ns, slice.callers_time_ns, slice.last_ns))
+                .collect(),
         ))
     }
 }

@@ -9,9 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
 
 from tinygram_bench.host.probes.sampling import probing
 from tinygram_bench.host.write_counter import Counting, counting
@@ -19,18 +17,10 @@ from tinygram_bench.links import Link, link_up
 from tinygram_bench.model.result import Case, Plan, Run
 from tinygram_bench.processes.workers import RunError
 from tinygram_bench.run.answering import answer_limit_s, call_once, unanswered
-from tinygram_bench.run.slices import Slices, Used, table, used_in_slices
+from tinygram_bench.run.attempts import attempt, checked
+from tinygram_bench.run.group import Group
 from tinygram_bench.run.stage import Stage, Turn
-from tinygram_bench.run.workload import Waiting, Workload
-
-_MOST_PER_NS = 10_000
-"""The fastest growth of a counter: the ns of more threads than a run may have, or 10 TB/s."""
-_SHORTEST_NS = 10**9
-"""A shorter run counts as this long: some counters grow with buffers, not with time."""
-
-_LEAD_NS = 50_000_000
-"""From telling the sides of a group their start to the start: each must have been told."""
-T = TypeVar("T")
+from tinygram_bench.run.workload import Workload
 
 Kept = Callable[[Case], Hashable | None]
 """The key of a case's stage: cases with the same key share one; None: a case has a fresh one."""
@@ -56,34 +46,8 @@ class Bench:
         if slice_ns is None:
             return [self.run_case(case, round) for case in cases]
         with ExitStack() as stack:
-            own_ns = self._workload.own_ns(cases[0])
-            seed = f"{self._workload.seed}/{round}/{cases[0].case_id}"
-            turns = table([*map(self._workload.waits_ns, cases)], own_ns, slice_ns, seed)
-            sides = [
-                _attempt(case, round, partial(self._side, stack, case, round, own, len(cases)))
-                for case, own in zip(cases, turns, strict=True)
-            ]
-            return self._in_turns(sides)
-
-    def _side(self, stack: ExitStack, case: Case, round: int, slices: Slices, cases: int) -> _Side:
-        """The case, warmed up on a fresh stage. Raises OSError and RunError."""
-        limit_s = self._workload.limit_s(case) * cases
-        turn = Turn(self._set_up(stack, case, round), stack, case, round, limit_s)
-        address = self._workload.listen(turn)
-        turn.begin()
-        return _Side(turn, slices, self._workload.warmed_up(turn, address, slices))
-
-    def _in_turns(self, sides: Sequence[_Side | Run]) -> list[Run]:
-        """Start all that have warmed up, and collect what each found."""
-        ready = [side for side in sides if isinstance(side, _Side)]
-        start_ns = time.monotonic_ns() + _LEAD_NS
-        for side in ready:
-            side.turn.begin()
-            side.waiting.start(start_ns)
-        give_up_s = max((side.turn.give_up_s for side in ready), default=0.0)
-        timed = [(side.slices, side.waiting.pids) for side in ready]
-        used = iter(used_in_slices(start_ns, timed, give_up_s))
-        return [each if isinstance(each, Run) else _collected(each, next(used)) for each in sides]
+            group = Group(self._workload, cases, round, slice_ns)
+            return group.run(stack, partial(self._set_up, stack, round=round))
 
     def close(self) -> None:
         """End all stages that stay: the next run makes new ones."""
@@ -179,29 +143,6 @@ def running(workload: Workload, kept: Kept | None = None) -> Iterator[Bench]:
             made.close()
 
 
-@dataclass(frozen=True)
-class _Side:
-    """One of the cases that take turns."""
-
-    turn: Turn
-    slices: Slices
-    waiting: Waiting
-
-
-def _collected(side: _Side, used: Used) -> Run:
-    turn = side.turn
-    began_ns = round(turn.begun_s * 1e9)
-
-    def collect() -> Run:
-        try:
-            exchanged = side.waiting.collect(used)
-        except RunError as failure:
-            raise turn.explained(failure) from failure
-        return _checked(turn.link.added_to(exchanged.run), time.monotonic_ns() - began_ns)
-
-    return _attempt(turn.case, turn.round, collect)
-
-
 def _with_failure_kept(case: Case, round: int, measure: Callable[[Case, int], Run]) -> Run:
     """The run that `measure` makes, or one that has its failure.
 
@@ -209,31 +150,6 @@ def _with_failure_kept(case: Case, round: int, measure: Callable[[Case, int], Ru
     that length can have, fails it.
     """
     began_ns = time.monotonic_ns()
-    return _attempt(
-        case, round, lambda: _checked(measure(case, round), time.monotonic_ns() - began_ns)
+    return attempt(
+        case, round, lambda: checked(measure(case, round), time.monotonic_ns() - began_ns)
     )
-
-
-def _attempt(case: Case, round: int, act: Callable[[], T]) -> T | Run:
-    """What `act` makes; where it fails, a run with its failure."""
-    try:
-        return act()
-    except RunError as failure:
-        return Run(case.case_id, round, {}, {}, failure=str(failure))
-    except Exception as fault:  # noqa: BLE001 - it is kept in the run, and the other runs too
-        name = type(fault).__name__
-        return Run(case.case_id, round, {}, {}, failure=f"the run broke: {name}: {fault}")
-
-
-def _checked(run: Run, took_ns: int) -> Run:
-    """The run. Raises RunError for an impossible count."""
-    most = _MOST_PER_NS * max(took_ns, _SHORTEST_NS)
-    for name, count in run.counters.items():
-        if count is not None and count < 0:
-            raise RunError(f"the counter {name} is {count}, which cannot be negative")
-        if count is not None and count > most:
-            raise RunError(
-                f"the counter {name} is {count}, and a run of {took_ns / 1e9:.3g} s cannot count "
-                f"more than {most}"
-            )
-    return run

@@ -8,10 +8,11 @@ from __future__ import annotations
 import math
 import random
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
 from tinygram_bench.model.result import Case, Plan, Run, RunCases
 from tinygram_bench.run.progress import Progress
+from tinygram_bench.statistics.workloads import WORKLOADS
 from tinygram_bench.statistics.workloads.loads import Load
 
 Order = Callable[[Plan, int, Sequence[Run]], Iterable[Case]]
@@ -26,13 +27,14 @@ def ordered(plan: Plan, round: int, _finished: Sequence[Run] = ()) -> list[Case]
 
 
 def _groups(cases: Iterable[Case]) -> Iterator[list[Case]]:
-    """Each case that runs alone, and then the cases of a load that take turns, together."""
-    in_turns: dict[Load, list[Case]] = {}
+    """Each case that runs alone, and then those that take turns, together."""
+    in_turns: dict[Hashable, list[Case]] = {}
     for case in cases:
         if case.parameters.slice_ns is None:
             yield [case]
         else:
-            in_turns.setdefault(Load.of(case), []).append(case)
+            key = WORKLOADS[case.workload].side_by_side or Load.of
+            in_turns.setdefault(key(case), []).append(case)
     yield from in_turns.values()
 
 

@@ -111,6 +111,7 @@ class Turn:
         self.case = case
         self.round = round
         self.limit_s = limit_s
+        self._made: dict[str, object] = {}
         self._watched: list[Worker] = []
         self._unwatched: list[Worker] = []
         self.begin()
@@ -118,6 +119,12 @@ class Turn:
     @property
     def link(self) -> Link:
         return self.stage.link
+
+    def once(self, name: str, make: Callable[[], T]) -> T:
+        """The value of `make`, which is called only for the first time in this run."""
+        if name not in self._made:
+            self._made[name] = make()
+        return cast(T, self._made[name])
 
     def begin(self) -> None:
         """Give both ends their whole time from now on."""

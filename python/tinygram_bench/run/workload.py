@@ -21,6 +21,17 @@ class Exchanged:
 
 
 @dataclass(frozen=True)
+class Rehearsed:
+    """How long a message of a case takes about, in ns, and how many do at a time.
+
+    Slices are so long that each has a few messages of the slowest case; 0: that is known before.
+    """
+
+    message_ns: int = 0
+    at_a_time: int = 1
+
+
+@dataclass(frozen=True)
 class Waiting:
     """A case that has warmed up, and waits for its first slice.
 
@@ -66,6 +77,10 @@ class Workload(ABC):
     @abstractmethod
     def exchange(self, turn: Turn, address: Address | None) -> Exchanged:
         """Have the near end exchange with it what is asked for. Raises RunError."""
+
+    def rehearsed(self, turn: Turn, address: Address | None) -> Rehearsed:  # noqa: ARG002 - others do
+        """Have the near end try what it will do in slices. Raises RunError."""
+        return Rehearsed()
 
     def warmed_up(self, turn: Turn, address: Address | None, slices: Slices) -> Waiting:
         """Have the near end connect and warm up for its slices. Raises RunError."""

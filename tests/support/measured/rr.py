@@ -8,7 +8,7 @@ from tests.support.experiments import histogram, result_of
 
 from tinygram_bench.model.parameters import RrParameters
 from tinygram_bench.model.result import Case, Plan, Result, Run
-from tinygram_bench.workloads.rr.order import Report, Start
+from tinygram_bench.workloads.rr.order import Report, Span, Start
 from tinygram_bench.workloads.rr.outcome import Found, assembled
 from tinygram_bench.workloads.rr.withheld import REQUESTS
 
@@ -18,7 +18,7 @@ KERNEL = {
     "kernel_DelayedACKs": 9,
     "kernel_OutRsts": 0,
 }
-START = Start(start_ns=1_000_000_000, end_ns=2_000_000_000, calls=None)
+START = Start((Span(start_ns=1_000_000_000, end_ns=2_000_000_000),))
 
 
 def report(calls: int, call_ns: int, callers: int, connect_ns: int = 0) -> Report:

@@ -13,7 +13,7 @@ use std::{
     os::fd::AsRawFd,
     sync::atomic::{AtomicBool, Ordering::Relaxed},
 };
-use tinygram_net::clock::monotonic_ns;
+use tinygram_net::clock::{monotonic_ns, sleep_until_ns};
 
 const BUFFER_BYTES: u64 = 64 << 10;
 /// Before one of so many calls a caller looks for a reply that came too early.
@@ -60,8 +60,11 @@ pub fn connected(options: &CallOptions) -> Result<(TcpStream, u64), CallError> {
 }
 
 impl<'a> Caller<'a> {
-    /// A caller that is connected, if it will stay so, and has made its calls to warm up.
-    pub fn prepare(options: &'a CallOptions, content: &'a CallContent) -> Result<Self, CallError> {
+    /// A caller that is connected, if it will stay so, and has made its calls to warm up; and these.
+    pub fn prepare(
+        options: &'a CallOptions,
+        content: &'a CallContent,
+    ) -> Result<(Self, Tally), CallError> {
         let mut caller = Self {
             options,
             content,
@@ -73,24 +76,35 @@ impl<'a> Caller<'a> {
             caller.connect()?;
         }
         for _ in 0..options.warm_up_calls {
-            caller.call()?;
+            caller.call(&Span::always())?;
         }
-        let mut tally = Tally::default();
+        let warm_up = std::mem::take(&mut caller.tally);
         if !caller.is_per_request() {
-            tally.connect = caller.tally.connect;
+            caller.tally.connect.merge(&warm_up.connect);
         }
-        caller.tally = tally;
-        Ok(caller)
+        Ok((caller, warm_up))
     }
 
-    /// Call again and again in that span, or until told to stop; what it found.
-    pub fn run(mut self, span: Span, is_stopped: &AtomicBool) -> Result<Tally, CallError> {
-        let most = span.calls.unwrap_or(u64::MAX);
-        let mut now_ns = span.start_ns;
-        while now_ns < span.end_ns && self.tally.calls < most && !is_stopped.load(Relaxed) {
-            now_ns = self.call()?;
+    /// Call again and again in each of the spans, or until told to stop; what it found.
+    pub fn run(mut self, spans: &[Span], is_stopped: &AtomicBool) -> Result<Tally, CallError> {
+        for span in spans {
+            sleep_until_ns(span.start_ns);
+            self.tally.begin(span);
+            let (mut now_ns, mut first_ns) = (span.start_ns, None);
+            let mut calls_left = span.calls.unwrap_or(u64::MAX);
+            while now_ns < span.end_ns && calls_left > 0 && !is_stopped.load(Relaxed) {
+                let begun_ns;
+                (begun_ns, now_ns) = self.call(span)?;
+                calls_left -= 1;
+                if first_ns.is_none() && span.is_measured(begun_ns) {
+                    first_ns = Some(begun_ns);
+                }
+            }
+            self.tally.callers_time_ns += now_ns - span.start_ns;
+            if let Some(first_ns) = first_ns {
+                self.tally.record_caller(first_ns, now_ns);
+            }
         }
-        self.tally.callers_time_ns = now_ns - span.start_ns;
         Ok(self.tally)
     }
 
@@ -109,8 +123,8 @@ impl<'a> Caller<'a> {
         Ok(())
     }
 
-    /// One call; when it ended.
-    fn call(&mut self) -> Result<u64, CallError> {
+    /// One call; when it began, and when it ended.
+    fn call(&mut self, span: &Span) -> Result<(u64, u64), CallError> {
         if self.is_per_request() {
             self.connect()?;
         }
@@ -122,11 +136,11 @@ impl<'a> Caller<'a> {
         let begun_ns = monotonic_ns();
         line.send(request, self.options.sends_per_request)?;
         let ended_ns = line.receive(self.content, &mut self.buffer)?;
-        self.tally.record_call(begun_ns, ended_ns);
+        self.tally.record_call(span, begun_ns, ended_ns);
         if self.is_per_request() {
             self.line = None;
         }
-        Ok(ended_ns)
+        Ok((begun_ns, ended_ns))
     }
 }
 

@@ -16,10 +16,7 @@ use std::{
     thread,
     time::Duration,
 };
-use tinygram_net::{
-    clock::{monotonic_ns, sleep_until_ns},
-    process::with_signals_blocked,
-};
+use tinygram_net::{clock::monotonic_ns, process::with_signals_blocked};
 
 const STACK_BYTES: usize = 256 << 10;
 
@@ -42,10 +39,11 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     ready: usize,
-    span: Option<Span>,
+    spans: Option<Arc<[Span]>>,
     done: usize,
     failed: usize,
     first_failure: Option<CallError>,
+    warm_up: Tally,
     tally: Tally,
 }
 
@@ -83,12 +81,18 @@ impl Callers {
         Ok(callers)
     }
 
-    /// Let them call, and wait until all have ended, until `give_up_ns` at most.
+    /// How long a call took in the warm-up on average, in nanoseconds; 0 where there was none.
+    pub fn warm_up_call_ns(&self) -> u64 {
+        let warm_up = &self.shared.lock().warm_up;
+        warm_up.call_time_ns.checked_div(warm_up.calls).unwrap_or(0)
+    }
+
+    /// Let them call in these spans, and wait until all have ended, until `give_up_ns` at most.
     ///
     /// # Errors
     /// [`CallError`], the first of several failures and how many there were.
-    pub fn run(self, span: Span, give_up_ns: u64) -> Result<Tally, CallError> {
-        self.shared.lock().span = Some(span);
+    pub fn run(self, spans: &[Span], give_up_ns: u64) -> Result<Tally, CallError> {
+        self.shared.lock().spans = Some(spans.into());
         self.shared.has_changed.notify_all();
         self.wait(give_up_ns, |state| state.done)?;
         let tally = std::mem::take(&mut self.shared.lock().tally);
@@ -147,12 +151,16 @@ impl Shared {
     fn run(&self) {
         let outcome = match self.options.connections {
             Connections::Shared { depth } => {
-                Pipeline::prepare(&self.options, &self.content, depth, &self.is_stopped)
-                    .and_then(|ready| self.started(|span| ready.run(span, &self.is_stopped)))
+                Pipeline::prepare(&self.options, &self.content, depth, &self.is_stopped).and_then(
+                    |(ready, warm_up)| {
+                        self.started(&warm_up, |spans| ready.run(spans, &self.is_stopped))
+                    },
+                )
             }
             Connections::PerRequest | Connections::PerCaller => {
-                Caller::prepare(&self.options, &self.content)
-                    .and_then(|ready| self.started(|span| ready.run(span, &self.is_stopped)))
+                Caller::prepare(&self.options, &self.content).and_then(|(ready, warm_up)| {
+                    self.started(&warm_up, |spans| ready.run(spans, &self.is_stopped))
+                })
             }
         };
         let mut state = self.lock();
@@ -174,24 +182,25 @@ impl Shared {
     /// Say that one is ready, wait for the start, and call; nothing where it never comes.
     fn started(
         &self,
-        call: impl FnOnce(Span) -> Result<Tally, CallError>,
+        warm_up: &Tally,
+        call: impl FnOnce(&[Span]) -> Result<Tally, CallError>,
     ) -> Result<Tally, CallError> {
         let mut state = self.lock();
+        state.warm_up.merge(warm_up);
         state.ready += 1;
         self.has_changed.notify_all();
-        let span = loop {
+        let spans = loop {
             if self.is_stopped.load(Relaxed) {
                 return Ok(Tally::default());
             }
-            if let Some(span) = state.span {
-                break span;
+            if let Some(spans) = &state.spans {
+                break Arc::clone(spans);
             }
             let waited = self.has_changed.wait(state);
             state = waited.unwrap_or_else(PoisonError::into_inner);
         };
         drop(state);
-        sleep_until_ns(span.start_ns);
-        call(span)
+        call(&spans)
     }
 }
 

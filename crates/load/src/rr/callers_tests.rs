@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    rr::{Counts, Server, ServerOptions},
+    rr::{Counts, Server, ServerOptions, SliceTally},
     socket::FRESH_PORT,
 };
 use std::{
@@ -31,12 +31,11 @@ fn options(port: u16, connections: Connections) -> CallOptions {
     }
 }
 
-fn now_for(calls: u64) -> Span {
-    Span {
-        start_ns: monotonic_ns(),
-        end_ns: u64::MAX,
+fn now_for(calls: u64) -> [Span; 1] {
+    [Span {
         calls: Some(calls),
-    }
+        ..Span::always()
+    }]
 }
 
 fn prepared(options: CallOptions, content: &CallContent) -> Result<Callers, CallError> {
@@ -83,7 +82,7 @@ fn every_call_is_counted_on_whatever_connections() {
             let content = content(reply_bytes);
             let (tally, counts) = with_server(&content, |port| {
                 let callers = prepared(options(port, connections), &content).unwrap();
-                callers.run(now_for(5), u64::MAX).unwrap()
+                callers.run(&now_for(5), u64::MAX).unwrap()
             });
             assert_eq!((tally.calls, tally.call.count()), (4 * 5, 4 * 5));
             assert_eq!(tally.connect.count(), connects, "{connections:?}");
@@ -108,12 +107,56 @@ fn no_call_begins_after_the_end_and_all_that_have_begun_are_finished() {
                 start_ns,
                 end_ns,
                 calls: None,
+                settled_ns: None,
             };
-            callers.run(span, u64::MAX).unwrap()
+            callers.run(&[span], u64::MAX).unwrap()
         });
         assert!(tally.calls >= 4);
         assert_eq!(counts.requests, tally.calls + 4 * 2);
         assert!(tally.callers_time_ns >= 4 * 20_000_000);
+        assert_eq!(tally.slices, []);
+    }
+}
+
+#[test]
+fn in_slices_calls_that_began_before_one_had_settled_are_in_no_slice() {
+    let content = content(50);
+    for connections in [
+        Connections::PerRequest,
+        Connections::PerCaller,
+        Connections::Shared { depth: 2 },
+    ] {
+        let (tally, counts) = with_server(&content, |port| {
+            let callers = prepared(options(port, connections), &content).unwrap();
+            let first_ns = monotonic_ns() + 1_000_000;
+            let slice = |start_ns: u64, settling_ns: u64| Span {
+                start_ns,
+                end_ns: start_ns + 10_000_000,
+                calls: None,
+                settled_ns: Some(start_ns + settling_ns),
+            };
+            // In the last one no call begins after it has settled.
+            let spans = [
+                (0, 0),
+                (20_000_000, 2_000_000),
+                (40_000_000, 10_000_000_000),
+            ];
+            let spans = spans.map(|(at_ns, settling_ns)| slice(first_ns + at_ns, settling_ns));
+            callers.run(&spans, u64::MAX).unwrap()
+        });
+        assert_eq!(counts.requests, tally.calls + 4 * 2);
+        let measured = tally.slices.iter().map(|slice| slice.calls_ns.len() as u64);
+        assert_eq!(measured.sum::<u64>(), tally.call.count());
+        assert!(tally.call.count() < tally.calls);
+        assert_eq!(tally.slices.len(), 3);
+        for slice in &tally.slices[..2] {
+            assert!(slice.callers_time_ns >= slice.calls_ns.iter().sum());
+        }
+        let last = SliceTally {
+            last_ns: tally.last_ns,
+            ..SliceTally::default()
+        };
+        assert_eq!(tally.slices[2], last);
     }
 }
 

@@ -15,4 +15,4 @@ pub use callers::Callers;
 pub use counts::Counts;
 pub use options::{CallOptions, Connections, Span};
 pub use server::{Server, ServerOptions};
-pub use tally::{CallError, Tally};
+pub use tally::{CallError, SliceTally, Tally};

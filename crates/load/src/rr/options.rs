@@ -1,6 +1,7 @@
 //! Callers: how many, on which connections, and when.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
+use tinygram_net::clock::monotonic_ns;
 
 /// What callers call on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,4 +47,24 @@ pub struct Span {
     pub end_ns: u64,
     /// Calls of each caller at most; of callers that share a connection, so many times their number.
     pub calls: Option<u64>,
+    /// Where it is a slice: calls that begin from here on are measured.
+    pub settled_ns: Option<u64>,
+}
+
+impl Span {
+    /// All time from now on.
+    pub fn always() -> Self {
+        Self {
+            start_ns: monotonic_ns(),
+            end_ns: u64::MAX,
+            calls: None,
+            settled_ns: None,
+        }
+    }
+
+    /// Whether a call that began then is measured.
+    pub fn is_measured(&self, begun_ns: u64) -> bool {
+        self.settled_ns
+            .is_none_or(|settled_ns| begun_ns >= settled_ns)
+    }
 }

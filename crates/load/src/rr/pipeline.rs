@@ -19,7 +19,10 @@ use std::{
     os::fd::{AsRawFd, RawFd},
     sync::atomic::{AtomicBool, Ordering::Relaxed},
 };
-use tinygram_net::{clock::monotonic_ns, socket::send_now};
+use tinygram_net::{
+    clock::{monotonic_ns, sleep_until_ns},
+    socket::send_now,
+};
 
 const BUFFER_BYTES: usize = 64 << 10;
 
@@ -61,13 +64,13 @@ struct Waiting {
 }
 
 impl<'a> Pipeline<'a> {
-    /// Connect, and make the calls to warm up.
+    /// Connect, and make the calls to warm up, which are told.
     pub fn prepare(
         options: &'a CallOptions,
         content: &'a CallContent,
         depth: usize,
         is_stopped: &AtomicBool,
-    ) -> Result<Self, CallError> {
+    ) -> Result<(Self, Tally), CallError> {
         let (socket, connect_ns) = connected(options)?;
         let mut pipeline = Self {
             options,
@@ -80,34 +83,43 @@ impl<'a> Pipeline<'a> {
             buffer: vec![1; BUFFER_BYTES],
         };
         let warm_up = Span {
-            start_ns: monotonic_ns(),
-            end_ns: u64::MAX,
             calls: Some(options.warm_up_calls),
+            ..Span::always()
         };
-        pipeline.call(warm_up, is_stopped)?;
-        Ok(pipeline)
+        let mut tally = Tally::default();
+        pipeline.call(warm_up, &mut tally, is_stopped)?;
+        Ok((pipeline, tally))
     }
 
-    /// Let all callers call in that span, or until told to stop; what they found.
-    pub fn run(mut self, span: Span, is_stopped: &AtomicBool) -> Result<Tally, CallError> {
-        let mut tally = self.call(span, is_stopped)?;
+    /// Let all callers call in each of the spans, or until told to stop; what they found.
+    pub fn run(mut self, spans: &[Span], is_stopped: &AtomicBool) -> Result<Tally, CallError> {
+        let mut tally = Tally::default();
+        for span in spans {
+            sleep_until_ns(span.start_ns);
+            tally.begin(span);
+            self.call(*span, &mut tally, is_stopped)?;
+        }
         tally.connect.record(self.connect_ns);
         Ok(tally)
     }
 
-    fn call(&mut self, span: Span, is_stopped: &AtomicBool) -> Result<Tally, CallError> {
-        let mut tally = Tally::default();
+    fn call(
+        &mut self,
+        span: Span,
+        tally: &mut Tally,
+        is_stopped: &AtomicBool,
+    ) -> Result<(), CallError> {
         let mut waiting = Waiting::at_start(span, self.options.callers);
         while !waiting.is_done() && !is_stopped.load(Relaxed) {
             let is_blocked = self.send(&mut waiting)?;
-            if !self.receive(&mut waiting, &mut tally)? {
+            if !self.receive(&mut waiting, tally)? {
                 wait_ready(self.fd(), is_blocked).map_err(|source| CallError::Receive {
                     index: self.received / self.content.reply_bytes(),
                     source,
                 })?;
             }
         }
-        Ok(tally)
+        Ok(())
     }
 
     fn fd(&self) -> RawFd {
@@ -169,8 +181,9 @@ impl<'a> Pipeline<'a> {
         for index in index..self.received / expected {
             let wanted_ns = waiting.in_flight.pop_front();
             let wanted_ns = wanted_ns.ok_or(CallError::EarlyReply { index })?;
-            tally.record_call(wanted_ns, ended_ns);
-            tally.callers_time_ns += waiting.on_reply(ended_ns);
+            tally.record_call(&waiting.span, wanted_ns, ended_ns);
+            let time_ns = waiting.on_reply(wanted_ns, ended_ns, tally);
+            tally.callers_time_ns += time_ns;
         }
         Ok(true)
     }
@@ -206,9 +219,13 @@ impl Waiting {
         self.sending.is_some()
     }
 
-    /// A caller has its reply, and calls again while there is time: else it is done, and its time is
-    /// told.
-    fn on_reply(&mut self, now_ns: u64) -> u64 {
+    /// A caller has its reply to the request of `wanted_ns`, and calls again while there is time: else
+    /// it is done, and its time is told.
+    fn on_reply(&mut self, wanted_ns: u64, now_ns: u64, tally: &mut Tally) -> u64 {
+        if self.span.is_measured(wanted_ns) {
+            // A caller's measured calls follow each other without a pause: their sum is its time.
+            tally.record_caller(wanted_ns, now_ns);
+        }
         if now_ns < self.span.end_ns && self.calls_left > 0 {
             self.calls_left -= 1;
             self.to_send.push_back(now_ns);

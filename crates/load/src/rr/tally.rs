@@ -1,5 +1,6 @@
 //! What callers found: how long calls and connecting took, and what went wrong.
 
+use super::options::Span;
 use std::{io, net::SocketAddrV4};
 use thiserror::Error;
 use tinygram_core::Histogram;
@@ -96,6 +97,17 @@ fn remedy(error: &io::Error) -> &'static str {
     }
 }
 
+/// What callers found in a slice, after it had settled.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SliceTally {
+    /// How long each call took, in nanoseconds.
+    pub calls_ns: Vec<u64>,
+    /// The sum of each caller's time from its first call to the end of its last.
+    pub callers_time_ns: u64,
+    /// When the last call of the slice ended, whenever it began.
+    pub last_ns: u64,
+}
+
 /// What one caller found, or several together.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
@@ -113,15 +125,41 @@ pub struct Tally {
     pub callers_time_ns: u64,
     /// When the last call of all ended.
     pub last_ns: u64,
+    /// Of each slice, where callers took turns; `call` then has the calls of these alone.
+    pub slices: Vec<SliceTally>,
 }
 
 impl Tally {
-    /// A call that ended now.
-    pub fn record_call(&mut self, begun_ns: u64, ended_ns: u64) {
+    /// A call in that span that ended now; in the last of the slices, where it is one.
+    pub fn record_call(&mut self, span: &Span, begun_ns: u64, ended_ns: u64) {
+        let took_ns = ended_ns - begun_ns;
         self.calls += 1;
-        self.call.record(ended_ns - begun_ns);
-        self.call_time_ns += ended_ns - begun_ns;
+        self.call_time_ns += took_ns;
         self.last_ns = self.last_ns.max(ended_ns);
+        let is_measured = span.is_measured(begun_ns);
+        if is_measured {
+            self.call.record(took_ns);
+        }
+        if let Some(slice) = self.slices.last_mut() {
+            slice.last_ns = slice.last_ns.max(ended_ns);
+            if is_measured {
+                slice.calls_ns.push(took_ns);
+            }
+        }
+    }
+
+    /// The calls of a span begin; in a slice of their own, where it is one.
+    pub fn begin(&mut self, span: &Span) {
+        if span.settled_ns.is_some() {
+            self.slices.push(SliceTally::default());
+        }
+    }
+
+    /// A caller has called from `begun_ns` until `ended_ns` in the slice, after it had settled.
+    pub fn record_caller(&mut self, begun_ns: u64, ended_ns: u64) {
+        if let Some(slice) = self.slices.last_mut() {
+            slice.callers_time_ns += ended_ns - begun_ns;
+        }
     }
 
     /// All that another caller found.
@@ -133,6 +171,13 @@ impl Tally {
         self.connect_time_ns += other.connect_time_ns;
         self.callers_time_ns += other.callers_time_ns;
         self.last_ns = self.last_ns.max(other.last_ns);
+        let slices = self.slices.len().max(other.slices.len());
+        self.slices.resize_with(slices, SliceTally::default);
+        for (slice, more) in self.slices.iter_mut().zip(&other.slices) {
+            slice.calls_ns.extend(&more.calls_ns);
+            slice.callers_time_ns += more.callers_time_ns;
+            slice.last_ns = slice.last_ns.max(more.last_ns);
+        }
     }
 }
 
@@ -140,11 +185,44 @@ impl Tally {
 mod tests {
     use super::*;
 
+    fn span(settled_ns: Option<u64>) -> Span {
+        Span {
+            start_ns: 0,
+            end_ns: u64::MAX,
+            calls: None,
+            settled_ns,
+        }
+    }
+
+    #[test]
+    fn a_slice_has_the_calls_that_began_after_it_had_settled() {
+        let (mut one, mut other) = (Tally::default(), Tally::default());
+        for settled_ns in [100, 1_100] {
+            one.begin(&span(Some(settled_ns)));
+            one.record_call(&span(Some(settled_ns)), settled_ns - 10, settled_ns + 10);
+            one.record_call(&span(Some(settled_ns)), settled_ns, settled_ns + 7);
+            one.record_caller(settled_ns, settled_ns + 7);
+        }
+        other.begin(&span(Some(100)));
+        other.record_call(&span(Some(100)), 100, 105);
+        other.record_caller(100, 105);
+        one.merge(&other);
+        let slice = |calls_ns: &[u64], callers_time_ns, last_ns| SliceTally {
+            calls_ns: calls_ns.to_vec(),
+            callers_time_ns,
+            last_ns,
+        };
+        assert_eq!(one.slices, [slice(&[7, 5], 12, 110), slice(&[7], 7, 1_110)]);
+        assert_eq!((one.calls, one.call.count()), (5, 3));
+        assert_eq!(one.call_time_ns, 2 * 27 + 5);
+    }
+
     #[test]
     fn merging_adds_up_and_keeps_the_last_end() {
         let (mut one, mut other) = (Tally::default(), Tally::default());
-        one.record_call(1_000, 3_000);
-        other.record_call(2_000, 2_500);
+        let alone = span(None);
+        one.record_call(&alone, 1_000, 3_000);
+        other.record_call(&alone, 2_000, 2_500);
         other.connect.record(7);
         one.merge(&other);
         assert_eq!(

@@ -11,7 +11,14 @@ from typing import Annotated, Any, TextIO
 import typer
 
 from tinygram_bench.cli import options, quantities
-from tinygram_bench.cli.bounds import backlog_below, between, duration_between_ns, server_address
+from tinygram_bench.cli.bounds import (
+    backlog_below,
+    between,
+    duration_between_ns,
+    server_address,
+    slice_length_ns,
+    without_slices,
+)
 from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.cli.measuring import Manner, measure_and_show
 from tinygram_bench.crosscheck.interleaved import Interleaved
@@ -113,6 +120,13 @@ def rr(
         int | None, quantities.count("Number of calls by each caller, in place of --duration.")
     ] = None,
     duration: Annotated[int | None, quantities.duration("Duration of each run.", "1s")] = None,
+    slice: Annotated[
+        int | None,
+        quantities.duration(
+            "Let the cases of a load take turns of this length, or longer where calls take long.",
+            "each run is alone",
+        ),
+    ] = None,
     warm_up: Annotated[
         int, quantities.count("Number of calls by each caller before the clock starts.", "3")
     ] = 3,
@@ -191,6 +205,15 @@ def rr(
         )
     if calls is not None and duration is not None:
         raise UsageError("--calls and --duration cannot be combined: use one of them")
+    if slice is not None:
+        for option, is_given in {
+            "--calls": calls is not None,
+            "--scenario": scenario is not None,
+            "--cross-check": cross_check,
+        }.items():
+            if is_given:
+                raise UsageError(f"{option} cannot be combined with --slice: its runs are alone")
+    without_slices(slice, "--probe", is_given=probe is not None)
     links = options.links(link, link_backend, server)
     if scenario is not None:
         links.check_loopback("--scenario", "what a scenario expects is known of loopback")
@@ -205,6 +228,7 @@ def rr(
         callers=each,
         calls=None if calls is None else between("--calls", calls, 1, 1_000_000_000),
         duration_ns=duration_ns,
+        slice_ns=None if slice is None else slice_length_ns(slice, duration_ns, 0, "calls"),
         warm_up_calls=between("--warm-up", warm_up, 0, 1_000_000),
         timeout_ns=duration_between_ns("--timeout", timeout, *_DURATION_NS)
         + (duration_ns if calls is None else 0),

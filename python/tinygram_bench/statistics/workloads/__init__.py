@@ -6,7 +6,7 @@ come from more than counters and histograms, a module beside this one that finds
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tinygram_bench.model.result import Case, Run
@@ -28,6 +28,7 @@ class Workload:
     contests. They are given on `pairs` of (baseline, case); where that is None, on those of
     verdicts/comparison.py, with `base`, the runtime, implementation, strategy and server of the
     case that all others are measured against.
+    `side_by_side`: the key of the cases that take turns in slices; None: those of a load do.
     Loads: `load_parameters` belong to it, too; in a closed loop the replies say when the next
     message is sent. `unit`: the counter of what was exchanged.
     """
@@ -37,6 +38,7 @@ class Workload:
     compared: tuple[str, ...]
     compared_paced: tuple[str, ...] = ()
     pairs: Pairs | None = None
+    side_by_side: Callable[[Case], Hashable] | None = None
     base: tuple[str, str, str, str | None] | None = None
     computed: Figures = lambda _case, _run, _figures: {}
     modelled: tuple[str, ...] = ()
@@ -95,6 +97,7 @@ WORKLOADS: Mapping[str, Workload] = {
         ),
         compared=("calls_per_s", "call_p50_us", "call_p99_us"),
         pairs=rr.compared_pairs,
+        side_by_side=rr.all_but_strategy,
         unit="calls",
     ),
     "echo": Workload(

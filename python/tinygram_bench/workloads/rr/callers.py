@@ -1,6 +1,6 @@
 """A process of callers, `tg-callers`: gets ready, says so, calls when told, and reports.
 
-For each `CallOrder` it answers `Ready`, takes a `Start`, and answers a `Report` (order.py).
+For each `CallOrder` it answers `Warm`, takes a `Start`, and answers a `Report` (order.py).
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import sys
 
 from tinygram_bench import _native
 from tinygram_bench.host.descriptors import raise_descriptor_limit
-from tinygram_bench.processes.orders import Orders, Ready, carry_out
+from tinygram_bench.processes.orders import Orders, carry_out
 from tinygram_bench.workloads.rr.calling import CallError, prepared
-from tinygram_bench.workloads.rr.order import CallOrder, Report, Start
+from tinygram_bench.workloads.rr.order import CallOrder, Report, Start, Warm
 
 
 def main() -> int:
@@ -31,7 +31,7 @@ def _call(order: CallOrder, orders: Orders) -> None:
     callers = prepared(order, content)
     gc.collect()
     gc.freeze()
-    orders.say(Ready())
+    orders.say(Warm(callers.warm_up_call_ns))
     start = orders.hear(Start)
     if start is None:
         return
@@ -45,7 +45,7 @@ def _call(order: CallOrder, orders: Orders) -> None:
         "involuntary_context_switches": after.ru_nivcsw - before.ru_nivcsw,
     }
     histograms = {"call_ns": tally.call.to_base64(), "connect_ns": tally.connect.to_base64()}
-    orders.say(Report(counters, histograms))
+    orders.say(Report(counters, histograms, tuple(tally.slices)))
 
 
 if __name__ == "__main__":

@@ -26,7 +26,8 @@ class RrOptions:
     `processes` × `callers` call at a time. `depth` None: as many as share a connection. `calls`:
     the most calls of each caller; None: until `duration_ns` is over. `server_address`
     (host, port): a server that runs already. `checks_replies`: compare their bytes, else only count
-    them. `probe_ns`: sample what the kernel holds this often.
+    them. `probe_ns`: sample what the kernel holds this often. `slice_ns`: cases take turns, and
+    each is so long at least; None: each run is alone.
     """
 
     runtimes: Sequence[str] = ("threads",)
@@ -47,6 +48,7 @@ class RrOptions:
     warm_up_calls: int = 3
     calls: int | None = None
     duration_ns: int = 1_000_000_000
+    slice_ns: int | None = None
     probe_ns: int | None = None
     congestion_control: str = "cubic"
     link: str = "loopback"
@@ -115,6 +117,7 @@ def _case(
         congestion_control=options.congestion_control,
         timeout_ns=options.timeout_ns,
         probe_ns=options.probe_ns,
+        slice_ns=options.slice_ns,
     )
     callers = options.processes * options.callers
     return Case(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tinygram_bench.model.value import Value
+from tinygram_bench.run.slices import Slices
 
 
 class ServerOrder(Value, frozen=True):
@@ -54,12 +55,60 @@ class CallOrder(Value, frozen=True):
         return self.strategy == "nodelay"
 
 
-class Start(Value, frozen=True):
-    """When callers call: none begins after `end_ns`, nor after `calls` of each (null: no limit)."""
+class Span(Value, frozen=True):
+    """When callers call: no call begins after `end_ns`, nor after `calls` of each (null: no limit).
+
+    Times are CLOCK_MONOTONIC. `settled_ns`: of a slice, calls that begin from then on are measured.
+    """
 
     start_ns: int
     end_ns: int
-    calls: int | None
+    calls: int | None = None
+    settled_ns: int | None = None
+
+    @property
+    def native(self) -> tuple[int, int | None, int, int | None]:
+        """The span as native callers take it."""
+        return self.start_ns, self.settled_ns, self.end_ns, self.calls
+
+
+class Start(Value, frozen=True):
+    """The spans in which callers call: one, or a slice each."""
+
+    spans: tuple[Span, ...]
+
+    @property
+    def start_ns(self) -> int:
+        return self.spans[0].start_ns
+
+    @classmethod
+    def in_slices(cls, start_ns: int, slices: Slices) -> Start:
+        """The spans of these slices, whose first cycle begins at `start_ns`."""
+        begins_ns = [start_ns + begin_ns for begin_ns in slices.begins_ns]
+        return cls(
+            tuple(
+                Span(begin, begin + slices.slice_ns, settled_ns=begin + slices.settling_ns)
+                for begin in begins_ns
+            )
+        )
+
+
+class Warm(Value, frozen=True):
+    """A process of callers has warmed up; how long a call took about, in ns, 0: not known."""
+
+    call_ns: int
+
+
+class SliceTally(Value, frozen=True):
+    """What callers found in a slice after it had settled: how long each call took, in ns.
+
+    `callers_time_ns`: of each caller from its first call to the end of its last, summed up.
+    `last_ns`: when the last call of the slice ended, whenever it began.
+    """
+
+    calls_ns: list[int]
+    callers_time_ns: int
+    last_ns: int
 
 
 class Report(Value, frozen=True):
@@ -67,3 +116,4 @@ class Report(Value, frozen=True):
 
     counters: dict[str, int]
     histograms: dict[str, str]
+    slices: tuple[SliceTally, ...] = ()

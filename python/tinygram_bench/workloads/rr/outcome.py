@@ -10,8 +10,11 @@ from tinygram_bench._native import Histogram
 from tinygram_bench.model.parameters import RrParameters
 from tinygram_bench.model.result import Case, Run
 from tinygram_bench.processes.workers import RunError
+from tinygram_bench.run.sliced import Values, counters_of, percentiles_us
+from tinygram_bench.run.slices import GAP_NS, LEAST_MESSAGES, Slices, Used
 from tinygram_bench.workloads.rr import withheld
-from tinygram_bench.workloads.rr.order import Report, Start
+from tinygram_bench.workloads.rr.calling import merged_slices
+from tinygram_bench.workloads.rr.order import Report, SliceTally, Start
 from tinygram_bench.workloads.rr.warnings import warnings_of
 
 _FAULTS = {
@@ -25,12 +28,14 @@ _FAULTS = {
 
 @dataclass(frozen=True)
 class Found:
-    """The counts of each side: `server` None where it is not ours."""
+    """The counts of each side. `server`: None where it is not ours; `slices`, `used`: in slices."""
 
     start: Start
     reports: Sequence[Report]
     server: dict[str, int] | None
     others: dict[str, int | None]
+    slices: Slices | None = None
+    used: Used | None = None
 
 
 def assembled(case: Case, round: int, found: Found, *, has_private_network: bool) -> Run:
@@ -54,9 +59,41 @@ def assembled(case: Case, round: int, found: Found, *, has_private_network: bool
         **(found.server or {}),
         **found.others,
     }
+    in_slices: dict[str, Values] = {}
+    if found.slices is not None and found.used is not None:
+        slices = _slices(found.reports, found.start)
+        in_slices = _in_slices(callers, slices, found.used)
+        spans = zip(slices, found.start.spans, strict=True)
+        late_ns = [max(0, each.last_ns - span.end_ns) for each, span in spans]
+        counters |= counters_of(late_ns, found.used, found.slices.gap_ns - GAP_NS)
     histograms = {name: _merged(found.reports, name) for name in ("call_ns", "connect_ns")}
     warnings = warnings_of(case, counters, has_private_network=has_private_network)
-    return Run(case.case_id, round, counters, histograms, warnings)
+    return Run(case.case_id, round, counters, histograms, warnings, slices=in_slices)
+
+
+def _slices(reports: Sequence[Report], start: Start) -> list[SliceTally]:
+    """What all callers found, slice by slice. Raises RunError."""
+    slices = merged_slices(report.slices for report in reports)
+    if len(slices) != len(start.spans):
+        raise RunError(f"the callers report {len(slices)} of {len(start.spans)} slices")
+    return slices
+
+
+def _in_slices(callers: int, slices: Sequence[SliceTally], used: Used) -> dict[str, Values]:
+    """The figures of each slice, or block of slices."""
+    calls_ns = [each.calls_ns for each in slices]
+    return percentiles_us("call", calls_ns, LEAST_MESSAGES) | {
+        "calls_per_s": tuple(
+            len(each.calls_ns) * callers / each.callers_time_ns * 1e9
+            if each.callers_time_ns
+            else None
+            for each in slices
+        ),
+        "cpu_us_per_call": tuple(
+            None if used_ns is None or not each else used_ns / 1e3 / len(each)
+            for used_ns, each in zip(used.by_slice, calls_ns, strict=True)
+        ),
+    }
 
 
 def _check_server(counted: dict[str, int], calls: int) -> None:

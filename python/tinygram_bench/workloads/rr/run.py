@@ -10,12 +10,15 @@ from pathlib import Path
 from tinygram_bench._native import CallContent
 from tinygram_bench.host.network import Network
 from tinygram_bench.host.probes.kernel import Counted, counted_between
+from tinygram_bench.links import parse_link
 from tinygram_bench.model.parameters import RrParameters
 from tinygram_bench.model.result import Case, Plan
-from tinygram_bench.processes.orders import End, Ready
+from tinygram_bench.processes.children import Child
+from tinygram_bench.processes.orders import End
+from tinygram_bench.run.slices import Slices, Used
 from tinygram_bench.run.stage import Address, Turn
-from tinygram_bench.run.workload import Exchanged, Workload
-from tinygram_bench.workloads.rr.order import CallOrder, Report, ServerOrder, Start
+from tinygram_bench.run.workload import Exchanged, Rehearsed, Waiting, Workload
+from tinygram_bench.workloads.rr.order import CallOrder, Report, ServerOrder, Span, Start, Warm
 from tinygram_bench.workloads.rr.outcome import Found, assembled
 from tinygram_bench.workloads.rr.withheld import check_waits
 
@@ -56,29 +59,51 @@ class Rr(Workload):
     def exchange(self, turn: Turn, address: Address | None) -> Exchanged:
         """Have all callers call from one start on."""
         assert address is not None, "there is always a server"
-        case, link = turn.case, turn.link
-        self._check_waits(turn, address)
-        at_first = turn.stage.counters()
-        callers = [
-            turn.stage.near(f"callers {number + 1}", f"{PACKAGE}.callers")
-            for number in range(RrParameters.of(case).processes)
-        ]
-        for process in callers:
-            process.tell(self._call_order(turn, address))
-        turn.hear_all(callers, Ready)
-        time.sleep(_DELAYED_ACK_S)
-        server_cpu_ns = _server_cpu_ns(turn)
-        when_ready = turn.stage.counters()
-        start = _start(case)
-        for process in callers:
+        self._warm_up(turn, address)
+        ready = _Ready.now(turn)
+        start = Start((_span(turn.case),))
+        for process in _callers(turn):
             process.tell(start)
-        reports = turn.hear_all(callers, Report)
-        used_ns = _difference(_server_cpu_ns(turn), server_cpu_ns)
-        kernel = _kernel_counters(case, at_first, when_ready, turn.stage.counters())
-        others = kernel | {"server_cpu_ns": used_ns}
-        found = Found(start, reports, _server_counters(turn), others)
-        run = assembled(case, turn.round, found, has_private_network=link.counter_fds is not None)
-        return Exchanged(run, start.start_ns)
+        return _collected(turn, start, ready)
+
+    def own_ns(self, case: Case) -> int:
+        return RrParameters.of(case).duration_ns or 0
+
+    def waits_ns(self, case: Case) -> int:
+        link = parse_link(case.link)
+        return link.rtt_ns + link.jitter_ns
+
+    def rehearsed(self, turn: Turn, address: Address | None) -> Rehearsed:
+        """Have all callers connect and warm up."""
+        assert address is not None, "there is always a server"
+        return Rehearsed(self._warm_up(turn, address), turn.case.producers)
+
+    def warmed_up(self, turn: Turn, _address: Address | None, slices: Slices) -> Waiting:
+        """All callers have warmed up before."""
+        ready = _Ready.now(turn)
+        callers = _callers(turn)
+        starts: list[Start] = []
+
+        def begin(at_ns: int) -> None:
+            starts.append(Start.in_slices(at_ns, slices))
+            for process in callers:
+                process.tell(starts[0])
+
+        return Waiting(
+            tuple(process.worker.pid for process in callers),
+            start=begin,
+            collect=lambda used: _collected(turn, starts[0], ready, slices, used),
+        )
+
+    def _warm_up(self, turn: Turn, address: Address) -> int:
+        """Have all callers connect and warm up; how long a call took about, in ns."""
+        self._check_waits(turn, address)
+        _at_first(turn)
+        for process in _callers(turn):
+            process.tell(self._call_order(turn, address))
+        warm = turn.hear_all(_callers(turn), Warm)
+        time.sleep(_DELAYED_ACK_S)
+        return max(each.call_ns for each in warm)
 
     def first_call(self, plan: Plan) -> tuple[bytes, int]:
         """A request, and the size of its reply."""
@@ -138,6 +163,50 @@ class Rr(Workload):
         )
 
 
+def _at_first(turn: Turn) -> Counted:
+    """What had been counted before the callers connected."""
+    return turn.once("at first", turn.stage.counters)
+
+
+def _callers(turn: Turn) -> list[Child]:
+    """The processes of callers."""
+    return [
+        turn.stage.near(f"callers {number + 1}", f"{PACKAGE}.callers")
+        for number in range(RrParameters.of(turn.case).processes)
+    ]
+
+
+@dataclass(frozen=True)
+class _Ready:
+    """What had been counted when all callers had warmed up."""
+
+    at_first: Counted
+    kernel: Counted
+    server_cpu_ns: int | None
+
+    @classmethod
+    def now(cls, turn: Turn) -> _Ready:
+        return cls(_at_first(turn), turn.stage.counters(), _server_cpu_ns(turn))
+
+
+def _collected(
+    turn: Turn,
+    start: Start,
+    ready: _Ready,
+    slices: Slices | None = None,
+    used: Used | None = None,
+) -> Exchanged:
+    """What the callers and the server tell when all calls are over. Raises RunError."""
+    reports = turn.hear_all(_callers(turn), Report)
+    used_ns = _difference(_server_cpu_ns(turn), ready.server_cpu_ns)
+    kernel = _kernel_counters(turn.case, ready.at_first, ready.kernel, turn.stage.counters())
+    others = kernel | {"server_cpu_ns": used_ns}
+    found = Found(start, reports, _server_counters(turn), others, slices, used)
+    has_private_network = turn.link.counter_fds is not None
+    run = assembled(turn.case, turn.round, found, has_private_network=has_private_network)
+    return Exchanged(run, start.start_ns)
+
+
 def _give_up_ns(turn: Turn) -> int:
     """The time, CLOCK_MONOTONIC, at which the run has failed."""
     return round(turn.give_up_s * 1e9)
@@ -152,13 +221,13 @@ def _server_counters(turn: Turn) -> dict[str, int] | None:
     return turn.hear(server, dict[str, int])
 
 
-def _start(case: Case) -> Start:
-    """A start soon from now, and its end: a number of calls has all of the run's time."""
+def _span(case: Case) -> Span:
+    """From soon on; a number of calls has all of the run's time."""
     start_ns = time.monotonic_ns() + _LEAD_NS
     asked = RrParameters.of(case)
     if asked.duration_ns is not None:
-        return Start(start_ns, start_ns + asked.duration_ns, None)
-    return Start(start_ns, _NO_END_NS, asked.calls)
+        return Span(start_ns, start_ns + asked.duration_ns)
+    return Span(start_ns, _NO_END_NS, asked.calls)
 
 
 def _kernel_counters(

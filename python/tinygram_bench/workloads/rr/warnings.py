@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from tinygram_bench.model.parameters import RrParameters
 from tinygram_bench.model.result import Case, Warning
+from tinygram_bench.run.sliced import slices_told
 from tinygram_bench.run.workload import strangers_told
 
 LEAST_IN_FLIGHT = 0.9
@@ -65,6 +66,7 @@ def warnings_of(
                 ("connect_",),
             )
         )
+    warnings.extend(slices_told(asked.duration_ns or 0, dict(counters), "the callers"))
     share = _share_in_calls(counters)
     if share is not None and share < LEAST_IN_FLIGHT:
         callers = counters["callers"] or 0

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import importlib
 import socket
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Protocol, cast
 
 from tinygram_bench._native import CallContent, Histogram
 from tinygram_bench.host.network import connect_from
-from tinygram_bench.workloads.rr.order import CallOrder, Start
+from tinygram_bench.workloads.rr.order import CallOrder, SliceTally, Span, Start
 
 RUNTIMES = {
     "threads": "a blocking thread for each caller",
@@ -39,7 +40,10 @@ class CallError(Exception):
 
 @dataclass
 class Tally:
-    """The callers' results; times in ns. `callers_time_ns`: each from start to its last reply."""
+    """The callers' results; times in ns. `callers_time_ns`: each from start to its last reply.
+
+    `slices`: of each slice, where they took turns; `call` then has the calls of these alone.
+    """
 
     calls: int = 0
     call: Histogram = field(default_factory=Histogram)
@@ -48,11 +52,33 @@ class Tally:
     connect_time_ns: int = 0
     callers_time_ns: int = 0
     last_ns: int = 0
+    slices: list[SliceTally] = field(default_factory=list)
 
     def record_call(self, begun_ns: int, ended_ns: int) -> None:
         """Count a call from the first write of its request to the last byte of its reply."""
-        self.calls += 1
         self.call.record(ended_ns - begun_ns)
+        self._count(begun_ns, ended_ns)
+
+    def record_slices(self, slices: Iterable[tuple[Span, Sequence[tuple[int, int]]]]) -> None:
+        """Count a caller's calls in each slice: when each began, and when it ended.
+
+        It is done when the last slice is over: between its slices a case rests.
+        """
+        for span, calls in slices:
+            if span.settled_ns is None:
+                continue
+            for begun_ns, ended_ns in calls:
+                self._count(begun_ns, ended_ns)
+            measured = [call for call in calls if call[0] >= span.settled_ns]
+            took_ns = [ended_ns - begun_ns for begun_ns, ended_ns in measured]
+            for each in took_ns:
+                self.call.record(each)
+            time_ns = measured[-1][1] - measured[0][0] if measured else 0
+            last_ns = calls[-1][1] if calls else span.start_ns
+            self.slices.append(SliceTally(took_ns, time_ns, last_ns))
+
+    def _count(self, begun_ns: int, ended_ns: int) -> None:
+        self.calls += 1
         self.call_time_ns += ended_ns - begun_ns
         self.last_ns = max(self.last_ns, ended_ns)
 
@@ -68,6 +94,7 @@ class Tally:
         self.connect_time_ns += other.connect_time_ns
         self.callers_time_ns += other.callers_time_ns
         self.last_ns = max(self.last_ns, other.last_ns)
+        self.slices = merged_slices([self.slices, other.slices])
 
     def after_warm_up(self, keeps_connects: bool) -> Tally:
         """A new tally, which counts only the connections that stay, and not their time."""
@@ -83,8 +110,25 @@ class Tally:
         }
 
 
+def merged_slices(of_each: Iterable[Sequence[SliceTally]]) -> list[SliceTally]:
+    """What several callers found together, slice by slice; some may have found nothing at all."""
+    known = [slices for slices in of_each if slices]
+    return [
+        SliceTally(
+            [took_ns for each in together for took_ns in each.calls_ns],
+            sum(each.callers_time_ns for each in together),
+            max(each.last_ns for each in together),
+        )
+        for together in zip(*known, strict=True)
+    ]
+
+
 class Callers(Protocol):
     """Callers that are connected and have warmed up."""
+
+    @property
+    def warm_up_call_ns(self) -> int:
+        """How long a call took in the warm-up on average; 0 where there was none."""
 
     def run(self, start: Start) -> Tally:
         """Let them call; what they found."""

@@ -43,6 +43,11 @@ class Callers:
         self._give_up_s = (order.give_up_ns - time.monotonic_ns()) / 1e9
         _run(self._runner, self._prepare())
 
+    @property
+    def warm_up_call_ns(self) -> int:
+        calls = len(self._callers) * self._order.warm_up_calls
+        return sum(caller.warm_up_ns for caller in self._callers) // calls if calls else 0
+
     def run(self, start: Start) -> Tally:
         """Let them call; returns their results. Raises CallError or OSError."""
         _run(self._runner, self._call(start))
@@ -65,7 +70,6 @@ class Callers:
             await self._together(lambda caller: caller.warm_up())
 
     async def _call(self, start: Start) -> None:
-        await asyncio.sleep(max(0.0, (start.start_ns - time.monotonic_ns()) / 1e9))
         await self._together(lambda caller: caller.run(start))
 
     async def _together(self, act: Callable[[Caller], _Act]) -> None:
@@ -111,45 +115,59 @@ class Caller:
         self._parts = parts
         self._line = line
         self._connection: Connection | None = None
+        self._calls = 0
+        self.warm_up_ns = 0
         self._is_per_request = order.connections == "per-request"
 
     async def warm_up(self) -> None:
         """Connect, if it will stay so, and make the calls before the start."""
         if self._line is None and not self._is_per_request:
             self._connection = await self._connected()
+        begun_ns = time.monotonic_ns()
         for _ in range(self._order.warm_up_calls):
             await self._call()
+        self.warm_up_ns = time.monotonic_ns() - begun_ns
+        self._calls = 0
         self.tally = self.tally.after_warm_up(keeps_connects=not self._is_per_request)
 
     async def run(self, start: Start) -> None:
-        """Call again and again until the time or the number of calls is over."""
-        now_ns = start.start_ns
-        calls_left = -1 if start.calls is None else start.calls
-        while now_ns < start.end_ns and calls_left:
-            now_ns = await self._call()
-            calls_left -= 1
-        self.tally.callers_time_ns = now_ns - start.start_ns
+        """Call again and again in each span, until its time or its number of calls is over."""
+        in_slices = []
+        for span in start.spans:
+            await asyncio.sleep(max(0.0, (span.start_ns - time.monotonic_ns()) / 1e9))
+            calls: list[tuple[int, int]] = []
+            now_ns = span.start_ns
+            calls_left = -1 if span.calls is None else span.calls
+            while now_ns < span.end_ns and calls_left:
+                begun_ns, now_ns = await self._call()
+                if span.settled_ns is None:
+                    self.tally.record_call(begun_ns, now_ns)
+                else:
+                    calls.append((begun_ns, now_ns))
+                calls_left -= 1
+            self.tally.callers_time_ns += now_ns - span.start_ns
+            in_slices.append((span, calls))
+        self.tally.record_slices(in_slices)
 
     async def _connected(self) -> Connection:
         connection = await connected(self._order)
         self.tally.record_connect(connection.connect_ns)
         return connection
 
-    async def _call(self) -> int:
-        if self._line is not None:
-            begun_ns = time.monotonic_ns()
-            await self._line.call()
-            ended_ns = time.monotonic_ns()
-        else:
-            begun_ns, ended_ns = await self._call_alone()
-        self.tally.record_call(begun_ns, ended_ns)
-        return ended_ns
+    async def _call(self) -> tuple[int, int]:
+        """One call; when it began and when it ended, in ns. Raises CallError or OSError."""
+        if self._line is None:
+            return await self._call_alone()
+        begun_ns = time.monotonic_ns()
+        await self._line.call()
+        return begun_ns, time.monotonic_ns()
 
     async def _call_alone(self) -> tuple[int, int]:
         connection = self._connection or await self._connected()
         index = connection.requests
-        if self.tally.calls % LOOK_EVERY == 0:
+        if self._calls % LOOK_EVERY == 0:
             connection.check_silent()
+        self._calls += 1
         begun_ns = time.monotonic_ns()
         for part in self._parts[index % len(self._parts)]:
             connection.writer.write(part)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tinygram_bench._native import CallContent, RrCallers
 from tinygram_bench.workloads.rr.calling import Tally
-from tinygram_bench.workloads.rr.order import CallOrder, Start
+from tinygram_bench.workloads.rr.order import CallOrder, SliceTally, Start
 
 
 class Callers:
@@ -28,9 +28,13 @@ class Callers:
             own_host=order.own_host,
         )
 
+    @property
+    def warm_up_call_ns(self) -> int:
+        return self._callers.warm_up_call_ns
+
     def run(self, start: Start) -> Tally:
         """Let them call; what they found. Raises OSError."""
-        counters, call, connect = self._callers.run(
-            start.start_ns, start.end_ns, start.calls, self._give_up_ns
-        )
-        return Tally(call=call, connect=connect, **dict(counters))
+        spans = [span.native for span in start.spans]
+        counters, call, connect, slices = self._callers.run(spans, self._give_up_ns)
+        found = [SliceTally(*each) for each in slices]
+        return Tally(call=call, connect=connect, slices=found, **dict(counters))

@@ -33,6 +33,7 @@ class Callers:
     def __init__(self, order: CallOrder, content: CallContent) -> None:
         """Connect and warm up. Raises CallError or OSError, the first of several."""
         threading.stack_size(_STACK_BYTES)
+        self._order = order
         self._parts = parts_of(content, order.sends_per_request)
         self._tally = Tally()
         self._lock = threading.Lock()
@@ -41,13 +42,14 @@ class Callers:
         self._has_started = threading.Event()
         self._line = self._shared_line(order, content)
         ready = threading.Semaphore(0)
+        # They warm up at the same time, as they will call.
+        self._all_connected = threading.Barrier(order.callers)
+        self._callers = [
+            Caller(order, content, self._parts, self._line) for _ in range(order.callers)
+        ]
         self._threads = [
-            threading.Thread(
-                target=self._run,
-                args=(Caller(order, content, self._parts, self._line), ready.release),
-                daemon=True,
-            )
-            for _ in range(order.callers)
+            threading.Thread(target=self._run, args=(caller, ready.release), daemon=True)
+            for caller in self._callers
         ]
         for thread in self._threads:
             thread.start()
@@ -57,6 +59,11 @@ class Callers:
         if self._failures:
             self._has_started.set()
             raise self._failures[0]
+
+    @property
+    def warm_up_call_ns(self) -> int:
+        calls = len(self._callers) * self._order.warm_up_calls
+        return sum(caller.warm_up_ns for caller in self._callers) // calls if calls else 0
 
     def run(self, start: Start) -> Tally:
         """Let them call; returns their results. Raises CallError or OSError."""
@@ -78,9 +85,14 @@ class Callers:
 
     def _run(self, caller: Caller, on_ready: Callable[[], None]) -> None:
         try:
+            caller.connect()
+            self._all_connected.wait()
             caller.warm_up()
+        except threading.BrokenBarrierError:
+            return  # Another one's failure is noted.
         except _FAILURES as failure:
             self._failures.append(failure)
+            self._all_connected.abort()
             return
         finally:
             # After the failure is noted, because the thread that waits for all looks for it then.
@@ -109,26 +121,43 @@ class Caller:
         self._line = line
         self._sock: socket.socket | None = None
         self._index = 0
+        self._calls = 0
+        self.warm_up_ns = 0
         self._is_per_request = order.connections == "per-request"
         self._tally = Tally()
 
-    def warm_up(self) -> None:
-        """Connect, if it will stay so, and make the calls before the start."""
+    def connect(self) -> None:
+        """Connect, if it will stay so."""
         if self._line is None and not self._is_per_request:
             self._connect()
+
+    def warm_up(self) -> None:
+        """Make the calls before the start."""
+        begun_ns = time.monotonic_ns()
         for _ in range(self._order.warm_up_calls):
             self._call()
+        self.warm_up_ns = time.monotonic_ns() - begun_ns
+        self._calls = 0
         self._tally = self._tally.after_warm_up(keeps_connects=not self._is_per_request)
 
     def run(self, start: Start, is_stopped: Callable[[], bool]) -> Tally:
-        """Call again and again until the end or until told to stop; returns the results."""
-        time.sleep(max(0.0, (start.start_ns - time.monotonic_ns()) / 1e9))
-        now_ns = start.start_ns
-        calls_left = -1 if start.calls is None else start.calls
-        while now_ns < start.end_ns and calls_left and not is_stopped():
-            now_ns = self._call()
-            calls_left -= 1
-        self._tally.callers_time_ns = now_ns - start.start_ns
+        """Call again and again in each span or until told to stop; returns the results."""
+        in_slices = []
+        for span in start.spans:
+            time.sleep(max(0.0, (span.start_ns - time.monotonic_ns()) / 1e9))
+            calls: list[tuple[int, int]] = []
+            now_ns = span.start_ns
+            calls_left = -1 if span.calls is None else span.calls
+            while now_ns < span.end_ns and calls_left and not is_stopped():
+                begun_ns, now_ns = self._call()
+                if span.settled_ns is None:
+                    self._tally.record_call(begun_ns, now_ns)
+                else:
+                    calls.append((begun_ns, now_ns))
+                calls_left -= 1
+            self._tally.callers_time_ns += now_ns - span.start_ns
+            in_slices.append((span, calls))
+        self._tally.record_slices(in_slices)
         return self._tally
 
     def _connect(self) -> socket.socket:
@@ -137,21 +166,20 @@ class Caller:
         self._sock, self._index = sock, 0
         return sock
 
-    def _call(self) -> int:
-        if self._line is not None:
-            begun_ns = time.monotonic_ns()
-            self._line.call()
-            ended_ns = time.monotonic_ns()
-        else:
-            begun_ns, ended_ns = self._call_alone()
-        self._tally.record_call(begun_ns, ended_ns)
-        return ended_ns
+    def _call(self) -> tuple[int, int]:
+        """One call; when it began and when it ended, in ns. Raises CallError or OSError."""
+        if self._line is None:
+            return self._call_alone()
+        begun_ns = time.monotonic_ns()
+        self._line.call()
+        return begun_ns, time.monotonic_ns()
 
     def _call_alone(self) -> tuple[int, int]:
         sock = self._connect() if self._is_per_request or self._sock is None else self._sock
         index, expected = self._index, self._order.reply_bytes
-        if self._tally.calls % LOOK_EVERY == 0:
+        if self._calls % LOOK_EVERY == 0:
             check_silent(sock, index)
+        self._calls += 1
         begun_ns = time.monotonic_ns()
         for part in self._parts[index % len(self._parts)]:
             sock.sendall(part)

@@ -1,0 +1,117 @@
+"""The cases of a load that are up side by side for a round, and take turns in slices."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+
+from tinygram_bench.model.result import Case, Run
+from tinygram_bench.processes.workers import RunError
+from tinygram_bench.run.attempts import attempt, checked
+from tinygram_bench.run.slices import LEAST_MESSAGES, Slices, Used, table, used_in_slices
+from tinygram_bench.run.stage import Address, Stage, Turn
+from tinygram_bench.run.workload import Rehearsed, Waiting, Workload
+
+_LEAD_NS = 50_000_000
+"""From telling the sides of a group their start to the start: each must have been told."""
+_LEAST_ROWS = 4
+"""However many messages there are at a time, a slice has time for so many one after the other."""
+_LONGEST = 2
+"""A message that is under way when a slice ends takes at most so many times as long as usual."""
+
+
+@dataclass(frozen=True)
+class _Rehearsal:
+    """A case that is up, and has tried what it will do."""
+
+    turn: Turn
+    address: Address | None
+    found: Rehearsed
+
+
+@dataclass(frozen=True)
+class _Side:
+    """A case that waits for its first slice."""
+
+    turn: Turn
+    slices: Slices
+    waiting: Waiting
+
+
+@dataclass(frozen=True)
+class Group:
+    """Cases of a load, in a round. `slice_ns`: as asked; slow messages make slices longer."""
+
+    workload: Workload
+    cases: Sequence[Case]
+    round: int
+    slice_ns: int
+
+    def run(self, stack: ExitStack, set_up: Callable[[Case], Stage]) -> list[Run]:
+        """A run of each case; `set_up` makes its stage, which ends with `stack`."""
+        rehearsals = [
+            attempt(case, self.round, partial(self._rehearsed, stack, set_up, case))
+            for case in self.cases
+        ]
+        found = [Rehearsed() if isinstance(each, Run) else each.found for each in rehearsals]
+        turns = self._turns(found)
+        sides = [
+            each
+            if isinstance(each, Run)
+            else attempt(each.turn.case, self.round, partial(self._warmed_up, each, slices))
+            for each, slices in zip(rehearsals, turns, strict=True)
+        ]
+        ready = [side for side in sides if isinstance(side, _Side)]
+        start_ns = time.monotonic_ns() + _LEAD_NS
+        for side in ready:
+            side.turn.begin()
+            side.waiting.start(start_ns)
+        give_up_s = max((side.turn.give_up_s for side in ready), default=0.0)
+        timed = [(side.slices, side.waiting.pids) for side in ready]
+        used = iter(used_in_slices(start_ns, timed, give_up_s))
+        return [each if isinstance(each, Run) else _collected(each, next(used)) for each in sides]
+
+    def _rehearsed(
+        self, stack: ExitStack, set_up: Callable[[Case], Stage], case: Case
+    ) -> _Rehearsal:
+        """Raises OSError and RunError."""
+        limit_s = self.workload.limit_s(case) * len(self.cases)
+        turn = Turn(set_up(case), stack, case, self.round, limit_s)
+        address = self.workload.listen(turn)
+        turn.begin()
+        return _Rehearsal(turn, address, self.workload.rehearsed(turn, address))
+
+    def _turns(self, found: Sequence[Rehearsed]) -> Sequence[Slices]:
+        """Slices that have a few messages of the slowest case, and gaps as long as its messages."""
+        own_ns = self.workload.own_ns(self.cases[0])
+        least_ns = (
+            max(LEAST_MESSAGES // each.at_a_time, _LEAST_ROWS) * each.message_ns for each in found
+        )
+        slice_ns = min(own_ns, max(self.slice_ns, *least_ns))
+        waits_ns = [
+            self.workload.waits_ns(case) + _LONGEST * each.message_ns
+            for case, each in zip(self.cases, found, strict=True)
+        ]
+        seed = f"{self.workload.seed}/{self.round}/{self.cases[0].case_id}"
+        return table(waits_ns, own_ns, slice_ns, seed)
+
+    def _warmed_up(self, rehearsal: _Rehearsal, slices: Slices) -> _Side:
+        turn = rehearsal.turn
+        return _Side(turn, slices, self.workload.warmed_up(turn, rehearsal.address, slices))
+
+
+def _collected(side: _Side, used: Used) -> Run:
+    turn = side.turn
+    began_ns = round(turn.begun_s * 1e9)
+
+    def collect() -> Run:
+        try:
+            exchanged = side.waiting.collect(used)
+        except RunError as failure:
+            raise turn.explained(failure) from failure
+        return checked(turn.link.added_to(exchanged.run), time.monotonic_ns() - began_ns)
+
+    return attempt(turn.case, turn.round, collect)

@@ -1,0 +1,106 @@
+"""`tinygram rr --slice`: cases that differ in their strategy alone take turns."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+
+import pytest
+from tests.support.command import Command
+from tests.support.waiting import wait_until
+
+from tinygram_bench.run.slices import Slices
+from tinygram_bench.workloads.rr.calling import Tally
+from tinygram_bench.workloads.rr.order import SliceTally, Span, Start
+
+RUNTIMES = ("threads", "asyncio", "native")
+SHORT = ("--slice", "20ms", "--duration", "200ms", "--rounds", "1", "--callers", "2x3")
+SMALL = ("--request", "100", "--reply", "50", "--sends-per-request", "1")
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> Iterator[Command]:
+    command = Command(tmp_path, "rr")
+    yield command
+    command.end()
+
+
+@pytest.mark.parametrize(
+    ("runtime", "connections"),
+    [*product(RUNTIMES, ("per-request", "per-caller", "shared"))],
+)
+def test_each_run_has_its_figures_slice_by_slice(
+    command: Command, runtime: str, connections: str
+) -> None:
+    done = command.run(*SHORT, *SMALL, "--runtime", runtime, "--connections", connections)
+    assert done.code == 0, done.stderr
+    assert [run["case_id"].split("/")[2] for run in done.runs] != []
+    slices = {run["counters"]["slices"] for run in done.runs}
+    assert len(slices) == 1
+    (count,) = slices
+    assert 1 <= count <= 10
+    for run in done.runs:
+        assert run["failure"] is None
+        assert run["counters"]["calls"] > run["sample_counts"]["call_ns"] > 0
+        for figure in ("calls_per_s", "call_p50_us", "cpu_us_per_call"):
+            assert len(run["slices"][figure]) == count
+        assert any(each is not None for each in run["slices"]["calls_per_s"])
+
+
+def test_slices_are_as_long_as_a_few_of_the_slowest_calls(command: Command) -> None:
+    """Nagle's algorithm against delayed acknowledgements: 40 ms a call."""
+    words = ("--request", "1000", "--sends-per-request", "10", "--connections", "per-caller")
+    lone = ("--callers", "1x1", "--duration", "1s", "--slice", "20ms", "--rounds", "1")
+    done = command.run(*words, *lone, "--runtime", "native")
+    assert done.code == 0, done.stderr
+    # 20 calls of 40 ms take 800 ms, and a slice is no longer than a case's whole time.
+    assert {run["counters"]["slices"] for run in done.runs} == {1}
+
+
+def test_a_case_that_dies_fails_by_name_and_the_other_loses_nothing(command: Command) -> None:
+    words = ("--slice", "20ms", "--duration", "2s", "--rounds", "1", "--callers", "1x1")
+    process = command.start(*words, *SMALL, "--connections", "per-caller")
+
+    def callers() -> list[int]:
+        return [pid for pid, name in command.processes().items() if name == "tg-callers"]
+
+    wait_until(lambda: len(callers()) == 2, 60, "two processes of callers")
+    os.kill(max(callers()), signal.SIGKILL)
+    done = command.finish(process)
+    assert done.code == 1
+    failures = [run["failure"] for run in done.runs]
+    assert failures.count(None) == 1
+    assert any(failure is not None and "callers" in failure for failure in failures)
+
+
+@pytest.mark.parametrize(
+    ("words", "fault"),
+    [
+        (("--slice", "2s"), "--slice 2s is longer than the 1s"),
+        (("--slice", "20ms", "--calls", "5"), "--calls cannot be combined with --slice"),
+        (("--slice", "20ms", "--scenario", "stall"), "--scenario cannot be combined with --slice"),
+        (("--slice", "20ms", "--cross-check"), "--cross-check cannot be combined with --slice"),
+        (("--slice", "20ms", "--probe", "10ms"), "--probe cannot be combined with --slice"),
+    ],
+)
+def test_slices_that_cannot_be_are_refused(
+    command: Command, words: tuple[str, ...], fault: str
+) -> None:
+    done = command.run(*words, "--rounds", "1")
+    assert done.code == 2
+    assert fault in " ".join(done.stderr.split())
+
+
+def test_a_tally_has_the_calls_that_began_after_a_slice_had_settled() -> None:
+    tally = Tally()
+    first, second = Start.in_slices(1_000, Slices((0, 500), 100, 20)).spans
+    assert (first, second) == (
+        Span(1_000, 1_100, settled_ns=1_020),
+        Span(1_500, 1_600, settled_ns=1_520),
+    )
+    tally.record_slices([(first, [(1_000, 1_025), (1_026, 1_040), (1_045, 1_060)]), (second, [])])
+    assert tally.slices == [SliceTally([14, 15], 34, 1_060), SliceTally([], 0, 1_500)]
+    assert (tally.calls, tally.call.count, tally.call_time_ns) == (3, 2, 54)
