@@ -94,6 +94,20 @@ def test_loads_that_differ_take_turns_apart_and_over_a_link(command: Command) ->
         assert min(filter(None, run["slices"]["round_trip_p50_us"])) >= 500
 
 
+def test_the_end_of_a_slice_waits_for_no_delayed_acknowledgement(command: Command) -> None:
+    """Nagle's algorithm holds a reply until the one before is acknowledged, by the next message."""
+    words = ("--reply", "per-message", "--depth", 8, "--strategy", "nagle")
+    done = command.run(
+        *(*LOAD, "--slice", "20ms", "--duration", "400ms", *words),
+        *("--only", "runtime=asyncio,implementation=stdlib,server=protocol"),
+    )
+    assert done.code == 0, done.stderr
+    counters = done.counters_of()
+    # Each of three workers would wait for one in each of twenty slices.
+    assert counters["slices"] == 20
+    assert counters["kernel_DelayedACKs"] < 20
+
+
 def test_a_program_that_is_started_takes_part(command: Command) -> None:
     done = command.run(*SLICED, *TWO, *echoing("honest"))
     assert done.code == 0, done.stderr

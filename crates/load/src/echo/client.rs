@@ -283,6 +283,11 @@ impl EchoClient {
                 // Also then, for events without bytes must not go on for ever.
                 monotonic_ns()
             };
+            if run.is_draining() {
+                self.workers[number]
+                    .acknowledge()
+                    .map_err(of_worker(number))?;
+            }
             self.look_at_the_clock(now_ns, run)?;
         } else {
             // A server that takes bytes and answers none must not go on for ever.
@@ -310,8 +315,11 @@ impl EchoClient {
         }
         if run.must_stop(now_ns) {
             run.stop(&self.workers);
-            for worker in &mut self.workers {
+            for (number, worker) in self.workers.iter_mut().enumerate() {
                 worker.echoes.stop();
+                if run.is_draining() {
+                    worker.acknowledge().map_err(of_worker(number))?;
+                }
             }
             run.left = left_messages(&self.workers);
         }

@@ -104,6 +104,11 @@ impl Run {
         }
     }
 
+    /// Whether only what was in flight at the end of what counts is still waited for.
+    pub fn is_draining(&self) -> bool {
+        self.measured.is_some()
+    }
+
     pub fn ended(mut self, workers: &[Worker]) -> Turn {
         let measured = match self.measured.take() {
             Some(measured) => measured,

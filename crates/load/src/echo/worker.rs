@@ -155,6 +155,12 @@ impl Worker {
         Ok(Some((at_ns, ended)))
     }
 
+    /// Acknowledge at once what was read. No message will take the acknowledgement along, and a server
+    /// with Nagle's algorithm may hold its next reply until it comes, 40 ms later.
+    pub(super) fn acknowledge(&self) -> Result<(), Fault> {
+        sockopt::set_tcp_quickack(&self.stream, true).map_err(|error| self.failed(error.into()))
+    }
+
     /// End our side, and wait `patience` for the server's end: nothing more may come back.
     pub(super) fn end(&mut self, patience: Duration) -> Result<(), Fault> {
         let (sent, received) = self.echoes.bytes();
