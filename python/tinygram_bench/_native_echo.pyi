@@ -50,13 +50,17 @@ class EchoClient:
         """
 
     def run_in_slices(
-        self, slices: tuple[Sequence[int], int, int], start_ns: int, timeout_ns: int
+        self,
+        slices: tuple[Sequence[int], int, int],
+        open_ns: int,
+        start_ns: int,
+        timeout_ns: int,
     ) -> None:
         """Exchange messages in each slice, and sleep in between; see `slices` and `counters`.
 
         `slices`: when each begins after `start_ns` (CLOCK_MONOTONIC), how long each is, and how
-        much of it settles, and is not counted. What is in flight at a slice's end is waited for,
-        and not counted either.
+        much of it settles, and is not counted. `open_ns`: how much of a slice messages are begun
+        in; what is in flight by then is waited for, and not counted either.
 
         ValueError where the slices overlap. OSError at the first wrong byte, or when a slice takes
         `timeout_ns` longer than it lasts.
@@ -69,10 +73,10 @@ class EchoClient:
         `middle_messages`, those that were counted, as in all others.
         """
 
-    def slices(self) -> list[tuple[int, int, int]]:
-        """Of each slice: the messages counted, in how many ns, and the last read of all.
+    def slices(self) -> list[tuple[int, int, int, int]]:
+        """Of each slice: the messages counted, in how many ns, those that came later, and when.
 
-        The last is CLOCK_MONOTONIC, ns.
+        That is the last read of all, CLOCK_MONOTONIC, ns.
         """
 
     def round_trips_of_slices(self) -> list[bytes]:

@@ -122,13 +122,14 @@ impl EchoClient {
         &mut self,
         py: Python<'_>,
         slices: SliceTable,
+        open_ns: u64,
         start_ns: u64,
         timeout_ns: u64,
     ) -> PyResult<()> {
         let (slices, settling_ns) = slices_of(slices)?;
         let inner = &mut self.inner;
         self.turns = py
-            .detach(|| inner.run_in_slices(&slices, settling_ns, start_ns, timeout_ns))
+            .detach(|| inner.run_in_slices(&slices, settling_ns, open_ns, start_ns, timeout_ns))
             .map_err(|error| os_error(&error))?;
         Ok(())
     }
@@ -137,12 +138,17 @@ impl EchoClient {
         counters_of(&self.turns)
     }
 
-    fn slices(&self) -> Vec<(u64, u64, u64)> {
+    fn slices(&self) -> Vec<(u64, u64, u64, u64)> {
         let turns = self.turns.iter();
         turns
             .map(|turn| {
                 let found = &turn.measured;
-                (found.messages, found.end_ns - found.start_ns, turn.last_ns)
+                (
+                    found.messages,
+                    found.end_ns - found.start_ns,
+                    turn.drained_messages,
+                    turn.last_ns,
+                )
             })
             .collect()
     }

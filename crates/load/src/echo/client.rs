@@ -135,8 +135,8 @@ impl EchoClient {
     }
 
     /// Exchange messages in each slice, and sleep in between. The first `settling_ns` of a slice do
-    /// not count, and neither does what is in flight at its end, which is waited for. `start_ns` is
-    /// when the first cycle begins, CLOCK_MONOTONIC.
+    /// not count. After `open_ns` no message is begun, and what is in flight by then is waited for
+    /// and does not count either. `start_ns` is when the first cycle begins, CLOCK_MONOTONIC.
     ///
     /// # Errors
     /// [`ClientError`] at the first fault, or when a slice takes `timeout_ns` longer than it lasts.
@@ -144,19 +144,21 @@ impl EchoClient {
         &mut self,
         slices: &Slices,
         settling_ns: u64,
+        open_ns: u64,
         start_ns: u64,
         timeout_ns: u64,
     ) -> Result<Vec<Turn>, ClientError> {
         let mut turns = Vec::with_capacity(slices.count());
         for slice in 0..slices.count() {
             let begin_ns = start_ns.saturating_add(slices.begin_ns(slice));
-            let stop_ns = start_ns.saturating_add(slices.end_ns(slice));
+            let stop_ns = begin_ns.saturating_add(open_ns);
+            let end_ns = start_ns.saturating_add(slices.end_ns(slice));
             sleep_until_ns(begin_ns);
             let window = Window {
                 start_ns: monotonic_ns(),
                 settled_ns: Some(begin_ns.saturating_add(settling_ns)),
                 stop_ns,
-                give_up_ns: stop_ns.saturating_add(timeout_ns),
+                give_up_ns: end_ns.saturating_add(timeout_ns),
             };
             let goal = match stop_ns.saturating_sub(window.start_ns) {
                 // It has slept through its slice, and now another case has its turn.

@@ -83,8 +83,10 @@ impl Exchange {
 /// A run, or one slice of it.
 #[derive(Debug)]
 pub struct Turn {
-    /// What counts: of a slice, what lies between its settling and its end.
+    /// What counts: of a slice, its middle.
     pub measured: Exchange,
+    /// Messages that came back after that.
+    pub drained_messages: u64,
     /// All messages that came back, those included that came while a slice settled and after it.
     pub all_messages: u64,
     /// After the last read of all.

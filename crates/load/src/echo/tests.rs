@@ -169,24 +169,25 @@ fn a_run_that_ends_by_time_finishes_what_it_has_begun() {
 }
 
 #[test]
-fn a_slice_counts_from_its_settling_to_its_end_and_leaves_nothing_in_flight() {
-    let (slice_ns, settling_ns) = (10_000_000, 2_000_000);
+fn the_middle_of_a_slice_counts_and_its_end_leaves_nothing_in_flight() {
+    let (slice_ns, settling_ns, open_ns) = (10_000_000, 2_000_000, 8_000_000);
     let slices = Slices::new(vec![0, 30_000_000, 50_000_000], slice_ns).unwrap();
     while_serving(&settings(PER_READ, 4096), |address| {
         let mut client = load(100, 3, 4).client(address);
         client.run(Goal::Messages(24), TIMEOUT_NS).unwrap();
         let start_ns = monotonic_ns() + 5_000_000;
         let turns = client
-            .run_in_slices(&slices, settling_ns, start_ns, TIMEOUT_NS)
+            .run_in_slices(&slices, settling_ns, open_ns, start_ns, TIMEOUT_NS)
             .unwrap();
         assert_eq!(turns.len(), 3);
         for (slice, turn) in turns.iter().enumerate() {
             let found = &turn.measured;
             assert!(found.start_ns >= start_ns + slices.begin_ns(slice) + settling_ns);
-            assert!(found.end_ns >= start_ns + slices.end_ns(slice));
+            assert!(found.end_ns >= start_ns + slices.begin_ns(slice) + open_ns);
             assert!(turn.last_ns >= found.end_ns);
             // What settles, and what is in flight at the end, does not count.
-            assert!(turn.all_messages > found.messages);
+            assert!(turn.drained_messages <= 12);
+            assert!(turn.all_messages >= found.messages + turn.drained_messages);
             assert_eq!(found.messages_of.iter().sum::<u64>(), found.messages);
             assert_eq!(found.round_trips.count(), found.messages);
             assert!(found.in_flight_ns <= 12 * (found.end_ns - found.start_ns));
@@ -203,7 +204,7 @@ fn a_slice_that_was_slept_through_sends_nothing_in_the_turn_of_another() {
     let (turns, counts) = counted_while_serving(&settings(PER_READ, 4096), |address| {
         let mut client = load(100, 3, 4).client(address);
         let start_ns = monotonic_ns() - 1_000_000_000;
-        client.run_in_slices(&slices, 0, start_ns, TIMEOUT_NS)
+        client.run_in_slices(&slices, 0, 8_000_000, start_ns, TIMEOUT_NS)
     });
     let sent = turns.unwrap().iter().map(|turn| turn.all_messages).sum();
     assert_eq!((0, 3), (sent, counts.accepted));
@@ -320,7 +321,7 @@ fn a_server_that_does_not_answer_in_its_slice_is_named_when_time_is_up() {
     let mut client = load(10, 1, 1).client(listener.local_addr().unwrap());
     let slices = Slices::new(vec![0], 10_000_000).unwrap();
     let failure = client
-        .run_in_slices(&slices, 0, monotonic_ns(), 30_000_000)
+        .run_in_slices(&slices, 0, 8_000_000, monotonic_ns(), 30_000_000)
         .unwrap_err();
     assert_eq!(
         failure.to_string(),

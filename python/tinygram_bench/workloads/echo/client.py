@@ -48,7 +48,8 @@ def _exchange(order: ClientOrder, orders: Orders) -> None:
         start = orders.hear(Start)
         if start is None:
             return
-        client.run_in_slices(order.slices.native, start.at_ns, order.timeout_ns)
+        slices = order.slices
+        client.run_in_slices(slices.native, slices.open_ns, start.at_ns, order.timeout_ns)
         # What adding up takes would be missing in the last slices of the other cases.
         if orders.hear(Go) is None:
             return

@@ -26,14 +26,16 @@ class Sliced:
 
 def found_in_slices(client: _native.EchoClient, order: ClientOrder) -> InSlices:
     """What the client has found; it takes a while to add up."""
-    messages, time_ns, last_ns = zip(*client.slices(), strict=True)
+    messages, time_ns, drained, last_ns = zip(*client.slices(), strict=True)
     trips_ns = [memoryview(trips).cast("Q") for trips in client.round_trips_of_slices()]
     assert order.slices is not None, "it took turns"
-    measured_s = (order.slices.slice_ns - order.slices.settling_ns) / 1e9
+    measured_s = (order.slices.open_ns - order.slices.settling_ns) / 1e9
     # As many for each case of the load: by the shortest slice that the link permits, and by a slow
     # server.
     per_slice = min(LEAST_MESSAGES * order.workers * order.depth, _SLOW_PER_S * measured_s)
-    return InSlices(messages, time_ns, last_ns, percentiles_us("round_trip", trips_ns, per_slice))
+    return InSlices(
+        messages, time_ns, drained, last_ns, percentiles_us("round_trip", trips_ns, per_slice)
+    )
 
 
 def figures_of(found: InSlices, used: Used) -> dict[str, Values]:
@@ -44,8 +46,10 @@ def figures_of(found: InSlices, used: Used) -> dict[str, Values]:
             for messages, time_ns in zip(found.messages, found.time_ns, strict=True)
         ),
         "cpu_s_per_million": tuple(
-            None if used_ns is None or not messages else used_ns / 1e3 / messages
-            for used_ns, messages in zip(used.by_slice, found.messages, strict=True)
+            None if used_ns is None or not messages else used_ns / 1e3 / (messages + drained)
+            for used_ns, messages, drained in zip(
+                used.by_slice, found.messages, found.drained, strict=True
+            )
         ),
     }
 
