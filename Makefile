@@ -121,6 +121,10 @@ format: $(STAMPS)/dev ## put all code into its canonical form
 # The scripts of benches/ are modules of the folders there.
 IN_BENCHES := PYTHONPATH=benches $(BIN)/python -m
 
+.PHONY: trust
+trust: build ## measure which differences this machine can tell apart, for docs/trust.md; five minutes
+	$(BIN)/tinygram trust --page docs/trust.md
+
 .PHONY: bench
 bench: build ## measure what the bench itself costs, and how fast it is
 	@status=0; for module in bench.receiver_speed bench.counting_cost bench.by_hand bench.calls_speed \

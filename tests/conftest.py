@@ -36,6 +36,8 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 _LOCKS = tempfile.TemporaryDirectory(prefix="tinygram-locks-")
 os.chmod(_LOCKS.name, 0o755)
 os.environ["TINYGRAM_CORES_LOCK"] = f"{_LOCKS.name}/cores.lock"
+# Nor of what the user's `tinygram trust` found, which each result takes along.
+os.environ["XDG_CACHE_HOME"] = f"{_LOCKS.name}/cache"
 
 
 @pytest.hookimpl(tryfirst=True)

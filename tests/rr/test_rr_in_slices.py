@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
 from itertools import product
-from pathlib import Path
 
 import pytest
 from tests.support.command import Command
@@ -19,13 +17,6 @@ from tinygram_bench.workloads.rr.order import SliceTally, Span, Start
 RUNTIMES = ("threads", "asyncio", "native")
 SHORT = ("--slice", "20ms", "--duration", "200ms", "--rounds", "1", "--callers", "2x3")
 SMALL = ("--request", "100", "--reply", "50", "--sends-per-request", "1")
-
-
-@pytest.fixture
-def command(tmp_path: Path) -> Iterator[Command]:
-    command = Command(tmp_path, "rr")
-    yield command
-    command.end()
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from tests.support.command import Command
@@ -18,13 +16,6 @@ from tinygram_bench.workloads.stream.slices import _handed_over
 
 SLICED = ("--slice", "20ms", "--duration", "100ms", "--size", "1-200", "--rounds", "1")
 SLICES = 5
-
-
-@pytest.fixture
-def command(tmp_path: Path) -> Iterator[Command]:
-    command = Command(tmp_path)
-    yield command
-    command.end()
 
 
 def check(command: Command, *words: str) -> None:

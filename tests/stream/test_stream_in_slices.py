@@ -6,8 +6,6 @@ import json
 import os
 import signal
 import struct
-from collections.abc import Iterator
-from pathlib import Path
 from statistics import median
 
 import pytest
@@ -27,13 +25,6 @@ TWO_WAYS = (*TWO, "--strategy", "nodelay", "--strategy", "nagle")
 SLICED = ("--rate", "2k", "--size", "100", "--slice", "20ms", "--duration", "300ms", *TWO_WAYS)
 SLICES = 15
 MS = 1_000_000
-
-
-@pytest.fixture
-def command(tmp_path: Path) -> Iterator[Command]:
-    command = Command(tmp_path)
-    yield command
-    command.end()
 
 
 def test_each_run_has_its_figures_slice_by_slice(command: Command) -> None:

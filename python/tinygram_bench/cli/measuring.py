@@ -63,7 +63,7 @@ def measure_and_show(
         )
         if measurement.result is not None:
             _show(measurement, measurement.result, destination, manner)
-    code = _status(measurement, destination)
+    code = status_of(measurement, destination)
     if judge is None or code != ExitCode.OK or measurement.result is None:
         return code
     return judge(measurement.result)
@@ -92,7 +92,7 @@ def _failures(result: Result) -> list[tuple[str, str]]:
     return [(name, failure) for name, failure in found if failure is not None]
 
 
-def _status(measurement: Measurement, destination: Destination) -> ExitCode:
+def status_of(measurement: Measurement, destination: Destination) -> ExitCode:
     """Say how the measurement ended. Raises the OutputError that it ended with."""
     if measurement.output_error is not None:
         raise measurement.output_error

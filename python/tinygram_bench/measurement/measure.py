@@ -9,7 +9,10 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
+import msgspec
+
 from tinygram_bench.crosscheck.interleaved import Interleaved
+from tinygram_bench.host import noise_floor
 from tinygram_bench.host.awake import cores_awake
 from tinygram_bench.host.network import Network, private_network
 from tinygram_bench.host.occupied import cores_of, occupied
@@ -165,7 +168,9 @@ def _environment(plan: Plan, named: str | None) -> dict[str, Any]:
     )
     with own as network, network.entered():
         found = environment(any_case.parameters.congestion_control)
+    floor = noise_floor.recent()
     return found | {
+        "noise_floor": None if floor is None else msgspec.to_builtins(floor),
         "network": named or ("private" if network.is_private else "host"),
         "sender_core": where.sender_cpu,
         "receiver_core": where.receiver_cpu,

@@ -25,7 +25,7 @@ _DECISIVE = {
     "tinygram": "tinygram",
 }
 """Facts of the environment that make figures incomparable, and what they are called."""
-_FLEETING = ("load_average_1_5_15_min", "memory_bytes")
+_FLEETING = ("load_average_1_5_15_min", "memory_bytes", "noise_floor")
 _MAX_NAMED = 4
 
 

@@ -43,6 +43,8 @@ class StudySwitches(Value, frozen=True, omit_defaults=True, kw_only=True):
     pacer_sleeps: bool = False
     withholds: bool = False
     flat_out_burst: int | None = None
+    spin_ns: int = 0
+    sleep_ns: int = 0
 
 
 class StreamParameters(Parameters, frozen=True, tag="stream", kw_only=True):

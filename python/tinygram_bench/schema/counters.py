@@ -62,6 +62,7 @@ _OF_PROCESSES: Mapping[str, Said] = {
         "ns",
         "of CPU time of the sender, or server, between its slices; null: not known",
     ),
+    "frozen_ns": ("ns", "for which `tinygram trust` stopped the receiver"),
     "middle_messages": (
         "messages",
         "measured in the middle of slices: of `echo`, and of `stream` flat out",

@@ -48,6 +48,8 @@ PROPERTIES: Mapping[str, Mapping[str, str]] = {
         "pacer_sleeps": "whether the pacer sleeps until a message is due, and does not spin",
         "withholds": "whether all messages are handed over with the last one",
         "flat_out_burst": "messages that are handed over at one instant; null: as the bench does",
+        "spin_ns": "how long the sender computes before it hands over a message, in ns",
+        "sleep_ns": "how long it sleeps before one message in a hundred, in ns",
     },
     "RrParameters": {
         **_OF_EVERY_WORKLOAD,

@@ -63,7 +63,8 @@ class Order(Value, frozen=True):
     """The order for a sending process.
 
     `withholds`: all messages are handed over with the last one, none when it is due. The CPU time
-    of such a run is that of the load itself, without what sending in time adds.
+    of such a run is that of the load itself, without what sending in time adds. `spin_ns`,
+    `sleep_ns`: a planted difference (load/planted.py).
     `host`: where the receiver listens; `own_host`: the address to connect from, by which the
     receiver knows the sender; `counter_fds`: what is read of the kernel's counters
     (probes/kernel.py). With `slices` the sender answers `Warm` when it has warmed up, and waits for
@@ -86,6 +87,8 @@ class Order(Value, frozen=True):
     has_busy_thread: bool = False
     flat_out_burst: int = BURST_MESSAGES
     withholds: bool = False
+    spin_ns: int = 0
+    sleep_ns: int = 0
     host: str = "127.0.0.1"
     own_host: str | None = None
     slices: Slices | None = None

@@ -146,6 +146,8 @@ class Stream(Workload):
             counter_fds=link.counter_fds,
             flat_out_burst=asked.study.flat_out_burst or BURST_MESSAGES,
             withholds=asked.study.withholds,
+            spin_ns=asked.study.spin_ns,
+            sleep_ns=asked.study.sleep_ns,
             # A receiver that is not ours gets no `sender_host`: it accepts any sender.
             own_host=link.client_host if asked.receiver_command is None else None,
         )

@@ -11,11 +11,14 @@ import os
 import socket
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 
 from tinygram_bench import _native
 from tinygram_bench.host.network import connect_from
 from tinygram_bench.host.probes.usage import Mark, segments_since
 from tinygram_bench.load.openings import Openings
+from tinygram_bench.load.planted import PlantedSource
 from tinygram_bench.load.source import Share, Source, message_pool
 from tinygram_bench.processes.orders import Orders, Start, carry_out
 from tinygram_bench.ways import runtimes
@@ -77,7 +80,7 @@ def _send(order: Order, begun_ns: int, orders: Orders) -> Report:
             busy.start()
         return start_ns
 
-    source = Source(
+    source = _source_of(order)(
         pool,
         order.warm_up,
         order.messages,
@@ -136,6 +139,12 @@ def _send(order: Order, begun_ns: int, orders: Orders) -> Report:
         spin_cpu_ns_by_slice=_spun_by_slice(source),
         handed_over=source.handed_over() if order.ends_with_slices else (),
     )
+
+
+def _source_of(order: Order) -> Callable[..., Source]:
+    if order.spin_ns or order.sleep_ns:
+        return partial(PlantedSource, spin_ns=order.spin_ns, sleep_ns=order.sleep_ns)
+    return Source
 
 
 def _connect(order: Order) -> tuple[socket.socket, int]:

@@ -1,0 +1,137 @@
+"""`tinygram trust`: what this machine can tell apart."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tinygram_bench.cli import options, quantities
+from tinygram_bench.cli.bounds import duration_between_ns
+from tinygram_bench.cli.exit_codes import ExitCode
+from tinygram_bench.cli.measuring import status_of
+from tinygram_bench.cli.terminal import console
+from tinygram_bench.host import noise_floor
+from tinygram_bench.host.noise_floor import NoiseFloor
+from tinygram_bench.links import DEFAULT_BACKEND
+from tinygram_bench.measurement.measure import Study, measure
+from tinygram_bench.model import store
+from tinygram_bench.model.result import Case, Plan, Run
+from tinygram_bench.processes.interrupts import INTERRUPTS
+from tinygram_bench.report.table import Pen
+from tinygram_bench.run.bench import Bench, running
+from tinygram_bench.run.rounds import ordered
+from tinygram_bench.run.workload import Workload
+from tinygram_bench.trust import text
+from tinygram_bench.trust.freezing import frozen
+from tinygram_bench.trust.judging import judged, noise_floor_of
+from tinygram_bench.trust.plan import FROZEN, SLICE_NS, TrustOptions, plan_trust, variant_of
+from tinygram_bench.workloads.echo.run import Echo
+from tinygram_bench.workloads.rr.run import Rr
+from tinygram_bench.workloads.stream.run import Stream
+
+_LONGEST_NS = 600_000_000_000
+
+
+def trust(
+    duration: Annotated[
+        int, quantities.duration("How long each case has its turns in a round.", "3s")
+    ] = 3 * 10**9,
+    against_lone: Annotated[
+        bool,
+        typer.Option(
+            "--against-lone",
+            help="Also measure every default way of stream in slices and alone, and name those "
+            "whose figures differ; takes about twenty minutes more.",
+        ),
+    ] = False,
+    page: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Also write what was found as a page in Markdown."),
+    ] = None,
+    rounds: options.Rounds = 6,
+    seed: options.Seed = 1,
+    json: Annotated[Path | None, options.result_file("trust")] = None,
+    anonymous: options.Anonymous = False,
+    quiet: options.Quiet = False,
+    pin: options.Pin = None,
+    congestion_control: options.CongestionControl = None,
+    wait: options.Wait = False,
+) -> int:
+    """Say which differences this machine can tell apart now, and whether it finds planted ones."""
+    duration_ns = duration_between_ns("--duration", duration, SLICE_NS, _LONGEST_NS)
+    shared = options.shared(
+        rounds, seed, options.links(None, DEFAULT_BACKEND), pin, congestion_control, None
+    )
+    asked = TrustOptions(
+        duration_ns=duration_ns,
+        rounds=shared["rounds"],
+        seed=shared["seed"],
+        congestion_control=shared["congestion_control"],
+        placement=shared["placement"],
+        is_against_lone=against_lone,
+    )
+    plan = plan_trust(asked)
+    destination = options.destination("trust", json, None, anonymous)
+    if page is not None:
+        store.check_writable(page)
+    with ExitStack() as stack:
+        workloads: dict[str, Workload] = {
+            "stream": Stream(asked.seed),
+            "rr": Rr(asked.seed),
+            "echo": Echo(asked.seed),
+        }
+        benches = {
+            name: stack.enter_context(running(workload)) for name, workload in workloads.items()
+        }
+        stack.enter_context(INTERRUPTS.handled())
+        measurement = measure(
+            plan,
+            lambda cases, round: _run_cases(benches[cases[0].workload], cases, round),
+            destination,
+            is_quiet=quiet,
+            is_awake=False,
+            waits=wait,
+            study=Study({"trust": {"slice_ns": SLICE_NS}}, _order, math.inf),
+        )
+    code = status_of(measurement, destination)
+    if measurement.result is None:
+        return code
+    trusted = judged(measurement.result)
+    if code == ExitCode.OK:
+        _keep(noise_floor_of(measurement.result, trusted))
+        if page is not None:
+            store.replace(page, text.page(measurement.result, trusted).encode())
+    if not quiet:
+        text.write(Pen(console(is_on_stderr=destination.is_standard_output)), trusted)
+        if not destination.is_standard_output:
+            print(f"\nSaved: {destination.path}")
+    return code
+
+
+def _keep(floor: NoiseFloor | None) -> None:
+    """Keep it for other results, where that is possible."""
+    if floor is None:
+        return
+    try:
+        noise_floor.keep(floor)
+    except (OSError, RuntimeError) as error:
+        print(f"tinygram: other results will not tell what is resolved: {error}", file=sys.stderr)
+
+
+def _order(plan: Plan, round: int, _finished: Sequence[Run]) -> Iterable[Case]:
+    """All cases in a random order; the one whose receiver is stopped only once."""
+    for case in ordered(plan, round):
+        if round == 0 or variant_of(case.case_id)[1] != FROZEN:
+            yield case
+
+
+def _run_cases(bench: Bench, cases: Sequence[Case], round: int) -> list[Run]:
+    if variant_of(cases[0].case_id)[1] == FROZEN:
+        return [frozen(bench.run_case, cases[0], round)]
+    return bench.run_cases(cases, round)

@@ -1,0 +1,1 @@
+"""What this machine can tell apart: a case compared with itself, and with a planted difference."""

@@ -1,0 +1,174 @@
+"""What a result of `tinygram trust` says: what is resolved, what was found, what is not true."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tinygram_bench.host.noise_floor import NoiseFloor
+from tinygram_bench.model.result import Case, Figure, Result
+from tinygram_bench.statistics.figures.intervals import confidence_of, figure_of
+from tinygram_bench.statistics.figures.samples import Sample, samples_of
+from tinygram_bench.statistics.verdicts.comparison import round_ratios
+from tinygram_bench.statistics.workloads.loads import Load
+from tinygram_bench.trust.plan import AGAIN, FROZEN, LONE, variant_of
+
+FROZEN_RANK = 0.99
+_MOST_OFF = 0.02
+"""A p99 that is further from what theory gives is wrong."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A figure of a load: the ratio of the same case to itself, or of one with a difference to it.
+
+    `variant`: `again`, or the name of what was planted.
+    """
+
+    case: Case
+    figure: str
+    variant: str
+    ratio: Figure
+
+    @property
+    def half_width(self) -> float:
+        """Half the interval's width, as a share of its median: what can be told apart."""
+        return (self.ratio.high - self.ratio.low) / 2 / self.ratio.median
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether the interval says that both differ."""
+        return not self.ratio.low <= 1 <= self.ratio.high
+
+
+@dataclass(frozen=True)
+class Frozen:
+    """p99 while the receiver was stopped for a while, and what it has to be, in µs."""
+
+    p99_us: float
+    expected_us: float
+
+    @property
+    def is_right(self) -> bool:
+        return abs(self.p99_us / self.expected_us - 1) <= _MOST_OFF
+
+
+@dataclass(frozen=True)
+class BothWays:
+    """A figure of a case in slices, and of the same case alone."""
+
+    case: Case
+    figure: str
+    in_slices: Figure
+    alone: Figure
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether each is beyond the other's interval."""
+        return self.in_slices.high < self.alone.low or self.alone.high < self.in_slices.low
+
+
+@dataclass(frozen=True)
+class Trusted:
+    """All that was found. `pair_s`: how long two cases were compared for, in s."""
+
+    compared: tuple[Compared, ...]
+    both_ways: tuple[BothWays, ...]
+    frozen: Frozen | None
+    confidence: float
+    pair_s: float
+
+    @property
+    def alike(self) -> tuple[Compared, ...]:
+        """What was compared with itself."""
+        return tuple(each for each in self.compared if each.variant == AGAIN)
+
+    @property
+    def planted(self) -> tuple[Compared, ...]:
+        """What was compared with something that differs."""
+        return tuple(each for each in self.compared if each.variant != AGAIN)
+
+
+def noise_floor_of(result: Result, trusted: Trusted) -> NoiseFloor | None:
+    """What the machine resolved, for other results; None where nothing was compared."""
+    resolved: dict[str, dict[str, float]] = {}
+    for each in trusted.alike:
+        resolved.setdefault(load_name(each.case), {})[each.figure] = each.half_width
+    if not resolved or result.started_at is None:
+        return None
+    kernel = str(result.environment.get("kernel"))
+    return NoiseFloor(result.started_at, kernel, trusted.confidence, trusted.pair_s, resolved)
+
+
+def load_name(case: Case) -> str:
+    """`stream 10,000/s`, `stream flat out`, `rr`, `echo`."""
+    if case.workload != "stream":
+        return case.workload
+    rate = "flat out" if case.rate_per_s is None else f"{case.rate_per_s:,.0f}/s"
+    return f"stream {rate}"
+
+
+def judged(result: Result) -> Trusted:
+    """What the result says; the same for one that was stored."""
+    samples = samples_of(result.plan, result.runs)
+    rounds = min((len(each.rounds) for each in samples.values() if _takes_turns(each)), default=0)
+    duration_ns = max(
+        getattr(each.case.parameters, "duration_ns", 0) or 0
+        for each in samples.values()
+        if _takes_turns(each)
+    )
+    return Trusted(
+        tuple(_compared(samples)),
+        tuple(_both_ways(samples)),
+        _frozen(samples),
+        confidence_of(rounds),
+        2 * rounds * duration_ns / 1e9,
+    )
+
+
+def _takes_turns(sample: Sample) -> bool:
+    return sample.case.parameters.slice_ns is not None
+
+
+def _compared(samples: dict[str, Sample]) -> Iterator[Compared]:
+    for case_id, sample in samples.items():
+        base_id, variant = variant_of(case_id)
+        if variant in ("", FROZEN, LONE) or base_id not in samples:
+            continue
+        base = samples[base_id]
+        for figure in Load.of(base.case).compared_figures:
+            if not base.slices(figure):
+                continue  # It needs more messages than slices have.
+            ratios = round_ratios(base, sample, figure)
+            if ratios:
+                yield Compared(base.case, figure, variant, figure_of(ratios))
+
+
+def _both_ways(samples: dict[str, Sample]) -> Iterator[BothWays]:
+    for case_id, alone in samples.items():
+        base_id, variant = variant_of(case_id)
+        if variant != LONE or base_id not in samples:
+            continue
+        in_slices = samples[base_id]
+        for figure in Load.of(in_slices.case).compared_figures:
+            both = in_slices.figure(figure), alone.figure(figure)
+            if in_slices.slices(figure) and both[0] is not None and both[1] is not None:
+                yield BothWays(in_slices.case, figure, both[0], both[1])
+
+
+def _frozen(samples: dict[str, Sample]) -> Frozen | None:
+    """Of the run whose receiver was stopped; None where it failed.
+
+    Messages are due at a constant rate, and wait until the receiver goes on: with a stop of F in
+    D the share F/D has latencies of 0 … F, evenly; so 1 % are above F − 1 % of D.
+    """
+    for case_id, sample in samples.items():
+        if variant_of(case_id)[1] != FROZEN:
+            continue
+        for run in sample.good_runs:
+            frozen_ns = run.counters.get("frozen_ns")
+            p99_us = sample.rounds[run.round].values["latency_p99_us"]
+            duration_ns = getattr(sample.case.parameters, "duration_ns", None)
+            if frozen_ns and p99_us and duration_ns:
+                return Frozen(p99_us, (frozen_ns - (1 - FROZEN_RANK) * duration_ns) / 1e3)
+    return None

@@ -1,0 +1,178 @@
+"""The cases of `tinygram trust`: each load's, the same again, and with differences planted in it.
+
+A case's name says which: `CASE#again`, `CASE#spin`, `CASE#sleep`, `CASE#frozen`; `CASE#lone` is the
+same without slices. To add a load: a function that makes its case, and a line in `_cases`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from dataclasses import replace as changed
+
+from msgspec.structs import replace
+
+from tinygram_bench.model.parameters import StreamParameters, StudySwitches
+from tinygram_bench.model.result import Case, MessageBytes, Plan
+from tinygram_bench.workloads.echo.cases import EchoOptions, plan_echo
+from tinygram_bench.workloads.rr.cases import RrOptions, plan_rr
+from tinygram_bench.workloads.stream.cases import StreamOptions, plan_stream
+
+AGAIN, SPIN, SLEEP, FROZEN, LONE = "again", "spin", "sleep", "frozen", "lone"
+SLICE_NS = 20_000_000
+FROZEN_RUN_NS = 5_000_000_000
+FROZEN_NS = 500_000_000
+"""For so long the receiver is stopped in a run of FROZEN_RUN_NS."""
+FROZEN_RATE_PER_S = 1_000.0
+_BYTES = 100
+_PACED_SPIN_NS = {1_000.0: 2_000, 10_000.0: 1_000}
+_FLAT_OUT_SPIN_NS = 300
+_SLEEP_NS = 200_000
+_TIMEOUT_NS = 120_000_000_000
+_LONE_MESSAGES = 200_000
+_MOST_MESSAGES = 1_000_000_000
+"""Flat out, a stream that is alone ends after the first, and one in slices ends with these."""
+
+
+@dataclass(frozen=True)
+class TrustOptions:
+    """The options of `tinygram trust`.
+
+    `duration_ns`: the slices of a case in a round, together. `is_against_lone`: also every default
+    way of `stream`, in slices and alone.
+    """
+
+    duration_ns: int
+    rounds: int
+    seed: int
+    congestion_control: str
+    placement: str
+    is_against_lone: bool = False
+
+
+def plan_trust(options: TrustOptions) -> Plan:
+    """The plan. Raises UsageError where not even these cases can run."""
+    cases = {case.case_id: case for case in _cases(options)}
+    return Plan(tuple(cases.values()), options.rounds, options.seed, ())
+
+
+def variant_of(case_id: str) -> tuple[str, str]:
+    """The name of the case that another one differs from, and how: `("stream/…", "spin")`."""
+    base, _, variant = case_id.partition("#")
+    return base, variant
+
+
+def _cases(options: TrustOptions) -> Iterator[Case]:
+    for rate_per_s, spin_ns in _PACED_SPIN_NS.items():
+        paced = _stream(options, rate_per_s)
+        yield from (paced, _named(paced, AGAIN), _planted(paced, SPIN, spin_ns=spin_ns))
+        if rate_per_s == max(_PACED_SPIN_NS):
+            yield _planted(paced, SLEEP, sleep_ns=_SLEEP_NS)
+    flat_out = _stream(options, None)
+    yield from (flat_out, _named(flat_out, AGAIN))
+    yield _planted(flat_out, SPIN, spin_ns=_FLAT_OUT_SPIN_NS)
+    for case in (_rr(options), _echo(options)):
+        yield from (case, _named(case, AGAIN))
+    alone = changed(options, duration_ns=FROZEN_RUN_NS)
+    yield _named(_stream(alone, FROZEN_RATE_PER_S, is_alone=True), FROZEN)
+    if options.is_against_lone:
+        yield from _both_ways(options)
+
+
+def _both_ways(options: TrustOptions) -> Iterator[Case]:
+    """Every default way of a stream, paced and flat out, in slices and alone."""
+    for rate_per_s in (max(_PACED_SPIN_NS), None):
+        yield from _streams(options, rate_per_s)
+        for case in _streams(options, rate_per_s, is_alone=True):
+            yield _named(case, LONE)
+
+
+def _named(case: Case, variant: str) -> Case:
+    return replace(case, case_id=f"{case.case_id}#{variant}")
+
+
+def _planted(case: Case, variant: str, *, spin_ns: int = 0, sleep_ns: int = 0) -> Case:
+    study = StudySwitches(spin_ns=spin_ns, sleep_ns=sleep_ns)
+    return replace(
+        _named(case, variant), parameters=replace(StreamParameters.of(case), study=study)
+    )
+
+
+def _stream(options: TrustOptions, rate_per_s: float | None, *, is_alone: bool = False) -> Case:
+    only = ("loop/nodelay",)
+    return _streams(options, rate_per_s, is_alone=is_alone, only=only)[0]
+
+
+def _streams(
+    options: TrustOptions,
+    rate_per_s: float | None,
+    *,
+    is_alone: bool = False,
+    only: tuple[str, ...] = (),
+) -> tuple[Case, ...]:
+    asked = StreamOptions(
+        messages=_LONE_MESSAGES if is_alone else _MOST_MESSAGES,
+        message_bytes=MessageBytes(_BYTES, _BYTES),
+        rates_per_s=[] if rate_per_s is None else [rate_per_s],
+        arrival="constant",
+        burst=1,
+        duration_ns=options.duration_ns,
+        receive_buffer_bytes=256 << 10,
+        receiver_command=None,
+        congestion_control=options.congestion_control,
+        link="loopback",
+        placement=options.placement,
+        timeout_ns=_TIMEOUT_NS + options.duration_ns,
+        rounds=options.rounds,
+        seed=options.seed,
+        has_all=False,
+        only=only,
+        slice_ns=None if is_alone else SLICE_NS,
+    )
+    return plan_stream(asked).cases
+
+
+def _rr(options: TrustOptions) -> Case:
+    asked = RrOptions(
+        strategies=("nodelay",),
+        connections=("per-caller",),
+        sends_per_request=(1,),
+        request_bytes=_BYTES,
+        reply_bytes=_BYTES,
+        processes=1,
+        callers=1,
+        duration_ns=options.duration_ns,
+        slice_ns=SLICE_NS,
+        congestion_control=options.congestion_control,
+        placement=options.placement,
+        timeout_ns=_TIMEOUT_NS + options.duration_ns,
+        rounds=options.rounds,
+        seed=options.seed,
+    )
+    return plan_rr(asked).cases[0]
+
+
+def _echo(options: TrustOptions) -> Case:
+    asked = EchoOptions(
+        message_bytes=[_BYTES],
+        workers=1,
+        depth=1,
+        reply="per-read",
+        buffers_bytes=[64 << 10],
+        messages=None,
+        duration_ns=options.duration_ns,
+        fault=None,
+        external=None,
+        congestion_control=options.congestion_control,
+        link="loopback",
+        placement=options.placement,
+        timeout_ns=_TIMEOUT_NS,
+        rounds=options.rounds,
+        seed=options.seed,
+        has_all=False,
+        runtimes=("asyncio",),
+        strategies=("nodelay",),
+        only=("server=protocol",),
+        slice_ns=SLICE_NS,
+    )
+    return plan_echo(asked).cases[0]

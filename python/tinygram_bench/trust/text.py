@@ -1,0 +1,127 @@
+"""What `tinygram trust` prints: what is resolved here, then the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tinygram_bench.model.result import Case, Result
+from tinygram_bench.report.numbers import ratio_interval, span
+from tinygram_bench.report.prose import joined
+from tinygram_bench.report.table import Column, Pen, Shown, Table, table_of
+from tinygram_bench.statistics.figures.words import in_words
+from tinygram_bench.trust.judging import BothWays, Compared, Trusted, load_name
+
+_FOUND = {True: "shown", False: "not shown"}
+_PLANTED = {
+    "spin": "a spin before each write",
+    "sleep": "a sleep before 1 % of the writes",
+}
+
+
+_COMPARED: tuple[Shown[Compared], ...] = (
+    Shown(Column("load"), lambda each: load_name(each.case)),
+    Shown(Column("figure"), lambda each: in_words(each.figure)),
+    Shown(Column("ratio", 2), lambda each: f"{each.ratio.median:.4f}"),
+    Shown(Column("low-high", 1), lambda each: ratio_interval(each.ratio)),
+)
+_ALIKE: tuple[Shown[Compared], ...] = (
+    *_COMPARED,
+    Shown(Column("resolves"), lambda each: f"{each.half_width:.1%}"),
+)
+_WITH_DIFFERENCE: tuple[Shown[Compared], ...] = (
+    *_COMPARED,
+    Shown(Column("planted"), lambda each: _PLANTED[each.variant]),
+    Shown(Column("difference"), lambda each: _FOUND[each.is_shown]),
+)
+_BOTH_WAYS: tuple[Shown[BothWays], ...] = (
+    Shown(Column("case"), lambda each: way_name(each.case)),
+    Shown(Column("figure"), lambda each: in_words(each.figure)),
+    Shown(Column("in slices"), lambda each: span(each.in_slices)),
+    Shown(Column("alone"), lambda each: span(each.alone)),
+)
+
+
+def write(pen: Pen, trusted: Trusted) -> None:
+    """Write what was found, the answer first."""
+    pen.write("The answer", "bold cyan")
+    pen.list(_answer(trusted), style="bold")
+    for table in _tables(trusted):
+        pen.draw(table)
+
+
+def page(result: Result, trusted: Trusted) -> str:
+    """What was found as a page in Markdown."""
+    found = result.environment
+    lines = [
+        "# What this machine can tell apart",
+        "",
+        f"Measured by `make trust` at {result.started_at} (kernel {found.get('kernel')}, "
+        f"{found.get('cores')} cores, {found.get('cpu_model')}, load average before "
+        f"{(found.get('load_average_1_5_15_min') or ['not known'])[0]}).",
+        "",
+        *(f"- {line}" for line in _answer(trusted)),
+    ]
+    for table in _tables(trusted):
+        headers = [column.name for column in table.columns]
+        lines += [
+            "",
+            f"## {table.title}",
+            "",
+            f"| {' | '.join(headers)} |",
+            "|---" * len(headers) + "|",
+        ]
+        lines += [f"| {' | '.join(row.cells)} |" for row in table.rows]
+    return "\n".join(lines) + "\n"
+
+
+def way_name(case: Case) -> str:
+    """`loop/tinygram/adaptive, flat out`."""
+    ours = "" if case.implementation == "stdlib" else f"/{case.implementation}"
+    return f"{case.runtime}{ours}/{case.strategy}, {load_name(case).removeprefix('stream ')}"
+
+
+def _tables(trusted: Trusted) -> list[Table]:
+    tables = [
+        table_of("The same case, compared with itself", _ALIKE, trusted.alike),
+        table_of("Compared with a planted difference", _WITH_DIFFERENCE, trusted.planted),
+    ]
+    apart = [each for each in trusted.both_ways if each.is_apart]
+    if trusted.both_ways:
+        title = "Cases whose figures in slices differ from those of runs that are alone"
+        tables.append(table_of(title, _BOTH_WAYS, apart))
+    return tables
+
+
+def _answer(trusted: Trusted) -> tuple[str, ...]:
+    return tuple(_sentences(trusted))
+
+
+def _sentences(trusted: Trusted) -> Iterator[str]:
+    by_load: dict[str, list[Compared]] = {}
+    for each in trusted.alike:
+        by_load.setdefault(load_name(each.case), []).append(each)
+    for load, found in by_load.items():
+        resolved = joined([f"{in_words(each.figure)} of {each.half_width:.1%}" for each in found])
+        yield (
+            f"{load}: differences in {resolved} are resolved here when two cases are compared for "
+            f"{trusted.pair_s:.0f} s, at {trusted.confidence:.1%} confidence."
+        )
+    wrong = [each for each in trusted.alike if each.is_shown]
+    for each in wrong:
+        yield (
+            f"{load_name(each.case)}: the same case seemed to differ from itself in "
+            f"{in_words(each.figure)} (ratio {ratio_interval(each.ratio)}): one in "
+            f"{1 / max(1e-9, 1 - trusted.confidence):.0f} such comparisons may."
+        )
+    if trusted.frozen is not None:
+        outcome = "right" if trusted.frozen.is_right else "WRONG"
+        yield (
+            f"A receiver that was stopped for a while: p99 is {trusted.frozen.p99_us / 1e3:.1f} "
+            f"ms, and has to be {trusted.frozen.expected_us / 1e3:.1f} ms: {outcome}."
+        )
+    if trusted.both_ways:
+        apart = sum(each.is_apart for each in trusted.both_ways)
+        yield (
+            f"In slices and alone: {apart} of {len(trusted.both_ways)} figures are beyond both "
+            "intervals."
+        )

@@ -1,0 +1,132 @@
+"""`tinygram trust`: the same compared with itself, planted differences, a stopped receiver."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+from tests.support.command import Command
+
+from tinygram_bench import _native
+from tinygram_bench.load.planted import PlantedSource
+from tinygram_bench.model import store
+from tinygram_bench.model.result import Case, Plan, Result, Run
+from tinygram_bench.statistics.workloads.loads import Load
+from tinygram_bench.trust.judging import judged
+from tinygram_bench.trust.plan import FROZEN, TrustOptions, plan_trust, variant_of
+
+OPTIONS = TrustOptions(
+    duration_ns=1_000_000_000, rounds=6, seed=1, congestion_control="cubic", placement="apart"
+)
+ROUNDS = 6
+
+
+def test_each_load_is_compared_with_itself_beside_planted_differences() -> None:
+    plan = plan_trust(OPTIONS)
+    names = [variant_of(case.case_id) for case in plan.cases]
+    assert len(set(names)) == len(names)
+    bases = {base for base, variant in names if not variant}
+    assert len(bases) == 5
+    for base in bases:
+        assert (base, "again") in names
+    in_turns = [case for case in plan.cases if variant_of(case.case_id)[1] != FROZEN]
+    loads = {base: {Load.of(c) for c in in_turns if c.case_id.startswith(base)} for base in bases}
+    assert all(len(each) == 1 for each in loads.values())
+
+
+def result_of(plan: Plan, factors: dict[str, list[float]]) -> Result:
+    """A result whose paced runs have p50s that are these factors of 10 µs, round by round."""
+    runs = [
+        Run(
+            case.case_id,
+            round,
+            {},
+            {},
+            slices=slices_of(factors[variant_of(case.case_id)[1]], round),
+        )
+        for round in range(plan.rounds)
+        for case in plan.cases
+    ]
+    return Result(2, ("tinygram", "trust"), {}, plan, tuple(runs), (), ())
+
+
+def slices_of(factors: list[float], round: int) -> dict[str, tuple[float | None, ...]]:
+    return {"latency_p50_us": (10.0 * factors[round], 20.0 * factors[round], None)}
+
+
+def paced(*variants: str) -> Plan:
+    """The cases of 10,000/s that are asked for."""
+    cases: tuple[Case, ...] = plan_trust(OPTIONS).cases
+    chosen = [case for case in cases if case.rate_per_s == 10_000.0]
+    wanted = [case for case in chosen if variant_of(case.case_id)[1] in ("", *variants)]
+    return Plan(tuple(wanted), ROUNDS, 1, ())
+
+
+def test_what_is_resolved_is_half_the_interval_and_what_is_planted_is_shown() -> None:
+    factors = {
+        "": [1.0] * ROUNDS,
+        "again": [0.99, 1.0, 1.0, 1.0, 1.0, 1.01],
+        "spin": [1.04, 1.05, 1.05, 1.05, 1.06, 1.07],
+    }
+    found = judged(result_of(paced("again", "spin"), factors))
+    (alike,) = found.alike
+    assert (alike.figure, alike.variant) == ("latency_p50_us", "again")
+    assert alike.half_width == pytest.approx(0.01)
+    assert not alike.is_shown
+    (planted,) = found.planted
+    assert planted.is_shown
+    assert planted.ratio.median == pytest.approx(1.05)
+    assert found.confidence == pytest.approx(0.96875)
+    assert found.pair_s == 12
+
+
+def test_a_sender_with_a_planted_difference_computes_and_sleeps_before_it_hands_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now_ns = 0
+    slept_s: list[float] = []
+
+    def clock() -> int:
+        nonlocal now_ns
+        now_ns += 100
+        return now_ns
+
+    source = (_native.MessagePool(1, 9, 9), 0, 200, None, lambda: True, lambda: None)
+    planted = PlantedSource(*source, spin_ns=1_000, sleep_ns=5_000)
+    monkeypatch.setattr("tinygram_bench.load.planted.time.monotonic_ns", clock)
+    monkeypatch.setattr("tinygram_bench.load.planted.time.sleep", slept_s.append)
+    bursts = iter(planted.next_burst, None)
+    assert [len(burst) for burst in bursts if burst is not None] == [64, 64, 64, 8]
+    assert now_ns >= 200 * 1_000
+    assert slept_s == [5e-6] * 2
+
+
+@pytest.mark.parametrize(
+    ("words", "fault"),
+    [
+        (("--duration", "10ms"), "--duration 10ms is outside 20ms … 10min"),
+        (("--duration", "banana"), "--duration"),
+        (("--rounds", "0"), "--rounds"),
+    ],
+)
+def test_what_cannot_be_is_refused(command: Command, words: tuple[str, ...], fault: str) -> None:
+    done = command.run(*words)
+    assert done.code == 2
+    assert fault in " ".join(done.stderr.split())
+
+
+def test_it_says_what_is_resolved_here_and_keeps_its_runs(command: Command) -> None:
+    done = command.run("--duration", "200ms", "--rounds", "1")
+    assert done.code == 0, done.stderr
+    assert done.stdout.startswith("The answer\n- stream 1,000/s: differences in median latency of ")
+    assert "A receiver that was stopped for a while: p99 is " in done.stdout
+    result = store.load(command.result_path)
+    assert all(run.failure is None for run in result.runs)
+    (frozen,) = [run for run in result.runs if variant_of(run.case_id)[1] == FROZEN]
+    frozen_ns = frozen.counters["frozen_ns"]
+    assert frozen_ns is not None
+    assert frozen_ns >= 500_000_000
+    found = judged(result)
+    assert found.frozen is not None
+    # It waits for what theory says at least, and a busy machine adds to it.
+    assert found.frozen.p99_us > found.frozen.expected_us * 0.98
+    assert judged(replace(result, runs=result.runs)) == found
