@@ -27,3 +27,21 @@ def test_an_unknown_name_is_another_fault(monkeypatch: pytest.MonkeyPatch, tmp_p
     monkeypatch.setattr(network, "_CONGESTION_CONTROL", tmp_path / "missing" / "file")
     with pytest.raises(FileNotFoundError):
         network.set_congestion_control("reno")
+
+
+def test_in_a_network_of_our_own_connections_keep_their_window_at_rest() -> None:
+    setting = Path("/proc/sys/net/ipv4/tcp_slow_start_after_idle")
+    before = setting.read_text()
+    with network.own_network() as own, own.entered():
+        assert network.keep_windows()
+        assert setting.read_text() == "0\n"
+    assert setting.read_text() == before
+
+
+def test_where_it_cannot_be_set_they_may_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Restarting(ReadOnly):
+        def read_text(self) -> str:
+            return "1\n"
+
+    monkeypatch.setattr(network, "_RESTARTS", Restarting())
+    assert not network.keep_windows()

@@ -6,12 +6,14 @@ import sys
 
 import pytest
 from tests.support.command import Command
+from tests.support.plans.stream import planned
 
 from tinygram_bench import _native
 from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.run.slices import Slices
 from tinygram_bench.workloads.stream.order import Order, Report
 from tinygram_bench.workloads.stream.outcome import _hand_overs, _messages_of_each
+from tinygram_bench.workloads.stream.run import Stream
 from tinygram_bench.workloads.stream.slices import _handed_over
 
 SLICED = ("--slice", "20ms", "--duration", "100ms", "--size", "1-200", "--rounds", "1")
@@ -120,3 +122,33 @@ def test_the_native_match_finds_what_came_in_the_middle_of_a_slice() -> None:
     assert of_each == [[15, 90]]
     assert queueing.count == 2
     assert middles == [(4, 40, 20)]
+
+
+def test_over_a_link_cases_take_turns_too(command: Command) -> None:
+    words = ("--slice", "40ms", "--duration", "200ms", "--rounds", "1", "--size", "100")
+    ways = ("--runtime", "loop", "--strategy", "nodelay", "--only", "implementation=tinygram")
+    done = command.run(*words, *ways, "--strategy", "tick", "--link", "rtt=2ms,bandwidth=50mbit")
+    assert done.code == 0, done.stderr
+    for run in done.runs:
+        assert run["failure"] is None
+        assert run["counters"]["slices"] == SLICES
+        assert any(each is not None for each in run["slices"]["throughput_per_s"])
+    codes = {warning["code"] for run in done.runs for warning in run["warnings"]}
+    assert "windows_restart" not in codes
+
+
+def waits_ms(link: str, strategy: str, runtime: str = "loop") -> float:
+    case = planned(link=link, runtimes=(runtime,), strategies=(strategy,)).cases[0]
+    assert case.is_flat_out
+    return Stream(1).waits_ns(case) / 1e6
+
+
+def test_what_waits_for_a_line_or_an_acknowledgement_arrives_before_the_next_slice() -> None:
+    assert waits_ms("loopback", "nodelay") == 0
+    assert waits_ms("loopback", "coalesce:10ms") == 10
+    # A delayed acknowledgement, what is corked, what is queued.
+    assert waits_ms("loopback", "nagle") == 45
+    assert waits_ms("loopback", "cork") == 205
+    assert waits_ms("loopback", "nodelay", "processes") == 10
+    # 50 kB on the line and 256 kB in its queue, three times, at 100 Mbit/s; and two round trips.
+    assert waits_ms("rtt=4ms,bandwidth=100mbit,queue=256kb", "nodelay") == pytest.approx(81.4, 0.1)

@@ -21,6 +21,7 @@ from tinygram_bench.model.errors import UsageError
 from tinygram_bench.processes.interrupts import INTERRUPTS
 
 _CONGESTION_CONTROL = Path("/proc/sys/net/ipv4/tcp_congestion_control")
+_RESTARTS = Path("/proc/sys/net/ipv4/tcp_slow_start_after_idle")
 _ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
 _AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 _IP_BIND_ADDRESS_NO_PORT = 24
@@ -120,6 +121,19 @@ def set_congestion_control(name: str) -> None:
         if error.errno != errno.EROFS:
             raise
         raise PermissionError(errno.EACCES, "/proc/sys may only be read here") from error
+
+
+def keep_windows() -> bool:
+    """Have connections of the calling thread's network keep their congestion window at rest.
+
+    Otherwise it starts anew after a rest that is longer than the retransmission timeout (RFC 2861).
+    The network must be a private one. False where that is not permitted.
+    """
+    try:
+        _RESTARTS.write_text("0")
+    except OSError:
+        return _RESTARTS.read_text().strip() == "0"
+    return True
 
 
 def permitted_congestion_control(asked: str | None) -> str:

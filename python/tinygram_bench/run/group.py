@@ -8,7 +8,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 
-from tinygram_bench.model.result import Case, Run
+from msgspec.structs import replace
+
+from tinygram_bench.host.network import keep_windows
+from tinygram_bench.links import Link
+from tinygram_bench.model.result import Case, Run, Warning
 from tinygram_bench.processes.workers import RunError
 from tinygram_bench.run.attempts import attempt, checked
 from tinygram_bench.run.slices import LEAST_MESSAGES, Slices, Used, table, used_in_slices
@@ -23,6 +27,13 @@ _LONGEST = 2
 """A message that is under way when a slice ends takes at most so many times as long as usual."""
 
 
+_WINDOWS_RESTART = Warning(
+    "windows_restart",
+    "connections may begin each slice with a small congestion window: "
+    "net.ipv4.tcp_slow_start_after_idle cannot be set to 0 here",
+)
+
+
 @dataclass(frozen=True)
 class _Rehearsal:
     """A case that is up, and has tried what it will do."""
@@ -30,6 +41,7 @@ class _Rehearsal:
     turn: Turn
     address: Address | None
     found: Rehearsed
+    keeps_windows: bool
 
 
 @dataclass(frozen=True)
@@ -39,6 +51,7 @@ class _Side:
     turn: Turn
     slices: Slices
     waiting: Waiting
+    keeps_windows: bool
 
 
 @dataclass(frozen=True)
@@ -80,9 +93,10 @@ class Group:
         """Raises OSError and RunError."""
         limit_s = self.workload.limit_s(case) * len(self.cases)
         turn = Turn(set_up(case), stack, case, self.round, limit_s)
+        keeps_windows = _keep_windows(turn.link)
         address = self.workload.listen(turn)
         turn.begin()
-        return _Rehearsal(turn, address, self.workload.rehearsed(turn, address))
+        return _Rehearsal(turn, address, self.workload.rehearsed(turn, address), keeps_windows)
 
     def _turns(self, found: Sequence[Rehearsed]) -> Sequence[Slices]:
         """Slices that have a few messages of the slowest case, and gaps as long as its messages."""
@@ -100,7 +114,8 @@ class Group:
 
     def _warmed_up(self, rehearsal: _Rehearsal, slices: Slices) -> _Side:
         turn = rehearsal.turn
-        return _Side(turn, slices, self.workload.warmed_up(turn, rehearsal.address, slices))
+        waiting = self.workload.warmed_up(turn, rehearsal.address, slices)
+        return _Side(turn, slices, waiting, rehearsal.keeps_windows)
 
 
 def _collected(side: _Side, used: Used) -> Run:
@@ -112,6 +127,22 @@ def _collected(side: _Side, used: Used) -> Run:
             exchanged = side.waiting.collect(used)
         except RunError as failure:
             raise turn.explained(failure) from failure
-        return checked(turn.link.added_to(exchanged.run), time.monotonic_ns() - began_ns)
+        run = turn.link.added_to(exchanged.run)
+        if not side.keeps_windows:
+            run = replace(run, warnings=(*run.warnings, _WINDOWS_RESTART))
+        return checked(run, time.monotonic_ns() - began_ns)
 
     return attempt(turn.case, turn.round, collect)
+
+
+def _keep_windows(link: Link) -> bool:
+    """Have connections over the link keep their congestion window between slices.
+
+    False where that is not permitted; loopback has no window that is too small.
+    """
+    kept = []
+    for network in (link.near, link.far):
+        if network.is_private:
+            with network.entered():
+                kept.append(keep_windows())
+    return all(kept) or link.is_one_host
