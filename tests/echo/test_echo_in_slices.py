@@ -134,9 +134,16 @@ def _echo(connection: socket.socket) -> None:
 
 
 def test_a_server_that_spins_between_its_slices_is_told(command: Command) -> None:
-    done = command.run(*LOAD, "--slice", "20ms", "--duration", "300ms", *TWO, *echoing("spinning"))
-    assert done.code == 0, done.stderr
-    warnings = {warning["code"]: warning for warning in run_of(done, "external")["warnings"]}
+    words = (*LOAD, "--slice", "20ms", "--duration", "300ms", *TWO, *echoing("spinning"))
+    # A busy host may wake the bench too late for most edges of slices; then it is not known.
+    for _ in range(20):
+        done = command.run(*words)
+        assert done.code == 0, done.stderr
+        run = run_of(done, "external")
+        if run["counters"]["resting_cpu_ns"] is not None:
+            break
+    assert run["counters"]["resting_cpu_ns"] > 0
+    warnings = {warning["code"]: warning for warning in run["warnings"]}
     assert "the server used" in warnings["not_at_rest"]["message"]
 
 
