@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import pytest
 from msgspec.structs import replace
+from rich.console import Console
 from tests.support.command import Command
 
 from tinygram_bench import _native
 from tinygram_bench.load.planted import PlantedSource
 from tinygram_bench.model import store
 from tinygram_bench.model.result import Case, Plan, Result, Run
+from tinygram_bench.report.table import Pen
 from tinygram_bench.statistics.workloads.loads import Load
-from tinygram_bench.trust.judging import judged
+from tinygram_bench.trust import text
+from tinygram_bench.trust.judging import judged, noise_floor_of
 from tinygram_bench.trust.plan import FROZEN, TrustOptions, plan_trust, variant_of
 
 OPTIONS = TrustOptions(
@@ -79,6 +82,23 @@ def test_what_is_resolved_is_half_the_interval_and_what_is_planted_is_shown() ->
     assert found.pair_s == 12
 
 
+def test_the_answer_is_what_is_resolved_where_there_are_rounds_enough(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    factors = {"": [1.0] * ROUNDS, "again": [0.99, 1.0, 1.0, 1.0, 1.0, 1.01]}
+    result = result_of(paced("again"), factors)
+    text.write(Pen(Console(width=200)), judged(result))
+    answer = capsys.readouterr().out
+    assert answer.startswith(
+        "The answer\n- stream 10,000/s: differences in median latency of 1.0% are resolved here"
+    )
+    floor = noise_floor_of(replace(result, started_at="2026-11-23T10:00:00Z"), judged(result))
+    assert floor is not None
+    assert floor.resolved == {"stream 10,000/s": {"latency_p50_us": pytest.approx(0.01)}}
+    few = replace(result, runs=tuple(run for run in result.runs if run.round < 5))
+    assert noise_floor_of(replace(few, started_at="2026-11-23T10:00:00Z"), judged(few)) is None
+
+
 def test_a_sender_with_a_planted_difference_computes_and_sleeps_before_it_hands_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -117,7 +137,8 @@ def test_what_cannot_be_is_refused(command: Command, words: tuple[str, ...], fau
 def test_it_says_what_is_resolved_here_and_keeps_its_runs(command: Command) -> None:
     done = command.run("--duration", "200ms", "--rounds", "1")
     assert done.code == 0, done.stderr
-    assert done.stdout.startswith("The answer\n- stream 1,000/s: differences in median latency of ")
+    assert "cannot be said: intervals need 6 good rounds" in " ".join(done.stdout.split())
+    assert "are resolved here" not in done.stdout
     assert "A receiver that was stopped for a while: p99 is " in done.stdout
     result = store.load(command.result_path)
     assert all(run.failure is None for run in result.runs)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tinygram_bench.host.noise_floor import NoiseFloor
 from tinygram_bench.model.result import Case, Figure, Result
-from tinygram_bench.statistics.figures.intervals import confidence_of, figure_of
+from tinygram_bench.statistics.figures.intervals import TARGET_COVERAGE, confidence_of, figure_of
 from tinygram_bench.statistics.figures.samples import Sample, samples_of
 from tinygram_bench.statistics.verdicts.comparison import round_ratios
 from tinygram_bench.statistics.workloads.loads import Load
@@ -79,6 +79,11 @@ class Trusted:
     pair_s: float
 
     @property
+    def is_sure(self) -> bool:
+        """Whether there were rounds enough for intervals: from fewer, their width says nothing."""
+        return self.confidence >= TARGET_COVERAGE
+
+    @property
     def alike(self) -> tuple[Compared, ...]:
         """What was compared with itself."""
         return tuple(each for each in self.compared if each.variant == AGAIN)
@@ -90,11 +95,11 @@ class Trusted:
 
 
 def noise_floor_of(result: Result, trusted: Trusted) -> NoiseFloor | None:
-    """What the machine resolved, for other results; None where nothing was compared."""
+    """What the machine resolved, for other results; None where too few rounds say."""
     resolved: dict[str, dict[str, float]] = {}
     for each in trusted.alike:
         resolved.setdefault(load_name(each.case), {})[each.figure] = each.half_width
-    if not resolved or result.started_at is None:
+    if not resolved or not trusted.is_sure or result.started_at is None:
         return None
     kernel = str(result.environment.get("kernel"))
     return NoiseFloor(result.started_at, kernel, trusted.confidence, trusted.pair_s, resolved)
