@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from msgspec.structs import replace
 from rich.console import Console
@@ -10,11 +12,11 @@ from tests.support.command import Command
 from tinygram_bench import _native
 from tinygram_bench.load.planted import PlantedSource
 from tinygram_bench.model import store
-from tinygram_bench.model.result import Case, Plan, Result, Run
+from tinygram_bench.model.result import Case, Figure, Plan, Result, Run
 from tinygram_bench.report.table import Pen
 from tinygram_bench.statistics.workloads.loads import Load
 from tinygram_bench.trust import text
-from tinygram_bench.trust.judging import judged, noise_floor_of
+from tinygram_bench.trust.judging import BothWays, judged, noise_floor_of
 from tinygram_bench.trust.plan import FROZEN, TrustOptions, plan_trust, variant_of
 
 OPTIONS = TrustOptions(
@@ -80,6 +82,24 @@ def test_what_is_resolved_is_half_the_interval_and_what_is_planted_is_shown() ->
     assert planted.ratio.median == pytest.approx(1.05)
     assert found.confidence == pytest.approx(0.96875)
     assert found.pair_s == 12
+
+
+def test_a_case_whose_figures_are_beyond_both_intervals_is_named() -> None:
+    plan = plan_trust(dataclasses.replace(OPTIONS, is_against_lone=True))
+    names = {case.case_id for case in plan.cases}
+    lone = {name for name in names if variant_of(name)[1] == "lone"}
+    assert len(lone) > 20
+    assert {variant_of(name)[0] for name in lone} <= names
+    assert all(
+        (case.parameters.slice_ns is None) == (case.case_id in lone)
+        for case in plan.cases
+        if variant_of(case.case_id)[1] != FROZEN
+    )
+    case = plan.cases[0]
+    together, apart = Figure(10, 9, 11), Figure(13, 11.5, 14)
+    assert BothWays(case, "latency_p50_us", together, apart).is_apart
+    assert BothWays(case, "latency_p50_us", apart, together).is_apart
+    assert not BothWays(case, "latency_p50_us", together, Figure(12, 11, 13)).is_apart
 
 
 def test_the_answer_is_what_is_resolved_where_there_are_rounds_enough(
