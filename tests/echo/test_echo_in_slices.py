@@ -106,7 +106,9 @@ def test_loads_that_differ_take_turns_apart_and_over_a_link(command: Command) ->
         assert run["failure"] is None
         # Three workers, and at most forty round trips in a slice.
         assert 0 < run["counters"]["messages"] <= 3 * 40 * SLICES
-        assert min(filter(None, run["slices"]["round_trip_p50_us"])) >= 500
+        # The relay takes off what a round trip took too long when it was calibrated.
+        least_us = 500 - run["link"]["excess_ns"] / 1_000
+        assert min(filter(None, run["slices"]["round_trip_p50_us"])) >= least_us
 
 
 def test_the_end_of_a_slice_waits_for_no_delayed_acknowledgement(command: Command) -> None:
