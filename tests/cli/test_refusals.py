@@ -100,7 +100,7 @@ BY_COMMAND: dict[str, Wrong] = {
         ((*RATE, "--published"), ("--published", "--rate")),
         ((*RATE, "--burst", "0"), ("--burst 0", "1 … 1000000")),
         ((*RATE, "--arrival", "uniform"), ("'uniform'", "constant, poisson, onoff")),
-        (("--duration", "2s"), ("--duration", "--rate 1000")),
+        (("--lone", "--duration", "2s"), ("--duration", "--rate", "--messages")),
         (("--arrival", "poisson"), ("--arrival", "--rate 1000")),
         (("--burst", "2"), ("--burst", "--rate 1000")),
         (("--messages", "0"), ("--messages 0", "1 … 100000000")),

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import errno
-import os
 import re
-import subprocess
-import sys
 import time
 from contextlib import ExitStack
 from pathlib import Path
@@ -149,33 +145,6 @@ def test_a_worker_that_ends_before_it_listens_says_why(script: str, said: str) -
 def test_a_program_that_is_not_there_is_named() -> None:
     with pytest.raises(RunError, match=r"^the sender did not start: .*no-such-program"):
         Worker("sender", ["no-such-program"])
-
-
-def test_a_worker_that_cannot_be_watched_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    pids: list[int] = []
-
-    def refused(pid: int) -> int:
-        pids.append(pid)
-        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
-
-    monkeypatch.setattr(os, "pidfd_open", refused)
-    before = os.listdir("/proc/self/fd")
-    with pytest.raises(RunError, match=r"^the sender did not start: .*Too many open files"):
-        shell("sender", "sleep 1000")
-    assert os.listdir("/proc/self/fd") == before
-    assert not is_alive(pids[0])
-
-
-def test_a_lower_limit_of_the_users_for_files_stays() -> None:
-    limit = 1 << 24
-    script = (
-        "import resource, sys; from tinygram_bench.processes.workers import Worker\n"
-        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))\n"
-        "with Worker('sender', ['sleep', '1000']) as worker:\n"
-        "    print(*resource.prlimit(worker.pid, resource.RLIMIT_FSIZE))"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert done.stdout.split() == [str(limit), str(limit)], done.stderr
 
 
 @pytest.mark.parametrize("end", ["wait", "true"], ids=["running", "ended before"])

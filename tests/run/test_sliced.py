@@ -16,15 +16,6 @@ def test_a_percentile_is_of_as_many_slices_as_a_block_takes() -> None:
     assert found["call_p99_9_us"] == ()
 
 
-def test_a_percentile_is_the_least_value_that_so_many_do_not_exceed() -> None:
-    values_ns = [1_000 * number for number in range(5_000, 0, -1)]
-    found = percentiles_us("call", [values_ns[:500], values_ns[500:]], per_slice=500)
-    assert found["call_p99_us"] == (4_995.0, 4_455.0)
-    found = percentiles_us("call", [values_ns], per_slice=5_000)
-    assert found["call_p99_us"] == (4_950.0,)
-    assert found["call_p99_9_us"] == (4_995.0,)
-
-
 def test_a_block_with_less_than_half_of_its_messages_has_no_percentile() -> None:
     found = percentiles_us("call", [[1_000] * 250, [1_000] * 249], per_slice=500)
     assert found["call_p99_us"] == (1.0, None)

@@ -18,7 +18,7 @@ from tinygram_bench.ways import runtimes
 MESSAGES = 3_000
 SCHEDULED_MESSAGES = 600
 FLAT_OUT = ("--messages", MESSAGES)
-PACED = ("--rate", 2_000, "--duration", "300ms")
+PACED = ("--rate", 2_000, "--duration", "300ms", "--lone")
 WAYS = [
     f"{runtime.name}/{runtime.implementation}/{strategy}"
     for runtime, strategy in runtimes.all_ways()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import struct
@@ -89,9 +88,9 @@ def test_a_case_that_dies_in_its_slices_fails_by_name_and_the_other_loses_nothin
     ("words", "fault"),
     [
         (("--slice", "20ms", "--messages", "5"), "--messages cannot be combined with --slice"),
-        (("--slice", "20ms", "--published"), "--published cannot be combined with --slice"),
         (("--slice", "20ms", "--cross-check"), "--cross-check cannot be combined with --slice"),
-        (("--duration", "1s"), "--duration needs a schedule: add --rate"),
+        (("--lone", "--duration", "1s"), "--duration needs cases that take turns, or --rate"),
+        (("--slice", "20ms", "--lone"), "--lone cannot be combined with --slice"),
         (("--rate", "500", "--slice", "20ms"), "--slice 20ms holds fewer than 20 messages"),
         (("--rate", "10k", "--slice", "3s"), "--slice 3s is longer than the 2s"),
         (("--rate", "10k", "--slice", "banana"), "--slice"),
@@ -107,11 +106,23 @@ def test_slices_that_cannot_be_are_refused(
     assert fault in " ".join(done.stderr.split())
 
 
-def test_without_slices_a_run_has_none(command: Command) -> None:
-    words = ("--rate", "2k", "--duration", "100ms", *TWO_WAYS, "--rounds", "1")
-    assert command.run(*words).code == 0
-    stored = json.loads(command.result_path.read_text())
-    assert all(not run.get("slices") for run in stored["runs"])
+@pytest.mark.parametrize("load", [("--rate", "2k", "--duration", "100ms"), ("--messages", "500")])
+def test_cases_that_run_alone_have_no_slices(command: Command, load: tuple[str, ...]) -> None:
+    lone = () if "--messages" in load else ("--lone",)
+    done = command.run(*load, *lone, *TWO_WAYS, "--rounds", "1")
+    assert done.code == 0
+    assert not any("slice_ns" in case["parameters"] for case in done.result["plan"]["cases"])
+    assert not any(run.get("slices") for run in done.runs)
+
+
+def test_slices_nobody_asked_for_are_as_long_as_the_rate_needs(command: Command) -> None:
+    rates = ("--rate", "10k", "--rate", "500")
+    done = command.run(*rates, "--duration", "100ms", *TWO_WAYS, "--rounds", "1")
+    assert done.code == 0
+    found = {
+        case["rate_per_s"]: case["parameters"]["slice_ns"] for case in done.result["plan"]["cases"]
+    }
+    assert found == {10_000: 20 * MS, 500: 40 * MS}
 
 
 def test_what_settles_is_left_out_and_what_comes_late_is_told() -> None:

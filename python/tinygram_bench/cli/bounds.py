@@ -6,7 +6,7 @@ import re
 import shlex
 import shutil
 import socket
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 from tinygram_bench.model.errors import UsageError
@@ -96,13 +96,18 @@ def slice_length_ns(slice_ns: int, duration_ns: int, least_ns: int, holding: str
     return slice_ns
 
 
-def without_slices(slice_ns: int | None, option: str, *, is_given: bool) -> None:
-    """Raises UsageError where `--slice` meets an option that takes CPU time all the time."""
-    if slice_ns is not None and is_given:
+def takes_turns(slice_ns: int | None, alone: Mapping[str, bool]) -> bool:
+    """Whether cases that share a load take turns in slices.
+
+    `alone`: for each option whose runs are alone, whether it is given. Raises UsageError where one
+    of them meets `--slice`.
+    """
+    given = [option for option, is_given in alone.items() if is_given]
+    if slice_ns is not None and given:
         raise UsageError(
-            f"{option} cannot be combined with --slice: it would take CPU time in the slices of "
-            "the other cases"
+            f"{given[0]} cannot be combined with --slice: its runs are alone, without slices"
         )
+    return not given
 
 
 def server_address(text: str) -> tuple[str, int]:

@@ -83,6 +83,12 @@ CongestionControl = Annotated[
         show_default=f"{DEFAULT_CONGESTION_CONTROL}; reno where this user may not choose that",
     ),
 ]
+Lone = Annotated[
+    bool,
+    typer.Option(
+        "--lone", help="Run each case alone; otherwise the cases of a load take turns in slices."
+    ),
+]
 Awake = Annotated[
     bool,
     typer.Option(

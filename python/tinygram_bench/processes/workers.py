@@ -53,7 +53,7 @@ class Worker:
         self._stdout = os.memfd_create(f"{role}-stdout")
         self._stderr = os.memfd_create(f"{role}-stderr")
         try:
-            self._process, self._pidfd = _started(
+            self._process = _started(
                 command,
                 stdin=subprocess.DEVNULL if channel is None else channel,
                 stdout=self._stdout if channel is None else channel,
@@ -66,6 +66,7 @@ class Worker:
         except OSError as error:
             self._close()
             raise RunError(f"the {role} did not start: {error}") from error
+        self._pidfd = os.pidfd_open(self._process.pid)
 
     def __enter__(self) -> Self:
         return self
@@ -196,25 +197,11 @@ def _first_ended(workers: Sequence[Worker], seconds: float) -> bool:
     return bool(poll.poll(min(max(0.0, seconds) * 1000, _MAX_POLL_MS)))
 
 
-def _started(command: Sequence[str], **options: Any) -> tuple[subprocess.Popen[bytes], int]:
-    """The process, which leads a session, and its pidfd. Raises OSError, and leaves none then."""
+def _started(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
     process = subprocess.Popen(command, **options)
-    try:
-        _limit_output(process.pid)
-        return process, os.pidfd_open(process.pid)
-    except BaseException:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        raise
-
-
-def _limit_output(pid: int) -> None:
-    """Stop a program that never stops writing: files in memory count, too."""
-    _, allowed = resource.prlimit(pid, resource.RLIMIT_FSIZE)
-    is_unlimited = allowed == resource.RLIM_INFINITY
-    # A limit of the user's that is lower stays: only root may raise it.
-    most = _MAX_OUTPUT_BYTES if is_unlimited else min(_MAX_OUTPUT_BYTES, allowed)
-    resource.prlimit(pid, resource.RLIMIT_FSIZE, (most, most))
+    # Files in memory count too: a program that never stops writing is stopped.
+    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (_MAX_OUTPUT_BYTES, _MAX_OUTPUT_BYTES))
+    return process
 
 
 def _within_limits(environment: Mapping[str, str] | None) -> Mapping[str, str] | None:

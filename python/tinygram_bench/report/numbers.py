@@ -60,6 +60,11 @@ def ratio_interval(figure: Figure) -> str:
     return f"{ratio(figure.low)}–{ratio(figure.high)}"
 
 
+def percent_at_most(share: float) -> str:
+    """Rounded up: `3.1%`, and from 10 % on whole ones: `18%`."""
+    return _coarse(share * 100, ceil) + "%"
+
+
 def median(figure: Figure | None) -> str:
     return number(None if figure is None else figure.median)
 

@@ -47,7 +47,7 @@ class Bench:
             return [self.run_case(case, round) for case in cases]
         with ExitStack() as stack:
             group = Group(self._workload, cases, round, slice_ns)
-            return group.run(stack, partial(self._set_up, round=round))
+            return group.run(stack, partial(self._set_up, stack, round=round))
 
     def close(self) -> None:
         """End all stages that stay: the next run makes new ones."""

@@ -63,15 +63,11 @@ class Group:
     round: int
     slice_ns: int
 
-    def run(self, stack: ExitStack, set_up: Callable[[ExitStack, Case], Stage]) -> list[Run]:
-        """A run of each case; `set_up` makes its stage.
-
-        The stage ends with `stack`, or before the slices where the case has failed by then.
-        """
-        of_each = [stack.enter_context(ExitStack()) for _ in self.cases]
+    def run(self, stack: ExitStack, set_up: Callable[[Case], Stage]) -> list[Run]:
+        """A run of each case; `set_up` makes its stage, which ends with `stack`."""
         rehearsals = [
-            attempt(case, self.round, partial(self._rehearsed, own, set_up, case))
-            for own, case in zip(of_each, self.cases, strict=True)
+            attempt(case, self.round, partial(self._rehearsed, stack, set_up, case))
+            for case in self.cases
         ]
         found = [Rehearsed() if isinstance(each, Run) else each.found for each in rehearsals]
         turns = self._turns(found)
@@ -81,27 +77,22 @@ class Group:
             else attempt(each.turn.case, self.round, partial(self._warmed_up, each, slices))
             for each, slices in zip(rehearsals, turns, strict=True)
         ]
-        _end_failed(of_each, sides)
-        start_ns = time.monotonic_ns() + _LEAD_NS
-        sides = [
-            each
-            if isinstance(each, Run)
-            else attempt(each.turn.case, self.round, partial(_started, each, start_ns))
-            for each in sides
-        ]
-        _end_failed(of_each, sides)
         ready = [side for side in sides if isinstance(side, _Side)]
+        start_ns = time.monotonic_ns() + _LEAD_NS
+        for side in ready:
+            side.turn.begin()
+            side.waiting.start(start_ns)
         give_up_s = max((side.turn.give_up_s for side in ready), default=0.0)
         timed = [(side.slices, side.waiting.pids) for side in ready]
         used = iter(used_in_slices(start_ns, timed, give_up_s))
         return [each if isinstance(each, Run) else _collected(each, next(used)) for each in sides]
 
     def _rehearsed(
-        self, stack: ExitStack, set_up: Callable[[ExitStack, Case], Stage], case: Case
+        self, stack: ExitStack, set_up: Callable[[Case], Stage], case: Case
     ) -> _Rehearsal:
         """Raises OSError and RunError."""
         limit_s = self.workload.limit_s(case) * len(self.cases)
-        turn = Turn(set_up(stack, case), stack, case, self.round, limit_s)
+        turn = Turn(set_up(case), stack, case, self.round, limit_s)
         keeps_windows = _keep_windows(turn.link)
         address = self.workload.listen(turn)
         turn.begin()
@@ -125,20 +116,6 @@ class Group:
         turn = rehearsal.turn
         waiting = self.workload.warmed_up(turn, rehearsal.address, slices)
         return _Side(turn, slices, waiting, rehearsal.keeps_windows)
-
-
-def _started(side: _Side, start_ns: int) -> _Side:
-    """The side, which was told its start. Raises RunError where it has ended meanwhile."""
-    side.turn.begin()
-    side.waiting.start(start_ns)
-    return side
-
-
-def _end_failed(of_each: Sequence[ExitStack], sides: Sequence[_Side | Run]) -> None:
-    """What has failed must not go on in the slices of the others."""
-    for own, side in zip(of_each, sides, strict=True):
-        if isinstance(side, Run):
-            own.close()
 
 
 def _collected(side: _Side, used: Used) -> Run:

@@ -12,8 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
 from tinygram_bench.model.result import Case, Plan, Run, RunCases
 from tinygram_bench.run.progress import Progress
-from tinygram_bench.statistics.workloads import WORKLOADS
-from tinygram_bench.statistics.workloads.loads import Load
+from tinygram_bench.statistics.workloads.loads import turns_of
 
 Order = Callable[[Plan, int, Sequence[Run]], Iterable[Case]]
 """The cases of round 0, 1, 2 … in their order, when these runs are finished; asked before it."""
@@ -33,8 +32,7 @@ def _groups(cases: Iterable[Case]) -> Iterator[list[Case]]:
         if case.parameters.slice_ns is None:
             yield [case]
         else:
-            key = WORKLOADS[case.workload].side_by_side or Load.of
-            in_turns.setdefault(key(case), []).append(case)
+            in_turns.setdefault(turns_of(case), []).append(case)
     yield from in_turns.values()
 
 

@@ -43,8 +43,8 @@ def percentiles_us(
 
 def _percentile_us(values_ns: Sequence[int], share: float) -> float:
     """The nearest-rank percentile."""
-    rank = max(1, math.ceil(share * len(values_ns)))
-    return sorted(values_ns)[rank - 1] / 1e3
+    rank = min(len(values_ns) - 1, int(share * len(values_ns)))
+    return sorted(values_ns)[rank] / 1e3
 
 
 def counters_of(late_ns: Sequence[int], used: Used, waits_ns: int = 0) -> dict[str, int | None]:

@@ -16,6 +16,8 @@ from typing import NamedTuple
 
 from tinygram_bench.model.value import Value
 
+SLICE_NS = 20_000_000
+"""The length of slices that nobody asked for, where a load does not need longer ones."""
 SETTLING_SHARE = 0.15
 """The first part of each slice is not measured: caches and the connection are cold."""
 DRAINING_SHARE = 0.15

@@ -14,12 +14,12 @@ from msgspec.structs import replace
 
 from tinygram_bench.model.parameters import StreamParameters, StudySwitches
 from tinygram_bench.model.result import Case, MessageBytes, Plan
+from tinygram_bench.run.slices import SLICE_NS
 from tinygram_bench.workloads.echo.cases import EchoOptions, plan_echo
 from tinygram_bench.workloads.rr.cases import RrOptions, plan_rr
 from tinygram_bench.workloads.stream.cases import StreamOptions, plan_stream
 
 AGAIN, SPIN, SLEEP, FROZEN, LONE = "again", "spin", "sleep", "frozen", "lone"
-SLICE_NS = 20_000_000
 FROZEN_RUN_NS = 5_000_000_000
 FROZEN_NS = 500_000_000
 """For so long the receiver is stopped in a run of FROZEN_RUN_NS."""
@@ -30,8 +30,7 @@ _FLAT_OUT_SPIN_NS = 300
 _SLEEP_NS = 200_000
 _TIMEOUT_NS = 120_000_000_000
 _LONE_MESSAGES = 200_000
-_MOST_MESSAGES = 1_000_000_000
-"""Flat out, a stream that is alone ends after the first, and one in slices ends with these."""
+"""Flat out, a stream that is alone ends after so many."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +110,7 @@ def _streams(
     only: tuple[str, ...] = (),
 ) -> tuple[Case, ...]:
     asked = StreamOptions(
-        messages=_LONE_MESSAGES if is_alone else _MOST_MESSAGES,
+        messages=_LONE_MESSAGES,
         message_bytes=MessageBytes(_BYTES, _BYTES),
         rates_per_s=[] if rate_per_s is None else [rate_per_s],
         arrival="constant",

@@ -32,7 +32,7 @@ DEFAULT_WAYS = [
 def stopped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Done]:
     command = Command(tmp_path_factory.mktemp("stopped"), "stream")
     yield command.run(
-        *("--rate", RATE_PER_S, "--duration", f"{DURATION_S}s", "--rounds", 1),
+        *("--rate", RATE_PER_S, "--duration", f"{DURATION_S}s", "--rounds", 1, "--lone"),
         *("--receiver-command", program("standing_relay", STOP_S)),
     )
     command.end()

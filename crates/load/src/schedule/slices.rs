@@ -51,13 +51,13 @@ impl Slices {
     }
 
     /// How far into its slice a moment of the case's own time is, in nanoseconds.
-    fn in_slice_ns(&self, own_ns: u64) -> u64 {
+    pub fn into_slice_ns(&self, own_ns: u64) -> u64 {
         (own_ns - self.slice_of(own_ns) as u64 * self.slice_ns).min(self.slice_ns)
     }
 
     /// When a moment of the case's own time comes, in nanoseconds after the start.
     pub fn at_ns(&self, own_ns: u64) -> u64 {
-        self.begins_ns[self.slice_of(own_ns)] + self.in_slice_ns(own_ns)
+        self.begins_ns[self.slice_of(own_ns)] + self.into_slice_ns(own_ns)
     }
 
     /// When a slice begins, in nanoseconds after the start.

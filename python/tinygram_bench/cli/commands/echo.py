@@ -15,7 +15,7 @@ from tinygram_bench.cli.bounds import (
     one_of,
     server_address,
     slice_length_ns,
-    without_slices,
+    takes_turns,
 )
 from tinygram_bench.cli.measuring import Manner, measure_and_show
 from tinygram_bench.links import DEFAULT_BACKEND, has_own_proc
@@ -74,10 +74,9 @@ def echo(
     ] = None,
     slice: Annotated[
         int | None,
-        quantities.duration(
-            "Let the cases of a load take turns of this length.", "each run is alone"
-        ),
+        quantities.duration("Length of a case's turns beside the other cases of its load.", "20ms"),
     ] = None,
+    lone: options.Lone = False,
     faulty: Annotated[
         str | None,
         typer.Option(
@@ -154,9 +153,10 @@ def echo(
     """Measure servers that send back what they read; every byte is compared with what was sent."""
     if messages is not None and duration is not None:
         raise UsageError("--messages cannot be combined with --duration: a run ends by one of them")
-    if messages is not None and slice is not None:
-        raise UsageError("--messages cannot be combined with --slice: use --duration")
-    without_slices(slice, "--probe", is_given=probe is not None)
+    has_turns = takes_turns(
+        slice,
+        {"--lone": lone, "--messages": messages is not None, "--probe": probe is not None},
+    )
     one_of("--reply", reply, REPLIES)
     _check_fault(faulty, reply)
     if published and (size or workers != 5 or depth != 1 or reply != PER_READ):
@@ -176,6 +176,7 @@ def echo(
         fault=faulty,
         external=_external(server_command, port, server),
         slice_ns=slice,
+        takes_turns=has_turns,
         timeout_ns=timeout,
         has_all=every,
         only=only or [],

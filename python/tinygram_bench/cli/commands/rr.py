@@ -17,7 +17,7 @@ from tinygram_bench.cli.bounds import (
     duration_between_ns,
     server_address,
     slice_length_ns,
-    without_slices,
+    takes_turns,
 )
 from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.cli.measuring import Manner, measure_and_show
@@ -123,10 +123,11 @@ def rr(
     slice: Annotated[
         int | None,
         quantities.duration(
-            "Let the cases of a load take turns of this length, or longer where calls take long.",
-            "each run is alone",
+            "Length of a case's turns beside the other cases of its load.",
+            "20ms, longer where calls take long",
         ),
     ] = None,
+    lone: options.Lone = False,
     warm_up: Annotated[
         int, quantities.count("Number of calls by each caller before the clock starts.", "3")
     ] = 3,
@@ -205,15 +206,16 @@ def rr(
         )
     if calls is not None and duration is not None:
         raise UsageError("--calls and --duration cannot be combined: use one of them")
-    if slice is not None:
-        for option, is_given in {
+    has_turns = takes_turns(
+        slice,
+        {
+            "--lone": lone,
             "--calls": calls is not None,
             "--scenario": scenario is not None,
             "--cross-check": cross_check,
-        }.items():
-            if is_given:
-                raise UsageError(f"{option} cannot be combined with --slice: its runs are alone")
-    without_slices(slice, "--probe", is_given=probe is not None)
+            "--probe": probe is not None,
+        },
+    )
     links = options.links(link, link_backend, server)
     if scenario is not None:
         links.check_loopback("--scenario", "what a scenario expects is known of loopback")
@@ -229,6 +231,7 @@ def rr(
         calls=None if calls is None else between("--calls", calls, 1, 1_000_000_000),
         duration_ns=duration_ns,
         slice_ns=None if slice is None else slice_length_ns(slice, duration_ns, 0, "calls"),
+        takes_turns=has_turns,
         warm_up_calls=between("--warm-up", warm_up, 0, 1_000_000),
         timeout_ns=duration_between_ns("--timeout", timeout, *_DURATION_NS)
         + (duration_ns if calls is None else 0),

@@ -15,7 +15,7 @@ from tinygram_bench.cli.bounds import (
     check_command,
     one_of,
     slice_length_ns,
-    without_slices,
+    takes_turns,
 )
 from tinygram_bench.cli.measuring import Manner, measure_and_show
 from tinygram_bench.crosscheck.interleaved import Interleaved
@@ -34,12 +34,11 @@ _ARRIVALS = ("constant", "poisson", "onoff")
 _DEFAULT_SIZE = MessageBytes(1, 500)
 _CROSS_CHECK_SIZE = MessageBytes(100, 100)
 _DEFAULT_DURATION_NS = 2 * 10**9
+_FLAT_OUT_DURATION_NS = 200 * 10**6
 _CROSS_CHECK_ONLY = "runtime=native,strategy=nagle,strategy=nodelay,strategy=tick"
 _DEFAULT_MESSAGES = 200_000
 _PUBLISHED_MESSAGES = 1_000_000
 _MAX_MESSAGES = 100_000_000
-_MOST_MESSAGES_IN_SLICES = 1_000_000_000
-"""Flat out, a case ends with its slices; no case of several minutes sends as many."""
 _SLOW_PER_S = 50_000
 _MOST_TIMES_DURATION, _SPARE_S = 10, 5.0
 """A run may take this many times the length of its schedule, and this many seconds more."""
@@ -80,20 +79,21 @@ def stream(
         typer.Option("--busy-thread", help="Run another Python thread that computes all the time."),
     ] = False,
     duration: Annotated[
-        int | None, quantities.duration("Duration of each run, with --rate or --slice.", "2s")
+        int | None, quantities.duration("Duration of each run.", "2s with --rate, else 200ms")
     ] = None,
     slice: Annotated[
         int | None,
         quantities.duration(
-            "Let the cases of a load take turns of this length.",
-            "each run is alone",
+            "Length of a case's turns beside the other cases of its load.",
+            "20ms, longer at low rates",
         ),
     ] = None,
+    lone: options.Lone = False,
     published: Annotated[
         bool,
         typer.Option(
             "--published",
-            help="Send 1,000,000 messages, and show the published figures beside ours.",
+            help="Show the published figures beside ours; with --lone, send 1,000,000 messages.",
         ),
     ] = False,
     every: Annotated[
@@ -167,18 +167,20 @@ def stream(
         remedy = "needs a schedule: add --rate, for example --rate 1000"
         _refuse(arrival is not None, f"--arrival {remedy}")
         _refuse(burst is not None, f"--burst {remedy}")
+    has_turns = takes_turns(
+        slice,
+        {
+            "--lone": lone,
+            "--messages": messages is not None,
+            "--cross-check": cross_check,
+            "--probe": probe is not None,
+            "--busy-thread": busy_thread,
+        },
+    )
+    if not rates_per_s and not has_turns:
+        remedy = "one that runs alone and flat out ends with its --messages"
         _refuse(
-            duration is not None and slice is None,
-            f"--duration {remedy}, or --slice, for example --slice 20ms",
-        )
-    for option, is_given in {
-        "--messages": messages is not None,
-        "--published": published,
-        "--cross-check": cross_check,
-    }.items():
-        _refuse(
-            slice is not None and is_given,
-            f"{option} cannot be combined with --slice: slices last for a time; use --duration",
+            duration is not None, f"--duration needs cases that take turns, or --rate: {remedy}"
         )
     if cross_check:
         given = {
@@ -206,17 +208,16 @@ def stream(
         one_of("--arrival", arrival, _ARRIVALS)
     if receiver_command is not None:
         check_command("--receiver-command", receiver_command)
-    duration_ns = _DEFAULT_DURATION_NS if duration is None else duration
+    default_ns = _DEFAULT_DURATION_NS if rates_per_s else _FLAT_OUT_DURATION_NS
+    duration_ns = default_ns if duration is None else duration
     _refuse(
         cross_check and size.min != size.max,
         "--cross-check needs one size, since other programs have one, and not "
         f"{size.min}-{size.max}: for example --size 100",
     )
-    without_slices(slice, "--probe", is_given=probe is not None)
-    without_slices(slice, "--busy-thread", is_given=busy_thread)
     links = options.links(link, link_backend)
     asked = StreamOptions(
-        messages=messages if slice is None else _MOST_MESSAGES_IN_SLICES,
+        messages=messages,
         message_bytes=size,
         rates_per_s=rates_per_s,
         arrival=arrival or "constant",
@@ -225,9 +226,10 @@ def stream(
         has_busy_thread=busy_thread,
         duration_ns=duration_ns,
         slice_ns=None if slice is None else _slice_ns(slice, duration_ns, rates_per_s),
+        takes_turns=has_turns,
         receive_buffer_bytes=receive_buffer,
         receiver_command=receiver_command,
-        timeout_ns=timeout + (duration_ns if rates_per_s or slice is not None else 0),
+        timeout_ns=timeout + (duration_ns if rates_per_s or has_turns else 0),
         has_all=every,
         only=only or [],
         runtimes=runtime or [],

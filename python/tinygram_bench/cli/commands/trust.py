@@ -26,11 +26,12 @@ from tinygram_bench.processes.interrupts import INTERRUPTS
 from tinygram_bench.report.table import Pen
 from tinygram_bench.run.bench import Bench, running
 from tinygram_bench.run.rounds import ordered
+from tinygram_bench.run.slices import SLICE_NS
 from tinygram_bench.run.workload import Workload
 from tinygram_bench.trust import text
 from tinygram_bench.trust.freezing import frozen
 from tinygram_bench.trust.judging import judged, noise_floor_of
-from tinygram_bench.trust.plan import FROZEN, SLICE_NS, TrustOptions, plan_trust, variant_of
+from tinygram_bench.trust.plan import FROZEN, TrustOptions, plan_trust, variant_of
 from tinygram_bench.workloads.echo.run import Echo
 from tinygram_bench.workloads.rr.run import Rr
 from tinygram_bench.workloads.stream.run import Stream

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tinygram_bench.model.result import Case, Result
-from tinygram_bench.report.numbers import ratio, ratio_interval
+from tinygram_bench.report.numbers import percent_at_most, ratio, ratio_interval
 from tinygram_bench.report.prose import (
     MAX_NAMED,
     confidence,
@@ -93,11 +93,19 @@ def _decided(contest: Contest, standings: tuple[Standing, ...]) -> str:
     others = [_strategy(each.other) for each in unbeaten]
     if usual is not None:
         headline = f"{first} {_ahead_of(contest, [(usual, _strategy(usual.other))])}"
-        return (
-            f"{headline}; it and {joined(others)} cannot be told apart ({_evidence_on(unbeaten)})"
-        )
-    what = f"{joined([first, *others])} cannot be told apart"
-    return f"no clear winner{where}: {what} ({_evidence_on(unbeaten)})"
+        return f"{headline}; it and {joined(others)} {_alike(unbeaten)}"
+    what = f"{joined([first, *others])} {_alike(unbeaten)}"
+    return f"no clear winner{where}: {what}"
+
+
+def _alike(standings: Sequence[Standing]) -> str:
+    """Within how much the first and these are equal: the farthest end of any ratio's interval."""
+    ratios = [each.verdict.ratio for each in standings if each.verdict.verdict != "cannot_say"]
+    ends = [end for found in ratios if found is not None for end in (found.low, found.high)]
+    if len(ends) < 2 * len(standings):
+        return f"cannot be told apart ({_evidence_on(standings)})"
+    farthest = percent_at_most(max(abs(end - 1) for end in ends))
+    return f"are equal within {farthest} ({_evidence_on(standings)})"
 
 
 def _on_p99(contest: Contest, standings: tuple[Standing, ...], on_p50: str) -> str:

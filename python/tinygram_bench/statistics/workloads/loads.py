@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,6 +67,11 @@ class Load:
             own = {"run_time_s": "cpu_s_per_million"}
             return tuple(own.get(figure, figure) for figure in figures)
         return figures
+
+
+def turns_of(case: Case) -> Hashable:
+    """The key of the cases that take turns, if they do so in slices."""
+    return (WORKLOADS[case.workload].side_by_side or Load.of)(case)
 
 
 def loads_of(cases: Iterable[Case]) -> tuple[Load, ...]:

@@ -8,13 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tinygram.strategies import Strategy
+from tinygram_bench.links import parse_link
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import EchoParameters
 from tinygram_bench.model.result import Case, MessageBytes, Plan, Unavailable
+from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.model.units import format_bytes
 from tinygram_bench.statistics.workloads.loads import EXTERNAL
 from tinygram_bench.workloads.echo.selection import selected
 from tinygram_bench.workloads.echo.servers import Server
+from tinygram_bench.workloads.turns import in_turns
 
 DEFAULT_BUFFERS = (64 << 10,)
 ALL_BUFFERS = (4 << 10, 16 << 10, 64 << 10, 256 << 10)
@@ -49,7 +52,11 @@ class External:
 
 @dataclass(frozen=True)
 class EchoOptions:
-    """The options of `tinygram echo`. `messages` null: a run takes `duration_ns`."""
+    """The options of `tinygram echo`. `messages` null: a run takes `duration_ns`.
+
+    `slice_ns`: cases of a load take turns in slices of this length. `takes_turns`: they do so where
+    they have others beside them, too.
+    """
 
     message_bytes: Sequence[int]
     workers: int
@@ -72,6 +79,7 @@ class EchoOptions:
     strategies: Sequence[str] = ()
     probe_ns: int | None = None
     slice_ns: int | None = None
+    takes_turns: bool = False
 
 
 @dataclass(frozen=True)
@@ -116,7 +124,20 @@ def plan_echo(options: EchoOptions) -> Plan:
                 unavailable.append(Unavailable(case, row.missing))
     if not cases:
         raise UsageError(f"nothing to run: {unavailable[0].reason}")
+    if options.takes_turns and options.slice_ns is None:
+        cases = list(in_turns(cases, in_flight_ns))
     return Plan(tuple(cases), options.rounds, options.seed, tuple(unavailable))
+
+
+def in_flight_ns(case: Case) -> int:
+    """How long a message is on its way: a round trip on the link, behind all others in flight."""
+    link = parse_link(case.link)
+    on_link_ns = link.rtt_ns + 2 * link.jitter_ns
+    if link.bandwidth_bits_per_s is not None:
+        bytes_in_flight = case.connections * EchoParameters.of(case).depth * case.message_bytes.max
+        on_link_ns += bytes_in_flight * 8 * 10**9 // link.bandwidth_bits_per_s
+    is_known = case.runtime != EXTERNAL
+    return on_link_ns + (parse_strategy(case.strategy).hold_ns or 0 if is_known else 0)
 
 
 def warm_up_messages(message_bytes: int, in_flight: int) -> int:

@@ -11,7 +11,7 @@ from tinygram_bench.host.network import set_congestion_control
 from tinygram_bench.host.probes.far_ends import congestion_controls
 from tinygram_bench.host.probes.kernel import Counted, counted_between
 from tinygram_bench.host.probes.listening import is_listening, wait_listening
-from tinygram_bench.links import FAR_VARIABLE, parse_link
+from tinygram_bench.links import FAR_VARIABLE
 from tinygram_bench.model.parameters import EchoParameters
 from tinygram_bench.model.result import Case, Plan
 from tinygram_bench.model.strategies import parse_strategy
@@ -22,6 +22,7 @@ from tinygram_bench.run.slices import Slices, Used
 from tinygram_bench.run.stage import Address, Turn
 from tinygram_bench.run.workload import Exchanged, Waiting, Workload
 from tinygram_bench.statistics.workloads.loads import EXTERNAL
+from tinygram_bench.workloads.echo.cases import in_flight_ns
 from tinygram_bench.workloads.echo.marks import (
     Marks,
     NoMarks,
@@ -79,14 +80,7 @@ class Echo(Workload):
         return EchoParameters.of(case).duration_ns or 0
 
     def waits_ns(self, case: Case) -> int:
-        """A round trip on the link, behind all other messages that are in flight."""
-        link, asked = parse_link(case.link), EchoParameters.of(case)
-        on_link_ns = link.rtt_ns + 2 * link.jitter_ns
-        if link.bandwidth_bits_per_s is not None:
-            bytes_in_flight = case.connections * asked.depth * case.message_bytes.max
-            on_link_ns += bytes_in_flight * 8 * 10**9 // link.bandwidth_bits_per_s
-        is_known = not _is_external(case)
-        return on_link_ns + (parse_strategy(case.strategy).hold_ns or 0 if is_known else 0)
+        return in_flight_ns(case)
 
     def exchange(self, turn: Turn, address: Address | None) -> Exchanged:
         """Have the client exchange messages; the server's marks are taken while both rest."""

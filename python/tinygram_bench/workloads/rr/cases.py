@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from itertools import product
 
 from tinygram_bench.host.packages import missing
+from tinygram_bench.links import parse_link
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import RrParameters
 from tinygram_bench.model.result import Case, MessageBytes, Plan, Unavailable
 from tinygram_bench.workloads.rr.calling import RUNTIMES
 from tinygram_bench.workloads.rr.serving import MAX_CONNECTIONS, SERVERS
+from tinygram_bench.workloads.turns import in_turns
 
 CONNECTIONS = ("per-request", "per-caller", "shared")
 STRATEGIES = ("nagle", "nodelay")
@@ -27,7 +29,7 @@ class RrOptions:
     the most calls of each caller; None: until `duration_ns` is over. `server_address`
     (host, port): a server that runs already. `checks_replies`: compare their bytes, else only count
     them. `probe_ns`: sample what the kernel holds this often. `slice_ns`: cases take turns, and
-    each is so long at least; None: each run is alone.
+    each is so long at least. `takes_turns`: they do so where they share a load, too.
     """
 
     runtimes: Sequence[str] = ("threads",)
@@ -49,6 +51,7 @@ class RrOptions:
     calls: int | None = None
     duration_ns: int = 1_000_000_000
     slice_ns: int | None = None
+    takes_turns: bool = False
     probe_ns: int | None = None
     congestion_control: str = "cubic"
     link: str = "loopback"
@@ -83,6 +86,8 @@ def plan_rr(options: RrOptions) -> Plan:
             unavailable.append(Unavailable(case, reason))
     if not cases:
         raise UsageError(f"nothing to run: {unavailable[0].reason}")
+    if options.takes_turns and options.slice_ns is None:
+        cases = list(in_turns(cases, lambda case: parse_link(case.link).rtt_ns))
     return Plan(tuple(cases), options.rounds, options.seed, tuple(unavailable))
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from tinygram.strategies import Strategy
 from tinygram_bench import _native
@@ -13,15 +15,22 @@ from tinygram_bench.model.result import Case, MessageBytes, Plan, Unavailable
 from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.ways import runtimes
 from tinygram_bench.workloads.only import Named, in_words, parse_only
+from tinygram_bench.workloads.turns import in_turns
 
 WARM_UP_MESSAGES = 1024
 """The number of warm-up messages; fewer where they would exceed WARM_UP_BYTES."""
 WARM_UP_BYTES = 4 << 20
+MOST_MESSAGES_IN_SLICES = 1_000_000_000
+"""Flat out, a case ends with its slices; none sends as many in several minutes."""
 
 
 @dataclass(frozen=True)
 class StreamOptions:
-    """The options of `tinygram stream`. `rates_per_s` empty: flat out."""
+    """The options of `tinygram stream`.
+
+    `rates_per_s` empty: flat out. `takes_turns`: the cases of a load do so in slices of `slice_ns`,
+    None: as long as the load needs; where there is only one case it is alone.
+    """
 
     messages: int
     message_bytes: MessageBytes
@@ -45,6 +54,7 @@ class StreamOptions:
     has_busy_thread: bool = False
     probe_ns: int | None = None
     slice_ns: int | None = None
+    takes_turns: bool = False
 
 
 def plan_stream(options: StreamOptions) -> Plan:
@@ -67,12 +77,29 @@ def plan_stream(options: StreamOptions) -> Plan:
     for name in names:
         if names.count(name) > 1:
             raise UsageError(f"{name} is requested twice: name each rate and strategy once")
+    if options.takes_turns and options.slice_ns is None:
+        cases = list(_in_turns(options, cases))
     return Plan(tuple(cases), options.rounds, options.seed, tuple(unavailable))
 
 
 def warm_up_messages(max_message_bytes: int) -> int:
     """How many messages go ahead of the measured ones: 1 to 1,024."""
     return max(1, min(WARM_UP_MESSAGES, WARM_UP_BYTES // max_message_bytes))
+
+
+def _in_turns(options: StreamOptions, cases: Sequence[Case]) -> Iterator[Case]:
+    """In slices, but for cases that are the only one of their load, or have too little time."""
+    timed = [case if case.rate_per_s else _for_a_time(options, case) for case in cases]
+    taking = in_turns(timed, lambda case: 1e9 / case.rate_per_s if case.rate_per_s else 0)
+    for alone, case in zip(cases, taking, strict=True):
+        yield alone if case.parameters.slice_ns is None else case
+
+
+def _for_a_time(options: StreamOptions, case: Case) -> Case:
+    """Flat out until its slices are over, in place of a number of messages."""
+    parameters = StreamParameters.of(case)
+    lasting = replace(parameters, messages=MOST_MESSAGES_IN_SLICES, duration_ns=options.duration_ns)
+    return replace(case, parameters=lasting)
 
 
 def _case(
@@ -85,9 +112,9 @@ def _case(
     size = options.message_bytes
     messages, duration_ns = options.messages, None
     if rate_per_s is not None:
-        messages = _scheduled_messages(options, rate_per_s)
-    if rate_per_s is not None or options.slice_ns is not None:
-        duration_ns = options.duration_ns
+        messages, duration_ns = _scheduled_messages(options, rate_per_s), options.duration_ns
+    elif options.slice_ns is not None:
+        messages, duration_ns = MOST_MESSAGES_IN_SLICES, options.duration_ns
     parameters = StreamParameters(
         messages=messages,
         warm_up_messages=warm_up_messages(size.max),

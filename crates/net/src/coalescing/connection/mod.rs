@@ -193,7 +193,7 @@ impl Connection {
     }
 
     /// Have the first `target` bytes of all that was handed over leave; returns how many there are.
-    fn hurry(self: &Arc<Self>, target: u64) -> u64 {
+    pub(super) fn hurry(self: &Arc<Self>, target: u64) -> u64 {
         let mut state = self.lock();
         let target = target.min(state.handed_over_bytes());
         state.flush_until = state.flush_until.max(target);
