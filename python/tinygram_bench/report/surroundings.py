@@ -35,9 +35,10 @@ _LINK: tuple[Shown[LinkSummary], ...] = (
 _LINK_NOTES = (
     "ping-pong: a program's, when the link was up, without jitter and loss, with an RTT of 10 ms "
     "at most and 10 Mbit/s at least; late: after the link's own time; amiss: the link was late, "
-    "slow or fast: half of a case's runs leave no verdict; relay's CPU: for each packet, in no "
-    "other column of CPU, with the receive work of both hosts' kernels; not asked: packets dropped "
-    "by a device, the relay or its socket; offload: TCP's segments stay together on their way.",
+    "slow or fast: cases of which half the runs are so have no verdict, late ones in slices where "
+    "the lateness differs too much; relay's CPU: for each packet, in no other column of CPU, "
+    "with the receive work of both hosts' kernels; not asked: packets dropped by a device, the "
+    "relay or its socket; offload: TCP's segments stay together on their way.",
 )
 
 

@@ -128,7 +128,7 @@ def _verdict(
 ) -> Verdict:
     ratios = round_ratios(baseline[1], case[1], figure)
     ratio = figure_of(ratios) if ratios else None
-    doubt = doubt_on(figure, (baseline[0], case[0]), ratios, ratio)
+    doubt = doubt_on(figure, (baseline[0], case[0]), (baseline[1], case[1]), ratios, ratio)
     return Verdict(
         baseline_case_id=baseline[0].case.case_id,
         case_id=case[0].case.case_id,

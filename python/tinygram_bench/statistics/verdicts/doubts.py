@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import median
 from typing import NamedTuple
 
+from tinygram_bench._native import Histogram
 from tinygram_bench.model.result import Figure, Summary
+from tinygram_bench.statistics.figures.modes import find_modes
+from tinygram_bench.statistics.figures.samples import Sample
 from tinygram_bench.statistics.workloads.loads import way_of
 
 MIN_PAIRED_ROUNDS = 6
@@ -16,6 +20,10 @@ _PACING_ERROR_IN = {
     "latency_p99_us": "pacing_error_p99_us",
 }
 """Like is set against like: the error's median bears on the latency's, its p99 on the tail."""
+_PERCENTILES = {"_p50_us": 50.0, "_p99_us": 99.0}
+"""The ends of the names of figures that a link's lateness is in, as the same percentile."""
+_MET_ALIKE = ("pacing_error", "link_late", "two_modes")
+"""Warnings of what the host did. Where cases took turns it met both: their ratio is judged."""
 
 
 class Doubt(NamedTuple):
@@ -28,6 +36,7 @@ class Doubt(NamedTuple):
 def doubt_on(
     figure: str,
     summaries: tuple[Summary, Summary],
+    samples: tuple[Sample, Sample],
     ratios: Sequence[float],
     ratio: Figure | None,
 ) -> Doubt | None:
@@ -35,6 +44,7 @@ def doubt_on(
 
     `ratios`: case ÷ baseline of each round that has both; `ratio`: what they sum up to.
     """
+    took_turns = all(sample.slices(figure) for sample in samples)
     for summary in summaries:
         if not summary.rounds:
             return Doubt("no_rounds", f"{way_of(summary.case)} has no good round")
@@ -46,9 +56,27 @@ def doubt_on(
         return Doubt("few_rounds", f"{rounds} both, and {MIN_PAIRED_ROUNDS} are needed")
     for summary in summaries:
         for warning in summary.warnings:
+            if took_turns and warning.code in _MET_ALIKE:
+                continue
             if any(figure.startswith(prefix) for prefix in warning.figures):
                 return Doubt(warning.code, f"{way_of(summary.case)}: {warning.message}")
-    return None if ratio is None else _pacing_doubt(figure, summaries, ratio)
+    if ratio is None:
+        return None
+    doubt = _pacing_doubt(figure, summaries, ratio)
+    if doubt is None and took_turns:
+        doubt = _modes_doubt(summaries, ratios) or _lateness_doubt(
+            figure, summaries, samples, ratio
+        )
+    return doubt
+
+
+def _modes_doubt(summaries: tuple[Summary, Summary], ratios: Sequence[float]) -> Doubt | None:
+    modes = find_modes(ratios)
+    if modes is None:
+        return None
+    lower, upper = (f"near {median(group):.3g} in {len(group)} rounds" for group in modes)
+    baseline, case = (way_of(each.case) for each in summaries)
+    return Doubt("two_modes", f"two modes in {case} ÷ {baseline}: {lower}, {upper}")
 
 
 def _pacing_doubt(figure: str, summaries: tuple[Summary, Summary], ratio: Figure) -> Doubt | None:
@@ -59,23 +87,59 @@ def _pacing_doubt(figure: str, summaries: tuple[Summary, Summary], ratio: Figure
     0002).
     """
     name = _PACING_ERROR_IN.get(figure, "")
-    latency_us = summaries[0].figures[figure]
-    errors_us = [summary.figures.get(name) for summary in summaries]
-    if latency_us is None or None in errors_us:
+    errors = [summary.figures.get(name) for summary in summaries]
+    late_us = [None if each is None else each.median for each in errors]
+    said = "the bench handed {late} its messages {by_us:.2g} µs later than {other}"
+    return _later_doubt(
+        "pacing_differs", said, summaries, late_us, summaries[0].figures[figure], ratio
+    )
+
+
+def _lateness_doubt(
+    figure: str, summaries: tuple[Summary, Summary], samples: tuple[Sample, Sample], ratio: Figure
+) -> Doubt | None:
+    """The doubt where the link of one case was later than that of the other."""
+    percentile = next((found for end, found in _PERCENTILES.items() if figure.endswith(end)), None)
+    if percentile is None:
         return None
-    of_baseline_us, of_case_us = (error.median for error in errors_us if error is not None)
-    difference_us = latency_us.median * _difference_in(ratio)
-    later_us = abs(of_case_us - of_baseline_us)
-    if later_us <= MAX_PACING_ERROR_SHARE * difference_us:
+    late_us = [_link_late_us(each, percentile) for each in samples]
+    said = "the link of {late} was {by_us:.2g} µs later than that of {other}"
+    return _later_doubt(
+        "lateness_differs", said, summaries, late_us, summaries[0].figures[figure], ratio
+    )
+
+
+def _later_doubt(
+    code: str,
+    said: str,
+    summaries: tuple[Summary, Summary],
+    late_us: Sequence[float | None],
+    latency_us: Figure | None,
+    ratio: Figure,
+) -> Doubt | None:
+    """The doubt where what the bench adds to a latency differs by too much of its difference.
+
+    `late_us`: how much it adds to the baseline's and to the case's; None: not known, or nothing.
+    """
+    of_baseline_us, of_case_us = late_us
+    if latency_us is None or of_baseline_us is None or of_case_us is None:
+        return None
+    by_us = abs(of_case_us - of_baseline_us)
+    if by_us <= MAX_PACING_ERROR_SHARE * latency_us.median * _difference_in(ratio):
         return None
     late, other = (way_of(each.case) for each in summaries)
     if of_case_us > of_baseline_us:
         late, other = other, late
-    return Doubt(
-        "pacing_differs",
-        f"the bench handed {late} its messages {later_us:.2g} µs later than {other}, which is over "
-        "a quarter of the difference in latency",
-    )
+    told = said.format(late=late, other=other, by_us=by_us)
+    return Doubt(code, f"{told}, which is over a quarter of the difference in latency")
+
+
+def _link_late_us(sample: Sample, percentile: float) -> float | None:
+    late = Histogram()
+    for run in sample.good_runs:
+        if "link_lateness_ns" in run.histograms:
+            late.merge(Histogram.from_base64(run.histograms["link_lateness_ns"]))
+    return late.percentile_ns(percentile) / 1e3 if late.count else None
 
 
 def _difference_in(ratio: Figure) -> float:

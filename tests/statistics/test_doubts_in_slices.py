@@ -1,0 +1,96 @@
+"""Doubts on cases that took turns: what the host did met both, so their ratio is what is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from msgspec.structs import replace
+from tests.support.experiments import histogram, paced_run, plan_of, result_of, way
+
+from tinygram_bench.model.result import Run, Verdict, Warning
+
+ROUNDS = 6
+BASELINE, CASE = way("loop/nodelay", 1_000), way("loop/cork", 1_000)
+LATE = Warning("link_late", "the link was late", ("",))
+
+
+def rounds_of(
+    latencies_us: Sequence[float],
+    ratio: float = 1.0,
+    *,
+    pacing_us: Sequence[float] = (0, 0),
+    link_us: Sequence[float] = (0, 0),
+    has_slices: bool = True,
+) -> list[Run]:
+    """Runs of both cases. `ratio`: of the case's latency to the baseline's, which are given."""
+    runs = []
+    for number, latency_us in enumerate(latencies_us):
+        for case, factor, late_us, link_late_us in zip(
+            (BASELINE, CASE), (1.0, ratio), pacing_us, link_us, strict=True
+        ):
+            run = paced_run(case, number, latency_us * factor)
+            histograms = {
+                **run.histograms,
+                "pacing_error_ns": histogram([round(late_us * 1_000)] * 200),
+                "link_lateness_ns": histogram([round(link_late_us * 1_000)] * 200),
+            }
+            slices = {"latency_p50_us": (latency_us * factor,) * 3} if has_slices else {}
+            runs.append(replace(run, histograms=histograms, slices=slices, warnings=(LATE,)))
+    return runs
+
+
+def verdict_on(runs: Sequence[Run]) -> Verdict:
+    result = result_of(plan_of([BASELINE, CASE], runs), runs)
+    (found,) = {each for each in result.verdicts if each.figure == "latency_p50_us"}
+    return found
+
+
+@pytest.mark.parametrize(
+    ("pacing_us", "link_us"), [((40, 40), (0, 0)), ((0, 0), (500, 500)), ((40, 42), (5, 3))]
+)
+def test_what_made_both_late_alike_is_no_doubt(
+    pacing_us: tuple[float, float], link_us: tuple[float, float]
+) -> None:
+    runs = rounds_of([100] * ROUNDS, 0.9, pacing_us=pacing_us, link_us=link_us)
+    assert verdict_on(runs).verdict == "faster"
+
+
+def test_alone_it_is() -> None:
+    late = verdict_on(rounds_of([100] * ROUNDS, 0.9, has_slices=False))
+    assert (late.verdict, late.doubt) == ("cannot_say", "link_late")
+
+
+@pytest.mark.parametrize(
+    ("link_us", "later"), [((0, 4), "loop/cork was 4"), ((4, 0), "loop/nodelay was 4")]
+)
+def test_a_link_that_is_later_by_over_a_quarter_of_the_difference_is_a_doubt(
+    link_us: tuple[float, float], later: str
+) -> None:
+    found = verdict_on(rounds_of([100] * ROUNDS, 0.9, link_us=link_us))
+    assert (found.verdict, found.doubt) == ("cannot_say", "lateness_differs")
+    assert found.reason is not None
+    assert f"the link of {later}" in found.reason
+
+
+def test_a_pacer_that_is_later_by_over_a_quarter_of_the_difference_is_a_doubt() -> None:
+    found = verdict_on(rounds_of([100] * ROUNDS, 0.9, pacing_us=(0, 4)))
+    assert found.doubt == "pacing_differs"
+
+
+def test_two_modes_that_both_have_are_no_doubt() -> None:
+    assert verdict_on(rounds_of([13, 51, 13, 51, 13, 51], 0.9)).verdict == "faster"
+
+
+def test_two_modes_of_the_ratio_are_a_doubt() -> None:
+    runs = [
+        run
+        for number, ratio in enumerate([0.5, 0.9] * 3)
+        for run in rounds_of([100] * ROUNDS, ratio)
+        if run.round == number
+    ]
+    found = verdict_on(runs)
+    assert (found.verdict, found.doubt) == ("cannot_say", "two_modes")
+    assert found.reason == (
+        "two modes in loop/cork ÷ loop/nodelay: near 0.5 in 3 rounds, near 0.9 in 3 rounds"
+    )
