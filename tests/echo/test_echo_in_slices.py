@@ -72,6 +72,7 @@ def test_each_server_has_its_figures_slice_by_slice(command: Command, reply: str
         assert {name: len(values) for name, values in run["slices"].items()} == {
             "throughput_per_s": SLICES,
             "round_trip_p50_us": SLICES,
+            "round_trip_max_us": SLICES,
             # 70 % of a slice of 20 ms at 10,000 a second: four slices make a block of 500.
             "round_trip_p99_us": SLICES // 4,
             "round_trip_p99_9_us": 0,

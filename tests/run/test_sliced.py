@@ -12,6 +12,7 @@ def test_a_percentile_is_of_as_many_slices_as_a_block_takes() -> None:
     by_slice_ns = [[1_000, 2_000, 3_000] * 50, [4_000] * 100, [], [5_000] * 250]
     found = percentiles_us("call", by_slice_ns, per_slice=250)
     assert found["call_p50_us"] == (2.0, 4.0, None, 5.0)
+    assert found["call_max_us"] == (3.0, 4.0, None, 5.0)
     assert found["call_p99_us"] == (4.0, 5.0)
     assert found["call_p99_9_us"] == ()
 

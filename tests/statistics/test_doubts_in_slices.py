@@ -1,4 +1,4 @@
-"""Doubts on cases that took turns: what the host did met both, so their ratio is what is judged."""
+"""Cases that took turns: what the host did met both, so their ratio is what is judged."""
 
 from __future__ import annotations
 
@@ -44,6 +44,22 @@ def verdict_on(runs: Sequence[Run]) -> Verdict:
     result = result_of(plan_of([BASELINE, CASE], runs), runs)
     (found,) = {each for each in result.verdicts if each.figure == "latency_p50_us"}
     return found
+
+
+def test_the_share_of_slices_that_something_stopped_is_told_and_bars_nothing() -> None:
+    runs = [
+        replace(run, slices={**run.slices, "latency_max_us": (2_101.0, 150.0, 2_000.0)})
+        for run in rounds_of([100] * ROUNDS, 0.9)
+    ]
+    result = result_of(plan_of([BASELINE, CASE], runs), runs)
+    for summary in result.summaries:
+        (told,) = [each for each in summary.warnings if each.code == "slices_stalled"]
+        assert told.figures == ()
+        assert told.message.startswith("in 33% of its slices a message took over 2 ms longer")
+    calm = rounds_of([100] * ROUNDS, 0.9)
+    calm_result = result_of(plan_of([BASELINE, CASE], calm), calm)
+    codes = {each.code for summary in calm_result.summaries for each in summary.warnings}
+    assert codes == {"link_late"}
 
 
 @pytest.mark.parametrize(

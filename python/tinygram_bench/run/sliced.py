@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from statistics import median
 
 from tinygram_bench.model.result import Warning
@@ -11,6 +11,7 @@ from tinygram_bench.run.slices import GAP_NS, Used
 
 _BLOCKS = {"p99": (0.99, 500), "p99_9": (0.999, 5_000)}
 """Percentile → its share, and the messages in a block: slices in a row that have so many."""
+_OF_A_SLICE: dict[str, Callable[[Sequence[int]], float]] = {"p50": median, "max": max}
 _MOST_OVERRUN = 0.1
 """Share of the slices that may reach into the next case's."""
 _MOST_AT_REST = 0.02
@@ -22,13 +23,16 @@ Values = tuple[float | None, ...]
 def percentiles_us(
     name: str, by_slice_ns: Sequence[Sequence[int]], per_slice: float
 ) -> dict[str, Values]:
-    """`NAME_p50_us` of each slice, and `NAME_p99_us` and `NAME_p99_9_us` of each block of slices.
+    """`NAME_p50_us` and `NAME_max_us` of each slice, `NAME_p99_us`, `NAME_p99_9_us` of each block.
 
     `per_slice`: how many values a slice has, or has at least. It is the same for all cases of a
     load, and not what was counted: they have the same blocks. None where a block has less than half
     of what it should have.
     """
-    found = {f"{name}_p50_us": tuple(median(each) / 1e3 if each else None for each in by_slice_ns)}
+    found: dict[str, Values] = {
+        f"{name}_{what}_us": tuple(of(each) / 1e3 if each else None for each in by_slice_ns)
+        for what, of in _OF_A_SLICE.items()
+    }
     for percentile, (share, least) in _BLOCKS.items():
         length = math.ceil(least / per_slice)
         blocks = (

@@ -17,6 +17,10 @@ from tinygram_bench.statistics.verdicts.doubts import MAX_PACING_ERROR_SHARE, MI
 MAX_HOLD_RATIO = 2.0
 _OF_SOME_ROUNDS = (*LINK_FAULTS, "other_measurement", "fell_behind")
 """Warnings about conditions that may come and go between two rounds."""
+_TIMED = ("latency", "call", "round_trip")
+_STALL_US = 2_000.0
+"""Longer than what a message waits for on a host that is at rest."""
+_STALLED_SHARE = 0.01
 Figures = Mapping[str, Figure | None]
 
 
@@ -27,6 +31,7 @@ def warnings_of(sample: Sample, figures: Figures) -> tuple[Warning, ...]:
         *_pacing_warnings(figures),
         *_hold_warnings(sample.case, figures),
         *_mode_warnings(sample, figures),
+        *_stall_warnings(sample),
     )
 
 
@@ -114,6 +119,26 @@ def _mode_warnings(sample: Sample, figures: Figures) -> tuple[Warning, ...]:
             message = f"two modes in {in_words(name)}: {lower}, {upper}"
             warnings.append(Warning(code="two_modes", message=message, figures=(name,)))
     return tuple(warnings)
+
+
+def _stall_warnings(sample: Sample) -> tuple[Warning, ...]:
+    """Tell how many slices something stopped: they count like all others."""
+    stalled = slices = 0
+    for name in _TIMED:
+        middles, longest = (sample.slices(f"{name}_{what}_us") for what in ("p50", "max"))
+        for number in longest:
+            pairs = zip(middles[number], longest[number], strict=True)
+            known = [(mid, most) for mid, most in pairs if mid is not None and most is not None]
+            slices += len(known)
+            stalled += sum(most - mid > _STALL_US for mid, most in known)
+    if not slices or stalled < _STALLED_SHARE * slices:
+        return ()
+    message = (
+        f"in {stalled / slices:.0%} of its slices a message took over {_STALL_US / 1_000:g} ms "
+        "longer than half of the others, as after a stop of the host, a loss or a delayed "
+        "acknowledgement; these slices count like all others"
+    )
+    return (Warning(code="slices_stalled", message=message),)
 
 
 def _number(value: float) -> str:
