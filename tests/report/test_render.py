@@ -243,7 +243,7 @@ def test_an_unsupported_percentile_is_a_dash(result: Result) -> None:
 
 
 def test_the_published_ways_are_shown_only_on_request(result: Result) -> None:
-    title = "Throughput and run time beside the published ones, each / its own loop/nodelay"
+    title = "Throughput and run time beside what was published, each / its own loop/nodelay"
     assert title not in printed(result)
     text = printed(result, published=True)
     assert row(text, "asyncio/coalesce:10us", title).split()[1:3] == ["2.90", "1.11"]
@@ -312,13 +312,13 @@ def test_the_published_ways_are_set_beside_those_by_hand() -> None:
     throughputs = {"loop/nodelay": 1e5, "asyncio/nodelay": 5e4, "asyncio/tinygram/nodelay": 9e5}
     runs = [flat_out_run(way(text), 0, value) for text, value in throughputs.items()]
     text = printed(result_of(plan_of(map(way, throughputs), runs), runs), published=True)
-    title = "Throughput and run time beside the published ones, each / its own loop/nodelay"
+    title = "Throughput and run time beside what was published, each / its own loop/nodelay"
     assert row(text, "asyncio/nodelay", title).split()[1] == "0.50?"
 
 
 def test_our_published_ratios_are_those_of_the_table_above(result: Result) -> None:
     text = printed(result, published=True)
-    title = "Throughput and run time beside the published ones, each / its own loop/nodelay"
+    title = "Throughput and run time beside what was published, each / its own loop/nodelay"
     for label in ("asyncio/coalesce:10us", "loop/nagle"):
         assert row(text, label, title).split()[1] == row(text, label).split()[3]
     assert row(text, "loop/nagle", title).split()[1].endswith("=")

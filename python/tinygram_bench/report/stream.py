@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tinygram_bench.model.result import Result
 from tinygram_bench.report.document import Document
 from tinygram_bench.report.loads import loads_document
@@ -33,6 +35,10 @@ THROUGHPUT = LoadTable(
     ),
     compares="by ratio",
 )
+THROUGHPUT_IN_TURNS = replace(
+    THROUGHPUT, shown=tuple(each for each in THROUGHPUT.shown if each.figure != "run_time_s")
+)
+"""A case that takes turns ends with its slices, and has no run time of its own."""
 QUEUEING = LoadTable(
     "Queue length, not latency: hand-over to receipt, flat out (µs)",
     shown_tail("queueing"),
@@ -66,7 +72,7 @@ def stream_document(result: Result, published: bool) -> Document:
 
 def _tables_of(load: Load) -> tuple[LoadTable, ...]:
     if load.is_flat_out:
-        return THROUGHPUT, QUEUEING
+        return THROUGHPUT if load.slice_ns is None else THROUGHPUT_IN_TURNS, QUEUEING
     title = f"Latency from the intended send time {pace(load)} (µs)"
     paced = LoadTable(title, LATENCY, compares="by marks")
     return (paced, FROM_CALL) if load.producers > 1 else (paced,)

@@ -64,7 +64,8 @@ def _way(row: dict[str, str]) -> PublishedWay:
 def published_tables(result: Result, load: Load) -> tuple[Table, ...]:
     """Throughput and run time, then queue length; ours are the `stdlib` rows of `load`.
 
-    None where the load is paced, for that was not published.
+    None where the load is paced, for that was not published. Of cases that took turns there is no
+    run time.
     """
     if not load.is_flat_out:
         return ()
@@ -73,10 +74,12 @@ def published_tables(result: Result, load: Load) -> tuple[Table, ...]:
         for case in result.plan.cases
         if case.implementation == "stdlib" and Load.of(case) == load
     }
-    speed = (
+    speed: tuple[tuple[str, str, Published], ...] = (
         ("throughput", "throughput_per_s", lambda way: way.throughput_per_s),
         ("run time", "run_time_s", lambda way: way.run_time_s),
     )
+    if load.slice_ns is not None:
+        speed = speed[:1]
     queue = (
         ("mean", "queueing_mean_us", lambda way: way.latency_mean_s),
         ("p99", "queueing_p99_us", lambda way: way.latency_p99_s),
@@ -89,7 +92,8 @@ def published_tables(result: Result, load: Load) -> tuple[Table, ...]:
     }
     ratios = OurRatios(ours, verdicts)
     first = _table(
-        "Throughput and run time beside the published ones, each ÷ its own loop/nodelay",
+        f"{' and '.join(name for name, _, _ in speed).capitalize()} beside what was published, "
+        "each ÷ its own loop/nodelay",
         speed,
         ("messages/s\npublished", lambda way: rate(way.throughput_per_s)),
         ratios,

@@ -1,0 +1,319 @@
+"""How much each known way to fool oneself with slices comes to, into docs/resolution.md.
+
+Cases take turns in slices of 20 ms (docs/decisions/0023), and an idle connection, a cold cache or a
+neighbour may make a slice differ from a run that is alone. Each table here is one such effect as a
+ratio, of rounds with fresh processes, with the interval that the bench gives its own ratios.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count, pairwise
+from pathlib import Path
+from statistics import median
+from typing import Any
+from unittest import mock
+
+from msgspec.structs import replace
+from pairs import SEED, measured, show_environment
+
+from tinygram_bench.host.placement import default_placement
+from tinygram_bench.links import DEFAULT_BACKEND, parse_links, prepare
+from tinygram_bench.model.result import Case, Figure, MessageBytes, Run
+from tinygram_bench.run import group, sliced, slices
+from tinygram_bench.run.bench import running
+from tinygram_bench.run.slices import SLICE_NS, Slices
+from tinygram_bench.statistics.figures.intervals import figure_of
+from tinygram_bench.statistics.workloads.loads import way_of
+from tinygram_bench.workloads.stream import slices as stream_slices
+from tinygram_bench.workloads.stream.cases import StreamOptions, plan_stream
+from tinygram_bench.workloads.stream.run import Stream
+
+_BEGIN, _END = "<!-- measured -->", "<!-- end of what was measured -->"
+_ROUNDS = 7
+_WAYS = (
+    "loop/nodelay",
+    "loop/tinygram/adaptive",
+    "threads/tinygram/adaptive",
+    "asyncio/nodelay",
+    "asyncio/tinygram/adaptive",
+)
+_RATE_PER_S = 10_000.0
+_EDGES_MS = (0, 1, 3, 5, 10, 15, 20)
+"""The parts of a slice, in ms after it has begun."""
+_SHORT_LINK = "rtt=1ms"
+_LONG_LINK = "rtt=20ms,bandwidth=100mbit"
+_LONG_SLICE_NS = 400_000_000
+"""While the other case has such a slice, a connection rests for longer than its RTO."""
+Rows = list[tuple[str, ...]]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--page", type=Path)
+    page = parser.parse_args().page
+    prepare(parse_links([_SHORT_LINK, _LONG_LINK]), DEFAULT_BACKEND)
+    show_environment("cubic")
+    parts = []
+    for title, heads, rows in (_within(), _over(), _neighbours(), _windows()):
+        table = _table(title, heads, rows())
+        print(f"\n{table}", flush=True)
+        parts.append(table)
+    if page is not None:
+        _fill(page, "\n\n".join(parts))
+    return 0
+
+
+Part = tuple[str, tuple[str, ...], Callable[[], Rows]]
+
+
+def _within() -> Part:
+    """Latency by the part of a slice that messages were due in."""
+    names = [f"{low}-{high} ms" for low, high in pairwise(_EDGES_MS)]
+
+    def rows() -> Rows:
+        found = _parts_of_slices(_cases(_WAYS, _RATE_PER_S))
+        over_link = _cases(("loop/nodelay", "loop/nagle"), 5_000.0, link=_SHORT_LINK)
+        found |= {
+            f"{name}, {_SHORT_LINK}": parts for name, parts in _parts_of_slices(over_link).items()
+        }
+        return [(name, *map(_shown, parts)) for name, parts in found.items()]
+
+    return "p50 of a part of a slice ÷ p50 of the slice", ("way", *names), rows
+
+
+def _parts_of_slices(cases: Sequence[Case]) -> dict[str, list[Figure]]:
+    """Way → of each part of a slice, its p50 ÷ that of the slice, over the rounds."""
+    ratios: dict[str, list[list[float]]] = {}
+    with _seen_whole() as seen:
+        for _ in _rounds(cases):
+            for case, by_slice in zip(cases, seen, strict=True):
+                of_round = [_of_parts(latencies_ns) for latencies_ns in by_slice if latencies_ns]
+                ratios.setdefault(way_of(case), []).append(
+                    [median(each) for each in zip(*of_round, strict=True)]
+                )
+            seen.clear()
+    return {
+        way: [figure_of(part) for part in zip(*rows, strict=True)] for way, rows in ratios.items()
+    }
+
+
+def _of_parts(latencies_ns: Sequence[int]) -> list[float]:
+    """Of a slice's latencies, in the order of their being due at a constant rate."""
+    per_ms = len(latencies_ns) / _EDGES_MS[-1]
+    whole_ns = median(latencies_ns)
+    return [
+        median(latencies_ns[round(low * per_ms) : round(high * per_ms)]) / whole_ns
+        for low, high in pairwise(_EDGES_MS)
+    ]
+
+
+@contextmanager
+def _seen_whole() -> Iterator[list[Sequence[Sequence[int]]]]:
+    """Nothing settles; the latencies of each case's slices, in the order of collecting."""
+    seen: list[Sequence[Sequence[int]]] = []
+
+    def noting(name: str, by_slice_ns: Sequence[Sequence[int]], per_slice: float) -> Any:
+        seen.append([list(each) for each in by_slice_ns])
+        return sliced.percentiles_us(name, by_slice_ns, per_slice)
+
+    with (
+        mock.patch.object(slices, "SETTLING_SHARE", 0.0),
+        mock.patch.object(stream_slices, "percentiles_us", noting),
+    ):
+        yield seen
+
+
+def _over() -> Part:
+    """What a way has learned, and buffers that have grown, would show as a trend over a round."""
+
+    def rows() -> Rows:
+        found: Rows = []
+        for rate_per_s, figure in ((_RATE_PER_S, "latency_p50_us"), (None, "throughput_per_s")):
+            cases = _cases(_WAYS, rate_per_s)
+            ratios: dict[str, list[float]] = {}
+            for runs in _rounds(cases):
+                for case, run in zip(cases, runs, strict=True):
+                    values = run.slices[figure]
+                    half = len(values) // 2
+                    ratios.setdefault(way_of(case), []).append(
+                        _median(values[half:]) / _median(values[:half])
+                    )
+            load = "flat out" if rate_per_s is None else f"{rate_per_s:,.0f}/s"
+            found += [(way, load, figure, _shown(figure_of(of))) for way, of in ratios.items()]
+        return found
+
+    return "Second half of a round's slices ÷ the first", ("way", "load", "figure", "ratio"), rows
+
+
+@dataclass
+class _Tables:
+    """The turns of the cases of a group, as they were drawn."""
+
+    drawn: list[tuple[Slices, ...]] = field(default_factory=list)
+
+    def before(self, case: int) -> list[int | None]:
+        """Of each slice of a case in the last round, whose slice came before it."""
+        turns = sorted(
+            (begin_ns, number)
+            for number, of_case in enumerate(self.drawn[-1])
+            for begin_ns in of_case.begins_ns
+        )
+        numbers = [number for _, number in turns]
+        befores = [None, *numbers]
+        return [before for before, number in zip(befores, numbers, strict=False) if number == case]
+
+
+def _neighbours() -> Part:
+    """A slice by whose slice came before it."""
+
+    def rows() -> Rows:
+        found: Rows = []
+        for rate_per_s, figure in ((_RATE_PER_S, "latency_p50_us"), (None, "throughput_per_s")):
+            cases = _cases(_WAYS, rate_per_s, seconds=2)
+            with _noting_tables() as tables:
+                by_pair: dict[tuple[int, int], list[float]] = {}
+                for runs in _rounds(cases):
+                    for pair, ratio in _by_predecessor(runs, figure, tables):
+                        by_pair.setdefault(pair, []).append(ratio)
+            figures = {pair: figure_of(ratios) for pair, ratios in by_pair.items()}
+            off = [each for each in figures.values() if not each.low <= 1 <= each.high]
+            (after, before), most = max(figures.items(), key=lambda each: abs(each[1].median - 1))
+            found.append(
+                (
+                    "flat out" if rate_per_s is None else f"{rate_per_s:,.0f}/s",
+                    figure,
+                    f"{len(off)} of {len(figures)}",
+                    f"{way_of(cases[after])} after {way_of(cases[before])}: {_shown(most)}",
+                )
+            )
+        return found
+
+    heads = ("load", "figure", "pairs whose interval excludes 1", "the farthest")
+    return "A way's slices after one neighbour ÷ all its slices", heads, rows
+
+
+def _by_predecessor(
+    runs: Sequence[Run], figure: str, tables: _Tables
+) -> Iterator[tuple[tuple[int, int], float]]:
+    for number, run in enumerate(runs):
+        values = run.slices[figure]
+        whole = _median(values)
+        befores = tables.before(number)
+        for before in {each for each in befores if each not in (None, number)}:
+            after = [value for value, each in zip(values, befores, strict=True) if each == before]
+            if before is not None and any(after):
+                yield (number, before), _median(after) / whole
+
+
+@contextmanager
+def _noting_tables() -> Iterator[_Tables]:
+    tables = _Tables()
+
+    def noting(waits_ns: Sequence[int], own_ns: int, slice_ns: int, seed: str) -> Any:
+        drawn = slices.table(waits_ns, own_ns, slice_ns, seed)
+        tables.drawn.append(drawn)
+        return drawn
+
+    with mock.patch.object(group, "table", noting):
+        yield tables
+
+
+def _windows() -> Part:
+    """Two cases that are the same, but one's connection may restart its window after a rest."""
+
+    def rows() -> Rows:
+        keep, turns = group._keep_windows, count()
+
+        def every_second(link: Any) -> bool:
+            return keep(link) if next(turns) % 2 == 0 else True
+
+        (case,) = _cases(
+            ("loop/nodelay",), None, link=_LONG_LINK, seconds=4, slice_ns=_LONG_SLICE_NS
+        )
+        ratios: dict[str, list[float]] = {}
+        with mock.patch.object(group, "_keep_windows", every_second):
+            for kept, restarting in _rounds([case, _again(case)]):
+                for figure in ("throughput_per_s", "queueing_mean_us"):
+                    pairs = zip(kept.slices[figure], restarting.slices[figure], strict=True)
+                    ratios.setdefault(figure, []).append(
+                        median(after / before for before, after in pairs if before and after)
+                    )
+        return [(figure, _shown(figure_of(of))) for figure, of in ratios.items()]
+
+    title = (
+        f"Windows that restart after a rest ÷ those that are kept, {_LONG_LINK}, slices of 400 ms"
+    )
+    return title, ("figure", "ratio"), rows
+
+
+def _again(case: Case) -> Case:
+    return replace(case, case_id=f"{case.case_id}#again")
+
+
+def _cases(
+    only: Sequence[str],
+    rate_per_s: float | None,
+    *,
+    link: str = "loopback",
+    seconds: float = 1,
+    slice_ns: int = SLICE_NS,
+) -> list[Case]:
+    options = StreamOptions(
+        messages=0,
+        message_bytes=MessageBytes(100, 100),
+        rates_per_s=[] if rate_per_s is None else [rate_per_s],
+        arrival="constant",
+        burst=1,
+        duration_ns=round(seconds * 1e9),
+        receive_buffer_bytes=256 << 10,
+        receiver_command=None,
+        congestion_control="cubic",
+        link=link,
+        placement=default_placement(),
+        timeout_ns=60_000_000_000,
+        rounds=_ROUNDS,
+        seed=SEED,
+        has_all=False,
+        only=only,
+        slice_ns=slice_ns,
+    )
+    return list(plan_stream(options).cases)
+
+
+def _rounds(cases: Sequence[Case]) -> Iterator[list[Run]]:
+    """The runs of each round. Exits where one failed."""
+    with running(Stream(SEED)) as bench:
+        for number in range(_ROUNDS):
+            runs = bench.run_cases(cases, number)
+            for run in runs:
+                measured(run)
+            yield runs
+
+
+def _median(values: Sequence[float | None]) -> float:
+    return median(value for value in values if value is not None)
+
+
+def _shown(ratio: Figure) -> str:
+    return f"{ratio.median:.3f} ({ratio.low:.3f}–{ratio.high:.3f})"
+
+
+def _table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join([f"**{title}**", "", *(f"| {' | '.join(line)} |" for line in lines)])
+
+
+def _fill(page: Path, text: str) -> None:
+    before, begin, rest = page.read_text().partition(_BEGIN)
+    _, end, after = rest.partition(_END)
+    if not begin or not end:
+        raise SystemExit(f"{page} has not both marks, {_BEGIN} and {_END}")
+    page.write_text(f"{before}{_BEGIN}\n{text}\n{_END}{after}")
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
