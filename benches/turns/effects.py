@@ -18,22 +18,19 @@ from typing import Any
 from unittest import mock
 
 from msgspec.structs import replace
-from pairs import SEED, measured, show_environment
+from pairs import SEED, show_environment
+from turns.cases import CONGESTION_CONTROL, rounds, stream_cases
 
-from tinygram_bench.host.placement import default_placement
 from tinygram_bench.links import DEFAULT_BACKEND, parse_links, prepare
-from tinygram_bench.model.result import Case, Figure, MessageBytes, Run
+from tinygram_bench.model.result import Case, Figure, Run
 from tinygram_bench.run import group, sliced, slices
-from tinygram_bench.run.bench import running
-from tinygram_bench.run.slices import SLICE_NS, Slices
+from tinygram_bench.run.slices import Slices
 from tinygram_bench.statistics.figures.intervals import figure_of
 from tinygram_bench.statistics.workloads.loads import way_of
 from tinygram_bench.workloads.stream import slices as stream_slices
-from tinygram_bench.workloads.stream.cases import StreamOptions, plan_stream
 from tinygram_bench.workloads.stream.run import Stream
 
 _BEGIN, _END = "<!-- measured -->", "<!-- end of what was measured -->"
-_ROUNDS = 7
 _WAYS = (
     "loop/nodelay",
     "loop/tinygram/adaptive",
@@ -56,7 +53,7 @@ def main() -> int:
     parser.add_argument("--page", type=Path)
     page = parser.parse_args().page
     prepare(parse_links([_SHORT_LINK, _LONG_LINK]), DEFAULT_BACKEND)
-    show_environment("cubic")
+    show_environment(CONGESTION_CONTROL)
     parts = []
     for title, heads, rows in (_within(), _over(), _neighbours(), _windows()):
         table = _table(title, heads, rows())
@@ -75,8 +72,8 @@ def _within() -> Part:
     names = [f"{low}-{high} ms" for low, high in pairwise(_EDGES_MS)]
 
     def rows() -> Rows:
-        found = _parts_of_slices(_cases(_WAYS, _RATE_PER_S))
-        over_link = _cases(("loop/nodelay", "loop/nagle"), 5_000.0, link=_SHORT_LINK)
+        found = _parts_of_slices(stream_cases(_WAYS, _RATE_PER_S))
+        over_link = stream_cases(("loop/nodelay", "loop/nagle"), 5_000.0, link=_SHORT_LINK)
         found |= {
             f"{name}, {_SHORT_LINK}": parts for name, parts in _parts_of_slices(over_link).items()
         }
@@ -89,7 +86,7 @@ def _parts_of_slices(cases: Sequence[Case]) -> dict[str, list[Figure]]:
     """Way → of each part of a slice, its p50 ÷ that of the slice, over the rounds."""
     ratios: dict[str, list[list[float]]] = {}
     with _seen_whole() as seen:
-        for _ in _rounds(cases):
+        for _ in rounds(Stream(SEED), cases):
             for case, by_slice in zip(cases, seen, strict=True):
                 of_round = [_of_parts(latencies_ns) for latencies_ns in by_slice if latencies_ns]
                 ratios.setdefault(way_of(case), []).append(
@@ -133,9 +130,9 @@ def _over() -> Part:
     def rows() -> Rows:
         found: Rows = []
         for rate_per_s, figure in ((_RATE_PER_S, "latency_p50_us"), (None, "throughput_per_s")):
-            cases = _cases(_WAYS, rate_per_s)
+            cases = stream_cases(_WAYS, rate_per_s)
             ratios: dict[str, list[float]] = {}
-            for runs in _rounds(cases):
+            for runs in rounds(Stream(SEED), cases):
                 for case, run in zip(cases, runs, strict=True):
                     values = run.slices[figure]
                     half = len(values) // 2
@@ -173,10 +170,10 @@ def _neighbours() -> Part:
     def rows() -> Rows:
         found: Rows = []
         for rate_per_s, figure in ((_RATE_PER_S, "latency_p50_us"), (None, "throughput_per_s")):
-            cases = _cases(_WAYS, rate_per_s, seconds=2)
+            cases = stream_cases(_WAYS, rate_per_s, seconds=2)
             with _noting_tables() as tables:
                 by_pair: dict[tuple[int, int], list[float]] = {}
-                for runs in _rounds(cases):
+                for runs in rounds(Stream(SEED), cases):
                     for pair, ratio in _by_predecessor(runs, figure, tables):
                         by_pair.setdefault(pair, []).append(ratio)
             figures = {pair: figure_of(ratios) for pair, ratios in by_pair.items()}
@@ -231,12 +228,12 @@ def _windows() -> Part:
         def every_second(link: Any) -> bool:
             return keep(link) if next(turns) % 2 == 0 else True
 
-        (case,) = _cases(
+        (case,) = stream_cases(
             ("loop/nodelay",), None, link=_LONG_LINK, seconds=4, slice_ns=_LONG_SLICE_NS
         )
         ratios: dict[str, list[float]] = {}
         with mock.patch.object(group, "_keep_windows", every_second):
-            for kept, restarting in _rounds([case, _again(case)]):
+            for kept, restarting in rounds(Stream(SEED), [case, _again(case)]):
                 for figure in ("throughput_per_s", "queueing_mean_us"):
                     pairs = zip(kept.slices[figure], restarting.slices[figure], strict=True)
                     ratios.setdefault(figure, []).append(
@@ -252,46 +249,6 @@ def _windows() -> Part:
 
 def _again(case: Case) -> Case:
     return replace(case, case_id=f"{case.case_id}#again")
-
-
-def _cases(
-    only: Sequence[str],
-    rate_per_s: float | None,
-    *,
-    link: str = "loopback",
-    seconds: float = 1,
-    slice_ns: int = SLICE_NS,
-) -> list[Case]:
-    options = StreamOptions(
-        messages=0,
-        message_bytes=MessageBytes(100, 100),
-        rates_per_s=[] if rate_per_s is None else [rate_per_s],
-        arrival="constant",
-        burst=1,
-        duration_ns=round(seconds * 1e9),
-        receive_buffer_bytes=256 << 10,
-        receiver_command=None,
-        congestion_control="cubic",
-        link=link,
-        placement=default_placement(),
-        timeout_ns=60_000_000_000,
-        rounds=_ROUNDS,
-        seed=SEED,
-        has_all=False,
-        only=only,
-        slice_ns=slice_ns,
-    )
-    return list(plan_stream(options).cases)
-
-
-def _rounds(cases: Sequence[Case]) -> Iterator[list[Run]]:
-    """The runs of each round. Exits where one failed."""
-    with running(Stream(SEED)) as bench:
-        for number in range(_ROUNDS):
-            runs = bench.run_cases(cases, number)
-            for run in runs:
-                measured(run)
-            yield runs
 
 
 def _median(values: Sequence[float | None]) -> float:

@@ -1,0 +1,59 @@
+"""Cases of `stream` for these scripts, and their rounds, each with fresh processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pairs import SEED, measured
+
+from tinygram_bench.host.placement import default_placement
+from tinygram_bench.model.result import Case, MessageBytes, Run
+from tinygram_bench.run.bench import running
+from tinygram_bench.run.slices import SLICE_NS
+from tinygram_bench.run.workload import Workload
+from tinygram_bench.workloads.stream.cases import StreamOptions, plan_stream
+
+ROUNDS = 6
+BYTES = 100
+CONGESTION_CONTROL = "cubic"
+
+
+def stream_cases(
+    only: Sequence[str],
+    rate_per_s: float | None,
+    *,
+    link: str = "loopback",
+    seconds: float = 1,
+    slice_ns: int = SLICE_NS,
+) -> list[Case]:
+    """Cases that take turns; each has `seconds` in a round. Without a rate they are flat out."""
+    options = StreamOptions(
+        messages=0,
+        message_bytes=MessageBytes(BYTES, BYTES),
+        rates_per_s=[] if rate_per_s is None else [rate_per_s],
+        arrival="constant",
+        burst=1,
+        duration_ns=round(seconds * 1e9),
+        receive_buffer_bytes=256 << 10,
+        receiver_command=None,
+        congestion_control=CONGESTION_CONTROL,
+        link=link,
+        placement=default_placement(),
+        timeout_ns=120_000_000_000,
+        rounds=ROUNDS,
+        seed=SEED,
+        has_all=False,
+        only=only,
+        slice_ns=slice_ns,
+    )
+    return list(plan_stream(options).cases)
+
+
+def rounds(workload: Workload, cases: Sequence[Case], number: int = ROUNDS) -> Iterator[list[Run]]:
+    """The runs of each round. Exits where one failed."""
+    with running(workload) as bench:
+        for each in range(number):
+            runs = bench.run_cases(cases, each)
+            for run in runs:
+                measured(run)
+            yield runs

@@ -1,0 +1,259 @@
+"""Which differences are found when two cases are compared for 60 s, and how many that are none.
+
+For each load: the same case twice, and with planted differences, sized by a first look at it; so
+the interval of its ratio to itself, and whether what is planted is shown. `--disturbed` measures
+the same while other programs take both cores away. `--alike` has the same case under twelve names,
+five times, with slices enough for figures in each: of these 330 comparisons, how many show a
+difference that is not there.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from itertools import combinations
+from statistics import median
+
+from msgspec.structs import replace
+from pairs import SEED, show_environment
+from turns.cases import BYTES, CONGESTION_CONTROL, ROUNDS, rounds, stream_cases
+from turns.disturbing import disturbed
+
+from tinygram_bench.host.placement import default_placement
+from tinygram_bench.links import DEFAULT_BACKEND, parse_links, prepare
+from tinygram_bench.model.parameters import StreamParameters, StudySwitches
+from tinygram_bench.model.result import Case, Figure, Plan, Run
+from tinygram_bench.run.slices import SLICE_NS
+from tinygram_bench.run.workload import Workload
+from tinygram_bench.statistics.figures.intervals import confidence_of, figure_of
+from tinygram_bench.statistics.figures.samples import Sample, samples_of
+from tinygram_bench.statistics.verdicts.comparison import round_ratios
+from tinygram_bench.statistics.workloads.loads import Load
+from tinygram_bench.workloads.echo.cases import EchoOptions, plan_echo
+from tinygram_bench.workloads.echo.run import Echo
+from tinygram_bench.workloads.rr.cases import RrOptions, plan_rr
+from tinygram_bench.workloads.rr.run import Rr
+from tinygram_bench.workloads.stream.run import Stream
+
+_PAIR_S = 60
+_RUNTIMES = ("loop", "threads", "asyncio", "uvloop")
+_LINK = "rtt=1ms"
+_NAMES, _TIMES = 12, 5
+_ALIKE_S = 0.3
+_MOST_SPIN_NS = 30_000
+"""Where a figure is what other programs do to it, a share of it may be more than a sender has."""
+_P50, _P99, _CPU = "latency_p50_us", "latency_p99_us", "cpu_s_per_million"
+_THROUGHPUT = "throughput_per_s"
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """A load whose case is compared with itself, and the differences planted in it.
+
+    `planted`: by figure, its share; the sender computes for so much of the figure, a message.
+    """
+
+    name: str
+    workload: Workload
+    case: Case
+    planted: dict[str, float]
+
+
+_Rows = Callable[[_Compared], Iterator[Sequence[str]]]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--disturbed", action="store_true")
+    parser.add_argument("--alike", action="store_true")
+    parser.add_argument("--only", default="", help="part of the names of the loads to measure")
+    asked = parser.parse_args()
+    prepare(parse_links([_LINK]), DEFAULT_BACKEND)
+    show_environment(CONGESTION_CONTROL)
+    print("both cores disturbed" if asked.disturbed else "both cores as they are", flush=True)
+    with disturbed() if asked.disturbed else nullcontext():
+        if asked.alike:
+            _show(("load", "figure", "shown, of", "allowed"), asked.only, _ALIKE_S, _false)
+        else:
+            heads = ("load", "figure", "beside itself", "half width", "planted", "found as")
+            _show(heads, asked.only, _PAIR_S / 2 / ROUNDS, _found)
+    return 0
+
+
+def _show(heads: Sequence[str], only: str, seconds: float, rows: _Rows) -> None:
+    print(f"\n| {' | '.join(heads)} |\n|{'---|' * len(heads)}", flush=True)
+    for compared in _loads(seconds):
+        if only in compared.name:
+            for row in rows(compared):
+                print(f"| {' | '.join(row)} |", flush=True)
+
+
+def _found(compared: _Compared) -> Iterator[Sequence[str]]:
+    """Of each figure: its ratio to itself, and to what was planted."""
+    case = _planted(compared.case, "", 0)
+    cases = [case, _planted(case, "#again", 0)]
+    looked_at = _samples(compared.workload, cases, 1)[case.case_id]
+    spins_ns = {
+        figure: _spin_ns(looked_at, figure, share) for figure, share in compared.planted.items()
+    }
+    cases += [_planted(case, f"#{figure}", spin_ns) for figure, spin_ns in spins_ns.items()]
+    samples = _samples(compared.workload, cases, ROUNDS)
+    base, again = samples[case.case_id], samples[f"{case.case_id}#again"]
+    for figure in Load.of(case).compared_figures:
+        ratio = _ratio(base, again, figure)
+        if ratio is None:
+            continue
+        found = [""]
+        if figure in compared.planted:
+            other = samples[f"{case.case_id}#{figure}"]
+            found = [
+                _shown(of) + (", shown" if _differs(of) else ", not shown")
+                for each in (base, again)
+                if (of := _ratio(each, other, figure)) is not None
+            ]
+        planted = ""
+        if figure in compared.planted:
+            planted = f"{compared.planted[figure]:.0%} ({spins_ns[figure] / 1e3:.2f} µs)"
+        half_width = (ratio.high - ratio.low) / 2 / ratio.median
+        yield (
+            compared.name,
+            figure,
+            _shown(ratio),
+            f"{half_width:.1%}",
+            planted,
+            "; ".join(found),
+        )
+
+
+def _false(compared: _Compared) -> Iterator[Sequence[str]]:
+    """Of each figure: how many comparisons of the same case under other names show a difference."""
+    cases = [_planted(compared.case, f"#{number}", 0) for number in range(_NAMES)]
+    shown = dict.fromkeys(Load.of(compared.case).compared_figures, 0)
+    made = dict(shown)
+    for _ in range(_TIMES):
+        samples = _samples(compared.workload, cases, ROUNDS)
+        for one, other in combinations(samples.values(), 2):
+            for figure in shown:
+                ratio = _ratio(one, other, figure)
+                if ratio is not None:
+                    made[figure] += 1
+                    shown[figure] += _differs(ratio)
+    allowed = 1 - confidence_of(ROUNDS)
+    for figure, number in shown.items():
+        if made[figure]:
+            share = f"{number} of {made[figure]} ({number / made[figure]:.1%})"
+            yield compared.name, figure, share, f"{allowed:.1%}, twice that at most"
+
+
+def _loads(seconds: float) -> Iterator[_Compared]:
+    stream = Stream(SEED)
+    for runtime in _RUNTIMES:
+        for rate_per_s in (1_000.0, 10_000.0):
+            (case,) = stream_cases([f"{runtime}/nodelay"], rate_per_s, seconds=seconds)
+            planted = {_P50: 0.03, _CPU: 0.05}
+            if rate_per_s == 10_000:
+                planted[_P99] = 0.2
+            yield _Compared(f"{runtime} {rate_per_s:,.0f}/s", stream, case, planted)
+        (case,) = stream_cases([f"{runtime}/nodelay"], None, seconds=seconds)
+        yield _Compared(f"{runtime} flat out", stream, case, {_THROUGHPUT: 0.05})
+    for strategy in ("nodelay", "tick"):
+        (case,) = stream_cases([f"native/{strategy}"], None, seconds=seconds)
+        yield _Compared(f"native/{strategy} flat out", stream, case, {})
+    yield _Compared("rr", Rr(SEED), _rr(seconds), {})
+    yield _Compared("echo", Echo(SEED), _echo(seconds), {})
+    (case,) = stream_cases(["loop/nodelay"], 1_000.0, link=_LINK, seconds=seconds)
+    yield _Compared(f"loop 1,000/s, {_LINK}", stream, case, {_P50: 0.03, _CPU: 0.05})
+    (case,) = stream_cases(["loop/nodelay"], None, link=_LINK, seconds=seconds)
+    yield _Compared(f"loop flat out, {_LINK}", stream, case, {_THROUGHPUT: 0.05})
+
+
+def _spin_ns(sample: Sample, figure: str, share: float) -> int:
+    """For how long a message's sender has to compute to change a figure by a share of it."""
+    of_slices = [each for each in sample.slices(figure)[0] if each is not None]
+    found = median(of_slices)
+    message_us = 1e6 / found if figure == _THROUGHPUT else found
+    return min(_MOST_SPIN_NS, round(share * message_us * 1e3))
+
+
+def _planted(case: Case, name: str, spin_ns: int) -> Case:
+    """The case under another name; without a difference its messages come by the same code."""
+    named = replace(case, case_id=f"{case.case_id}{name}")
+    if case.workload != "stream" or case.runtime == "native":
+        return named
+    study = StudySwitches(spin_ns=spin_ns + 1)
+    return replace(named, parameters=replace(StreamParameters.of(case), study=study))
+
+
+def _samples(workload: Workload, cases: Sequence[Case], number: int) -> dict[str, Sample]:
+    runs: list[Run] = []
+    for of_round in rounds(workload, cases, number):
+        runs += of_round
+    return samples_of(Plan(tuple(cases), number, SEED, ()), runs)
+
+
+def _ratio(base: Sample, other: Sample, figure: str) -> Figure | None:
+    """Of slice pairs; None where a figure needs more messages than the slices have."""
+    if not base.slices(figure):
+        return None
+    ratios = round_ratios(base, other, figure)
+    return figure_of(ratios) if len(ratios) == ROUNDS else None
+
+
+def _differs(ratio: Figure) -> bool:
+    return not ratio.low <= 1 <= ratio.high
+
+
+def _shown(ratio: Figure) -> str:
+    return f"{ratio.median:.3f} ({ratio.low:.3f}–{ratio.high:.3f})"
+
+
+def _rr(seconds: float) -> Case:
+    options = RrOptions(
+        strategies=("nodelay",),
+        connections=("per-caller",),
+        sends_per_request=(1,),
+        request_bytes=BYTES,
+        reply_bytes=BYTES,
+        processes=1,
+        callers=1,
+        duration_ns=round(seconds * 1e9),
+        slice_ns=SLICE_NS,
+        congestion_control=CONGESTION_CONTROL,
+        placement=default_placement(),
+        timeout_ns=120_000_000_000,
+        rounds=ROUNDS,
+        seed=SEED,
+    )
+    return plan_rr(options).cases[0]
+
+
+def _echo(seconds: float) -> Case:
+    options = EchoOptions(
+        message_bytes=[BYTES],
+        workers=1,
+        depth=1,
+        reply="per-read",
+        buffers_bytes=[64 << 10],
+        messages=None,
+        duration_ns=round(seconds * 1e9),
+        fault=None,
+        external=None,
+        congestion_control=CONGESTION_CONTROL,
+        link="loopback",
+        placement=default_placement(),
+        timeout_ns=120_000_000_000,
+        rounds=ROUNDS,
+        seed=SEED,
+        has_all=False,
+        runtimes=("asyncio",),
+        strategies=("nodelay",),
+        only=("server=protocol",),
+        slice_ns=SLICE_NS,
+    )
+    return plan_echo(options).cases[0]
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
