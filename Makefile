@@ -143,6 +143,13 @@ bench-real: $(STAMPS)/real ## measure those programs on each loop, as it is and 
 bench-links: build ## measure how accurate emulated links are, into docs/links.md
 	@$(IN_BENCHES) links --page docs/links.md
 
+.PHONY: resolution
+resolution: build ## measure what slices do, and which differences are found, into docs/resolution.md; two hours
+	@$(IN_BENCHES) turns.effects --page docs/resolution.md
+	@$(IN_BENCHES) turns.targets --page docs/resolution.md
+	@$(IN_BENCHES) turns.targets --disturbed --page docs/resolution.md
+	@$(IN_BENCHES) turns.targets --alike --page docs/resolution.md
+
 # SET: seeds and sizes (tuning, or confirm, which is measured once; AGAIN=1: once more). PAGE: where
 # the page goes.
 SET ?= tuning

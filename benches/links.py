@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from pages import fill
+
 from tinygram_bench.host.awake import cores_awake
 from tinygram_bench.host.network import Network
 from tinygram_bench.host.probes.environment import environment
@@ -26,7 +28,6 @@ from tinygram_bench.links import Link, backend_of, bring_up, parse_link, parse_l
 from tinygram_bench.links.backends.relay import forget_calibrations
 from tinygram_bench.model.errors import UsageError
 
-_BEGIN, _END = "<!-- measured -->", "<!-- end of what was measured -->"
 _RUNS = 9
 _PINGS = 2_000
 _BULK_MS = 3_000
@@ -78,7 +79,7 @@ def main() -> int:
     table = _table(rows, f"{bench.made_by()}, idle cores {_IDLE[is_awake]}", stops)
     print(table)
     if options.page is not None:
-        _fill(options.page, table)
+        fill(options.page, "measured", table)
     return 0 if all(row.is_reached for row in rows) else 1
 
 
@@ -237,14 +238,6 @@ def _table(rows: list[Row], made_by: str, stops_per_s: float) -> str:
         "clock: a round trip in which that happens is as much longer, whatever the relay does"
     )
     return "\n".join([*lines, "", f"{machine}; {how}. {stops}."])
-
-
-def _fill(page: Path, table: str) -> None:
-    before, begin, rest = page.read_text().partition(_BEGIN)
-    _, end, after = rest.partition(_END)
-    if not begin or not end:
-        raise SystemExit(f"{page} has not both marks, {_BEGIN} and {_END}")
-    page.write_text(f"{before}{_BEGIN}\n{table}\n{_END}{after}")
 
 
 if __name__ == "__main__":

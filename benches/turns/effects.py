@@ -18,6 +18,7 @@ from typing import Any
 from unittest import mock
 
 from msgspec.structs import replace
+from pages import fill
 from pairs import SEED, show_environment
 from turns.cases import CONGESTION_CONTROL, rounds, stream_cases
 
@@ -30,7 +31,6 @@ from tinygram_bench.statistics.workloads.loads import way_of
 from tinygram_bench.workloads.stream import slices as stream_slices
 from tinygram_bench.workloads.stream.run import Stream
 
-_BEGIN, _END = "<!-- measured -->", "<!-- end of what was measured -->"
 _WAYS = (
     "loop/nodelay",
     "loop/tinygram/adaptive",
@@ -60,7 +60,7 @@ def main() -> int:
         print(f"\n{table}", flush=True)
         parts.append(table)
     if page is not None:
-        _fill(page, "\n\n".join(parts))
+        fill(page, "effects", "\n\n".join(parts))
     return 0
 
 
@@ -262,14 +262,6 @@ def _shown(ratio: Figure) -> str:
 def _table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [heads, ["---"] * len(heads), *rows]
     return "\n".join([f"**{title}**", "", *(f"| {' | '.join(line)} |" for line in lines)])
-
-
-def _fill(page: Path, text: str) -> None:
-    before, begin, rest = page.read_text().partition(_BEGIN)
-    _, end, after = rest.partition(_END)
-    if not begin or not end:
-        raise SystemExit(f"{page} has not both marks, {_BEGIN} and {_END}")
-    page.write_text(f"{before}{_BEGIN}\n{text}\n{_END}{after}")
 
 
 if __name__ == "__main__":

@@ -14,9 +14,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import combinations
+from pathlib import Path
 from statistics import median
 
 from msgspec.structs import replace
+from pages import fill
 from pairs import SEED, show_environment
 from turns.cases import BYTES, CONGESTION_CONTROL, ROUNDS, rounds, stream_cases
 from turns.disturbing import disturbed
@@ -69,25 +71,35 @@ def main() -> int:
     parser.add_argument("--disturbed", action="store_true")
     parser.add_argument("--alike", action="store_true")
     parser.add_argument("--only", default="", help="part of the names of the loads to measure")
+    parser.add_argument("--page", type=Path)
     asked = parser.parse_args()
     prepare(parse_links([_LINK]), DEFAULT_BACKEND)
     show_environment(CONGESTION_CONTROL)
-    print("both cores disturbed" if asked.disturbed else "both cores as they are", flush=True)
+    part = ", ".join(name for name in ("disturbed", "alike") if getattr(asked, name)) or "idle"
+    print(part, flush=True)
     with disturbed() if asked.disturbed else nullcontext():
         if asked.alike:
-            _show(("load", "figure", "shown, of", "allowed"), asked.only, _ALIKE_S, _false)
+            table = _measured(
+                ("load", "figure", "shown, of", "allowed"), asked.only, _ALIKE_S, _false
+            )
         else:
             heads = ("load", "figure", "beside itself", "half width", "planted", "found as")
-            _show(heads, asked.only, _PAIR_S / 2 / ROUNDS, _found)
+            table = _measured(heads, asked.only, _PAIR_S / 2 / ROUNDS, _found)
+    if asked.page is not None:
+        fill(asked.page, part, table)
     return 0
 
 
-def _show(heads: Sequence[str], only: str, seconds: float, rows: _Rows) -> None:
-    print(f"\n| {' | '.join(heads)} |\n|{'---|' * len(heads)}", flush=True)
+def _measured(heads: Sequence[str], only: str, seconds: float, rows: _Rows) -> str:
+    """The table, which is printed line by line as well."""
+    lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
+    print("\n".join(lines), flush=True)
     for compared in _loads(seconds):
         if only in compared.name:
             for row in rows(compared):
-                print(f"| {' | '.join(row)} |", flush=True)
+                lines.append(f"| {' | '.join(row)} |")
+                print(lines[-1], flush=True)
+    return "\n".join(lines)
 
 
 def _found(compared: _Compared) -> Iterator[Sequence[str]]:
