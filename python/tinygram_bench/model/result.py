@@ -8,6 +8,7 @@ is the standard HDR V2 compressed form in base64, in nanoseconds, 3 significant 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import inf
 from typing import Any, Literal
 
 import msgspec
@@ -62,13 +63,19 @@ class Unavailable(Value, frozen=True):
     reason: str
 
 
-class Plan(Value, frozen=True):
-    """The runs to make: every case once in each round, each round in its own seeded order."""
+class Plan(Value, frozen=True, omit_defaults=True):
+    """The runs to make: every case once in each round, each round in its own seeded order.
+
+    It ends before it has all its `rounds` where comparisons are as narrow as `until_share`, half an
+    interval's width ÷ its median, or where another round would take it past `max_time_ns`.
+    """
 
     cases: tuple[Case, ...]
     rounds: int
     seed: int
     unavailable: tuple[Unavailable, ...] = ()
+    until_share: float | None = None
+    max_time_ns: int | None = None
 
 
 class Warning(Value, frozen=True):
@@ -169,13 +176,19 @@ class Figure(Value, frozen=True):
     low: float
     high: float
 
+    @property
+    def half_width(self) -> float:
+        """Half the interval's width, as a share of the median."""
+        return (self.high - self.low) / 2 / self.median if self.median else inf
+
 
 class Summary(Value, frozen=True):
     """The statistics over the rounds of one case.
 
     `figures`: name → figure, null where it cannot be said. `confidence`: how often an interval
-    `low … high` from this many rounds covers the true median (0.984 for seven rounds); it is not
-    said of the figures that are those of all rounds' samples together (see Figure).
+    `low … high` from this many rounds covers the true median (0.984 for seven rounds), at least
+    where the plan has `until_share`; it is not said of the figures that are those of all rounds'
+    samples together (see Figure).
     """
 
     case: Case

@@ -6,7 +6,6 @@ from tinygram_bench.model.result import AbsentPeer, Figure, Result
 from tinygram_bench.report.document import Section
 from tinygram_bench.report.numbers import UNKNOWN, number, rate, ratio, ratio_interval
 from tinygram_bench.report.table import Column, Shown, table_of
-from tinygram_bench.statistics.figures.intervals import confidence_of
 from tinygram_bench.statistics.verdicts.agreements import AGREES_WITHIN, Agreement, agreements_of
 from tinygram_bench.statistics.workloads.loads import way_of
 
@@ -98,7 +97,7 @@ def _how_sure(agreement: Agreement) -> str:
     counted = "1 round" if rounds == 1 else f"{rounds} rounds"
     if not agreement.has_enough_rounds:
         return f"in {counted}, which are too few to be sure"
-    return f"at {confidence_of(rounds):.1%} confidence from {counted}"
+    return f"at {agreement.confidence:.1%} confidence from {counted}"
 
 
 def _why(agreement: Agreement) -> str:

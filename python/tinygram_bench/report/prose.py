@@ -38,9 +38,9 @@ def first_of(clauses: Sequence[str], most: int = MAX_NAMED) -> str:
     return "; ".join(clauses[:most]) + (f"; and {more} more" if more > 0 else "")
 
 
-def confidence(rounds: int) -> str:
-    """`98.4% confidence from 7 rounds`."""
-    return f"{confidence_of(rounds):.1%} confidence from {rounds} rounds"
+def confidence(rounds: int, looks: int = 1) -> str:
+    """`98.4% confidence from 7 rounds`; `looks`: those of the plan."""
+    return f"{confidence_of(rounds, looks):.1%} confidence from {rounds} rounds"
 
 
 def paired_rounds(result: Result, *case_ids: str) -> int:

@@ -23,6 +23,7 @@ from tinygram_bench.report.published.rr import OTHERWISE, published_table
 from tinygram_bench.report.surroundings import link_tables, surroundings_of
 from tinygram_bench.report.table import Column, Row, Shown, Table
 from tinygram_bench.statistics.figures.counters import FORMULAS
+from tinygram_bench.statistics.figures.intervals import looks_of
 from tinygram_bench.statistics.workloads.rr import BASELINE
 
 US_PER_MS = 1_000
@@ -151,7 +152,8 @@ def _sentence(case: Case, verdict: Verdict, result: Result) -> str:
     found += f" ({ratio_interval(verdict.ratio)})"
     if verdict.verdict == "cannot_say":
         return f"{head} made {found}; no verdict: {verdict.reason}."
-    sure = confidence(paired_rounds(result, verdict.baseline_case_id, verdict.case_id))
+    paired = paired_rounds(result, verdict.baseline_case_id, verdict.case_id)
+    sure = confidence(paired, looks_of(result.plan))
     return f"{head} {WORDS[verdict.verdict]}: {found}, at {sure}."
 
 

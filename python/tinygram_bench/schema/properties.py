@@ -99,9 +99,12 @@ PROPERTIES: Mapping[str, Mapping[str, str]] = {
     },
     "Plan": {
         "cases": "every case, in the order of the report",
-        "rounds": "passes over all cases",
+        "rounds": "passes over all cases, at most",
         "seed": "of what is sent, and of the order of the cases in each round",
-        "unavailable": "what was asked for and cannot run here",
+        "unavailable": "what was asked for and cannot run here; absent: nothing",
+        "until_share": "it ends at a look after which every comparison is as narrow: half an "
+        "interval's width ÷ its median; absent: it has all its rounds",
+        "max_time_ns": "it ends before a round that would take it past so many ns; absent: never",
     },
     "Warning": {
         "code": "what kind of warning it is",
@@ -155,7 +158,8 @@ PROPERTIES: Mapping[str, Mapping[str, str]] = {
         "case": "the case that is summed up",
         "rounds": "in how many rounds it succeeded",
         "failed_rounds": "in how many it failed",
-        "confidence": "how often such an interval covers the true median, 0 to 1",
+        "confidence": "how often such an interval covers the true median, 0 to 1; at least, where "
+        "the plan has until_share",
         "figures": "name → figure; null: it cannot be said",
         "warnings": "those of its runs, and of the rounds together",
     },

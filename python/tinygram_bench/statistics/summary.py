@@ -27,7 +27,7 @@ def _summary(sample: Sample) -> Summary:
         case=sample.case,
         rounds=len(sample.rounds),
         failed_rounds=sample.failed_rounds,
-        confidence=confidence_of(len(sample.rounds)),
+        confidence=confidence_of(len(sample.rounds), sample.looks),
         figures=figures,
         warnings=warnings_of(sample, figures),
     )

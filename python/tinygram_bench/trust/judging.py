@@ -33,7 +33,7 @@ class Compared:
     @property
     def half_width(self) -> float:
         """Half the interval's width, as a share of its median: what can be told apart."""
-        return (self.ratio.high - self.ratio.low) / 2 / self.ratio.median
+        return self.ratio.half_width
 
     @property
     def is_shown(self) -> bool:

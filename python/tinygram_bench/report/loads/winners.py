@@ -19,6 +19,7 @@ from tinygram_bench.report.prose import (
     load_names,
     paired_rounds,
 )
+from tinygram_bench.statistics.figures.intervals import looks_of
 from tinygram_bench.statistics.verdicts.contests import (
     Contest,
     Standing,
@@ -254,7 +255,7 @@ def _how_sure(result: Result, first: Case, standings: Sequence[Standing]) -> str
     if not said:
         return ""
     paired = min(paired_rounds(result, first.case_id, other.case_id) for other in said)
-    return f", at {confidence(paired)}"
+    return f", at {confidence(paired, looks_of(result.plan))}"
 
 
 def _strategy(case: Case) -> str:

@@ -4,6 +4,9 @@ If n values are drawn independently from one distribution, the number of them be
 binomial(n, ½), whatever the distribution is. So the k-th smallest and the k-th largest enclose the
 median with probability 1 − 2·P(B < k) (at least that, where values tie). Source: H. A. David and
 H. N. Nagaraja, Order Statistics, §7.1.
+
+A plan that may end at several looks pays for each: its intervals are wider, so that together they
+miss as seldom as one look of another plan does (decision 0024).
 """
 
 from __future__ import annotations
@@ -12,36 +15,59 @@ from collections.abc import Sequence
 from math import comb
 from statistics import median
 
-from tinygram_bench.model.result import Figure
+from tinygram_bench.model.result import Figure, Plan
 
 TARGET_COVERAGE = 0.95
+LOOKS = (8, 12, 18, 27, 40)
+"""After so many rounds a plan with `until_share` looks whether it ends."""
 
 
-def figure_of(values: Sequence[float]) -> Figure:
-    """The median of `values` and the ends of its interval; ValueError when there are none."""
+def looks_of(plan: Plan) -> int:
+    """At how many looks the plan may end: at 1, its end, unless it has `until_share`."""
+    return 1 if plan.until_share is None else len(LOOKS)
+
+
+def figure_of(values: Sequence[float], looks: int = 1) -> Figure:
+    """The median of `values` and the ends of its interval; ValueError when there are none.
+
+    `looks`: those of the plan that the values are of.
+    """
     if not values:
         raise ValueError("a figure needs at least one value")
     ordered = sorted(values)
-    rank = interval_rank(len(ordered))
+    rank = interval_rank(len(ordered), looks)
     return Figure(median=median(ordered), low=ordered[rank - 1], high=ordered[-rank])
 
 
-def confidence_of(count: int) -> float:
-    """How often `figure_of(count values)` encloses the true median: 0 … 1."""
-    return coverage(count, interval_rank(count)) if count else 0.0
+def confidence_of(count: int, looks: int = 1) -> float:
+    """How often `figure_of(count values, looks)` encloses the true median: 0 … 1.
+
+    With several looks it is that often at least: each of the others may miss, too (union bound).
+    Before the first of LOOKS there was none, and a plan that ends there has no more.
+    """
+    if not count:
+        return 0.0
+    others = looks - 1 if count >= LOOKS[0] else 0
+    return coverage(count, interval_rank(count, looks)) - others * _most_missed(looks)
 
 
-def interval_rank(count: int) -> int:
+def interval_rank(count: int, looks: int = 1) -> int:
     """The rank, from 1, of the interval's ends counted from either side.
 
-    It is the narrowest symmetric interval that covers at least 95 %; where even the whole range
-    covers less (five values or fewer), it is the whole range.
+    It is the narrowest symmetric interval that covers at least 95 %, 99 % with five looks; where
+    even the whole range covers less (five values or fewer, or seven), it is the whole range.
     """
+    target = 1 - _most_missed(looks)
     ranks = range(1, (count + 1) // 2 + 1)
-    return max((rank for rank in ranks if coverage(count, rank) >= TARGET_COVERAGE), default=1)
+    return max((rank for rank in ranks if coverage(count, rank) >= target), default=1)
 
 
 def coverage(count: int, rank: int) -> float:
     """The probability that the `rank`-th smallest and largest of `count` enclose the median."""
     outside = sum(comb(count, below) for below in range(rank))
     return 1 - 2 * outside / (1 << count)
+
+
+def _most_missed(looks: int) -> float:
+    """How often each of as many looks may miss the median."""
+    return (1 - TARGET_COVERAGE) / looks

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tinygram_bench.model.result import Case, Figure, Plan, Run
 from tinygram_bench.statistics.figures.counters import Number
-from tinygram_bench.statistics.figures.intervals import figure_of
+from tinygram_bench.statistics.figures.intervals import figure_of, looks_of
 from tinygram_bench.statistics.figures.runs import (
     RunFigures,
     figures_of,
@@ -20,12 +20,16 @@ from tinygram_bench.statistics.figures.runs import (
 
 @dataclass(frozen=True)
 class Sample:
-    """All runs of one case. `rounds`: round → its figures, in round order, good ones only."""
+    """All runs of one case. `rounds`: round → its figures, in round order, good ones only.
+
+    `looks`: those of its plan.
+    """
 
     case: Case
     rounds: Mapping[int, RunFigures]
     good_runs: tuple[Run, ...]
     failed_rounds: int
+    looks: int = 1
 
     def values(self, figure: str) -> dict[int, float]:
         """Round → value; empty unless every good round has one and the samples suffice.
@@ -52,7 +56,7 @@ class Sample:
         """
         values = tuple(self.values(name).values())
         if not values or self.is_median(name):
-            return figure_of(values) if values else None
+            return figure_of(values, self.looks) if values else None
         pooled = pooled_figure(name, self.good_runs)
         assert pooled is not None, f"the rounds have {name}, their samples together do not"
         return Figure(pooled, low=min(*values, pooled), high=max(*values, pooled))
@@ -81,16 +85,18 @@ def samples_of(plan: Plan, runs: Sequence[Run]) -> dict[str, Sample]:
         if run.round in runs_of[run.case_id]:
             raise ValueError(f"two runs of {run.case_id} in round {run.round}")
         runs_of[run.case_id][run.round] = run
-    return {case.case_id: _sample(case, runs_of[case.case_id]) for case in plan.cases}
+    looks = looks_of(plan)
+    return {case.case_id: _sample(case, runs_of[case.case_id], looks) for case in plan.cases}
 
 
-def _sample(case: Case, runs: Mapping[int, Run]) -> Sample:
+def _sample(case: Case, runs: Mapping[int, Run], looks: int) -> Sample:
     good = {number: runs[number] for number in sorted(runs) if runs[number].failure is None}
     return Sample(
         case=case,
         rounds={number: figures_of(case, run) for number, run in good.items()},
         good_runs=tuple(good.values()),
         failed_rounds=len(runs) - len(good),
+        looks=looks,
     )
 
 

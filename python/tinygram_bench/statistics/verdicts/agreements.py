@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tinygram_bench.model.result import Case, Figure, Peer, PeerRun, Result, Run
-from tinygram_bench.statistics.figures.intervals import figure_of
+from tinygram_bench.statistics.figures.intervals import confidence_of, figure_of, looks_of
 from tinygram_bench.statistics.figures.samples import samples_of
 from tinygram_bench.statistics.verdicts.comparison import paired_ratios
 from tinygram_bench.statistics.verdicts.doubts import MIN_PAIRED_ROUNDS
@@ -17,7 +17,8 @@ AGREES_WITHIN = 0.10
 
 @dataclass(frozen=True)
 class Agreement:
-    """A peer beside our case. Figures are None where no round has them.
+    """A peer beside our case. Figures are None where no round has them; `confidence` is that
+    of `ratio`.
 
     `segments` and `our_segments`: how many both ends sent for a message, ACKs among them; None
     where the kernel's counters are not known.
@@ -29,6 +30,7 @@ class Agreement:
     our_value: Figure | None
     ratio: Figure | None
     paired_rounds: int
+    confidence: float
     segments: float | None
     our_segments: float | None
     failures: tuple[str, ...]
@@ -53,7 +55,7 @@ def agreements_of(result: Result) -> tuple[Agreement, ...]:
     """One for each peer, in the order of the result."""
     if result.cross_check is None:
         return ()
-    samples = samples_of(result.plan, result.runs)
+    samples, looks = samples_of(result.plan, result.runs), looks_of(result.plan)
     found = []
     for peer in result.cross_check.peers:
         runs = [run for run in result.cross_check.runs if run.peer_id == peer.peer_id]
@@ -65,10 +67,11 @@ def agreements_of(result: Result) -> tuple[Agreement, ...]:
             Agreement(
                 peer=peer,
                 case=sample.case,
-                value=_figure(tuple(theirs.values())),
-                our_value=_figure(tuple(ours.values())),
-                ratio=_figure(ratios),
+                value=_figure(tuple(theirs.values()), looks),
+                our_value=_figure(tuple(ours.values()), looks),
+                ratio=_figure(ratios, looks),
                 paired_rounds=len(ratios),
+                confidence=confidence_of(len(ratios), looks),
                 segments=_segments(runs, "messages"),
                 our_segments=_segments(sample.good_runs, WORKLOADS[sample.case.workload].unit),
                 failures=tuple(run.failure for run in runs if run.failure is not None),
@@ -78,8 +81,8 @@ def agreements_of(result: Result) -> tuple[Agreement, ...]:
     return tuple(found)
 
 
-def _figure(values: Sequence[float]) -> Figure | None:
-    return figure_of(values) if values else None
+def _figure(values: Sequence[float], looks: int) -> Figure | None:
+    return figure_of(values, looks) if values else None
 
 
 def _segments(runs: Sequence[Run] | Sequence[PeerRun], counted: str) -> float | None:

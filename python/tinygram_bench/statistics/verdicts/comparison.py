@@ -127,7 +127,7 @@ def _verdict(
     figure: str, baseline: tuple[Summary, Sample], case: tuple[Summary, Sample]
 ) -> Verdict:
     ratios = round_ratios(baseline[1], case[1], figure)
-    ratio = figure_of(ratios) if ratios else None
+    ratio = figure_of(ratios, case[1].looks) if ratios else None
     doubt = doubt_on(figure, (baseline[0], case[0]), (baseline[1], case[1]), ratios, ratio)
     return Verdict(
         baseline_case_id=baseline[0].case.case_id,
