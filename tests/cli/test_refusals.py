@@ -53,9 +53,22 @@ WITH_SERVER: Wrong = [
     (("--server", f"{NO_HOST}:9000"), (NO_HOST, "has no IPv4 address")),
     (("--link", "wifi", "--server", "127.0.0.1:9"), ("--link", "--server 127.0.0.1:9")),
 ]
+WITH_UNTIL: Wrong = [
+    (("--until", "0%"), ("--until 0%", "0.1% … 50%")),
+    (("--until", "200%"), ("--until 200%", "0.1% … 50%")),
+    (("--until", "abc"), ("--until", "'abc'", "a number and %")),
+    (("--until", "2"), ("--until", "'2'", "a number and %")),
+    (("--until", "2%", "--rounds", "9"), ("--rounds", "--until", "--max-time")),
+    (("--max-time", "0"), ("--max-time", "'0' has no unit", UNITS)),
+    (("--max-time", "0s"), ("--max-time", "'0s'", "above 0")),
+    (("--max-time", "10ms"), ("--max-time 10ms", "1s … 86400s")),
+]
+NOTHING_COMPARED = ("--until 2%", "no two of these cases are compared", "name more")
 BY_COMMAND: dict[str, Wrong] = {
     "stream": [
         *ALL,
+        *WITH_UNTIL,
+        (("--until", "2%", "--only", "loop/nodelay"), NOTHING_COMPARED),
         (("--only", "strategy=nagel"), ("'nagel'", STRATEGIES)),
         (("--only", "runtime=twisted"), ("'twisted'", RUNTIMES)),
         (
@@ -132,6 +145,10 @@ BY_COMMAND: dict[str, Wrong] = {
     ],
     "rr": [
         *ALL,
+        *WITH_UNTIL,
+        (("--until", "2%", "--strategy", "nodelay"), NOTHING_COMPARED),
+        (("--scenario", "one-write", "--until", "2%"), ("--until: a scenario",)),
+        (("--scenario", "one-write", "--max-time", "5s"), ("--max-time: a scenario",)),
         *WITH_SERVER,
         (("--connections", "one"), ("'one'", "per-request, per-caller, shared")),
         (("--runtime", "loop"), ("'loop'", "threads, asyncio, native")),
@@ -187,6 +204,8 @@ BY_COMMAND: dict[str, Wrong] = {
     ],
     "echo": [
         *ALL,
+        *WITH_UNTIL,
+        (("--until", "2%", "--only", "runtime=native", "--size", "100"), NOTHING_COMPARED),
         *WITH_SERVER,
         (("--only", "runtime=twisted"), ("'twisted'", ECHO_RUNTIMES)),
         (("--only", "server=epol"), ("'epol'", "sock, streams, protocol, buffered-protocol")),
@@ -224,6 +243,7 @@ BY_COMMAND: dict[str, Wrong] = {
     ],
     "sizes": [
         *ALL,
+        (("--until", "2%"), ("No such option: --until",)),
         *WITH_SERVER,
         (("--sizes", "0"), ("'0'", "above 0")),
         (("--sizes", "10..1"), ("'10..1'", "1..10")),

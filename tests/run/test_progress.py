@@ -56,6 +56,19 @@ def test_plain_lines_where_the_output_is_no_terminal() -> None:
     )
 
 
+def test_what_may_end_early_has_so_many_runs_at_most() -> None:
+    stream, clock = FakeStream(terminal=False), FakeClock()
+    with Progress(80, may_end_early=True, most_s=90, stream=stream, clock=clock) as progress:
+        progress.run_started("loop/nagle", 1, 40)
+        clock.now_s += 30
+        progress.run_finished(30, "loop/nagle")
+        progress.run_started("loop/nodelay", 1, 40)
+    assert stream.getvalue() == (
+        "run 1/80 at most · round 1/40 at most · loop/nagle\n"
+        "run 2/80 at most · round 1/40 at most · 1 min 0 s left at most · loop/nodelay\n"
+    )
+
+
 def test_one_rewritten_line_on_a_terminal_where_failures_stay() -> None:
     assert measure(FakeStream(terminal=True)) == (
         f"{ERASE}run 1/4 · round 1/2 · loop/nagle"

@@ -19,6 +19,7 @@ from tinygram_bench.model.units import (
     parse_count,
     parse_duration_ns,
     parse_message_bytes,
+    parse_percent,
     parse_rate,
 )
 
@@ -53,6 +54,11 @@ def message_sizes(help: str, default: str | None = None) -> Any:
 def rate(help: str, default: str | None = None) -> Any:
     """Messages per second, such as `10k`."""
     return _quantity(parse_rate, "RATE", help, default)
+
+
+def share(help: str, default: str | None = None) -> Any:
+    """A share such as `2%`: 0.02."""
+    return _quantity(lambda text: float(parse_percent(text)), "SHARE", help, default)
 
 
 def _quantity(parse: Callable[[str], object], metavar: str, help: str, default: str | None) -> Any:

@@ -20,6 +20,7 @@ from tinygram_bench.host.placement import placement
 from tinygram_bench.host.probes.environment import environment
 from tinygram_bench.host.throttled import throttling_told
 from tinygram_bench.links.spec import LOOPBACK
+from tinygram_bench.measurement.ending import Ends, may_end_early
 from tinygram_bench.measurement.recording import Recording
 from tinygram_bench.measurement.resuming import check_plan
 from tinygram_bench.model.errors import OutputError, UsageError
@@ -86,9 +87,16 @@ def measure(
     running = plan if peers is None else peers.plan
     total_runs = len(running.cases) * running.rounds
     earlier = _earlier_runs(plan, destination, peers)
-    if earlier and len(earlier) == total_runs:
+    is_finished = bool(earlier) and len(earlier) == total_runs
+    if is_finished or (destination.earlier is not None and destination.earlier.ending is not None):
         return Measurement(destination.earlier, is_new=False)
-    progress = Progress(total_runs, quiet=is_quiet, earlier_runs=len(earlier))
+    progress = Progress(
+        total_runs,
+        quiet=is_quiet,
+        earlier_runs=len(earlier),
+        may_end_early=may_end_early(plan),
+        most_s=inf if plan.max_time_ns is None else plan.max_time_ns / 1e9,
+    )
     numbers = cores_of(placement(plan.cases[0].placement))
     with (
         closing(destination.lock),
@@ -110,14 +118,19 @@ def measure(
         def measured(cases: Sequence[Case], round: int) -> list[Run]:
             return [recording.marked(each) for each in run(cases, round)]
 
+        ends = Ends(plan)
+
+        def is_over(rounds: int, runs: Sequence[Run]) -> bool:
+            return ends.is_over(rounds, _own(runs, peers))
+
         order, give_up_s = (ordered, inf) if study is None else (study.order, study.give_up_s)
         runs, is_interrupted = run_plan(
-            running, measured, progress, keep, earlier, order, give_up_s
+            running, measured, progress, keep, earlier, order, give_up_s, is_over
         )
         if is_interrupted and len(_own(runs, peers)) == len(_own(earlier, peers)):
             return Measurement(None, is_interrupted)
         with INTERRUPTS.held():
-            result, error = recording.finish(runs)
+            result, error = recording.finish(runs, ends.ending)
     return Measurement(result, is_interrupted, error)
 
 

@@ -20,7 +20,15 @@ from tinygram_bench.crosscheck.interleaved import Interleaved
 from tinygram_bench.measurement.anonymous import anonymised
 from tinygram_bench.measurement.resuming import differences, warning_of
 from tinygram_bench.model.errors import OutputError
-from tinygram_bench.model.result import SCHEMA_VERSION, CrossCheck, Plan, Result, Resumption, Run
+from tinygram_bench.model.result import (
+    SCHEMA_VERSION,
+    CrossCheck,
+    Ending,
+    Plan,
+    Result,
+    Resumption,
+    Run,
+)
 from tinygram_bench.model.store import Destination
 from tinygram_bench.report import answer_of
 from tinygram_bench.run.progress import Progress
@@ -88,21 +96,25 @@ class Recording:
                 )
         self._round_began_s = time.monotonic()
 
-    def finish(self, runs: Sequence[Run]) -> tuple[Result, OutputError | None]:
+    def finish(
+        self, runs: Sequence[Run], ending: Ending | None
+    ) -> tuple[Result, OutputError | None]:
         """Save everything; returns the result, and why it is not saved at its destination."""
-        result = self.result_of(runs)
+        result = self.result_of(runs, ending)
         try:
             self._destination.save(result)
         except OutputError as error:
             return result, self._saved_elsewhere(result, error)
         return result, None
 
-    def result_of(self, runs: Sequence[Run], *, is_summed_up: bool = True) -> Result:
+    def result_of(
+        self, runs: Sequence[Run], ending: Ending | None = None, *, is_summed_up: bool = True
+    ) -> Result:
         """The result of `runs`: with summaries, verdicts and answer or, unfinished, without."""
         own, cross_check = tuple(runs), None
         if self._peers is not None:
             own, cross_check = self._peers.without_peers(runs), self._peers.found()
-        result = self._raw(own, cross_check)
+        result = msgspec.structs.replace(self._raw(own, cross_check), ending=ending)
         if is_summed_up and self._sums_up:
             result = self._summed_up(result)
         return anonymised(result) if self._destination.is_anonymous else result

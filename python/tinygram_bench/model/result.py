@@ -275,12 +275,27 @@ class Resumption(Value, frozen=True):
     differs: dict[str, Any]
 
 
+class Ending(Value, frozen=True):
+    """How a measurement ended that might have had fewer rounds, or more.
+
+    `looks`: how many were made, the last one at its end. `cause`: every comparison is as narrow as
+    the plan asks; another round would have taken too long; or it has all rounds that the plan has.
+    `confidence`: that of a comparison that every round has.
+    """
+
+    rounds: int
+    looks: int
+    cause: Literal["narrow", "time", "rounds"]
+    confidence: float
+
+
 class Result(Value, frozen=True):
     """The whole file. `cross_check` is null unless it was asked for.
 
     `started_at`: when the measurement started, UTC, as ISO 8601 has it; `host`: the host's name,
     null with `--anonymous`. `answer`: the sentences that say what was found. `resumptions`: when
     the measurement went on after it had been ended; `environment` is what it was at first.
+    `ending` is null where the plan says how many rounds there are, or where it was interrupted.
     """
 
     schema_version: int
@@ -295,3 +310,4 @@ class Result(Value, frozen=True):
     host: str | None = None
     answer: tuple[str, ...] = ()
     resumptions: tuple[Resumption, ...] = ()
+    ending: Ending | None = None

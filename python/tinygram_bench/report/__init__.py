@@ -6,12 +6,14 @@ The answer comes first: the sentences that say which way won.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from rich.console import Console
 
 from tinygram_bench.model.result import Result
 from tinygram_bench.report.document import Document, write
 from tinygram_bench.report.echo import echo_document
+from tinygram_bench.report.ending import ending_told
 from tinygram_bench.report.prose import all_cases
 from tinygram_bench.report.rr import rr_document
 from tinygram_bench.report.sizes import sizes_document
@@ -46,4 +48,5 @@ def answer_of(result: Result) -> tuple[str, ...]:
 
 def _document(result: Result, published: bool) -> Document:
     workload = next((case.workload for case in all_cases(result)), "stream")
-    return REPORTS[workload](result, published)
+    document = REPORTS[workload](result, published)
+    return replace(document, answer=(*document.answer, *ending_told(result)))

@@ -11,6 +11,7 @@ from tinygram_bench.model.congestion_control import ALLOWED_SYSCTL, DEFAULT_CONG
 from tinygram_bench.model.result import LinkFacts, Result
 from tinygram_bench.report.numbers import number
 from tinygram_bench.report.table import Column, Shown, Table, table_of
+from tinygram_bench.statistics.figures.intervals import looks_of
 from tinygram_bench.statistics.links import LinkSummary, links_of
 
 _OPTION = "--congestion-control"
@@ -56,12 +57,13 @@ class Surroundings:
 def surroundings_of(result: Result, cpu: str | None = None) -> Surroundings:
     """The text of every report on its rounds, its intervals and its CPU columns (`cpu`)."""
     plan = result.plan
-    asked = len(plan.cases) * plan.rounds
+    asked_rounds = plan.rounds if result.ending is None else result.ending.rounds
+    asked = len(plan.cases) * asked_rounds
     stopped = (
         "" if len(result.runs) == asked else f", stopped after {len(result.runs)} of {asked} runs"
     )
     cases = "1 case" if len(plan.cases) == 1 else f"{len(plan.cases)} cases"
-    rounds = "1 round" if plan.rounds == 1 else f"{plan.rounds} rounds"
+    rounds = "1 round" if asked_rounds == 1 else f"{asked_rounds} rounds"
     run = f"{cases}, {rounds} in random order (seed {plan.seed}){stopped}."
     confidence = _confidence(result)
     if confidence is None:
@@ -73,7 +75,7 @@ def surroundings_of(result: Result, cpu: str | None = None) -> Surroundings:
             f"Figures are medians over the rounds; low–high holds the true median with "
             f"{confidence}{_fewer_rounds(result)}. The least, the greatest and percentiles too "
             "rare for one round are those of all rounds together. Each interval and verdict "
-            "stands by itself (no correction for many comparisons)."
+            f"stands by itself (no correction for many comparisons){_looks(result)}."
         )
     meaning = (cpu,) if cpu and plan.cases else ()
     return Surroundings(
@@ -81,6 +83,11 @@ def surroundings_of(result: Result, cpu: str | None = None) -> Surroundings:
         (f"{' '.join(result.command)}: {run}", intervals, *meaning),
         (*_cpu_quota(result), *_congestion_control(result)),
     )
+
+
+def _looks(result: Result) -> str:
+    looks = looks_of(result.plan)
+    return "" if looks == 1 else f"; each counts all {looks} looks at which --until may end"
 
 
 def _without_interval(result: Result) -> str:

@@ -10,6 +10,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable
+from math import inf
 from types import TracebackType
 from typing import Self, TextIO
 
@@ -19,7 +20,8 @@ _ERASE_LINE = "\r\x1b[2K"
 class Progress:
     """A context manager around all runs of a plan.
 
-    `total_runs` is cases × rounds, `earlier_runs` those of them that were finished before.
+    `total_runs` is cases × rounds, `earlier_runs` those of them that were finished before;
+    `may_end_early`: there may be fewer. `most_s`: after that time no round begins.
 
     On a terminal it keeps one line, rewritten at each run's start; elsewhere it writes a line per
     run. A failed run always leaves its own line. With `quiet` it writes nothing.
@@ -31,6 +33,8 @@ class Progress:
         *,
         quiet: bool = False,
         earlier_runs: int = 0,
+        may_end_early: bool = False,
+        most_s: float = inf,
         stream: TextIO | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -40,6 +44,8 @@ class Progress:
         self._clock = clock
         self._is_terminal = self._stream.isatty()
         self._earlier_runs = earlier_runs
+        self._most = " at most" if may_end_early else ""
+        self._most_s = most_s
         self._finished_runs = 0
         self._started_at_s = 0.0
 
@@ -60,8 +66,8 @@ class Progress:
     def run_started(self, label: str, round: int, rounds: int) -> None:
         """Tell that the case `label` runs now; `round` counts from 1 to `rounds`."""
         parts = [
-            f"run {self._earlier_runs + self._finished_runs + 1}/{self._total_runs}",
-            f"round {round}/{rounds}",
+            f"run {self._earlier_runs + self._finished_runs + 1}/{self._total_runs}{self._most}",
+            f"round {round}/{rounds}{self._most}",
             *self._time_left(),
             label,
         ]
@@ -84,11 +90,12 @@ class Progress:
         """From the mean time of the runs so far, preparation included; nothing before the first."""
         if not self._finished_runs:
             return []
-        run_s = (self._clock() - self._started_at_s) / self._finished_runs
+        passed_s = self._clock() - self._started_at_s
         left_runs = self._total_runs - self._earlier_runs - self._finished_runs
-        left_s = round(run_s * left_runs)
-        minutes, seconds = divmod(left_s, 60)
-        return [f"{minutes} min {seconds} s left" if minutes else f"{seconds} s left"]
+        left_s = min(passed_s / self._finished_runs * left_runs, max(0, self._most_s - passed_s))
+        minutes, seconds = divmod(round(left_s), 60)
+        left = f"{minutes} min {seconds} s left" if minutes else f"{seconds} s left"
+        return [left + self._most]
 
     def _tell(self, line: str, *, stays: bool) -> None:
         if stays:

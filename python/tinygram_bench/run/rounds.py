@@ -16,6 +16,9 @@ from tinygram_bench.statistics.workloads.loads import turns_of
 
 Order = Callable[[Plan, int, Sequence[Run]], Iterable[Case]]
 """The cases of round 0, 1, 2 … in their order, when these runs are finished; asked before it."""
+IsOver = Callable[[int, Sequence[Run]], bool]
+"""Whether a plan ends with so many rounds, when these runs are finished; asked before each round
+and after the last one."""
 
 
 def ordered(plan: Plan, round: int, _finished: Sequence[Run] = ()) -> list[Case]:
@@ -49,6 +52,7 @@ def run_plan(
     earlier: Sequence[Run] = (),
     order: Order = ordered,
     give_up_s: float = math.inf,
+    is_over: IsOver = lambda _rounds, _runs: False,
 ) -> tuple[tuple[Run, ...], bool]:
     """Run everything; the finished runs, and whether Ctrl-C ended it early.
 
@@ -62,6 +66,8 @@ def run_plan(
             for round in range(plan.rounds):
                 if len(runs) > len(earlier):
                     on_round(tuple(runs))
+                if is_over(round, tuple(runs)):
+                    return tuple(runs), False
                 for cases in _groups(order(plan, round, tuple(runs))):
                     left = [case for case in cases if (case.case_id, round) not in done]
                     if not left:
@@ -75,6 +81,7 @@ def run_plan(
                     taken_s = time.monotonic() - started_s
                     for run in found:
                         progress.run_finished(taken_s, run.case_id, run.failure)
+            is_over(plan.rounds, tuple(runs))
     except KeyboardInterrupt:
         return tuple(runs), True
     return tuple(runs), False

@@ -206,6 +206,13 @@ PROPERTIES: Mapping[str, Mapping[str, str]] = {
         "finished_runs": "how many runs were kept of those before it: those of finished rounds",
         "differs": "facts of the environment that were others from then on, with their new values",
     },
+    "Ending": {
+        "rounds": "that it has",
+        "looks": "how often it was looked whether it ends, the last time included",
+        "cause": "narrow: every comparison is as narrow as the plan asks; time: another round "
+        "would have taken too long; rounds: it has all that the plan has",
+        "confidence": "of a comparison that every round has, 0 to 1",
+    },
     "Result": {
         "schema_version": "of this format: 2",
         "command": "the words of the command line",
@@ -221,5 +228,6 @@ PROPERTIES: Mapping[str, Mapping[str, str]] = {
         "host": "the host's name; null: --anonymous, or by an earlier tinygram",
         "answer": "what was found, a sentence each, as the report says it",
         "resumptions": "when it went on after it had been ended (--resume)",
+        "ending": "how it ended, with --until or --max-time; null: without them, or not yet",
     },
 }

@@ -17,6 +17,7 @@ from tinygram_bench.cli.bounds import (
     slice_length_ns,
     takes_turns,
 )
+from tinygram_bench.cli.length import MaxTime, MostRounds, Until, length
 from tinygram_bench.cli.measuring import Manner, measure_and_show
 from tinygram_bench.links import DEFAULT_BACKEND, has_own_proc
 from tinygram_bench.model.errors import UsageError
@@ -132,7 +133,9 @@ def echo(
             "uvloop/protocol (repeatable).",
         ),
     ] = None,
-    rounds: options.Rounds = 7,
+    rounds: MostRounds = None,
+    until: Until = None,
+    max_time: MaxTime = None,
     seed: options.Seed = 1,
     json: Annotated[Path | None, options.result_file("echo")] = None,
     resume: options.Resume = None,
@@ -165,6 +168,7 @@ def echo(
             "--depth and --reply"
         )
     links = options.links(link, link_backend, server)
+    asked_length = length(rounds, until, max_time)
     asked = EchoOptions(
         message_bytes=size or [1_000, 4_096, 64 << 10],
         workers=between("--workers", workers, 1, _MAX_WORKERS),
@@ -182,7 +186,7 @@ def echo(
         only=only or [],
         runtimes=runtime or [],
         strategies=strategy or [],
-        **options.shared(rounds, seed, links, pin, congestion_control, probe),
+        **options.shared(asked_length.rounds, seed, links, pin, congestion_control, probe),
     )
     in_flight_bytes = asked.workers * asked.depth * max(asked.message_bytes)
     if in_flight_bytes > _MAX_IN_FLIGHT_BYTES:
@@ -198,7 +202,7 @@ def echo(
         is_awake=awake,
         waits=wait,
     )
-    plan = links.planned(asked, plan_echo)
+    plan = asked_length.of(links.planned(asked, plan_echo))
     if server_command is not None and not has_own_proc():
         raise UsageError(
             "--server-command over a link needs a /proc of the link's processes, and mounting one "

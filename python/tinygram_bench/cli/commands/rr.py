@@ -20,6 +20,7 @@ from tinygram_bench.cli.bounds import (
     takes_turns,
 )
 from tinygram_bench.cli.exit_codes import ExitCode
+from tinygram_bench.cli.length import USUAL_ROUNDS, MaxTime, Until, length
 from tinygram_bench.cli.measuring import Manner, measure_and_show
 from tinygram_bench.crosscheck.interleaved import Interleaved
 from tinygram_bench.crosscheck.selection import choose
@@ -154,6 +155,8 @@ def rr(
     rounds: Annotated[
         int | None, quantities.count("How often each case is run.", "7; for a scenario 3")
     ] = None,
+    until: Until = None,
+    max_time: MaxTime = None,
     seed: options.Seed = 1,
     json: Annotated[Path | None, options.result_file("rr")] = None,
     resume: options.Resume = None,
@@ -194,7 +197,9 @@ def rr(
     if reply_bytes is not None:
         _check_unchecked(reply, server)
     if scenario is not None:
-        _refuse_with_scenario(shape if pin is None else [*shape, "pin"])
+        others = {"pin": pin, "until": until, "max_time": max_time}
+        given = [name for name, value in others.items() if value is not None]
+        _refuse_with_scenario([*shape, *given])
     if cross_check:
         _check_cross_check({"scenario": scenario, "callers": callers, "probe": probe}, shape)
         callers = "1x1"
@@ -219,6 +224,8 @@ def rr(
     links = options.links(link, link_backend, server)
     if scenario is not None:
         links.check_loopback("--scenario", "what a scenario expects is known of loopback")
+    usual_rounds = USUAL_ROUNDS if scenario is None else scenarios.ROUNDS
+    asked_length = length(rounds, until, max_time, usual_rounds)
     each_of_default = _DEFAULTS.callers if scenario is None else scenarios.callers_of(scenario)
     processes, each = _callers(callers, each_of_default)
     duration_ns = duration_between_ns(
@@ -236,7 +243,7 @@ def rr(
         timeout_ns=duration_between_ns("--timeout", timeout, *_DURATION_NS)
         + (duration_ns if calls is None else 0),
         **options.shared(
-            _rounds(rounds, scenario),
+            asked_length.rounds,
             seed,
             links,
             pin,
@@ -248,7 +255,7 @@ def rr(
     destination = options.destination("rr", json, resume, anonymous)
     case_ids: dict[str, str] = {}
     if scenario is None:
-        plan = links.planned(asked, plan_rr)
+        plan = asked_length.of(links.planned(asked, plan_rr))
     else:
         plan, case_ids = scenarios.plan_scenario(scenario, asked)
     if server is None:
@@ -352,12 +359,6 @@ def _cross_checked(shape: dict[str, Any]) -> dict[str, Any]:
         "request_bytes": size,
         "reply_bytes": size,
     }
-
-
-def _rounds(rounds: int | None, scenario: str | None) -> int:
-    if rounds is not None:
-        return rounds
-    return _DEFAULTS.rounds if scenario is None else scenarios.ROUNDS
 
 
 def _callers(text: str | None, callers: int) -> tuple[int, int]:

@@ -17,6 +17,7 @@ from tinygram_bench.cli.bounds import (
     slice_length_ns,
     takes_turns,
 )
+from tinygram_bench.cli.length import MaxTime, MostRounds, Until, length
 from tinygram_bench.cli.measuring import Manner, measure_and_show
 from tinygram_bench.crosscheck.interleaved import Interleaved
 from tinygram_bench.crosscheck.selection import choose
@@ -130,7 +131,9 @@ def stream(
             help="Also run sockperf, iperf3, nuttcp and qperf, beside our native limits.",
         ),
     ] = False,
-    rounds: options.Rounds = 7,
+    rounds: MostRounds = None,
+    until: Until = None,
+    max_time: MaxTime = None,
     seed: options.Seed = 1,
     json: Annotated[Path | None, options.result_file("stream")] = None,
     resume: options.Resume = None,
@@ -216,6 +219,7 @@ def stream(
         f"{size.min}-{size.max}: for example --size 100",
     )
     links = options.links(link, link_backend)
+    asked_length = length(rounds, until, max_time)
     asked = StreamOptions(
         messages=messages,
         message_bytes=size,
@@ -235,7 +239,13 @@ def stream(
         runtimes=runtime or [],
         strategies=strategy or [],
         **options.shared(
-            rounds, seed, links, pin, congestion_control, probe, is_cross_check=cross_check
+            asked_length.rounds,
+            seed,
+            links,
+            pin,
+            congestion_control,
+            probe,
+            is_cross_check=cross_check,
         ),
     )
     if max(asked.producers) * asked.message_bytes.max > MAX_POOL_BYTES:
@@ -251,7 +261,7 @@ def stream(
         is_awake=awake,
         waits=wait,
     )
-    plan = links.planned(asked, lambda each: _bounded(plan_stream(each)))
+    plan = asked_length.of(links.planned(asked, lambda each: _bounded(plan_stream(each))))
     peers = Interleaved(plan, *choose(plan)) if cross_check else None
     return measure_and_show(plan, Stream(asked.seed), destination, manner, peers=peers)
 

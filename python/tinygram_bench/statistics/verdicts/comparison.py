@@ -6,6 +6,7 @@ the experiment (heat, neighbours) cancels out.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 from typing import Literal
@@ -41,6 +42,31 @@ def compare(plan: Plan, summaries: Sequence[Summary], runs: Sequence[Run]) -> tu
         for (baseline, id_), figures in _pairs(plan, summaries).items()
         for figure in figures
     )
+
+
+def has_comparisons(plan: Plan) -> bool:
+    """Whether any two cases of the plan are compared, if they have figures."""
+    contestants = Counter(
+        (Load.of(case), case.runtime)
+        for case in plan.cases
+        if WORKLOADS[case.workload].pairs is None and not (is_limit(case) or is_faulty(case))
+    )
+    return bool(_pairs(plan, ())) or any(count > 1 for count in contestants.values())
+
+
+def first_ratios(
+    plan: Plan, summaries: Sequence[Summary], runs: Sequence[Run]
+) -> tuple[tuple[float, ...], ...]:
+    """Of every pair of `compare`, case ÷ baseline of each round, on the first figure alone.
+
+    Pairs without that figure are left out.
+    """
+    samples = samples_of(plan, runs)
+    found = (
+        round_ratios(samples[baseline], samples[id_], figures[0])
+        for (baseline, id_), figures in _pairs(plan, summaries).items()
+    )
+    return tuple(ratios for ratios in found if ratios)
 
 
 def _pairs(plan: Plan, summaries: Sequence[Summary]) -> Mapping[tuple[str, str], tuple[str, ...]]:

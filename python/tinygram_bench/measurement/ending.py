@@ -1,0 +1,94 @@
+"""When a measurement ends whose plan does not only count rounds (decision 0024).
+
+With `until_share` it looks after 8, 12, 18, 27 and 40 rounds whether every comparison is as narrow;
+the end of `max_time_ns` is the next look. Each look is paid for: its intervals are wider
+(statistics/figures/intervals.py).
+"""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal
+
+from tinygram_bench.model.result import Ending, Plan, Run
+from tinygram_bench.statistics import summarise
+from tinygram_bench.statistics.figures.intervals import LOOKS, confidence_of, figure_of, looks_of
+from tinygram_bench.statistics.verdicts.comparison import first_ratios
+
+Compared = Callable[[Plan, Sequence[Run]], Iterable[Sequence[float]]]
+"""The ratios of each comparison, round by round."""
+
+
+def may_end_early(plan: Plan) -> bool:
+    """Whether it may have fewer rounds than the plan says."""
+    return plan.until_share is not None or plan.max_time_ns is not None
+
+
+def compared(plan: Plan, runs: Sequence[Run]) -> Iterable[Sequence[float]]:
+    return first_ratios(plan, summarise(plan, runs), runs)
+
+
+class Ends:
+    """Decides before each round whether the plan ends there; `ending` then says why."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        compared: Compared = compared,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.ending: Ending | None = None
+        self._plan = plan
+        self._compared = compared
+        self._clock = clock
+        self._began_s: float | None = None
+        self._round_began_s = 0.0
+        self._longest_s = 0.0
+
+    def is_over(self, round: int, runs: Sequence[Run]) -> bool:
+        """Whether it ends with so many rounds; see `IsOver`.
+
+        The time begins with the first call. That of rounds which an earlier process made is over.
+        """
+        if not may_end_early(self._plan):
+            return False
+        now_s = self._clock()
+        if self._began_s is None:
+            self._began_s = now_s
+        else:
+            self._longest_s = max(self._longest_s, now_s - self._round_began_s)
+        self._round_began_s = now_s
+        if any(run.round >= round for run in runs):
+            return False  # It goes on with later rounds.
+        is_late = self._is_late(now_s - self._began_s)
+        cause: Literal["narrow", "time", "rounds"]
+        if (round in LOOKS or is_late) and self._is_narrow(runs):
+            cause = "narrow"
+        elif round == self._plan.rounds:
+            cause = "rounds"
+        elif is_late:
+            cause = "time"
+        else:
+            return False
+        looks = looks_of(self._plan)
+        made = 1 if looks == 1 else bisect_left(LOOKS, round) + 1
+        self.ending = Ending(round, made, cause, confidence_of(round, looks))
+        return True
+
+    def _is_late(self, passed_s: float) -> bool:
+        """Whether another round, as long as the longest one, would take too long."""
+        most_ns = self._plan.max_time_ns
+        return most_ns is not None and (passed_s + self._longest_s) * 1e9 > most_ns
+
+    def _is_narrow(self, runs: Sequence[Run]) -> bool:
+        """Whether there are comparisons, and all have rounds enough and are narrow enough."""
+        share, looks = self._plan.until_share, looks_of(self._plan)
+        if share is None:
+            return False
+        found = list(self._compared(self._plan, runs))
+        return bool(found) and all(
+            len(ratios) >= LOOKS[0] and figure_of(ratios, looks).half_width <= share
+            for ratios in found
+        )
