@@ -12,7 +12,7 @@ from tests.support.waiting import wait_until
 
 from tinygram_bench.run.slices import Slices
 from tinygram_bench.workloads.rr.calling import Tally
-from tinygram_bench.workloads.rr.order import SliceTally, Span, Start
+from tinygram_bench.workloads.rr.order import CallTimes, SliceTally, Span, Start
 
 RUNTIMES = ("threads", "asyncio", "native")
 SHORT = ("--slice", "20ms", "--duration", "200ms", "--rounds", "1", "--callers", "2x3")
@@ -92,6 +92,25 @@ def test_a_tally_has_the_calls_that_began_after_a_slice_had_settled() -> None:
         Span(1_000, 1_100, settled_ns=1_020),
         Span(1_500, 1_600, settled_ns=1_520),
     )
-    tally.record_slices([(first, [(1_000, 1_025), (1_026, 1_040), (1_045, 1_060)]), (second, [])])
+    calls = [
+        CallTimes(1_000, 1_000, 1_025),
+        CallTimes(1_026, 1_026, 1_040),
+        CallTimes(1_045, 1_045, 1_060),
+    ]
+    tally.record_slices([(first, 1_000, calls), (second, 1_500, [])])
     assert tally.slices == [SliceTally([14, 15], 34, 1_060), SliceTally([], 0, 1_500)]
     assert (tally.calls, tally.call.count, tally.call_time_ns) == (3, 2, 54)
+
+
+def test_a_caller_that_waits_for_a_connection_has_its_time_in_all_slices_that_it_waits_in() -> None:
+    tally = Tally()
+    spans = Start.in_slices(1_000, Slices((0, 500, 1_000, 1_500), 100, 20)).spans
+    # It connects from 1,050 until 2,040, in the second slice after the next.
+    stalled = [CallTimes(1_030, 1_035, 1_050), CallTimes(1_050, 2_040, 2_045)]
+    after = [CallTimes(2_050, 2_060, 2_070)]
+    arrived_ns = (1_000, 2_045, 2_045, 2_500)
+    calls: tuple[list[CallTimes], ...] = (stalled, [], [], [])
+    tally.record_slices(zip(spans[:2], arrived_ns, calls, strict=False))
+    tally.record_slices([(spans[2], 2_045, after), (spans[3], 2_500, [])])
+    times_ns = [each.callers_time_ns for each in tally.slices]
+    assert times_ns == [1_100 - 1_030, 80, 2_070 - 2_020, 0]

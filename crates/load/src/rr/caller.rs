@@ -26,6 +26,14 @@ struct Line {
     requests: u64,
 }
 
+/// When a call began: to connect, where each request has a connection of its own, and to send; and
+/// when its reply was whole.
+struct Called {
+    called_ns: u64,
+    begun_ns: u64,
+    ended_ns: u64,
+}
+
 /// A caller; it has a connection of its own, or one for each request.
 #[derive(Debug)]
 pub struct Caller<'a> {
@@ -90,19 +98,23 @@ impl<'a> Caller<'a> {
         for span in spans {
             sleep_until_ns(span.start_ns);
             self.tally.begin(span);
-            let (mut now_ns, mut first_ns) = (span.start_ns, None);
+            // Later where a call of the span before has lasted until now.
+            let arrived_ns = span.start_ns.max(self.tally.last_ns);
+            let (mut now_ns, mut first_ns) = (arrived_ns, None);
             let mut calls_left = span.calls.unwrap_or(u64::MAX);
             while now_ns < span.end_ns && calls_left > 0 && !is_stopped.load(Relaxed) {
-                let begun_ns;
-                (begun_ns, now_ns) = self.call(span)?;
+                let called = self.call(span)?;
+                now_ns = called.ended_ns;
                 calls_left -= 1;
-                if first_ns.is_none() && span.is_measured(begun_ns) {
-                    first_ns = Some(begun_ns);
+                if first_ns.is_none() && span.is_measured(called.begun_ns) {
+                    first_ns = Some(called.called_ns);
                 }
             }
-            self.tally.callers_time_ns += now_ns - span.start_ns;
-            if let Some(first_ns) = first_ns {
-                self.tally.record_caller(first_ns, now_ns);
+            self.tally.callers_time_ns += now_ns - arrived_ns;
+            if let Some(from_ns) = span.counts_from_ns(arrived_ns, first_ns) {
+                let ended_ns = (now_ns > arrived_ns).then_some(now_ns);
+                self.tally
+                    .record_caller(from_ns, span.counts_until_ns(ended_ns).max(from_ns));
             }
         }
         Ok(self.tally)
@@ -123,8 +135,8 @@ impl<'a> Caller<'a> {
         Ok(())
     }
 
-    /// One call; when it began, and when it ended.
-    fn call(&mut self, span: &Span) -> Result<(u64, u64), CallError> {
+    fn call(&mut self, span: &Span) -> Result<Called, CallError> {
+        let called_ns = monotonic_ns();
         if self.is_per_request() {
             self.connect()?;
         }
@@ -140,7 +152,11 @@ impl<'a> Caller<'a> {
         if self.is_per_request() {
             self.line = None;
         }
-        Ok((begun_ns, ended_ns))
+        Ok(Called {
+            called_ns,
+            begun_ns,
+            ended_ns,
+        })
     }
 }
 

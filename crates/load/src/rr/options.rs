@@ -67,4 +67,48 @@ impl Span {
         self.settled_ns
             .is_none_or(|settled_ns| begun_ns >= settled_ns)
     }
+
+    /// From when on a caller's time in a slice counts: where an earlier call of it has lasted into the
+    /// slice, from its being settled, for the caller waited all along; else from `called_ns`, when it
+    /// began to connect for, or to send, the first call that is measured.
+    pub fn counts_from_ns(&self, arrived_ns: u64, called_ns: Option<u64>) -> Option<u64> {
+        self.settled_ns
+            .filter(|&settled_ns| settled_ns < arrived_ns)
+            .or(called_ns)
+    }
+
+    /// Until when a caller's time in a slice counts: until the end of its last call, `ended_ns`. The
+    /// slice's own end, where it made none, or where that call has lasted for as long as the slice
+    /// longer: then the rest belongs to slices that come.
+    pub fn counts_until_ns(&self, ended_ns: Option<u64>) -> u64 {
+        let measured_ns = self
+            .end_ns
+            .saturating_sub(self.settled_ns.unwrap_or(self.start_ns));
+        let latest_ns = self.end_ns.saturating_add(measured_ns);
+        ended_ns
+            .filter(|&ended_ns| ended_ns <= latest_ns)
+            .unwrap_or(self.end_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_caller_that_waits_has_its_time_in_all_slices_that_it_waits_in() {
+        let span = Span {
+            start_ns: 1_000,
+            end_ns: 1_100,
+            calls: None,
+            settled_ns: Some(1_020),
+        };
+        assert_eq!(span.counts_from_ns(1_000, None), None);
+        assert_eq!(span.counts_from_ns(1_000, Some(1_030)), Some(1_030));
+        assert_eq!(span.counts_from_ns(1_050, Some(1_050)), Some(1_020));
+        assert_eq!(span.counts_from_ns(9_000, None), Some(1_020));
+        assert_eq!(span.counts_until_ns(Some(1_180)), 1_180);
+        assert_eq!(span.counts_until_ns(Some(1_181)), 1_100);
+        assert_eq!(span.counts_until_ns(None), 1_100);
+    }
 }

@@ -25,6 +25,7 @@ from tinygram_bench.statistics.workloads.loads import (
     is_faulty,
     is_limit,
     server_of,
+    turns_of,
 )
 
 
@@ -97,7 +98,7 @@ def round_ratios(baseline: Sample, case: Sample, figure: str) -> tuple[float, ..
     what is compared then lies milliseconds apart.
     """
     slices = (baseline.slices(figure), case.slices(figure))
-    if not all(slices):
+    if not all(slices) or turns_of(baseline.case) != turns_of(case.case):
         return paired_ratios(baseline.values(figure), case.values(figure))
     return tuple(
         median(ratios)

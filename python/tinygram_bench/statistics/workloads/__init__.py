@@ -97,7 +97,7 @@ WORKLOADS: Mapping[str, Workload] = {
         ),
         compared=("calls_per_s", "call_p50_us", "call_p99_us"),
         pairs=rr.compared_pairs,
-        side_by_side=rr.all_but_strategy,
+        side_by_side=rr.side_by_side,
         unit="calls",
     ),
     "echo": Workload(

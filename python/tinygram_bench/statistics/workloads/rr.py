@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 
+from msgspec.structs import replace
+
+from tinygram_bench.model.parameters import RrParameters
 from tinygram_bench.model.result import Case
 
 BASELINE = "nagle"
@@ -29,3 +32,9 @@ def all_but_strategy(case: Case) -> Hashable:
         case.placement,
         case.parameters,
     )
+
+
+def side_by_side(case: Case) -> Hashable:
+    """A key that is equal for cases that differ in strategies alone, the server's too."""
+    parameters = replace(RrParameters.of(case), server_strategy=None)
+    return all_but_strategy(replace(case, parameters=parameters))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 from tinygram_bench.model.value import Value
 from tinygram_bench.run.slices import Slices
 
@@ -55,6 +58,14 @@ class CallOrder(Value, frozen=True):
         return self.strategy == "nodelay"
 
 
+class CallTimes(NamedTuple):
+    """When a call began: to connect, if it had to, and to send; and when its reply was whole."""
+
+    called_ns: int
+    begun_ns: int
+    ended_ns: int
+
+
 class Span(Value, frozen=True):
     """When callers call: no call begins after `end_ns`, nor after `calls` of each (null: no limit).
 
@@ -70,6 +81,25 @@ class Span(Value, frozen=True):
     def native(self) -> tuple[int, int | None, int, int | None]:
         """The span as native callers take it."""
         return self.start_ns, self.settled_ns, self.end_ns, self.calls
+
+    def time_ns(self, settled_ns: int, arrived_ns: int, calls: Sequence[CallTimes]) -> int:
+        """How long a caller has called in the slice after it had settled, waiting included.
+
+        `calls`: all it made there. It came at `arrived_ns`: where an earlier call has lasted until
+        then, it waited all along. Of a last call that lasts for as long as the slice longer, the
+        rest belongs to slices that come (crates/load, rr/options.rs).
+        """
+        measured = [call for call in calls if call.begun_ns >= settled_ns]
+        if arrived_ns > settled_ns:
+            from_ns = settled_ns
+        elif measured:
+            from_ns = measured[0].called_ns
+        else:
+            return 0
+        until_ns = calls[-1].ended_ns if calls else self.end_ns
+        if until_ns > self.end_ns + (self.end_ns - settled_ns):
+            until_ns = self.end_ns
+        return max(0, until_ns - from_ns)
 
 
 class Start(Value, frozen=True):

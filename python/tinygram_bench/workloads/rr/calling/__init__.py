@@ -15,7 +15,7 @@ from typing import Protocol, cast
 
 from tinygram_bench._native import CallContent, Histogram
 from tinygram_bench.host.network import connect_from
-from tinygram_bench.workloads.rr.order import CallOrder, SliceTally, Span, Start
+from tinygram_bench.workloads.rr.order import CallOrder, CallTimes, SliceTally, Span, Start
 
 RUNTIMES = {
     "threads": "a blocking thread for each caller",
@@ -59,22 +59,23 @@ class Tally:
         self.call.record(ended_ns - begun_ns)
         self._count(begun_ns, ended_ns)
 
-    def record_slices(self, slices: Iterable[tuple[Span, Sequence[tuple[int, int]]]]) -> None:
-        """Count a caller's calls in each slice: when each began, and when it ended.
+    def record_slices(self, slices: Iterable[tuple[Span, int, Sequence[CallTimes]]]) -> None:
+        """Count a caller's calls in each slice, and when it came there.
 
         It is done when the last slice is over: between its slices a case rests.
         """
-        for span, calls in slices:
+        for span, arrived_ns, calls in slices:
             if span.settled_ns is None:
                 continue
-            for begun_ns, ended_ns in calls:
-                self._count(begun_ns, ended_ns)
-            measured = [call for call in calls if call[0] >= span.settled_ns]
-            took_ns = [ended_ns - begun_ns for begun_ns, ended_ns in measured]
+            for call in calls:
+                self._count(call.begun_ns, call.ended_ns)
+            took_ns = [
+                call.ended_ns - call.begun_ns for call in calls if call.begun_ns >= span.settled_ns
+            ]
             for each in took_ns:
                 self.call.record(each)
-            time_ns = measured[-1][1] - measured[0][0] if measured else 0
-            last_ns = calls[-1][1] if calls else span.start_ns
+            time_ns = span.time_ns(span.settled_ns, arrived_ns, calls)
+            last_ns = calls[-1].ended_ns if calls else span.start_ns
             self.slices.append(SliceTally(took_ns, time_ns, last_ns))
 
     def _count(self, begun_ns: int, ended_ns: int) -> None:

@@ -24,7 +24,7 @@ from tinygram_bench.workloads.rr.calling import (
     short_reply,
     unconnected,
 )
-from tinygram_bench.workloads.rr.order import CallOrder, Start
+from tinygram_bench.workloads.rr.order import CallOrder, CallTimes, Start
 
 _Act = Coroutine[Any, Any, None]
 
@@ -133,20 +133,23 @@ class Caller:
     async def run(self, start: Start) -> None:
         """Call again and again in each span, until its time or its number of calls is over."""
         in_slices = []
+        now_ns = 0
         for span in start.spans:
             await asyncio.sleep(max(0.0, (span.start_ns - time.monotonic_ns()) / 1e9))
-            calls: list[tuple[int, int]] = []
-            now_ns = span.start_ns
+            calls: list[CallTimes] = []
+            # Later where a call of the span before has lasted until now.
+            arrived_ns = now_ns = max(span.start_ns, now_ns)
             calls_left = -1 if span.calls is None else span.calls
             while now_ns < span.end_ns and calls_left:
-                begun_ns, now_ns = await self._call()
+                call = await self._call()
+                now_ns = call.ended_ns
                 if span.settled_ns is None:
-                    self.tally.record_call(begun_ns, now_ns)
+                    self.tally.record_call(call.begun_ns, now_ns)
                 else:
-                    calls.append((begun_ns, now_ns))
+                    calls.append(call)
                 calls_left -= 1
-            self.tally.callers_time_ns += now_ns - span.start_ns
-            in_slices.append((span, calls))
+            self.tally.callers_time_ns += now_ns - arrived_ns
+            in_slices.append((span, arrived_ns, calls))
         self.tally.record_slices(in_slices)
 
     async def _connected(self) -> Connection:
@@ -154,15 +157,16 @@ class Caller:
         self.tally.record_connect(connection.connect_ns)
         return connection
 
-    async def _call(self) -> tuple[int, int]:
-        """One call; when it began and when it ended, in ns. Raises CallError or OSError."""
+    async def _call(self) -> CallTimes:
+        """One call. Raises CallError or OSError."""
         if self._line is None:
             return await self._call_alone()
         begun_ns = time.monotonic_ns()
         await self._line.call()
-        return begun_ns, time.monotonic_ns()
+        return CallTimes(begun_ns, begun_ns, time.monotonic_ns())
 
-    async def _call_alone(self) -> tuple[int, int]:
+    async def _call_alone(self) -> CallTimes:
+        called_ns = time.monotonic_ns()
         connection = self._connection or await self._connected()
         index = connection.requests
         if self._calls % LOOK_EVERY == 0:
@@ -178,7 +182,7 @@ class Caller:
         if self._is_per_request:
             connection.writer.close()
             await connection.writer.wait_closed()
-        return begun_ns, ended_ns
+        return CallTimes(called_ns, begun_ns, ended_ns)
 
 
 class SharedLine:

@@ -20,7 +20,7 @@ from tinygram_bench.workloads.rr.calling import (
     unconnected,
 )
 from tinygram_bench.workloads.rr.calling.shared_line import SharedLine
-from tinygram_bench.workloads.rr.order import CallOrder, Start
+from tinygram_bench.workloads.rr.order import CallOrder, CallTimes, Start
 
 _FAILURES = (CallError, OSError, MemoryError)
 _STACK_BYTES = 512 << 10
@@ -143,20 +143,23 @@ class Caller:
     def run(self, start: Start, is_stopped: Callable[[], bool]) -> Tally:
         """Call again and again in each span or until told to stop; returns the results."""
         in_slices = []
+        now_ns = 0
         for span in start.spans:
             time.sleep(max(0.0, (span.start_ns - time.monotonic_ns()) / 1e9))
-            calls: list[tuple[int, int]] = []
-            now_ns = span.start_ns
+            calls: list[CallTimes] = []
+            # Later where a call of the span before has lasted until now.
+            arrived_ns = now_ns = max(span.start_ns, now_ns)
             calls_left = -1 if span.calls is None else span.calls
             while now_ns < span.end_ns and calls_left and not is_stopped():
-                begun_ns, now_ns = self._call()
+                call = self._call()
+                now_ns = call.ended_ns
                 if span.settled_ns is None:
-                    self._tally.record_call(begun_ns, now_ns)
+                    self._tally.record_call(call.begun_ns, now_ns)
                 else:
-                    calls.append((begun_ns, now_ns))
+                    calls.append(call)
                 calls_left -= 1
-            self._tally.callers_time_ns += now_ns - span.start_ns
-            in_slices.append((span, calls))
+            self._tally.callers_time_ns += now_ns - arrived_ns
+            in_slices.append((span, arrived_ns, calls))
         self._tally.record_slices(in_slices)
         return self._tally
 
@@ -166,15 +169,16 @@ class Caller:
         self._sock, self._index = sock, 0
         return sock
 
-    def _call(self) -> tuple[int, int]:
-        """One call; when it began and when it ended, in ns. Raises CallError or OSError."""
+    def _call(self) -> CallTimes:
+        """One call. Raises CallError or OSError."""
         if self._line is None:
             return self._call_alone()
         begun_ns = time.monotonic_ns()
         self._line.call()
-        return begun_ns, time.monotonic_ns()
+        return CallTimes(begun_ns, begun_ns, time.monotonic_ns())
 
-    def _call_alone(self) -> tuple[int, int]:
+    def _call_alone(self) -> CallTimes:
+        called_ns = time.monotonic_ns()
         sock = self._connect() if self._is_per_request or self._sock is None else self._sock
         index, expected = self._index, self._order.reply_bytes
         if self._calls % LOOK_EVERY == 0:
@@ -191,7 +195,7 @@ class Caller:
         self._index += 1
         if self._is_per_request:
             sock.close()
-        return begun_ns, ended_ns
+        return CallTimes(called_ns, begun_ns, ended_ns)
 
 
 def connected(order: CallOrder) -> tuple[socket.socket, int]:
