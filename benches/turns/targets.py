@@ -115,7 +115,7 @@ def _found(compared: _Compared) -> Iterator[Sequence[str]]:
     base, again = samples[case.case_id], samples[f"{case.case_id}#again"]
     for figure in Load.of(case).compared_figures:
         ratio = _ratio(base, again, figure)
-        if ratio is None:
+        if ratio is None or not ratio.median:
             continue
         found = [""]
         if figure in compared.planted:

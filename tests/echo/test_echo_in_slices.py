@@ -77,6 +77,7 @@ def test_each_server_has_its_figures_slice_by_slice(command: Command, reply: str
             "round_trip_p99_us": SLICES // 4,
             "round_trip_p99_9_us": 0,
             "cpu_s_per_million": SLICES,
+            "late_us": SLICES,
         }
         counters = run["counters"]
         assert counters["slices"] == SLICES
@@ -249,10 +250,12 @@ def test_figures_of_slices_are_of_what_came_back_between_the_marks() -> None:
         figures={},
     )
     used = Used((5 * MS, 1 * MS, None), 3 * MS)
-    assert figures_of(found, used) == {
+    of_slices = Slices((0, 20 * MS, 40 * MS), 20 * MS, 3 * MS)
+    assert figures_of(found, of_slices, Sliced(used, 0)) == {
         "throughput_per_s": (100_000.0, None, 50_000.0),
         # Of all that came back when the slice had settled.
         "cpu_s_per_million": (4.0, None, None),
+        "late_us": (0.0, 0.0, 5_000.0),
     }
     for gap_ns, overrun in ((1 * MS, 1), (5 * MS, 0)):
         slices = Slices((0, 20 * MS, 40 * MS), 20 * MS, 3 * MS, gap_ns)

@@ -55,9 +55,12 @@ def test_a_case_that_is_shorter_than_a_slice_has_one() -> None:
 
 def test_cpu_time_is_that_of_the_slices_own_processes() -> None:
     busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
-    idle = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    resting = "import time; print(flush=True); time.sleep(60)"
+    idle = subprocess.Popen([sys.executable, "-c", resting], stdout=subprocess.PIPE)
     try:
-        time.sleep(0.3)
+        assert idle.stdout is not None
+        idle.stdout.readline()
+        time.sleep(0.1)
         starts = (Slices((0, 100 * MS), 40 * MS, 10 * MS), Slices((50 * MS,), 40 * MS, 10 * MS))
         sides = [(starts[0], [busy.pid]), (starts[1], [idle.pid])]
         give_up_s = time.monotonic() + 60

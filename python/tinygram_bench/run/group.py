@@ -14,6 +14,7 @@ from tinygram_bench.host.network import keep_windows
 from tinygram_bench.links import Link
 from tinygram_bench.model.result import Case, Run, Warning
 from tinygram_bench.processes.workers import RunError
+from tinygram_bench.run import reaching
 from tinygram_bench.run.attempts import attempt, checked
 from tinygram_bench.run.slices import LEAST_MESSAGES, Slices, Used, table, used_in_slices
 from tinygram_bench.run.stage import Address, Stage, Turn
@@ -85,7 +86,8 @@ class Group:
         give_up_s = max((side.turn.give_up_s for side in ready), default=0.0)
         timed = [(side.slices, side.waiting.pids) for side in ready]
         used = iter(used_in_slices(start_ns, timed, give_up_s))
-        return [each if isinstance(each, Run) else _collected(each, next(used)) for each in sides]
+        runs = [each if isinstance(each, Run) else _collected(each, next(used)) for each in sides]
+        return reaching.told(runs, turns)
 
     def _rehearsed(
         self, stack: ExitStack, set_up: Callable[[Case], Stage], case: Case

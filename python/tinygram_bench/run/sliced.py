@@ -9,6 +9,8 @@ from statistics import median
 from tinygram_bench.model.result import Warning
 from tinygram_bench.run.slices import GAP_NS, Used
 
+LATE_US = "late_us"
+"""In a run's slices: how long after the end of each one its last message came."""
 _BLOCKS = {"p99": (0.99, 500), "p99_9": (0.999, 5_000)}
 """Percentile → its share, and the messages in a block: slices in a row that have so many."""
 _OF_A_SLICE: dict[str, Callable[[Sequence[int]], float]] = {"p50": median, "max": max}
@@ -49,6 +51,11 @@ def _percentile_us(values_ns: Sequence[int], share: float) -> float:
     """The nearest-rank percentile."""
     rank = min(len(values_ns) - 1, int(share * len(values_ns)))
     return sorted(values_ns)[rank] / 1e3
+
+
+def late_us(late_ns: Sequence[int]) -> dict[str, Values]:
+    """`late_us` of each slice; 0 where the last message came before its end."""
+    return {LATE_US: tuple(max(0, each) / 1e3 for each in late_ns)}
 
 
 def counters_of(late_ns: Sequence[int], used: Used, waits_ns: int = 0) -> dict[str, int | None]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
+from tinygram_bench.host.urgent import urgent
 from tinygram_bench.model.value import Value
 
 SLICE_NS = 20_000_000
@@ -77,8 +78,10 @@ def table(waits_ns: Sequence[int], own_ns: int, slice_ns: int, seed: str) -> tup
 class Used:
     """CPU time of a case's processes, in ns.
 
-    `by_slice`: in each slice, after it has settled; None where a process had ended, or an edge was
-    seen too late. `resting`: of all the time between its slices; None where that is not known.
+    `by_slice`: from when each slice has settled until the case's next one begins, so that a message
+    is paid for that something kept from being handed over in its slice; None where a process had
+    ended, or an edge was seen too late. `resting`: of all the time between its slices; None where
+    that is not known.
     """
 
     by_slice: tuple[int | None, ...]
@@ -93,6 +96,20 @@ def used_in_slices(
     `cases`: the slices of each, and its processes. `give_up_s` is a time of time.monotonic.
     """
     readings: list[list[_Reading]] = [[] for _ in cases]
+    with urgent():
+        _read(readings, start_ns, cases, give_up_s)
+    return [
+        _used(found, len(slices.begins_ns))
+        for found, (slices, _) in zip(readings, cases, strict=True)
+    ]
+
+
+def _read(
+    readings: Sequence[list[_Reading]],
+    start_ns: int,
+    cases: Sequence[tuple[Slices, Sequence[int]]],
+    give_up_s: float,
+) -> None:
     turns = sorted(
         (begin_ns, number)
         for number, (slices, _) in enumerate(cases)
@@ -112,10 +129,6 @@ def used_in_slices(
         )
         if time.monotonic() > give_up_s:
             break
-    return [
-        _used(found, len(slices.begins_ns))
-        for found, (slices, _) in zip(readings, cases, strict=True)
-    ]
 
 
 class _Reading(NamedTuple):
@@ -127,9 +140,10 @@ class _Reading(NamedTuple):
 
 
 def _used(readings: Sequence[_Reading], slices: int) -> Used:
+    ends = [*(each.begin for each in readings[1:]), *(each.end for each in readings[-1:])]
     by_slice = [
-        None if each.settled is None or each.end is None else each.end - each.settled
-        for each in readings
+        None if each.settled is None or end is None else end - each.settled
+        for each, end in zip(readings, ends, strict=True)
     ]
     by_slice += [None] * (slices - len(by_slice))
     rests = [

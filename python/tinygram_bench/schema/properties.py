@@ -142,7 +142,8 @@ PROPERTIES: Mapping[str, Mapping[str, str]] = {
         "V2, compressed by zlib, in base64; 3 significant digits, values above an hour counted "
         "as one (hold_ns of the library: 1 digit, and ten seconds)",
         "slices": "figure → its value in each slice, where cases took turns, or in each block of "
-        "slices; null: too few messages",
+        "slices; null: too few messages. `late_us`: how long after the end of a slice its last "
+        "message came",
         "sample_counts": "how many values each histogram holds; what they sample is said there",
         "warnings": "what a reader of the run's figures must know",
         "failure": "why the run failed; null: it succeeded",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tinygram_bench import _native
-from tinygram_bench.run.sliced import Values, counters_of, percentiles_us
+from tinygram_bench.run.sliced import Values, counters_of, late_us, percentiles_us
 from tinygram_bench.run.slices import GAP_NS, LEAST_MESSAGES, Slices, Used
 from tinygram_bench.workloads.echo.order import ClientOrder, InSlices
 
@@ -38,26 +38,35 @@ def found_in_slices(client: _native.EchoClient, order: ClientOrder) -> InSlices:
     )
 
 
-def figures_of(found: InSlices, used: Used) -> dict[str, Values]:
+def figures_of(found: InSlices, slices: Slices, sliced: Sliced) -> dict[str, Values]:
     """Figure → its values; null where nothing came back, or CPU time is not known."""
-    return found.figures | {
-        "throughput_per_s": tuple(
-            messages / time_ns * 1e9 if messages else None
-            for messages, time_ns in zip(found.messages, found.time_ns, strict=True)
-        ),
-        "cpu_s_per_million": tuple(
-            None if used_ns is None or not messages else used_ns / 1e3 / (messages + drained)
-            for used_ns, messages, drained in zip(
-                used.by_slice, found.messages, found.drained, strict=True
-            )
-        ),
-    }
+    return (
+        found.figures
+        | {
+            "throughput_per_s": tuple(
+                messages / time_ns * 1e9 if messages else None
+                for messages, time_ns in zip(found.messages, found.time_ns, strict=True)
+            ),
+            "cpu_s_per_million": tuple(
+                None if used_ns is None or not messages else used_ns / 1e3 / (messages + drained)
+                for used_ns, messages, drained in zip(
+                    sliced.used.by_slice, found.messages, found.drained, strict=True
+                )
+            ),
+        }
+        | late_us(_late_ns(found, slices, sliced))
+    )
 
 
 def slice_counters(found: InSlices, slices: Slices, sliced: Sliced) -> dict[str, int | None]:
     """The counters of a run in slices."""
-    ends_ns = (sliced.start_ns + begin_ns + slices.slice_ns for begin_ns in slices.begins_ns)
-    late_ns = [last - end for last, end in zip(found.last_ns, ends_ns, strict=True)]
+    late_ns = _late_ns(found, slices, sliced)
     return counters_of(late_ns, sliced.used, slices.gap_ns - GAP_NS) | {
         "middle_ns": sum(found.time_ns)
     }
+
+
+def _late_ns(found: InSlices, slices: Slices, sliced: Sliced) -> list[int]:
+    """How long after the end of each slice its last message came."""
+    ends_ns = (sliced.start_ns + begin_ns + slices.slice_ns for begin_ns in slices.begins_ns)
+    return [last - end for last, end in zip(found.last_ns, ends_ns, strict=True)]

@@ -10,7 +10,7 @@ from tinygram_bench._native import Histogram
 from tinygram_bench.model.parameters import RrParameters
 from tinygram_bench.model.result import Case, Run
 from tinygram_bench.processes.workers import RunError
-from tinygram_bench.run.sliced import Values, counters_of, percentiles_us
+from tinygram_bench.run.sliced import Values, counters_of, late_us, percentiles_us
 from tinygram_bench.run.slices import GAP_NS, LEAST_MESSAGES, Slices, Used
 from tinygram_bench.workloads.rr import withheld
 from tinygram_bench.workloads.rr.calling import merged_slices
@@ -65,6 +65,7 @@ def assembled(case: Case, round: int, found: Found, *, has_private_network: bool
         in_slices = _in_slices(callers, slices, found.used)
         spans = zip(slices, found.start.spans, strict=True)
         late_ns = [max(0, each.last_ns - span.end_ns) for each, span in spans]
+        in_slices |= late_us(late_ns)
         counters |= counters_of(late_ns, found.used, found.slices.gap_ns - GAP_NS)
     histograms = {name: _merged(found.reports, name) for name in ("call_ns", "connect_ns")}
     warnings = warnings_of(case, counters, has_private_network=has_private_network)

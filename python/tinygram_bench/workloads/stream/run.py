@@ -19,6 +19,7 @@ from tinygram_bench.processes.workers import contents
 from tinygram_bench.run.slices import Slices, Used
 from tinygram_bench.run.stage import Address, Turn
 from tinygram_bench.run.workload import Exchanged, Waiting, Workload
+from tinygram_bench.statistics.workloads.loads import is_limit
 from tinygram_bench.ways import runtimes
 from tinygram_bench.workloads.stream.order import (
     Heard,
@@ -34,10 +35,11 @@ PACKAGE = "tinygram_bench.workloads.stream"
 _RECEIVER = "receiver"
 _DELAYED_ACK_NS = 45_000_000
 """An acknowledgement may be delayed for 40 ms, and a tick."""
-_CORKED_NS = 205_000_000
-"""What is corked flat out leaves after 200 ms (tcp(7)), and a tick."""
+_CORKED_NS = 220_000_000
+"""What is corked flat out leaves after 200 ms (tcp(7)), a round trip, and a few ticks."""
 _QUEUED_NS = 10_000_000
-"""By then the slowest sender behind a queue has taken what is in it: 200 messages."""
+"""By then the slowest sender behind a queue has taken what is in it, 200 messages, and a receiver
+what a native sender has put into the socket's buffers."""
 _UNSENT = 3
 """A send buffer grows to this many times what is on its way (tcp_sndbuf_expand in Linux: 2)."""
 
@@ -76,7 +78,7 @@ class Stream(Workload):
             waits_ns += _DELAYED_ACK_NS
         if case.is_flat_out and strategy.name == "cork":
             waits_ns += _CORKED_NS
-        if case.is_flat_out and case.runtime in runtimes.HANDING_OVER:
+        if case.is_flat_out and (case.runtime in runtimes.HANDING_OVER or is_limit(case)):
             waits_ns += _QUEUED_NS
         if case.is_flat_out and link.bandwidth_bits_per_s is not None:
             on_link_bits = link.bandwidth_bits_per_s * link.rtt_ns / 1e9 + 8 * link.queue_bytes

@@ -10,7 +10,7 @@ from statistics import fmean
 
 from tinygram_bench import _native
 from tinygram_bench.load.source import BURST_MESSAGES
-from tinygram_bench.run.sliced import Values, counters_of, percentiles_us
+from tinygram_bench.run.sliced import Values, counters_of, late_us, percentiles_us
 from tinygram_bench.run.slices import GAP_NS, Slices, Used
 from tinygram_bench.workloads.stream.order import Heard, Order, Report
 
@@ -56,6 +56,7 @@ def paced_in_slices(
             for used_ns, spun, each in zip(used.by_slice, spun_ns, latencies_ns, strict=True)
         ),
     }
+    figures |= late_us(late_ns)
     counters = counters_of(late_ns, used, slices.gap_ns - GAP_NS)
     return Found({"latency_ns": latency}, figures, counters)
 
@@ -96,6 +97,7 @@ def flat_out_in_slices(
         ),
     }
     late_ns = [late_ns for _, _, late_ns in middles]
+    figures |= late_us(late_ns)
     counters = counters_of(late_ns, used, slices.gap_ns - GAP_NS) | {
         "middle_messages": sum(count for count, _, _ in middles),
         "middle_ns": sum(ns for _, ns, _ in middles),
