@@ -15,9 +15,9 @@ from claim.code import code
 from claim.grid import GRIDS, RUNTIMES, SETS, Cell, Set
 from claim.judging.compare import LOOKS
 from claim.page import report
-from claim.plan import all_runs
+from claim.planned import all_runs
 from claim.result import About, ClaimResult, claim_of, earlier_of
-from claim.study import Grid, by_variant, flat_out_messages
+from claim.study import Grid, by_strategy
 from tinygram_bench.host.awake import cores_awake
 from tinygram_bench.host.placement import default_placement
 from tinygram_bench.links import DEFAULT_BACKEND, parse_links, prepare
@@ -72,12 +72,10 @@ def _measure(asked: argparse.Namespace) -> int:
     with ExitStack() as stack:
         stack.enter_context(INTERRUPTS.handled())
         stack.enter_context(cores_awake())
-        bench = stack.enter_context(running(Stream(sizes.seed), by_variant))
+        bench = stack.enter_context(running(Stream(sizes.seed), by_strategy))
         placement = default_placement()
-        messages = flat_out_messages(cells, bench, placement)
-        planned = all_runs(cells, has_cold=asked.grid == "full")
         plan = Plan(
-            cases=tuple(run.case(cells, placement, messages) for run in planned),
+            cases=tuple(run.case(cells, placement) for run in all_runs(cells)),
             rounds=asked.rounds,
             seed=sizes.seed,
         )

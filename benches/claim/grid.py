@@ -7,8 +7,8 @@ from itertools import product
 
 import msgspec
 
-from tinygram_bench._native import scheduled_messages
 from tinygram_bench.host.network import permitted_congestion_control
+from tinygram_bench.links.spec import parse_link
 from tinygram_bench.model.parameters import StreamParameters, StudySwitches
 from tinygram_bench.model.result import Case, MessageBytes
 from tinygram_bench.model.value import Value
@@ -24,18 +24,14 @@ PRODUCERS = 8
 """Threads that hand messages over in some cells of `threads`; elsewhere one."""
 LINKS = ("rtt=1ms,bandwidth=1gbit", "rtt=5ms,bandwidth=1gbit")
 """What lies between the hosts in the cells of grid `links`."""
-FLAT_OUT_NS = 80_000_000
-"""About how long the slowest strategy's run lasts flat out; all send as many messages as it, a
-number that comes from runs before the first round."""
-PILOT_MESSAGES = 8_192
-MOST_FLAT_OUT_MESSAGES = 400_000
-
-_DURATION_MS = {1_000.0: 300, 10_000.0: 50, 50_000.0: 30, 200_000.0: 25}
-"""Short, so that there are many rounds: two runs of one strategy differ by more here than the parts
-of one."""
-_FEWEST_BURSTS = 8
-_LEAST_OVER_LINK_NS = 200_000_000
-"""A run over a link lasts so long: many round trips, of which the first few start slowly."""
+CYCLES = 6
+"""Slices that each strategy of a cell has in a round."""
+_SLICE_NS = 10_000_000
+"""The length of a slice where a cell needs no longer one: half of what `tinygram stream` has, so
+that there are twice as many pairs of slices in the same time."""
+_LEAST_MESSAGES = 20
+_LEAST_BURSTS = 4
+_LEAST_ROUND_TRIPS = 20
 _TIMEOUT_NS = 20_000_000_000
 _RECEIVE_BUFFER_BYTES = 256 << 10
 
@@ -100,45 +96,34 @@ class Cell(Value, frozen=True):
         return f"{self.runtime}, {self.load}, {self.message_bytes} B"
 
     @property
+    def slice_ns(self) -> int:
+        """The length of a slice: some messages, bursts and round trips of the link fit into it."""
+        least_ns = [_SLICE_NS, _LEAST_ROUND_TRIPS * parse_link(self.link).rtt_ns]
+        if self.rate_per_s is not None:
+            messages = max(_LEAST_MESSAGES, _LEAST_BURSTS * self.burst)
+            least_ns.append(round(messages / self.rate_per_s * 1e9))
+        return max(least_ns)
+
+    @property
     def duration_ns(self) -> int:
-        """Duration of a paced run: longer where messages or bursts would be too few for a p99."""
-        assert self.rate_per_s is not None, "flat out"
-        bursts_ns = _FEWEST_BURSTS * self.burst / self.rate_per_s * 1e9
-        return max(
-            _DURATION_MS[self.rate_per_s] * 1_000_000, round(bursts_ns), self._least_duration_ns
-        )
-
-    @property
-    def flat_out_ns(self) -> int:
-        """About how long the slowest strategy's run lasts flat out."""
-        return max(FLAT_OUT_NS, self._least_duration_ns)
-
-    @property
-    def _least_duration_ns(self) -> int:
-        return 0 if self.link == LOOPBACK else _LEAST_OVER_LINK_NS
+        """How long each strategy sends in a round, in all of its slices together."""
+        return CYCLES * self.slice_ns
 
     @property
     def strategies(self) -> tuple[str, ...]:
         """The fixed ones, then ours."""
         return (*fixed_strategies(self.runtime), OURS)
 
-    def case(
-        self,
-        strategy: str,
-        placement: str,
-        messages: int = PILOT_MESSAGES,
-        *,
-        withholds: bool = False,
-    ) -> Case:
-        """The bench's case; `messages` counts flat out only. `withholds`: see `Order`."""
+    def case(self, strategy: str, placement: str) -> Case:
+        """The bench's case, which takes turns with the others of the cell."""
         is_paced = self.rate_per_s is not None
         options = StreamOptions(
-            messages=messages,
+            messages=0,
             message_bytes=MessageBytes(self.message_bytes, self.message_bytes),
             rates_per_s=() if self.rate_per_s is None else (self.rate_per_s,),
             arrival=self.arrival or "constant",
             burst=self.burst,
-            duration_ns=self.duration_ns if is_paced else 0,
+            duration_ns=self.duration_ns,
             receive_buffer_bytes=_RECEIVE_BUFFER_BYTES,
             receiver_command=None,
             congestion_control=permitted_congestion_control(None),
@@ -150,22 +135,17 @@ class Cell(Value, frozen=True):
             has_all=False,
             only=(f"runtime={self.runtime},implementation=tinygram,strategy={strategy}",),
             producers=(self.producers,),
+            slice_ns=self.slice_ns,
         )
         (case,) = plan_stream(options).cases
-        study = StudySwitches(flat_out_burst=self.burst)
-        if is_paced:
-            study = StudySwitches(pacer_sleeps=True, withholds=withholds)
+        study = StudySwitches(
+            pacer_sleeps=is_paced, flat_out_burst=None if is_paced else self.burst
+        )
         return msgspec.structs.replace(
             case,
             case_id=f"{self.name}: {strategy}",
             parameters=msgspec.structs.replace(case.parameters, study=study),
         )
-
-    def scheduled_messages(self) -> int:
-        """How many messages a paced run has."""
-        assert self.rate_per_s is not None
-        assert self.arrival is not None
-        return scheduled_messages(self.rate_per_s, self.arrival, self.burst, self.duration_ns, 0)
 
 
 def gathering(runtime: str) -> str:
@@ -187,8 +167,8 @@ def name_on_all_runtimes(strategy: str) -> str:
 def full_grid(sizes: Set) -> list[Cell]:
     """What `make claim` measures.
 
-    At 1,000 per second a run takes many times as long as elsewhere, and whatever comes is alone, so
-    there are fewer cells.
+    At 1,000 per second a slice takes several times as long as elsewhere, and whatever comes is
+    alone, so there are fewer cells.
     """
     cells = [cell for runtime in RUNTIMES for cell in _full_of(runtime, sizes)]
     return cells + [
@@ -252,25 +232,6 @@ def links_grid(sizes: Set) -> list[Cell]:
 GRIDS = {"full": full_grid, "quick": quick_grid, "links": links_grid}
 
 
-TWICE = "nodelay"
-"""The strategy that is compared with itself, to show what chance alone does."""
-
-
 def is_run_twice(cell: Cell) -> bool:
-    """Whether `TWICE` runs twice here."""
+    """Whether ours runs beside itself here, to show what chance alone does."""
     return cell.arrival in (None, "poisson") and cell.burst in (1, 16) and cell.producers == 1
-
-
-def has_floor(cell: Cell) -> bool:
-    """Whether it is measured here what the load takes without sending in time."""
-    return cell.rate_per_s is not None and cell.producers == 1
-
-
-def is_run_cold(cell: Cell) -> bool:
-    """Whether fresh processes run it, too, to show that warm ones give the same answer."""
-    is_alone = cell.arrival == "poisson" and cell.burst == 1 and cell.producers == 1
-    return is_alone and cell.rate_per_s == RATES_PER_S[1]
-
-
-COLD = (OURS, "nodelay")
-"""The strategies that fresh processes run, too."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -11,24 +12,20 @@ import msgspec
 
 from claim.code import Code, judge_sha256
 from claim.grid import GRIDS, RUNTIMES, Cell, Set
-from claim.judging.calibration import (
-    Calibration,
-    Warmth,
-    Weighed,
-    calibrations_of,
-    warmth_of,
-    weighed_of,
-)
+from claim.judging.chance import Chance, chances_of
 from claim.judging.compare import LOOKS
 from claim.judging.judge import Verdict, verdicts_of
-from claim.judging.margins import Floor, floors_of
-from claim.judging.picks import BESIDE, READINGS, Reading
-from claim.judging.regret import Regret, Worst, regrets_of, worst_of
-from claim.judging.samples import FIGURES, FigureName, Samples, figures_of
-from claim.judging.tails import Tail, tails_of
-from claim.judging.yardstick import Yardstick, write_cost_ns, yardsticks_of
-from claim.plan import PlannedRun
-from claim.runs import Measured
+from claim.judging.regret import (
+    Regret,
+    Standing,
+    Worst,
+    regrets_of,
+    standings_of,
+    worst_of,
+)
+from claim.judging.samples import FIGURES, Samples, figures_of
+from claim.planned import PlannedRun
+from claim.runs import FigureName, Measured
 from claim.study import measured_of
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.result import Result
@@ -38,16 +35,11 @@ from tinygram_bench.model.value import Value
 class Judged(Value, frozen=True):
     """All that the runs say."""
 
-    floors: tuple[Floor, ...]
-    verdicts: dict[Reading, tuple[Verdict, ...]]
-    calibrations: tuple[Calibration, ...]
-    weighed: tuple[Weighed, ...]
+    verdicts: tuple[Verdict, ...]
     regrets: tuple[Regret, ...]
+    standings: tuple[Standing, ...]
     worst: tuple[Worst, ...]
-    tails: tuple[Tail, ...]
-    yardsticks: tuple[Yardstick, ...]
-    warmth: tuple[Warmth, ...]
-    write_cost_ns: float | None
+    chances: tuple[Chance, ...]
 
 
 class About(Value, frozen=True):
@@ -67,7 +59,7 @@ class About(Value, frozen=True):
 class ClaimResult:
     """What a result file of the bench says of the claim.
 
-    `is_early`: whether it lacks runs of the rounds before the first look. `judged_by`: the hash of
+    `is_early`: whether it lacks rounds before the first look. `judged_by`: the hash of
     the code that judged now, which need not be that of the measurement (`Code.judge_sha256`).
     """
 
@@ -97,10 +89,9 @@ def claim_of(result: Result) -> ClaimResult:
         raise UsageError(f"this result is not one of the claim: {error}") from error
     cells = tuple(dict.fromkeys(map(Cell.of, result.plan.cases)))
     planned = {case.case_id: PlannedRun.of(case, cells) for case in result.plan.cases}
-    runs = tuple(measured_of(planned, result.runs))
-    done = {(run.case_id, run.round) for run in result.runs}
-    first = range(min(LOOKS[0], result.plan.rounds))
-    warm = [name for name, run in planned.items() if run.variant == "warm"]
+    runs = tuple(measured_of(cells, planned, result.runs))
+    done = {(run.run.cell, run.round) for run in runs}
+    first = range(1, min(LOOKS[0], result.plan.rounds) + 1)
     return ClaimResult(
         grid=about.grid,
         set=about.set,
@@ -108,40 +99,30 @@ def claim_of(result: Result) -> ClaimResult:
         code=about.code,
         environment=result.environment,
         started_at=result.started_at or "",
-        is_early=not done.issuperset((name, round) for name in warm for round in first),
+        is_early=not done.issuperset(product(range(len(cells)), first)),
         earlier=about.earlier,
-        judged=judge(cells, runs, about.set.seed),
+        judged=judge(cells, runs),
         judged_by=judge_sha256(),
         runs=runs,
     )
 
 
-def judge(cells: Sequence[Cell], runs: Sequence[Measured], seed: int) -> Judged:
-    """Everything that is derived from the runs; `seed` is the set's."""
+def judge(cells: Sequence[Cell], runs: Sequence[Measured]) -> Judged:
+    """Everything that is derived from the runs."""
     samples = Samples.of(runs)
-    verdicts = {reading: verdicts_of(cells, samples, reading) for reading in READINGS}
     regrets = regrets_of(cells, samples)
     return Judged(
-        floors=floors_of(cells, samples),
-        verdicts=verdicts,
-        calibrations=calibrations_of(cells, samples),
-        weighed=weighed_of(cells, samples),
+        verdicts=verdicts_of(cells, samples),
         regrets=regrets,
+        standings=standings_of(regrets),
         worst=worst_of(cells, regrets),
-        tails=tails_of(samples, verdicts[BESIDE]),
-        yardsticks=yardsticks_of(cells, samples, seed),
-        warmth=warmth_of(samples),
-        write_cost_ns=write_cost_ns(cells, samples),
+        chances=chances_of(cells, samples),
     )
 
 
 def measured_cells(result: ClaimResult) -> int:
-    """How many cells have a verdict on each of their figures."""
-    there = {(verdict.cell, verdict.figure) for verdict in result.judged.verdicts[BESIDE]}
-    return sum(
-        all((number, figure) in there for figure in figures_of(cell))
-        for number, cell in enumerate(result.cells)
-    )
+    """How many cells have a verdict on the figure that decides them."""
+    return sum(each.is_deciding for each in result.judged.verdicts)
 
 
 def whole_grid(result: ClaimResult) -> list[Cell]:

@@ -1,113 +1,105 @@
-"""One run of a strategy in a cell: the few numbers that are kept of it."""
+"""What a strategy cost in each slice of a round: the few numbers that are kept of a run."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from statistics import median
 from typing import Literal
 
 import msgspec
 
+from claim.grid import Cell
+from claim.planned import PlannedRun
 from tinygram_bench._native import Histogram
 from tinygram_bench.model.result import Run
 from tinygram_bench.model.value import Value
+from tinygram_bench.run.sliced import LATE_US
 
-Variant = Literal["warm", "again", "cold", "floor"]
-"""`again`: the same once more; `cold`: by fresh processes; `floor`: all messages leave with the
-last one, so that only what the load itself takes is used."""
+FigureName = Literal["sum", "p50", "p99", "cpu", "throughput"]
+"""`sum`: mean delay + CPU time of a message; `throughput`: as a cost, the time per message."""
+Costs = Mapping[FigureName, tuple[float | None, ...]]
+"""Figure → its cost in each slice in ns, less is better; None: not known there."""
+
+_SLICES: dict[Literal[FigureName, "delay"], tuple[str, float]] = {
+    "p50": ("net_latency_p50_us", 1e3),
+    "p99": ("net_latency_p99_us", 1e3),
+    "delay": ("net_latency_mean_us", 1e3),
+    "cpu": ("cpu_s_per_million", 1e3),
+}
+"""Figure → the bench's figure of slices, and how many nanoseconds its unit is."""
+_THROUGHPUT = "throughput_per_s"
+_COUNTERS = ("messages", "writes", "hold_mean_ns")
 
 
-class Measured(Value, frozen=True, array_like=True):
-    """What a strategy did in one round of a cell. Times are in ns; null: not known, or flat out.
+class Measured(Value, frozen=True):
+    """What a strategy did in one round of a cell, which is the cell's number in the grid.
 
-    `cell` is the cell's number in the grid. Latencies are from due to received, without what the
-    pacer was late with each message; `gross_…` with it. `behind_ns`: how much later than the last
-    message's due time it arrived. `delay_mean_ns`: the mean latency. `hold_mean_ns`: of each
-    batch's first message. `latency`: the latencies of an even round as a histogram (base64).
-    `warnings`: the codes of the run's warnings.
+    Rounds count from 1. `costs`: figure → its cost in each slice, in ns; of p99 in each block of
+    slices. `late_ns`: how long after the ends of slices their last messages came, the median.
+    `hold_mean_ns`: of each batch's first message. `warnings`: the codes of the run's warnings.
     """
 
-    cell: int
-    strategy: str
-    variant: Variant
+    run: PlannedRun
     round: int
     failure: str | None = None
+    costs: Costs = msgspec.field(default_factory=dict)
+    late_ns: float | None = None
     messages: int = 0
-    run_time_ns: int = 0
-    cpu_ns: int = 0
     writes: int | None = None
-    p50_ns: int | None = None
-    p99_ns: int | None = None
-    delay_mean_ns: float | None = None
-    gross_p50_ns: int | None = None
-    gross_p99_ns: int | None = None
-    behind_ns: int | None = None
     hold_mean_ns: float | None = None
-    holds: int = 0
-    pacing_p50_ns: int | None = None
-    pacing_p99_ns: int | None = None
-    latency: str | None = None
     warnings: tuple[str, ...] = ()
 
     @staticmethod
-    def of(run: Run, cell: int, strategy: str, variant: Variant) -> Measured:
-        """From a run as the result file has it (`slimmed`). Rounds count from 1 here."""
+    def of(run: Run, planned: PlannedRun, cell: Cell) -> Measured:
+        """From a run as the result file has it (`slimmed`)."""
         round = run.round + 1
         if run.failure is not None:
-            return Measured(cell, strategy, variant, round, run.failure)
-        found = run.counters
+            return Measured(planned, round, run.failure)
         return Measured(
-            cell=cell,
-            strategy=strategy,
-            variant=variant,
-            round=round,
-            messages=found["messages"] or 0,
-            run_time_ns=found["run_time_ns"] or 0,
-            cpu_ns=found["cpu_ns"] or 0,
-            writes=found["writes"],
-            p50_ns=found["net_latency_p50_ns"],
-            p99_ns=found["net_latency_p99_ns"],
-            delay_mean_ns=found["net_latency_mean_ns"],
-            gross_p50_ns=found["latency_p50_ns"],
-            gross_p99_ns=found["latency_p99_ns"],
-            behind_ns=found["behind_ns"],
-            hold_mean_ns=found["hold_mean_ns"],
-            holds=found["holds"] or 0,
-            pacing_p50_ns=found["pacing_error_p50_ns"],
-            pacing_p99_ns=found["pacing_error_p99_ns"],
-            latency=run.histograms.get("net_latency_ns"),
+            planned,
+            round,
+            costs=_costs(run, cell),
+            late_ns=median(each * 1e3 for each in run.slices[LATE_US] if each is not None),
+            messages=run.counters["messages"] or 0,
+            writes=run.counters["writes"],
+            hold_mean_ns=run.counters["hold_mean_ns"],
             warnings=tuple(sorted({warning.code for warning in run.warnings})),
         )
 
 
-def slimmed(run: Run, variant: Variant) -> Run:
-    """What is kept of a run of the bench: there are tens of thousands, of a few numbers each.
+def _costs(run: Run, cell: Cell) -> Costs:
+    if cell.rate_per_s is None:
+        per_s = run.slices[_THROUGHPUT]
+        return {"throughput": tuple(1e9 / each if each else None for each in per_s)}
+    found = {
+        figure: tuple(None if each is None else each * unit_ns for each in run.slices[name])
+        for figure, (name, unit_ns) in _SLICES.items()
+    }
+    both = zip(found["delay"], found["cpu"], strict=True)
+    return {
+        "sum": tuple(None if a is None or b is None else a + b for a, b in both),
+        "p50": found["p50"],
+        "p99": found["p99"],
+        "cpu": found["cpu"],
+    }
 
-    The latencies stay as a histogram in every second round, counted from 1.
-    """
+
+def slimmed(run: Run) -> Run:
+    """What is kept of a run of the bench: there are tens of thousands, of a few numbers each."""
     if run.failure is not None:
         return run
-    counters = run.counters
-    last_due_ns, run_time_ns = counters.get("last_due_ns"), counters["run_time_ns"] or 0
-    hold = _histogram(run, "hold_ns")
-    kept = {name: counters[name] for name in ("messages", "run_time_ns", "cpu_ns", "writes")}
-    kept |= {
-        "behind_ns": None if last_due_ns is None else run_time_ns - last_due_ns,
-        "hold_mean_ns": hold and round(hold.mean_ns),
-        "holds": hold.count if hold else 0,
-    }
-    for name in ("net_latency", "latency", "pacing_error"):
-        histogram = _histogram(run, f"{name}_ns")
-        kept[f"{name}_p50_ns"] = histogram and histogram.percentile_ns(50)
-        kept[f"{name}_p99_ns"] = histogram and histogram.percentile_ns(99)
-        kept[f"{name}_mean_ns"] = histogram and round(histogram.mean_ns)
-    is_kept = variant == "warm" and run.round % 2 == 1
-    texts = (
-        {"net_latency_ns": run.histograms["net_latency_ns"]}
-        if is_kept and "net_latency_ns" in run.histograms
-        else {}
+    hold = run.histograms.get("hold_ns")
+    counters = dict(run.counters)
+    counters["hold_mean_ns"] = None if hold is None else round(Histogram.from_base64(hold).mean_ns)
+    names = (*(name for name, _ in _SLICES.values()), _THROUGHPUT, LATE_US)
+    return msgspec.structs.replace(
+        run,
+        counters={name: counters[name] for name in _COUNTERS},
+        histograms={},
+        slices={
+            name: tuple(None if each is None else float(f"{each:.5g}") for each in run.slices[name])
+            for name in names
+            if name in run.slices
+        },
+        samples=None,
     )
-    return msgspec.structs.replace(run, counters=kept, histograms=texts, samples=None)
-
-
-def _histogram(run: Run, name: str) -> Histogram | None:
-    text = run.histograms.get(name)
-    return None if text is None else Histogram.from_base64(text)

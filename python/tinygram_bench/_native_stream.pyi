@@ -100,11 +100,13 @@ def match_sliced(
     seed: int,
     slices: tuple[Sequence[int], int, int],
     turns: bytes | None = None,
+    late_ns: Sequence[int] | None = None,
 ) -> tuple[Histogram, list[list[int]], list[int]]:
     """`match_paced` for a `Pacer` with `slices`: the histogram, and the latencies of each slice.
 
-    In ns. Messages that are due while a slice settles are matched, too, and left out of both. Last:
-    how long after the end of each slice its last message came.
+    In ns, without what `late_ns` says of each message. Messages that are due while a slice settles
+    are matched, too, and left out of both. Last: how long after the end of each slice its last
+    message came.
     """
 
 def read_notes(notes: bytes, since_ns: int) -> tuple[int, int, int]:

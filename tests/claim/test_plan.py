@@ -6,22 +6,16 @@ from collections import Counter
 from itertools import pairwise
 
 import pytest
-from claim.grid import GRIDS, OURS, PRODUCERS, RUNTIMES, SETS, fixed_strategies, gathering
-from claim.judging.compare import LOOKS
+from claim.grid import CYCLES, GRIDS, OURS, PRODUCERS, RUNTIMES, SETS, is_run_twice
+from claim.judging.compare import ALL_STRATEGIES_ROUNDS, LOOKS, PICKING_ROUNDS
 from claim.judging.judge import verdicts_of
 from claim.judging.samples import Samples
-from claim.plan import (
-    FLOOR_ROUNDS,
-    HOPELESS,
-    first_runs_of_cell,
-    rounds_of_look,
-    run_seconds,
-    runs_of_cell,
-    shuffled,
-    strategies_left,
-)
-from tests.claim.worlds import EQUAL, FLAT_OUT, LOOP, even_noise, late, runs_of
+from claim.plan import cell_seconds, rounds_of_look, undecided_cells
+from claim.planned import PlannedRun, all_runs, runs_of_cell, shuffled
+from claim.study import by_strategy
+from tests.claim.worlds import FLAT_OUT, LOOP, even_noise, late, runs_of
 
+from tinygram_bench.links.spec import parse_link
 from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.ways import runtimes
@@ -44,13 +38,23 @@ def test_every_cell_is_there_once_and_can_run(grid: str, name: str) -> None:
             assert (case.rate_per_s, case.link) == (cell.rate_per_s, cell.link)
 
 
-def test_all_strategies_of_a_cell_are_paced_and_bursting_alike() -> None:
+def test_all_strategies_of_a_cell_are_paced_and_bursting_alike_and_take_turns() -> None:
     for strategy in LOOP.strategies:
-        paced, free = LOOP.case(strategy, "same"), FLAT_OUT.case(strategy, "same", 640)
+        paced, free = LOOP.case(strategy, "same"), FLAT_OUT.case(strategy, "same")
         assert StreamParameters.of(paced).study.pacer_sleeps is True
+        assert StreamParameters.of(free).study.pacer_sleeps is False
         assert StreamParameters.of(free).study.flat_out_burst == FLAT_OUT.burst
-        assert StreamParameters.of(free).messages == 640
-    assert StreamParameters.of(LOOP.case("tick", "same", withholds=True)).study.withholds
+        for case, cell in ((paced, LOOP), (free, FLAT_OUT)):
+            assert case.parameters.slice_ns == cell.slice_ns
+            assert StreamParameters.of(case).duration_ns == CYCLES * cell.slice_ns
+
+
+def test_side_by_side_every_strategy_has_processes_of_its_own() -> None:
+    cells = [LOOP, FLAT_OUT]
+    keys = [by_strategy(run.case(cells, "same")) for run in runs_of_cell(0, LOOP, LOOP.strategies)]
+    assert len(set(keys)) == len(keys) == len(LOOP.strategies) + 1
+    # And cells share them, one after the other.
+    assert by_strategy(PlannedRun(1, OURS).case(cells, "same")) in keys
 
 
 def test_threads_have_cells_with_several_producers() -> None:
@@ -69,54 +73,58 @@ def test_the_two_sets_share_neither_sizes_nor_arrivals() -> None:
 
 
 def test_the_first_look_fits_into_the_time_that_was_promised() -> None:
+    """Of all strategies at first, then of half of them, then of three."""
     minutes = {}
     for grid, make in GRIDS.items():
-        cells = make(SETS["tuning"])
-        seconds = sum(
-            run_seconds(cell) * len(runs)
-            for round in rounds_of_look(0)
-            for number, cell in enumerate(cells)
-            for runs in (
-                runs_of_cell(number, cell, cell.strategies),
-                first_runs_of_cell(number, cell, round),
+        rounds = (ALL_STRATEGIES_ROUNDS, 7), (PICKING_ROUNDS - ALL_STRATEGIES_ROUNDS, 4)
+        comparing = (LOOKS[0] - PICKING_ROUNDS, 3)
+        minutes[grid] = (
+            sum(
+                count * cell_seconds(cell, strategies)
+                for cell in make(SETS["tuning"])
+                for count, strategies in (*rounds, comparing)
             )
+            / 60
         )
-        minutes[grid] = seconds / 60
     assert minutes["full"] < 35
     assert minutes["quick"] < 4.6
     assert minutes["links"] < 20
 
 
-def test_a_p99_of_a_round_has_a_few_latencies_beyond_it() -> None:
-    for cell in GRIDS["full"](SETS["confirm"]):
-        if cell.rate_per_s is not None:
-            assert cell.scheduled_messages() >= 288
-            assert cell.scheduled_messages() // cell.burst >= 8
+def test_a_slice_has_some_messages_bursts_and_round_trips() -> None:
+    for grid in GRIDS.values():
+        for cell in grid(SETS["confirm"]):
+            assert cell.slice_ns >= 20 * parse_link(cell.link).rtt_ns
+            if cell.rate_per_s is not None:
+                messages = cell.rate_per_s * cell.slice_ns / 1e9
+                assert messages >= 20 - 1e-6
+                assert messages / cell.burst >= 4 - 1e-6
+
+
+def test_a_case_is_known_again_by_its_name() -> None:
+    cells = GRIDS["full"](SETS["tuning"])
+    for run in all_runs(cells):
+        assert PlannedRun.of(run.case(cells, "same"), cells) == run
+
+
+def test_ours_runs_twice_on_every_runtime_paced_and_flat_out() -> None:
+    cells = [cell for cell in GRIDS["full"](SETS["tuning"]) if is_run_twice(cell)]
+    kinds = {(cell.runtime, cell.rate_per_s is None) for cell in cells}
+    assert kinds == {(runtime, free) for runtime in RUNTIMES for free in (True, False)}
+    for cell in cells:
+        runs = runs_of_cell(0, cell, [OURS])
+        assert runs == [PlannedRun(0, OURS), PlannedRun(0, OURS, "again")]
 
 
 def test_a_round_has_every_run_once_and_a_cell_in_one_piece() -> None:
     cells = GRIDS["full"](SETS["tuning"])
-    runs = [
-        runs_of_cell(at, cell, cell.strategies) + first_runs_of_cell(at, cell, 1)
-        for at, cell in enumerate(cells)
-    ]
+    runs = [runs_of_cell(at, cell, cell.strategies) for at, cell in enumerate(cells)]
     order = list(shuffled(runs, "1/1"))
-    assert Counter(order) == Counter(run for of_cell in runs for run in of_cell)
+    assert Counter(order) == Counter(all_runs(cells))
     changes = sum(a.cell != b.cell for a, b in pairwise(order))
     assert changes == len(cells) - 1
     assert order == list(shuffled(runs, "1/1"))
     assert order != list(shuffled(runs, "1/2"))
-
-
-def test_every_runtime_is_run_by_fresh_processes_and_has_its_floors_in_the_first_rounds() -> None:
-    cells = GRIDS["full"](SETS["tuning"])
-    for round in (1, FLOOR_ROUNDS, FLOOR_ROUNDS + 1):
-        runs = [run for at, cell in enumerate(cells) for run in first_runs_of_cell(at, cell, round)]
-        cold = {cells[run.cell].runtime for run in runs if run.variant == "cold"}
-        assert cold == set(RUNTIMES)
-        floors = [run for run in runs if run.variant == "floor"]
-        assert bool(floors) == (round <= FLOOR_ROUNDS)
-        assert all(run.strategy == gathering(cells[run.cell].runtime) for run in floors)
 
 
 def test_the_looks_follow_each_other_without_a_gap() -> None:
@@ -124,19 +132,12 @@ def test_the_looks_follow_each_other_without_a_gap() -> None:
     assert rounds == list(range(1, LOOKS[-1] + 1))
 
 
-def test_an_undecided_cell_is_run_again_without_hopeless_rivals() -> None:
-    costs = {**EQUAL, "coalesce:1ms": HOPELESS * 200_000.0}
-    samples = Samples.of(runs_of([LOOP], costs, noise=even_noise(0.2)))
-    left = strategies_left([LOOP], samples, verdicts_of([LOOP], samples, "each"))
-    assert left[0][0] == OURS
-    assert set(left[0]) < {OURS, *fixed_strategies("loop")}
-    assert "coalesce:1ms" not in left[0]
+def test_what_is_undecided_is_run_again_and_what_no_round_can_decide_is_not() -> None:
+    noisy = Samples.of(runs_of([LOOP], noise=even_noise(0.4)))
+    assert undecided_cells(verdicts_of([LOOP], noisy)) == [0]
     held = Samples.of(runs_of([LOOP], noise=even_noise(0.001)))
-    assert strategies_left([LOOP], held, verdicts_of([LOOP], held, "each")) == {}
-
-
-def test_what_no_round_can_decide_is_not_run_again() -> None:
-    samples = Samples.of(late(runs_of([LOOP], noise=even_noise(0.001)), *LOOP.strategies))
-    verdicts = verdicts_of([LOOP], samples, "each")
-    assert "undecided" in {verdict.outcome for verdict in verdicts}
-    assert strategies_left([LOOP], samples, verdicts) == {}
+    assert undecided_cells(verdicts_of([LOOP], held)) == []
+    slow = Samples.of(late(runs_of([LOOP], noise=even_noise(0.001)), OURS))
+    verdicts = verdicts_of([LOOP], slow)
+    assert {each.outcome for each in verdicts if each.is_deciding} == {"undecided"}
+    assert undecided_cells(verdicts) == []

@@ -7,18 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from math import exp
 
 import msgspec
-from claim.grid import COLD, OURS, TWICE, Cell, gathering, has_floor, is_run_cold, is_run_twice
+from claim.grid import CYCLES, OURS, Cell
 from claim.judging.compare import LOOKS
-from claim.plan import FLOOR_ROUNDS
-from claim.runs import Measured, Variant
-
-from tinygram_bench._native import Histogram
+from claim.planned import runs_of_cell
+from claim.runs import Costs, FigureName, Measured
 
 LOOP = Cell("loop", 10_000.0, "poisson", 1, 100)
 FLAT_OUT = Cell("loop", None, None, 64, 100)
 EQUAL: Mapping[str, float] = dict.fromkeys(LOOP.strategies, 100_000.0)
-PACER_NS = 10_000
-"""What the pacer is late with each message."""
 Noise = Callable[[random.Random], float]
 
 
@@ -40,73 +36,53 @@ def runs_of(
     costs_ns: Mapping[str, float] = EQUAL,
     *,
     cpu_ns: Mapping[str, float] | None = None,
-    floor_ns: float = 1.0,
     rounds: int = LOOKS[0],
     noise: Noise = LITTLE_NOISE,
     seed: int = 1,
+    first: int = 0,
 ) -> list[Measured]:
-    """Rounds of all cells; every figure of a strategy is its cost, in ns, times the noise.
+    """Rounds of all cells, numbered from `first`: each figure of a strategy costs that in each
+    slice, in ns, times the noise of its round and of the slice.
 
-    `cpu_ns`: CPU time per message where that is another; `floor_ns`: what the load takes of it.
+    Delay is what is no CPU time of the sum, `cpu_ns`, which is half of it unless it is given.
     """
     lot = random.Random(seed)
-    of_cpu = {**costs_ns, **(cpu_ns or {})}
     runs = []
     for round in range(1, rounds + 1):
-        for number, cell in enumerate(cells):
+        for number, cell in enumerate(cells, first):
             drift = exp(lot.uniform(-0.2, 0.2))
-            for strategy in cell.strategies:
-                for variant in _variants(cell, strategy):
-                    luck = noise(lot) * (1 if variant == "warm" else noise(lot))
-                    run = measured(cell, number, strategy, round, costs_ns[strategy] * drift * luck)
-                    cpu = rounded(of_cpu[strategy] * drift * luck * run.messages)
-                    runs.append(changed(run, variant=variant, cpu_ns=cpu))
-            if has_floor(cell) and round <= FLOOR_ROUNDS:
-                run = measured(cell, number, gathering(cell.runtime), round, floor_ns)
-                runs.append(changed(run, variant="floor"))
+            for planned in runs_of_cell(number, cell, cell.strategies):
+                luck = drift * noise(lot)
+                cost_ns = costs_ns[planned.strategy]
+                cpu = (cpu_ns or {}).get(planned.strategy, cost_ns / 2)
+                found = _costs(cell, cost_ns * luck, cpu * luck, noise, lot)
+                runs.append(
+                    Measured(
+                        planned,
+                        round,
+                        costs=found,
+                        late_ns=0.0,
+                        messages=1_000,
+                        writes=500 if planned.strategy == OURS else 1_000,
+                        hold_mean_ns=2_000.0 if planned.strategy == OURS else None,
+                    )
+                )
     return runs
 
 
-def _variants(cell: Cell, strategy: str) -> list[Variant]:
-    variants: list[Variant] = ["warm"]
-    if is_run_twice(cell) and strategy == TWICE:
-        variants.append("again")
-    if is_run_cold(cell) and strategy in COLD:
-        variants.append("cold")
-    return variants
+def _costs(cell: Cell, cost_ns: float, cpu_ns: float, noise: Noise, lot: random.Random) -> Costs:
+    def slices(value: float) -> tuple[float, ...]:
+        return tuple(value * noise(lot) for _ in range(CYCLES))
 
-
-def measured(cell: Cell, number: int, strategy: str, round: int, cost_ns: float) -> Measured:
-    """One run in which everything costs the same."""
-    messages = 1_000
-    run = Measured(
-        cell=number,
-        strategy=strategy,
-        variant="warm",
-        round=round,
-        messages=messages,
-        run_time_ns=rounded(cost_ns * messages),
-        cpu_ns=rounded(cost_ns * messages),
-        writes=messages // 2 if strategy == OURS else messages,
-        hold_mean_ns=2_000.0 if strategy == OURS else None,
-        holds=messages // 4 if strategy == OURS else 0,
-    )
     if cell.rate_per_s is None:
-        return run
-    latency = Histogram()
-    latency.record(rounded(cost_ns))
-    return changed(
-        run,
-        p50_ns=rounded(cost_ns),
-        p99_ns=rounded(cost_ns),
-        delay_mean_ns=rounded(cost_ns),
-        gross_p50_ns=rounded(cost_ns) + PACER_NS,
-        gross_p99_ns=rounded(cost_ns) + PACER_NS,
-        behind_ns=0,
-        pacing_p50_ns=PACER_NS,
-        pacing_p99_ns=PACER_NS,
-        latency=latency.to_base64() if round % 2 == 0 else None,
-    )
+        return {"throughput": slices(cost_ns)}
+    delay_ns = cost_ns - cpu_ns
+    return {
+        "sum": slices(cost_ns),
+        "p50": slices(delay_ns),
+        "p99": slices(delay_ns)[:1],
+        "cpu": slices(cpu_ns),
+    }
 
 
 def changed(run: Measured, **fields: object) -> Measured:
@@ -114,13 +90,15 @@ def changed(run: Measured, **fields: object) -> Measured:
     return msgspec.structs.replace(run, **fields)
 
 
+def scaled(run: Measured, figure: FigureName, factor: float) -> Measured:
+    """The same run, in which a figure costs so many times as much."""
+    slices = tuple(None if each is None else each * factor for each in run.costs[figure])
+    return changed(run, costs={**run.costs, figure: slices})
+
+
 def late(runs: Sequence[Measured], *strategies: str) -> list[Measured]:
     """The same world, in which these strategies cannot keep up."""
     return [
-        changed(run, behind_ns=50_000_000) if run.strategy in strategies else run for run in runs
+        changed(run, late_ns=50_000_000.0) if run.run.strategy in strategies else run
+        for run in runs
     ]
-
-
-def rounded(value: float) -> int:
-    """A whole number."""
-    return int(value + 0.5)

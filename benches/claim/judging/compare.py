@@ -1,63 +1,63 @@
-"""One strategy beside another, round by round, at the looks that were planned."""
+"""One strategy beside another, round by round: the first rounds pick, the later ones compare.
+
+So luck in picking is none in comparing.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Literal
 
-from claim.judging.samples import is_odd, paired_ratios
 from claim.judging.signed_rank import ratio_of
 from tinygram_bench.model.result import Figure
 
-LOOKS = (16, 24, 32)
+ALL_STRATEGIES_ROUNDS = 2
+"""The rounds that every strategy has."""
+PICKING_ROUNDS = 6
+"""The rounds that pick the best fixed strategy; six ratios have an interval of 97 %."""
+LOOKS = (14, 22, 30)
 """After so many rounds of a cell it is looked at; where it is undecided, more follow.
 
-Half of them compare. Of six ratios an interval that misses so seldom is from the least to the
-greatest, and one disturbed run decides; of eight it leaves room for one.
+Of the eight that compare at the first look an interval leaves room for one disturbed round.
 """
 LOOK_ERRORS = (0.0235, 0.0123, 0.0142)
 """How often an interval may miss at each look: together 5 % (Bonferroni), 2.5 % on either side."""
+_PICKING_ERROR = 0.05
+MARGIN = 0.05
+"""What counts as not worse."""
+LARGE_LOSS = 0.10
 
 Outcome = Literal["held", "lost", "undecided"]
-Rounds = Literal["odd", "even"]
 
 
-def looked_at(
-    ours: Mapping[int, float], theirs: Mapping[int, float], rounds: Rounds
-) -> list[float]:
-    """ours ÷ theirs in the odd or even rounds up to the last look that was reached.
+def looked_at(ratios: Mapping[int, float]) -> list[float]:
+    """The ratios of the rounds that compare, up to the last look that was reached.
 
     Later rounds are left out: they were not planned to be looked at.
     """
-    ratios = paired_ratios(ours, theirs)
-    last = _last_look(ratios)
-    return [
-        ratio
-        for round, ratio in ratios.items()
-        if round <= last and is_odd(round) == (rounds == "odd")
-    ]
+    last = max((look for look in LOOKS if look <= max(ratios, default=0)), default=LOOKS[0])
+    return [ratio for round, ratio in ratios.items() if PICKING_ROUNDS < round <= last]
 
 
-def compared(
-    ours: Mapping[int, float], theirs: Mapping[int, float], rounds: Rounds = "even"
-) -> Figure | None:
-    """The middle of these ratios and its interval; None where no round has both.
+def compared(ratios: Mapping[int, float]) -> Figure | None:
+    """The middle of the ratios of the rounds that compare, and its interval; None without any.
 
     Before the first look there is no bound.
     """
-    used = looked_at(ours, theirs, rounds)
-    last = max(paired_ratios(ours, theirs), default=0)
+    used = looked_at(ratios)
+    last = max(ratios, default=0)
     errors = [error for look, error in zip(LOOKS, LOOK_ERRORS, strict=True) if look <= last]
     return ratio_of(used, errors[-1] if errors else 0.0) if used else None
 
 
-def outcome_of(ratio: Figure, margin: float) -> Outcome:
+def picked(ratios: Mapping[int, float]) -> Figure | None:
+    """The same of the rounds that pick."""
+    used = [ratio for round, ratio in ratios.items() if round <= PICKING_ROUNDS]
+    return ratio_of(used, _PICKING_ERROR) if used else None
+
+
+def outcome_of(ratio: Figure) -> Outcome:
     """Held when the whole interval is within the margin, or better; lost when it is beyond."""
-    if ratio.high <= 1 + margin:
+    if ratio.high <= 1 + MARGIN:
         return "held"
-    return "lost" if ratio.low > 1 + margin else "undecided"
-
-
-def _last_look(ratios: Mapping[int, float]) -> int:
-    reached = [look for look in LOOKS if look <= max(ratios, default=0)]
-    return reached[-1] if reached else LOOKS[0]
+    return "lost" if ratio.low > 1 + MARGIN else "undecided"

@@ -6,22 +6,25 @@ from collections.abc import Sequence
 from typing import Literal
 
 from claim.grid import Cell
-from claim.judging.samples import LATENCIES, FigureName, Samples
-from claim.runs import Measured
+from claim.judging.samples import LATENCIES, Samples
+from claim.runs import FigureName
+from tinygram_bench.links.spec import parse_link
+from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.statistics.figures.modes import find_modes
-from tinygram_bench.statistics.verdicts.doubts import MAX_PACING_ERROR_SHARE
 
-MOST_BEHIND = 0.05
-"""Share of a run's duration."""
-LEAST_BEHIND_NS = 2_000_000
+MOST_BEHIND_NS = 1_000_000
+"""By then the last message of a slice has come, but for what is meant to be held, and the link."""
+MOST_SPOILT = 0.25
+"""Share of a strategy's rounds."""
+_SPOILT = {
+    "late link": frozenset(("link_late", "link_slow", "link_stopped")),
+    "reached into": frozenset(("slices_entered",)),
+}
 
-MOST_LATE = 0.25
-"""Share of a strategy's runs that were over a late link."""
-_LATE = frozenset(("link_late", "link_slow", "link_stopped"))
-
-Doubt = Literal["failed", "late link", "cannot keep up", "overloaded", "two modes"]
-"""`failed`: a run of ours. `late link`: too many runs of ours or of the rival. `cannot keep up`:
-ours alone; `overloaded`: the rival, or both."""
+Doubt = Literal["failed", "late link", "reached into", "cannot keep up", "overloaded", "two modes"]
+"""`failed`: a run of ours. `late link`, `reached into`: too many rounds of ours or of the rival;
+others' messages came in its slices. `cannot keep up`: ours alone; `overloaded`: the rival, or
+both."""
 STILL_LOST: tuple[Doubt | None, ...] = (None, "failed", "cannot keep up", "two modes")
 """Ours may lose all the same: where all of the interval is beyond the margin, both modes are."""
 
@@ -42,45 +45,27 @@ def doubt_of(
     """
     if samples.has_failed(number, ours):
         return "failed"
-    if any(_has_late_link(samples, number, strategy) for strategy in (ours, rival)):
-        return "late link"
     if figure in LATENCIES:
         if is_overloaded(samples, number, cell, rival):
             return "overloaded"
         if is_overloaded(samples, number, cell, ours):
             return "cannot keep up"
+        for doubt in ("late link", "reached into"):
+            if any(_is_spoilt(samples, number, name, doubt) for name in (ours, rival)):
+                return doubt
     return "two modes" if find_modes(ratios) else None
 
 
-def _has_late_link(samples: Samples, number: int, strategy: str) -> bool:
+def _is_spoilt(samples: Samples, number: int, strategy: str, doubt: str) -> bool:
     runs = samples.of_strategy(number, strategy)
-    late = sum(not _LATE.isdisjoint(run.warnings) for run in runs)
-    return late > MOST_LATE * len(runs)
+    spoilt = sum(not _SPOILT[doubt].isdisjoint(run.warnings) for run in runs)
+    return spoilt > MOST_SPOILT * len(runs)
 
 
 def is_overloaded(samples: Samples, number: int, cell: Cell, strategy: str) -> bool:
-    """Whether the strategy cannot keep up with the cell's rate: it ends ever later.
-
-    What it means to hold the last message counts as late, too: at most 1 ms here.
-    """
+    """Whether the strategy cannot keep up with the cell's rate: it ends after its slices."""
     if cell.rate_per_s is None:
         return False
-    behind_ns = samples.median(number, strategy, lambda run: run.behind_ns)
-    return behind_ns is not None and behind_ns > max(
-        LEAST_BEHIND_NS, MOST_BEHIND * cell.duration_ns
-    )
-
-
-def is_blurred(samples: Samples, number: int, strategy: str, figure: FigureName) -> bool:
-    """Whether what the pacer was late is over a quarter of a latency that has it in it."""
-    if figure not in LATENCIES:
-        return False
-
-    def share(run: Measured) -> float | None:
-        pacing, latency = run.pacing_p50_ns, run.gross_p50_ns
-        if figure == "p99":
-            pacing, latency = run.pacing_p99_ns, run.gross_p99_ns
-        return None if pacing is None or not latency else pacing / latency
-
-    found = samples.median(number, strategy, share)
-    return found is not None and found > MAX_PACING_ERROR_SHARE
+    late_ns = samples.median(number, strategy, lambda run: run.late_ns)
+    meant_ns = (parse_strategy(strategy).hold_ns or 0) + parse_link(cell.link).rtt_ns
+    return late_ns is not None and late_ns > MOST_BEHIND_NS + meant_ns

@@ -1,69 +1,71 @@
-"""Held, lost or undecided: a strategy beside the fixed ones that a reading names.
+"""Held, lost or undecided: ours beside the fixed strategy that is the best of a cell.
 
-Odd rounds pick, even rounds compare. A figure is lost when it is lost to the rival that the odd
-rounds say is the hardest, and held when it is held against each rival: that is an
-intersection-union test, whose error needs no correction.
+A figure is lost when it is lost to the best one, and held when it is held against each that the
+rounds that pick do not show to be worse: that is an intersection-union test, whose error needs no
+correction.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from statistics import median
 
-from claim.grid import OURS, Cell, gathering
-from claim.judging.compare import LOOKS, Outcome, compared, looked_at, outcome_of
-from claim.judging.doubts import STILL_LOST, Doubt, doubt_of, is_blurred
-from claim.judging.margins import LARGE_LOSS, SMALLEST_MARGIN, floors_of, margin_in
-from claim.judging.picks import Reading, rivals_of
-from claim.judging.samples import COSTS, GROSS_COSTS, Cost, FigureName, Samples, figures_of
+from claim.grid import OURS, Cell
+from claim.judging.compare import (
+    LARGE_LOSS,
+    LOOKS,
+    PICKING_ROUNDS,
+    Outcome,
+    compared,
+    looked_at,
+    outcome_of,
+)
+from claim.judging.doubts import STILL_LOST, Doubt, doubt_of
+from claim.judging.picks import near_best, picking_figure
+from claim.judging.samples import Samples, figures_of
+from claim.runs import FigureName
 from tinygram_bench.model.result import Figure
 from tinygram_bench.model.value import Value
 
 
 class Verdict(Value, frozen=True):
-    """How a strategy compares in one figure of one cell.
+    """How ours compares in one figure of one cell.
 
-    `rivals`: all that it must be held against; `rival`: the hardest of them, `ratio`: the cost ÷
-    that one's in the even rounds, and `rounds`: how many, odd and even, have both. `narrow`: the
-    outcome with the smallest margin. `gross`: the outcome with what the pacer was late left in,
-    undecided where that is over a quarter of the latency. `above_floor`: the ratio of CPU without
-    what the load itself takes. `is_large`: worse, and by more than LARGE_LOSS by the estimate;
+    `is_deciding`: whether the cell is decided by this figure. `rivals`: all that it must be held
+    against, the best one first; `ratio`: the cost ÷ the best one's in the rounds that compare, and
+    `rounds`: how many have both. `is_large`: worse, and by more than LARGE_LOSS by the estimate;
     `is_shown_large`: by the whole interval.
     """
 
     cell: int
     figure: FigureName
+    is_deciding: bool
     rivals: tuple[str, ...]
-    rival: str
     ratio: Figure
     rounds: int
-    margin: float
     outcome: Outcome
-    narrow: Outcome
-    gross: Outcome
     doubt: Doubt | None
     is_large: bool
     is_shown_large: bool
-    above_floor: Figure | None
+
+    @property
+    def rival(self) -> str:
+        return self.rivals[0]
+
+    @property
+    def may_be_decided(self) -> bool:
+        """Whether more rounds may change an undecided verdict."""
+        is_open = self.is_deciding and self.outcome == "undecided" and self.doubt is None
+        return is_open and self.rounds < LOOKS[-1] - PICKING_ROUNDS
 
 
-def verdicts_of(cells: Sequence[Cell], samples: Samples, reading: Reading) -> tuple[Verdict, ...]:
+def verdicts_of(cells: Sequence[Cell], samples: Samples) -> tuple[Verdict, ...]:
     """Ours in every figure of every cell that has been measured."""
-    return judged_of(cells, samples, reading, dict.fromkeys(range(len(cells)), OURS))
-
-
-def judged_of(
-    cells: Sequence[Cell], samples: Samples, reading: Reading, strategies: Mapping[int, str]
-) -> tuple[Verdict, ...]:
-    """The same for any strategy in each cell; a strategy holds against itself."""
-    floors = floors_of(cells, samples)
     verdicts = []
-    for number, ours in strategies.items():
-        cell = cells[number]
+    for number, cell in enumerate(cells):
+        rivals = near_best(samples, number, cell)
+        deciding = picking_figure(samples, number, cell)
         for figure in figures_of(cell):
-            rivals = rivals_of(reading, samples, number, cell, figure)
-            margin = margin_in(floors, figure, cell.runtime)
-            verdict = _verdict(samples, number, cell, figure, ours, rivals, margin)
+            verdict = _verdict(samples, number, cell, figure, rivals, figure == deciding)
             if verdict is not None:
                 verdicts.append(verdict)
     return tuple(verdicts)
@@ -74,94 +76,45 @@ def _verdict(
     number: int,
     cell: Cell,
     figure: FigureName,
-    ours: str,
     rivals: Sequence[str],
-    margin: float,
+    is_deciding: bool,
 ) -> Verdict | None:
-    cost = COSTS[figure]
-    medians = samples.odd_medians(number, rivals, cost)
-    costs = {name: samples.costs(number, name, cost) for name in (ours, *medians)}
-    ratios = {}
+    ratios: dict[str, Figure] = {}
     doubts: dict[str, Doubt | None] = {}
-    for name in medians:
-        ratio = compared(costs[ours], costs[name])
-        if ratio is None:
-            continue
-        ratios[name] = ratio
-        used = looked_at(costs[ours], costs[name], "even")
-        doubts[name] = doubt_of(samples, number, cell, figure, ours, name, used)
-    if not ratios:
+    for name in rivals:
+        by_round = samples.ratios(number, OURS, name, figure)
+        ratio = compared(by_round)
+        if ratio is not None:
+            ratios[name] = ratio
+            used = looked_at(by_round)
+            doubts[name] = doubt_of(samples, number, cell, figure, OURS, name, used)
+    if not ratios or rivals[0] not in ratios:
         return None
-    rival = min(ratios, key=medians.__getitem__)
-    ratio, is_known = ratios[rival], doubts[rival] in STILL_LOST
+    ratio, doubt = ratios[rivals[0]], doubts[rivals[0]]
+    is_known = doubt in STILL_LOST
     return Verdict(
         cell=number,
         figure=figure,
+        is_deciding=is_deciding,
         rivals=tuple(ratios),
-        rival=rival,
         ratio=ratio,
-        rounds=len(costs[ours].keys() & costs[rival].keys()),
-        margin=margin,
-        outcome=_outcome(ratios, rival, doubts, margin),
-        narrow=_outcome(ratios, rival, doubts, SMALLEST_MARGIN),
-        gross=_gross(samples, number, figure, ours, rival, doubts, margin),
-        doubt=doubts[rival],
+        rounds=len(looked_at(samples.ratios(number, OURS, rivals[0], figure))),
+        outcome=_outcome(ratios, rivals[0], doubts),
+        doubt=doubt,
         is_large=is_known and ratio.low > 1 and ratio.median > 1 + LARGE_LOSS,
         is_shown_large=is_known and ratio.low > 1 + LARGE_LOSS,
-        above_floor=_above_floor(samples, number, cell, ours, rival) if figure == "cpu" else None,
     )
 
 
 def _outcome(
-    ratios: Mapping[str, Figure], rival: str, doubts: Mapping[str, Doubt | None], margin: float
+    ratios: Mapping[str, Figure], best: str, doubts: Mapping[str, Doubt | None]
 ) -> Outcome:
-    if doubts[rival] in STILL_LOST and outcome_of(ratios[rival], margin) == "lost":
+    if doubts[best] in STILL_LOST and outcome_of(ratios[best]) == "lost":
         return "lost"
     is_held = all(
-        doubts[name] is None and outcome_of(ratio, margin) == "held"
-        for name, ratio in ratios.items()
+        doubts[name] is None and outcome_of(ratio) == "held" for name, ratio in ratios.items()
     )
     return "held" if is_held else "undecided"
-
-
-def _gross(
-    samples: Samples,
-    number: int,
-    figure: FigureName,
-    ours: str,
-    rival: str,
-    doubts: Mapping[str, Doubt | None],
-    margin: float,
-) -> Outcome:
-    cost: Cost = GROSS_COSTS[figure]
-    of_ours = samples.costs(number, ours, cost)
-    ratios = {}
-    for name in doubts:
-        ratio = compared(of_ours, samples.costs(number, name, cost))
-        if ratio is None or is_blurred(samples, number, name, figure):
-            return "undecided"
-        ratios[name] = ratio
-    if is_blurred(samples, number, ours, figure):
-        return "undecided"
-    return _outcome(ratios, rival, doubts, margin)
-
-
-def _above_floor(samples: Samples, number: int, cell: Cell, ours: str, rival: str) -> Figure | None:
-    """The ratio of CPU above the median of what the load itself takes.
-
-    None where that was not measured, or is not less than what a strategy took.
-    """
-    cost = COSTS["cpu"]
-    floors = samples.costs(number, gathering(cell.runtime), cost, "floor").values()
-    if not floors:
-        return None
-    floor_ns = median(floors)
-    above, beside = (
-        {round: value - floor_ns for round, value in samples.costs(number, name, cost).items()}
-        for name in (ours, rival)
-    )
-    is_below = min(*above.values(), *beside.values()) <= 0
-    return None if is_below else compared(above, beside)
 
 
 class Count(Value, frozen=True):
@@ -179,27 +132,17 @@ class Count(Value, frozen=True):
 
 
 def count_cells(cells: Sequence[Cell], verdicts: Iterable[Verdict]) -> Count:
-    """Cells: see `cell_outcome`. What is not measured is undecided."""
-    by_cell: dict[int, list[Verdict]] = {number: [] for number in range(len(cells))}
-    for verdict in verdicts:
-        by_cell[verdict.cell].append(verdict)
-    outcomes = [cell_outcome(cells[number], found) for number, found in by_cell.items()]
+    """Cells, by the figure that decides each. What is not measured is undecided."""
+    deciding = [each for each in verdicts if each.is_deciding]
+    counted = count_figures(deciding)
+    missing = len(cells) - len({each.cell for each in deciding})
     return Count(
-        held=outcomes.count("held"),
-        lost=outcomes.count("lost"),
-        undecided=outcomes.count("undecided"),
-        large=sum(any(verdict.is_large for verdict in found) for found in by_cell.values()),
-        shown_large=sum(any(each.is_shown_large for each in found) for found in by_cell.values()),
+        counted.held,
+        counted.lost,
+        counted.undecided + missing,
+        counted.large,
+        counted.shown_large,
     )
-
-
-def cell_outcome(cell: Cell, verdicts: Sequence[Verdict]) -> Outcome:
-    """A cell is lost if one of its figures is, held if all are, else undecided."""
-    outcomes = [verdict.outcome for verdict in verdicts]
-    if "lost" in outcomes:
-        return "lost"
-    is_held = outcomes.count("held") == len(figures_of(cell))
-    return "held" if is_held else "undecided"
 
 
 def count_figures(verdicts: Sequence[Verdict]) -> Count:
@@ -212,8 +155,3 @@ def count_figures(verdicts: Sequence[Verdict]) -> Count:
         large=sum(verdict.is_large for verdict in verdicts),
         shown_large=sum(verdict.is_shown_large for verdict in verdicts),
     )
-
-
-def may_be_decided(verdict: Verdict) -> bool:
-    """Whether more rounds may change an undecided verdict."""
-    return verdict.outcome == "undecided" and verdict.doubt is None and verdict.rounds < LOOKS[-1]

@@ -1,69 +1,52 @@
-"""Which fixed strategies `adaptive` has to stand beside: the readings of "the best fixed strategy".
-
-All picks are made in the odd rounds alone, so that luck in picking is none in comparing.
-"""
+"""The fixed strategies that ours has to stand beside in a cell, picked by the first rounds."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Literal
-
 from claim.grid import Cell, fixed_strategies
-from claim.judging.compare import compared
+from claim.judging.compare import ALL_STRATEGIES_ROUNDS, PICKING_ROUNDS, picked
 from claim.judging.doubts import is_overloaded
-from claim.judging.samples import COSTS, Cost, FigureName, Samples, weighed
-
-Reading = Literal["one", "one ¼", "one 4", "each", "all"]
-DECIDING: Reading = "one"
-"""The reading whose goals decide."""
-BESIDE: Reading = "each"
-"""The harder one, whose goals are told beside."""
-READINGS: Mapping[Reading, str] = {
-    "one": "one strategy per cell",
-    "one ¼": "one strategy per cell, CPU × ¼",
-    "one 4": "one strategy per cell, CPU × 4",
-    "each": "each figure's own best",
-    "all": "all fixed strategies at once",
-}
-_CPU_WEIGHTS: Mapping[Reading, float] = {"one": 1, "one ¼": 0.25, "one 4": 4}
+from claim.judging.samples import Samples
+from claim.runs import FigureName
 
 
-def rivals_of(
-    reading: Reading, samples: Samples, number: int, cell: Cell, figure: FigureName
-) -> tuple[str, ...]:
-    """The strategies that a figure of a cell is compared with; none where nothing was measured.
+def picking_figure(samples: Samples, number: int, cell: Cell) -> FigureName:
+    """What a cell is picked and decided by: delay + CPU, and flat out the time per message.
 
-    `one`: the strategy with the least mean delay + CPU time of a message, and all that are not
-    shown to be worse than it. `each`: the best in the figure itself.
+    Where no fixed strategy keeps up with the rate, latencies grow with the length of a slice, and
+    the CPU time of a message is what says how many can be sent.
     """
-    if reading == "all":
-        return tuple(samples.odd_medians(number, fixed_strategies(cell.runtime), COSTS[figure]))
-    if reading == "each":
-        best = best_fixed(samples, number, cell, COSTS[figure])
-        return () if best is None else (best,)
-    return near_best(samples, number, cell, weighed(1, _CPU_WEIGHTS[reading]))
+    if cell.rate_per_s is None:
+        return "throughput"
+    there = samples.picking_costs(number, fixed_strategies(cell.runtime), "sum")
+    able = [name for name in there if not is_overloaded(samples, number, cell, name)]
+    return "sum" if able or not there else "cpu"
 
 
-def best_fixed(samples: Samples, number: int, cell: Cell, cost: Cost) -> str | None:
-    """What costs least by the median of the odd rounds; None where none has any.
+def best_fixed(samples: Samples, number: int, cell: Cell) -> str | None:
+    """What costs least by the median of the rounds that pick; None where none has any.
 
     What cannot keep up with the rate is not picked, unless nothing can.
     """
-    medians = samples.odd_medians(number, fixed_strategies(cell.runtime), cost)
-    able = [name for name in medians if not is_overloaded(samples, number, cell, name)]
-    return min(able or medians, key=medians.__getitem__, default=None)
+    figure = picking_figure(samples, number, cell)
+    costs = samples.picking_costs(number, fixed_strategies(cell.runtime), figure)
+    able = [name for name in costs if not is_overloaded(samples, number, cell, name)]
+    return min(able or costs, key=costs.__getitem__, default=None)
 
 
-def near_best(samples: Samples, number: int, cell: Cell, cost: Cost) -> tuple[str, ...]:
-    """The best, and those whose cost is not shown to be higher in the odd rounds."""
-    best = best_fixed(samples, number, cell, cost)
+def near_best(samples: Samples, number: int, cell: Cell) -> tuple[str, ...]:
+    """The best, and those that the rounds that pick do not show to cost more."""
+    best = best_fixed(samples, number, cell)
     if best is None:
         return ()
-    of_best = samples.costs(number, best, cost)
+    figure = picking_figure(samples, number, cell)
     near = [best]
     for name in fixed_strategies(cell.runtime):
-        ratio = compared(samples.costs(number, name, cost), of_best, "odd")
-        is_able = not is_overloaded(samples, number, cell, name)
-        if name != best and is_able and ratio is not None and ratio.low <= 1:
+        ratios = samples.ratios(number, name, best, figure)
+        of_picking = [round for round in ratios if round <= PICKING_ROUNDS]
+        ratio = picked(ratios)
+        # What was hopeless has been left out of most of them.
+        is_there = ratio is not None and len(of_picking) > ALL_STRATEGIES_ROUNDS
+        is_able = figure == "cpu" or not is_overloaded(samples, number, cell, name)
+        if name != best and is_able and is_there and ratio is not None and ratio.low <= 1:
             near.append(name)
     return tuple(near)

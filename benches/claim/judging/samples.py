@@ -1,22 +1,21 @@
-"""The runs by cell and strategy, and what each of them cost."""
+"""The runs by cell and strategy, and what they cost beside each other, slice by slice."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
-from typing import Literal
 
 from claim.grid import Cell
-from claim.runs import Measured, Variant
+from claim.judging.compare import PICKING_ROUNDS
+from claim.planned import PlannedRun, Variant
+from claim.runs import FigureName, Measured
 
-FigureName = Literal["sum", "p50", "p99", "cpu", "throughput"]
-PACED: tuple[FigureName, ...] = ("p50", "p99", "cpu")
+PACED: tuple[FigureName, ...] = ("sum", "p50", "p99", "cpu")
 FLAT_OUT: tuple[FigureName, ...] = ("throughput",)
-LATENCIES: tuple[FigureName, ...] = ("p50", "p99")
+LATENCIES: tuple[FigureName, ...] = ("sum", "p50", "p99")
+"""What there is none of where nobody can keep up."""
 FIGURES = (*PACED, *FLAT_OUT)
-
-Cost = Callable[[Measured], float | None]
 
 
 def figures_of(cell: Cell) -> tuple[FigureName, ...]:
@@ -24,91 +23,75 @@ def figures_of(cell: Cell) -> tuple[FigureName, ...]:
     return FLAT_OUT if cell.rate_per_s is None else PACED
 
 
-def weighed(delay: float, cpu: float) -> Cost:
-    """Mean delay and CPU time of a message, so weighed, in ns; flat out the time per message."""
-
-    def cost(run: Measured) -> float:
-        if run.delay_mean_ns is None:
-            return run.run_time_ns / run.messages
-        return delay * run.delay_mean_ns + cpu * run.cpu_ns / run.messages
-
-    return cost
-
-
-COSTS: Mapping[FigureName, Cost] = {
-    "sum": weighed(1, 1),
-    "p50": lambda run: run.p50_ns,
-    "p99": lambda run: run.p99_ns,
-    "cpu": lambda run: run.cpu_ns / run.messages,
-    "throughput": lambda run: run.run_time_ns / run.messages,
-}
-"""Each figure as a cost in ns, less is better: throughput is the time per message."""
-GROSS_COSTS: Mapping[FigureName, Cost] = {
-    **COSTS,
-    "p50": lambda run: run.gross_p50_ns,
-    "p99": lambda run: run.gross_p99_ns,
-}
-"""The same with what the pacer was late."""
-
-
 @dataclass(frozen=True)
 class Samples:
-    """Good runs by cell number, strategy and variant, in the order of the rounds."""
+    """Good runs by what was planned and round, in the order of the rounds."""
 
-    runs: Mapping[tuple[int, str, Variant], Sequence[Measured]]
+    runs: Mapping[PlannedRun, Mapping[int, Measured]]
     failures: Sequence[Measured] = field(default_factory=tuple)
 
     @staticmethod
     def of(runs: Iterable[Measured]) -> Samples:
         """Sort runs; failed ones are kept apart."""
-        found: dict[tuple[int, str, Variant], list[Measured]] = {}
+        found: dict[PlannedRun, dict[int, Measured]] = {}
         failures = []
-        for run in sorted(runs, key=lambda run: run.round):
-            if run.failure is None:
-                found.setdefault((run.cell, run.strategy, run.variant), []).append(run)
+        for each in sorted(runs, key=lambda each: each.round):
+            if each.failure is None:
+                found.setdefault(each.run, {})[each.round] = each
             else:
-                failures.append(run)
+                failures.append(each)
         return Samples(found, failures)
 
-    def of_strategy(
-        self, cell: int, strategy: str, variant: Variant = "warm"
-    ) -> Sequence[Measured]:
+    def of_strategy(self, cell: int, strategy: str) -> Sequence[Measured]:
         """The good runs of a strategy in a cell."""
-        return self.runs.get((cell, strategy, variant), ())
+        return tuple(self.runs.get(PlannedRun(cell, strategy), {}).values())
 
     def has_failed(self, cell: int, strategy: str) -> bool:
         """Whether one of its runs failed there."""
-        return any((run.cell, run.strategy) == (cell, strategy) for run in self.failures)
+        return any((each.run.cell, each.run.strategy) == (cell, strategy) for each in self.failures)
 
-    def costs(
-        self, cell: int, strategy: str, cost: Cost, variant: Variant = "warm"
+    def ratios(
+        self, cell: int, ours: str, theirs: str, figure: FigureName, variant: Variant = "once"
     ) -> dict[int, float]:
-        """Round → cost in ns, above 0."""
-        values = {run.round: cost(run) for run in self.of_strategy(cell, strategy, variant)}
-        return {round: value for round, value in values.items() if value is not None and value > 0}
+        """Round → the median of ours ÷ theirs of slices of the same cycle; `variant` is theirs."""
+        above = self.runs.get(PlannedRun(cell, ours), {})
+        below = self.runs.get(PlannedRun(cell, theirs, variant), {})
+        found = {}
+        for round in above.keys() & below.keys():
+            ratios = _slice_ratios(above[round], below[round], figure)
+            if ratios:
+                found[round] = median(ratios)
+        return dict(sorted(found.items()))
 
-    def median(self, cell: int, strategy: str, number: Cost) -> float | None:
+    def median(
+        self, cell: int, strategy: str, number: Callable[[Measured], float | None]
+    ) -> float | None:
         """The median over the rounds of what `number` says of a run; None where it says nothing."""
         said = [number(run) for run in self.of_strategy(cell, strategy)]
         known = [value for value in said if value is not None]
         return median(known) if known else None
 
-    def odd_medians(self, cell: int, strategies: Iterable[str], cost: Cost) -> dict[str, float]:
-        """Strategy → median cost in the odd rounds, of those that have any."""
-        found = {}
-        for strategy in strategies:
-            costs = self.costs(cell, strategy, cost)
-            odd = [value for round, value in costs.items() if is_odd(round)]
-            if odd:
-                found[strategy] = median(odd)
-        return found
+    def cost_ns(self, cell: int, strategy: str, figure: FigureName) -> float | None:
+        """The median over the rounds of a strategy's cost."""
+        return self.median(cell, strategy, lambda run: _cost_ns(run, figure))
+
+    def picking_costs(
+        self, cell: int, strategies: Iterable[str], figure: FigureName
+    ) -> dict[str, float]:
+        """Strategy → its median cost in the rounds that pick, of those that have any."""
+
+        def in_picking(run: Measured) -> float | None:
+            return _cost_ns(run, figure) if run.round <= PICKING_ROUNDS else None
+
+        found = {name: self.median(cell, name, in_picking) for name in strategies}
+        return {name: cost for name, cost in found.items() if cost is not None}
 
 
-def is_odd(round: int) -> bool:
-    """Odd rounds pick the best fixed strategy, even ones compare with it."""
-    return round % 2 == 1
+def _slice_ratios(above: Measured, below: Measured, figure: FigureName) -> list[float]:
+    pairs = zip(above.costs.get(figure, ()), below.costs.get(figure, ()), strict=True)
+    return [a / b for a, b in pairs if a is not None and b]
 
 
-def paired_ratios(ours: Mapping[int, float], theirs: Mapping[int, float]) -> dict[int, float]:
-    """Round → ours ÷ theirs, of the rounds that have both."""
-    return {round: ours[round] / theirs[round] for round in ours if round in theirs}
+def _cost_ns(run: Measured, figure: FigureName) -> float | None:
+    known = [each for each in run.costs.get(figure, ()) if each is not None]
+    return median(known) if known else None

@@ -6,16 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from claim.grid import OURS
+from claim.judging.compare import LARGE_LOSS
 from claim.judging.judge import Count, Verdict, count_cells
-from claim.judging.margins import LARGE_LOSS
-from claim.judging.picks import DECIDING, Reading
-from claim.judging.regret import best_single, worst_in
-from claim.judging.samples import FigureName
-from claim.page.wording import SHOWN, percent
-from claim.result import ClaimResult, figures_in, is_whole
+from claim.judging.regret import best_single, worst_everywhere
+from claim.page.wording import percent
+from claim.result import ClaimResult, is_whole
 
 MOST_LOST = 0.05
-MOST_UNDECIDED = 0.20
+MOST_UNDECIDED = 0.10
 MOST_REGRET = 0.1
 """The share of the best single fixed strategy's worst regret that ours may reach."""
 
@@ -29,16 +27,16 @@ class Goal:
     is_met: bool
 
 
-def count_of(result: ClaimResult, reading: Reading) -> Count:
+def count_of(result: ClaimResult) -> Count:
     """The cells that hold and that are lost."""
-    return count_cells(result.cells, result.judged.verdicts[reading])
+    return count_cells(result.cells, result.judged.verdicts)
 
 
-def goals_of(result: ClaimResult, reading: Reading) -> list[Goal]:
+def goals_of(result: ClaimResult) -> list[Goal]:
     """Every goal; one that nothing was measured for is not met."""
-    count = count_of(result, reading)
-    has_any = bool(result.judged.verdicts[reading])
-    goals = [
+    count = count_of(result)
+    has_any = bool(result.judged.verdicts)
+    return [
         Goal(
             f"no cell worse by more than {percent(LARGE_LOSS)}",
             f"{count.large} by the estimate, {count.shown_large} by the whole interval",
@@ -54,23 +52,19 @@ def goals_of(result: ClaimResult, reading: Reading) -> list[Goal]:
             f"{count.undecided} of {count.all} ({percent(count.undecided / max(1, count.all))})",
             has_any and count.undecided <= MOST_UNDECIDED * count.all,
         ),
+        _regret_goal(result),
     ]
-    if reading == DECIDING:
-        return [*goals, _regret_goal(result, ("sum",), SHOWN["sum"])]
-    figures = figures_in(result)
-    goals += [_regret_goal(result, (figure,), SHOWN[figure]) for figure in figures]
-    return [*goals, _regret_goal(result, figures, "all figures")]
 
 
 def holds(result: ClaimResult) -> bool:
-    """Whether the claim does: the whole grid, and every goal of the reading that decides."""
-    return is_whole(result) and all(goal.is_met for goal in goals_of(result, DECIDING))
+    """Whether the claim does: the whole grid, and every goal."""
+    return is_whole(result) and all(goal.is_met for goal in goals_of(result))
 
 
-def _regret_goal(result: ClaimResult, figures: Sequence[FigureName], what: str) -> Goal:
-    largest = worst_in(result.judged.worst, figures)
+def _regret_goal(result: ClaimResult) -> Goal:
+    largest = worst_everywhere(result.judged.worst)
     single = best_single(largest)
-    text = f"worst regret, {what}: at most {percent(MOST_REGRET)} of the best single one's"
+    text = f"worst regret: at most {percent(MOST_REGRET)} of the best single strategy's"
     if single is None or OURS not in largest:
         return Goal(text, "not measured", False)
     return Goal(
@@ -81,6 +75,6 @@ def _regret_goal(result: ClaimResult, figures: Sequence[FigureName], what: str) 
 
 
 def lost_first(verdicts: Iterable[Verdict]) -> Sequence[Verdict]:
-    """The lost ones, the largest loss first."""
-    lost = [verdict for verdict in verdicts if verdict.outcome == "lost"]
+    """The lost cells, the largest loss first."""
+    lost = [each for each in verdicts if each.is_deciding and each.outcome == "lost"]
     return sorted(lost, key=lambda verdict: -verdict.ratio.median)

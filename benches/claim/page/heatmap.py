@@ -7,9 +7,7 @@ from xml.sax.saxutils import escape
 
 from claim.grid import Cell
 from claim.judging.regret import Regret
-from claim.judging.samples import FigureName, figures_of
-from claim.page.wording import SHOWN
-from claim.result import ClaimResult, figures_in, runtimes_of
+from claim.result import ClaimResult, runtimes_of
 
 _SIDE = 13
 _LEFT = 150
@@ -38,17 +36,18 @@ def colour_of(regret: float) -> str:
 
 
 def heat_map(result: ClaimResult) -> str:
-    """The whole picture: for each figure a block of rows for each runtime, a row for a strategy."""
+    """The whole picture: a block for each runtime, paced and flat out; a row for each strategy."""
     parts: list[str] = []
     y, width = _legend(parts), _LEGEND_WIDTH
-    figures: list[FigureName] = ["sum", *figures_in(result)]
-    for figure in figures:
-        parts.append(_text(0, y + 14, f"Regret of {SHOWN[figure]}", "h"))
-        columns = _columns_of(result, figure)
+    for is_paced, title in ((True, "delay + CPU"), (False, "the time per message, flat out")):
+        columns = _columns_of(result, is_paced)
+        if not columns:
+            continue
+        parts.append(_text(0, y + 14, f"Regret of {title}", "h"))
         width = max(width, _LEFT + _SIDE * len(columns) + 40)
         y = _names(parts, columns, y + 20)
         for runtime in runtimes_of(result):
-            y = _block(parts, result, figure, runtime, columns, y) + 6
+            y = _block(parts, result, is_paced, runtime, columns, y) + 6
         y += _GAP
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {y}" width="{width}" '
@@ -76,12 +75,8 @@ def _column_of(cell: Cell) -> Column:
     return cell.load, cell.message_bytes
 
 
-def _has(cell: Cell, figure: FigureName) -> bool:
-    return figure == "sum" or figure in figures_of(cell)
-
-
-def _columns_of(result: ClaimResult, figure: FigureName) -> list[Column]:
-    there = (cell for cell in result.cells if _has(cell, figure))
+def _columns_of(result: ClaimResult, is_paced: bool) -> list[Column]:
+    there = (cell for cell in result.cells if (cell.rate_per_s is not None) == is_paced)
     return list(dict.fromkeys(map(_column_of, there)))
 
 
@@ -101,7 +96,7 @@ def _names(parts: list[str], columns: Sequence[Column], y: int) -> int:
 def _block(
     parts: list[str],
     result: ClaimResult,
-    figure: FigureName,
+    is_paced: bool,
     runtime: str,
     columns: Sequence[Column],
     y: int,
@@ -109,13 +104,11 @@ def _block(
     numbers = {
         _column_of(cell): number
         for number, cell in enumerate(result.cells)
-        if cell.runtime == runtime and _has(cell, figure)
+        if cell.runtime == runtime and (cell.rate_per_s is not None) == is_paced
     }
     if not numbers:
         return y
-    regrets = {
-        (each.cell, each.strategy): each for each in result.judged.regrets if each.figure == figure
-    }
+    regrets = {(each.cell, each.strategy): each for each in result.judged.regrets}
     strategies = result.cells[next(iter(numbers.values()))].strategies
     parts.append(_text(0, y + 10, runtime, "o"))
     for row, strategy in enumerate(strategies):

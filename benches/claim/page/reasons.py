@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from claim.grid import OURS
-from claim.judging.compare import compared
+from claim.judging.compare import MARGIN, compared
 from claim.judging.judge import Verdict
-from claim.judging.samples import COSTS, FigureName, Samples, figures_of
+from claim.judging.samples import Samples, figures_of
 from claim.result import ClaimResult
+from claim.runs import FigureName
 from tinygram_bench.model.result import Figure
 
 _MORE = 1.2
@@ -40,16 +41,12 @@ def paid_elsewhere(
 ) -> list[tuple[FigureName, Figure]]:
     """The other figures of the cell in which the winner is worse, and its cost ÷ ours.
 
-    Worse: the whole interval is beyond the verdict's margin. Empty: it wins for nothing that these
-    runs show.
+    Worse: the whole interval is beyond the margin. Empty: it wins for nothing that these runs show.
     """
     paid: list[tuple[FigureName, Figure]] = []
     for figure in figures_of(result.cells[verdict.cell]):
-        theirs, ours = (
-            samples.costs(verdict.cell, name, COSTS[figure]) for name in (verdict.rival, OURS)
-        )
-        ratio = compared(theirs, ours)
-        if figure != verdict.figure and ratio is not None and ratio.low > 1 + verdict.margin:
+        ratio = compared(samples.ratios(verdict.cell, verdict.rival, OURS, figure))
+        if figure != verdict.figure and ratio is not None and ratio.low > 1 + MARGIN:
             paid.append((figure, ratio))
     return paid
 
@@ -72,16 +69,13 @@ def reason_of(verdict: Verdict, ours: Profile, theirs: Profile) -> str:
     return "more writes keep the sender busy" if has_more else "as many writes and no longer hold"
 
 
-def reasons_of(samples: Samples, verdicts: Sequence[Verdict]) -> Counter[tuple[FigureName, str]]:
-    """(figure, reason) → how many of the lost comparisons."""
+def reasons_of(samples: Samples, verdicts: Sequence[Verdict]) -> Counter[str]:
+    """Reason → how many of the lost cells."""
     return Counter(
-        (
-            verdict.figure,
-            reason_of(
-                verdict,
-                Profile.of(samples, verdict.cell, OURS),
-                Profile.of(samples, verdict.cell, verdict.rival),
-            ),
+        reason_of(
+            verdict,
+            Profile.of(samples, verdict.cell, OURS),
+            Profile.of(samples, verdict.cell, verdict.rival),
         )
         for verdict in verdicts
     )

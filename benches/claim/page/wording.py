@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from claim.judging.samples import FigureName
 from claim.judging.signed_rank import NO_BOUND
+from claim.runs import FigureName
 from tinygram_bench.model.result import Figure
 
 SHOWN = {

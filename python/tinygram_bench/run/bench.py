@@ -23,7 +23,9 @@ from tinygram_bench.run.stage import Stage, Turn
 from tinygram_bench.run.workload import Workload
 
 Kept = Callable[[Case], Hashable | None]
-"""The key of a case's stage: cases with the same key share one; None: a case has a fresh one."""
+"""The key of a case's stage: cases with the same key share one; None: a case has a fresh one.
+
+Cases that take turns are up at the same time, so each needs a key of its own."""
 
 
 class Bench:
@@ -45,9 +47,17 @@ class Bench:
         (slice_ns,) = {case.parameters.slice_ns for case in cases}
         if slice_ns is None:
             return [self.run_case(case, round) for case in cases]
-        with ExitStack() as stack:
-            group = Group(self._workload, cases, round, slice_ns)
-            return group.run(stack, partial(self._set_up, stack, round=round))
+        group = Group(self._workload, cases, round, slice_ns)
+        keys = [None if self._kept is None else self._kept(case) for case in cases]
+        ended = list(keys)
+        try:
+            with ExitStack() as stack:
+                runs = group.run(stack, partial(self._own_stage, stack, round=round))
+            ended = [key for key, run in zip(keys, runs, strict=True) if run.failure is not None]
+        finally:
+            for key in ended:
+                self._end(key)
+        return runs
 
     def close(self) -> None:
         """End all stages that stay: the next run makes new ones."""
@@ -118,6 +128,11 @@ class Bench:
         if self._workload.server_address(case) is None:
             link = stack.enter_context(link_up(case, self._workload.seed + round))
         return Stage(stack, link, self._workload.where(case), self.counting)
+
+    def _own_stage(self, stack: ExitStack, case: Case, round: int) -> Stage:
+        """A stage for a case beside others, which ends with `stack` unless it stays."""
+        key = None if self._kept is None else self._kept(case)
+        return self._set_up(stack, case, round) if key is None else self._stage(key, case)
 
     def _stage(self, key: Hashable, case: Case) -> Stage:
         if key not in self._stages:

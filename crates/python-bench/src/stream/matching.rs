@@ -46,6 +46,27 @@ pub fn match_flat_out(
     match_all(py, notes, messages)
 }
 
+/// How late the pacer was with each message of a schedule, in nanoseconds, where that is taken off.
+struct Late(Option<Vec<u32>>);
+
+impl Late {
+    /// ValueError unless there is a note of each message, or none at all.
+    fn new(late_ns: Option<Vec<u32>>, messages: u64) -> PyResult<Self> {
+        match late_ns {
+            Some(notes) if notes.len() as u64 != messages => Err(PyValueError::new_err(format!(
+                "not {messages} notes of how late a message was"
+            ))),
+            notes => Ok(Self(notes)),
+        }
+    }
+
+    fn with(&self, position: u64) -> u64 {
+        self.0
+            .as_ref()
+            .map_or(0, |notes| u64::from(notes[position as usize]))
+    }
+}
+
 #[pyfunction]
 #[expect(
     clippy::too_many_arguments,
@@ -68,20 +89,9 @@ pub fn match_paced(
 ) -> PyResult<Histogram> {
     let schedule = schedule(rate_per_s, arrival, burst, duration_ns, seed)?;
     let count = schedule.messages();
-    if late_ns
-        .as_ref()
-        .is_some_and(|late_ns| late_ns.len() as u64 != count)
-    {
-        return Err(PyValueError::new_err(format!(
-            "not {count} notes of how late a message was"
-        )));
-    }
-    let since_ns = |position: u64| {
-        let late_ns = late_ns
-            .as_ref()
-            .map_or(0, |late_ns| late_ns[position as usize]);
-        start_ns + schedule.due_ns(position) + u64::from(late_ns)
-    };
+    let late_ns = Late::new(late_ns, count)?;
+    let since_ns =
+        |position: u64| start_ns + schedule.due_ns(position) + late_ns.with(position);
     let pool = &pool.inner;
     if let Some(turns) = turns {
         let messages = arrivals(pool, turns).filter_map(|(index, end)| {
@@ -105,9 +115,9 @@ pub fn match_paced(
 #[pyfunction]
 #[expect(
     clippy::too_many_arguments,
-    reason = "the schedule's six and the stream's five"
+    reason = "the schedule's six and the stream's six"
 )]
-#[pyo3(signature = (notes, pool, first_message, start_ns, rate_per_s, arrival, burst, duration_ns, seed, slices, turns=None))]
+#[pyo3(signature = (notes, pool, first_message, start_ns, rate_per_s, arrival, burst, duration_ns, seed, slices, turns=None, late_ns=None))]
 pub fn match_sliced(
     py: Python<'_>,
     notes: &[u8],
@@ -121,10 +131,12 @@ pub fn match_sliced(
     seed: u64,
     slices: SliceTable,
     turns: Option<&[u8]>,
+    late_ns: Option<Vec<u32>>,
 ) -> PyResult<(Histogram, Vec<Vec<u64>>, Vec<u64>)> {
     let (slices, settling_ns) = slices_of(slices)?;
     let schedule = schedule(rate_per_s, arrival, burst, duration_ns, seed)?.in_slices(&slices);
     let count = schedule.messages();
+    let late_ns = Late::new(late_ns, count)?;
     let pool = &pool.inner;
     // Index in the stream, offset that the message ends at, and its number in the schedule.
     let messages: Vec<(u64, u64, u64)> = match turns {
@@ -144,20 +156,22 @@ pub fn match_sliced(
         let mut positions = messages.iter().map(|&(_, _, position)| position);
         let released = messages
             .iter()
-            .map(|&(index, end, position)| (index, end, start_ns + schedule.due_ns(position)));
-        let mut late_ns = vec![0; slices.count()];
+            .map(|&(index, end, position)| {
+                (index, end, start_ns + schedule.due_ns(position) + late_ns.with(position))
+            });
+        let mut overrun_ns = vec![0; slices.count()];
         match_receipts(&notes, released, |receipt_ns, latency_ns| {
             let position = positions.next().expect("a message for each match");
             if let Some(slice) = slices.measuring(schedule.due_ns(position), 0) {
                 let end_ns = start_ns + slices.end_ns(slice);
-                late_ns[slice] = receipt_ns.saturating_sub(end_ns).max(late_ns[slice]);
+                overrun_ns[slice] = receipt_ns.saturating_sub(end_ns).max(overrun_ns[slice]);
             }
             if let Some(slice) = slices.measuring(schedule.due_ns(position), settling_ns) {
                 found[slice].push(latency_ns);
                 inner.record(latency_ns);
             }
         })?;
-        Ok((Histogram { inner }, found, late_ns))
+        Ok((Histogram { inner }, found, overrun_ns))
     })
     .map_err(|error: MatchError| PyValueError::new_err(error.to_string()))
 }

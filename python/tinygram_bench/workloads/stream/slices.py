@@ -30,23 +30,34 @@ class Found:
 def paced_in_slices(
     order: Order, report: Report, pool: _native.MessagePool, heard: Heard, used: Used
 ) -> Found:
-    """What the slices of a paced stream say. Raises ValueError where the notes do not match."""
+    """What the slices of a paced stream say. Raises ValueError where the notes do not match.
+
+    Where the pacer sleeps, also the latencies without the pacer's lateness with each message.
+    """
     pace, slices = order.pace, order.slices
     assert pace is not None, "it is paced"
     assert slices is not None, "it took turns"
-    latency, latencies_ns, late_ns = _native.match_sliced(
-        heard.notes,
-        pool,
-        order.warm_up,
-        report.start_ns,
-        pace.rate_per_s,
-        pace.arrival,
-        pace.burst,
-        pace.duration_ns,
-        pace.seed,
-        slices.native,
-        None if order.producers == 1 else heard.turns,
-    )
+
+    def matched(
+        pacer_late_ns: Sequence[int] | None,
+    ) -> tuple[_native.Histogram, list[list[int]], list[int]]:
+        return _native.match_sliced(
+            heard.notes,
+            pool,
+            order.warm_up,
+            report.start_ns,
+            pace.rate_per_s,
+            pace.arrival,
+            pace.burst,
+            pace.duration_ns,
+            pace.seed,
+            slices.native,
+            None if order.producers == 1 else heard.turns,
+            pacer_late_ns,
+        )
+
+    latency, latencies_ns, late_ns = matched(None)
+    histograms = {"latency_ns": latency}
     # By the rate, and not by what came: every case of the load has the same blocks.
     per_slice = pace.rate_per_s * (slices.slice_ns - slices.settling_ns) / 1e9
     spun_ns = report.spin_cpu_ns_by_slice
@@ -56,9 +67,13 @@ def paced_in_slices(
             for used_ns, spun, each in zip(used.by_slice, spun_ns, latencies_ns, strict=True)
         ),
     }
+    if pace.sleeps:
+        histograms["net_latency_ns"], net_ns, _ = matched(report.late_ns)
+        figures |= percentiles_us("net_latency", net_ns, per_slice)
+        figures["net_latency_mean_us"] = _means_us(net_ns)
     figures |= late_us(late_ns)
     counters = counters_of(late_ns, used, slices.gap_ns - GAP_NS)
-    return Found({"latency_ns": latency}, figures, counters)
+    return Found(histograms, figures, counters)
 
 
 def flat_out_in_slices(
@@ -90,7 +105,7 @@ def flat_out_in_slices(
         "throughput_per_s": tuple(
             count / ns * 1e9 if count and ns else None for count, ns, _ in middles
         ),
-        "queueing_mean_us": tuple(fmean(each) / 1e3 if each else None for each in queueing_ns),
+        "queueing_mean_us": _means_us(queueing_ns),
         "cpu_s_per_million": tuple(
             None if used_ns is None or not count else used_ns / 1e3 / count
             for used_ns, count in zip(used.by_slice, handed_over, strict=True)
@@ -103,6 +118,10 @@ def flat_out_in_slices(
         "middle_ns": sum(ns for _, ns, _ in middles),
     }
     return Found({"queueing_ns": queueing}, figures, counters)
+
+
+def _means_us(by_slice_ns: Sequence[Sequence[int]]) -> Values:
+    return tuple(fmean(each) / 1e3 if each else None for each in by_slice_ns)
 
 
 def _handed_over(
