@@ -9,7 +9,8 @@ class SizesServer:
     """Answers the connections of `sizes`, on 127.0.0.1 unless told another `host`.
 
     A peer costs a slot of fixed size; when all `max_connections` are taken, the one that was silent
-    the longest gives way. Setups above `max_message_bytes` or `max_messages` are reset.
+    the longest gives way. Setups above `max_message_bytes` or `max_messages` are reset. Each port
+    has its own counters.
     """
 
     def __new__(
@@ -22,15 +23,21 @@ class SizesServer:
         compared: tuple[int, int] | None = None,
         host: str = "127.0.0.1",
         client_host: str | None = None,
+        ports: int = 1,
     ) -> SizesServer:
         """Listen; with port 0 the kernel picks one. OSError when it is not available.
 
         `compared`: compare every byte with the content of this seed; the largest sample's bytes.
         `client_host`: connections from another IPv4 address are closed at once, and counted.
+        `ports`: how many there are; the kernel picks all but the first. ValueError for 0.
         """
 
     @property
-    def port(self) -> int: ...
+    def port(self) -> int:
+        """The first one."""
+
+    @property
+    def ports(self) -> list[int]: ...
     def serve(
         self, samples: int | None = None, stop_fd: int | None = None
     ) -> list[tuple[str, int]]:
@@ -43,30 +50,34 @@ class SizesServer:
         """
 
     def counters(self) -> list[tuple[str, int]]:
-        """The named counters so far."""
+        """The named counters so far, of all ports together."""
+
+    def counters_by_port(self) -> list[list[tuple[str, int]]]:
+        """The same of each port."""
 
 def take_samples(
-    address: str,
-    length: int,
-    count: int,
-    is_setup_joined: bool,
-    is_nodelay: bool,
+    cells: list[tuple[str, int, int, bool, bool]],
     congestion_control: str,
     seed: int,
+    order_seed: int,
     timeout_ns: int,
     first: int,
     samples: int,
     own_host: str | None = None,
-) -> tuple[list[tuple[str, int]], list[tuple[str, Histogram]]]:
-    """Take `first` samples that are kept apart, and then `samples`, from a server at `address`.
+) -> list[tuple[list[tuple[str, int]], list[tuple[str, Histogram]], list[int], str | None]]:
+    """Take of each cell `first` samples that are kept apart, and then `samples`.
 
-    Where there are messages, one sample lies between, in no figure: the last byte of its first
-    message is withheld, for 10 ms and two round trips, to see that no acknowledgement comes before.
-    Each is a connection with `count` messages of `length` bytes. `is_setup_joined`: the setup
-    leaves with the first message; `own_host`: the IPv4 address to connect from, None: the kernel
-    picks one. Returns named counters, and named histograms of nanoseconds:
-    those that hold something. OSError names the sample and the stage that failed; ValueError: the
-    address is not IPv4:PORT.
+    A cell: the server's IPv4:PORT, the length and the count of messages, whether the setup leaves
+    with the first message, and TCP_NODELAY. Of several each cycle takes one sample of each, in an
+    order that `order_seed` gives. A sample is a connection. Where there are messages, one more lies
+    between, in no figure: the last byte of its first message is withheld, for 10 ms and two round
+    trips, to see that no acknowledgement comes before. `own_host`: the IPv4 address to connect
+    from, None: the kernel picks one.
+
+    Returns for each cell named counters; named histograms of nanoseconds, those that hold
+    something; the time of its sample in each cycle in nanoseconds, or, of over 1,000, the medians
+    of cycles in a row; and None, or what failed in which sample and stage: then the others are
+    empty, and the cell has no more samples. ValueError: an address is not IPv4:PORT.
     """
 
 def time_local(part: str, first: int, samples: int, far_cpu: int | None = None) -> Histogram:

@@ -92,6 +92,17 @@ impl Usage {
         }
     }
 
+    /// Both together.
+    pub fn with(self, other: Self) -> Self {
+        Self {
+            cpu_ns: self.cpu_ns + other.cpu_ns,
+            voluntary_context_switches: self.voluntary_context_switches
+                + other.voluntary_context_switches,
+            involuntary_context_switches: self.involuntary_context_switches
+                + other.involuntary_context_switches,
+        }
+    }
+
     /// What was used since `earlier`.
     pub fn since(self, earlier: Self) -> Self {
         Self {

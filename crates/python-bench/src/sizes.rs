@@ -3,17 +3,16 @@ use crate::{
     errors::{OrOsError, os_error},
     histogram::Histogram,
 };
-use pyo3::{
-    exceptions::{PyOSError, PyValueError},
-    prelude::*,
-};
+use pyo3::{exceptions::PyValueError, prelude::*};
 use std::{io::ErrorKind, net::SocketAddrV4, os::fd::RawFd, time::Duration};
 use tinygram_load::{
     messages::{Limits, Setup},
     sizes::{
-        client::{Client, Measured, Options},
+        client::{Client, Measured},
+        faults::SampleError,
         local,
-        server::{self, ServeError},
+        sample::Options,
+        server::{self, Counts, ServeError},
     },
 };
 
@@ -22,13 +21,13 @@ type Counters = Vec<(&'static str, u64)>;
 #[pyclass(module = "tinygram_bench._native")]
 pub struct SizesServer {
     inner: server::Server,
-    port: u16,
+    ports: Vec<u16>,
 }
 
 #[pymethods]
 impl SizesServer {
     #[new]
-    #[pyo3(signature = (port, max_message_bytes, max_messages, max_connections, congestion_control, compared=None, host="127.0.0.1", client_host=None))]
+    #[pyo3(signature = (port, max_message_bytes, max_messages, max_connections, congestion_control, compared=None, host="127.0.0.1", client_host=None, ports=1))]
     #[allow(clippy::too_many_arguments)] // Keywords in Python.
     fn new(
         py: Python<'_>,
@@ -40,9 +39,16 @@ impl SizesServer {
         compared: Option<(u64, usize)>,
         host: &str,
         client_host: Option<&str>,
+        ports: usize,
     ) -> PyResult<Self> {
+        if ports == 0 {
+            return Err(PyValueError::new_err(
+                "a server needs a port: 0 were asked for",
+            ));
+        }
         let options = server::Options {
             address: SocketAddrV4::new(ipv4_of(host)?, port),
+            ports,
             limits: Limits {
                 max_length: max_message_bytes,
                 max_count: max_messages,
@@ -55,14 +61,19 @@ impl SizesServer {
             .detach(|| server::Server::listen(options, congestion_control))
             .or_os_error()?;
         Ok(Self {
-            port: inner.port().or_os_error()?,
+            ports: inner.ports().or_os_error()?,
             inner,
         })
     }
 
     #[getter]
     fn port(&self) -> u16 {
-        self.port
+        self.ports[0]
+    }
+
+    #[getter]
+    fn ports(&self) -> Vec<u16> {
+        self.ports.clone()
     }
 
     #[pyo3(signature = (samples=None, stop_fd=None))]
@@ -88,56 +99,89 @@ impl SizesServer {
     }
 
     fn counters(&self) -> Counters {
-        let counts = self.inner.counts();
-        vec![
-            ("server_connections", counts.connections),
-            ("server_samples", counts.samples),
-            ("server_compared_samples", counts.compared_samples),
-            ("server_bytes", counts.bytes),
-            ("server_refused_connections", counts.refused),
-            ("server_idle_connections", counts.idle),
-            ("strangers", counts.strangers),
-        ]
+        let mut of_all = named(Counts::default());
+        for counts in self.inner.counts() {
+            for (sum, (_, count)) in of_all.iter_mut().zip(named(*counts)) {
+                sum.1 += count;
+            }
+        }
+        of_all
+    }
+
+    fn counters_by_port(&self) -> Vec<Counters> {
+        self.inner.counts().iter().copied().map(named).collect()
     }
 }
 
+fn named(counts: Counts) -> Counters {
+    vec![
+        ("server_connections", counts.connections),
+        ("server_samples", counts.samples),
+        ("server_compared_samples", counts.compared_samples),
+        ("server_bytes", counts.bytes),
+        ("server_refused_connections", counts.refused),
+        ("server_idle_connections", counts.idle),
+        ("strangers", counts.strangers),
+    ]
+}
+
+/// The server's address, the length and count of messages, whether the setup leaves with the first
+/// one, and TCP_NODELAY.
+type Cell = (String, u32, u32, bool, bool);
+/// Counters, histograms, the total of each cycle in ns, and the failure.
+type Outcome = (
+    Counters,
+    Vec<(&'static str, Histogram)>,
+    Vec<u64>,
+    Option<String>,
+);
+
 #[pyfunction]
-#[pyo3(signature = (address, length, count, is_setup_joined, is_nodelay, congestion_control, seed, timeout_ns, first, samples, own_host=None))]
+#[pyo3(signature = (cells, congestion_control, seed, order_seed, timeout_ns, first, samples, own_host=None))]
 #[expect(
     clippy::too_many_arguments,
-    reason = "the options of a sample, and how many"
+    reason = "the options of samples, and how many"
 )]
 pub fn take_samples(
     py: Python<'_>,
-    address: &str,
-    length: u32,
-    count: u32,
-    is_setup_joined: bool,
-    is_nodelay: bool,
+    cells: Vec<Cell>,
     congestion_control: &str,
     seed: u64,
+    order_seed: u64,
     timeout_ns: u64,
     first: u64,
     samples: u64,
     own_host: Option<&str>,
-) -> PyResult<(Counters, Vec<(&'static str, Histogram)>)> {
-    let address: SocketAddrV4 = address
-        .parse()
-        .map_err(|_| PyValueError::new_err(format!("{address:?} is no IPv4 address and port")))?;
-    let options = Options {
-        address,
-        setup: Setup { length, count },
-        is_setup_joined,
-        is_nodelay,
-        congestion_control: congestion_control.into(),
-        own_address: own_host.map(ipv4_of).transpose()?,
-        seed,
-        timeout: Duration::from_nanos(timeout_ns),
+) -> PyResult<Vec<Outcome>> {
+    let own_address = own_host.map(ipv4_of).transpose()?;
+    let options_of = |(address, length, count, is_setup_joined, is_nodelay): Cell| -> PyResult<_> {
+        Ok(Options {
+            address: address.parse().map_err(|_| {
+                PyValueError::new_err(format!("{address:?} is no IPv4 address and port"))
+            })?,
+            setup: Setup { length, count },
+            is_setup_joined,
+            is_nodelay,
+            congestion_control: congestion_control.into(),
+            own_address,
+            timeout: Duration::from_nanos(timeout_ns),
+        })
     };
-    let measured = py
-        .detach(|| Client::new(options).measure(first, samples))
-        .map_err(|error| PyOSError::new_err(error.to_string()))?;
-    Ok((counters_of(&measured), histograms_of(measured)))
+    let cases = cells.into_iter().map(options_of);
+    let cases = cases.collect::<PyResult<Vec<_>>>()?;
+    let measured = py.detach(|| Client::new(cases, seed).measure(first, samples, order_seed));
+    Ok(measured.into_iter().map(outcome_of).collect())
+}
+
+fn outcome_of(measured: Result<Measured, SampleError>) -> Outcome {
+    match measured {
+        Ok(mut measured) => {
+            let totals_ns = std::mem::take(&mut measured.totals_ns);
+            let counters = counters_of(&measured);
+            (counters, histograms_of(measured), totals_ns, None)
+        }
+        Err(failure) => (vec![], vec![], vec![], Some(failure.to_string())),
+    }
 }
 
 fn counters_of(measured: &Measured) -> Counters {

@@ -1,56 +1,21 @@
-//! The client of `sizes`: a connection per sample, its time split into connect, setup, transfer.
+//! The client of `sizes`: samples of one case, or of several in cycles, one after the other.
 //!
-//! Laws: sockets, options and the messages' bytes are made before the clock starts; the next sample
-//! begins when the server has ended the connection of the one before, so that no two overlap; what
-//! is not exactly as the protocol says fails the whole.
-//!
-//! A server that acknowledges a message before it has all of it would have better figures than it may.
-//! What comes before a message is sent is looked for in some of the measured samples, the look's time
-//! being left out of them; what comes when a part of it is sent, in one sample that is in no figure.
+//! Laws: no two samples overlap; a cycle has one sample of each case, in a new random order, so that
+//! what is compared lies milliseconds apart; what fails ends its case, and the others go on.
 
-use super::faults::{Fault, SampleError, Stage};
-use crate::{
-    messages::{ACKNOWLEDGEMENT_BYTES, Acknowledgements, Setup, WireError, sample_content},
-    process::Usage,
-    socket::{connect, has_readable, receive_some, send_all, unconnected},
+use super::{
+    cycles::{Blocks, Order},
+    faults::SampleError,
+    sample::{Look, Options, Sampler, Segments, Times},
 };
-use std::{
-    io::{self, ErrorKind, IoSlice, Write},
-    net::{Ipv4Addr, Shutdown, SocketAddrV4, TcpStream},
-    os::fd::AsRawFd,
-    thread::sleep,
-    time::Duration,
-};
+use crate::{messages::sample_content, process::Usage};
 use tinygram_core::Histogram;
-use tinygram_net::{clock::monotonic_ns, socket::tcp_info};
+use tinygram_net::clock::monotonic_ns;
 
 /// One in so many measured samples looks for acknowledgements that came too early.
 const LOOK_EVERY: u64 = 8;
-/// How long, beyond two round trips, the last byte of a message is withheld once.
-const PATIENCE: Duration = Duration::from_millis(10);
 
-/// What every sample of a run is.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// Where the server listens.
-    pub address: SocketAddrV4,
-    /// What it is asked for.
-    pub setup: Setup,
-    /// The setup leaves with the first message, in one write; else by itself, before it.
-    pub is_setup_joined: bool,
-    /// TCP_NODELAY.
-    pub is_nodelay: bool,
-    /// Congestion control of the connections.
-    pub congestion_control: String,
-    /// Where the connections come from; `None`: the kernel picks.
-    pub own_address: Option<Ipv4Addr>,
-    /// Seed of the messages' content.
-    pub seed: u64,
-    /// For each connect, each write and each acknowledgement.
-    pub timeout: Duration,
-}
-
-/// What the samples of a run took, in nanoseconds.
+/// What the samples of a case took, in nanoseconds.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
     /// From the call to the established connection.
@@ -69,9 +34,12 @@ pub struct Measured {
     pub first_total: Histogram,
     /// The whole time of the very first one.
     pub first_sample_ns: u64,
+    /// `total` of each cycle, in their order; of over [`MOST_VALUES`](super::cycles::MOST_VALUES)
+    /// the medians of cycles in a row.
+    pub totals_ns: Vec<u64>,
     /// When the first of the others began, CLOCK_MONOTONIC.
     pub start_ns: u64,
-    /// From then to the end of the last one.
+    /// From then to the end of the last one, with the samples of other cases between them.
     pub run_time_ns: u64,
     /// Segments sent again.
     pub retransmits: u64,
@@ -79,102 +47,158 @@ pub struct Measured {
     pub data_segments: u64,
     /// The largest segment that the last connection sent, in bytes.
     pub send_mss_bytes: u64,
-    /// What this thread used.
+    /// What this thread used for them.
     pub usage: Usage,
 }
 
-#[derive(Clone, Copy)]
-struct Times {
-    connect_ns: u64,
-    setup_ns: u64,
-    transfer_ns: u64,
-}
-
-/// How a sample looks for acknowledgements that came too early.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Look {
-    Never,
-    /// Before each message.
-    BeforeMessages,
-    /// Before each message, and before the first one's last byte, which is withheld for a while.
-    BeforeLastByte,
-}
-
-/// Takes samples, one after the other.
+/// Takes the samples of one case, or of several.
 #[derive(Debug)]
 pub struct Client {
-    options: Options,
+    cases: Vec<Case>,
     content: Vec<u8>,
-    /// When each message of the sample was acknowledged.
-    acknowledged_ns: Vec<u64>,
-    retransmits: u64,
-    data_segments: u64,
-    send_mss_bytes: u64,
+}
+
+#[derive(Debug)]
+struct Case {
+    sampler: Sampler,
+    measured: Measured,
+    totals: Blocks,
+    /// How many samples it has begun.
+    begun: u64,
+    failure: Option<SampleError>,
 }
 
 impl Client {
-    /// A client whose memory is touched now.
-    pub fn new(options: Options) -> Self {
+    /// A client whose memory is touched now: the messages of all cases are the first bytes of the same
+    /// content, which is that of `seed`.
+    pub fn new(cases: Vec<Options>, seed: u64) -> Self {
+        let bytes = cases.iter().map(|each| each.setup.sample_bytes());
         Self {
-            content: sample_content(options.seed, options.setup.sample_bytes() as usize),
-            acknowledged_ns: Vec::with_capacity(options.setup.count as usize),
-            options,
-            retransmits: 0,
-            data_segments: 0,
-            send_mss_bytes: 0,
+            content: sample_content(seed, bytes.max().unwrap_or(0) as usize),
+            cases: cases.into_iter().map(Case::new).collect(),
         }
     }
 
-    /// Take `first` samples that are kept apart, one more if there are round trips, whose first message
-    /// is sent with its last byte withheld and which no figure has, and then `samples`.
+    /// Take of each case `first` samples that are kept apart, one more if there are round trips, whose
+    /// first message is sent with its last byte withheld and which no figure has, and then `samples`.
+    /// The orders of the cycles are those of `order_seed`.
     ///
-    /// # Errors
-    /// [`SampleError`] of the first that failed.
-    pub fn measure(&mut self, first: u64, samples: u64) -> Result<Measured, SampleError> {
-        let mut measured = Measured::default();
-        for sample in 0..first {
-            let total_ns = self.sample(sample, Look::Never)?.total_ns();
-            measured.first_total.record(total_ns);
-            if sample == 0 {
-                measured.first_sample_ns = total_ns;
+    /// What came of each case, in their order: a [`SampleError`] of its first sample that failed.
+    pub fn measure(
+        mut self,
+        first: u64,
+        samples: u64,
+        order_seed: u64,
+    ) -> Vec<Result<Measured, SampleError>> {
+        let mut order = Order::new(self.cases.len(), order_seed);
+        for _ in 0..first {
+            for &index in order.of_next_cycle() {
+                self.cases[index].take_first(&self.content);
             }
         }
-        let mut taken = first;
-        if self.options.setup.count > 0 {
-            self.sample(taken, Look::BeforeLastByte)?;
-            taken += 1;
+        for case in &mut self.cases {
+            case.take_withheld(&self.content);
+            case.begin(samples);
         }
-        (self.retransmits, self.data_segments) = (0, 0);
-        let before = Usage::of_thread();
-        measured.start_ns = monotonic_ns();
-        for index in 0..samples {
-            let look = match index % LOOK_EVERY {
+        let mut used = Usage::of_thread();
+        for cycle in 0..samples {
+            if self.cases.iter().all(|case| case.failure.is_some()) {
+                break;
+            }
+            let look = match cycle % LOOK_EVERY {
                 0 => Look::BeforeMessages,
                 _ => Look::Never,
             };
-            let times = self.sample(taken + index, look)?;
-            self.record(times, &mut measured);
+            for &index in order.of_next_cycle() {
+                let case = &mut self.cases[index];
+                case.take(&self.content, look);
+                let before = std::mem::replace(&mut used, Usage::of_thread());
+                case.measured.usage = case.measured.usage.with(used.since(before));
+            }
         }
-        measured.run_time_ns = monotonic_ns() - measured.start_ns;
-        measured.usage = Usage::of_thread().since(before);
-        measured.retransmits = self.retransmits;
-        measured.data_segments = self.data_segments;
-        measured.send_mss_bytes = self.send_mss_bytes;
-        Ok(measured)
+        self.cases.into_iter().map(Case::outcome).collect()
+    }
+}
+
+impl Case {
+    fn new(options: Options) -> Self {
+        Self {
+            sampler: Sampler::new(options),
+            measured: Measured::default(),
+            totals: Blocks::new(0),
+            begun: 0,
+            failure: None,
+        }
     }
 
-    fn record(&self, times: Times, measured: &mut Measured) {
+    /// The next sample; `None`: it failed, or one before it did.
+    fn sample(&mut self, content: &[u8], look: Look) -> Option<Times> {
+        if self.failure.is_some() {
+            return None;
+        }
+        let sample = self.begun;
+        self.begun += 1;
+        match self.sampler.sample(content, look) {
+            Ok(times) => Some(times),
+            Err((stage, fault)) => {
+                self.failure = Some(SampleError {
+                    sample,
+                    stage,
+                    fault,
+                });
+                None
+            }
+        }
+    }
+
+    fn take_first(&mut self, content: &[u8]) {
+        let is_very_first = self.begun == 0;
+        if let Some(times) = self.sample(content, Look::Never) {
+            self.measured.first_total.record(times.total_ns());
+            if is_very_first {
+                self.measured.first_sample_ns = times.total_ns();
+            }
+        }
+    }
+
+    fn take_withheld(&mut self, content: &[u8]) {
+        if self.sampler.has_messages() {
+            // A failure is kept.
+            let _in_no_figure = self.sample(content, Look::BeforeLastByte);
+        }
+    }
+
+    /// From now on so many samples are measured.
+    fn begin(&mut self, samples: u64) {
+        self.sampler.segments = Segments::default();
+        self.totals = Blocks::new(samples);
+    }
+
+    fn take(&mut self, content: &[u8], look: Look) {
+        if self.measured.start_ns == 0 {
+            self.measured.start_ns = monotonic_ns();
+        }
+        if let Some(times) = self.sample(content, look) {
+            self.record(times);
+            self.measured.run_time_ns = monotonic_ns() - self.measured.start_ns;
+        }
+    }
+
+    fn record(&mut self, times: Times) {
+        let measured = &mut self.measured;
+        self.totals.push(times.total_ns());
         measured.connect.record(times.connect_ns);
         measured.total.record(times.total_ns());
-        if !self.is_joined() {
+        if !self.sampler.is_joined() {
             measured.setup.record(times.setup_ns);
         }
-        let Some((last_ns, _)) = self.acknowledged_ns.split_last() else {
+        let acknowledged_ns = self.sampler.acknowledged_ns();
+        let Some(last_ns) = acknowledged_ns.last() else {
             return;
         };
         measured.transfer.record(times.transfer_ns);
         let mut before_ns = last_ns - times.transfer_ns;
-        for (index, &at_ns) in self.acknowledged_ns.iter().enumerate() {
+        for (index, &at_ns) in acknowledged_ns.iter().enumerate() {
             let trips = if index == 0 {
                 &mut measured.first_trip
             } else {
@@ -185,181 +209,39 @@ impl Client {
         }
     }
 
-    fn is_joined(&self) -> bool {
-        self.options.is_setup_joined && self.options.setup.count > 0
-    }
-
-    fn sample(&mut self, sample: u64, look: Look) -> Result<Times, SampleError> {
-        self.try_sample(look).map_err(|(stage, fault)| SampleError {
-            sample,
-            stage,
-            fault,
+    fn outcome(self) -> Result<Measured, SampleError> {
+        if let Some(failure) = self.failure {
+            return Err(failure);
+        }
+        let segments = self.sampler.segments;
+        Ok(Measured {
+            totals_ns: self.totals.into_values(),
+            retransmits: segments.again,
+            data_segments: segments.with_data,
+            send_mss_bytes: segments.mss_bytes,
+            ..self.measured
         })
-    }
-
-    fn try_sample(&mut self, look: Look) -> Result<Times, (Stage, Fault)> {
-        let stream = self
-            .socket()
-            .map_err(|error| (Stage::Connect, Fault::Io(error)))?;
-        self.acknowledged_ns.clear();
-        let start_ns = monotonic_ns();
-        let connected = connect(&stream, self.options.address);
-        connected.map_err(|error| (Stage::Connect, self.fault(error)))?;
-        let connected_ns = monotonic_ns();
-        let mut set_up_ns = connected_ns;
-        if !self.is_joined() {
-            let sent = send_all(stream.as_raw_fd(), &self.options.setup.to_bytes());
-            sent.map_err(|error| (Stage::Setup, self.fault(error)))?;
-            set_up_ns = monotonic_ns();
-        }
-        let patience = PATIENCE + 2 * Duration::from_nanos(connected_ns - start_ns);
-        self.transfer(&stream, look, patience)?;
-        self.end(&stream).map_err(|fault| (Stage::End, fault))?;
-        let over_ns = self.acknowledged_ns.last().copied().unwrap_or(set_up_ns);
-        Ok(Times {
-            connect_ns: connected_ns - start_ns,
-            setup_ns: set_up_ns - connected_ns,
-            transfer_ns: over_ns - set_up_ns,
-        })
-    }
-
-    fn socket(&self) -> io::Result<TcpStream> {
-        let options = &self.options;
-        let stream = unconnected(
-            Some(&options.congestion_control),
-            options.is_nodelay,
-            options.own_address,
-        )?;
-        stream.set_read_timeout(Some(options.timeout))?;
-        stream.set_write_timeout(Some(options.timeout))?;
-        Ok(stream)
-    }
-
-    /// Every round trip of a sample.
-    fn transfer(
-        &mut self,
-        stream: &TcpStream,
-        look: Look,
-        patience: Duration,
-    ) -> Result<(), (Stage, Fault)> {
-        let setup = self.options.setup;
-        let length = setup.length as usize;
-        let mut acknowledgements = Acknowledgements::new(setup);
-        let mut looked_ns = 0;
-        for index in 0..setup.count {
-            let failed = |fault| (Stage::Message(index), fault);
-            let message = &self.content[index as usize * length..][..length];
-            if look != Look::Never {
-                let began_ns = monotonic_ns();
-                self.check_silent(stream).map_err(failed)?;
-                looked_ns += monotonic_ns() - began_ns;
-            }
-            let is_withheld = index == 0 && look == Look::BeforeLastByte;
-            let (now, later) = message.split_at(length - usize::from(is_withheld));
-            let sent = if index == 0 && self.is_joined() {
-                send_joined(stream, &setup.to_bytes(), now)
-            } else {
-                send_all(stream.as_raw_fd(), now)
-            };
-            sent.map_err(|error| failed(self.fault(error)))?;
-            if is_withheld {
-                sleep(patience);
-                self.check_silent(stream).map_err(failed)?;
-                send_all(stream.as_raw_fd(), later).map_err(|error| failed(self.fault(error)))?;
-            }
-            self.wait_acknowledged(stream, &mut acknowledgements)
-                .map_err(failed)?;
-            self.acknowledged_ns.push(monotonic_ns() - looked_ns);
-        }
-        Ok(())
-    }
-
-    fn check_silent(&self, stream: &TcpStream) -> Result<(), Fault> {
-        match has_readable(stream.as_raw_fd()).map_err(|error| self.fault(error))? {
-            true => Err(Fault::Early),
-            false => Ok(()),
-        }
-    }
-
-    fn wait_acknowledged(
-        &self,
-        stream: &TcpStream,
-        acknowledgements: &mut Acknowledgements,
-    ) -> Result<(), Fault> {
-        let mut bytes = [0; ACKNOWLEDGEMENT_BYTES];
-        let mut give_up_ns = None;
-        loop {
-            let wanted = acknowledgements.wanted();
-            let count = receive_some(stream.as_raw_fd(), &mut bytes[..wanted])
-                .map_err(|error| self.fault(error))?;
-            if count == 0 && wanted == ACKNOWLEDGEMENT_BYTES {
-                return Err(self.refused());
-            }
-            if count == 0 {
-                return Ok(acknowledgements.finish()?);
-            }
-            if acknowledgements.push(&bytes[..count])? {
-                return Ok(());
-            }
-            // A part of it came. The next part may take as long as the timeout, and no third.
-            let timeout_ns = self.options.timeout.as_nanos() as u64;
-            let give_up_ns = give_up_ns.get_or_insert_with(|| monotonic_ns() + timeout_ns);
-            if monotonic_ns() > *give_up_ns {
-                return Err(Fault::TimedOut(self.options.timeout));
-            }
-        }
-    }
-
-    /// End our side and see the server end its own, with nothing sent that it should not have.
-    fn end(&mut self, stream: &TcpStream) -> Result<(), Fault> {
-        stream
-            .shutdown(Shutdown::Write)
-            .map_err(|error| self.fault(error))?;
-        let excess =
-            receive_some(stream.as_raw_fd(), &mut [0; 64]).map_err(|error| self.fault(error))?;
-        if excess > 0 {
-            return Err(WireError::Excess { excess }.into());
-        }
-        let info = tcp_info(stream.as_raw_fd())?;
-        self.retransmits += u64::from(info.tcpi_total_retrans);
-        self.data_segments += u64::from(info.tcpi_data_segs_out);
-        self.send_mss_bytes = info.tcpi_snd_mss.into();
-        Ok(())
-    }
-
-    /// What the kernel says, in the words of this protocol.
-    fn fault(&self, error: io::Error) -> Fault {
-        match error.kind() {
-            ErrorKind::WouldBlock | ErrorKind::TimedOut => Fault::TimedOut(self.options.timeout),
-            ErrorKind::ConnectionReset | ErrorKind::BrokenPipe | ErrorKind::NotConnected => {
-                self.refused()
-            }
-            _ => Fault::Io(error),
-        }
-    }
-
-    fn refused(&self) -> Fault {
-        Fault::Refused {
-            length: self.options.setup.length,
-        }
     }
 }
 
-impl Times {
-    fn total_ns(self) -> u64 {
-        self.connect_ns + self.setup_ns + self.transfer_ns
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{messages::Setup, socket::FRESH_PORT};
+    use std::time::Duration;
 
-/// Both in one write, and what the kernel did not take of them in others.
-fn send_joined(mut stream: &TcpStream, setup: &[u8], message: &[u8]) -> io::Result<()> {
-    let sent = loop {
-        match stream.write_vectored(&[IoSlice::new(setup), IoSlice::new(message)]) {
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            outcome => break outcome?,
-        }
-    };
-    let fd = stream.as_raw_fd();
-    send_all(fd, &setup[sent.min(setup.len())..])?;
-    send_all(fd, &message[sent.saturating_sub(setup.len())..])
+    #[test]
+    fn all_cases_share_the_content_of_the_largest() {
+        let asking = |length, count| Options {
+            address: FRESH_PORT,
+            setup: Setup { length, count },
+            is_setup_joined: false,
+            is_nodelay: true,
+            congestion_control: "cubic".into(),
+            own_address: None,
+            timeout: Duration::from_secs(1),
+        };
+        let client = Client::new(vec![asking(10, 3), asking(1_000, 2), asking(5_000, 0)], 1);
+        assert_eq!(client.content.len(), 2_000);
+    }
 }

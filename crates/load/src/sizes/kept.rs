@@ -42,9 +42,9 @@ impl Memory {
         }
     }
 
-    /// A setup was taken on `fd`: keep its messages, unless another's are being kept.
+    /// A setup was taken on `fd`: keep its messages, if there are any, unless another's are being kept.
     pub fn begin(&mut self, fd: RawFd, setup: Setup) {
-        let is_kept = setup.sample_bytes() <= self.kept.len() as u64 && !self.expected.is_empty();
+        let is_kept = (1..=self.kept.len() as u64).contains(&setup.sample_bytes());
         if is_kept && self.owner.is_none() {
             self.owner = Some(fd);
             self.kept_bytes = 0;

@@ -3,7 +3,8 @@
 //! Laws: a peer costs a slot of fixed size, and there are so many slots and no more; when they are
 //! taken, the connection that was silent the longest gives way; a peer is read for one message at a
 //! time; what the protocol does not have ends in a reset. Nothing is compared or closed before the
-//! peer, which keeps the time, has ended its side.
+//! peer, which keeps the time, has ended its side. Each port has its own counts: what differs in more
+//! than what a setup says is told apart by the port.
 
 use super::kept::{Memory, WrongByte};
 use crate::{
@@ -38,6 +39,8 @@ const NOTHING_TO_BE_HAD_PAUSE_NS: u64 = 10_000_000;
 pub struct Options {
     /// An address of this host; with port 0 the kernel picks one.
     pub address: SocketAddrV4,
+    /// How many ports it listens on. The kernel picks all but the first.
+    pub ports: usize,
     /// Limits of each setup.
     pub limits: Limits,
     /// Connections at a time.
@@ -82,6 +85,8 @@ pub enum ServeError {
 #[derive(Debug)]
 struct Peer {
     stream: TcpStream,
+    /// Which port it came to.
+    port: usize,
     exchange: Exchange,
     /// Bytes of all messages that its setup announced.
     bytes: u64,
@@ -110,12 +115,15 @@ enum Step {
 /// Listens, and serves when it is asked to.
 #[derive(Debug)]
 pub struct Server {
-    listener: TcpListener,
+    listeners: Vec<TcpListener>,
+    /// Which of them has this descriptor.
+    port_of: HashMap<RawFd, usize>,
     epoll: Epoll,
     options: Options,
     peers: HashMap<RawFd, Peer>,
     memory: Memory,
-    counts: Counts,
+    /// Of each listener.
+    counts: Vec<Counts>,
     /// No peer's deadline is before this.
     next_sweep_ns: u64,
 }
@@ -126,34 +134,44 @@ impl Server {
     /// # Errors
     /// When the address, the port or the congestion control is not available.
     pub fn listen(options: Options, congestion_control: &str) -> io::Result<Self> {
-        let listener = listening(options.address, Some(congestion_control), BACKLOG)?;
-        let fd = listener.as_raw_fd();
-        sockopt::set_tcp_nodelay(&listener, true)?;
-        listener.set_nonblocking(true)?;
         let epoll = Epoll::new()?;
-        epoll.watch(fd, For::Reading)?;
+        let mut listeners = Vec::with_capacity(options.ports);
+        let mut address = options.address;
+        for _ in 0..options.ports {
+            let listener = listening(address, Some(congestion_control), BACKLOG)?;
+            sockopt::set_tcp_nodelay(&listener, true)?;
+            listener.set_nonblocking(true)?;
+            epoll.watch(listener.as_raw_fd(), For::Reading)?;
+            listeners.push(listener);
+            address.set_port(0);
+        }
+        let fds = listeners.iter().map(AsRawFd::as_raw_fd);
         Ok(Self {
-            listener,
+            port_of: fds.zip(0..).collect(),
+            counts: vec![Counts::default(); listeners.len()],
+            listeners,
             epoll,
             options,
             peers: HashMap::new(),
             memory: Memory::new(options.compared),
-            counts: Counts::default(),
             next_sweep_ns: u64::MAX,
         })
     }
 
-    /// The port it listens on.
+    /// The ports it listens on.
     ///
     /// # Errors
-    /// When the socket is gone.
-    pub fn port(&self) -> io::Result<u16> {
-        Ok(self.listener.local_addr()?.port())
+    /// When a socket is gone.
+    pub fn ports(&self) -> io::Result<Vec<u16>> {
+        let addresses = self.listeners.iter().map(TcpListener::local_addr);
+        addresses
+            .map(|address| address.map(|found| found.port()))
+            .collect()
     }
 
-    /// What came so far.
-    pub fn counts(&self) -> Counts {
-        self.counts
+    /// What came to each port so far.
+    pub fn counts(&self) -> &[Counts] {
+        &self.counts
     }
 
     /// Serve until `samples` have come and their connections have ended, or `stop_fd` is readable;
@@ -173,16 +191,15 @@ impl Server {
     }
 
     fn serve_until(&mut self, samples: u64, stop_fd: Option<RawFd>) -> Result<(), ServeError> {
-        while self.counts.samples < samples {
+        while self.counts.iter().map(|each| each.samples).sum::<u64>() < samples {
             for index in 0..self.epoll.wait(self.timeout_ms())? {
                 let ready = self.epoll.ready(index);
                 if Some(ready.fd) == stop_fd {
                     return Ok(());
                 }
-                if ready.fd == self.listener.as_raw_fd() {
-                    self.on_connection()?;
-                } else {
-                    self.on_readable(ready.fd)?;
+                match self.port_of.get(&ready.fd) {
+                    Some(&port) => self.on_connection(port)?,
+                    None => self.on_readable(ready.fd)?,
                 }
             }
             self.end_silent()?;
@@ -198,22 +215,23 @@ impl Server {
         wait_ns.div_ceil(1_000_000).min(60_000) as i32
     }
 
-    fn on_connection(&mut self) -> Result<(), ServeError> {
-        let stream = match self.listener.accept() {
+    fn on_connection(&mut self, port: usize) -> Result<(), ServeError> {
+        let stream = match self.listeners[port].accept() {
             Ok((_, peer)) if is_stranger(peer, self.options.client) => {
-                self.counts.strangers += 1;
+                self.counts[port].strangers += 1;
                 return Ok(());
             }
             Ok((stream, _)) => stream,
             Err(error) => return self.on_accept_failed(error),
         };
-        self.counts.connections += 1;
+        self.counts[port].connections += 1;
         if self.peers.len() >= self.options.max_connections {
             self.give_way()?;
         }
         let fd = stream.as_raw_fd();
         let peer = Peer {
             stream,
+            port,
             exchange: Exchange::new(self.options.limits),
             bytes: 0,
             active_ns: monotonic_ns(),
@@ -224,7 +242,7 @@ impl Server {
         self.on_readable(fd)?;
         if self.peers.contains_key(&fd) && self.epoll.watch(fd, For::Reading).is_err() {
             // The kernel has no memory, or no watch, for one more: nobody else's loss.
-            self.counts.refused += 1;
+            self.counts[port].refused += 1;
             self.reset(fd);
             pause();
         }
@@ -258,7 +276,7 @@ impl Server {
             }
             Step::Ended => self.end(fd),
             Step::Refused => {
-                self.counts.refused += 1;
+                self.counts[peer.port].refused += 1;
                 self.reset(fd);
                 Ok(())
             }
@@ -271,9 +289,10 @@ impl Server {
             return Ok(());
         };
         let is_compared = self.memory.compare(fd)?;
-        self.counts.samples += 1;
-        self.counts.compared_samples += u64::from(is_compared);
-        self.counts.bytes += peer.bytes;
+        let counts = &mut self.counts[peer.port];
+        counts.samples += 1;
+        counts.compared_samples += u64::from(is_compared);
+        counts.bytes += peer.bytes;
         Ok(())
     }
 
@@ -314,14 +333,13 @@ impl Server {
     }
 
     fn end_silent_one(&mut self, fd: RawFd) -> Result<(), ServeError> {
-        if self
-            .peers
-            .get(&fd)
-            .is_some_and(|peer| peer.exchange.is_over())
-        {
+        let Some(peer) = self.peers.get(&fd) else {
+            return Ok(());
+        };
+        if peer.exchange.is_over() {
             return self.end(fd);
         }
-        self.counts.idle += 1;
+        self.counts[peer.port].idle += 1;
         self.reset(fd);
         Ok(())
     }

@@ -1,7 +1,10 @@
+mod alternating;
+
 use super::{
-    client::{Client, Options},
+    client::{Client, Measured},
     faults::{Fault, SampleError, Stage},
     local::{time_one_thread, time_system_calls, time_two_threads},
+    sample::Options,
     server::{self, Counts, ServeError, Server},
 };
 use crate::{
@@ -23,6 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 fn options() -> server::Options {
     server::Options {
         address: FRESH_PORT,
+        ports: 1,
         limits: Limits {
             max_length: 2 << 20,
             max_count: 1_000,
@@ -40,10 +44,15 @@ fn asking(port: u16, length: u32, count: u32) -> Options {
         is_setup_joined: false,
         is_nodelay: true,
         congestion_control: "cubic".into(),
-        seed: SEED,
         own_address: None,
         timeout: PATIENCE,
     }
+}
+
+/// What a client makes of one case alone.
+fn measured(asked: Options, first: u64, samples: u64) -> Result<Measured, SampleError> {
+    let mut found = Client::new(vec![asked], SEED).measure(first, samples, 0);
+    found.pop().expect("the case has an outcome")
 }
 
 /// What a server counts that serves `samples` while `act` goes on with its port.
@@ -53,9 +62,9 @@ fn while_serving<T>(
     act: impl FnOnce(u16) -> T,
 ) -> (T, Result<Counts, ServeError>) {
     let mut server = Server::listen(options, "cubic").unwrap();
-    let port = server.port().unwrap();
+    let port = server.ports().unwrap()[0];
     // Not a scoped thread, which a failure of `act` would wait for.
-    let serving = thread::spawn(move || server.serve(samples, None).map(|()| server.counts()));
+    let serving = thread::spawn(move || server.serve(samples, None).map(|()| server.counts()[0]));
     let done = act(port);
     (done, serving.join().unwrap())
 }
@@ -78,33 +87,32 @@ fn every_byte_of_every_sample_is_compared() {
         for is_setup_joined in [false, true] {
             // One more has the last byte of its first message withheld.
             let connections = 5 + u64::from(count > 0);
-            let (measured, counts) = while_serving(options(), connections, |port| {
+            let (found, counts) = while_serving(options(), connections, |port| {
                 let asked = Options {
                     is_setup_joined,
                     ..asking(port, length, count)
                 };
-                Client::new(asked).measure(2, 3).unwrap()
+                measured(asked, 2, 3).unwrap()
             });
             let counts = counts.unwrap();
-            let compared = (counts.samples, counts.compared_samples);
-            assert_eq!(compared, (connections, connections));
+            // Without messages there is nothing to compare.
+            let compared = if count > 0 { connections } else { 0 };
+            let counted = (counts.samples, counts.compared_samples);
+            assert_eq!(counted, (connections, compared));
             assert_eq!(
                 counts.bytes,
                 connections * u64::from(length) * u64::from(count)
             );
-            assert!(measured.run_time_ns > 0);
+            assert!(found.run_time_ns > 0);
             assert_eq!((counts.refused, counts.idle), (0, 0));
-            assert_eq!(
-                (measured.total.count(), measured.first_total.count()),
-                (3, 2)
-            );
+            assert_eq!((found.total.count(), found.first_total.count()), (3, 2));
             let has_trips = u64::from(count > 0);
-            assert_eq!(measured.transfer.count(), 3 * has_trips);
-            assert_eq!(measured.first_trip.count(), 3 * has_trips);
+            assert_eq!(found.transfer.count(), 3 * has_trips);
+            assert_eq!(found.first_trip.count(), 3 * has_trips);
             let next_trips = u64::from(count.saturating_sub(1));
-            assert_eq!(measured.next_trips.count(), 3 * next_trips);
+            assert_eq!(found.next_trips.count(), 3 * next_trips);
             let is_joined = is_setup_joined && count > 0;
-            assert_eq!(measured.setup.count(), if is_joined { 0 } else { 3 });
+            assert_eq!(found.setup.count(), if is_joined { 0 } else { 3 });
         }
     }
 }
@@ -150,7 +158,7 @@ fn a_server_outlives_what_hostile_peers_do_and_names_nobody_s_sample_theirs() {
             .unwrap();
         assert!(is_reset(one_too_many));
         let silent: Vec<TcpStream> = (0..50).map(|_| connected(port)).collect();
-        Client::new(asking(port, 10, 1)).measure(0, 3).unwrap();
+        measured(asking(port, 10, 1), 0, 3).unwrap();
         drop(silent);
     });
     let counts = counts.unwrap();
@@ -166,7 +174,7 @@ fn when_all_slots_are_taken_the_most_silent_connection_gives_way() {
     };
     let ((), counts) = while_serving(few, 2, |port| {
         let silent: Vec<TcpStream> = (0..10).map(|_| connected(port)).collect();
-        Client::new(asking(port, 1, 1)).measure(0, 1).unwrap();
+        measured(asking(port, 1, 1), 0, 1).unwrap();
         drop(silent);
     });
     assert!(counts.unwrap().idle >= 8);
@@ -186,7 +194,7 @@ fn a_peer_that_reads_no_acknowledgement_is_let_go() {
         deaf.write_all(&[0, 0, 0, 1, 255, 255, 255, 255]).unwrap();
         let messages = vec![1; 1 << 16];
         while deaf.write_all(&messages).is_ok() {}
-        Client::new(asking(port, 1, 1)).measure(0, 1).unwrap();
+        measured(asking(port, 1, 1), 0, 1).unwrap();
     });
     assert!(counts.unwrap().refused >= 1);
 }
@@ -194,15 +202,15 @@ fn a_peer_that_reads_no_acknowledgement_is_let_go() {
 #[test]
 fn it_ends_when_it_is_told_to_even_before_it_waits_and_may_serve_again() {
     let mut server = Server::listen(options(), "cubic").unwrap();
-    let port = server.port().unwrap();
+    let port = server.ports().unwrap()[0];
     let (mut ours, theirs) = UnixStream::pair().unwrap();
     ours.write_all(b"x").unwrap();
     for _ in 0..2 {
         server.serve(1, Some(theirs.as_raw_fd())).unwrap();
     }
-    assert_eq!(server.counts().samples, 0);
-    let serving = thread::spawn(move || server.serve(2, None).map(|()| server.counts()));
-    Client::new(asking(port, 1, 1)).measure(0, 1).unwrap();
+    assert_eq!(server.counts()[0].samples, 0);
+    let serving = thread::spawn(move || server.serve(2, None).map(|()| server.counts()[0]));
+    measured(asking(port, 1, 1), 0, 1).unwrap();
     assert_eq!(serving.join().unwrap().unwrap().samples, 2);
 }
 
@@ -229,7 +237,7 @@ fn against(
         timeout,
         ..asking(port, length, 1)
     };
-    Client::new(asked).measure(0, 1).map(|_| ())
+    measured(asked, 0, 1).map(|_| ())
 }
 
 /// Read a setup and one message of one byte.
@@ -302,7 +310,7 @@ fn where_nobody_listens_the_connect_is_named() {
         .local_addr()
         .unwrap()
         .port();
-    let refused = Client::new(asking(port, 1, 1)).measure(0, 1).unwrap_err();
+    let refused = measured(asking(port, 1, 1), 0, 1).unwrap_err();
     assert_eq!(refused.stage, Stage::Connect);
     assert!(
         refused

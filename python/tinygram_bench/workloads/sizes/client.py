@@ -1,4 +1,6 @@
-"""The measuring process, `tg-client`: takes the samples that an `Order` tells of, and reports."""
+"""The measuring process, `tg-client`: takes the samples that an `Order` tells of, and reports on
+each cell.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ def main() -> int:
 def _take(order: Order, orders: Orders) -> None:
     gc.collect()
     gc.freeze()
-    orders.say(_local(order) if order.part is not None else _samples(order))
+    orders.say([_local(order)] if order.part is not None else _samples(order))
 
 
 def _local(order: Order) -> Report:
@@ -27,27 +29,46 @@ def _local(order: Order) -> Report:
     return Report({"samples": order.samples}, {"part_ns": taken.to_base64()}, start_ns=0)
 
 
-def _samples(order: Order) -> Report:
-    named, histograms = _native.take_samples(
-        order.address,
-        order.message_bytes,
-        order.round_trips,
-        order.is_setup_joined,
-        order.strategy == "nodelay",
+def _samples(order: Order) -> list[Report]:
+    found = _native.take_samples(
+        [
+            (
+                cell.address,
+                cell.message_bytes,
+                cell.round_trips,
+                cell.is_setup_joined,
+                cell.strategy == "nodelay",
+            )
+            for cell in order.cells
+        ],
         order.congestion_control,
         order.seed,
+        order.order_seed,
         order.timeout_ns,
         order.first_samples,
         order.samples,
         order.own_host,
     )
+    return [_report(order.samples, *each) for each in found]
+
+
+def _report(
+    samples: int,
+    named: Iterable[tuple[str, int]],
+    histograms: Iterable[tuple[str, _native.Histogram]],
+    totals_ns: Iterable[int],
+    failure: str | None,
+) -> Report:
+    if failure is not None:
+        return Report({}, {}, start_ns=0, failure=failure)
     counters = dict(named)
     start_ns = counters.pop("start_ns")
-    return Report({"samples": order.samples, **counters}, _stored(histograms), start_ns)
-
-
-def _stored(histograms: Iterable[tuple[str, _native.Histogram]]) -> dict[str, str]:
-    return {name: histogram.to_base64() for name, histogram in histograms}
+    return Report(
+        {"samples": samples, **counters},
+        {name: histogram.to_base64() for name, histogram in histograms},
+        start_ns,
+        tuple(total_ns / 1e3 for total_ns in totals_ns),
+    )
 
 
 if __name__ == "__main__":

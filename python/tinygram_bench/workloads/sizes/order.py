@@ -6,12 +6,12 @@ from tinygram_bench.model.value import Value
 
 
 class ServerOrder(Value, frozen=True):
-    """The order for the server: how many samples come, and how many bytes the largest has.
+    """The order for the server: a port for each case, and how many bytes the largest sample has.
 
     `client_host`: where its clients connect from, null: anywhere.
     """
 
-    samples: int
+    ports: int
     sample_bytes: int
     seed: int
     congestion_control: str
@@ -19,24 +19,31 @@ class ServerOrder(Value, frozen=True):
     client_host: str | None
 
 
-class Order(Value, frozen=True):
-    """The order for the client.
+class Cell(Value, frozen=True):
+    """What every sample of a case is. `address`: IPv4:PORT of its server."""
 
-    `part`: null for samples, or the local part that is timed instead; `far_cpu`: the core of the
-    thread at the far end, for the part that has one. `address` is IPv4:PORT, `timeout_ns` for each
-    connect, write and acknowledgement. `own_host`: the address to connect from, null: the kernel
-    picks one.
-    """
-
-    part: str | None
-    far_cpu: int | None
     address: str
     message_bytes: int
     round_trips: int
     is_setup_joined: bool
     strategy: str
+
+
+class Order(Value, frozen=True):
+    """The order for the client.
+
+    `part`: null for samples, or the local part that is timed instead; `far_cpu`: the core of the
+    thread at the far end, for the part that has one. `cells`: one, or several whose samples
+    alternate, in cycles whose orders are those of `order_seed`. `timeout_ns`: for each connect,
+    write and acknowledgement. `own_host`: the address to connect from, null: the kernel picks one.
+    """
+
+    part: str | None
+    far_cpu: int | None
+    cells: tuple[Cell, ...]
     congestion_control: str
     seed: int
+    order_seed: int
     timeout_ns: int
     first_samples: int
     samples: int
@@ -44,11 +51,15 @@ class Order(Value, frozen=True):
 
 
 class Report(Value, frozen=True):
-    """The client's report: raw counters and histograms.
+    """The client's report on a cell or a local part: raw counters and histograms.
 
-    `start_ns`: when the samples began, CLOCK_MONOTONIC; 0 for a local part.
+    `start_ns`: when the samples began, CLOCK_MONOTONIC; 0 for a local part. `totals_us`: the time
+    of its sample in each cycle, or the medians of cycles in a row. `failure`: what failed in which
+    sample; then all else is empty.
     """
 
     counters: dict[str, int]
     histograms: dict[str, str]
     start_ns: int
+    totals_us: tuple[float, ...] = ()
+    failure: str | None = None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tinygram_bench.host.network import Network
@@ -9,14 +11,16 @@ from tinygram_bench.host.placement import Placement, placement
 from tinygram_bench.host.probes.kernel import counted_between
 from tinygram_bench.model.parameters import SizesParameters
 from tinygram_bench.model.result import Case, Plan, Run, Warning
+from tinygram_bench.processes.orders import End
 from tinygram_bench.processes.workers import RunError
 from tinygram_bench.run.stage import Address, Turn
 from tinygram_bench.run.workload import Exchanged, Workload, strangers_told
 from tinygram_bench.workloads.sizes.cases import first_sample
-from tinygram_bench.workloads.sizes.order import Order, Report, ServerOrder
+from tinygram_bench.workloads.sizes.order import Cell, Order, Report, ServerOrder
 
 PACKAGE = "tinygram_bench.workloads.sizes"
 _SERVER = "server"
+Counters = dict[str, int | None]
 
 
 @dataclass(frozen=True)
@@ -40,37 +44,23 @@ class Sizes(Workload):
 
     def listen(self, turn: Turn) -> Address | None:
         """Have our server listen, unless another runs already; a local part has none."""
-        running = self.server_address(turn.case)
-        if running is not None or SizesParameters.of(turn.case).part is not None:
-            return running
-        server = turn.stage.far(_SERVER, f"{PACKAGE}.server")
-        server.tell(
-            ServerOrder(
-                samples=_connections(turn.case),
-                sample_bytes=_sample_bytes(turn.case),
-                seed=self.seed,
-                congestion_control=turn.case.parameters.congestion_control,
-                host=turn.link.far_address,
-                client_host=turn.link.client_host,
-            )
-        )
-        return turn.listening(server)
+        if SizesParameters.of(turn.case).part is not None:
+            return None
+        (address,) = self._addresses(turn, [turn.case])
+        return address
 
     def exchange(self, turn: Turn, address: Address | None) -> Exchanged:
         """Have the client take all samples."""
-        case = turn.case
         client = turn.stage.near("client", f"{PACKAGE}.client")
         before = turn.stage.counters()
-        client.tell(self._order(turn, address))
-        report = turn.hear(client, Report)
-        counters: dict[str, int | None] = {**report.counters}
-        if SizesParameters.of(case).part is None:
+        client.tell(self._order(turn, [turn.case], [] if address is None else [address]))
+        (report,) = turn.hear(client, list[Report])
+        counted: Counters = {}
+        if SizesParameters.of(turn.case).part is None:
             # The kernel's counters are those of all connections, the first ones too.
-            counters |= counted_between(before, turn.stage.counters())
-        if turn.stage.has(_SERVER):
-            counters |= _agreed(case, turn.hear(turn.stage.child(_SERVER), dict[str, int]))
-        warnings = _warnings(case, counters, turn.link.near)
-        run = Run(case.case_id, turn.round, counters, report.histograms, warnings)
+            counted |= counted_between(before, turn.stage.counters())
+        (served,) = _served(turn, 1)
+        run = _run(turn, turn.case, report, served, counted)
         return Exchanged(run, report.start_ns)
 
     def first_call(self, plan: Plan) -> tuple[bytes, int]:
@@ -79,26 +69,80 @@ class Sizes(Workload):
         sizes_bytes = [case.message_bytes.max for case in cases]
         return first_sample(sizes_bytes, [SizesParameters.of(case).round_trips for case in cases])
 
-    def _order(self, turn: Turn, address: Address | None) -> Order:
+    def _addresses(self, turn: Turn, cases: Sequence[Case]) -> list[Address]:
+        """Where a server listens for each case. Raises OSError and RunError."""
+        running = self.server_address(cases[0])
+        if running is not None:
+            return [running] * len(cases)
+        server = turn.stage.far(_SERVER, f"{PACKAGE}.server")
+        server.tell(
+            ServerOrder(
+                ports=len(cases),
+                sample_bytes=max(map(_sample_bytes, cases)),
+                seed=self.seed,
+                congestion_control=turn.case.parameters.congestion_control,
+                host=turn.link.far_address,
+                client_host=turn.link.client_host,
+            )
+        )
+        return [turn.listening(server) for _ in cases]
+
+    def _order(self, turn: Turn, cases: Sequence[Case], addresses: Sequence[Address]) -> Order:
+        """`addresses`: of each case; none for a local part."""
         asked = SizesParameters.of(turn.case)
         part = asked.part
         has_far_thread = part in ("same-core", "other-core")
+        cells = zip(cases, addresses, strict=True) if part is None else ()
+        order = random.Random(f"{self.seed}/{turn.round}/{turn.case.link}")
         return Order(
             part=None if part is None else str(part),
             far_cpu=turn.stage.where.receiver_cpu if has_far_thread else None,
-            address="" if address is None else f"{address.host}:{address.port}",
-            message_bytes=turn.case.message_bytes.max,
-            round_trips=asked.round_trips,
-            is_setup_joined=asked.setup_writes == 1,
-            strategy=turn.case.strategy,
+            cells=tuple(_cell(case, address) for case, address in cells),
             congestion_control=asked.congestion_control,
             seed=self.seed,
+            order_seed=order.getrandbits(64),
             # The client then reports what it waited for in vain.
             timeout_ns=asked.timeout_ns // 2,
             first_samples=asked.first_samples,
             samples=asked.samples,
             own_host=turn.link.client_host,
         )
+
+
+def _cell(case: Case, address: Address) -> Cell:
+    asked = SizesParameters.of(case)
+    return Cell(
+        address=f"{address.host}:{address.port}",
+        message_bytes=case.message_bytes.max,
+        round_trips=asked.round_trips,
+        is_setup_joined=asked.setup_writes == 1,
+        strategy=case.strategy,
+    )
+
+
+def _served(turn: Turn, ports: int) -> list[dict[str, int] | None]:
+    """What our server counted on each port, which it is told to end; None where another serves.
+
+    Raises RunError.
+    """
+    if not turn.stage.has(_SERVER):
+        return [None] * ports
+    server = turn.stage.child(_SERVER)
+    server.tell(End())
+    return [*turn.hear(server, list[dict[str, int]])]
+
+
+def _run(
+    turn: Turn, case: Case, report: Report, served: dict[str, int] | None, counted: Counters
+) -> Run:
+    """The run of a case. Raises RunError where a sample failed, or the server counted others."""
+    if report.failure is not None:
+        raise RunError(f"the client failed in {report.failure}")
+    counters: Counters = {**report.counters, **counted}
+    if served is not None:
+        counters |= _agreed(case, served)
+    warnings = _warnings(case, counters, turn.link.near)
+    return Run(case.case_id, turn.round, counters, report.histograms, warnings)
 
 
 def _connections(case: Case) -> int:

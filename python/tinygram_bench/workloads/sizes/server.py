@@ -1,7 +1,7 @@
-"""The far end, `tg-server`: listens, says where, and answers.
+"""The far end, `tg-server`: listens, says where, answers until told to end, and counts.
 
-For each `ServerOrder` (order.py) it ends after that many samples, having compared every byte, and
-answers its counters.
+For each `ServerOrder` (order.py) it announces a port for each case, takes an `End`, and answers the
+counters of each port. Every byte is compared.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 
 from tinygram_bench import _native
-from tinygram_bench.processes.orders import Orders, carry_out
+from tinygram_bench.processes.orders import End, Orders, carry_out
 from tinygram_bench.workloads.sizes.order import ServerOrder
 
 MAX_MESSAGE_BYTES = 64 << 20
@@ -34,9 +34,13 @@ def _serve(order: ServerOrder, orders: Orders) -> None:
         (order.seed, order.sample_bytes),
         order.host,
         order.client_host,
+        order.ports,
     )
-    orders.announce(server.port)
-    orders.say(dict(server.serve(order.samples)))
+    for port in server.ports:
+        orders.announce(port)
+    server.serve(stop_fd=orders.fileno())
+    if orders.hear(End) is not None:
+        orders.say([dict(counters) for counters in server.counters_by_port()])
 
 
 if __name__ == "__main__":
