@@ -254,6 +254,10 @@ BY_COMMAND: dict[str, Wrong] = {
         (("--first", "0"), ("--first 0", "1 … 1000000")),
         (("--setup-writes", "3"), ("--setup-writes 3", "1 … 2")),
         (("--strategy", "cork"), ("'cork'", "nodelay, nagle")),
+        (
+            ("--sizes", "1", "--round-trips", ",".join(map(str, range(300)))),
+            ("256 cases", "these are 300", "--sizes", "--lone"),
+        ),
         (("--predict", "soon"), ("'soon'", "64KiB")),
     ],
     "serve": [

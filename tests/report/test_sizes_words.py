@@ -135,6 +135,19 @@ def test_two_modes_are_told_of_the_total_alone() -> None:
     assert f"two modes in {in_words('total_mb_per_s')}" not in text
 
 
+def header_of(plan: Plan) -> str:
+    text = printed(measured(plan, factored(lambda _case, _round: 1.0)))
+    return text.partition("Time of a sample (us)")[2].partition("1 B x 0")[0]
+
+
+def test_a_sample_after_those_of_other_cases_is_not_called_the_very_first() -> None:
+    alone, together = header_of(planned()), header_of(planned(takes_turns=True))
+    assert "very" in alone
+    assert "case's" not in alone
+    assert "case's" in together
+    assert "very" not in together
+
+
 def test_failures_and_absences_are_notes() -> None:
     plan = planned()
     result = measured(plan, factored(lambda _case, _round: 1.0))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from tests.support.plans.sizes import planned
 
@@ -9,6 +11,7 @@ from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import SizesParameters
 from tinygram_bench.workloads.sizes.cases import (
     LOCAL_PARTS,
+    MAX_ALTERNATING,
     check_sample_bytes,
     parse_round_trips,
     parse_sizes,
@@ -32,6 +35,27 @@ def test_every_cell_is_there_once_for_each_way() -> None:
         SizesParameters.of(case).part for case in every if SizesParameters.of(case).part is not None
     ]
     assert local == list(LOCAL_PARTS)
+
+
+def test_samples_of_several_cases_alternate_and_local_parts_are_alone() -> None:
+    def alternating(**changes: Any) -> list[bool]:
+        return [SizesParameters.of(case).alternates for case in planned(**changes).cases]
+
+    together = planned(sizes_bytes=[1, 2], takes_turns=True, has_local=True)
+    for case in together.cases:
+        asked = SizesParameters.of(case)
+        assert asked.alternates == (asked.part is None)
+    assert alternating(sizes_bytes=[1], round_trips=[0], takes_turns=True) == [False]
+    assert set(alternating(sizes_bytes=[1, 2])) == {False}
+
+
+def test_more_cases_than_a_server_has_ports_for_are_refused() -> None:
+    sizes = list(range(1, 1 + MAX_ALTERNATING))
+    assert planned(sizes_bytes=sizes, round_trips=[0], takes_turns=True).cases
+    more = {"sizes_bytes": [*sizes, 1_000], "round_trips": [0]}
+    with pytest.raises(UsageError, match=r"256 cases can alternate .* these are 257: .*--lone"):
+        planned(**more, takes_turns=True)
+    assert len(planned(**more).cases) == 257
 
 
 def test_a_server_that_runs_already_is_part_of_the_name() -> None:

@@ -97,7 +97,7 @@ def slice_length_ns(slice_ns: int, duration_ns: int, least_ns: int, holding: str
 
 
 def takes_turns(slice_ns: int | None, alone: Mapping[str, bool]) -> bool:
-    """Whether cases that share a load take turns in slices.
+    """Whether cases take turns, in slices of a load or by samples.
 
     `alone`: for each option whose runs are alone, whether it is given. Raises UsageError where one
     of them meets `--slice`.

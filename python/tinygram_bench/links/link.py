@@ -6,7 +6,7 @@ Law: what a run's link was, and how well it kept its times, is in the run: its f
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -86,14 +86,28 @@ class Link:
 
         Raises RunError when the link has failed.
         """
+        (found,) = self.added_to_all([run])
+        return found
+
+    def added_to_all(self, runs: Sequence[Run]) -> list[Run]:
+        """The runs that shared it, likewise: what it did is that of all together.
+
+        Those that failed stay as they are. Raises RunError when the link has failed.
+        """
         traffic, warnings = self.take()
         histograms = {}
         if traffic.lateness is not None and traffic.lateness.count:
             histograms["link_lateness_ns"] = traffic.lateness.to_base64()
-        return msgspec.structs.replace(
-            run,
-            counters=run.counters | {f"link_{name}": n for name, n in traffic.counters.items()},
-            histograms=run.histograms | histograms,
-            warnings=(*run.warnings, *warnings),
-            link=self.facts,
-        )
+        counters = {f"link_{name}": count for name, count in traffic.counters.items()}
+        return [
+            run
+            if run.failure is not None
+            else msgspec.structs.replace(
+                run,
+                counters=run.counters | counters,
+                histograms=run.histograms | histograms,
+                warnings=(*run.warnings, *warnings),
+                link=self.facts,
+            )
+            for run in runs
+        ]

@@ -18,7 +18,7 @@ class Parameters(Value, frozen=True, tag_field="workload", omit_defaults=True, k
 
     `probe_ns`: the interval of samples of what the kernel holds; None: there are none.
     `link_backend`: what emulates the link; None: it is not emulated. `slice_ns`: how long the
-    case's turns are, beside the other cases of its load; None: each run is alone.
+    case's turns are, beside the other cases of its load; None: it has no slices.
     """
 
     congestion_control: str
@@ -109,7 +109,10 @@ class EchoParameters(Parameters, frozen=True, tag="echo", kw_only=True):
 
 
 class SizesParameters(Parameters, frozen=True, tag="sizes", kw_only=True):
-    """Parameters of `sizes`. `part`: what of a local round trip is timed; None: an exchange."""
+    """Parameters of `sizes`. `part`: what of a local round trip is timed; None: an exchange.
+
+    `alternates`: single samples of all cases of the link take turns; otherwise each run is alone.
+    """
 
     part: str | None
     round_trips: int
@@ -118,6 +121,7 @@ class SizesParameters(Parameters, frozen=True, tag="sizes", kw_only=True):
     setup_writes: int | None = None
     server_address: str | None = None
     predicted_bytes: tuple[int, ...] = ()
+    alternates: bool = False
 
 
 AnyParameters = StreamParameters | RrParameters | EchoParameters | SizesParameters

@@ -146,7 +146,8 @@ class Run(Value, frozen=True):
     `samples` are null unless they were asked for; `link` is null where both ends are on one host.
     `sample_counts`: how many values each histogram holds; what these are is in schema/figures.py.
     `slices`: figure → its value in each slice of a run that took turns, or, of percentiles that
-    need more messages, in each block of slices; null where there were too few.
+    need more messages, in each block of slices; null where there were too few. Of `sizes`: in each
+    cycle, or in each block of cycles.
     """
 
     case_id: str

@@ -31,9 +31,10 @@ from tinygram_bench.report.prose import confidence, first_of
 from tinygram_bench.report.published.sizes import published_table
 from tinygram_bench.report.surroundings import link_tables, surroundings_of
 from tinygram_bench.report.table import Column, Row, Table
-from tinygram_bench.statistics.sizes_fits import TIME, Fit, fits_of, local_parts
+from tinygram_bench.statistics.sizes_fits import Fit, fits_of, local_parts
 from tinygram_bench.statistics.verdicts.doubts import MIN_PAIRED_ROUNDS
-from tinygram_bench.statistics.workloads.sizes import is_exchange
+from tinygram_bench.statistics.workloads.loads import alternates
+from tinygram_bench.statistics.workloads.sizes import TIME, is_exchange
 
 TOLERANCE_PERCENT = 10.0
 """The model holds for a cell that is no further from it."""
@@ -47,9 +48,12 @@ _MEDIANS = (
     (Column("next\ntrips\np50", 6), "next_trip_p50_us"),
     (Column("total\np50"), "total_p50_us"),
 )
+_VERY_FIRST = Column("very\nfirst", 5)
+_CASES_FIRST = Column("case's\nfirst", 5)
+"""Of samples that alternate: those of other cases came before it in its process."""
 _MORE_MEDIANS = (
     (Column("total\np99", 5), "total_p99_us"),
-    (Column("very\nfirst", 5), "first_sample_us"),
+    (_VERY_FIRST, "first_sample_us"),
     (Column("MB/s of\ntransfer", 1), "mb_per_s"),
     (Column("MB/s of\ntotal", 2), "total_mb_per_s"),
     (Column("off the\nmodel %", 1), "model_residual_percent"),
@@ -257,6 +261,8 @@ def _cell_table(result: Result, fit: Fit) -> Table:
     summaries = {summary.case.case_id: summary for summary in result.summaries}
     columns = [Column("size ×\nround trips"), *(column for column, _ in _MEDIANS)]
     columns += [Column("low–high", 2), *(column for column, _ in _MORE_MEDIANS)]
+    if any(map(alternates, fit.cases)):
+        columns = [_CASES_FIRST if each is _VERY_FIRST else each for each in columns]
     rows = tuple(
         _cell_row(_cell(case), summaries.get(case.case_id), len(columns)) for case in fit.cases
     )

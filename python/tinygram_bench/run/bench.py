@@ -18,9 +18,10 @@ from tinygram_bench.model.result import Case, Plan, Run
 from tinygram_bench.processes.workers import RunError
 from tinygram_bench.run.answering import answer_limit_s, call_once, unanswered
 from tinygram_bench.run.attempts import attempt, checked
-from tinygram_bench.run.group import Group
+from tinygram_bench.run.group import Alternation, Group
 from tinygram_bench.run.stage import Stage, Turn
 from tinygram_bench.run.workload import Workload
+from tinygram_bench.statistics.workloads.loads import is_alone
 
 Kept = Callable[[Case], Hashable | None]
 """The key of a case's stage: cases with the same key share one; None: a case has a fresh one.
@@ -43,10 +44,20 @@ class Bench:
         return _with_failure_kept(case, round, self._measured)
 
     def run_cases(self, cases: Sequence[Case], round: int) -> list[Run]:
-        """Run a case, or several that take turns in slices, once; see `run_case`."""
+        """Run a case, or several that take turns, once; see `run_case`.
+
+        Those whose single samples alternate share a fresh stage, which ends with them.
+        """
+        if is_alone(cases[0]):
+            return [self.run_case(case, round) for case in cases]
         (slice_ns,) = {case.parameters.slice_ns for case in cases}
         if slice_ns is None:
-            return [self.run_case(case, round) for case in cases]
+            with ExitStack() as stack:
+                set_up = partial(self._set_up, stack, round=round)
+                return Alternation(self._workload, cases, round).run(stack, set_up)
+        return self._in_slices(cases, round, slice_ns)
+
+    def _in_slices(self, cases: Sequence[Case], round: int, slice_ns: int) -> list[Run]:
         group = Group(self._workload, cases, round, slice_ns)
         keys = [None if self._kept is None else self._kept(case) for case in cases]
         ended = list(keys)

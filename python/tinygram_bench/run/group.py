@@ -1,4 +1,6 @@
-"""The cases of a load that are up side by side for a round, and take turns in slices."""
+"""The cases that are up together for a round: those of a load take turns in slices, on a stage
+each; those whose single samples alternate have one stage, and one process at each end.
+"""
 
 from __future__ import annotations
 
@@ -118,6 +120,37 @@ class Group:
         turn = rehearsal.turn
         waiting = self.workload.warmed_up(turn, rehearsal.address, slices)
         return _Side(turn, slices, waiting, rehearsal.keeps_windows)
+
+
+@dataclass(frozen=True)
+class Alternation:
+    """Cases of a link whose single samples alternate, in a round.
+
+    Slices would need processes for each of them, and lie seconds apart where the cases are many.
+    """
+
+    workload: Workload
+    cases: Sequence[Case]
+    round: int
+
+    def run(self, stack: ExitStack, set_up: Callable[[Case], Stage]) -> list[Run]:
+        """A run of each case; `set_up` makes the stage of all, which ends with `stack`."""
+        began_ns = time.monotonic_ns()
+        found = attempt(self.cases[0], self.round, partial(self._alternated, stack, set_up))
+        if isinstance(found, Run):  # What failed was nobody's sample.
+            return [replace(found, case_id=case.case_id) for case in self.cases]
+        took_ns = time.monotonic_ns() - began_ns
+        return [
+            attempt(case, self.round, partial(checked, run, took_ns))
+            for case, run in zip(self.cases, found, strict=True)
+        ]
+
+    def _alternated(self, stack: ExitStack, set_up: Callable[[Case], Stage]) -> list[Run]:
+        """Raises OSError and RunError."""
+        first = self.cases[0]
+        limit_s = self.workload.limit_s(first) * len(self.cases)
+        turn = Turn(set_up(first), stack, first, self.round, limit_s)
+        return turn.link.added_to_all(self.workload.alternated(turn, self.cases))
 
 
 def _collected(side: _Side, used: Used) -> Run:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
 from tinygram_bench.model.result import Case, Plan, Run, RunCases
 from tinygram_bench.run.progress import Progress
-from tinygram_bench.statistics.workloads.loads import turns_of
+from tinygram_bench.statistics.workloads.loads import is_alone, turns_of
 
 Order = Callable[[Plan, int, Sequence[Run]], Iterable[Case]]
 """The cases of round 0, 1, 2 … in their order, when these runs are finished; asked before it."""
@@ -32,7 +32,7 @@ def _groups(cases: Iterable[Case]) -> Iterator[list[Case]]:
     """Each case that runs alone, and then those that take turns, together."""
     in_turns: dict[Hashable, list[Case]] = {}
     for case in cases:
-        if case.parameters.slice_ns is None:
+        if is_alone(case):
             yield [case]
         else:
             in_turns.setdefault(turns_of(case), []).append(case)

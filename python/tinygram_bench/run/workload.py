@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tinygram_bench.host.placement import Placement, placement
@@ -85,6 +85,13 @@ class Workload(ABC):
     def warmed_up(self, turn: Turn, address: Address | None, slices: Slices) -> Waiting:
         """Have the near end connect and warm up for its slices. Raises RunError."""
         raise NotImplementedError(f"{type(self).__name__} takes no turns in slices")
+
+    def alternated(self, turn: Turn, cases: Sequence[Case]) -> Sequence[Run]:
+        """Have both ends exchange what is asked for of each case, in turns by single samples.
+
+        A case that fails has a run that says so. Raises OSError and RunError where all fail.
+        """
+        raise NotImplementedError(f"{type(self).__name__} takes no turns by samples")
 
     def foreign_server(self, case: Case) -> str | None:
         """The option and value that named a server which is not ours; None: it is ours."""

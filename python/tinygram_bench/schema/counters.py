@@ -30,7 +30,7 @@ _OF_RUNS: Mapping[str, Said] = {
     "run_time_ns": (
         "ns",
         "from the clock's start until the last byte, or reply, was there; of `echo` in slices, "
-        "of their middles",
+        "of their middles; of `sizes` whose samples alternate, the other cases' with it",
     ),
     "connect_ns": ("ns", "that connecting took; with several connections the mean"),
     "connect_max_ns": ("ns", "that the slowest connection took to connect"),
@@ -116,7 +116,11 @@ _OF_ECHO: Mapping[str, Said] = {
 }
 _OF_SIZES: Mapping[str, Said] = {
     "samples": ("samples", "of a local part"),
-    "first_sample_ns": ("ns", "of the first sample, which is in no histogram"),
+    "first_sample_ns": (
+        "ns",
+        "of the first sample, which is in first_total_ns alone: of a process, or where samples "
+        "alternate of the case, before which other cases may have had theirs",
+    ),
     "server_samples": (
         "samples",
         "that the server counted, with the first ones and one whose last byte was withheld",
@@ -127,12 +131,13 @@ _OF_SIZES: Mapping[str, Said] = {
     "server_refused_connections": ("connections", "refused, which were not ours"),
     "server_idle_connections": ("connections", "closed, which made no progress"),
 }
+_TOGETHER = "; where samples alternate, of all cases of the round together"
 _OF_LINKS: Mapping[str, Said] = {
-    "link_relay_cpu_ns": ("ns", "of CPU time of the relay's thread"),
+    "link_relay_cpu_ns": ("ns", f"of CPU time of the relay's thread{_TOGETHER}"),
     "link_relay_watched_ns": ("ns", "for which the relay watched whether it stood still"),
-    "link_relay_stopped_ns": ("ns", "for which the relay stood still"),
-    "link_relay_stops": ("stops", "of the relay, longer than it ever waits"),
-    "link_device_dropped": ("packets", "dropped unasked, by a device"),
+    "link_relay_stopped_ns": ("ns", f"for which the relay stood still{_TOGETHER}"),
+    "link_relay_stops": ("stops", f"of the relay, longer than it ever waits{_TOGETHER}"),
+    "link_device_dropped": ("packets", f"dropped unasked, by a device{_TOGETHER}"),
 }
 
 COUNTERS: Mapping[str, Said] = {
@@ -144,12 +149,16 @@ COUNTERS: Mapping[str, Said] = {
     **_OF_SIZES,
     **_OF_LINKS,
     **{
-        f"link_{direction}_{name}": (unit, f"{meaning}, {where}")
+        f"link_{direction}_{name}": (unit, f"{meaning}, {where}{_TOGETHER}")
         for direction, where in _DIRECTIONS.items()
         for name, (unit, meaning) in _OF_A_DIRECTION.items()
     },
     **{
-        name: ("events", f"{group} {counter} of the kernel (snmp_counter.rst), both ends together")
+        name: (
+            "events",
+            f"{group} {counter} of the kernel (snmp_counter.rst), both ends together; null where "
+            "samples alternate: it counts all cases'",
+        )
         for name, (group, counter) in KERNEL_COUNTERS.items()
     },
 }

@@ -31,7 +31,8 @@ HISTOGRAMS: Mapping[str, str] = {
     "next_trip_ns": "every sample but the first ones: each round trip but its first",
     "first_total_ns": "the first samples (--first), which are in no other histogram",
     "part_ns": "every sample of a local part of a round trip",
-    "link_lateness_ns": "every packet: how long after it was due the relay began to deliver it",
+    "link_lateness_ns": "every packet: how long after it was due the relay began to deliver it; "
+    "where samples alternate, of all cases of the round together",
 }
 _STATISTICS = {
     "min": "the least",

@@ -8,8 +8,8 @@ _OF_EVERY_WORKLOAD = {
     "workload": "whose parameters these are",
     "congestion_control": "of both sides",
     "timeout_ns": "after so many ns a run fails",
-    "slice_ns": "how long a case's turns are beside the other cases of its load; null: each run is "
-    "alone",
+    "slice_ns": "how long a case's turns are beside the other cases of its load; null: it has no "
+    "slices, and each run is alone (of sizes: unless it alternates)",
     "probe_ns": "how often the kernel was asked what it holds, in ns; null: never",
     "link_backend": "what emulates the link; null: nothing has to",
 }
@@ -92,6 +92,8 @@ PROPERTIES: Mapping[str, Mapping[str, str]] = {
         "setup_writes": "writes for the setup and the first data; null: of a local part",
         "server_address": "HOST:PORT of a server that ran already; null: one of ours",
         "predicted_bytes": "sizes whose time the model is to predict",
+        "alternates": "whether single samples of all cases of the link take turns, in one process "
+        "at each end; false: each run is alone",
     },
     "Unavailable": {
         "case": "the case that was asked for",
@@ -143,7 +145,8 @@ PROPERTIES: Mapping[str, Mapping[str, str]] = {
         "as one (hold_ns of the library: 1 digit, and ten seconds)",
         "slices": "figure → its value in each slice, where cases took turns, or in each block of "
         "slices; null: too few messages. `late_us`: how long after the end of a slice its last "
-        "message came",
+        "message came. Of sizes whose samples alternate the time of the sample in each cycle, or, "
+        "of over 1,000 cycles, the median of each block of cycles",
         "sample_counts": "how many values each histogram holds; what they sample is said there",
         "warnings": "what a reader of the run's figures must know",
         "failure": "why the run failed; null: it succeeded",

@@ -8,6 +8,7 @@ from tinygram_bench._native import Histogram
 from tinygram_bench.model.result import LinkFacts, Result, Run
 from tinygram_bench.statistics.figures.counters import Number
 from tinygram_bench.statistics.link_warnings import LINK_FAULTS, UNASKED
+from tinygram_bench.statistics.workloads.loads import alternates
 
 _PERCENTILES = (50.0, 99.0)
 
@@ -16,10 +17,10 @@ _PERCENTILES = (50.0, 99.0)
 class LinkSummary:
     """A link by one backend. Times in µs, null where nobody knows; counts of packets and runs.
 
-    `amiss_runs`: whose link was late, slow or fast. `found_rtt_us`: the median over the runs of
-    what a program's ping-pong took when the link was up. `late_…_us`: how long after their time
-    packets were handed over. `cpu_us_per_packet`: CPU time of the relay's thread for each one that
-    it delivered, both hosts' receive work included.
+    `runs`: those of cases that shared it are one. `amiss_runs`: whose link was late, slow or fast.
+    `found_rtt_us`: the median over the runs of what a program's ping-pong took when the link was
+    up. `late_…_us`: how long after their time packets were handed over. `cpu_us_per_packet`: CPU
+    time of the relay's thread for each one that it delivered, both hosts' receive work included.
     """
 
     name: str
@@ -37,16 +38,23 @@ class LinkSummary:
 
 
 def links_of(result: Result) -> tuple[LinkSummary, ...]:
-    """Every link and backend that runs were over, in the order of the plan's cases."""
+    """Every link and backend that runs were over, in the order of the plan's cases.
+
+    Of the runs that shared a link in a round one stands for all: they have the same counts of it.
+    """
     runs: dict[tuple[str, str, str], list[Run]] = {}
     of_case: dict[str, list[Run]] = {}
     for run in result.runs:
         of_case.setdefault(run.case_id, []).append(run)
+    shared: set[tuple[str, int]] = set()
     for case in result.plan.cases:
         for run in of_case.get(case.case_id, ()):
-            if run.link is not None:
-                key = (case.link, run.link.backend, run.link.device)
-                runs.setdefault(key, []).append(run)
+            if run.link is None or (case.link, run.round) in shared:
+                continue
+            if alternates(case):
+                shared.add((case.link, run.round))
+            key = (case.link, run.link.backend, run.link.device)
+            runs.setdefault(key, []).append(run)
     return tuple(_summary(name, of_link) for (name, _, _), of_link in runs.items())
 
 

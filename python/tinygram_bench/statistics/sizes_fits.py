@@ -16,9 +16,8 @@ from tinygram_bench.model.result import Case, Figure, Plan, Run, Summary
 from tinygram_bench.statistics.figures.intervals import figure_of
 from tinygram_bench.statistics.figures.samples import Sample, samples_of
 from tinygram_bench.statistics.sizes_model import Model, Point, fitted
-from tinygram_bench.statistics.workloads.sizes import is_exchange
+from tinygram_bench.statistics.workloads.sizes import TIME, is_exchange
 
-TIME = "total_p50_us"
 _PARAMETERS: dict[str, Callable[[Model], float | None]] = {
     "model_setup_us": lambda model: model.setup_us,
     "model_latency_us": lambda model: model.latency_us,

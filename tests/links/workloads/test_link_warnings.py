@@ -8,6 +8,8 @@ import msgspec
 import pytest
 from tests.links.workloads.facts import facts
 from tests.support.experiments import paced, paced_run, plan_of, result_of, warned, way
+from tests.support.measured.sizes import measured
+from tests.support.plans import sizes as sizes_plans
 from tests.support.plans.stream import planned
 
 from tinygram_bench._native import Histogram
@@ -115,6 +117,21 @@ def test_the_table_of_links_counts_the_runs_that_were_not_as_asked() -> None:
     assert (link.amiss_runs, link.runs, link.cpu_us_per_packet) == (1, 3, 10.0)
     [table] = link_tables(result_of(plan, over))
     assert "1 of 3" in table.rows[0].cells
+
+
+def test_the_counts_of_a_link_that_cases_shared_are_counted_once() -> None:
+    plan = sizes_plans.planned(sizes_bytes=[1, 2], round_trips=[0], rounds=3, takes_turns=True)
+    counters = {"link_near_to_far_lost": 5, "link_near_to_far_packets": 40}
+    result = result_of(plan, measured(plan, lambda _case, _round: 100.0).runs)
+    over = [
+        msgspec.structs.replace(run, link=facts(), counters=run.counters | counters)
+        for run in result.runs
+    ]
+    [link] = links_of(result_of(plan, over))
+    assert (link.runs, link.lost_packets) == (3, 15)
+    alone = sizes_plans.planned(sizes_bytes=[1, 2], round_trips=[0], rounds=3)
+    [link] = links_of(result_of(alone, over))
+    assert (link.runs, link.lost_packets) == (6, 30)
 
 
 @pytest.mark.parametrize(

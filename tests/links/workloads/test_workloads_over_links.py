@@ -77,3 +77,25 @@ def test_each_run_is_over_the_link_of_its_case_and_no_faster(
         # All but what calibrating took off, which may be too much where the host was busy then.
         least_us = (5_000_000 - run["link"]["excess_ns"]) / 1e3
         assert figures[run["case_id"]][SHORTEST[workload]]["median"] >= 0.999 * least_us
+
+
+def test_cases_whose_samples_alternate_share_a_link(tmp_path: Path) -> None:
+    command = Command(tmp_path, "sizes")
+    done = command.run(
+        *("--sizes", "100,1kB", "--round-trips", 1, "--samples", 100, "--no-local"),
+        *("--rounds", 1, "--link", "rtt=1ms"),
+    )
+    command.end()
+    assert done.code == 0, done.stderr
+    first, second = done.runs
+    of_link = [
+        {name: n for name, n in run["counters"].items() if name.startswith("link_")}
+        for run in (first, second)
+    ]
+    assert of_link[0] == of_link[1]
+    # Two hundred connections, none of which has fewer segments than a handshake and an end.
+    assert of_link[0]["link_near_to_far_packets"] >= 200 * 4
+    assert first["link"] == second["link"]
+    assert first["link"]["meaning"] == "rtt=1ms"
+    assert first["counters"]["kernel_OutSegs"] is None
+    assert len(first["slices"]["total_p50_us"]) == 100

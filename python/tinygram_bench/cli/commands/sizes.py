@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from tinygram_bench.cli import options, quantities
-from tinygram_bench.cli.bounds import between, one_of, read, server_address
+from tinygram_bench.cli.bounds import between, one_of, read, server_address, takes_turns
 from tinygram_bench.cli.measuring import Manner, measure_and_show
 from tinygram_bench.links import DEFAULT_BACKEND
 from tinygram_bench.workloads.sizes.cases import (
@@ -69,6 +69,13 @@ def sizes(
     local: Annotated[
         bool, typer.Option(help="Also time the parts of a round trip on this host.")
     ] = True,
+    lone: Annotated[
+        bool,
+        typer.Option(
+            "--lone",
+            help="Run each case alone; otherwise single samples of all cases of a link alternate.",
+        ),
+    ] = False,
     published: Annotated[
         bool, typer.Option("--published", help="Show the published figures beside ours.")
     ] = False,
@@ -104,6 +111,7 @@ def sizes(
         predicted_bytes=predict or [],
         server=None if server is None else "{}:{}".format(*server_address(server)),
         has_local=local,
+        takes_turns=takes_turns(None, {"--lone": lone, "--probe": probe is not None}),
         timeout_ns=timeout,
         **options.shared(rounds, seed, links, pin, congestion_control, probe),
     )

@@ -94,8 +94,8 @@ def paired_ratios(baseline: Mapping[int, float], case: Mapping[int, float]) -> t
 def round_ratios(baseline: Sample, case: Sample, figure: str) -> tuple[float, ...]:
     """case ÷ baseline of each round that has both, in round order.
 
-    Where both took turns, a round's ratio is the median of those of their slices, cycle by cycle:
-    what is compared then lies milliseconds apart.
+    Where both took turns, a round's ratio is the median of those of their slices, or samples, cycle
+    by cycle: what is compared then lies milliseconds apart.
     """
     slices = (baseline.slices(figure), case.slices(figure))
     if not all(slices) or turns_of(baseline.case) != turns_of(case.case):

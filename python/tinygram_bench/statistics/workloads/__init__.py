@@ -28,7 +28,7 @@ class Workload:
     contests. They are given on `pairs` of (baseline, case); where that is None, on those of
     verdicts/comparison.py, with `base`, the runtime, implementation, strategy and server of the
     case that all others are measured against.
-    `side_by_side`: the key of the cases that take turns in slices; None: those of a load do.
+    `side_by_side`: the key of the cases that take turns; None: those of a load do.
     Loads: `load_parameters` belong to it, too; in a closed loop the replies say when the next
     message is sent. `unit`: the counter of what was exchanged.
     """
@@ -126,8 +126,9 @@ WORKLOADS: Mapping[str, Workload] = {
             "part": ("min", "mean", "p50", "p99"),
         },
         counted=("first_sample_us", "mb_per_s", "total_mb_per_s", "delayed_acks"),
-        compared=("total_p50_us",),
+        compared=(sizes.TIME,),
         pairs=sizes.compared_pairs,
+        side_by_side=sizes.side_by_side,
         computed=sizes.computed_figures,
         modelled=(
             "model_setup_us",

@@ -69,8 +69,18 @@ class Load:
         return figures
 
 
+def alternates(case: Case) -> bool:
+    """Whether single samples of the case alternate with those of others, on one stage."""
+    return bool(getattr(case.parameters, "alternates", False))
+
+
+def is_alone(case: Case) -> bool:
+    """Whether each run of the case is alone: it takes turns neither in slices nor by samples."""
+    return case.parameters.slice_ns is None and not alternates(case)
+
+
 def turns_of(case: Case) -> Hashable:
-    """The key of the cases that take turns, if they do so in slices."""
+    """The key of the cases that take turns, if they do."""
     return (WORKLOADS[case.workload].side_by_side or Load.of)(case)
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 from tinygram_bench.model.parameters import SizesParameters
 from tinygram_bench.model.result import Case, Run
+
+TIME = "total_p50_us"
+"""The figure that cases are compared on, and that the model is fitted to."""
 
 
 def computed_figures(
@@ -32,6 +35,11 @@ def is_exchange(case: Case) -> bool:
 
 def _rate(sample_bytes: int, time_us: float | None) -> float | None:
     return sample_bytes / time_us if sample_bytes and time_us else None
+
+
+def side_by_side(case: Case) -> Hashable:
+    """A key that is equal for the cases of a link: all their samples may alternate."""
+    return case.link, case.placement, SizesParameters.of(case).server_address
 
 
 def compared_pairs(cases: Sequence[Case]) -> Iterator[tuple[str, str]]:

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import msgspec
+
 from tinygram_bench.host.placement import placement
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import SizesParameters
@@ -16,6 +18,9 @@ from tinygram_bench.workloads.sizes.server import MAX_MESSAGE_BYTES, MAX_MESSAGE
 
 MAX_SAMPLE_BYTES = MAX_MESSAGE_BYTES
 """The limit of all messages of a connection, which both ends keep in memory."""
+MAX_ALTERNATING = 256
+"""The most cases whose samples alternate: each has a port, and a process may usually have 1,024
+descriptors."""
 RUNTIME = "native"
 """The runtime of its cases: the client is native code."""
 STRATEGIES = ("nodelay", "nagle")
@@ -29,8 +34,8 @@ class SizesOptions:
     """The options of `tinygram sizes`.
 
     `server`: IPv4:PORT of one that runs already; None: one of ours for each run.
-    `predicted_bytes`: the sizes whose times the report predicts.
-    `probe_ns`: how often what the kernel holds is sampled; None: not at all.
+    `predicted_bytes`: the sizes whose times the report predicts. `takes_turns`: samples of several
+    cases alternate. `probe_ns`: how often what the kernel holds is sampled; None: not at all.
     """
 
     sizes_bytes: Sequence[int]
@@ -48,6 +53,7 @@ class SizesOptions:
     timeout_ns: int
     rounds: int
     seed: int
+    takes_turns: bool = False
     probe_ns: int | None = None
 
 
@@ -67,6 +73,8 @@ def plan_sizes(options: SizesOptions) -> Plan:
             "--setup-writes 1 joins the setup and the first data, and with --round-trips 0 there "
             "is none: name more round trips"
         )
+    if options.takes_turns and len(cases) > 1:
+        cases = list(_alternating(cases))
     unavailable = []
     for part in LOCAL_PARTS if options.has_local else ():
         case = _local(options, part)
@@ -76,6 +84,18 @@ def plan_sizes(options: SizesOptions) -> Plan:
         else:
             unavailable.append(Unavailable(case, reason))
     return Plan(tuple(cases), options.rounds, options.seed, tuple(unavailable))
+
+
+def _alternating(cases: Sequence[Case]) -> Iterator[Case]:
+    """The cases, whose samples alternate. Raises UsageError where there are too many of them."""
+    if len(cases) > MAX_ALTERNATING:
+        raise UsageError(
+            f"single samples of {MAX_ALTERNATING} cases can alternate at most, and these are "
+            f"{len(cases)}: name fewer --sizes or --round-trips, or let each run alone (--lone)"
+        )
+    for case in cases:
+        parameters = msgspec.structs.replace(SizesParameters.of(case), alternates=True)
+        yield msgspec.structs.replace(case, parameters=parameters)
 
 
 def check_sample_bytes(sizes_bytes: Sequence[int], round_trips: Sequence[int]) -> None:

@@ -1,20 +1,29 @@
-"""One run of `sizes`: the orders for a server and a client, and what they must agree on."""
+"""Runs of `sizes`: the orders for a server and a client, and what they must agree on.
+
+A run is alone, or those of all cases of a link are made together: one server with a port for each
+case, and one client whose samples alternate.
+"""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+
+from msgspec.structs import replace
 
 from tinygram_bench.host.network import Network
 from tinygram_bench.host.placement import Placement, placement
-from tinygram_bench.host.probes.kernel import counted_between
+from tinygram_bench.host.probes.kernel import KERNEL_COUNTERS, counted_between
 from tinygram_bench.model.parameters import SizesParameters
 from tinygram_bench.model.result import Case, Plan, Run, Warning
 from tinygram_bench.processes.orders import End
 from tinygram_bench.processes.workers import RunError
+from tinygram_bench.run.attempts import attempt
 from tinygram_bench.run.stage import Address, Turn
 from tinygram_bench.run.workload import Exchanged, Workload, strangers_told
+from tinygram_bench.statistics.workloads.sizes import TIME
 from tinygram_bench.workloads.sizes.cases import first_sample
 from tinygram_bench.workloads.sizes.order import Cell, Order, Report, ServerOrder
 
@@ -62,6 +71,24 @@ class Sizes(Workload):
         (served,) = _served(turn, 1)
         run = _run(turn, turn.case, report, served, counted)
         return Exchanged(run, report.start_ns)
+
+    def alternated(self, turn: Turn, cases: Sequence[Case]) -> Sequence[Run]:
+        """Have the client take a sample of each case in every cycle; a case that fails has a run
+        that says so. Raises OSError and RunError.
+
+        What the kernel counts of a network is of all of them, and so of none.
+        """
+        addresses = self._addresses(turn, cases)
+        turn.begin()
+        client = turn.stage.near("client", f"{PACKAGE}.client")
+        client.tell(self._order(turn, cases, addresses))
+        reports = turn.hear(client, list[Report])
+        counted: Counters = dict.fromkeys(KERNEL_COUNTERS)
+        found = zip(cases, reports, _served(turn, len(cases)), strict=True)
+        return [
+            attempt(case, turn.round, partial(_with_cycles, turn, case, report, served, counted))
+            for case, report, served in found
+        ]
 
     def first_call(self, plan: Plan) -> tuple[bytes, int]:
         """A sample of the smallest size."""
@@ -130,6 +157,14 @@ def _served(turn: Turn, ports: int) -> list[dict[str, int] | None]:
     server = turn.stage.child(_SERVER)
     server.tell(End())
     return [*turn.hear(server, list[dict[str, int]])]
+
+
+def _with_cycles(
+    turn: Turn, case: Case, report: Report, served: dict[str, int] | None, counted: Counters
+) -> Run:
+    run = _run(turn, case, report, served, counted)
+    # In microseconds, as the figure that it is compared on.
+    return replace(run, slices={TIME: report.totals_us})
 
 
 def _run(
