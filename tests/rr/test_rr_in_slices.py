@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import product
 
 import pytest
 from tests.support.command import Command
 from tests.support.waiting import wait_until
 
+from tinygram_bench._native import CallContent, RrServer
 from tinygram_bench.run.slices import Slices
-from tinygram_bench.workloads.rr.calling import Tally
-from tinygram_bench.workloads.rr.order import CallTimes, SliceTally, Span, Start
+from tinygram_bench.workloads.rr.calling import Tally, prepared
+from tinygram_bench.workloads.rr.order import CallOrder, CallTimes, SliceTally, Span, Start
 
+MS = 1_000_000
 RUNTIMES = ("threads", "asyncio", "native")
 SHORT = ("--slice", "20ms", "--duration", "200ms", "--rounds", "1", "--callers", "2x3")
 SMALL = ("--request", "100", "--reply", "50", "--sends-per-request", "1")
@@ -114,3 +120,64 @@ def test_a_caller_that_waits_for_a_connection_has_its_time_in_all_slices_that_it
     tally.record_slices([(spans[2], 2_045, after), (spans[3], 2_500, [])])
     times_ns = [each.callers_time_ns for each in tally.slices]
     assert times_ns == [1_100 - 1_030, 80, 2_070 - 2_020, 0]
+
+
+@pytest.mark.parametrize(
+    ("runtime", "connections"),
+    [*product(RUNTIMES, ("per-request", "per-caller", "shared"))],
+)
+def test_callers_that_slept_through_a_slice_make_no_call_in_anothers_turn(
+    runtime: str, connections: str
+) -> None:
+    content = CallContent(100, 50, 1)
+    with serving(content) as port:
+        now_ns = time.monotonic_ns()
+        order = CallOrder(
+            host="127.0.0.1",
+            port=port,
+            runtime=runtime,
+            callers=3,
+            connections=connections,
+            depth=2,
+            sends_per_request=1,
+            strategy="nodelay",
+            request_bytes=100,
+            reply_bytes=50,
+            checks_replies=True,
+            seed=1,
+            warm_up_calls=1,
+            congestion_control="cubic",
+            give_up_ns=now_ns + 60_000 * MS,
+        )
+        callers = prepared(order, content)
+        over = Span(now_ns - 20 * MS, now_ns - 10 * MS, settled_ns=now_ns - 18 * MS)
+        endless = Span(now_ns, now_ns + 60_000 * MS, 1, settled_ns=now_ns)
+        tally = callers.run(Start((over, endless)))
+    assert [len(each.calls_ns) for each in tally.slices] == [0, 3]
+    assert tally.slices[0].last_ns <= over.end_ns
+    assert tally.calls == 3
+
+
+@contextmanager
+def serving(content: CallContent) -> Iterator[int]:
+    """The port of a server of ours, on a thread of this process."""
+    server = RrServer(
+        content,
+        port=0,
+        backlog=16,
+        is_nodelay=True,
+        is_quickack=False,
+        congestion_control="cubic",
+        max_connections=16,
+        idle_ns=60_000 * MS,
+    )
+    port = server.port
+    stop, stopped = os.pipe()
+    thread = threading.Thread(target=server.run, args=(stop,))
+    thread.start()
+    try:
+        yield port
+    finally:
+        os.close(stopped)
+        thread.join()
+        os.close(stop)

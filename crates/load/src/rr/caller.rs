@@ -101,8 +101,11 @@ impl<'a> Caller<'a> {
             // Later where a call of the span before has lasted until now.
             let arrived_ns = span.start_ns.max(self.tally.last_ns);
             let (mut now_ns, mut first_ns) = (arrived_ns, None);
+            // It may have slept through its slice, and now another case has its turn.
+            let awake_ns = monotonic_ns();
             let mut calls_left = span.calls.unwrap_or(u64::MAX);
-            while now_ns < span.end_ns && calls_left > 0 && !is_stopped.load(Relaxed) {
+            while now_ns.max(awake_ns) < span.end_ns && calls_left > 0 && !is_stopped.load(Relaxed)
+            {
                 let called = self.call(span)?;
                 now_ns = called.ended_ns;
                 calls_left -= 1;

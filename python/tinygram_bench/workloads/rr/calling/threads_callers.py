@@ -149,8 +149,10 @@ class Caller:
             calls: list[CallTimes] = []
             # Later where a call of the span before has lasted until now.
             arrived_ns = now_ns = max(span.start_ns, now_ns)
+            # It may have slept through its slice, and now another case has its turn.
+            awake_ns = time.monotonic_ns()
             calls_left = -1 if span.calls is None else span.calls
-            while now_ns < span.end_ns and calls_left and not is_stopped():
+            while max(now_ns, awake_ns) < span.end_ns and calls_left and not is_stopped():
                 call = self._call()
                 now_ns = call.ended_ns
                 if span.settled_ns is None:
