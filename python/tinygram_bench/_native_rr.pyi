@@ -118,7 +118,7 @@ class RrCallers:
         """How long a call took in the warm-up on average; 0 where there was none."""
 
     def run(
-        self, spans: Sequence[tuple[int, int | None, int, int | None]], give_up_ns: int
+        self, spans: Sequence[tuple[int, int | None, int, int | None]]
     ) -> tuple[list[tuple[str, int]], Histogram, Histogram, list[tuple[list[int], int, int]]]:
         """Call in each span: (start, in a slice when it has settled, end, calls of each at most).
 

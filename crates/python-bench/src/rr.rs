@@ -256,7 +256,6 @@ impl RrCallers {
         &mut self,
         py: Python<'_>,
         spans: Vec<SpanValues>,
-        give_up_ns: u64,
     ) -> PyResult<(Counters, Histogram, Histogram, Vec<SliceValues>)> {
         let Some(inner) = self.inner.take() else {
             return Err(PyRuntimeError::new_err("callers run once"));
@@ -271,7 +270,7 @@ impl RrCallers {
             })
             .collect();
         let tally = py
-            .detach(|| inner.run(&spans, give_up_ns))
+            .detach(|| inner.run(&spans))
             .map_err(|error| PyOSError::new_err(error.to_string()))?;
         let counters = vec![
             ("calls", tally.calls),

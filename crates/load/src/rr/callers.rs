@@ -1,5 +1,5 @@
 //! All callers of a process: a thread each, or one for those that share a connection. They get ready,
-//! start together, and are waited for no longer than asked.
+//! start together, and are waited for.
 
 use super::{
     caller::Caller,
@@ -87,14 +87,14 @@ impl Callers {
         warm_up.call_time_ns.checked_div(warm_up.calls).unwrap_or(0)
     }
 
-    /// Let them call in these spans, and wait until all have ended, until `give_up_ns` at most.
+    /// Let them call in these spans, and wait until all have ended, however long a reply takes.
     ///
     /// # Errors
     /// [`CallError`], the first of several failures and how many there were.
-    pub fn run(self, spans: &[Span], give_up_ns: u64) -> Result<Tally, CallError> {
+    pub fn run(self, spans: &[Span]) -> Result<Tally, CallError> {
         self.shared.lock().spans = Some(spans.into());
         self.shared.has_changed.notify_all();
-        self.wait(give_up_ns, |state| state.done)?;
+        self.wait(u64::MAX, |state| state.done)?;
         let tally = std::mem::take(&mut self.shared.lock().tally);
         Ok(tally)
     }

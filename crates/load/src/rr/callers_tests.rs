@@ -82,7 +82,7 @@ fn every_call_is_counted_on_whatever_connections() {
             let content = content(reply_bytes);
             let (tally, counts) = with_server(&content, |port| {
                 let callers = prepared(options(port, connections), &content).unwrap();
-                callers.run(&now_for(5), u64::MAX).unwrap()
+                callers.run(&now_for(5)).unwrap()
             });
             assert_eq!((tally.calls, tally.call.count()), (4 * 5, 4 * 5));
             assert_eq!(tally.connect.count(), connects, "{connections:?}");
@@ -109,7 +109,7 @@ fn no_call_begins_after_the_end_and_all_that_have_begun_are_finished() {
                 calls: None,
                 settled_ns: None,
             };
-            callers.run(&[span], u64::MAX).unwrap()
+            callers.run(&[span]).unwrap()
         });
         assert!(tally.calls >= 4);
         assert_eq!(counts.requests, tally.calls + 4 * 2);
@@ -142,7 +142,7 @@ fn in_slices_calls_that_began_before_one_had_settled_are_in_no_slice() {
                 (40_000_000, 10_000_000_000),
             ];
             let spans = spans.map(|(at_ns, settling_ns)| slice(first_ns + at_ns, settling_ns));
-            callers.run(&spans, u64::MAX).unwrap()
+            callers.run(&spans).unwrap()
         });
         assert_eq!(counts.requests, tally.calls + 4 * 2);
         let measured = tally.slices.iter().map(|slice| slice.calls_ns.len() as u64);
@@ -157,6 +157,35 @@ fn in_slices_calls_that_began_before_one_had_settled_are_in_no_slice() {
             ..SliceTally::default()
         };
         assert_eq!(tally.slices[2], last);
+    }
+}
+
+#[test]
+fn callers_that_have_slept_through_a_slice_make_no_call_in_anothers_turn() {
+    let content = content(50);
+    for connections in [
+        Connections::PerRequest,
+        Connections::PerCaller,
+        Connections::Shared { depth: 2 },
+    ] {
+        let (tally, counts) = with_server(&content, |port| {
+            let callers = prepared(options(port, connections), &content).unwrap();
+            let now_ns = monotonic_ns();
+            let slice = |start_ns: u64, lasts_ns: u64| Span {
+                start_ns,
+                end_ns: start_ns + lasts_ns,
+                calls: None,
+                settled_ns: Some(start_ns),
+            };
+            let over = slice(now_ns - 20_000_000, 10_000_000);
+            let endless = Span {
+                calls: Some(1),
+                ..slice(now_ns, A_LONG_TIME_NS)
+            };
+            callers.run(&[over, endless]).unwrap()
+        });
+        assert_eq!(tally.slices[0], SliceTally::default(), "{connections:?}");
+        assert_eq!((tally.calls, counts.requests), (4, 4 * (1 + 2)));
     }
 }
 

@@ -12,7 +12,6 @@ class Callers:
 
     def __init__(self, order: CallOrder, content: CallContent) -> None:
         """Connect and warm up. Raises OSError."""
-        self._give_up_ns = order.give_up_ns
         self._callers = RrCallers(
             content,
             host=order.host,
@@ -35,6 +34,6 @@ class Callers:
     def run(self, start: Start) -> Tally:
         """Let them call; what they found. Raises OSError."""
         spans = [span.native for span in start.spans]
-        counters, call, connect, slices = self._callers.run(spans, self._give_up_ns)
+        counters, call, connect, slices = self._callers.run(spans)
         found = [SliceTally(*each) for each in slices]
         return Tally(call=call, connect=connect, slices=found, **dict(counters))
