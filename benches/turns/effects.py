@@ -225,8 +225,8 @@ def _windows() -> Part:
     def rows() -> Rows:
         keep, turns = group._keep_windows, count()
 
-        def every_second(link: Any) -> bool:
-            return keep(link) if next(turns) % 2 == 0 else True
+        def every_second(*of_case: Any) -> bool:
+            return keep(*of_case) if next(turns) % 2 == 0 else True
 
         (case,) = stream_cases(
             ("loop/nodelay",), None, link=_LONG_LINK, seconds=4, slice_ns=_LONG_SLICE_NS

@@ -71,6 +71,16 @@ def connect_from(sock: socket.socket, own_host: str | None) -> None:
         sock.bind((own_host, 0))
 
 
+def is_own_address(host: str) -> bool:
+    """Whether it is an address of the calling thread's network: loopback leads there."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.bind((host, 0))
+        except OSError:
+            return False
+    return True
+
+
 def is_stranger(peer: tuple[str, int] | None, client_host: str | None) -> bool:
     """Whether a connection is another program's: ours come from `client_host`, if there is one.
 

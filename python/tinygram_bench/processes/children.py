@@ -20,6 +20,8 @@ from tinygram_bench.processes.orders import Place
 from tinygram_bench.processes.workers import RunError, Worker
 
 _GRACE_S = 5.0
+_TAKES_ORDER_S = 20.0
+"""How long a process may take nothing of an order that is larger than its channel."""
 _READ_BYTES = 1 << 20
 
 T = TypeVar("T")
@@ -50,6 +52,7 @@ class Child:
                     pass_fds=pass_fds,
                 )
             )
+        ours.settimeout(_TAKES_ORDER_S)
         self._channel = ours
         self._received = b""
         self.tell(Place(os.getpid(), cpu))

@@ -9,10 +9,11 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from tinygram_bench.host.network import keep_windows
+from tinygram_bench.host.network import is_own_address, keep_windows
 from tinygram_bench.links import Link
 from tinygram_bench.model.result import Case, Run, Warning
 from tinygram_bench.processes.workers import RunError
@@ -28,13 +29,14 @@ _LEAST_ROWS = 4
 """However many messages there are at a time, a slice has time for so many one after the other."""
 _LONGEST = 2
 """A message that is under way when a slice ends takes at most so many times as long as usual."""
-
-
+_GRACE_S = 10.0
+"""Where others have stalled until time was up, a case still has so long, or its limit, to tell."""
 _WINDOWS_RESTART = Warning(
     "windows_restart",
     "connections may begin each slice with a small congestion window: "
-    "net.ipv4.tcp_slow_start_after_idle cannot be set to 0 here",
+    "net.ipv4.tcp_slow_start_after_idle cannot be set to 0 at both ends",
 )
+U = TypeVar("U")
 
 
 @dataclass(frozen=True)
@@ -49,12 +51,11 @@ class _Rehearsal:
 
 @dataclass(frozen=True)
 class _Side:
-    """A case that waits for its first slice."""
+    """A case that waits for its first slice, or takes its turns."""
 
-    turn: Turn
+    up: _Rehearsal
     slices: Slices
     waiting: Waiting
-    keeps_windows: bool
 
 
 @dataclass(frozen=True)
@@ -67,38 +68,38 @@ class Group:
     slice_ns: int
 
     def run(self, stack: ExitStack, set_up: Callable[[Case], Stage]) -> list[Run]:
-        """A run of each case; `set_up` makes its stage, which ends with `stack`."""
-        rehearsals = [
-            attempt(case, self.round, partial(self._rehearsed, stack, set_up, case))
-            for case in self.cases
-        ]
+        """A run of each case; `set_up` makes its stage, which ends with `stack`.
+
+        A case that fails, or stalls, is left out from then on, and the others lose nothing.
+        """
+        rehearsals = self._each(partial(self._rehearsed, stack, set_up), self.cases)
         found = [Rehearsed() if isinstance(each, Run) else each.found for each in rehearsals]
         turns = self._turns(found)
-        sides = [
+        ready = self._each(self._warmed_up, rehearsals, turns)
+        start_ns = time.monotonic_ns() + _LEAD_NS
+        sides = self._each(partial(_started, start_ns), ready)
+        give_up_s = self._give_up_s(start_ns, turns)
+        timed = [(each.slices, each.waiting.pids) for each in sides if isinstance(each, _Side)]
+        used = iter(used_in_slices(start_ns, timed, give_up_s))
+        runs = self._each(lambda side: _collected(side, next(used), start_ns, give_up_s), sides)
+        return reaching.told(runs, turns)
+
+    def _each(self, act: Callable[..., U], *of_cases: Sequence[Any]) -> list[U | Run]:
+        """What `act` makes of each case; of one that has failed, or fails now, its run."""
+        return [
             each
             if isinstance(each, Run)
-            else attempt(each.turn.case, self.round, partial(self._warmed_up, each, slices))
-            for each, slices in zip(rehearsals, turns, strict=True)
+            else attempt(case, self.round, partial(act, each, *others))
+            for case, each, *others in zip(self.cases, *of_cases, strict=True)
         ]
-        ready = [side for side in sides if isinstance(side, _Side)]
-        start_ns = time.monotonic_ns() + _LEAD_NS
-        for side in ready:
-            side.turn.begin()
-            side.waiting.start(start_ns)
-        give_up_s = max((side.turn.give_up_s for side in ready), default=0.0)
-        timed = [(side.slices, side.waiting.pids) for side in ready]
-        used = iter(used_in_slices(start_ns, timed, give_up_s))
-        runs = [each if isinstance(each, Run) else _collected(each, next(used)) for each in sides]
-        return reaching.told(runs, turns)
 
     def _rehearsed(
         self, stack: ExitStack, set_up: Callable[[Case], Stage], case: Case
     ) -> _Rehearsal:
         """Raises OSError and RunError."""
-        limit_s = self.workload.limit_s(case) * len(self.cases)
-        turn = Turn(set_up(case), stack, case, self.round, limit_s)
-        keeps_windows = _keep_windows(turn.link)
+        turn = Turn(set_up(case), stack, case, self.round, self.workload.limit_s(case))
         address = self.workload.listen(turn)
+        keeps_windows = _keep_windows(turn.link, address)
         turn.begin()
         return _Rehearsal(turn, address, self.workload.rehearsed(turn, address), keeps_windows)
 
@@ -116,10 +117,14 @@ class Group:
         seed = f"{self.workload.seed}/{self.round}/{self.cases[0].case_id}"
         return table(waits_ns, own_ns, slice_ns, seed)
 
-    def _warmed_up(self, rehearsal: _Rehearsal, slices: Slices) -> _Side:
-        turn = rehearsal.turn
-        waiting = self.workload.warmed_up(turn, rehearsal.address, slices)
-        return _Side(turn, slices, waiting, rehearsal.keeps_windows)
+    def _warmed_up(self, up: _Rehearsal, slices: Slices) -> _Side:
+        up.turn.begin()
+        return _Side(up, slices, self.workload.warmed_up(up.turn, up.address, slices))
+
+    def _give_up_s(self, start_ns: int, turns: Sequence[Slices]) -> float:
+        """When the last slice of all is over, and as much later as a case alone may take."""
+        over_ns = max(each.begins_ns[-1] + each.slice_ns + each.gap_ns for each in turns)
+        return (start_ns + over_ns) / 1e9 + max(map(self.workload.limit_s, self.cases))
 
 
 @dataclass(frozen=True)
@@ -153,31 +158,35 @@ class Alternation:
         return turn.link.added_to_all(self.workload.alternated(turn, self.cases))
 
 
-def _collected(side: _Side, used: Used) -> Run:
-    turn = side.turn
-    began_ns = round(turn.begun_s * 1e9)
-
-    def collect() -> Run:
-        try:
-            exchanged = side.waiting.collect(used)
-        except RunError as failure:
-            raise turn.explained(failure) from failure
-        run = turn.link.added_to(exchanged.run)
-        if not side.keeps_windows:
-            run = replace(run, warnings=(*run.warnings, _WINDOWS_RESTART))
-        return checked(run, time.monotonic_ns() - began_ns)
-
-    return attempt(turn.case, turn.round, collect)
+def _started(start_ns: int, side: _Side) -> _Side:
+    side.waiting.start(start_ns)
+    return side
 
 
-def _keep_windows(link: Link) -> bool:
+def _collected(side: _Side, used: Used, start_ns: int, give_up_s: float) -> Run:
+    turn = side.up.turn
+    turn.give_up_s = max(give_up_s, time.monotonic() + min(turn.limit_s, _GRACE_S))
+    try:
+        exchanged = side.waiting.collect(used)
+    except RunError as failure:
+        raise turn.explained(failure) from failure
+    run = turn.link.added_to(exchanged.run)
+    if not side.up.keeps_windows:
+        run = replace(run, warnings=(*run.warnings, _WINDOWS_RESTART))
+    return checked(run, time.monotonic_ns() - start_ns)
+
+
+def _keep_windows(link: Link, address: Address | None) -> bool:
     """Have connections over the link keep their congestion window between slices.
 
-    False where that is not permitted; loopback has no window that is too small.
+    False where that is not permitted, or the server is on another host; loopback has no window that
+    is too small.
     """
     kept = []
     for network in (link.near, link.far):
         if network.is_private:
             with network.entered():
                 kept.append(keep_windows())
-    return all(kept) or link.is_one_host
+    if link.is_one_host:
+        return address is None or is_own_address(address.host)
+    return all(kept)

@@ -128,8 +128,7 @@ class Turn:
 
     def begin(self) -> None:
         """Give both ends their whole time from now on."""
-        self.begun_s = time.monotonic()
-        self.give_up_s = self.begun_s + self.limit_s
+        self.give_up_s = time.monotonic() + self.limit_s
 
     @property
     def listen_limit_s(self) -> float:

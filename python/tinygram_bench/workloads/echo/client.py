@@ -1,8 +1,8 @@
 """The client's process, `tg-client`: connects, warms up, exchanges messages natively, and reports.
 
 For each `ClientOrder` it answers `Ready`, takes a `Go`, answers a `Report` (order.py), takes an
-`End`, ends its connections and answers `End`. In slices it takes a `Start` before the `Go`, and
-sleeps between them.
+`End`, ends its connections and answers `End`. In slices it takes a `Start` before the `Go`, sleeps
+between them, and answers `Ready` again when they are over.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ def _exchange(order: ClientOrder, orders: Orders) -> None:
             return
         slices = order.slices
         client.run_in_slices(slices.native, slices.open_ns, start.at_ns, order.timeout_ns)
+        orders.say(Ready())
         # What adding up takes would be missing in the last slices of the other cases.
         if orders.hear(Go) is None:
             return

@@ -98,6 +98,7 @@ class Echo(Workload):
             warm.client.tell(Start(at_ns))
 
         def collect(used: Used) -> Exchanged:
+            turn.hear(warm.client, Ready)
             warm.client.tell(Go())
             mine = used if warm.pids else Used((None,) * len(used.by_slice), None)
             return _collected(turn, warm, Sliced(mine, began_ns[0]))
