@@ -98,7 +98,7 @@ def test_a_tally_has_the_calls_that_began_after_a_slice_had_settled() -> None:
         CallTimes(1_045, 1_045, 1_060),
     ]
     tally.record_slices([(first, 1_000, calls), (second, 1_500, [])])
-    assert tally.slices == [SliceTally([14, 15], 34, 1_060), SliceTally([], 0, 1_500)]
+    assert tally.slices == [SliceTally([14, 15], 34, 1_060, 3), SliceTally([], 0, 1_500, 0)]
     assert (tally.calls, tally.call.count, tally.call_time_ns) == (3, 2, 54)
 
 

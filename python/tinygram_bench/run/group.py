@@ -11,6 +11,8 @@ from functools import partial
 from msgspec.structs import replace
 
 from tinygram_bench.host.network import keep_windows
+from tinygram_bench.host.occupied import cores_of
+from tinygram_bench.host.placement import placement
 from tinygram_bench.links import Link
 from tinygram_bench.model.result import Case, Run, Warning
 from tinygram_bench.processes.workers import RunError
@@ -85,7 +87,8 @@ class Group:
             side.waiting.start(start_ns)
         give_up_s = max((side.turn.give_up_s for side in ready), default=0.0)
         timed = [(side.slices, side.waiting.pids) for side in ready]
-        used = iter(used_in_slices(start_ns, timed, give_up_s))
+        cores = cores_of(placement(self.cases[0].placement))
+        used = iter(used_in_slices(start_ns, timed, give_up_s, cores))
         runs = [each if isinstance(each, Run) else _collected(each, next(used)) for each in sides]
         return reaching.told(runs, turns)
 
