@@ -211,6 +211,7 @@ def test_an_interrupt_among_slices_ends_all_and_writes_nothing(command: Command)
         (("--slice", "20ms", "--messages", "10"), "--messages cannot be combined with --slice"),
         (("--slice", "20ms", "--probe", "10ms"), "--probe cannot be combined with --slice"),
         (("--slice", "banana"), "--slice"),
+        (("--slice", "1ns"), "--slice 1ns is too short: cases take turns of 1ms at least"),
         (
             ("--slice", "20ms", "--link", "rtt=2ms"),
             "--slice 20ms holds fewer than 20 round trips of 2ms: name at least 40ms",

@@ -71,6 +71,7 @@ def test_a_case_that_dies_fails_by_name_and_the_other_loses_nothing(command: Com
     ("words", "fault"),
     [
         (("--slice", "2s"), "--slice 2s is longer than the 1s"),
+        (("--slice", "1ns"), "--slice 1ns is too short: cases take turns of 1ms at least"),
         (("--slice", "20ms", "--calls", "5"), "--calls cannot be combined with --slice"),
         (("--slice", "20ms", "--scenario", "stall"), "--scenario cannot be combined with --slice"),
         (("--slice", "20ms", "--cross-check"), "--cross-check cannot be combined with --slice"),

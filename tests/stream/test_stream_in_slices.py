@@ -94,6 +94,8 @@ def test_a_case_that_dies_in_its_slices_fails_by_name_and_the_other_loses_nothin
         (("--rate", "500", "--slice", "20ms"), "--slice 20ms holds fewer than 20 messages"),
         (("--rate", "10k", "--slice", "3s"), "--slice 3s is longer than the 2s"),
         (("--rate", "10k", "--slice", "banana"), "--slice"),
+        (("--slice", "1ns"), "--slice 1ns is too short: cases take turns of 1ms at least"),
+        (("--rate", "10k", "--slice", "999us"), "--slice 999us is too short"),
         (("--rate", "10k", "--slice", "20ms", "--probe", "10ms"), "--probe cannot be combined"),
         (("--rate", "10k", "--slice", "20ms", "--busy-thread"), "--busy-thread cannot be combined"),
     ],
