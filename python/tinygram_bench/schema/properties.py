@@ -218,8 +218,8 @@ PROPERTIES: Mapping[str, Mapping[str, str]] = {
         "schema_version": "of this format: 2",
         "command": "the words of the command line",
         "environment": "facts of the host at the start, by name, units last; null: not known. "
-        "`has_real_time_priority`: whether the bench may wake up at once to read CPU clocks between "
-        "slices; where it may not, CPU times of slices are often null",
+        "`has_real_time_priority`: whether the bench may wake up at once, to read CPU clocks "
+        "between slices; where it may not, CPU times of slices are often null",
         "plan": "what was to be run",
         "runs": "raw, in the order in which they were made; fewer than cases × rounds where the "
         "measurement was ended early, or is not finished",
