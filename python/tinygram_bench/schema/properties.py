@@ -50,6 +50,7 @@ PROPERTIES: Mapping[str, Mapping[str, str]] = {
         "flat_out_burst": "messages that are handed over at one instant; null: as the bench does",
         "spin_ns": "how long the sender computes before it hands over a message, in ns",
         "sleep_ns": "how long it sleeps before one message in a hundred, in ns",
+        "more_bytes": "by how many bytes each message is longer than the case says",
     },
     "RrParameters": {
         **_OF_EVERY_WORKLOAD,
