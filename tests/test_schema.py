@@ -93,6 +93,20 @@ def test_the_schema_allows_no_counter_or_figure_that_it_does_not_list() -> None:
         assert names["additionalProperties"] is False
 
 
+def test_the_counters_of_runs_in_slices_say_what_slices_add() -> None:
+    said = {name: each["description"] for name, each in RUN["counters"]["properties"].items()}
+    assert "those that settle" in said["messages"]
+    assert "of all of them together" in said["throttled_periods"]
+    assert "callers" in said["resting_cpu_ns"]
+    for name in ("writes", "reads", "data_segments", "segments_in", "kernel_DelayedACKs"):
+        assert "settling, draining and resting with it" in said[name]
+        assert "cuts batches short" in said[name]
+    for name in ("segments_in", "kernel_DelayedACKs"):
+        assert "acknowledgements that were delayed" in said[name]
+    for name in ("voluntary_context_switches", "receiver_voluntary_context_switches"):
+        assert "each rest adds some" in said[name]
+
+
 @pytest.mark.parametrize(
     ("command", "what"), [(what.split()[0], what) for what in MEASURED], indirect=["command"]
 )

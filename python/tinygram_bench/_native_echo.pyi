@@ -74,9 +74,9 @@ class EchoClient:
         """
 
     def slices(self) -> list[tuple[int, int, int, int]]:
-        """Of each slice: the messages counted, in how many ns, those that came later, and when.
+        """Of each slice: the messages counted, in how many ns, all that came back, and when.
 
-        That is the last read of all, CLOCK_MONOTONIC, ns.
+        When: the last read of all, CLOCK_MONOTONIC, ns.
         """
 
     def round_trips_of_slices(self) -> list[bytes]:

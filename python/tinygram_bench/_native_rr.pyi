@@ -119,10 +119,11 @@ class RrCallers:
 
     def run(
         self, spans: Sequence[tuple[int, int | None, int, int | None]]
-    ) -> tuple[list[tuple[str, int]], Histogram, Histogram, list[tuple[list[int], int, int]]]:
+    ) -> tuple[list[tuple[str, int]], Histogram, Histogram, list[tuple[list[int], int, int, int]]]:
         """Call in each span: (start, in a slice when it has settled, end, calls of each at most).
 
         Named counters (`last_ns` is a time), call times, connect times, and of each slice how long
-        each measured call took, the callers' time in these, and when the last call ended, in ns.
+        each measured call took, the callers' time in these, and when the last call ended, in ns,
+        and how many calls there were, measured or not.
         OSError: as before; RuntimeError at a second call.
         """

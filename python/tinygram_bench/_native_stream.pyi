@@ -101,12 +101,12 @@ def match_sliced(
     slices: tuple[Sequence[int], int, int],
     turns: bytes | None = None,
     late_ns: Sequence[int] | None = None,
-) -> tuple[Histogram, list[list[int]], list[int]]:
+) -> tuple[Histogram, list[list[int]], list[tuple[int, int]]]:
     """`match_paced` for a `Pacer` with `slices`: the histogram, and the latencies of each slice.
 
     In ns, without what `late_ns` says of each message. Messages that are due while a slice settles
-    are matched, too, and left out of both. Last: how long after the end of each slice its last
-    message came.
+    are matched, too, and left out of both. Last: how many messages were due in each slice, those
+    too, and how long after its end the last of them came.
     """
 
 def read_notes(notes: bytes, since_ns: int) -> tuple[int, int, int]:
@@ -183,7 +183,7 @@ class Pacer:
         """The timer is readable: release what is due. Empty: it will be readable again."""
 
     def spin_cpu_ns_by_slice(self) -> list[int]:
-        """The CPU time spun in each slice, after it has settled; empty without slices."""
+        """The CPU time spun in each slice, settling or not; empty without slices."""
 
     def errors(self) -> Histogram:
         """How long after it was due, or asked for if that was later, each message was released."""

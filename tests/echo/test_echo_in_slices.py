@@ -211,6 +211,7 @@ def test_an_interrupt_among_slices_ends_all_and_writes_nothing(command: Command)
         (("--slice", "20ms", "--messages", "10"), "--messages cannot be combined with --slice"),
         (("--slice", "20ms", "--probe", "10ms"), "--probe cannot be combined with --slice"),
         (("--slice", "banana"), "--slice"),
+        (("--slice", "1ns"), "--slice 1ns is too short: cases take turns of 1ms at least"),
         (
             ("--slice", "20ms", "--link", "rtt=2ms"),
             "--slice 20ms holds fewer than 20 round trips of 2ms: name at least 40ms",
@@ -245,7 +246,7 @@ def test_figures_of_slices_are_of_what_came_back_between_the_marks() -> None:
     found = InSlices(
         messages=(1_000, 0, 500),
         time_ns=(10 * MS, 0, 10 * MS),
-        drained=(250, 5, 0),
+        all_messages=(1_250, 5, 700),
         last_ns=(20 * MS, 40 * MS, 65 * MS),
         figures={},
     )
@@ -253,8 +254,8 @@ def test_figures_of_slices_are_of_what_came_back_between_the_marks() -> None:
     of_slices = Slices((0, 20 * MS, 40 * MS), 20 * MS, 3 * MS)
     assert figures_of(found, of_slices, Sliced(used, 0)) == {
         "throughput_per_s": (100_000.0, None, 50_000.0),
-        # Of all that came back when the slice had settled.
-        "cpu_s_per_million": (4.0, None, None),
+        # Of all that came back, while the slice settled and after its end, too.
+        "cpu_s_per_million": (4.0, 200.0, None),
         "late_us": (0.0, 0.0, 5_000.0),
     }
     for gap_ns, overrun in ((1 * MS, 1), (5 * MS, 0)):

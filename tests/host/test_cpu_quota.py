@@ -83,6 +83,12 @@ def test_a_run_that_was_stopped_has_the_count_and_a_warning(tmp_path: Path) -> N
     assert calm.warnings == ()
     assert stopped.counters == {"writes": 1, "throttled_periods": 3, "throttled_ns": 2_000_000}
     assert [warning.code for warning in stopped.warnings] == ["cpu_quota"]
+    assert "a CPU quota stopped the run's processes in 3 periods" in stopped.warnings[0].message
+    # Cases that took turns have the group's count, each the whole of it.
+    together = throttling_told(run_cases, root)([CASE, CASE], 2)
+    assert [run.counters["throttled_periods"] for run in together] == [3, 3]
+    for run in together:
+        assert "a CPU quota stopped 2 cases that took turns" in run.warnings[0].message
 
 
 def removed(group: Path) -> bool:

@@ -77,6 +77,7 @@ def test_a_case_that_dies_fails_by_name_and_the_other_loses_nothing(command: Com
     ("words", "fault"),
     [
         (("--slice", "2s"), "--slice 2s is longer than the 1s"),
+        (("--slice", "1ns"), "--slice 1ns is too short: cases take turns of 1ms at least"),
         (("--slice", "20ms", "--calls", "5"), "--calls cannot be combined with --slice"),
         (("--slice", "20ms", "--scenario", "stall"), "--scenario cannot be combined with --slice"),
         (("--slice", "20ms", "--cross-check"), "--cross-check cannot be combined with --slice"),
@@ -104,7 +105,7 @@ def test_a_tally_has_the_calls_that_began_after_a_slice_had_settled() -> None:
         CallTimes(1_045, 1_045, 1_060),
     ]
     tally.record_slices([(first, 1_000, calls), (second, 1_500, [])])
-    assert tally.slices == [SliceTally([14, 15], 34, 1_060), SliceTally([], 0, 1_500)]
+    assert tally.slices == [SliceTally([14, 15], 34, 1_060, 3), SliceTally([], 0, 1_500, 0)]
     assert (tally.calls, tally.call.count, tally.call_time_ns) == (3, 2, 54)
 
 

@@ -6,7 +6,10 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from itertools import pairwise
+from math import inf
+from unittest.mock import Mock, patch
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +17,7 @@ from hypothesis import strategies as st
 from tinygram_bench.run.slices import GAP_NS, Slices, Used, table, used_in_slices
 
 MS = 1_000_000
+START_NS = 10**12
 
 
 @given(
@@ -53,6 +57,82 @@ def test_a_case_that_is_shorter_than_a_slice_has_one() -> None:
     assert turns.begins_ns == (0,)
 
 
+class FakeHost:
+    """A clock that goes on while somebody sleeps, and the CPU clocks that are read by it.
+
+    `late_ns`: how much longer each sleep takes. `cpu_ns`: what process pid has used by a time.
+    """
+
+    def __init__(self, cpu_ns: Callable[[int, int], int], late_ns: int = 0) -> None:
+        self.now_ns = START_NS - 50 * MS
+        self.read_at_ns: list[int] = []
+        self._cpu_ns = cpu_ns
+        self._late_ns = late_ns
+
+    def _sleep(self, seconds: float) -> None:
+        self.now_ns += round(seconds * 1e9) + self._late_ns
+
+    def _clock(self, clock: int) -> int:
+        self.read_at_ns.append(self.now_ns)
+        return self._cpu_ns(~(clock >> 3), self.now_ns)
+
+    def used(self, *of_cases: Slices) -> list[Used]:
+        """What is found of cases whose processes are 0, 1, …"""
+        fake = Mock(
+            monotonic_ns=lambda: self.now_ns,
+            monotonic=lambda: self.now_ns / 1e9,
+            sleep=self._sleep,
+            clock_gettime_ns=self._clock,
+        )
+        cases = [(slices, [number]) for number, slices in enumerate(of_cases)]
+        with patch("tinygram_bench.run.slices.time", fake):
+            return used_in_slices(START_NS, cases, inf)
+
+
+@given(st.lists(st.integers(0, 200 * MS), min_size=1, max_size=6), st.integers(1, 50))
+def test_no_clock_is_read_while_a_slice_lasts(waits_ns: list[int], slice_ms: int) -> None:
+    turns = table(waits_ns, 5 * slice_ms * MS, slice_ms * MS, "1")
+    host = FakeHost(lambda _pid, _now_ns: 0)
+    host.used(*turns)
+    assert len(host.read_at_ns) == 2 * 5 * len(turns)
+    for each in turns:
+        for begin_ns in each.begins_ns:
+            begin_ns += START_NS
+            end_ns = begin_ns + each.slice_ns
+            assert not any(begin_ns <= at_ns <= end_ns for at_ns in host.read_at_ns)
+
+
+def test_cpu_time_of_a_slice_is_that_of_all_its_messages_and_of_what_comes_until_the_next() -> None:
+    turns = table([0, 5 * MS], 100 * MS, 20 * MS, "1")
+
+    def cpu_ns(pid: int, now_ns: int) -> int:
+        """A case computes in half of each of its slices; the second one's messages take longer."""
+        begins_ns = [START_NS + begin_ns for begin_ns in turns[pid].begins_ns]
+        used = sum(10 * MS for begin_ns in begins_ns if begin_ns + 10 * MS <= now_ns)
+        return used + sum(pid * MS for begin_ns in begins_ns if begin_ns + 23 * MS <= now_ns)
+
+    assert FakeHost(cpu_ns).used(*turns) == [
+        Used((10 * MS,) * 5, resting=0),
+        Used((11 * MS,) * 5, resting=0),
+    ]
+
+
+def test_cpu_time_while_others_have_their_slices_is_told() -> None:
+    turns = table([0, 0], 100 * MS, 20 * MS, "1")
+    (first, _) = FakeHost(lambda _pid, now_ns: now_ns // 100).used(*turns)
+    rests_ns = [after - before - 21 * MS for before, after in pairwise(turns[0].begins_ns)]
+    assert first.resting == sum(rests_ns) // 100
+
+
+def test_what_is_read_too_late_is_unknown() -> None:
+    turns = table([0, 0], 100 * MS, 20 * MS, "1")
+    for late_ns, is_known in ((1 * MS, True), (1 * MS + 1, False)):
+        found = FakeHost(lambda _pid, now_ns: now_ns, late_ns).used(*turns)
+        known = [each is not None for used in found for each in used.by_whole_slice]
+        assert known == [is_known] * 10
+        assert all((used.resting is not None) == is_known for used in found)
+
+
 def test_cpu_time_is_that_of_the_slices_own_processes() -> None:
     busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     resting = "import time; print(flush=True); time.sleep(60)"
@@ -69,10 +149,10 @@ def test_cpu_time_is_that_of_the_slices_own_processes() -> None:
         for process in (busy, idle):
             process.kill()
             process.wait()
-    assert [len(each.by_slice) for each in used] == [2, 1]
+    assert [len(each.by_whole_slice) for each in used] == [2, 1]
     # Another program may take the core, and an edge may be seen late: never more than all of it.
-    assert all(each is None or each > 0 for each in used[0].by_slice)
-    assert used[1].by_slice[0] in (None, 0)
+    assert all(each is None or each > 0 for each in used[0].by_whole_slice)
+    assert used[1].by_whole_slice[0] in (None, 0)
     assert used[0].resting is None or used[0].resting > 0
 
 
@@ -89,4 +169,4 @@ def test_when_time_is_up_the_rest_is_unknown() -> None:
     slices = Slices((0, 10 * MS), 5 * MS, 1 * MS)
     sides = [(slices, [os.getpid()])]
     (used,) = used_in_slices(time.monotonic_ns(), sides, give_up_s=0)
-    assert used.by_slice[1] is None
+    assert used.by_whole_slice[1] is None

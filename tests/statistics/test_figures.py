@@ -68,6 +68,16 @@ def test_flat_out_figures() -> None:
     assert {name: values[name] for name in expected} == pytest.approx(expected, rel=1e-3)
 
 
+def test_what_rests_add_to_is_null_where_cases_took_turns() -> None:
+    turns = msgspec.structs.replace(RUN, counters={**RUN.counters, "slices": 10})
+    alone, in_turns = (figures_of(FLAT_OUT, run).values for run in (RUN, turns))
+    assert {name for name in alone if in_turns[name] is None and alone[name] is not None} == {
+        "run_time_s",
+        "delayed_acks",
+        "context_switches_per_million",
+    }
+
+
 def test_flat_out_has_no_latency_and_no_pacing() -> None:
     values = figures_of(FLAT_OUT, RUN).values
     paced_only = [name for name in values if name.startswith(("latency_", "pacing_error_"))]

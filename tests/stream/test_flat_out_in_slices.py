@@ -86,7 +86,7 @@ def report_of(hand_overs_ns: list[int], *handed_over: int) -> Report:
     return Report(1, 1_000, hand_overs_ns, {}, {}, handed_over=handed_over)
 
 
-def test_what_was_handed_over_while_a_slice_settled_is_interpolated() -> None:
+def test_what_was_handed_over_is_of_the_slice_that_it_was_handed_over_in() -> None:
     slices = Slices((0, 1_000), 100, 20)
     # 64 messages by 1,010, 128 by 1,030, 192 by 1,050, and 8 more.
     report = report_of([1_000, 1_010, 1_030, 1_050, 2_005], 256 + 3)
@@ -94,8 +94,8 @@ def test_what_was_handed_over_while_a_slice_settled_is_interpolated() -> None:
     of_each = _messages_of_each(order, report)
     hand_overs = _hand_overs(order, report, of_each)
     assert [index for index, _ in hand_overs[0]] == [10, 74, 138, 202, 266]
-    # By 1,020 half of the second 64 were handed over, and by 2,020 the last three.
-    assert _handed_over(hand_overs, report, slices) == [256 - 96, 0]
+    # While a slice settles, too: that is paid for with the rest.
+    assert _handed_over(hand_overs, report, slices) == [256, 3]
 
 
 def test_each_producer_has_hand_overs_of_its_own() -> None:

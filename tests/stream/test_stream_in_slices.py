@@ -94,6 +94,8 @@ def test_a_case_that_dies_in_its_slices_fails_by_name_and_the_other_loses_nothin
         (("--rate", "500", "--slice", "20ms"), "--slice 20ms holds fewer than 20 messages"),
         (("--rate", "10k", "--slice", "3s"), "--slice 3s is longer than the 2s"),
         (("--rate", "10k", "--slice", "banana"), "--slice"),
+        (("--slice", "1ns"), "--slice 1ns is too short: cases take turns of 1ms at least"),
+        (("--rate", "10k", "--slice", "999us"), "--slice 999us is too short"),
         (("--rate", "10k", "--slice", "20ms", "--probe", "10ms"), "--probe cannot be combined"),
         (("--rate", "10k", "--slice", "20ms", "--busy-thread"), "--busy-thread cannot be combined"),
     ],
@@ -138,13 +140,13 @@ def test_what_settles_is_left_out_and_what_comes_late_is_told() -> None:
         notes += struct.pack("<QQ", pool.stream_bytes(warm_up + number + 1), at_ns)
     pace = (2_000.0, "constant", 1, 40 * MS, 1)
     slices = (begins_ns, slice_ns, settling_ns)
-    latency, found, late_ns = _native.match_sliced(notes, pool, warm_up, start_ns, *pace, slices)
+    latency, found, whole = _native.match_sliced(notes, pool, warm_up, start_ns, *pace, slices)
     # Messages are due every 0.5 ms: the first six of each slice are due while it settles.
     assert [len(each) for each in found] == [34, 34]
     assert latency.count == 68
     assert set(found[0][:-1]) == set(found[1]) == {latency_ns}
     assert found[0][-1] == latency_ns + 25 * MS
-    assert late_ns == [25 * MS + latency_ns, latency_ns]
+    assert whole == [(40, 25 * MS + latency_ns), (40, latency_ns)]
 
 
 def test_a_sender_that_is_busy_between_its_slices_is_told_and_so_is_one_that_overruns() -> None:

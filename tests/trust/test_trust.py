@@ -12,11 +12,18 @@ from tests.support.command import Command
 from tinygram_bench import _native
 from tinygram_bench.load.planted import PlantedSource
 from tinygram_bench.model import store
+from tinygram_bench.model.parameters import StreamParameters, StudySwitches
 from tinygram_bench.model.result import Case, Figure, Plan, Result, Run
 from tinygram_bench.report.table import Pen
 from tinygram_bench.statistics.workloads.loads import Load
 from tinygram_bench.trust import text
-from tinygram_bench.trust.judging import BothWays, judged, noise_floor_of
+from tinygram_bench.trust.judging import (
+    BothWays,
+    Counted,
+    judged,
+    noise_floor_of,
+    with_warnings,
+)
 from tinygram_bench.trust.plan import FROZEN, TrustOptions, plan_trust, variant_of
 
 OPTIONS = TrustOptions(
@@ -36,11 +43,25 @@ def test_each_load_is_compared_with_itself_beside_planted_differences() -> None:
     in_turns = [case for case in plan.cases if variant_of(case.case_id)[1] != FROZEN]
     loads = {base: {Load.of(c) for c in in_turns if c.case_id.startswith(base)} for base in bases}
     assert all(len(each) == 1 for each in loads.values())
+    assert {variant for _, variant in names} == {"", "again", "spin", "sleep", "byte", "frozen"}
+
+
+def test_a_case_without_a_difference_takes_its_messages_by_the_same_code_as_one_with() -> None:
+    studies = {
+        variant_of(case.case_id)[1]: case.parameters.study
+        for case in plan_trust(OPTIONS).cases
+        if isinstance(case.parameters, StreamParameters) and case.parameters.slice_ns is not None
+    }
+    assert studies.keys() == {"", "again", "spin", "sleep", "byte"}
+    assert all(study.spin_ns > 0 for study in studies.values())
+    assert studies[""] == studies["again"] == StudySwitches(spin_ns=1)
+    assert studies["sleep"] == replace(studies[""], sleep_ns=200_000)
+    assert studies["byte"] == replace(studies[""], more_bytes=1)
 
 
 def result_of(plan: Plan, factors: dict[str, list[float]]) -> Result:
     """A result whose paced runs have p50s that are these factors of 10 µs, round by round."""
-    runs = [
+    runs = tuple(
         Run(
             case.case_id,
             round,
@@ -50,8 +71,12 @@ def result_of(plan: Plan, factors: dict[str, list[float]]) -> Result:
         )
         for round in range(plan.rounds)
         for case in plan.cases
-    ]
-    return Result(2, ("tinygram", "trust"), {}, plan, tuple(runs), (), ())
+    )
+    return result_with(plan, runs)
+
+
+def result_with(plan: Plan, runs: tuple[Run, ...]) -> Result:
+    return Result(2, ("tinygram", "trust"), {}, plan, runs, (), ())
 
 
 def slices_of(factors: list[float], round: int) -> dict[str, tuple[float | None, ...]]:
@@ -88,7 +113,21 @@ def test_a_case_whose_figures_are_beyond_both_intervals_is_named() -> None:
     plan = plan_trust(dataclasses.replace(OPTIONS, is_against_lone=True))
     names = {case.case_id for case in plan.cases}
     lone = {name for name in names if variant_of(name)[1] == "lone"}
-    assert len(lone) > 20
+    assert {
+        (case.workload, case.link, case.rate_per_s) for case in plan.cases if case.case_id in lone
+    } == {
+        ("stream", "loopback", 1_000.0),
+        ("stream", "loopback", 10_000.0),
+        ("stream", "loopback", None),
+        ("stream", "rtt=1ms", 1_000.0),
+        ("rr", "loopback", None),
+        ("echo", "loopback", None),
+    }
+    # What is compared with itself takes turns with no other case for their sake.
+    without = plan_trust(OPTIONS).cases
+    in_both = [case for case in plan.cases if variant_of(case.case_id)[0] in {*lone_bases(lone)}]
+    assert plan.cases[: len(without)] == without
+    assert not {Load.of(case) for case in without} & {Load.of(case) for case in in_both}
     assert {variant_of(name)[0] for name in lone} <= names
     assert all(
         (case.parameters.slice_ns is None) == (case.case_id in lone)
@@ -102,6 +141,70 @@ def test_a_case_whose_figures_are_beyond_both_intervals_is_named() -> None:
     assert not BothWays(case, "latency_p50_us", together, Figure(12, 11, 13)).is_apart
 
 
+def lone_bases(names: set[str]) -> list[str]:
+    return [variant_of(name)[0] for name in names]
+
+
+def test_a_case_that_differs_alone_has_a_warning_in_the_result_and_its_name_in_the_answer(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    cases = plan_trust(dataclasses.replace(OPTIONS, is_against_lone=True)).cases
+    ways = (
+        "loop/stdlib/nagle/loopback/1..500B/flat-out",
+        "loop/stdlib/nodelay/loopback/1..500B/fl",
+    )
+    chosen = tuple(case for case in cases if any(way in case.case_id for way in ways))
+    assert len(chosen) == 4
+    messages = {"nodelay": {"": 100_000, "lone": 100_500}, "nagle": {"": 100_000, "lone": 120_000}}
+    runs = tuple(
+        Run(
+            case.case_id,
+            round,
+            {
+                "messages": messages[case.strategy][variant_of(case.case_id)[1]] + 1_000 * round,
+                "run_time_ns": 10**9,
+            },
+            {},
+            slices={} if "#" in case.case_id else {"throughput_per_s": (1.0,)},
+        )
+        for round in range(ROUNDS)
+        for case in chosen
+    )
+    result = with_warnings(result_with(Plan(chosen, ROUNDS, 1, ()), runs))
+    warned = {
+        each.case.case_id: [(warning.code, warning.figures) for warning in each.warnings]
+        for each in result.summaries
+        if "#" not in each.case.case_id
+    }
+    assert {name.split("/")[3]: found for name, found in warned.items()} == {
+        "nodelay": [],
+        "nagle": [("differs_alone", ("throughput_per_s",))],
+    }
+    assert len(result.summaries) == 4
+    text.write(Pen(Console(width=200)), judged(result))
+    answer = capsys.readouterr().out
+    assert "1 of 2 figures are beyond both intervals: loop/nagle, stream flat out." in answer
+    # Without runs alone there is nothing to say, and no summary.
+    assert with_warnings(result_of(paced(), {"": [1.0] * ROUNDS})).summaries == ()
+
+
+def test_messages_that_are_a_byte_longer_are_found_by_count_exactly() -> None:
+    case, longer = (
+        case
+        for case in plan_trust(OPTIONS).cases
+        if case.rate_per_s == 1_000 and variant_of(case.case_id)[1] in ("", "byte")
+    )
+    for more_bytes, is_right in ((30_000, True), (29_999, False), (0, False)):
+        runs = tuple(
+            Run(each.case_id, 0, {"messages": 30_000, "bytes": 3_000_000 + more}, {})
+            for each, more in ((case, 0), (longer, more_bytes))
+        )
+        plan = Plan((case, longer), 1, 1, ())
+        counted = judged(result_with(plan, runs)).counted
+        assert counted is not None
+        assert counted.is_right == is_right
+
+
 def test_the_answer_is_what_is_resolved_where_there_are_rounds_enough(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -110,7 +213,8 @@ def test_the_answer_is_what_is_resolved_where_there_are_rounds_enough(
     text.write(Pen(Console(width=200)), judged(result))
     answer = capsys.readouterr().out
     assert answer.startswith(
-        "The answer\n- stream 10,000/s: differences in median latency of 1.0% are resolved here"
+        "The answer\n- stream 10,000/s, loop/nodelay: median latency differences of 1.0% are found "
+        "here in 12 s, which two cases share, at 96.9% confidence."
     )
     floor = noise_floor_of(replace(result, started_at="2026-11-23T10:00:00Z"), judged(result))
     assert floor is not None
@@ -158,7 +262,9 @@ def test_it_says_what_is_resolved_here_and_keeps_its_runs(command: Command) -> N
     done = command.run("--duration", "200ms", "--rounds", "1")
     assert done.code == 0, done.stderr
     assert "cannot be said: intervals need 6 good rounds" in " ".join(done.stdout.split())
-    assert "are resolved here" not in done.stdout
+    assert "are found here" not in done.stdout
+    said = "101 bytes each came, and 100 of the others: right."
+    assert said in " ".join(done.stdout.split())
     assert "A receiver that was stopped for a while: p99 is " in done.stdout
     result = store.load(command.result_path)
     assert all(run.failure is None for run in result.runs)
@@ -167,6 +273,7 @@ def test_it_says_what_is_resolved_here_and_keeps_its_runs(command: Command) -> N
     assert frozen_ns is not None
     assert frozen_ns >= 500_000_000
     found = judged(result)
+    assert found.counted == Counted(((100,), (101,)))
     assert found.frozen is not None
     # It waits for what theory says at least, and a busy machine adds to it.
     assert found.frozen.p99_us > found.frozen.expected_us * 0.98

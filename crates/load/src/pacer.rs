@@ -78,8 +78,8 @@ pub struct Pacer {
     /// When the sender asked for what is due next: what is late before that is not our error.
     asked_ns: u64,
     spin_cpu_ns: u64,
-    /// The slices in which messages are due, how long each settles, and what was spun in each.
-    slices: Option<(Slices, u64, Vec<u64>)>,
+    /// The slices in which messages are due, and what was spun in each.
+    slices: Option<(Slices, Vec<u64>)>,
     margin: Margin,
     spin: Spin,
     /// Whether this thread's timers are exact, as it was last set.
@@ -142,12 +142,12 @@ impl Pacer {
     }
 
     /// The same for a schedule that is [in slices](Schedule::in_slices), with a note of what is spun in
-    /// each slice after its first `settling_ns`: see [`Pacer::spin_cpu_ns_by_slice`].
+    /// each slice: see [`Pacer::spin_cpu_ns_by_slice`].
     #[must_use]
-    pub fn in_slices(self, slices: Slices, settling_ns: u64) -> Self {
+    pub fn in_slices(self, slices: Slices) -> Self {
         let spun_ns = vec![0; slices.count()];
         Self {
-            slices: Some((slices, settling_ns, spun_ns)),
+            slices: Some((slices, spun_ns)),
             ..self
         }
     }
@@ -276,8 +276,8 @@ impl Pacer {
 
     fn on_spun(&mut self, due_ns: u64, spun_ns: u64) {
         self.spin_cpu_ns += spun_ns;
-        if let Some((slices, settling_ns, spun)) = &mut self.slices {
-            if let Some(slice) = slices.measuring(due_ns - self.start_ns, *settling_ns) {
+        if let Some((slices, spun)) = &mut self.slices {
+            if let Some(slice) = slices.measuring(due_ns - self.start_ns, 0) {
                 spun[slice] += spun_ns;
             }
         }
@@ -324,9 +324,9 @@ impl Pacer {
         self.spin_cpu_ns
     }
 
-    /// The same for each slice, after it has settled; empty unless [`Pacer::in_slices`].
+    /// The same for each slice, whole; empty unless [`Pacer::in_slices`].
     pub fn spin_cpu_ns_by_slice(&self) -> &[u64] {
-        self.slices.as_ref().map_or(&[], |(_, _, spun_ns)| spun_ns)
+        self.slices.as_ref().map_or(&[], |(_, spun_ns)| spun_ns)
     }
 }
 

@@ -146,7 +146,7 @@ impl EchoClient {
                 (
                     found.messages,
                     found.end_ns - found.start_ns,
-                    turn.drained_messages,
+                    turn.all_messages,
                     turn.last_ns,
                 )
             })

@@ -177,7 +177,7 @@ impl RrServer {
 }
 
 /// What callers found in a slice: the fields of `SliceTally`.
-type SliceValues = (Vec<u64>, u64, u64);
+type SliceValues = (Vec<u64>, u64, u64, u64);
 /// A span: its start, in a slice when it has settled, its end, and calls of each caller at most.
 type SpanValues = (u64, Option<u64>, u64, Option<u64>);
 
@@ -287,7 +287,14 @@ impl RrCallers {
                 inner: tally.connect,
             },
             slices
-                .map(|slice| (slice.calls_ns, slice.callers_time_ns, slice.last_ns))
+                .map(|slice| {
+                    (
+                        slice.calls_ns,
+                        slice.callers_time_ns,
+                        slice.last_ns,
+                        slice.calls,
+                    )
+                })
                 .collect(),
         ))
     }

@@ -16,6 +16,8 @@ from tinygram_bench.run.slices import LEAST_MESSAGES
 Given = TypeVar("Given")
 Value = TypeVar("Value")
 _PROBE_NS = (1_000_000, 60_000_000_000)
+_LEAST_SLICE_NS = 1_000_000
+"""Between two slices lies as much: shorter ones would mostly be gaps."""
 
 
 def read(option: str, parse: Callable[[Given], Value], given: Given) -> Value:
@@ -87,6 +89,11 @@ def slice_length_ns(slice_ns: int, duration_ns: int, least_ns: int, holding: str
         raise UsageError(
             f"{given} is longer than the {format_duration_ns(duration_ns)} that each case runs: "
             "name a shorter slice or a longer --duration"
+        )
+    if slice_ns < _LEAST_SLICE_NS:
+        raise UsageError(
+            f"{given} is too short: cases take turns of {format_duration_ns(_LEAST_SLICE_NS)} at "
+            "least"
         )
     if slice_ns < least_ns:
         raise UsageError(

@@ -15,8 +15,8 @@ def throttling_told(run_cases: RunCases, root: Path = Path("/")) -> RunCases:
     """`run_cases`, whose runs have the counters `throttled_periods` and `throttled_ns`, and a
     warning where these are not 0; no counters where there is no quota.
 
-    All that is in the group counts, also what is not of the run. `root` stands for the file system
-    in tests.
+    All that is in the control group counts, also what is not of the run: cases that took turns each
+    have what it counted while all of them ran. `root` stands for the file system in tests.
     """
 
     def run_counted(cases: Sequence[Case], round: int) -> Sequence[Run]:
@@ -26,16 +26,17 @@ def throttling_told(run_cases: RunCases, root: Path = Path("/")) -> RunCases:
         if before is None or after is None:
             return runs
         found = after.since(before)
-        return [_told(run, found) for run in runs]
+        whose = "the run's processes" if len(runs) == 1 else f"{len(runs)} cases that took turns"
+        return [_told(run, found, whose) for run in runs]
 
     return run_counted
 
 
-def _told(run: Run, found: Throttling) -> Run:
+def _told(run: Run, found: Throttling, whose: str) -> Run:
     warnings = run.warnings
     if found.periods:
         message = (
-            f"a CPU quota stopped the run's processes in {found.periods} periods, for "
+            f"a CPU quota stopped {whose} in {found.periods} periods, for "
             f"{found.stopped_ns / 1e6:.0f} ms in all: the figures are those of the quota"
         )
         warnings = (*warnings, Warning("cpu_quota", message))

@@ -21,7 +21,7 @@ from tinygram_bench.host.probes.environment import environment
 from tinygram_bench.host.throttled import throttling_told
 from tinygram_bench.links.spec import LOOPBACK
 from tinygram_bench.measurement.ending import Ends, may_end_early
-from tinygram_bench.measurement.recording import Recording
+from tinygram_bench.measurement.recording import Recording, summed_up
 from tinygram_bench.measurement.resuming import check_plan
 from tinygram_bench.model.errors import OutputError, UsageError
 from tinygram_bench.model.result import Case, Plan, Result, Run, RunCases
@@ -51,12 +51,13 @@ class Study:
     """The choices that a study makes: which cases a round has, and when no more runs begin.
 
     `about` is kept in the result's environment, as `study`. A study judges its runs itself: there
-    are no summaries and verdicts.
+    are no summaries and verdicts but those that `sum_up` gives a result.
     """
 
     about: dict[str, Any]
     order: Order
     give_up_s: float
+    sum_up: Callable[[Result], Result] = lambda result: result
 
 
 def measure(
@@ -109,7 +110,8 @@ def measure(
         found = _environment(plan, network)
         if study is not None:
             found["study"] = study.about
-        recording = Recording(plan, destination, found, peers, progress, sums_up=study is None)
+        sum_up = summed_up if study is None else study.sum_up
+        recording = Recording(plan, destination, found, peers, progress, sum_up=sum_up)
 
         def keep(runs: tuple[Run, ...]) -> None:
             with INTERRUPTS.held():

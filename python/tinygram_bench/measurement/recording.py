@@ -9,7 +9,7 @@ from __future__ import annotations
 import socket
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -41,8 +41,8 @@ _MOST_OF_A_ROUND = 0.1
 class Recording:
     """Records the runs of `plan`; `found` is the environment that they are made in.
 
-    `peers`: other programs in the same rounds. `sums_up`: whether the result has summaries,
-    verdicts and an answer.
+    `peers`: other programs in the same rounds. `sum_up`: gives the result its summaries, verdicts
+    and answer.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Recording:
         peers: Interleaved | None,
         progress: Progress,
         *,
-        sums_up: bool = True,
+        sum_up: Callable[[Result], Result],
     ) -> None:
         """Raises UsageError where what was measured earlier is not comparable with `found`."""
         self._plan = plan
@@ -61,7 +61,7 @@ class Recording:
         self._environment = dict(found)
         self._peers = peers
         self._progress = progress
-        self._sums_up = sums_up
+        self._sum_up = sum_up
         self._host = _as_text(socket.gethostname())
         self._started_at = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
         self._earlier = destination.earlier
@@ -115,8 +115,10 @@ class Recording:
         if self._peers is not None:
             own, cross_check = self._peers.without_peers(runs), self._peers.found()
         result = msgspec.structs.replace(self._raw(own, cross_check), ending=ending)
-        if is_summed_up and self._sums_up:
-            result = self._summed_up(result)
+        if is_summed_up:
+            began_s = time.monotonic()
+            result = self._sum_up(result)
+            self._summing_up_s = time.monotonic() - began_s
         return anonymised(result) if self._destination.is_anonymous else result
 
     def _raw(self, runs: tuple[Run, ...], cross_check: CrossCheck | None) -> Result:
@@ -150,15 +152,6 @@ class Recording:
             host=self._host,
         )
 
-    def _summed_up(self, raw: Result) -> Result:
-        began_s = time.monotonic()
-        summaries = summarise(raw.plan, raw.runs)
-        verdicts = compare(raw.plan, summaries, raw.runs)
-        result = msgspec.structs.replace(raw, summaries=summaries, verdicts=verdicts)
-        result = msgspec.structs.replace(result, answer=answer_of(result))
-        self._summing_up_s = time.monotonic() - began_s
-        return result
-
     def _saved_elsewhere(self, result: Result, error: OutputError) -> OutputError:
         kept = self._destination.saved
         elsewhere = self._destination.save_elsewhere(result)
@@ -169,6 +162,14 @@ class Recording:
                 f"{error}; the file holds the first {len(kept.runs)} of {len(result.runs)} runs"
             )
         return OutputError(f"{error}; nothing of the result is saved")
+
+
+def summed_up(raw: Result) -> Result:
+    """The result with all summaries and verdicts, and its answer."""
+    summaries = summarise(raw.plan, raw.runs)
+    verdicts = compare(raw.plan, summaries, raw.runs)
+    result = msgspec.structs.replace(raw, summaries=summaries, verdicts=verdicts)
+    return msgspec.structs.replace(result, answer=answer_of(result))
 
 
 def _as_text(argument: str) -> str:

@@ -38,6 +38,8 @@ class StudySwitches(Value, frozen=True, omit_defaults=True, kw_only=True):
 
     `pacer_sleeps`: the pacer does not spin. `withholds`: nothing is handed over when it is due, but
     all messages with the last one. `flat_out_burst`: messages that are handed over at one instant.
+    Planted differences: `spin_ns`, `sleep_ns` (load/planted.py), and `more_bytes`, by which each
+    message is longer than the case says.
     """
 
     pacer_sleeps: bool = False
@@ -45,6 +47,7 @@ class StudySwitches(Value, frozen=True, omit_defaults=True, kw_only=True):
     flat_out_burst: int | None = None
     spin_ns: int = 0
     sleep_ns: int = 0
+    more_bytes: int = 0
 
 
 class StreamParameters(Parameters, frozen=True, tag="stream", kw_only=True):

@@ -14,6 +14,8 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from tinygram_bench.host.network import is_own_address, keep_windows
+from tinygram_bench.host.occupied import cores_of
+from tinygram_bench.host.placement import placement
 from tinygram_bench.links import Link
 from tinygram_bench.model.result import Case, Run, Warning
 from tinygram_bench.processes.workers import RunError
@@ -80,7 +82,8 @@ class Group:
         sides = self._each(partial(_started, start_ns), ready)
         give_up_s = self._give_up_s(start_ns, turns)
         timed = [(each.slices, each.waiting.pids) for each in sides if isinstance(each, _Side)]
-        used = iter(used_in_slices(start_ns, timed, give_up_s))
+        cores = cores_of(placement(self.cases[0].placement))
+        used = iter(used_in_slices(start_ns, timed, give_up_s, cores))
         runs = self._each(lambda side: _collected(side, next(used), start_ns, give_up_s), sides)
         return reaching.told(runs, turns)
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import NamedTuple
 
 from tinygram_bench.host.urgent import urgent
 from tinygram_bench.model.value import Value
@@ -27,6 +26,10 @@ LEAST_MESSAGES = 20
 """A slice holds so many at its rate, or a comparison of medians would say little."""
 GAP_NS = 1_000_000
 """Between two slices, in which the last messages of the first arrive."""
+_BEFORE_NS = GAP_NS // 2
+"""CPU clocks are read so long before a slice begins."""
+_MOST_LATE = 0.05
+"""They are known where they are read at most so late, as a share of a slice."""
 
 
 class Slices(Value, frozen=True):
@@ -78,86 +81,90 @@ def table(waits_ns: Sequence[int], own_ns: int, slice_ns: int, seed: str) -> tup
 class Used:
     """CPU time of a case's processes, in ns.
 
-    `by_slice`: from when each slice has settled until the case's next one begins, so that a message
-    is paid for that something kept from being handed over in its slice; None where a process had
-    ended, or an edge was seen too late. `resting`: of all the time between its slices; None where
-    that is not known.
+    `by_whole_slice`: from when each slice begins until the case's next one does, so that a message
+    is paid for that settles, and one that something kept from being handed over in its slice; None
+    where a process had ended, or an edge was read too late. `resting`: of all the time between its
+    slices; None where that is not known.
     """
 
-    by_slice: tuple[int | None, ...]
+    by_whole_slice: tuple[int | None, ...]
     resting: int | None
 
 
 def used_in_slices(
-    start_ns: int, cases: Sequence[tuple[Slices, Sequence[int]]], give_up_s: float
-) -> list[Used]:
-    """What each case's processes use; sleeps until the last slice is over, or until `give_up_s`.
-
-    `cases`: the slices of each, and its processes. `give_up_s` is a time of time.monotonic.
-    """
-    readings: list[list[_Reading]] = [[] for _ in cases]
-    with urgent():
-        _read(readings, start_ns, cases, give_up_s)
-    return [
-        _used(found, len(slices.begins_ns))
-        for found, (slices, _) in zip(readings, cases, strict=True)
-    ]
-
-
-def _read(
-    readings: Sequence[list[_Reading]],
     start_ns: int,
     cases: Sequence[tuple[Slices, Sequence[int]]],
     give_up_s: float,
-) -> None:
+    cores: Collection[int] = (),
+) -> list[Used]:
+    """What each case's processes use; sleeps until the last slice is over, or until `give_up_s`.
+
+    Clocks are read between slices alone: reading takes a core away, which a message that is due
+    then would wait for. `cases`: the slices of each, and its processes. `give_up_s` is a time of
+    time.monotonic. `cores`: those that the cases use.
+    """
+    clocks = [_Clocks() for _ in cases]
+    with urgent(cores):
+        for at_ns, ended, beginning in _edges(start_ns, [slices for slices, _ in cases]):
+            if ended is not None:
+                clocks[ended].ends.append(_used_at(at_ns, *cases[ended]))
+            if beginning is not None:
+                clocks[beginning].begins.append(_used_at(at_ns, *cases[beginning]))
+            if time.monotonic() > give_up_s:
+                break
+    return [
+        found.used(len(slices.begins_ns)) for found, (slices, _) in zip(clocks, cases, strict=True)
+    ]
+
+
+def _edges(
+    start_ns: int, of_cases: Sequence[Slices]
+) -> Iterator[tuple[int, int | None, int | None]]:
+    """A time in each gap, the case whose slice has ended by then, and the one whose slice is next.
+
+    It is late in the gap, when what was sent in the slice has come.
+    """
+    ended: int | None = None
     turns = sorted(
         (begin_ns, number)
-        for number, (slices, _) in enumerate(cases)
+        for number, slices in enumerate(of_cases)
         for begin_ns in slices.begins_ns
     )
     for begin_ns, number in turns:
-        slices, pids = cases[number]
-        begin_ns += start_ns
-        end_ns = begin_ns + slices.slice_ns
-        settled_ns = begin_ns + slices.settling_ns
-        readings[number].append(
-            _Reading(
-                _used_at(begin_ns, pids, settled_ns),
-                _used_at(settled_ns, pids, end_ns),
-                _used_at(end_ns, pids, end_ns + slices.gap_ns),
-            )
+        yield start_ns + begin_ns - _BEFORE_NS, ended, number
+        ended = number
+        next_ns = start_ns + begin_ns + of_cases[number].slice_ns + of_cases[number].gap_ns
+    if ended is not None:
+        yield next_ns - _BEFORE_NS, ended, None
+
+
+@dataclass(frozen=True)
+class _Clocks:
+    """CPU clocks of a case at the begins and ends of its slices; None where that is not known."""
+
+    begins: list[int | None] = field(default_factory=list)
+    ends: list[int | None] = field(default_factory=list)
+
+    def used(self, slices: int) -> Used:
+        """Where there are fewer than `slices`, the rest is not known."""
+        missing = [None] * slices
+        begins, ends = (*self.begins, *missing)[:slices], (*self.ends, *missing)[:slices]
+        rests = [
+            begin - end
+            for end, begin in zip(ends, begins[1:], strict=False)
+            if end is not None and begin is not None
+        ]
+        is_known = len(rests) > 0 and len(rests) * 2 >= slices - 1
+        return Used(
+            tuple(
+                None if begin is None or until is None else until - begin
+                for begin, until in pairwise((*begins, ends[-1]))
+            ),
+            round(sum(rests) / len(rests) * (slices - 1)) if is_known else None,
         )
-        if time.monotonic() > give_up_s:
-            break
 
 
-class _Reading(NamedTuple):
-    """CPU clocks when a slice begins, when it has settled, and when it ends."""
-
-    begin: int | None
-    settled: int | None
-    end: int | None
-
-
-def _used(readings: Sequence[_Reading], slices: int) -> Used:
-    ends = [*(each.begin for each in readings[1:]), *(each.end for each in readings[-1:])]
-    by_slice = [
-        None if each.settled is None or end is None else end - each.settled
-        for each, end in zip(readings, ends, strict=True)
-    ]
-    by_slice += [None] * (slices - len(by_slice))
-    rests = [
-        after.begin - before.end
-        for before, after in pairwise(readings)
-        if before.end is not None and after.begin is not None
-    ]
-    is_known = len(rests) > 0 and len(rests) * 2 >= slices - 1
-    return Used(
-        tuple(by_slice), round(sum(rests) / len(rests) * (slices - 1)) if is_known else None
-    )
-
-
-def _used_at(at_ns: int, pids: Sequence[int], latest_ns: int) -> int | None:
+def _used_at(at_ns: int, slices: Slices, pids: Sequence[int]) -> int | None:
     """What the processes have used at that time; None where they have ended, or it is too late."""
     left_ns = at_ns - time.monotonic_ns()
     if left_ns > 0:
@@ -167,4 +174,4 @@ def _used_at(at_ns: int, pids: Sequence[int], latest_ns: int) -> int | None:
         used_ns = sum(time.clock_gettime_ns((~pid << 3) | 2) for pid in pids)
     except OSError:
         return None
-    return used_ns if time.monotonic_ns() < latest_ns else None
+    return used_ns if time.monotonic_ns() - at_ns <= slices.slice_ns * _MOST_LATE else None

@@ -24,9 +24,14 @@ _OF_A_DIRECTION: Mapping[str, Said] = {
     "missed": ("packets", "dropped unasked, by the relay's packet socket"),
     "ignored": ("packets", "not carried: no IPv4, or longer than the MTU"),
 }
+_IN_SLICES = "in slices, those that settle and that come after their ends with them"
+_WHOLE_RUN = "in slices, of the whole run, settling, draining and resting with it"
+_ENDS_OF_SLICES = f"{_WHOLE_RUN}: each slice's end cuts batches short"
+_ACKNOWLEDGED = f"{_ENDS_OF_SLICES}, and adds acknowledgements that were delayed"
+_MIDDLES = "in slices, in their middles"
 _OF_RUNS: Mapping[str, Said] = {
-    "messages": ("messages", "measured, the warm-up not counted"),
-    "bytes": ("bytes", "of the measured messages"),
+    "messages": ("messages", f"of the run, the warm-up not counted; {_IN_SLICES}"),
+    "bytes": ("bytes", "of these messages"),
     "run_time_ns": (
         "ns",
         "from the clock's start until the last byte, or reply, was there; of `echo` in slices, "
@@ -36,31 +41,57 @@ _OF_RUNS: Mapping[str, Said] = {
     "connect_max_ns": ("ns", "that the slowest connection took to connect"),
     "startup_ns": ("ns", "from the start of the sender's process until it could send"),
     "probe_cpu_ns": ("ns", "of CPU time that --probe took"),
-    "throttled_periods": ("periods", "in which a CPU quota stopped the run's processes"),
-    "throttled_ns": ("ns", "for which a CPU quota stopped the run's processes"),
+    "throttled_periods": (
+        "periods",
+        "in which a CPU quota stopped the bench's control group during the run; cases that took "
+        "turns have those of all of them together",
+    ),
+    "throttled_ns": ("ns", "for which it did; cases that took turns have it all of them together"),
 }
 _OF_PROCESSES: Mapping[str, Said] = {
-    "cpu_ns": ("ns", "of CPU time of the sender, of a server under test, or of the clients"),
-    "voluntary_context_switches": ("switches", "of the same processes, which waited"),
-    "involuntary_context_switches": ("switches", "of the same processes, which were interrupted"),
-    "writes": ("system calls", "that wrote to the connections, counted in front of the C library"),
+    "cpu_ns": (
+        "ns",
+        f"of CPU time of the sender, of a server under test, or of the clients; {_WHOLE_RUN}",
+    ),
+    "voluntary_context_switches": (
+        "switches",
+        f"of the same processes, which waited; {_WHOLE_RUN}: each rest adds some",
+    ),
+    "involuntary_context_switches": (
+        "switches",
+        f"of the same processes, which were interrupted; {_WHOLE_RUN}",
+    ),
+    "writes": (
+        "system calls",
+        "that wrote to the connections, counted in front of the C library; " + _ENDS_OF_SLICES,
+    ),
     "written_bytes": ("bytes", "that these wrote"),
-    "would_block": ("system calls", "that wrote nothing, the kernel's buffer being full"),
+    "would_block": (
+        "system calls",
+        f"that wrote nothing, the kernel's buffer being full; {_WHOLE_RUN}",
+    ),
     "busy_thread_cpu_ns": ("ns", "of CPU time of the thread of --busy-thread, in no other count"),
     "pacer_spin_cpu_ns": ("ns", "of CPU time that the pacer waited by spinning, not in cpu_ns"),
     "releases": ("releases", "of messages by the pacer: each hands over what is due"),
     "last_due_ns": ("ns", "from the start until the last message was due"),
     "send_buffer_bytes": ("bytes", "of the sending socket's buffer (SO_SNDBUF)"),
-    "reads": ("system calls", "by which the receiver read"),
-    "receiver_cpu_ns": ("ns", "of CPU time of the receiver"),
-    "receiver_voluntary_context_switches": ("switches", "of the receiver, which waited"),
-    "receiver_involuntary_context_switches": ("switches", "of the receiver, interrupted"),
+    "reads": ("system calls", f"by which the receiver read; {_ENDS_OF_SLICES}"),
+    "receiver_cpu_ns": ("ns", f"of CPU time of the receiver; {_WHOLE_RUN}"),
+    "receiver_voluntary_context_switches": (
+        "switches",
+        f"of the receiver, which waited; {_WHOLE_RUN}: each rest adds some",
+    ),
+    "receiver_involuntary_context_switches": (
+        "switches",
+        f"of the receiver, interrupted; {_WHOLE_RUN}",
+    ),
     "receive_buffer_bytes": ("bytes", "of the receiving socket's buffer (SO_RCVBUF)"),
     "slices": ("slices", "of a run that took turns with others of its load"),
     "slices_overrun": ("slices", "whose last message came after the next case's slice had begun"),
     "resting_cpu_ns": (
         "ns",
-        "of CPU time of the sender, or server, between its slices; null: not known",
+        "of CPU time between its slices: of the sender, of a server under test, or of rr's "
+        "callers; null: not known",
     ),
     "frozen_ns": ("ns", "for which `tinygram trust` stopped the receiver"),
     "middle_messages": (
@@ -72,15 +103,18 @@ _OF_PROCESSES: Mapping[str, Said] = {
     "peer_port": ("port", "of the sender, as the receiver saw it"),
 }
 _OF_THE_CONNECTION: Mapping[str, Said] = {
-    "data_segments": ("segments", "with data that the connection sent (TCP_INFO)"),
-    "segments_out": ("segments", "that the connection sent (TCP_INFO)"),
-    "segments_in": ("segments", "that the connection received (TCP_INFO)"),
-    "retransmits": ("segments", "that the connection sent again (TCP_INFO)"),
+    "data_segments": (
+        "segments",
+        f"with data that the connection sent (TCP_INFO); {_ENDS_OF_SLICES}",
+    ),
+    "segments_out": ("segments", f"that the connection sent (TCP_INFO); {_ENDS_OF_SLICES}"),
+    "segments_in": ("segments", f"that the connection received (TCP_INFO); {_ACKNOWLEDGED}"),
+    "retransmits": ("segments", f"that the connection sent again (TCP_INFO); {_WHOLE_RUN}"),
     "send_mss_bytes": ("bytes", "of data in a segment at most (TCP_INFO)"),
     "rtt_us": ("µs", "of the smoothed round trip at the end (TCP_INFO)"),
 }
 _OF_RR: Mapping[str, Said] = {
-    "calls": ("calls", "finished, the warm-up not counted"),
+    "calls": ("calls", f"finished, the warm-up not counted; {_IN_SLICES}"),
     "callers": ("callers", "in all processes"),
     "call_time_ns": ("ns", "of all calls together"),
     "connect_time_ns": ("ns", "of all connecting together"),
@@ -100,19 +134,31 @@ _OF_RR: Mapping[str, Said] = {
     "server_most_connections": ("connections", "at a time, at most"),
 }
 _OF_ECHO: Mapping[str, Said] = {
-    "exchanged_bytes": ("bytes", "of the measured messages, both ways"),
+    "exchanged_bytes": ("bytes", f"of the messages, both ways; {_MIDDLES}"),
     "round_trips_ns": (
         "ns",
         "of all round trips together; in slices, as far as they were measured",
     ),
-    "client_writes": ("system calls", "by which the client wrote"),
-    "client_reads": ("system calls", "by which the client read"),
-    "client_cpu_ns": ("ns", "of CPU time of the client, without what it polled"),
-    "client_polled_ns": ("ns", "that the client polled, having nothing to do"),
-    "client_voluntary_context_switches": ("switches", "of the client, which waited"),
-    "client_involuntary_context_switches": ("switches", "of the client, interrupted"),
-    "fewest_messages_of_a_worker": ("messages", "of the worker that had the fewest"),
-    "most_messages_of_a_worker": ("messages", "of the worker that had the most"),
+    "client_writes": ("system calls", f"by which the client wrote; {_MIDDLES}"),
+    "client_reads": ("system calls", f"by which the client read; {_MIDDLES}"),
+    "client_cpu_ns": ("ns", f"of CPU time of the client, without what it polled; {_MIDDLES}"),
+    "client_polled_ns": ("ns", f"that the client polled, having nothing to do; {_MIDDLES}"),
+    "client_voluntary_context_switches": (
+        "switches",
+        f"of the client, which waited; {_MIDDLES}",
+    ),
+    "client_involuntary_context_switches": (
+        "switches",
+        f"of the client, interrupted; {_MIDDLES}",
+    ),
+    "fewest_messages_of_a_worker": (
+        "messages",
+        f"of the worker that had the fewest; {_MIDDLES}",
+    ),
+    "most_messages_of_a_worker": (
+        "messages",
+        f"of the worker that had the most; {_MIDDLES}",
+    ),
 }
 _OF_SIZES: Mapping[str, Said] = {
     "samples": ("samples", "of a local part"),
@@ -157,7 +203,7 @@ COUNTERS: Mapping[str, Said] = {
         name: (
             "events",
             f"{group} {counter} of the kernel (snmp_counter.rst), both ends together; null where "
-            "samples alternate: it counts all cases'",
+            "samples alternate: it counts all cases'; " + _ACKNOWLEDGED,
         )
         for name, (group, counter) in KERNEL_COUNTERS.items()
     },

@@ -50,6 +50,7 @@ PROPERTIES: Mapping[str, Mapping[str, str]] = {
         "flat_out_burst": "messages that are handed over at one instant; null: as the bench does",
         "spin_ns": "how long the sender computes before it hands over a message, in ns",
         "sleep_ns": "how long it sleeps before one message in a hundred, in ns",
+        "more_bytes": "by how many bytes each message is longer than the case says",
     },
     "RrParameters": {
         **_OF_EVERY_WORKLOAD,
@@ -220,7 +221,9 @@ PROPERTIES: Mapping[str, Mapping[str, str]] = {
     "Result": {
         "schema_version": "of this format: 2",
         "command": "the words of the command line",
-        "environment": "facts of the host at the start, by name, units last; null: not known",
+        "environment": "facts of the host at the start, by name, units last; null: not known. "
+        "`has_real_time_priority`: whether the bench may wake up at once, to read CPU clocks "
+        "between slices; where it may not, CPU times of slices are often null",
         "plan": "what was to be run",
         "runs": "raw, in the order in which they were made; fewer than cases × rounds where the "
         "measurement was ended early, or is not finished",

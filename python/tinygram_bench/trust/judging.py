@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from tinygram_bench.host.noise_floor import NoiseFloor
-from tinygram_bench.model.result import Case, Figure, Result
+from tinygram_bench.model.result import Case, Figure, Plan, Result, Summary, Warning
 from tinygram_bench.statistics.figures.intervals import TARGET_COVERAGE, confidence_of, figure_of
 from tinygram_bench.statistics.figures.samples import Sample, samples_of
+from tinygram_bench.statistics.figures.words import in_words
+from tinygram_bench.statistics.summary import summarise
 from tinygram_bench.statistics.verdicts.comparison import round_ratios
 from tinygram_bench.statistics.workloads.loads import Load
-from tinygram_bench.trust.plan import AGAIN, FROZEN, LONE, variant_of
+from tinygram_bench.trust.both_ways import LONE
+from tinygram_bench.trust.plan import AGAIN, BYTE, BYTES, FROZEN, variant_of
 
 FROZEN_RANK = 0.99
 _MOST_OFF = 0.02
@@ -54,6 +59,21 @@ class Frozen:
 
 
 @dataclass(frozen=True)
+class Counted:
+    """Messages that were planned to be a byte longer, and those beside them: by count.
+
+    `bytes_each`: how long a message was that came, in each run of the case, and of the longer one.
+    """
+
+    bytes_each: tuple[tuple[float, ...], tuple[float, ...]]
+
+    @property
+    def is_right(self) -> bool:
+        base, longer = self.bytes_each
+        return set(base) == {BYTES} and set(longer) == {BYTES + 1}
+
+
+@dataclass(frozen=True)
 class BothWays:
     """A figure of a case in slices, and of the same case alone."""
 
@@ -74,6 +94,7 @@ class Trusted:
 
     compared: tuple[Compared, ...]
     both_ways: tuple[BothWays, ...]
+    counted: Counted | None
     frozen: Frozen | None
     confidence: float
     pair_s: float
@@ -82,6 +103,11 @@ class Trusted:
     def is_sure(self) -> bool:
         """Whether there were rounds enough for intervals: from fewer, their width says nothing."""
         return self.confidence >= TARGET_COVERAGE
+
+    @property
+    def apart(self) -> tuple[BothWays, ...]:
+        """What differs between slices and runs that are alone."""
+        return tuple(each for each in self.both_ways if each.is_apart) if self.is_sure else ()
 
     @property
     def alike(self) -> tuple[Compared, ...]:
@@ -116,19 +142,56 @@ def load_name(case: Case) -> str:
 def judged(result: Result) -> Trusted:
     """What the result says; the same for one that was stored."""
     samples = samples_of(result.plan, result.runs)
+    again = [each for case_id, each in samples.items() if variant_of(case_id)[1] == AGAIN]
     rounds = min((len(each.rounds) for each in samples.values() if _takes_turns(each)), default=0)
     duration_ns = max(
-        getattr(each.case.parameters, "duration_ns", 0) or 0
-        for each in samples.values()
-        if _takes_turns(each)
+        (getattr(each.case.parameters, "duration_ns", 0) or 0 for each in again), default=0
     )
     return Trusted(
         tuple(_compared(samples)),
         tuple(_both_ways(samples)),
+        _counted(samples),
         _frozen(samples),
         confidence_of(rounds),
         2 * rounds * duration_ns / 1e9,
     )
+
+
+def with_warnings(result: Result) -> Result:
+    """The result with a summary of each case that was measured in slices and alone.
+
+    Where the two ways disagree, the case has the warning `differs_alone`.
+    """
+    trusted = judged(result)
+    case_ids = {each.case.case_id for each in trusted.both_ways}
+    plan = replace(
+        result.plan,
+        cases=tuple(case for case in result.plan.cases if variant_of(case.case_id)[0] in case_ids),
+    )
+    if not plan.cases:
+        return result
+    return replace(result, summaries=tuple(_warned(plan, result, trusted)))
+
+
+def _warned(plan: Plan, result: Result, trusted: Trusted) -> Iterator[Summary]:
+    names = {case.case_id for case in plan.cases}
+    for summary in summarise(plan, [run for run in result.runs if run.case_id in names]):
+        apart = [
+            each
+            for each in trusted.apart
+            if each.case.case_id == variant_of(summary.case.case_id)[0]
+        ]
+        if apart:
+            figures = tuple(each.figure for each in apart)
+            said = (
+                f"{in_words(each.figure)} is {each.in_slices.median:.4g} in slices and "
+                f"{each.alone.median:.4g} alone"
+                for each in apart
+            )
+            message = f"beyond both intervals: {'; '.join(said)}"
+            warning = Warning("differs_alone", message, figures)
+            summary = replace(summary, warnings=(*summary.warnings, warning))
+        yield summary
 
 
 def _takes_turns(sample: Sample) -> bool:
@@ -138,7 +201,7 @@ def _takes_turns(sample: Sample) -> bool:
 def _compared(samples: dict[str, Sample]) -> Iterator[Compared]:
     for case_id, sample in samples.items():
         base_id, variant = variant_of(case_id)
-        if variant in ("", FROZEN, LONE) or base_id not in samples:
+        if variant in ("", BYTE, FROZEN, LONE) or base_id not in samples:
             continue
         base = samples[base_id]
         for figure in Load.of(base.case).compared_figures:
@@ -159,6 +222,20 @@ def _both_ways(samples: dict[str, Sample]) -> Iterator[BothWays]:
             both = in_slices.figure(figure), alone.figure(figure)
             if in_slices.slices(figure) and both[0] is not None and both[1] is not None:
                 yield BothWays(in_slices.case, figure, both[0], both[1])
+
+
+def _counted(samples: dict[str, Sample]) -> Counted | None:
+    """Of the case whose messages were a byte longer; None where it has no good run."""
+    for case_id, longer in samples.items():
+        base_id, variant = variant_of(case_id)
+        if variant == BYTE and base_id in samples and longer.good_runs:
+            return Counted((_bytes_each(samples[base_id]), _bytes_each(longer)))
+    return None
+
+
+def _bytes_each(sample: Sample) -> tuple[float, ...]:
+    counted = [(run.counters["bytes"], run.counters["messages"]) for run in sample.good_runs]
+    return tuple(each / messages for each, messages in counted if each and messages)
 
 
 def _frozen(samples: dict[str, Sample]) -> Frozen | None:

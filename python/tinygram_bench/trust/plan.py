@@ -1,7 +1,7 @@
 """The cases of `tinygram trust`: each load's, the same again, and with differences planted in it.
 
-A case's name says which: `CASE#again`, `CASE#spin`, `CASE#sleep`, `CASE#frozen`; `CASE#lone` is the
-same without slices. To add a load: a function that makes its case, and a line in `_cases`.
+A case's name says which: `CASE#again`, `CASE#spin`, `CASE#sleep`, `CASE#byte`, `CASE#frozen`. To
+add a load: a function that makes its case, and a line in `_cases`.
 """
 
 from __future__ import annotations
@@ -9,28 +9,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from dataclasses import replace as changed
+from typing import Any
 
 from msgspec.structs import replace
 
 from tinygram_bench.model.parameters import StreamParameters, StudySwitches
 from tinygram_bench.model.result import Case, MessageBytes, Plan
 from tinygram_bench.run.slices import SLICE_NS
+from tinygram_bench.trust.both_ways import both_ways
 from tinygram_bench.workloads.echo.cases import EchoOptions, plan_echo
 from tinygram_bench.workloads.rr.cases import RrOptions, plan_rr
 from tinygram_bench.workloads.stream.cases import StreamOptions, plan_stream
 
-AGAIN, SPIN, SLEEP, FROZEN, LONE = "again", "spin", "sleep", "frozen", "lone"
+AGAIN, SPIN, SLEEP, BYTE, FROZEN = "again", "spin", "sleep", "byte", "frozen"
 FROZEN_RUN_NS = 5_000_000_000
 FROZEN_NS = 500_000_000
 """For so long the receiver is stopped in a run of FROZEN_RUN_NS."""
 FROZEN_RATE_PER_S = 1_000.0
-_BYTES = 100
+BYTES = 100
 _PACED_SPIN_NS = {1_000.0: 2_000, 10_000.0: 1_000}
 _FLAT_OUT_SPIN_NS = 300
 _SLEEP_NS = 200_000
 _TIMEOUT_NS = 120_000_000_000
-_LONE_MESSAGES = 200_000
-"""Flat out, a stream that is alone ends after so many."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class TrustOptions:
     """The options of `tinygram trust`.
 
     `duration_ns`: the slices of a case in a round, together. `is_against_lone`: also every default
-    way of `stream`, in slices and alone.
+    case of `stream`, `rr` and `echo`, in slices and alone.
     """
 
     duration_ns: int
@@ -47,6 +47,16 @@ class TrustOptions:
     congestion_control: str
     placement: str
     is_against_lone: bool = False
+
+    @property
+    def shared(self) -> dict[str, Any]:
+        """The options that every workload has."""
+        return {
+            "congestion_control": self.congestion_control,
+            "placement": self.placement,
+            "rounds": self.rounds,
+            "seed": self.seed,
+        }
 
 
 def plan_trust(options: TrustOptions) -> Plan:
@@ -63,11 +73,13 @@ def variant_of(case_id: str) -> tuple[str, str]:
 
 def _cases(options: TrustOptions) -> Iterator[Case]:
     for rate_per_s, spin_ns in _PACED_SPIN_NS.items():
-        paced = _stream(options, rate_per_s)
+        paced = _planted(_stream(options, rate_per_s))
         yield from (paced, _named(paced, AGAIN), _planted(paced, SPIN, spin_ns=spin_ns))
         if rate_per_s == max(_PACED_SPIN_NS):
             yield _planted(paced, SLEEP, sleep_ns=_SLEEP_NS)
-    flat_out = _stream(options, None)
+        else:
+            yield _planted(paced, BYTE, more_bytes=1)
+    flat_out = _planted(_stream(options, None))
     yield from (flat_out, _named(flat_out, AGAIN))
     yield _planted(flat_out, SPIN, spin_ns=_FLAT_OUT_SPIN_NS)
     for case in (_rr(options), _echo(options)):
@@ -75,60 +87,40 @@ def _cases(options: TrustOptions) -> Iterator[Case]:
     alone = changed(options, duration_ns=FROZEN_RUN_NS)
     yield _named(_stream(alone, FROZEN_RATE_PER_S, is_alone=True), FROZEN)
     if options.is_against_lone:
-        yield from _both_ways(options)
-
-
-def _both_ways(options: TrustOptions) -> Iterator[Case]:
-    """Every default way of a stream, paced and flat out, in slices and alone."""
-    for rate_per_s in (max(_PACED_SPIN_NS), None):
-        yield from _streams(options, rate_per_s)
-        for case in _streams(options, rate_per_s, is_alone=True):
-            yield _named(case, LONE)
+        yield from both_ways(options.shared)
 
 
 def _named(case: Case, variant: str) -> Case:
     return replace(case, case_id=f"{case.case_id}#{variant}")
 
 
-def _planted(case: Case, variant: str, *, spin_ns: int = 0, sleep_ns: int = 0) -> Case:
-    study = StudySwitches(spin_ns=spin_ns, sleep_ns=sleep_ns)
-    return replace(
-        _named(case, variant), parameters=replace(StreamParameters.of(case), study=study)
-    )
+def _planted(
+    case: Case, variant: str = "", *, spin_ns: int = 0, sleep_ns: int = 0, more_bytes: int = 0
+) -> Case:
+    """The case with a difference; without one its messages come by the same code."""
+    study = StudySwitches(spin_ns=spin_ns + 1, sleep_ns=sleep_ns, more_bytes=more_bytes)
+    planted = replace(case, parameters=replace(StreamParameters.of(case), study=study))
+    return _named(planted, variant) if variant else planted
 
 
 def _stream(options: TrustOptions, rate_per_s: float | None, *, is_alone: bool = False) -> Case:
-    only = ("loop/nodelay",)
-    return _streams(options, rate_per_s, is_alone=is_alone, only=only)[0]
-
-
-def _streams(
-    options: TrustOptions,
-    rate_per_s: float | None,
-    *,
-    is_alone: bool = False,
-    only: tuple[str, ...] = (),
-) -> tuple[Case, ...]:
     asked = StreamOptions(
-        messages=_LONE_MESSAGES,
-        message_bytes=MessageBytes(_BYTES, _BYTES),
+        messages=0,
+        message_bytes=MessageBytes(BYTES, BYTES),
         rates_per_s=[] if rate_per_s is None else [rate_per_s],
         arrival="constant",
         burst=1,
         duration_ns=options.duration_ns,
         receive_buffer_bytes=256 << 10,
         receiver_command=None,
-        congestion_control=options.congestion_control,
         link="loopback",
-        placement=options.placement,
         timeout_ns=_TIMEOUT_NS + options.duration_ns,
-        rounds=options.rounds,
-        seed=options.seed,
         has_all=False,
-        only=only,
+        only=("loop/nodelay",),
         slice_ns=None if is_alone else SLICE_NS,
+        **options.shared,
     )
-    return plan_stream(asked).cases
+    return plan_stream(asked).cases[0]
 
 
 def _rr(options: TrustOptions) -> Case:
@@ -136,24 +128,21 @@ def _rr(options: TrustOptions) -> Case:
         strategies=("nodelay",),
         connections=("per-caller",),
         sends_per_request=(1,),
-        request_bytes=_BYTES,
-        reply_bytes=_BYTES,
+        request_bytes=BYTES,
+        reply_bytes=BYTES,
         processes=1,
         callers=1,
         duration_ns=options.duration_ns,
         slice_ns=SLICE_NS,
-        congestion_control=options.congestion_control,
-        placement=options.placement,
         timeout_ns=_TIMEOUT_NS + options.duration_ns,
-        rounds=options.rounds,
-        seed=options.seed,
+        **options.shared,
     )
     return plan_rr(asked).cases[0]
 
 
 def _echo(options: TrustOptions) -> Case:
     asked = EchoOptions(
-        message_bytes=[_BYTES],
+        message_bytes=[BYTES],
         workers=1,
         depth=1,
         reply="per-read",
@@ -162,16 +151,13 @@ def _echo(options: TrustOptions) -> Case:
         duration_ns=options.duration_ns,
         fault=None,
         external=None,
-        congestion_control=options.congestion_control,
         link="loopback",
-        placement=options.placement,
         timeout_ns=_TIMEOUT_NS,
-        rounds=options.rounds,
-        seed=options.seed,
         has_all=False,
         runtimes=("asyncio",),
         strategies=("nodelay",),
         only=("server=protocol",),
         slice_ns=SLICE_NS,
+        **options.shared,
     )
     return plan_echo(asked).cases[0]

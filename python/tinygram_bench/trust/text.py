@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tinygram_bench.links.spec import LOOPBACK
 from tinygram_bench.model.result import Case, Result
 from tinygram_bench.report.numbers import ratio_interval, span
 from tinygram_bench.report.prose import joined
 from tinygram_bench.report.table import Column, Pen, Shown, Table, table_of
 from tinygram_bench.statistics.figures.words import in_words
+from tinygram_bench.statistics.workloads.loads import way_of
 from tinygram_bench.trust.judging import BothWays, Compared, Trusted, load_name
 
 _TOO_FEW = (
@@ -16,6 +18,7 @@ _TOO_FEW = (
     "case has fewer."
 )
 _FOUND = {True: "shown", False: "not shown"}
+_OUTCOME = {True: "right", False: "WRONG"}
 _PLANTED = {
     "spin": "a spin before each write",
     "sleep": "a sleep before 1 % of the writes",
@@ -38,7 +41,7 @@ _WITH_DIFFERENCE: tuple[Shown[Compared], ...] = (
     Shown(Column("difference"), lambda each: _FOUND[each.is_shown]),
 )
 _BOTH_WAYS: tuple[Shown[BothWays], ...] = (
-    Shown(Column("case"), lambda each: way_name(each.case)),
+    Shown(Column("case"), lambda each: case_name(each.case)),
     Shown(Column("figure"), lambda each: in_words(each.figure)),
     Shown(Column("in slices"), lambda each: span(each.in_slices)),
     Shown(Column("alone"), lambda each: span(each.alone)),
@@ -78,10 +81,12 @@ def page(result: Result, trusted: Trusted) -> str:
     return "\n".join(lines) + "\n"
 
 
-def way_name(case: Case) -> str:
-    """`loop/tinygram/adaptive, flat out`."""
-    ours = "" if case.implementation == "stdlib" else f"/{case.implementation}"
-    return f"{case.runtime}{ours}/{case.strategy}, {load_name(case).removeprefix('stream ')}"
+def case_name(case: Case) -> str:
+    """`loop/tinygram/adaptive, stream flat out`, as in slices and alone alike."""
+    if case.workload == "rr":
+        return case.case_id
+    link = "" if case.link == LOOPBACK else f", {case.link}"
+    return f"{way_of(case)}, {load_name(case)}{link}"
 
 
 def _tables(trusted: Trusted) -> list[Table]:
@@ -93,10 +98,9 @@ def _tables(trusted: Trusted) -> list[Table]:
             trusted.planted,
         ),
     ]
-    apart = [each for each in trusted.both_ways if each.is_apart]
     if trusted.both_ways and trusted.is_sure:
         title = "Cases whose figures in slices differ from those of runs that are alone"
-        tables.append(table_of(title, _BOTH_WAYS, apart))
+        tables.append(table_of(title, _BOTH_WAYS, trusted.apart))
     return tables
 
 
@@ -106,17 +110,23 @@ def _answer(trusted: Trusted) -> tuple[str, ...]:
 
 def _sentences(trusted: Trusted) -> Iterator[str]:
     yield from _resolved(trusted) if trusted.is_sure else (_TOO_FEW,)
+    if trusted.counted is not None:
+        base, longer = (max(each, default=0) for each in trusted.counted.bytes_each)
+        yield (
+            f"Messages that were a byte longer: {longer:.6g} bytes each came, and {base:.6g} of "
+            f"the others: {_OUTCOME[trusted.counted.is_right]}."
+        )
     if trusted.frozen is not None:
-        outcome = "right" if trusted.frozen.is_right else "WRONG"
         yield (
             f"A receiver that was stopped for a while: p99 is {trusted.frozen.p99_us / 1e3:.1f} "
-            f"ms, and has to be {trusted.frozen.expected_us / 1e3:.1f} ms: {outcome}."
+            f"ms, and has to be {trusted.frozen.expected_us / 1e3:.1f} ms: "
+            f"{_OUTCOME[trusted.frozen.is_right]}."
         )
     if trusted.both_ways and trusted.is_sure:
-        apart = sum(each.is_apart for each in trusted.both_ways)
+        names = dict.fromkeys(case_name(each.case) for each in trusted.apart)
         yield (
-            f"In slices and alone: {apart} of {len(trusted.both_ways)} figures are beyond both "
-            "intervals."
+            f"In slices and alone: {len(trusted.apart)} of {len(trusted.both_ways)} figures are "
+            f"beyond both intervals{': ' if names else ''}{joined(list(names))}."
         )
 
 
@@ -124,12 +134,18 @@ def _resolved(trusted: Trusted) -> Iterator[str]:
     """What is resolved of each load, and what seemed to differ from itself."""
     by_load: dict[str, list[Compared]] = {}
     for each in trusted.alike:
-        by_load.setdefault(load_name(each.case), []).append(each)
+        by_load.setdefault(f"{load_name(each.case)}, {way_of(each.case)}", []).append(each)
     for load, found in by_load.items():
-        resolved = joined([f"{in_words(each.figure)} of {each.half_width:.1%}" for each in found])
+        first, *others = found
+        differences = joined(
+            [
+                f"{in_words(first.figure)} differences of {first.half_width:.1%}",
+                *(f"{in_words(each.figure)} of {each.half_width:.1%}" for each in others),
+            ]
+        )
         yield (
-            f"{load}: differences in {resolved} are resolved here when two cases are compared for "
-            f"{trusted.pair_s:.0f} s, at {trusted.confidence:.1%} confidence."
+            f"{load}: {differences} are found here in {trusted.pair_s:.0f} s, which two cases "
+            f"share, at {trusted.confidence:.1%} confidence."
         )
     for each in trusted.alike:
         if each.is_shown:

@@ -85,8 +85,6 @@ impl Exchange {
 pub struct Turn {
     /// What counts: of a slice, its middle.
     pub measured: Exchange,
-    /// Messages that came back after that.
-    pub drained_messages: u64,
     /// All messages that came back, those included that came while a slice settled and after it.
     pub all_messages: u64,
     /// After the last read of all.

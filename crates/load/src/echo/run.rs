@@ -110,15 +110,14 @@ impl Run {
     }
 
     pub fn ended(mut self, workers: &[Worker]) -> Turn {
-        let (measured, drained_messages) = match self.measured.take() {
-            Some(measured) => (measured, self.exchange.messages),
-            None => (self.counted(workers), 0),
+        let measured = match self.measured.take() {
+            Some(measured) => measured,
+            None => self.counted(workers),
         };
         let echoes = workers.iter().map(|worker| &worker.echoes);
         let completed: u64 = echoes.map(Echoes::completed_messages).sum();
         Turn {
             measured,
-            drained_messages,
             all_messages: completed - self.earlier_messages,
             last_ns: self.last_ns,
         }

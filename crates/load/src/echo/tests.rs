@@ -186,8 +186,7 @@ fn the_middle_of_a_slice_counts_and_its_end_leaves_nothing_in_flight() {
             assert!(found.end_ns >= start_ns + slices.begin_ns(slice) + open_ns);
             assert!(turn.last_ns >= found.end_ns);
             // What settles, and what is in flight at the end, does not count.
-            assert!(turn.drained_messages <= 12);
-            assert!(turn.all_messages >= found.messages + turn.drained_messages);
+            assert!(turn.all_messages > found.messages);
             assert_eq!(found.messages_of.iter().sum::<u64>(), found.messages);
             assert_eq!(found.round_trips.count(), found.messages);
             assert!(found.in_flight_ns <= 12 * (found.end_ns - found.start_ns));

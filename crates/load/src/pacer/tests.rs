@@ -144,3 +144,18 @@ fn the_timer_releases_what_is_due() {
     }
     assert_eq!(released, 5);
 }
+
+#[test]
+fn all_that_is_spun_is_spun_in_a_slice_also_while_it_settles() {
+    let slices = Slices::new(vec![0, 40_000_000, 70_000_000], 5_000_000).unwrap();
+    let schedule = Schedule::new(2_000.0, Arrival::Constant, 1, 15_000_000, 1).unwrap();
+    let mut pacer = Pacer::new(schedule.in_slices(&slices)).in_slices(slices);
+    pacer.start(monotonic_ns() + 1_000_000);
+    while pacer.next_due_ns().is_some() {
+        pacer.wait(None);
+    }
+    let spun_ns = pacer.spin_cpu_ns_by_slice();
+    assert_eq!(spun_ns.len(), 3);
+    assert_eq!(spun_ns.iter().sum::<u64>(), pacer.spin_cpu_ns());
+    assert!(pacer.spin_cpu_ns() > 0);
+}

@@ -152,8 +152,11 @@ fn in_slices_calls_that_began_before_one_had_settled_are_in_no_slice() {
         for slice in &tally.slices[..2] {
             assert!(slice.callers_time_ns >= slice.calls_ns.iter().sum());
         }
+        let all = tally.slices.iter().map(|slice| slice.calls);
+        assert_eq!(all.sum::<u64>(), tally.calls);
         let last = SliceTally {
             last_ns: tally.last_ns,
+            calls: tally.slices[2].calls,
             ..SliceTally::default()
         };
         assert_eq!(tally.slices[2], last);

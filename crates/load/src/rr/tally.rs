@@ -97,15 +97,17 @@ fn remedy(error: &io::Error) -> &'static str {
     }
 }
 
-/// What callers found in a slice, after it had settled.
+/// What callers found in a slice.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SliceTally {
-    /// How long each call took, in nanoseconds.
+    /// How long each call took that began after it had settled, in nanoseconds.
     pub calls_ns: Vec<u64>,
-    /// The sum of each caller's time from its first call to the end of its last.
+    /// The sum of each caller's time from its first such call to the end of its last.
     pub callers_time_ns: u64,
     /// When the last call of the slice ended, whenever it began.
     pub last_ns: u64,
+    /// All calls of the slice, whenever they began.
+    pub calls: u64,
 }
 
 /// What one caller found, or several together.
@@ -142,6 +144,7 @@ impl Tally {
         }
         if let Some(slice) = self.slices.last_mut() {
             slice.last_ns = slice.last_ns.max(ended_ns);
+            slice.calls += 1;
             if is_measured {
                 slice.calls_ns.push(took_ns);
             }
@@ -177,6 +180,7 @@ impl Tally {
             slice.calls_ns.extend(&more.calls_ns);
             slice.callers_time_ns += more.callers_time_ns;
             slice.last_ns = slice.last_ns.max(more.last_ns);
+            slice.calls += more.calls;
         }
     }
 }
@@ -207,12 +211,16 @@ mod tests {
         other.record_call(&span(Some(100)), 100, 105);
         other.record_caller(100, 105);
         one.merge(&other);
-        let slice = |calls_ns: &[u64], callers_time_ns, last_ns| SliceTally {
+        let slice = |calls_ns: &[u64], callers_time_ns, last_ns, calls| SliceTally {
             calls_ns: calls_ns.to_vec(),
             callers_time_ns,
             last_ns,
+            calls,
         };
-        assert_eq!(one.slices, [slice(&[7, 5], 12, 110), slice(&[7], 7, 1_110)]);
+        assert_eq!(
+            one.slices,
+            [slice(&[7, 5], 12, 110, 3), slice(&[7], 7, 1_110, 2)]
+        );
         assert_eq!((one.calls, one.call.count()), (5, 3));
         assert_eq!(one.call_time_ns, 2 * 27 + 5);
     }

@@ -90,8 +90,7 @@ pub fn match_paced(
     let schedule = schedule(rate_per_s, arrival, burst, duration_ns, seed)?;
     let count = schedule.messages();
     let late_ns = Late::new(late_ns, count)?;
-    let since_ns =
-        |position: u64| start_ns + schedule.due_ns(position) + late_ns.with(position);
+    let since_ns = |position: u64| start_ns + schedule.due_ns(position) + late_ns.with(position);
     let pool = &pool.inner;
     if let Some(turns) = turns {
         let messages = arrivals(pool, turns).filter_map(|(index, end)| {
@@ -110,8 +109,12 @@ pub fn match_paced(
     match_all(py, notes, messages)
 }
 
-/// The latencies of a paced stream in slices, in nanoseconds: of all, and of each slice; and how long
-/// after the end of its slice the last message of each came.
+/// Of each slice, how many messages were due in it, settling or not, and how long after its end the last
+/// of them came, in nanoseconds.
+type Whole = Vec<(u64, u64)>;
+
+/// The latencies of a paced stream in slices, in nanoseconds: of all, and of each slice; and what is said
+/// of each whole slice.
 #[pyfunction]
 #[expect(
     clippy::too_many_arguments,
@@ -132,7 +135,7 @@ pub fn match_sliced(
     slices: SliceTable,
     turns: Option<&[u8]>,
     late_ns: Option<Vec<u32>>,
-) -> PyResult<(Histogram, Vec<Vec<u64>>, Vec<u64>)> {
+) -> PyResult<(Histogram, Vec<Vec<u64>>, Whole)> {
     let (slices, settling_ns) = slices_of(slices)?;
     let schedule = schedule(rate_per_s, arrival, burst, duration_ns, seed)?.in_slices(&slices);
     let count = schedule.messages();
@@ -154,24 +157,28 @@ pub fn match_sliced(
         let mut found = vec![Vec::new(); slices.count()];
         let mut inner = tinygram_core::Histogram::new();
         let mut positions = messages.iter().map(|&(_, _, position)| position);
-        let released = messages
-            .iter()
-            .map(|&(index, end, position)| {
-                (index, end, start_ns + schedule.due_ns(position) + late_ns.with(position))
-            });
-        let mut overrun_ns = vec![0; slices.count()];
+        let released = messages.iter().map(|&(index, end, position)| {
+            (
+                index,
+                end,
+                start_ns + schedule.due_ns(position) + late_ns.with(position),
+            )
+        });
+        let mut whole = vec![(0, 0); slices.count()];
         match_receipts(&notes, released, |receipt_ns, latency_ns| {
             let position = positions.next().expect("a message for each match");
             if let Some(slice) = slices.measuring(schedule.due_ns(position), 0) {
                 let end_ns = start_ns + slices.end_ns(slice);
-                overrun_ns[slice] = receipt_ns.saturating_sub(end_ns).max(overrun_ns[slice]);
+                let (due, late_ns) = &mut whole[slice];
+                *due += 1;
+                *late_ns = receipt_ns.saturating_sub(end_ns).max(*late_ns);
             }
             if let Some(slice) = slices.measuring(schedule.due_ns(position), settling_ns) {
                 found[slice].push(latency_ns);
                 inner.record(latency_ns);
             }
         })?;
-        Ok((Histogram { inner }, found, overrun_ns))
+        Ok((Histogram { inner }, found, whole))
     })
     .map_err(|error: MatchError| PyValueError::new_err(error.to_string()))
 }

@@ -111,7 +111,7 @@ impl Pacer {
         Ok(Self {
             inner: match slices {
                 None => inner,
-                Some((slices, settling_ns)) => inner.in_slices(slices, settling_ns),
+                Some((slices, _)) => inner.in_slices(slices),
             },
         })
     }

@@ -16,6 +16,7 @@ from typing import Any
 
 import tinygram
 from tinygram_bench.host.probes.cgroups import cpu_quota_cores
+from tinygram_bench.host.urgent import may_be_urgent
 
 Reader = Callable[[Path], Any]
 """Reads one fact below the given root directory; may raise what `_UNKNOWN` lists."""
@@ -57,6 +58,7 @@ _READERS: dict[str, Reader] = {
     "cores": lambda _: os.cpu_count(),
     "allowed_cores": lambda _: sorted(os.sched_getaffinity(0)),
     "cpu_quota_cores": cpu_quota_cores,
+    "has_real_time_priority": lambda _: may_be_urgent(),
     "memory_bytes": lambda _: os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
     "load_average_1_5_15_min": lambda root: _load_average(root),
     "loopback_mtu_bytes": lambda root: int(_text(root, "sys/class/net/lo/mtu")),

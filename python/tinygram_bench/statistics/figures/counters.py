@@ -61,25 +61,25 @@ def _throughput_per_s(counters: Counters) -> Number:
     return in_slices or _quotient("messages", "run_time_ns", 1e9)(counters)
 
 
-def _run_time_s(counters: Counters) -> Number:
-    """A case that took turns has no time of its own."""
-    return None if counters.get("slices") else _scaled("run_time_ns", 1e-9)(counters)
+def _alone(formula: Callable[[Counters], Number]) -> Callable[[Counters], Number]:
+    """None where cases took turns: a run has no time of its own then, and its rests count."""
+    return lambda counters: None if counters.get("slices") else formula(counters)
 
 
 FORMULAS: Mapping[str, Callable[[Counters], Number]] = {
     "throughput_per_s": _throughput_per_s,
-    "run_time_s": _run_time_s,
+    "run_time_s": _alone(_scaled("run_time_ns", 1e-9)),
     "messages_per_write": _quotient("messages", "writes"),
     "writes": _scaled("writes"),
     "bytes_per_read": _quotient("bytes", "reads"),
     "cpu_s_per_million": _quotient("cpu_ns", "messages", PER_MILLION / 1e9),
     "receiver_cpu_s_per_million": _quotient("receiver_cpu_ns", "messages", PER_MILLION / 1e9),
     "messages_per_segment": _quotient("messages", "data_segments"),
-    "context_switches_per_million": _context_switches_per_million,
+    "context_switches_per_million": _alone(_context_switches_per_million),
     "messages_per_release": _quotient("messages", "releases"),
     "connect_us": _scaled("connect_ns", 1e-3),
     "startup_ms": _scaled("startup_ns", 1e-6),
-    "delayed_acks": _scaled("kernel_DelayedACKs"),
+    "delayed_acks": _alone(_scaled("kernel_DelayedACKs")),
     "calls_per_s": _calls_per_s,
     "calls_in_flight": _in_flight,
     "cpu_us_per_call": _quotient("cpu_ns", "calls", 1e-3),

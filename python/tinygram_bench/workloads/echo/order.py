@@ -67,14 +67,14 @@ class ClientOrder(Value, frozen=True):
 class InSlices(Value, frozen=True):
     """What the client found slice by slice.
 
-    `messages`, `time_ns`: what it counted, in which time; `drained`: the messages that came later;
-    `last_ns`: its last read, in ns of CLOCK_MONOTONIC. `figures`: figure → its value in each slice
-    or block of slices.
+    `messages`, `time_ns`: what it counted, in which time; `all_messages`: with those that came
+    while the slice settled, or later; `last_ns`: its last read, in ns of CLOCK_MONOTONIC.
+    `figures`: figure → its value in each slice or block of slices.
     """
 
     messages: tuple[int, ...]
     time_ns: tuple[int, ...]
-    drained: tuple[int, ...]
+    all_messages: tuple[int, ...]
     last_ns: tuple[int, ...]
     figures: dict[str, Values]
 

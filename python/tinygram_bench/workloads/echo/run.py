@@ -100,7 +100,7 @@ class Echo(Workload):
         def collect(used: Used) -> Exchanged:
             turn.hear(warm.client, Ready)
             warm.client.tell(Go())
-            mine = used if warm.pids else Used((None,) * len(used.by_slice), None)
+            mine = used if warm.pids else Used((None,) * len(used.by_whole_slice), None)
             return _collected(turn, warm, Sliced(mine, began_ns[0]))
 
         return Waiting(warm.pids, start, collect)

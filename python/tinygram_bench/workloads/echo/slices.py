@@ -26,7 +26,7 @@ class Sliced:
 
 def found_in_slices(client: _native.EchoClient, order: ClientOrder) -> InSlices:
     """What the client has found; it takes a while to add up."""
-    messages, time_ns, drained, last_ns = zip(*client.slices(), strict=True)
+    messages, time_ns, all_messages, last_ns = zip(*client.slices(), strict=True)
     trips_ns = [memoryview(trips).cast("Q") for trips in client.round_trips_of_slices()]
     assert order.slices is not None, "it took turns"
     measured_s = (order.slices.open_ns - order.slices.settling_ns) / 1e9
@@ -34,7 +34,11 @@ def found_in_slices(client: _native.EchoClient, order: ClientOrder) -> InSlices:
     # server.
     per_slice = min(LEAST_MESSAGES * order.workers * order.depth, _SLOW_PER_S * measured_s)
     return InSlices(
-        messages, time_ns, drained, last_ns, percentiles_us("round_trip", trips_ns, per_slice)
+        messages,
+        time_ns,
+        all_messages,
+        last_ns,
+        percentiles_us("round_trip", trips_ns, per_slice),
     )
 
 
@@ -48,9 +52,9 @@ def figures_of(found: InSlices, slices: Slices, sliced: Sliced) -> dict[str, Val
                 for messages, time_ns in zip(found.messages, found.time_ns, strict=True)
             ),
             "cpu_s_per_million": tuple(
-                None if used_ns is None or not messages else used_ns / 1e3 / (messages + drained)
-                for used_ns, messages, drained in zip(
-                    sliced.used.by_slice, found.messages, found.drained, strict=True
+                None if used_ns is None or not messages else used_ns / 1e3 / messages
+                for used_ns, messages in zip(
+                    sliced.used.by_whole_slice, found.all_messages, strict=True
                 )
             ),
         }

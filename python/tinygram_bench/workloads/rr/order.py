@@ -130,15 +130,18 @@ class Warm(Value, frozen=True):
 
 
 class SliceTally(Value, frozen=True):
-    """What callers found in a slice after it had settled: how long each call took, in ns.
+    """What callers found in a slice.
 
-    `callers_time_ns`: of each caller from its first call to the end of its last, summed up.
-    `last_ns`: when the last call of the slice ended, whenever it began.
+    `calls_ns`: how long each call took that began after it had settled, in ns.
+    `callers_time_ns`: of each caller from its first such call to the end of its last, summed up.
+    `last_ns`: when the last call of the slice ended, whenever it began; `calls`: how many there
+    were, whenever they began.
     """
 
     calls_ns: list[int]
     callers_time_ns: int
     last_ns: int
+    calls: int
 
 
 class Report(Value, frozen=True):

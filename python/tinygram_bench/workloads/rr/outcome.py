@@ -91,8 +91,8 @@ def _in_slices(callers: int, slices: Sequence[SliceTally], used: Used) -> dict[s
             for each in slices
         ),
         "cpu_us_per_call": tuple(
-            None if used_ns is None or not each else used_ns / 1e3 / len(each)
-            for used_ns, each in zip(used.by_slice, calls_ns, strict=True)
+            None if used_ns is None or not each.calls else used_ns / 1e3 / each.calls
+            for used_ns, each in zip(used.by_whole_slice, slices, strict=True)
         ),
     }
 

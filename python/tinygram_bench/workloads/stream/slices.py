@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from statistics import fmean
 
 from tinygram_bench import _native
@@ -40,7 +39,7 @@ def paced_in_slices(
 
     def matched(
         pacer_late_ns: Sequence[int] | None,
-    ) -> tuple[_native.Histogram, list[list[int]], list[int]]:
+    ) -> tuple[_native.Histogram, list[list[int]], list[tuple[int, int]]]:
         return _native.match_sliced(
             heard.notes,
             pool,
@@ -56,21 +55,22 @@ def paced_in_slices(
             pacer_late_ns,
         )
 
-    latency, latencies_ns, late_ns = matched(None)
+    latency, latencies_ns, whole = matched(None)
     histograms = {"latency_ns": latency}
     # By the rate, and not by what came: every case of the load has the same blocks.
     per_slice = pace.rate_per_s * (slices.slice_ns - slices.settling_ns) / 1e9
     spun_ns = report.spin_cpu_ns_by_slice
     figures = percentiles_us("latency", latencies_ns, per_slice) | {
         "cpu_s_per_million": tuple(
-            None if used_ns is None or not each else (used_ns - spun) / 1e3 / len(each)
-            for used_ns, spun, each in zip(used.by_slice, spun_ns, latencies_ns, strict=True)
+            None if used_ns is None or not due else (used_ns - spun) / 1e3 / due
+            for used_ns, spun, (due, _) in zip(used.by_whole_slice, spun_ns, whole, strict=True)
         ),
     }
     if pace.sleeps:
         histograms["net_latency_ns"], net_ns, _ = matched(report.late_ns)
         figures |= percentiles_us("net_latency", net_ns, per_slice)
         figures["net_latency_mean_us"] = _means_us(net_ns)
+    late_ns = [late_ns for _, late_ns in whole]
     figures |= late_us(late_ns)
     counters = counters_of(late_ns, used, slices.gap_ns - GAP_NS)
     return Found(histograms, figures, counters)
@@ -108,7 +108,7 @@ def flat_out_in_slices(
         "queueing_mean_us": _means_us(queueing_ns),
         "cpu_s_per_million": tuple(
             None if used_ns is None or not count else used_ns / 1e3 / count
-            for used_ns, count in zip(used.by_slice, handed_over, strict=True)
+            for used_ns, count in zip(used.by_whole_slice, handed_over, strict=True)
         ),
     }
     late_ns = [late_ns for _, _, late_ns in middles]
@@ -126,28 +126,14 @@ def _means_us(by_slice_ns: Sequence[Sequence[int]]) -> Values:
 
 def _handed_over(
     hand_overs: Sequence[Sequence[tuple[int, int]]], report: Report, slices: Slices
-) -> list[float]:
-    """How many messages were handed over in each slice after it had settled, flat out.
-
-    Every 64th is noted; where a slice settles between two of them, what was handed over by then is
-    interpolated.
-    """
-    counts = [0.0] * len(slices.begins_ns)
+) -> list[int]:
+    """How many messages were handed over in each slice, flat out; every 64th is noted."""
+    counts = [0] * len(slices.begins_ns)
     for of_one, count in zip(hand_overs, report.handed_over, strict=True):
         times_ns = [at_ns for _, at_ns in of_one]
         for slice, begin_ns in enumerate(slices.begins_ns):
             begin_ns += report.start_ns
             first = bisect_left(times_ns, begin_ns)
             past = bisect_left(times_ns, begin_ns + slices.slice_ns, lo=first)
-            in_slice = min(past * BURST_MESSAGES, count) - first * BURST_MESSAGES
-            settled = _interpolated(times_ns[first:past], begin_ns + slices.settling_ns)
-            counts[slice] += max(0, in_slice - settled)
+            counts[slice] += min(past * BURST_MESSAGES, count) - first * BURST_MESSAGES
     return counts
-
-
-def _interpolated(times_ns: Sequence[int], at_ns: int) -> float:
-    """How many messages were handed over by `at_ns`, where every 64th was at one of the times."""
-    for number, (before_ns, after_ns) in enumerate(pairwise(times_ns)):
-        if before_ns <= at_ns < after_ns:
-            return (number + (at_ns - before_ns) / (after_ns - before_ns)) * BURST_MESSAGES
-    return 0.0 if not times_ns or at_ns < times_ns[0] else float(len(times_ns) * BURST_MESSAGES)

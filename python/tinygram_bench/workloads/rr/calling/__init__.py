@@ -76,7 +76,7 @@ class Tally:
                 self.call.record(each)
             time_ns = span.time_ns(span.settled_ns, arrived_ns, calls)
             last_ns = calls[-1].ended_ns if calls else span.start_ns
-            self.slices.append(SliceTally(took_ns, time_ns, last_ns))
+            self.slices.append(SliceTally(took_ns, time_ns, last_ns, len(calls)))
 
     def _count(self, begun_ns: int, ended_ns: int) -> None:
         self.calls += 1
@@ -119,6 +119,7 @@ def merged_slices(of_each: Iterable[Sequence[SliceTally]]) -> list[SliceTally]:
             [took_ns for each in together for took_ns in each.calls_ns],
             sum(each.callers_time_ns for each in together),
             max(each.last_ns for each in together),
+            sum(each.calls for each in together),
         )
         for together in zip(*known, strict=True)
     ]
