@@ -38,6 +38,12 @@ def test_in_a_network_of_our_own_connections_keep_their_window_at_rest() -> None
     assert setting.read_text() == before
 
 
+def test_what_loopback_leads_to_is_an_address_of_ones_own() -> None:
+    assert network.is_own_address("127.0.0.1")
+    # Set aside for documentation (RFC 5737).
+    assert not network.is_own_address("203.0.113.1")
+
+
 def test_where_it_cannot_be_set_they_may_not(monkeypatch: pytest.MonkeyPatch) -> None:
     class Restarting(ReadOnly):
         def read_text(self) -> str:
