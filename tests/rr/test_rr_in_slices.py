@@ -57,7 +57,9 @@ def test_slices_are_as_long_as_a_few_of_the_slowest_calls(command: Command) -> N
     assert {run["counters"]["slices"] for run in done.runs} == {1}
 
 
-def test_a_case_that_dies_fails_by_name_and_the_other_loses_nothing(command: Command) -> None:
+def test_a_case_that_dies_while_all_start_fails_by_name_and_the_other_loses_nothing(
+    command: Command,
+) -> None:
     words = ("--slice", "20ms", "--duration", "2s", "--rounds", "1", "--callers", "1x1")
     process = command.start(*words, *SMALL, "--connections", "per-caller")
 

@@ -76,15 +76,18 @@ class FakeHost:
         self.read_at_ns.append(self.now_ns)
         return self._cpu_ns(~(clock >> 3), self.now_ns)
 
-    def used(self, *of_cases: Slices) -> list[Used]:
-        """What is found of cases whose processes are 0, 1, …"""
+    def used(self, *of_cases: Slices, others: int | None = None) -> list[Used]:
+        """What is found of cases whose processes are 0, 1, …; other ends have `others`, …"""
         fake = Mock(
             monotonic_ns=lambda: self.now_ns,
             monotonic=lambda: self.now_ns / 1e9,
             sleep=self._sleep,
             clock_gettime_ns=self._clock,
         )
-        cases = [(slices, [number]) for number, slices in enumerate(of_cases)]
+        cases = [
+            (slices, [number], [] if others is None else [others + number])
+            for number, slices in enumerate(of_cases)
+        ]
         with patch("tinygram_bench.run.slices.time", fake):
             return used_in_slices(START_NS, cases, inf)
 
@@ -122,6 +125,17 @@ def test_cpu_time_while_others_have_their_slices_is_told() -> None:
     (first, _) = FakeHost(lambda _pid, now_ns: now_ns // 100).used(*turns)
     rests_ns = [after - before - 21 * MS for before, after in pairwise(turns[0].begins_ns)]
     assert first.resting == sum(rests_ns) // 100
+    assert first.other_resting is None
+
+
+def test_cpu_time_of_the_other_end_between_its_slices_is_told_apart() -> None:
+    turns = table([0, 0], 100 * MS, 20 * MS, "1")
+    host = FakeHost(lambda pid, now_ns: now_ns // 100 if pid == 10 else 0)
+    rests_ns = [after - before - 21 * MS for before, after in pairwise(turns[0].begins_ns)]
+    assert host.used(*turns, others=10) == [
+        Used((0,) * 5, resting=0, other_resting=sum(rests_ns) // 100),
+        Used((0,) * 5, resting=0, other_resting=0),
+    ]
 
 
 def test_what_is_read_too_late_is_unknown() -> None:
@@ -142,7 +156,7 @@ def test_cpu_time_is_that_of_the_slices_own_processes() -> None:
         idle.stdout.readline()
         time.sleep(0.1)
         starts = (Slices((0, 100 * MS), 40 * MS, 10 * MS), Slices((50 * MS,), 40 * MS, 10 * MS))
-        sides = [(starts[0], [busy.pid]), (starts[1], [idle.pid])]
+        sides = [(starts[0], [busy.pid], ()), (starts[1], [idle.pid], ())]
         give_up_s = time.monotonic() + 60
         used = used_in_slices(time.monotonic_ns() + 20 * MS, sides, give_up_s)
     finally:
@@ -161,12 +175,12 @@ def test_a_process_that_has_ended_has_no_cpu_time() -> None:
     ended.wait()
     slices = Slices((0,), 5 * MS, 1 * MS)
     give_up_s = time.monotonic() + 60
-    sides = [(slices, [ended.pid])]
+    sides = [(slices, [ended.pid], ())]
     assert used_in_slices(time.monotonic_ns(), sides, give_up_s) == [Used((None,), None)]
 
 
 def test_when_time_is_up_the_rest_is_unknown() -> None:
     slices = Slices((0, 10 * MS), 5 * MS, 1 * MS)
-    sides = [(slices, [os.getpid()])]
+    sides = [(slices, [os.getpid()], ())]
     (used,) = used_in_slices(time.monotonic_ns(), sides, give_up_s=0)
     assert used.by_whole_slice[1] is None

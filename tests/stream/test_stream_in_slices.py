@@ -64,7 +64,7 @@ def test_loads_that_differ_take_turns_apart(command: Command) -> None:
     assert {len(run["slices"]["latency_p50_us"]) for run in done.runs} == {SLICES}
 
 
-def test_a_case_that_dies_in_its_slices_fails_by_name_and_the_other_loses_nothing(
+def test_a_case_that_dies_while_all_start_fails_by_name_and_the_other_loses_nothing(
     command: Command,
 ) -> None:
     long = ("--rate", "2k", "--slice", "20ms", "--duration", "2s", *TWO_WAYS)

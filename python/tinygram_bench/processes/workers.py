@@ -15,6 +15,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -158,6 +159,20 @@ class Worker:
     def fileno(self) -> int:
         """Readable when the process has ended (pidfd_open(2))."""
         return self._pidfd
+
+
+def session_of(pid: int) -> tuple[int, ...]:
+    """The living processes of the session that this one began."""
+    found = []
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            stat = Path(f"/proc/{entry}/stat").read_text()
+        except OSError:  # It has ended since it was listed.
+            continue
+        # After the name: state, parent, group, session (proc_pid_stat(5)).
+        if int(stat.rpartition(")")[2].split()[3]) == pid:
+            found.append(int(entry))
+    return tuple(found)
 
 
 def port_of(role: str, line: bytes) -> int:

@@ -81,7 +81,11 @@ class Group:
         start_ns = time.monotonic_ns() + _LEAD_NS
         sides = self._each(partial(_started, start_ns), ready)
         give_up_s = self._give_up_s(start_ns, turns)
-        timed = [(each.slices, each.waiting.pids) for each in sides if isinstance(each, _Side)]
+        timed = [
+            (each.slices, each.waiting.pids, each.waiting.resting_pids)
+            for each in sides
+            if isinstance(each, _Side)
+        ]
         cores = cores_of(placement(self.cases[0].placement))
         used = iter(used_in_slices(start_ns, timed, give_up_s, cores))
         runs = self._each(lambda side: _collected(side, next(used), start_ns, give_up_s), sides)

@@ -68,13 +68,17 @@ def counters_of(late_ns: Sequence[int], used: Used, waits_ns: int = 0) -> dict[s
         "slices": len(late_ns),
         "slices_overrun": sum(each > GAP_NS + waits_ns for each in late_ns),
         "resting_cpu_ns": used.resting,
+        "other_resting_cpu_ns": used.other_resting,
     }
 
 
-def slices_told(own_ns: int, counters: dict[str, int | None], who: str) -> Iterator[Warning]:
+def slices_told(
+    own_ns: int, counters: dict[str, int | None], who: str, other: str
+) -> Iterator[Warning]:
     """The warnings of a run in slices; none where it was alone.
 
-    `own_ns`: how long its slices are together; `who` used the CPU time.
+    `own_ns`: how long its slices are together; `who` used the CPU time that is the case's,
+    and `other` is its other end.
     """
     slices, overrun = counters.get("slices"), counters.get("slices_overrun")
     if not slices:
@@ -85,10 +89,15 @@ def slices_told(own_ns: int, counters: dict[str, int | None], who: str) -> Itera
             f"in {overrun} of {slices} slices messages came after the next case's slice had begun: "
             "the load is too high for this way, or something stopped it",
         )
-    resting_ns = counters.get("resting_cpu_ns")
-    if resting_ns and resting_ns > own_ns * _MOST_AT_REST:
+    of_ends = {who: counters.get("resting_cpu_ns"), other: counters.get("other_resting_cpu_ns")}
+    busy = [
+        f"{end} used {resting_ns / 1e6:.1f} ms of CPU time"
+        for end, resting_ns in of_ends.items()
+        if resting_ns and resting_ns > own_ns * _MOST_AT_REST
+    ]
+    if busy:
         yield Warning(
             "not_at_rest",
-            f"{who} used {resting_ns / 1e6:.1f} ms of CPU time between its slices, which the "
-            "other cases of its load did not have",
+            f"{' and '.join(busy)} between its slices, which the other cases of its load did not "
+            "have",
         )

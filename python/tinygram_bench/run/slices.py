@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from tinygram_bench.host.urgent import urgent
@@ -84,36 +84,47 @@ class Used:
     `by_whole_slice`: from when each slice begins until the case's next one does, so that a message
     is paid for that settles, and one that something kept from being handed over in its slice; None
     where a process had ended, or an edge was read too late. `resting`: of all the time between its
-    slices; None where that is not known.
+    slices; None where that is not known. `other_resting`: the same of its other end.
     """
 
     by_whole_slice: tuple[int | None, ...]
     resting: int | None
+    other_resting: int | None = None
 
 
 def used_in_slices(
     start_ns: int,
-    cases: Sequence[tuple[Slices, Sequence[int]]],
+    cases: Sequence[tuple[Slices, Sequence[int], Sequence[int]]],
     give_up_s: float,
     cores: Collection[int] = (),
 ) -> list[Used]:
     """What each case's processes use; sleeps until the last slice is over, or until `give_up_s`.
 
     Clocks are read between slices alone: reading takes a core away, which a message that is due
-    then would wait for. `cases`: the slices of each, and its processes. `give_up_s` is a time of
-    time.monotonic. `cores`: those that the cases use.
+    then would wait for. `cases`: the slices of each, its processes, and those at its other end, as
+    far as they are known. `give_up_s` is a time of time.monotonic. `cores`: those that they use.
     """
-    clocks = [_Clocks() for _ in cases]
+    clocks = [(_Clocks(), _Clocks()) for _ in cases]
     with urgent(cores):
-        for at_ns, ended, beginning in _edges(start_ns, [slices for slices, _ in cases]):
+        for at_ns, ended, beginning in _edges(start_ns, [slices for slices, _, _ in cases]):
             if ended is not None:
-                clocks[ended].ends.append(_used_at(at_ns, *cases[ended]))
+                for clock, used_ns in zip(
+                    clocks[ended], _used_at(at_ns, *cases[ended]), strict=True
+                ):
+                    clock.ends.append(used_ns)
             if beginning is not None:
-                clocks[beginning].begins.append(_used_at(at_ns, *cases[beginning]))
+                for clock, used_ns in zip(
+                    clocks[beginning], _used_at(at_ns, *cases[beginning]), strict=True
+                ):
+                    clock.begins.append(used_ns)
             if time.monotonic() > give_up_s:
                 break
     return [
-        found.used(len(slices.begins_ns)) for found, (slices, _) in zip(clocks, cases, strict=True)
+        replace(
+            own.used(len(slices.begins_ns)),
+            other_resting=other.used(len(slices.begins_ns)).resting,
+        )
+        for (own, other), (slices, _, _) in zip(clocks, cases, strict=True)
     ]
 
 
@@ -164,14 +175,22 @@ class _Clocks:
         )
 
 
-def _used_at(at_ns: int, slices: Slices, pids: Sequence[int]) -> int | None:
-    """What the processes have used at that time; None where they have ended, or it is too late."""
+def _used_at(at_ns: int, slices: Slices, *ends: Sequence[int]) -> tuple[int | None, ...]:
+    """What the processes of each end have used at that time.
+
+    None where they have ended, or nobody knows them, or it is too late.
+    """
     left_ns = at_ns - time.monotonic_ns()
     if left_ns > 0:
         time.sleep(left_ns / 1e9)
+    used_ns = tuple(_cpu_ns(pids) for pids in ends)
+    is_late = time.monotonic_ns() - at_ns > slices.slice_ns * _MOST_LATE
+    return (None,) * len(ends) if is_late else used_ns
+
+
+def _cpu_ns(pids: Sequence[int]) -> int | None:
     try:
         # CPUCLOCK_SCHED of each process (clock_getcpuclockid(3)).
-        used_ns = sum(time.clock_gettime_ns((~pid << 3) | 2) for pid in pids)
+        return sum(time.clock_gettime_ns((~pid << 3) | 2) for pid in pids) if pids else None
     except OSError:
         return None
-    return used_ns if time.monotonic_ns() - at_ns <= slices.slice_ns * _MOST_LATE else None

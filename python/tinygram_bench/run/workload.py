@@ -35,11 +35,14 @@ class Rehearsed:
 class Waiting:
     """A case that has warmed up, and waits for its first slice.
 
-    `pids`: the processes whose CPU time is the case's. `start` tells when the first cycle begins
-    (CLOCK_MONOTONIC, ns). `collect` is called when the last slice is over; it raises RunError.
+    `pids`: the processes whose CPU time is the case's; `resting_pids`: those at its other
+    end, which rest between its slices, too. Both are empty where nobody here knows them. `start`
+    tells when the first cycle begins (CLOCK_MONOTONIC, ns). `collect` is called when the last slice
+    is over; it raises RunError.
     """
 
     pids: tuple[int, ...]
+    resting_pids: tuple[int, ...]
     start: Callable[[int], None]
     collect: Callable[[Used], Exchanged]
 

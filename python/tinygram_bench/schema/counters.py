@@ -93,6 +93,11 @@ _OF_PROCESSES: Mapping[str, Said] = {
         "of CPU time between its slices: of the sender, of a server under test, or of rr's "
         "callers; null: not known",
     ),
+    "other_resting_cpu_ns": (
+        "ns",
+        "of CPU time between its slices of the other end: of the receiver, of rr's server, or of "
+        "echo's client; null: not known",
+    ),
     "frozen_ns": ("ns", "for which `tinygram trust` stopped the receiver"),
     "middle_messages": (
         "messages",

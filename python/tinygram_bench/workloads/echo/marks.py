@@ -10,11 +10,11 @@ import os
 import resource
 import time
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from tinygram_bench import _native
 from tinygram_bench.model.value import Value
+from tinygram_bench.processes.workers import session_of
 
 if TYPE_CHECKING:
     from tinygram_bench.processes.children import Child
@@ -129,17 +129,7 @@ class SessionMarks:
         return dict.fromkeys(USED) | {"cpu_ns": sum(map(_cpu_ns, self.pids()))}
 
     def pids(self) -> tuple[int, ...]:
-        return tuple(map(int, filter(self._is_its, os.listdir("/proc"))))
-
-    def _is_its(self, entry: str) -> bool:
-        if not entry.isdigit():
-            return False
-        try:
-            stat = Path(f"/proc/{entry}/stat").read_text()
-        except OSError:  # It has ended since it was listed.
-            return False
-        # After the name: state, parent, group, session (proc_pid_stat(5)).
-        return int(stat.rpartition(")")[2].split()[3]) == self._pid
+        return session_of(self._pid)
 
 
 def _cpu_ns(pid: int) -> int:

@@ -69,7 +69,7 @@ def assembled(case: Case, round: int, order: ClientOrder, report: Report, found:
         report.histograms,
         (
             *strangers_told(counters),
-            *slices_told(own_ns, counters, "the server"),
+            *slices_told(own_ns, counters, "the server", "the client"),
             *_warnings(case, order, report, found, counters),
             *_of_congestion_control(order, found),
         ),

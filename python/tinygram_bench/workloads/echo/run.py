@@ -100,10 +100,9 @@ class Echo(Workload):
         def collect(used: Used) -> Exchanged:
             turn.hear(warm.client, Ready)
             warm.client.tell(Go())
-            mine = used if warm.pids else Used((None,) * len(used.by_whole_slice), None)
-            return _collected(turn, warm, Sliced(mine, began_ns[0]))
+            return _collected(turn, warm, Sliced(used, began_ns[0]))
 
-        return Waiting(warm.pids, start, collect)
+        return Waiting(warm.pids, (warm.client.worker.pid,), start, collect)
 
     def _warm(self, turn: Turn, address: Address | None, slices: Slices | None = None) -> _Warm:
         assert address is not None, "there is always a server"

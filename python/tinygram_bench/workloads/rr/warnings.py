@@ -66,7 +66,9 @@ def warnings_of(
                 ("connect_",),
             )
         )
-    warnings.extend(slices_told(asked.duration_ns or 0, dict(counters), "the callers"))
+    warnings.extend(
+        slices_told(asked.duration_ns or 0, dict(counters), "the callers", "the server")
+    )
     share = _share_in_calls(counters)
     if share is not None and share < LEAST_IN_FLIGHT:
         callers = counters["callers"] or 0

@@ -15,7 +15,7 @@ from tinygram_bench.model.result import Case
 from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.processes.children import Child
 from tinygram_bench.processes.orders import Start
-from tinygram_bench.processes.workers import contents
+from tinygram_bench.processes.workers import contents, session_of
 from tinygram_bench.run.slices import Slices, Used
 from tinygram_bench.run.stage import Address, Turn
 from tinygram_bench.run.workload import Exchanged, Waiting, Workload
@@ -90,8 +90,13 @@ class Stream(Workload):
         order = replace(self._sender_order(turn, address), slices=slices)
         sender = _sender(turn, order)
         pids = turn.hear(sender, Warm).pids
+        receivers = [
+            *(pid for program in turn.programs for pid in session_of(program.pid)),
+            *(child.worker.pid for child in turn.stage.children if child is not sender),
+        ]
         return Waiting(
             pids,
+            tuple(receivers),
             start=lambda at_ns: sender.tell(Start(at_ns)),
             collect=lambda used: _collected(turn, order, sender, used),
         )

@@ -36,7 +36,7 @@ def warnings_of(
             )
         )
     duration_ns = StreamParameters.of(case).duration_ns
-    warnings.extend(slices_told(duration_ns or 0, counters, "the sender"))
+    warnings.extend(slices_told(duration_ns or 0, counters, "the sender", "the receiver"))
     behind_ns = _behind_ns(case, counters)
     if isinstance(duration_ns, int) and behind_ns > _MOST_BEHIND * duration_ns:
         warnings.append(
