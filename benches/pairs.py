@@ -86,16 +86,19 @@ def paired_ratio(first: Callable[[], float], second: Callable[[], float], pairs:
     return figure_of(ratios[1:])
 
 
-def side_by_side(sides: Mapping[str, Callable[[], T]], rounds: int) -> dict[str, list[T]]:
+def side_by_side(
+    sides: Mapping[str, Callable[[], T]], rounds: int, dice: random.Random | None = None
+) -> dict[str, list[T]]:
     """Every side once per round, in random order; the values of all rounds, by side.
 
-    One more round warms up.
+    One more round warms up. What has slices takes turns by this, too: its rounds are cycles, and
+    their order is drawn with `dice`.
     """
     order = list(sides)
-    shuffled = random.Random(SEED)
+    dice = dice or random.Random(SEED)
     values: dict[str, list[T]] = {name: [] for name in order}
     for round in range(rounds + 1):
-        shuffled.shuffle(order)
+        dice.shuffle(order)
         for name in order:
             value = sides[name]()
             if round:

@@ -3,31 +3,31 @@
 LOOP is asyncio or uvloop, as it is and as tinygram's drop-in over it, in one process, beside a peer
 on the other core that blocks. A slice is a number of connections, one after the other: connect, a
 message there and back, close, and the end told on the loop's side. As `client` the loop connects,
-as `server` it accepts. Each round has two slices of each role, one on each loop, whichever comes
-first by chance. Prints a JSON list per slice: side, role, ns, CPU ns of the loops' thread.
+as `server` it accepts. Each round has two slices of a role, one on each loop, whichever comes first
+by chance. Prints a JSON list per slice: side, role, ns, CPU ns of the loops' thread.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import random
 import socket
 import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from multiprocessing import get_context
 from typing import Any
 
-from library.sides.sending import SEED, new_loop, settle, stay_on_core, stay_on_far_core
+from library.sides.sending import new_loop, settle, stay_on_core, stay_on_far_core
+from pairs import side_by_side
 
 SIDES = ("directly", "tinygram")
 ROLES = ("client", "server")
 CONNECTIONS = 100
 """Connections of a slice."""
 _MESSAGE = bytes(100)
-_WARM_UP_ROUNDS = 3
 
 
 class Caller(asyncio.Protocol):
@@ -117,14 +117,12 @@ def main() -> None:
         stay_on_core()
         port = int(ours.recv(16))
         sides = [Side(side, new_loop(name, side == "tinygram"), port) for side in SIDES]
-        chance = random.Random(SEED)
         settle()
-        for round in range(_WARM_UP_ROUNDS + int(rounds)):
-            for role in ROLES:
-                for side in chance.sample(sides, len(sides)):
-                    slice = side.take(role, ours)
-                    if round >= _WARM_UP_ROUNDS:
-                        print(json.dumps(slice))
+        for role in ROLES:
+            takes = {side.name: partial(side.take, role, ours) for side in sides}
+            for slices in side_by_side(takes, int(rounds)).values():
+                for slice in slices:
+                    print(json.dumps(slice))
 
 
 def _peer(teller: socket.socket) -> None:

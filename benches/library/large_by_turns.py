@@ -2,29 +2,29 @@
 
 LOOP is asyncio or uvloop, as it is and as tinygram's drop-in over it, each with a connection of its
 own to a plain reader on the other core. A slice is write and drain of some messages, from the first
-write until the reader tells that it has them all; each round has two slices of each size, one on
-each loop, whichever comes first by chance. Prints a JSON list per slice: side, size, ns, CPU ns.
+write until the reader tells that it has them all; each round has two slices of a size, one on each
+loop, whichever comes first by chance. Prints a JSON list per slice: side, size, ns, CPU ns.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import random
 import socket
 import sys
 import threading
 import time
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing import get_context
 
-from library.sides.sending import SEED, connected, new_loop, settle, stay_on_core, stay_on_far_core
+from library.sides.sending import connected, new_loop, settle, stay_on_core, stay_on_far_core
+from pairs import side_by_side
 
 SIDES = ("directly", "tinygram")
 _SLICE_BYTES = 8 << 20
 _FEWEST_MESSAGES = 4
 _READ_BYTES = 1 << 20
-_WARM_UP_ROUNDS = 2
 
 
 def messages_of(size: int) -> int:
@@ -59,21 +59,21 @@ def main() -> None:
     sizes = [int(word) for word in words]
     ours, theirs = socket.socketpair()
     with ours:
-        reading = get_context("fork").Process(target=_read, args=(theirs, sizes), daemon=True)
+        # One more round warms up.
+        told = (theirs, sizes, 1 + int(rounds))
+        reading = get_context("fork").Process(target=_read, args=told, daemon=True)
         reading.start()
         theirs.close()
         stay_on_core()
         port = int(ours.recv(16))
         sides = [_side(name, side, port) for side in SIDES]
         messages = [bytes([number % 251 for number in range(size)]) for size in sizes]
-        chance = random.Random(SEED)
         settle()
-        for round in range(_WARM_UP_ROUNDS + int(rounds)):
-            for message in messages:
-                for side in chance.sample(sides, len(sides)):
-                    slice = side.take(message)
-                    if round >= _WARM_UP_ROUNDS:
-                        print(json.dumps(slice))
+        for message in messages:
+            takes = {side.name: partial(side.take, message) for side in sides}
+            for slices in side_by_side(takes, int(rounds)).values():
+                for slice in slices:
+                    print(json.dumps(slice))
 
 
 def _side(name: str, side: str, port: int) -> Side:
@@ -86,20 +86,20 @@ async def _connected(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWri
     return await asyncio.open_connection(sock=connected(port))
 
 
-def _read(teller: socket.socket, sizes: list[int]) -> None:
+def _read(teller: socket.socket, sizes: list[int], rounds: int) -> None:
     stay_on_far_core()
     with socket.create_server(("127.0.0.1", 0)) as sock:
         teller.sendall(b"%d" % sock.getsockname()[1])
         socks = [sock.accept()[0] for _ in SIDES]
-    threads = [threading.Thread(target=_read_slices, args=(sock, sizes)) for sock in socks]
+    threads = [threading.Thread(target=_read_slices, args=(sock, sizes, rounds)) for sock in socks]
     for thread in threads:
         thread.start()
 
 
-def _read_slices(sock: socket.socket, sizes: list[int]) -> None:
+def _read_slices(sock: socket.socket, sizes: list[int], rounds: int) -> None:
     buffer = bytearray(_READ_BYTES)
-    while True:
-        for size in sizes:
+    for size in sizes:
+        for _ in range(rounds):
             left = size * messages_of(size)
             while left:
                 read_bytes = sock.recv_into(buffer, min(left, _READ_BYTES))

@@ -1,46 +1,36 @@
 """The library is as fast as promised: each row is a ratio to what one would use instead.
 
-All sides of a group run once per round, in random order, each in a process of its own on the
-sender's core; its other end is on another core, or on the same where the row says one core. A
-ratio comes from two runs of one round; shown are the median over the rounds and its interval. How
-many rounds there are is fixed beforehand, and they are looked at once, at their end; fewer than six
-give no verdict. Messages are of 100 bytes, over loopback; what each side does is in `sides/`.
-`--only TEXT` leaves the rows that have the text; `--run SIDE` shows what one side costs. The exit
-status is 0 when every row is reached.
+All sides of a group are up side by side in a round, started fresh, and take turns in slices of 20
+ms, in a new random order each cycle (turns.py). A side is a process of its own on the sender's
+core; its other end is on another core, or on the same where the row says one core. A ratio comes
+from two slices of one cycle, its median is the round's, and shown are the median over the rounds
+and its interval. How many rounds there are is fixed beforehand, and they are looked at once, at
+their end; fewer than six give no verdict. Messages are of 100 bytes, over loopback; what each side
+does is in `sides/`. `--only TEXT` leaves the rows that have the text; `--run SIDE` shows what one
+side costs, and its ratio to itself. The exit status is 0 when every row is reached.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from library.runs import flat_out_ns, latency_p50_ns, request_ns, tls_ns, trip_p50_ns
+from library.ends import FLAT_OUT, PACED, PING_PONG, SERVED, TLS, Kind
 from library.sides.sending import CONGESTION_CONTROL
-from pairs import show_environment, shown, side_by_side, verdict
+from library.turns import Costs, cost_of, ratio_of, rounds
+from pairs import show_environment, shown, verdict
 
 from tinygram_bench.host.awake import cores_awake
 from tinygram_bench.model.result import Figure
-from tinygram_bench.statistics.figures.intervals import figure_of
 
 _ROUNDS = 9
-_CALM_ROUNDS = 25
 _FEWEST_ROUNDS = 6
+_CYCLES = 12
+_CALM_CYCLES = 40
+"""Of the rows that must not be worse: a smaller difference is looked for."""
 _NOT_WORSE = 1.05
-
-
-@dataclass(frozen=True)
-class Side:
-    """A program of `sides/` with its arguments, and how many messages show what it costs."""
-
-    program: str
-    measure: Callable[[str, int], float]
-    messages: int
-
-    def __call__(self) -> float:
-        """The cost of one run: nanoseconds per message, or of latency."""
-        return self.measure(self.program, self.messages)
 
 
 @dataclass(frozen=True)
@@ -52,10 +42,10 @@ class Row:
     base: str
     at_least: float | None = None
 
-    def ratio(self, costs: dict[str, list[float]]) -> Figure:
+    def ratio(self, rounds: Sequence[Costs]) -> Figure:
         """Base ÷ ours where more is better; ours ÷ base where it must not be worse."""
         above, below = (self.ours, self.base) if self.at_least is None else (self.base, self.ours)
-        return figure_of([a / b for a, b in zip(costs[above], costs[below], strict=True)])
+        return ratio_of(rounds, above, below)
 
     def is_reached(self, ratio: Figure) -> bool:
         """A promised speed by the median, no loss by the interval's upper end."""
@@ -66,34 +56,26 @@ class Row:
 
 @dataclass(frozen=True)
 class Group:
-    """Sides that run in the same rounds, and the rows made of them."""
+    """Sides that take turns, each a program of `sides/` with its words, and their rows."""
 
-    sides: dict[str, Side]
+    kind: Kind
+    sides: dict[str, str]
     rows: tuple[Row, ...]
 
 
-def _flat_out(loop: str, **messages: int) -> dict[str, Side]:
-    return {
-        way: Side(f"flat_out {loop} {way.replace('_', '-')}", flat_out_ns, count)
-        for way, count in messages.items()
-    }
-
-
-def _plain_loop(**messages: int) -> dict[str, Side]:
-    return {
-        way: Side(f"plain_loop {way.replace('_', '-')}", flat_out_ns, count)
-        for way, count in messages.items()
-    }
+def _ways(program: str, *ways: str) -> dict[str, str]:
+    return {way: f"{program} {way}" for way in ways}
 
 
 def _served(loop: str, at_least: float) -> Group:
     sides = {
-        "protocol": Side(f"server {loop} directly", request_ns, 102_400),
-        "tinygram": Side(f"server {loop} tinygram", request_ns, 1_024_000),
-        "ceiling": Side("plain_server", request_ns, 1_024_000),
+        "protocol": f"server {loop} directly",
+        "tinygram": f"server {loop} tinygram",
+        "ceiling": "plain_server",
     }
     text = f"{loop} server, 64 pipelined requests"
     return Group(
+        SERVED,
         sides,
         (
             Row(f"{text} ÷ protocol server", "tinygram", "protocol", at_least),
@@ -102,12 +84,10 @@ def _served(loop: str, at_least: float) -> Group:
     )
 
 
-def _calm(program: str, text: str, measure: Callable[[str, int], float], count: int) -> Group:
+def _calm(kind: Kind, program: str, text: str) -> Group:
     """A program that must not be slower; `WAY` in it is ours and what it replaces."""
-    sides = {
-        way: Side(program.replace("WAY", way), measure, count) for way in ("directly", "tinygram")
-    }
-    return Group(sides, (Row(f"{text} ÷ direct write", "tinygram", "directly"),))
+    sides = {way: program.replace("WAY", way) for way in ("directly", "tinygram")}
+    return Group(kind, sides, (Row(f"{text} ÷ direct write", "tinygram", "directly"),))
 
 
 _LOOPS = ("asyncio", "uvloop")
@@ -119,47 +99,49 @@ _CLOCKED = "list and join by hand, 10 µs, clock per message"
 _CAREFUL = "list and join by hand, 100 µs, clock every 16 messages"
 GROUPS = (
     Group(
-        _flat_out(
-            "asyncio",
-            queue=192_000,
-            join=1_024_000,
-            aiofastnet=160_000,
-            tinygram=3_200_000,
-            tinygram_tick=3_200_000,
-            tinygram_transport=3_200_000,
-            tinygram_writer=3_200_000,
+        FLAT_OUT,
+        _ways(
+            "flat_out asyncio",
+            "queue",
+            "join",
+            "aiofastnet",
+            "tinygram",
+            "tinygram-tick",
+            "tinygram-transport",
+            "tinygram-writer",
         ),
         (
             Row(f"asyncio transport {_LONG} ÷ {_QUEUE}", "tinygram", "queue", 8),
             Row(f"asyncio transport {_LONG} ÷ {_JOIN}", "tinygram", "join", 2),
-            Row(f"asyncio transport (tick) ÷ {_JOIN}", "tinygram_tick", "join", 2),
+            Row(f"asyncio transport (tick) ÷ {_JOIN}", "tinygram-tick", "join", 2),
             Row(
                 f"asyncio, only its transport ours {_LONG} ÷ {_JOIN}",
-                "tinygram_transport",
+                "tinygram-transport",
                 "join",
                 2,
             ),
-            Row(f"asyncio StreamWriter {_LONG} ÷ {_QUEUE}", "tinygram_writer", "queue", 5),
+            Row(f"asyncio StreamWriter {_LONG} ÷ {_QUEUE}", "tinygram-writer", "queue", 5),
             Row(f"asyncio transport {_LONG} ÷ aiofastnet", "tinygram", "aiofastnet", 20),
         ),
     ),
     Group(
-        _flat_out(
-            "uvloop",
-            directly=96_000,
-            join=1_024_000,
-            aiofastnet=160_000,
-            tinygram=3_200_000,
-            tinygram_tick=3_200_000,
-            tinygram_transport=3_200_000,
+        FLAT_OUT,
+        _ways(
+            "flat_out uvloop",
+            "directly",
+            "join",
+            "aiofastnet",
+            "tinygram",
+            "tinygram-tick",
+            "tinygram-transport",
         ),
         (
             Row(f"uvloop transport {_LONG} ÷ uvloop directly", "tinygram", "directly", 45),
             Row(f"uvloop transport {_LONG} ÷ {_JOIN}", "tinygram", "join", 2),
-            Row(f"uvloop transport (tick) ÷ {_JOIN}", "tinygram_tick", "join", 2),
+            Row(f"uvloop transport (tick) ÷ {_JOIN}", "tinygram-tick", "join", 2),
             Row(
                 f"uvloop, only its transport ours {_LONG} ÷ {_JOIN}",
-                "tinygram_transport",
+                "tinygram-transport",
                 "join",
                 2,
             ),
@@ -167,24 +149,17 @@ GROUPS = (
         ),
     ),
     Group(
-        _plain_loop(
-            join_10us=1_024_000,
-            join_100us=1_024_000,
-            tinygram=3_200_000,
-            tinygram_10us=3_200_000,
-        ),
+        FLAT_OUT,
+        _ways("plain_loop", "join-10us", "join-100us", "tinygram", "tinygram-10us"),
         (
-            Row(f"loop, tinygram.batch {_LONG} ÷ {_CLOCKED}", "tinygram", "join_10us", 2.5),
-            Row(f"loop, tinygram.batch (10 µs) ÷ {_CLOCKED}", "tinygram_10us", "join_10us", 2.5),
-            Row(f"loop, tinygram.batch {_LONG} ÷ {_CAREFUL}", "tinygram", "join_100us", 2.5),
+            Row(f"loop, tinygram.batch {_LONG} ÷ {_CLOCKED}", "tinygram", "join-10us", 2.5),
+            Row(f"loop, tinygram.batch (10 µs) ÷ {_CLOCKED}", "tinygram-10us", "join-10us", 2.5),
+            Row(f"loop, tinygram.batch {_LONG} ÷ {_CAREFUL}", "tinygram", "join-100us", 2.5),
         ),
     ),
     Group(
-        {
-            "directly": Side("tls directly", tls_ns, 38_400),
-            "join": Side("tls join", tls_ns, 640_000),
-            "tinygram": Side("tls tinygram", tls_ns, 640_000),
-        },
+        TLS,
+        _ways("tls", "directly", "join", "tinygram"),
         (
             Row(f"asyncio under TLS {_LONG} ÷ a write per message", "tinygram", "directly", 10),
             Row(f"asyncio under TLS {_LONG} ÷ {_JOIN}", "tinygram", "join", 0.95),
@@ -192,29 +167,20 @@ GROUPS = (
     ),
     _served("asyncio", 8),
     _served("uvloop", 18),
+    *(_calm(PACED, f"paced {name} WAY", f"{name}, p50 at 1,000 messages/s") for name in _RUNTIMES),
     *(
-        _calm(f"paced {name} WAY", f"{name}, p50 at 1,000 messages/s", latency_p50_ns, 640)
+        _calm(PING_PONG, f"ping_pong {name} WAY apart", f"{name}, p50 of a ping-pong")
         for name in _RUNTIMES
     ),
     *(
-        _calm(f"ping_pong {name} WAY apart", f"{name}, p50 of a ping-pong", trip_p50_ns, 6_400)
-        for name in _RUNTIMES
-    ),
-    *(
-        _calm(
-            f"ping_pong {name} WAY same",
-            f"{name}, p50 of a ping-pong on one core",
-            trip_p50_ns,
-            6_400,
-        )
+        _calm(PING_PONG, f"ping_pong {name} WAY same", f"{name}, p50 of a ping-pong on one core")
         for name in _RUNTIMES
     ),
     *(
         _calm(
-            f"single {name} WAY",
+            FLAT_OUT,
+            f"flat_out {name} WAY-single",
             f"{name}, time per message, one per iteration",
-            flat_out_ns,
-            64_000,
         )
         for name in _LOOPS
     ),
@@ -224,49 +190,57 @@ GROUPS = (
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="rows that have this text")
-    parser.add_argument("--run", help="show what this side costs, and set nothing beside it")
-    parser.add_argument("--rounds", type=int, default=_ROUNDS, help="of the N times rows")
+    parser.add_argument("--run", help="show what this side costs, beside itself")
+    parser.add_argument("--rounds", type=int, default=_ROUNDS, help="each with fresh processes")
     parser.add_argument(
-        "--calm-rounds", type=int, default=_CALM_ROUNDS, help="of the rows that must not be worse"
+        "--cycles", type=int, default=_CYCLES, help="in a round of the N times rows"
+    )
+    parser.add_argument(
+        "--calm-cycles", type=int, default=_CALM_CYCLES, help="of the rows that must not be worse"
     )
     asked = parser.parse_args()
-    if min(asked.rounds, asked.calm_rounds) < 1:
-        parser.error("there must be a round")
+    if min(asked.rounds, asked.cycles, asked.calm_cycles) < 1:
+        parser.error("there must be a round, and a cycle")
     show_environment(CONGESTION_CONTROL)
     if asked.run:
-        _show_side(asked.run, asked.rounds)
+        _show_side(asked.run, asked.rounds, asked.cycles)
         return 0
     outcomes = []
     for group in GROUPS:
         rows = [row for row in group.rows if asked.only in row.text]
         if rows:
             is_calm = any(row.at_least is None for row in rows)
-            outcomes += _compare(group, rows, asked.calm_rounds if is_calm else asked.rounds)
+            cycles = asked.calm_cycles if is_calm else asked.cycles
+            outcomes += _compare(group, rows, asked.rounds, cycles)
     return 0 if all(outcomes) else 1
 
 
-def _compare(group: Group, rows: Sequence[Row], rounds: int) -> list[bool]:
+def _compare(group: Group, rows: Sequence[Row], number: int, cycles: int) -> list[bool]:
     wanted = sorted({side for row in rows for side in (row.ours, row.base)})
-    costs = side_by_side({name: group.sides[name] for name in wanted}, rounds)
-    return [_told(row, costs) for row in rows]
+    sides = {name: (group.sides[name], group.kind) for name in wanted}
+    measured = list(rounds(sides, number, cycles))
+    return [_told(row, measured) for row in rows]
 
 
-def _told(row: Row, costs: dict[str, list[float]]) -> bool:
-    rounds = len(costs[row.ours])
-    ratio = row.ratio(costs)
+def _told(row: Row, measured: Sequence[Costs]) -> bool:
+    ratio = row.ratio(measured)
     asked = f"at most {_NOT_WORSE}" if row.at_least is None else f"{row.at_least:g}"
-    ours, base = (figure_of(costs[name]).median for name in (row.ours, row.base))
+    ours, base = (cost_of(measured, name).median for name in (row.ours, row.base))
+    slices = len(measured[0][row.ours])
     figures = f"{shown(ratio)}, asked {asked}; {ours:,.0f} ns and {base:,.0f} ns"
-    is_reached = row.is_reached(ratio) if rounds >= _FEWEST_ROUNDS else None
-    return verdict(row.text, is_reached, f"{figures}, {rounds} rounds")
+    is_reached = row.is_reached(ratio) if len(measured) >= _FEWEST_ROUNDS else None
+    return verdict(row.text, is_reached, f"{figures}, {len(measured)} rounds of {slices} pairs")
 
 
-def _show_side(program: str, rounds: int) -> None:
-    sides = {side.program: side for group in GROUPS for side in group.sides.values()}
-    if program not in sides:
-        raise SystemExit(f"unknown side {program!r}: the known ones are {', '.join(sides)}")
-    cost = figure_of([sides[program]() for _ in range(rounds)])
-    print(f"{program}: {cost.median:,.1f} ns ({cost.low:,.1f}-{cost.high:,.1f})")
+def _show_side(words: str, number: int, cycles: int) -> None:
+    kinds = {words: group.kind for group in GROUPS for words in group.sides.values()}
+    if words not in kinds:
+        raise SystemExit(f"unknown side {words!r}: the known ones are {', '.join(kinds)}")
+    side = (words, kinds[words])
+    measured = list(rounds({"first": side, "again": side}, number, cycles))
+    cost, ratio = cost_of(measured, "first"), ratio_of(measured, "first", "again")
+    print(f"{words}: {cost.median:,.1f} ns ({cost.low:,.1f}-{cost.high:,.1f})")
+    print(f"the same beside itself: {shown(ratio)}, {number} rounds of {cycles} pairs")
 
 
 if __name__ == "__main__":

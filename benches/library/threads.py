@@ -1,11 +1,14 @@
 """Many threads, one connection: `tinygram.CoalescingSocket` beside what one would write by hand.
 
 Every figure is a run of the bench's own, with all its checks (`tinygram stream --producers`). The
-cases of a group run once per round, in random order; a ratio comes from two runs of one round;
-shown are the median over the rounds and its interval. What producers can do at all is shown by
-the same threads, whose `send` does nothing. Messages are of 100 bytes, over loopback, the sender
-on one core and the receiver on another, or both on any. A paced row tells what rate each side came
-to, and what its runs warn of: a side that cannot keep up sends less, and has faster calls.
+sides of a group take turns in slices within a round, as the bench's cases do (docs/decisions/0023):
+a ratio comes from two slices of one cycle, or of p99 from two blocks of slices, and its median is
+the round's. Beside a busy thread they run alone, one after the other in random order, for it would
+take the CPU time of the others' slices; a ratio then comes from two runs of one round. Shown are
+the median over the rounds and its interval. What producers can do at all is shown by the same
+threads, whose `send` does nothing. Messages are of 100 bytes, over loopback, the sender on one core
+and the receiver on another, or both on any. A row tells what its runs warn of, and beside a busy
+thread what rate each side came to: one that cannot keep up sends less, and has faster calls.
 `--only TEXT` leaves the rows that have the text. The exit status is 0 when every row is reached.
 """
 
@@ -15,9 +18,10 @@ import argparse
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from statistics import median
 
 from pairs import SEED, bench, show_environment, shown, side_by_side, verdict
 
@@ -26,22 +30,27 @@ from tinygram_bench.host.awake import cores_awake
 from tinygram_bench.host.placement import placement
 from tinygram_bench.load.producers import produce
 from tinygram_bench.load.source import Share, Source
-from tinygram_bench.model.result import Figure, MessageBytes
+from tinygram_bench.model.result import Case, Figure, MessageBytes, Run
 from tinygram_bench.processes.workers import Worker, wait_all
 from tinygram_bench.run.bench import Bench
+from tinygram_bench.run.slices import SLICE_NS
 from tinygram_bench.statistics.figures.intervals import figure_of
 from tinygram_bench.workloads.stream.busy_thread import BusyThread
 from tinygram_bench.workloads.stream.cases import StreamOptions, plan_stream
 
 _SIZE = 100
 _ROUNDS = 9
-_CALM_ROUNDS = 25
+_BUSY_ROUNDS = 6
 _FEWEST_ROUNDS = 6
 _BUSY_RATE_PER_S = 16_000.0
 _BUSY_PRODUCERS = 8
 _CALM_RATE_PER_S = 1_000.0
-_DURATION_NS = 2_000_000_000
-_BUSY_DURATION_NS = 250_000_000
+_CALM_SLICE_NS = 24_000_000
+"""So long that 20 messages are left at that rate when 15 % have settled."""
+_FLAT_OUT_NS = 300_000_000
+"""All slices of a side in a round; 15 of them."""
+_CALM_NS = 4_000_000_000
+_BUSY_NS = 250_000_000
 """Short: beside a thread that computes, every `sendall` may wait for the GIL for its switch
 interval, 5 ms, and the messages of 2 s then take 160 s."""
 _QUEUE = "implementation=stdlib,strategy=coalesce:10us"
@@ -51,25 +60,31 @@ _OURS = ("combine", "coalesce:10us", "adaptive")
 
 @dataclass(frozen=True)
 class Load:
-    """The load of the threads: a number of messages flat out, or a rate (messages/s)."""
+    """The load of the threads: flat out, or a rate (messages/s); in slices, or alone (None)."""
 
     producers: int
-    messages: int = 0
+    duration_ns: int
+    slice_ns: int | None
     rate_per_s: float | None = None
     has_busy_thread: bool = False
     placement: str = "apart"
-    duration_ns: int = _DURATION_NS
 
 
 @dataclass(frozen=True)
 class Measured:
-    """One run: figures by name, times in µs, and the codes of its warnings."""
+    """One run: figures by name, times in µs, and the codes of its warnings.
 
-    figures: Mapping[str, float]
+    A figure has a value for each slice or block of slices; alone it has one. `rate_per_s`: what was
+    reached alone.
+    """
+
+    figures: Mapping[str, Sequence[float | None]]
     warnings: Collection[str] = ()
+    rate_per_s: float | None = None
 
 
-Side = Callable[[], Measured]
+Round = Mapping[str, Measured]
+"""Side → its run."""
 
 
 @dataclass(frozen=True)
@@ -86,10 +101,28 @@ class Row:
     asked: float
     by_interval: bool = False
 
+    def ratio(self, rounds: Sequence[Round]) -> Figure:
+        """Of each round the median over its pairs of slices, and how well these are known."""
+        ratios = []
+        for each in rounds:
+            ours, base = (each[name].figures[self.figure] for name in (self.ours, self.base))
+            pairs = zip(ours, base, strict=True)
+            ratios.append(median(a / b for a, b in pairs if a is not None and b))
+        return figure_of(ratios)
+
     def is_reached(self, ratio: Figure) -> bool:
         if self.figure.endswith("_per_s"):
             return ratio.median >= self.asked
         return (ratio.high if self.by_interval else ratio.median) <= self.asked
+
+
+@dataclass(frozen=True)
+class Group:
+    """Rows, and what measures the sides that they name, in so many rounds."""
+
+    rows: Sequence[Row]
+    measure: Callable[[Sequence[str], int], Sequence[Round]]
+    is_busy: bool = False
 
 
 def main() -> int:
@@ -97,29 +130,30 @@ def main() -> int:
         return _no_op(sys.argv[2])
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="rows that have this text")
-    parser.add_argument("--rounds", type=int, default=_ROUNDS, help="of the N times rows")
-    parser.add_argument("--calm-rounds", type=int, default=_CALM_ROUNDS, help="of the other rows")
+    parser.add_argument("--rounds", type=int, default=_ROUNDS)
+    parser.add_argument(
+        "--busy-rounds", type=int, default=_BUSY_ROUNDS, help="of the rows beside a busy thread"
+    )
     asked = parser.parse_args()
     show_environment("cubic")
+    outcomes = []
     with bench() as stream:
-        outcomes = [
-            is_reached
-            for sides, rows, is_calm in _groups(stream)
-            for is_reached in _compare(
-                sides,
-                [row for row in rows if asked.only in row.text],
-                asked.calm_rounds if is_calm else asked.rounds,
-            )
-        ]
+        for group in _groups(stream):
+            rows = [row for row in group.rows if asked.only in row.text]
+            if rows:
+                wanted = sorted({name for row in rows for name in (row.ours, row.base)})
+                number = asked.busy_rounds if group.is_busy else asked.rounds
+                rounds = group.measure(wanted, number)
+                outcomes += [_told(row, rounds) for row in rows]
     return 0 if all(outcomes) else 1
 
 
-def _groups(stream: Bench) -> list[tuple[dict[str, Side], list[Row], bool]]:
-    groups: list[tuple[dict[str, Side], list[Row], bool]] = []
+def _groups(stream: Bench) -> Iterable[Group]:
     for producers, asked in ((8, 90), (1, 50), (32, 50)):
-        groups.append(_flat_out(stream, producers, asked))
-    groups += [_busy(stream, placement) for placement in ("apart", "none")]
-    calm = Load(1, rate_per_s=_CALM_RATE_PER_S)
+        yield _flat_out(stream, producers, asked)
+    for placed in ("apart", "none"):
+        yield _busy(stream, placed)
+    calm = Load(1, _CALM_NS, _CALM_SLICE_NS, _CALM_RATE_PER_S)
     rows = [
         Row(
             f"idle, 1,000/s: {name}, adaptive ÷ lock",
@@ -127,16 +161,11 @@ def _groups(stream: Bench) -> list[tuple[dict[str, Side], list[Row], bool]]:
         )
         for name in ("p50", "p99")
     ]
-    groups.append((_sides(stream, calm, lock=_LOCK), rows, True))
-    return groups
+    yield Group(rows, partial(_by_turns, stream, _cases(calm, lock=_LOCK)))
 
 
-def _busy(stream: Bench, placement: str) -> tuple[dict[str, Side], list[Row], bool]:
-    load = Load(
-        _BUSY_PRODUCERS, 0, _BUSY_RATE_PER_S, True, placement, duration_ns=_BUSY_DURATION_NS
-    )
-    sides = _sides(stream, load, lock=_LOCK)
-    sides["no-op"] = partial(_run_no_op, placement)
+def _busy(stream: Bench, placement: str) -> Group:
+    load = Load(_BUSY_PRODUCERS, _BUSY_NS, None, _BUSY_RATE_PER_S, True, placement)
     cores = {"apart": "sender on one core", "none": "on any core"}[placement]
     text = f"8 threads × 2,000/s beside a busy thread, {cores}"
     rows = []
@@ -148,16 +177,14 @@ def _busy(stream: Bench, placement: str) -> tuple[dict[str, Side], list[Row], bo
                 *(ours, "no-op", "latency_p99_us", 1.2),
             ),
         ]
-    return sides, rows, False
+    cases = _cases(load, lock=_LOCK)
+    return Group(rows, partial(_alone, stream, cases, placement), is_busy=True)
 
 
-def _flat_out(
-    stream: Bench, producers: int, asked: float
-) -> tuple[dict[str, Side], list[Row], bool]:
-    ours = _sides(stream, Load(producers, messages=4_000_000))
-    queue = _side(stream, Load(producers, messages=200_000), _QUEUE)
-    limit = _side(
-        stream, Load(1, messages=8_000_000), "implementation=tinygram,strategy=tick", "native"
+def _flat_out(stream: Bench, producers: int, asked: float) -> Group:
+    cases = _cases(Load(producers, _FLAT_OUT_NS, SLICE_NS), queue=_QUEUE)
+    cases["limit"] = _case(
+        Load(1, _FLAT_OUT_NS, SLICE_NS), "implementation=tinygram,strategy=tick", "native"
     )
     text = f"{producers} producer{'s' if producers > 1 else ''} flat out"
     rows = [
@@ -167,17 +194,17 @@ def _flat_out(
     rows += [
         Row(f"{text}: {way} ÷ native limit", way, "limit", "throughput_per_s", 0.5) for way in _OURS
     ]
-    return {**ours, "queue": queue, "limit": limit}, rows, False
+    return Group(rows, partial(_by_turns, stream, cases))
 
 
-def _sides(stream: Bench, load: Load, **by_hand: str) -> dict[str, Side]:
+def _cases(load: Load, **by_hand: str) -> dict[str, Case]:
     only = {way: f"implementation=tinygram,strategy={way}" for way in _OURS} | by_hand
-    return {name: _side(stream, load, ways) for name, ways in only.items()}
+    return {name: _case(load, ways) for name, ways in only.items()}
 
 
-def _side(stream: Bench, load: Load, only: str, runtime: str = "threads") -> Side:
+def _case(load: Load, only: str, runtime: str = "threads") -> Case:
     options = StreamOptions(
-        messages=load.messages,
+        messages=0,
         message_bytes=MessageBytes(_SIZE, _SIZE),
         rates_per_s=[] if load.rate_per_s is None else [load.rate_per_s],
         arrival="constant",
@@ -195,44 +222,77 @@ def _side(stream: Bench, load: Load, only: str, runtime: str = "threads") -> Sid
         only=[f"runtime={runtime},{only}"],
         producers=[load.producers],
         has_busy_thread=load.has_busy_thread,
+        slice_ns=load.slice_ns,
     )
     (case,) = plan_stream(options).cases
-    rounds = iter(range(1_000_000))
+    return case
 
-    def run() -> Measured:
-        done = stream.run_case(case, next(rounds))
-        if done.failure is not None:
-            raise SystemExit(f"{done.case_id} failed: {done.failure}")
-        messages, run_time_ns = done.counters["messages"] or 0, done.counters["run_time_ns"] or 0
-        figures = {"throughput_per_s": messages / run_time_ns * 1e9}
-        for name in ("latency", "queueing"):
-            if f"{name}_ns" in done.histograms:
-                histogram = Histogram.from_base64(done.histograms[f"{name}_ns"])
-                figures[f"{name}_p50_us"] = histogram.percentile_ns(50) / 1_000
-                figures[f"{name}_p99_us"] = histogram.percentile_ns(99) / 1_000
-        return Measured(figures, [warning.code for warning in done.warnings])
 
+def _by_turns(
+    stream: Bench, cases: Mapping[str, Case], wanted: Sequence[str], number: int
+) -> Sequence[Round]:
+    """Rounds of fresh processes that take turns."""
+    rounds = []
+    for each in range(number):
+        runs = stream.run_cases([cases[name] for name in wanted], each)
+        rounds.append(
+            {
+                name: Measured(_checked(run).slices, _codes(run))
+                for name, run in zip(wanted, runs, strict=True)
+            }
+        )
+    return rounds
+
+
+def _alone(
+    stream: Bench, cases: Mapping[str, Case], placed: str, wanted: Sequence[str], number: int
+) -> Sequence[Round]:
+    """Rounds of runs that are alone, one after the other."""
+    sides: dict[str, Callable[[], Measured]] = {
+        name: partial(_run_alone, stream, cases[name]) for name in wanted if name in cases
+    }
+    if "no-op" in wanted:
+        sides["no-op"] = partial(_run_no_op, placed)
+    values = side_by_side(sides, number)
+    return [{name: values[name][each] for name in sides} for each in range(number)]
+
+
+def _run_alone(stream: Bench, case: Case) -> Measured:
+    run = _checked(stream.run_case(case, 0))
+    figures = {}
+    for name in ("latency", "queueing"):
+        histogram = Histogram.from_base64(run.histograms[f"{name}_ns"])
+        figures[f"{name}_p99_us"] = (histogram.percentile_ns(99) / 1_000,)
+    messages, run_time_ns = run.counters["messages"] or 0, run.counters["run_time_ns"] or 0
+    return Measured(figures, _codes(run), messages / run_time_ns * 1e9)
+
+
+def _checked(run: Run) -> Run:
+    if run.failure is not None:
+        raise SystemExit(f"{run.case_id} failed: {run.failure}")
     return run
+
+
+def _codes(run: Run) -> list[str]:
+    return [warning.code for warning in run.warnings]
 
 
 def _run_no_op(placed: str) -> Measured:
     with Worker("producers", [sys.executable, __file__, "--no-op", placed]) as worker:
         wait_all([worker], 60)
-        p50_us, p99_us, rate_per_s = map(float, worker.output.split())
-    return Measured(
-        {"latency_p50_us": p50_us, "latency_p99_us": p99_us, "throughput_per_s": rate_per_s}
-    )
+        p99_us, rate_per_s = map(float, worker.output.split())
+    return Measured({"latency_p99_us": (p99_us,)}, rate_per_s=rate_per_s)
 
 
 def _no_op(placed: str) -> int:
-    """Print p50 and p99 (µs) of intended time to the call, of threads that send nothing, and the
-    calls per second.
+    """Print p99 (µs) of intended time to the call, of threads that send nothing, and their calls
+    per second.
     """
     cpu = placement(placed).sender_cpu
     if cpu is not None:
         os.sched_setaffinity(0, {cpu})
-    schedule = (_BUSY_RATE_PER_S, "constant", 1, _BUSY_DURATION_NS, SEED)
-    count = round(_BUSY_RATE_PER_S * _BUSY_DURATION_NS / 1e9)
+    schedule = (_BUSY_RATE_PER_S, "constant", 1, _BUSY_NS, SEED)
+    count = round(_BUSY_RATE_PER_S * _BUSY_NS / 1e9)
     pool = MessagePool(SEED, _SIZE, _SIZE, _BUSY_PRODUCERS)
     messages = pool.messages()
     shares = [
@@ -251,35 +311,33 @@ def _no_op(placed: str) -> int:
             latencies.record(max(0, at_ns - due_ns))
     last_ns = max(share.hand_overs_ns[-1] for share in shares)
     rate_per_s = count / (last_ns - (source.start_ns or 0)) * 1e9
-    print(latencies.percentile_ns(50) / 1_000, latencies.percentile_ns(99) / 1_000, rate_per_s)
+    print(latencies.percentile_ns(99) / 1_000, rate_per_s)
     return 0
 
 
-def _compare(sides: dict[str, Side], rows: list[Row], rounds: int) -> list[bool]:
-    wanted = sorted({name for row in rows for name in (row.ours, row.base)})
-    values = side_by_side({name: sides[name] for name in wanted}, rounds)
-    return [_told(row, values) for row in rows]
-
-
-def _told(row: Row, values: dict[str, list[Measured]]) -> bool:
-    sides = [values[name] for name in (row.ours, row.base)]
-    ours, base = ([run.figures[row.figure] for run in side] for side in sides)
-    ratio = figure_of([a / b for a, b in zip(ours, base, strict=True)])
+def _told(row: Row, rounds: Sequence[Round]) -> bool:
+    ratio = row.ratio(rounds)
     word = "at least" if row.figure.endswith("_per_s") else "at most"
-    medians = " and ".join(f"{figure_of(side).median:,.4g}" for side in (ours, base))
-    is_reached = row.is_reached(ratio) if len(ours) >= _FEWEST_ROUNDS else None
-    figures = f"{shown(ratio)}, asked {word} {row.asked:g}; {medians}, {len(ours)} rounds"
-    if not row.figure.endswith("_per_s"):
-        figures += f"; {_paced(row.ours, sides[0])}, {_paced(row.base, sides[1])}"
-    return verdict(row.text, is_reached, figures)
+    medians = " and ".join(f"{_median(rounds, row, name):,.4g}" for name in (row.ours, row.base))
+    is_reached = row.is_reached(ratio) if len(rounds) >= _FEWEST_ROUNDS else None
+    figures = f"{shown(ratio)}, asked {word} {row.asked:g}; {medians}, {len(rounds)} rounds"
+    notes = [_paced(name, [each[name] for each in rounds]) for name in (row.ours, row.base)]
+    return verdict(row.text, is_reached, "; ".join(filter(None, [figures, *notes])))
 
 
-def _paced(name: str, side: list[Measured]) -> str:
-    """The rate that a side reached, and in how many of its runs there are warnings."""
-    rate_per_s = figure_of([run.figures["throughput_per_s"] for run in side]).median
-    codes = Counter(code for run in side for code in set(run.warnings))
-    warned = "".join(f", {code} in {count} of {len(side)} runs" for code, count in codes.items())
-    return f"{name} at {rate_per_s:,.0f}/s{warned}"
+def _median(rounds: Sequence[Round], row: Row, name: str) -> float:
+    """The figure of a side: of each round the median slice, and of these the median."""
+    values = (each[name].figures[row.figure] for each in rounds)
+    return median(median(value for value in each if value is not None) for each in values)
+
+
+def _paced(name: str, runs: Sequence[Measured]) -> str:
+    """The rate that a side reached alone, and in how many of its runs there are warnings."""
+    rates = [run.rate_per_s for run in runs if run.rate_per_s is not None]
+    told = [f"at {median(rates):,.0f}/s"] if rates else []
+    codes = Counter(code for run in runs for code in set(run.warnings))
+    told += [f"{code} in {count} of {len(runs)} runs" for code, count in codes.items()]
+    return f"{name}: {', '.join(told)}" if told else ""
 
 
 if __name__ == "__main__":

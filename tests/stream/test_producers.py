@@ -80,6 +80,14 @@ def test_paced_messages_are_handed_over_when_they_are_due_and_no_sooner() -> Non
             assert at_ns >= due_ns - 1
 
 
+def test_a_producer_that_has_sent_all_its_messages_sends_them_again_in_order() -> None:
+    messages = [b"%d" % number for number in range(10)]
+    share = Share(messages, 3, 2, 3 + 2 * 200, None)
+    sent: list[bytes] = []
+    share.send(sent.append, lambda: False)
+    assert sent == [b"%d" % ((3 + 2 * number) % 10) for number in range(200)]
+
+
 def test_the_first_failure_ends_all_producers_and_is_raised() -> None:
     source = source_of(8, 0, 1_000_000)
     calls = []

@@ -1,12 +1,25 @@
-"""What the sides write through on an event loop: a protocol that knows of room, and two ways."""
+"""What the sides write through on an event loop: a protocol that knows of room, and two ways.
+
+And how they take turns there.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+import socket
+import time
+from collections.abc import Awaitable, Callable, Iterable
+
+from library.baton import Took, turns
+from library.sides.sending import Stream
+
+from tinygram_bench.processes.orders import Orders
 
 Bursts = Iterable[list[bytes]]
 Write = Callable[[bytes], None]
+Send = Callable[[Bursts], Awaitable[None]]
+Connect = Callable[[socket.socket], Awaitable[Send]]
+"""Makes what sends on a connection, once for all turns."""
 
 
 class Connection(asyncio.Protocol):
@@ -63,3 +76,16 @@ def joining(write_joined: Write) -> Write:
         batch.append(message)
 
     return write
+
+
+async def send_by_turns(stream: Stream, connect: Connect, orders: Orders) -> None:
+    """Send the stream's next messages in each turn; between two the loop stands still."""
+    send = await connect(stream.sock)
+    for count in turns(orders):
+        bursts = stream.messages.bursts(count)
+        start_ns = time.monotonic_ns()
+        await send(bursts)
+        took_ns = time.monotonic_ns() - start_ns
+        await stream.wait_arrived_meanwhile()
+        orders.say(Took(start_ns, took_ns))
+    stream.end()

@@ -1,9 +1,8 @@
-"""The other end: `python -m library.sides.far_ends echo ENDS` or `… tls PEM COUNT`.
+"""The other end: `far_ends echo ENDS` or `far_ends tls PEM`.
 
-`echo` returns what it reads, with plain blocking calls; ENDS is apart, for the receiver's core, or
-same, for the sender's. `tls`, always on the receiver's core, decrypts with OpenSSL, through
-Python's `ssl`, a record per read; it counts the bytes and prints when the last came, and unlike
-tinygram's own receiver it does not compare them.
+`echo` returns what it reads, with plain blocking calls. `tls` decrypts with OpenSSL, through
+Python's `ssl`, a record per read; it leaves a note for each, as tinygram's own receiver does
+(pairs of u64: bytes so far, CLOCK_MONOTONIC in ns), and unlike that it does not compare the bytes.
 """
 
 from __future__ import annotations
@@ -12,20 +11,31 @@ import socket
 import ssl
 import sys
 import time
+from array import array
 
-from library.sides.sending import MESSAGE_BYTES, WARM_UP, listening, stay_on_far_core
+from library.baton import Role, run_side
+from library.sides.sending import listening
+
+from tinygram_bench.processes.orders import Orders
 
 _READ_BYTES = 256 << 10
 
 
-def main() -> None:
-    match sys.argv[1:]:
-        case ["echo", ends]:
-            stay_on_far_core(ends)
-            _echo(listening().accept()[0])
-        case ["tls", pem, count]:
-            stay_on_far_core()
-            _read_all(listening().accept()[0], pem, int(count))
+def main() -> int:
+    return run_side(_serve)
+
+
+def _serve(role: Role, orders: Orders) -> None:
+    server = listening()
+    orders.announce(server.getsockname()[1])
+    sock = server.accept()[0]
+    match role.words:
+        case ("echo", _):
+            _echo(sock)
+        case ("tls", pem):
+            with open(role.notes_fd, "wb", closefd=False) as file:
+                _read_all(sock, pem).tofile(file)
+    orders.say({})
 
 
 def _echo(sock: socket.socket) -> None:
@@ -33,20 +43,19 @@ def _echo(sock: socket.socket) -> None:
         sock.sendall(data)
 
 
-def _read_all(sock: socket.socket, pem: str, count: int) -> None:
+def _read_all(sock: socket.socket, pem: str) -> array[int]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(pem)
-    left_bytes = (WARM_UP + count) * MESSAGE_BYTES
+    notes = array("Q")
+    total_bytes = 0
     buffer = bytearray(_READ_BYTES)
     with context.wrap_socket(sock, server_side=True) as stream:
-        while left_bytes:
-            read_bytes = stream.recv_into(buffer)
-            if not read_bytes:
-                raise SystemExit(f"{left_bytes} bytes never came")
-            left_bytes -= read_bytes
-        print(time.monotonic_ns(), flush=True)
-        stream.recv_into(buffer)
+        while read_bytes := stream.recv_into(buffer):
+            at_ns = time.monotonic_ns()
+            total_bytes += read_bytes
+            notes.extend((total_bytes, at_ns))
+    return notes
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

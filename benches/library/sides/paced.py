@@ -1,9 +1,7 @@
-"""1,000 messages a second: `python -m library.sides.paced RUNTIME WAY PORT COUNT`.
-
-Prints its start.
+"""1,000 messages a second: `paced RUNTIME WAY`.
 
 RUNTIME is loop, asyncio or uvloop; WAY is directly or tinygram. When each message is due is laid
-down beforehand, and the bench's own source waits for it, in the same way whoever sends.
+down before a turn begins, and the bench's own source waits for it, in the same way whoever sends.
 """
 
 from __future__ import annotations
@@ -11,73 +9,88 @@ from __future__ import annotations
 import asyncio
 import socket
 import sys
+import time
 
+from library.baton import Role, Took, run_side, turns
 from library.sides.connection import Connection
-from library.sides.sending import (
-    MESSAGE_BYTES,
-    SEED,
-    WARM_UP,
-    new_loop,
-    schedule,
-    stay_on_core,
-    warmed_up,
-)
+from library.sides.sending import Stream, message_pool, new_loop, schedule
 
 import tinygram
-from tinygram_bench._native import MessagePool, Pacer
+from tinygram_bench._native import Pacer
 from tinygram_bench.load.source import AsyncSource, Source
+from tinygram_bench.processes.orders import Orders
 
 
-def main() -> None:
-    runtime, way, port, count = sys.argv[1:]
-    stay_on_core()
-    source = _source(int(count))
-    sock = warmed_up(int(port))
+def main() -> int:
+    return run_side(_take_turns)
+
+
+def _take_turns(role: Role, orders: Orders) -> None:
+    runtime, way = role.words
+    stream = Stream(role.port)
     if runtime != "loop":
         with asyncio.Runner(loop_factory=lambda: new_loop(runtime, way == "tinygram")) as runner:
-            runner.run(_send_on_loop(sock, source))
+            runner.run(_turns_on_loop(stream, orders))
     elif way == "tinygram":
-        _send_batched(sock, source)
+        with tinygram.batch(stream.sock) as out:
+            for count in turns(orders):
+                source = _source(stream, count)
+                _send_batched(out, source)
+                stream.wait_arrived()
+                orders.say(_took(source))
     else:
-        _send(sock, source)
-    print(source.start_ns)
+        for count in turns(orders):
+            source = _source(stream, count)
+            _send(stream.sock, source)
+            stream.wait_arrived()
+            orders.say(_took(source))
+    stream.end()
 
 
-def _source(count: int) -> Source:
-    """What is due and when; the warm-up was sent, and has settled."""
-    pool = MessagePool(SEED, MESSAGE_BYTES, MESSAGE_BYTES)
-    return Source(pool, WARM_UP, count, Pacer(*schedule(count)), lambda: True, lambda: None)
+async def _turns_on_loop(stream: Stream, orders: Orders) -> None:
+    transport, _ = await asyncio.get_running_loop().create_connection(Connection, sock=stream.sock)
+    for count in turns(orders):
+        source = _source(stream, count)
+        await _send_on_loop(transport, source)
+        await stream.wait_arrived_meanwhile()
+        orders.say(_took(source))
+
+
+def _source(stream: Stream, count: int) -> Source:
+    """The stream's next messages, and when they are due; what went ahead has arrived."""
+    ahead = stream.messages.taken
+    stream.messages.taken += count
+    pacer = Pacer(*schedule(count))
+    return Source(message_pool(), ahead, count, pacer, lambda: True, lambda: None)
+
+
+def _took(source: Source) -> Took:
+    start_ns = source.start_ns or 0
+    return Took(start_ns, time.monotonic_ns() - start_ns)
 
 
 def _send(sock: socket.socket, source: Source) -> None:
-    with sock:
-        source.wait_started()
-        while (burst := source.next_burst()) is not None:
-            for message in burst:
-                sock.sendall(message)
+    source.wait_started()
+    while (burst := source.next_burst()) is not None:
+        for message in burst:
+            sock.sendall(message)
 
 
-def _send_batched(sock: socket.socket, source: Source) -> None:
-    with sock, tinygram.batch(sock) as out:
-        source.wait_started()
-        while (burst := source.next_burst(out.deadline_ns)) is not None:
-            for message in burst:
-                out.send(message)
-            out.poll()
+def _send_batched(out: tinygram.Batch, source: Source) -> None:
+    source.wait_started()
+    while (burst := source.next_burst(out.deadline_ns)) is not None:
+        for message in burst:
+            out.send(message)
+        out.poll()
 
 
-async def _send_on_loop(sock: socket.socket, source: Source) -> None:
-    transport, connection = await asyncio.get_running_loop().create_connection(
-        Connection, sock=sock
-    )
+async def _send_on_loop(transport: asyncio.WriteTransport, source: Source) -> None:
     source.wait_started()
     due = AsyncSource(source)
     while (burst := await due.next_burst()) is not None:
         for message in burst:
             transport.write(message)
-    transport.close()
-    await connection.wait_closed()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,37 +1,57 @@
-"""Sends flat out in a plain loop: `python -m library.sides.plain_loop WAY PORT COUNT`.
-
-Prints its start.
-"""
+"""Sends flat out in a plain loop: `plain_loop WAY`."""
 
 from __future__ import annotations
 
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 
 from joining import MAX_BATCH_BYTES, join_in_loop
-from library.sides.sending import stay_on_core, stream_messages, warmed_up
+from library.baton import Role, Took, run_side, turns
+from library.sides.sending import Stream
 
 import tinygram
+from tinygram_bench.processes.orders import Orders
 
-_LONG_HOLD_NS = 100_000  # The longest hold of our adaptive strategy.
+Send = Callable[[Iterable[bytes]], None]
+
+_LONG_HOLD_NS = 100_000
 _CLOCK_EVERY = 16
 
 
-def main() -> None:
-    way, port, count = sys.argv[1:]
-    stay_on_core()
-    messages = stream_messages(int(count))
-    sock = warmed_up(int(port))
-    start_ns = time.monotonic_ns()
-    WAYS[way](sock, messages)
-    sock.close()
-    print(start_ns)
+def main() -> int:
+    return run_side(_take_turns)
 
 
-def _join_100us(sock: socket.socket, messages: Iterable[bytes]) -> None:
-    """By hand with care: like `join_in_loop` after 100 µs, looking only at every 16th message."""
+def _take_turns(role: Role, orders: Orders) -> None:
+    (way,) = role.words
+    stream = Stream(role.port)
+    with WAYS[way](stream.sock) as send:
+        for count in turns(orders):
+            messages = stream.messages.one_by_one(count)
+            start_ns = time.monotonic_ns()
+            send(messages)
+            took_ns = time.monotonic_ns() - start_ns
+            stream.wait_arrived()
+            orders.say(Took(start_ns, took_ns))
+    stream.end()
+
+
+@contextmanager
+def _join_10us(sock: socket.socket) -> Iterator[Send]:
+    yield partial(join_in_loop, sock)
+
+
+@contextmanager
+def _join_100us(sock: socket.socket) -> Iterator[Send]:
+    yield partial(_join_with_care, sock)
+
+
+def _join_with_care(sock: socket.socket, messages: Iterable[bytes]) -> None:
+    """By hand: like `join_in_loop` after 100 µs, looking only at every 16th message."""
     monotonic_ns = time.monotonic_ns
     batch: list[bytes] = []
     batch_bytes = 0
@@ -50,24 +70,26 @@ def _join_100us(sock: socket.socket, messages: Iterable[bytes]) -> None:
     sock.sendall(b"".join(batch))
 
 
-def _tinygram(sock: socket.socket, messages: Iterable[bytes]) -> None:
-    with tinygram.batch(sock) as out:
-        for message in messages:
-            out.send(message)
+@contextmanager
+def _tinygram(
+    sock: socket.socket, strategy: tinygram.Strategy = tinygram.adaptive
+) -> Iterator[Send]:
+    with tinygram.batch(sock, strategy=strategy) as out:
+        yield partial(_send_all, out)
 
 
-def _tinygram_10us(sock: socket.socket, messages: Iterable[bytes]) -> None:
-    with tinygram.batch(sock, strategy=tinygram.coalesce(10)) as out:
-        for message in messages:
-            out.send(message)
+def _send_all(out: tinygram.Batch, messages: Iterable[bytes]) -> None:
+    for message in messages:
+        out.send(message)
+    out.flush()
 
 
-WAYS: dict[str, Callable[[socket.socket, Iterable[bytes]], None]] = {
-    "join-10us": join_in_loop,
+WAYS: dict[str, Callable[[socket.socket], AbstractContextManager[Send]]] = {
+    "join-10us": _join_10us,
     "join-100us": _join_100us,
     "tinygram": _tinygram,
-    "tinygram-10us": _tinygram_10us,
+    "tinygram-10us": partial(_tinygram, strategy=tinygram.coalesce(10)),
 }
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

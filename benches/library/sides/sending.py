@@ -8,11 +8,12 @@ import os
 import socket
 import time
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from itertools import chain, cycle, islice
 
 import tinygram
-from tinygram_bench._native import MessagePool
+from tinygram_bench._native import MessagePool, tcp_info
 from tinygram_bench.host.placement import placement
 
 SEED = 1
@@ -21,7 +22,8 @@ PER_ITERATION = 64
 WARM_UP = 1024
 CONGESTION_CONTROL = "cubic"  # BBR would pace, at a rate that it has not measured yet.
 REPLY = b"r" * MESSAGE_BYTES
-_SETTLE_S = 0.2
+_STEP_S = 0.0002
+_ARRIVAL_LIMIT_S = 10.0
 
 
 def stay_on_core() -> None:
@@ -29,9 +31,9 @@ def stay_on_core() -> None:
     _stay_on(placement("apart").sender_cpu)
 
 
-def stay_on_far_core(ends: str = "apart") -> None:
-    """The same for the other end: another core, or the sender's where the ends are `same`."""
-    _stay_on(placement(ends).receiver_cpu)
+def stay_on_far_core() -> None:
+    """The same for the other end: another core."""
+    _stay_on(placement("apart").receiver_cpu)
 
 
 def _stay_on(cpu: int | None) -> None:
@@ -50,11 +52,10 @@ def new_loop(
 
 
 def listening() -> socket.socket:
-    """A listening socket, whose port is printed; clients use the same options."""
+    """A listening socket; clients use the same options."""
     sock = socket.create_server(("127.0.0.1", 0))
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, CONGESTION_CONTROL.encode())
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    print("listening", sock.getsockname()[1], flush=True)
     return sock
 
 
@@ -66,39 +67,82 @@ def connected(port: int) -> socket.socket:
     return sock
 
 
-def warmed_up(port: int) -> socket.socket:
-    """A connection that has carried the stream's first messages."""
-    sock = connected(port)
-    for message in _pool()[:WARM_UP]:
-        sock.sendall(message)
-    settle()
-    return sock
-
-
 def settle() -> None:
-    """Let the other side take what was sent, and leave the collector nothing to do."""
-    time.sleep(_SETTLE_S)
+    """Leave the garbage collector nothing to do that was made so far."""
     gc.collect()
     gc.freeze()
 
 
-def stream_bursts(count: int, first: int = WARM_UP) -> Iterator[list[bytes]]:
-    """Messages `first` … `first + count` − 1 of the stream, 64 at a time, made beforehand."""
-    pool = _pool()
-    made = [pool[start : start + PER_ITERATION] for start in range(0, len(pool), PER_ITERATION)]
-    start, stop = first // PER_ITERATION, (first + count) // PER_ITERATION
-    return islice(cycle(made), start, stop)
+@cache
+def message_pool() -> MessagePool:
+    """The messages that the stream repeats."""
+    return MessagePool(SEED, MESSAGE_BYTES, MESSAGE_BYTES)
 
 
-def stream_messages(count: int) -> Iterator[bytes]:
-    """The same one by one."""
-    return chain.from_iterable(stream_bursts(count))
+class Messages:
+    """The stream's messages in their order, without end, 64 at a time, made beforehand."""
+
+    def __init__(self) -> None:
+        pool = message_pool().messages()
+        made = [pool[start : start + PER_ITERATION] for start in range(0, len(pool), PER_ITERATION)]
+        self._bursts = cycle(made)
+        self._messages = chain.from_iterable(self._bursts)
+        self.taken = 0
+        """How many of the stream's messages have been taken."""
+
+    def bursts(self, count: int) -> Iterator[list[bytes]]:
+        """The next messages, 64 at a time; `count` is a multiple of 64."""
+        self.taken += count
+        return islice(self._bursts, count // PER_ITERATION)
+
+    def one_by_one(self, count: int) -> Iterator[bytes]:
+        """The next messages; who takes these takes no bursts."""
+        self.taken += count
+        return islice(self._messages, count)
+
+
+class Stream:
+    """A stream's messages and its connection, which has carried the first ones."""
+
+    def __init__(self, port: int) -> None:
+        self.sock = connected(port)
+        # A second descriptor, because a side may hand the socket over to its event loop.
+        self._probe = self.sock.dup()
+        self._before_bytes = self._acknowledged_bytes()
+        self.messages = Messages()
+        for message in self.messages.one_by_one(WARM_UP):
+            self.sock.sendall(message)
+        self.wait_arrived()
+        settle()
+
+    def wait_arrived(self) -> None:
+        """Sleep until all that was taken has been sent and acknowledged. Raises TimeoutError."""
+        give_up_s = time.monotonic() + _ARRIVAL_LIMIT_S
+        while not self._has_arrived(give_up_s):
+            time.sleep(_STEP_S)
+
+    async def wait_arrived_meanwhile(self) -> None:
+        """The same on an event loop, which sends what is held meanwhile."""
+        give_up_s = time.monotonic() + _ARRIVAL_LIMIT_S
+        while not self._has_arrived(give_up_s):
+            await asyncio.sleep(_STEP_S)
+
+    def end(self) -> None:
+        """Tell the far end that nothing more comes; all has arrived."""
+        self._probe.shutdown(socket.SHUT_WR)
+
+    def _has_arrived(self, give_up_s: float) -> bool:
+        missing_bytes = (
+            self.messages.taken * MESSAGE_BYTES + self._before_bytes - self._acknowledged_bytes()
+        )
+        if missing_bytes and time.monotonic() > give_up_s:
+            raise TimeoutError(f"{missing_bytes} bytes did not arrive in {_ARRIVAL_LIMIT_S:g} s")
+        return not missing_bytes
+
+    def _acknowledged_bytes(self) -> int:
+        return dict(tcp_info(self._probe.fileno()))["acknowledged_bytes"]
 
 
 def schedule(count: int) -> tuple[float, str, int, int, int]:
     """A pacer's arguments: so many messages, one every millisecond."""
     return 1_000.0, "constant", 1, count * 1_000_000, SEED
-
-
-def _pool() -> list[bytes]:
-    return MessagePool(SEED, MESSAGE_BYTES, MESSAGE_BYTES).messages()

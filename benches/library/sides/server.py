@@ -1,4 +1,4 @@
-"""A server under test: `python -m library.sides.server LOOP WAY`; prints `listening PORT`.
+"""A server under test: `server LOOP WAY`.
 
 It answers each request with a reply and a write of its own; both are 100 bytes.
 """
@@ -9,7 +9,10 @@ import asyncio
 import sys
 from typing import cast
 
-from library.sides.sending import MESSAGE_BYTES, REPLY, listening, new_loop, stay_on_core
+from library.baton import Role, run_side
+from library.sides.sending import MESSAGE_BYTES, REPLY, listening, new_loop
+
+from tinygram_bench.processes.orders import Orders
 
 
 class Answering(asyncio.Protocol):
@@ -28,17 +31,22 @@ class Answering(asyncio.Protocol):
             write(REPLY)
 
 
-def main() -> None:
-    name, way = sys.argv[1:]
-    stay_on_core()
+def main() -> int:
+    return run_side(_serve)
+
+
+def _serve(role: Role, orders: Orders) -> None:
+    name, way = role.words
     with asyncio.Runner(loop_factory=lambda: new_loop(name, way == "tinygram")) as runner:
-        runner.run(_serve())
+        runner.run(_serve_until_ended(orders))
 
 
-async def _serve() -> None:
-    server = await asyncio.get_running_loop().create_server(Answering, sock=listening())
+async def _serve_until_ended(orders: Orders) -> None:
+    sock = listening()
+    server = await asyncio.get_running_loop().create_server(Answering, sock=sock)
+    orders.announce(sock.getsockname()[1])
     await server.serve_forever()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -58,12 +58,24 @@ def _wait_open(openings: Openings, until_ns: int | None = None) -> bool:
     return left_ns is not None
 
 
+def _repeated(messages: list[bytes], first: int, last: int) -> list[bytes]:
+    """Messages `first` … `last` − 1 of a stream that repeats these without end.
+
+    They are copied in slices: what Python does for each of them would be measured with the sender.
+    """
+    start = first % len(messages)
+    found = messages[start : start + last - first]
+    while len(found) < last - first:
+        found += messages[: last - first - len(found)]
+    return found
+
+
 class Share:
     """The messages of one producer: `first`, `first` + `step`, … below `end`."""
 
     def __init__(
         self,
-        messages: Sequence[bytes],
+        messages: list[bytes],
         first: int,
         step: int,
         end: int,
@@ -110,8 +122,7 @@ class Share:
             count = past - due
         first = self._next
         self._next += count
-        messages = self._messages
-        return [messages[index % len(messages)] for index in range(first, self._next)]
+        return _repeated(self._messages, first, self._next)
 
 
 class Source:
@@ -250,11 +261,7 @@ class Source:
         return self._slice(first, self._next)
 
     def _slice(self, first: int, last: int) -> Sequence[bytes]:
-        messages = self._messages
-        start = first % len(messages)
-        if start + last - first <= len(messages):
-            return messages[start : start + last - first]
-        return [messages[index % len(messages)] for index in range(first, last)]
+        return _repeated(self._messages, first, last)
 
 
 class AsyncSource:
