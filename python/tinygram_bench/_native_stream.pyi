@@ -59,14 +59,14 @@ def match_flat_out_sliced(
     hand_overs: list[tuple[int, int]],
     start_ns: int,
     table: tuple[Sequence[int], int, int],
-    open_ns: int,
+    middle_ns: tuple[int, int],
     turns: bytes | None = None,
-) -> tuple[Histogram, list[list[int]], list[tuple[int, int, int]]]:
+) -> tuple[Histogram, list[list[int]], list[tuple[int, int]]]:
     """`match_flat_out` of a stream in slices: of what was handed over after a slice had settled.
 
-    The histogram; what is in it of each slice, in ns; and what came in the middle of each slice,
-    which is from when it has settled until `open_ns` of it are over: messages, in how many ns, and
-    how long after the end of the slice its last read came, in ns.
+    The histogram; what is in it of each slice, in ns; and of each slice how many messages became
+    whole in its middle, which is between the times `middle_ns` after its begin, and how long after
+    its end its last read came, in ns.
     """
 
 def match_paced(

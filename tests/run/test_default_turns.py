@@ -6,7 +6,7 @@ import pytest
 from tests.support.plans import echo, stream
 
 from tinygram_bench.model.parameters import StreamParameters
-from tinygram_bench.model.result import Case, Plan
+from tinygram_bench.model.result import Case, MessageBytes, Plan
 from tinygram_bench.workloads.rr.cases import RrOptions, plan_rr
 
 MS = 1_000_000
@@ -77,3 +77,38 @@ def test_calls_that_differ_in_more_than_their_strategy_are_alone() -> None:
         strategies=("nodelay",), connections=("per-caller", "shared"), takes_turns=True
     )
     assert slices_ms(plan_rr(options)) == [None] * 4
+
+
+@pytest.mark.parametrize(
+    ("link", "slice_ms"), [("rtt=1ms", 20), ("rtt=5ms", 100), ("rtt=20ms", 500), ("rtt=60ms", None)]
+)
+@pytest.mark.parametrize("rates", [[], [10_000.0]], ids=["flat out", "paced"])
+def test_a_slice_of_a_stream_has_twenty_round_trips_and_fills_its_time(
+    rates: list[float], link: str, slice_ms: float | None
+) -> None:
+    plan = stream.planned(*LOOPS, takes_turns=True, rates_per_s=rates, link=link)
+    assert slices_ms(plan) == [slice_ms] * 2
+
+
+@pytest.mark.parametrize(("size", "slice_ms"), [(1_000, 20), (65_536, 21), (1 << 20, 500)])
+def test_a_slice_has_time_for_twenty_bursts_of_large_messages(size: int, slice_ms: float) -> None:
+    sizes = MessageBytes(size, size)
+    plan = stream.planned(*LOOPS, takes_turns=True, message_bytes=sizes)
+    for found in slices_ms(plan):
+        assert found == pytest.approx(slice_ms, rel=0.02)
+
+
+@pytest.mark.parametrize("rate_per_s", [300.0, 10_000.0])
+@pytest.mark.parametrize("asked_ms", [None, 70])
+def test_a_case_has_the_messages_that_are_due_in_whole_slices(
+    rate_per_s: float, asked_ms: int | None
+) -> None:
+    asked_ns = None if asked_ms is None else asked_ms * MS
+    plan = stream.planned(*LOOPS, takes_turns=True, rates_per_s=[rate_per_s], slice_ns=asked_ns)
+    for case in plan.cases:
+        found = StreamParameters.of(case)
+        assert found.slice_ns is not None
+        assert found.duration_ns is not None
+        assert found.duration_ns % found.slice_ns == 0
+        assert 900 * MS < found.duration_ns <= 1_000 * MS
+        assert found.messages == round(rate_per_s * found.duration_ns / 1e9)

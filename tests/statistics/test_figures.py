@@ -78,6 +78,16 @@ def test_what_rests_add_to_is_null_where_cases_took_turns() -> None:
     }
 
 
+@pytest.mark.parametrize(("messages", "per_s"), [(6_000, 3_000_000), (0, None)])
+def test_in_slices_throughput_is_of_their_middles_and_of_nothing_else(
+    messages: int, per_s: float | None
+) -> None:
+    """A run in slices has no time of its own: nothing stands in for middles without a message."""
+    middles = {"slices": 10, "middle_messages": messages, "middle_ns": 2_000_000}
+    run = msgspec.structs.replace(RUN, counters={**RUN.counters, **middles})
+    assert figures_of(FLAT_OUT, run).values["throughput_per_s"] == per_s
+
+
 def test_flat_out_has_no_latency_and_no_pacing() -> None:
     values = figures_of(FLAT_OUT, RUN).values
     paced_only = [name for name in values if name.startswith(("latency_", "pacing_error_"))]

@@ -116,12 +116,12 @@ def test_the_native_match_finds_what_came_in_the_middle_of_a_slice() -> None:
         for at_ns, bytes_so_far in note
     )
     found = _native.match_flat_out_sliced(
-        notes, pool, [(2, 1_015), (10, 1_030)], 1_000, ([0], 100, 10), 80
+        notes, pool, [(2, 1_015), (10, 1_030)], 1_000, ([0], 100, 10), (10, 80)
     )
     queueing, of_each, middles = found
     assert of_each == [[15, 90]]
     assert queueing.count == 2
-    assert middles == [(4, 40, 20)]
+    assert middles == [(7, 20)]
 
 
 def test_over_a_link_cases_take_turns_too(command: Command) -> None:

@@ -4,25 +4,30 @@ use crate::schedule::Slices;
 /// What a receiver got of one slice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Received {
-    /// Messages that were whole with the last read in its middle, and not yet with the first.
+    /// Messages that became whole in its middle.
     pub messages: u64,
-    /// The time between these two reads, in nanoseconds.
-    pub ns: u64,
     /// How long after its end the last read of it came, in nanoseconds.
     pub late_ns: u64,
 }
 
-/// What came in the middle of each slice: after `settling_ns` of it, and before `open_ns` of it were
-/// over. `whole_messages` says how many messages are whole in so many bytes of the stream.
+/// What came in the middle of each slice, which is from `from_ns` after it has begun until `until_ns`.
+/// `whole_messages` says how many messages are whole in so many bytes of the stream.
+///
+/// The time is that of the middle, and not from its first read to its last: where a line brings what
+/// was sent in bursts, a round trip apart, there may be one of them.
 pub fn received_in_slices(
     notes: &[Note],
     whole_messages: impl Fn(u64) -> u64,
     start_ns: u64,
     slices: &Slices,
-    settling_ns: u64,
-    open_ns: u64,
+    from_ns: u64,
+    until_ns: u64,
 ) -> Vec<Received> {
     let before = |at_ns: u64| notes.partition_point(|note| note.at_ns < start_ns + at_ns);
+    let whole_before = |at_ns: u64| match before(at_ns) {
+        0 => 0,
+        read => whole_messages(notes[read - 1].bytes),
+    };
     let next_begin_ns = |slice: usize| match slice + 1 {
         next if next < slices.count() => slices.begin_ns(next),
         _ => u64::MAX - start_ns,
@@ -30,19 +35,10 @@ pub fn received_in_slices(
     (0..slices.count())
         .map(|slice| {
             let begin_ns = slices.begin_ns(slice);
-            let middle = &notes[before(begin_ns + settling_ns)..before(begin_ns + open_ns)];
-            let (messages, ns) = match (middle.first(), middle.last()) {
-                (Some(first), Some(last)) => (
-                    whole_messages(last.bytes) - whole_messages(first.bytes),
-                    last.at_ns - first.at_ns,
-                ),
-                _ => (0, 0),
-            };
             let last = notes[before(begin_ns)..before(next_begin_ns(slice))].last();
             let end_ns = start_ns + slices.end_ns(slice);
             Received {
-                messages,
-                ns,
+                messages: whole_before(begin_ns + until_ns) - whole_before(begin_ns + from_ns),
                 late_ns: last.map_or(0, |last| last.at_ns.saturating_sub(end_ns)),
             }
         })
@@ -54,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_middle_of_a_slice_is_from_its_first_read_there_to_its_last() {
+    fn what_became_whole_in_the_middle_of_a_slice_is_counted_and_nothing_else() {
         let note = |at_ns, bytes| Note { bytes, at_ns };
         let notes = [
             note(1_105, 10), // settles
@@ -66,11 +62,8 @@ mod tests {
         ];
         let slices = Slices::new(vec![100, 500, 900], 50).unwrap();
         let received = received_in_slices(&notes, |bytes| bytes / 10, 1_000, &slices, 10, 40);
-        let expected = [(4, 18, 5), (0, 0, 0), (0, 0, 0)].map(|(messages, ns, late_ns)| Received {
-            messages,
-            ns,
-            late_ns,
-        });
+        let expected =
+            [(5, 5), (3, 0), (0, 0)].map(|(messages, late_ns)| Received { messages, late_ns });
         assert_eq!(received, expected);
     }
 }

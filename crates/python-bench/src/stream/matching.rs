@@ -183,18 +183,18 @@ pub fn match_sliced(
     .map_err(|error: MatchError| PyValueError::new_err(error.to_string()))
 }
 
-/// What came in the middle of each slice: messages, in how many nanoseconds, and how long after the
-/// end of the slice its last read came.
-type Middles = Vec<(u64, u64, u64)>;
+/// What came in the middle of each slice: messages, and how long after the end of the slice its last
+/// read came, in nanoseconds.
+type Middles = Vec<(u64, u64)>;
 
 /// The slices of a stream that was sent flat out: how long what was handed over in the middles of
 /// slices took to come, of all and of each slice, in nanoseconds; and what came in them.
 #[pyfunction]
 #[expect(
     clippy::too_many_arguments,
-    reason = "the stream's four and the slices' three"
+    reason = "the stream's four and the slices' two"
 )]
-#[pyo3(signature = (notes, pool, hand_overs, start_ns, table, open_ns, turns=None))]
+#[pyo3(signature = (notes, pool, hand_overs, start_ns, table, middle_ns, turns=None))]
 pub fn match_flat_out_sliced(
     py: Python<'_>,
     notes: &[u8],
@@ -202,7 +202,7 @@ pub fn match_flat_out_sliced(
     hand_overs: Vec<(u64, u64)>,
     start_ns: u64,
     table: SliceTable,
-    open_ns: u64,
+    middle_ns: (u64, u64),
     turns: Option<&[u8]>,
 ) -> PyResult<(Histogram, Vec<Vec<u64>>, Middles)> {
     let (slices, settling_ns) = slices_of(table)?;
@@ -241,10 +241,10 @@ pub fn match_flat_out_sliced(
             whole_messages,
             start_ns,
             &slices,
-            settling_ns,
-            open_ns,
+            middle_ns.0,
+            middle_ns.1,
         );
-        let values = |each: Received| (each.messages, each.ns, each.late_ns);
+        let values = |each: Received| (each.messages, each.late_ns);
         let middles = middles.into_iter().map(values).collect();
         Ok((Histogram { inner }, queueing_ns, middles))
     })

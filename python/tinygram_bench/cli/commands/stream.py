@@ -229,7 +229,7 @@ def stream(
         producers=[between("--producers", count, 1, MAX_PRODUCERS) for count in producers or [1]],
         has_busy_thread=busy_thread,
         duration_ns=duration_ns,
-        slice_ns=None if slice is None else _slice_ns(slice, duration_ns, rates_per_s),
+        slice_ns=None if slice is None else _slice_ns(slice, duration_ns, rates_per_s, links),
         takes_turns=has_turns,
         receive_buffer_bytes=receive_buffer,
         receiver_command=receiver_command,
@@ -266,11 +266,18 @@ def stream(
     return measure_and_show(plan, Stream(asked.seed), destination, manner, peers=peers)
 
 
-def _slice_ns(slice_ns: int, duration_ns: int, rates_per_s: Sequence[float]) -> int:
+def _slice_ns(
+    slice_ns: int, duration_ns: int, rates_per_s: Sequence[float], links: options.Links
+) -> int:
     """The length of a slice. Raises UsageError where it holds too few messages, or is too long."""
+    farthest = max(links.specs, key=lambda each: each.rtt_ns)
     slowest = min(rates_per_s, default=math.inf)
-    least_ns = math.ceil(LEAST_MESSAGES * 1e9 / slowest)
-    return slice_length_ns(slice_ns, duration_ns, least_ns, f"messages at --rate {slowest:g}")
+    for least_ns, holding in (
+        (farthest.rtt_ns, f"round trips of --link {farthest.text}"),
+        (1e9 / slowest, f"messages at --rate {slowest:g}"),
+    ):
+        slice_length_ns(slice_ns, duration_ns, math.ceil(LEAST_MESSAGES * least_ns), holding)
+    return slice_ns
 
 
 def _bounded(plan: Plan) -> Plan:

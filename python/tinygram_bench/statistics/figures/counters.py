@@ -56,9 +56,13 @@ def _in_flight(counters: Counters) -> Number:
 
 
 def _throughput_per_s(counters: Counters) -> Number:
-    """In slices of what came in the middle of each, otherwise of the whole run."""
-    in_slices = _quotient("middle_messages", "middle_ns", 1e9)(counters)
-    return in_slices or _quotient("messages", "run_time_ns", 1e9)(counters)
+    """In slices of what came in the middle of each, otherwise of the whole run.
+
+    A run in slices has no time of its own; where nothing came in the middles, there is no figure.
+    """
+    if counters.get("middle_ns") is not None:
+        return _quotient("middle_messages", "middle_ns", 1e9)(counters) or None
+    return _quotient("messages", "run_time_ns", 1e9)(counters)
 
 
 def _alone(formula: Callable[[Counters], Number]) -> Callable[[Counters], Number]:

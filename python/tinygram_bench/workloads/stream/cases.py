@@ -9,6 +9,8 @@ from msgspec.structs import replace
 
 from tinygram.strategies import Strategy
 from tinygram_bench import _native
+from tinygram_bench.links.spec import parse_link
+from tinygram_bench.load.source import BURST_MESSAGES
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.result import Case, MessageBytes, Plan, Unavailable
@@ -20,6 +22,8 @@ from tinygram_bench.workloads.turns import in_turns
 WARM_UP_MESSAGES = 1024
 """The number of warm-up messages; fewer where they would exceed WARM_UP_BYTES."""
 WARM_UP_BYTES = 4 << 20
+_BURST_NS_PER_BYTE = 0.25
+"""Flat out, nobody sends large messages faster than 4 GB/s here."""
 MOST_MESSAGES_IN_SLICES = 1_000_000_000
 """Flat out, a case ends with its slices; none sends as many in several minutes."""
 
@@ -90,9 +94,35 @@ def warm_up_messages(max_message_bytes: int) -> int:
 def _in_turns(options: StreamOptions, cases: Sequence[Case]) -> Iterator[Case]:
     """In slices, but for cases that are the only one of their load, or have too little time."""
     timed = [case if case.rate_per_s else _for_a_time(options, case) for case in cases]
-    taking = in_turns(timed, lambda case: 1e9 / case.rate_per_s if case.rate_per_s else 0)
+    taking = in_turns(timed, least_ns)
     for alone, case in zip(cases, taking, strict=True):
-        yield alone if case.parameters.slice_ns is None else case
+        yield alone if case.parameters.slice_ns is None else _in_whole_slices(options, case)
+
+
+def least_ns(case: Case) -> float:
+    """How long a message of a case takes at least, of which a slice has twenty.
+
+    Over a link that is a round trip: congestion windows and acknowledgements need some. Flat out it
+    is a burst, for senders look at the clock after each, and one must not fill a slice.
+    """
+    message_ns = _BURST_NS_PER_BYTE * BURST_MESSAGES * case.message_bytes.max
+    if case.rate_per_s is not None:
+        message_ns = 1e9 / case.rate_per_s
+    link = parse_link(case.link)
+    return max(message_ns, link.rtt_ns + 2 * link.jitter_ns)
+
+
+def _in_whole_slices(options: StreamOptions, case: Case) -> Case:
+    """The case with the messages that are due in its slices; those after the last are left out."""
+    parameters = StreamParameters.of(case)
+    slice_ns, duration_ns = parameters.slice_ns, parameters.duration_ns
+    assert slice_ns is not None, "it takes turns"
+    assert duration_ns is not None, "it lasts for a time"
+    whole_ns = max(1, duration_ns // slice_ns) * slice_ns
+    messages = parameters.messages
+    if case.rate_per_s is not None:
+        messages = _scheduled_messages(options, case.rate_per_s, whole_ns)
+    return replace(case, parameters=replace(parameters, duration_ns=whole_ns, messages=messages))
 
 
 def _for_a_time(options: StreamOptions, case: Case) -> Case:
@@ -112,7 +142,8 @@ def _case(
     size = options.message_bytes
     messages, duration_ns = options.messages, None
     if rate_per_s is not None:
-        messages, duration_ns = _scheduled_messages(options, rate_per_s), options.duration_ns
+        messages = _scheduled_messages(options, rate_per_s, options.duration_ns)
+        duration_ns = options.duration_ns
     elif options.slice_ns is not None:
         messages, duration_ns = MOST_MESSAGES_IN_SLICES, options.duration_ns
     parameters = StreamParameters(
@@ -136,7 +167,7 @@ def _case(
     if options.has_busy_thread:
         load += "/busy-thread"
     sizes = f"{size.min}B" if size.min == size.max else f"{size.min}..{size.max}B"
-    return Case(
+    case = Case(
         case_id=f"stream/{runtime.name}/{runtime.implementation}/{strategy}/{options.link}"
         f"/{sizes}/{load}",
         workload="stream",
@@ -153,6 +184,7 @@ def _case(
         placement=options.placement,
         parameters=parameters,
     )
+    return case if options.slice_ns is None else _in_whole_slices(options, case)
 
 
 def _shown(rate_per_s: float) -> str:
@@ -160,10 +192,10 @@ def _shown(rate_per_s: float) -> str:
     return str(int(rate_per_s)) if rate_per_s.is_integer() else repr(rate_per_s)
 
 
-def _scheduled_messages(options: StreamOptions, rate_per_s: float) -> int:
+def _scheduled_messages(options: StreamOptions, rate_per_s: float, duration_ns: int) -> int:
     try:
         return _native.scheduled_messages(
-            rate_per_s, options.arrival, options.burst, options.duration_ns, options.seed
+            rate_per_s, options.arrival, options.burst, duration_ns, options.seed
         )
     except (ValueError, OverflowError) as error:
         raise UsageError(

@@ -9,6 +9,7 @@ from typing import Annotated
 import msgspec
 
 from tinygram_bench import _native
+from tinygram_bench.links import parse_link
 from tinygram_bench.load.source import BURST_MESSAGES, message_pool
 from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.result import Case, Run
@@ -67,7 +68,8 @@ def assembled(
             matched = _matched(order, report, pool, heard, hand_overs)
         else:
             if order.pace is None:
-                found = flat_out_in_slices(order, report, pool, heard, used, hand_overs)
+                on_way_ns = parse_link(case.link).rtt_ns // 2
+                found = flat_out_in_slices(order, report, pool, heard, used, hand_overs, on_way_ns)
             else:
                 found = paced_in_slices(order, report, pool, heard, used)
             matched, slices = found.histograms, found.figures

@@ -83,27 +83,30 @@ def flat_out_in_slices(
     heard: Heard,
     used: Used,
     hand_overs: Sequence[Sequence[tuple[int, int]]],
+    on_way_ns: int,
 ) -> Found:
     """What the slices of a stream say that was sent flat out.
 
-    `hand_overs`: of each producer every 64th message, and when it was handed over. Raises
-    ValueError where the notes do not match.
+    `hand_overs`: of each producer every 64th message, and when it was handed over. `on_way_ns`: how
+    long a message is on the link. Raises ValueError where the notes do not match.
     """
     slices = order.slices
     assert slices is not None, "it took turns"
+    middle_ns = (slices.settling_ns + on_way_ns, slices.open_ns + on_way_ns)
     queueing, queueing_ns, middles = _native.match_flat_out_sliced(
         heard.notes,
         pool,
         [each for of_one in hand_overs for each in of_one],
         report.start_ns,
         slices.native,
-        slices.open_ns,
+        middle_ns,
         None if order.producers == 1 else heard.turns,
     )
+    lasting_ns = middle_ns[1] - middle_ns[0]
     handed_over = _handed_over(hand_overs, report, slices)
     figures = percentiles_us("queueing", queueing_ns, _LEAST_QUEUED) | {
         "throughput_per_s": tuple(
-            count / ns * 1e9 if count and ns else None for count, ns, _ in middles
+            count / lasting_ns * 1e9 if count else None for count, _ in middles
         ),
         "queueing_mean_us": _means_us(queueing_ns),
         "cpu_s_per_million": tuple(
@@ -111,11 +114,11 @@ def flat_out_in_slices(
             for used_ns, count in zip(used.by_whole_slice, handed_over, strict=True)
         ),
     }
-    late_ns = [late_ns for _, _, late_ns in middles]
+    late_ns = [late_ns for _, late_ns in middles]
     figures |= late_us(late_ns)
     counters = counters_of(late_ns, used, slices.gap_ns - GAP_NS) | {
-        "middle_messages": sum(count for count, _, _ in middles),
-        "middle_ns": sum(ns for _, ns, _ in middles),
+        "middle_messages": sum(count for count, _ in middles),
+        "middle_ns": lasting_ns * len(middles),
     }
     return Found({"queueing_ns": queueing}, figures, counters)
 
