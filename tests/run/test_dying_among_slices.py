@@ -18,9 +18,9 @@ from tests.support.plans.echo import planned
 from tinygram_bench.model.result import Case, Run
 from tinygram_bench.processes.workers import Worker
 from tinygram_bench.run.bench import running
-from tinygram_bench.run.slices import Slices
+from tinygram_bench.run.slices import Slices, Used
 from tinygram_bench.run.stage import Address, Turn
-from tinygram_bench.run.workload import Waiting, Workload
+from tinygram_bench.run.workload import Exchanged, Waiting, Workload
 from tinygram_bench.workloads.echo.run import Echo
 from tinygram_bench.workloads.rr.cases import RrOptions, plan_rr
 from tinygram_bench.workloads.rr.run import Rr
@@ -82,10 +82,14 @@ WITHIN_SLICES = [
 
 @dataclass
 class Found:
-    """The runs of a group whose first case was struck; `took_s`: beside all slices."""
+    """The runs of a group whose first case was struck, and the order in which they were collected.
+
+    `took_s`: beside all slices.
+    """
 
     runs: list[Run]
     turns: list[Slices]
+    collected: list[Case]
     took_s: float
 
 
@@ -99,26 +103,32 @@ def struck(monkeypatch: pytest.MonkeyPatch, load: Load, role: str, strike: Strik
     warmed_up = type(workload).warmed_up
     turns: list[Slices] = []
     starts_ns: list[int] = []
+    collected: list[Case] = []
 
     def noting(self: Any, turn: Turn, address: Address | None, slices: Slices) -> Waiting:
         waiting = warmed_up(self, turn, address, slices)
         turns.append(slices)
+
+        def collect(used: Used) -> Exchanged:
+            collected.append(turn.case)
+            return waiting.collect(used)
+
         if turn.case is not cases[0]:
-            return waiting
+            return replace(waiting, collect=collect)
         victim = turn.stage.child(role).worker
 
         def start(at_ns: int) -> None:
             starts_ns.append(at_ns)
             strike(victim, slices, waiting.start, at_ns)
 
-        return replace(waiting, start=start)
+        return replace(waiting, start=start, collect=collect)
 
     monkeypatch.setattr(type(workload), "warmed_up", noting)
     monkeypatch.setattr(type(workload), "limit_s", lambda _self, _case: LIMIT_S)
     with running(workload) as bench:
         runs = bench.run_cases(cases, 0)
     over_ns = max(each.begins_ns[-1] + each.slice_ns + each.gap_ns for each in turns)
-    return Found(runs, turns, (time.monotonic_ns() - starts_ns[0] - over_ns) / 1e9)
+    return Found(runs, turns, collected, (time.monotonic_ns() - starts_ns[0] - over_ns) / 1e9)
 
 
 def check_survivors(found: Found) -> None:
@@ -170,4 +180,6 @@ def test_a_case_that_dies_or_stalls_in_its_slice_fails_alone_and_in_time(
     assert f"the {roles[0]} " in failure or f"the {roles[1]} " in failure
     assert (f"the {roles[end]} was killed by SIGKILL" in failure) == (number == SIGKILL)
     check_survivors(found)
+    if number == SIGSTOP:
+        assert found.collected[-1] is LOADS[load][1][0]
     assert found.took_s < (LIMIT_S if number == SIGSTOP else 0) + SLACK_S

@@ -10,7 +10,7 @@ import select
 import socket
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from typing import TypeVar
 
@@ -125,6 +125,21 @@ def answers(
         if any(program.failure for program in running):
             raise RunError(_failure(children, programs))
         running = [program for program in running if program.fileno() not in ready]
+
+
+def as_they_answer(of: Sequence[Sequence[Child]], give_up_s: float) -> Iterator[tuple[int, bool]]:
+    """The number of each group of children as soon as all of it have answered, or ended.
+
+    At `give_up_s` (CLOCK_MONOTONIC) those of the silent ones; and whether it has answered.
+    """
+    silent = {number: set(children) for number, children in enumerate(of)}
+    while silent:
+        ready = _readable([child for children in silent.values() for child in children], give_up_s)
+        for number, children in list(silent.items()):
+            children -= {child for child in children if child.fileno() in ready}
+            if not children or not ready:
+                del silent[number]
+                yield number, not children
 
 
 def _readable(of: Sequence[Child | Worker], give_up_s: float) -> set[int]:

@@ -18,6 +18,7 @@ from tinygram_bench.host.occupied import cores_of
 from tinygram_bench.host.placement import placement
 from tinygram_bench.links import Link
 from tinygram_bench.model.result import Case, Run, Warning
+from tinygram_bench.processes.children import as_they_answer
 from tinygram_bench.processes.workers import RunError
 from tinygram_bench.run import reaching
 from tinygram_bench.run.attempts import attempt, checked
@@ -81,14 +82,23 @@ class Group:
         start_ns = time.monotonic_ns() + _LEAD_NS
         sides = self._each(partial(_started, start_ns), ready)
         give_up_s = self._give_up_s(start_ns, turns)
+        at_turn = {number: each for number, each in enumerate(sides) if isinstance(each, _Side)}
         timed = [
-            (each.slices, each.waiting.pids, each.waiting.resting_pids)
-            for each in sides
-            if isinstance(each, _Side)
+            (each.slices, each.waiting.pids, each.waiting.resting_pids) for each in at_turn.values()
         ]
         cores = cores_of(placement(self.cases[0].placement))
-        used = iter(used_in_slices(start_ns, timed, give_up_s, cores))
-        runs = self._each(lambda side: _collected(side, next(used), start_ns, give_up_s), sides)
+        used = used_in_slices(start_ns, timed, give_up_s, cores)
+        # Those that have stalled come last.
+        numbers = list(at_turn)
+        answering = [each.waiting.answering for each in at_turn.values()]
+        for index, has_answered in as_they_answer(answering, give_up_s):
+            number = numbers[index]
+            side = at_turn[number]
+            limit_s = min(side.up.turn.limit_s, _GRACE_S) if has_answered else 0.0
+            side.up.turn.give_up_s = max(give_up_s, time.monotonic() + limit_s)
+            collect = partial(_collected, side, used[index], start_ns)
+            sides[number] = attempt(self.cases[number], self.round, collect)
+        runs = [each for each in sides if isinstance(each, Run)]
         return reaching.told(runs, turns)
 
     def _each(self, act: Callable[..., U], *of_cases: Sequence[Any]) -> list[U | Run]:
@@ -170,9 +180,8 @@ def _started(start_ns: int, side: _Side) -> _Side:
     return side
 
 
-def _collected(side: _Side, used: Used, start_ns: int, give_up_s: float) -> Run:
+def _collected(side: _Side, used: Used, start_ns: int) -> Run:
     turn = side.up.turn
-    turn.give_up_s = max(give_up_s, time.monotonic() + min(turn.limit_s, _GRACE_S))
     try:
         exchanged = side.waiting.collect(used)
     except RunError as failure:

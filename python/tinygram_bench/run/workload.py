@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from tinygram_bench.host.placement import Placement, placement
 from tinygram_bench.model.result import Case, Plan, Run, Warning
+from tinygram_bench.processes.children import Child
 from tinygram_bench.run.slices import Slices, Used
 from tinygram_bench.run.stage import Address, Turn
 
@@ -37,12 +38,13 @@ class Waiting:
 
     `pids`: the processes whose CPU time is the case's; `resting_pids`: those at its other
     end, which rest between its slices, too. Both are empty where nobody here knows them. `start`
-    tells when the first cycle begins (CLOCK_MONOTONIC, ns). `collect` is called when the last slice
-    is over; it raises RunError.
+    tells when the first cycle begins (CLOCK_MONOTONIC, ns). `answering`: the processes that answer
+    when the case's slices are over; then `collect` is called, which raises RunError.
     """
 
     pids: tuple[int, ...]
     resting_pids: tuple[int, ...]
+    answering: Sequence[Child]
     start: Callable[[int], None]
     collect: Callable[[Used], Exchanged]
 

@@ -102,7 +102,7 @@ class Echo(Workload):
             warm.client.tell(Go())
             return _collected(turn, warm, Sliced(used, began_ns[0]))
 
-        return Waiting(warm.pids, (warm.client.worker.pid,), start, collect)
+        return Waiting(warm.pids, (warm.client.worker.pid,), [warm.client], start, collect)
 
     def _warm(self, turn: Turn, address: Address | None, slices: Slices | None = None) -> _Warm:
         assert address is not None, "there is always a server"

@@ -92,6 +92,7 @@ class Rr(Workload):
         return Waiting(
             tuple(process.worker.pid for process in callers),
             (turn.stage.child(_SERVER).worker.pid,) if turn.stage.has(_SERVER) else (),
+            callers,
             start=begin,
             collect=lambda used: _collected(turn, starts[0], ready, slices, used),
         )

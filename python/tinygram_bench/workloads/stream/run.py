@@ -97,6 +97,7 @@ class Stream(Workload):
         return Waiting(
             pids,
             tuple(receivers),
+            [sender],
             start=lambda at_ns: sender.tell(Start(at_ns)),
             collect=lambda used: _collected(turn, order, sender, used),
         )
