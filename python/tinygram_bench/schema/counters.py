@@ -103,7 +103,7 @@ _OF_PROCESSES: Mapping[str, Said] = {
         "messages",
         "measured in the middle of slices: of `echo`, and of `stream` flat out",
     ),
-    "middle_ns": ("ns", "of these middles: from one read in each to the last"),
+    "middle_ns": ("ns", "of these middles together"),
     "strangers": ("connections", "of other programs, which the receiver or server turned away"),
     "peer_port": ("port", "of the sender, as the receiver saw it"),
 }
