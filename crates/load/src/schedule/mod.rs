@@ -204,7 +204,10 @@ mod tests {
                 counts[slices.measuring(due_ns, 0).unwrap()] += 1;
             }
             // 200 each, with a deviation of 14.
-            assert!(counts.iter().all(|count| (120..280).contains(count)), "{counts:?}");
+            assert!(
+                counts.iter().all(|count| (120..280).contains(count)),
+                "{counts:?}"
+            );
         }
     }
 
