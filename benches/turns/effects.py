@@ -20,13 +20,16 @@ from unittest import mock
 from msgspec.structs import replace
 from pages import fill
 from pairs import SEED, show_environment
-from turns.cases import CONGESTION_CONTROL, rounds, stream_cases
+from turns.cases import CONGESTION_CONTROL, ROUNDS, rounds, stream_cases
 
 from tinygram_bench.links import DEFAULT_BACKEND, parse_links, prepare
-from tinygram_bench.model.result import Case, Figure, Run
+from tinygram_bench.model.result import Case, Figure, Plan, Run
+from tinygram_bench.model.units import format_duration_ns
 from tinygram_bench.run import group, sliced, slices
 from tinygram_bench.run.slices import Slices
 from tinygram_bench.statistics.figures.intervals import figure_of
+from tinygram_bench.statistics.figures.samples import samples_of
+from tinygram_bench.statistics.verdicts.comparison import round_ratios
 from tinygram_bench.statistics.workloads.loads import way_of
 from tinygram_bench.workloads.stream import slices as stream_slices
 from tinygram_bench.workloads.stream.run import Stream
@@ -39,6 +42,9 @@ _WAYS = (
     "asyncio/tinygram/adaptive",
 )
 _RATE_PER_S = 10_000.0
+_RATES_PER_S = (1_000.0, _RATE_PER_S)
+_LENGTHS_NS = (5_000_000, 10_000_000, 20_000_000, 50_000_000, 100_000_000)
+_PAIR_S = 60
 _EDGES_MS = (0, 1, 3, 5, 10, 15, 20)
 """The parts of a slice, in ms after it has begun."""
 _SHORT_LINK = "rtt=1ms"
@@ -55,7 +61,7 @@ def main() -> int:
     prepare(parse_links([_SHORT_LINK, _LONG_LINK]), DEFAULT_BACKEND)
     show_environment(CONGESTION_CONTROL)
     parts = []
-    for title, heads, rows in (_within(), _over(), _neighbours(), _windows()):
+    for title, heads, rows in (_within(), _last(), _over(), _neighbours(), _windows(), _lengths()):
         table = _table(title, heads, rows())
         print(f"\n{table}", flush=True)
         parts.append(table)
@@ -85,17 +91,22 @@ def _within() -> Part:
 def _parts_of_slices(cases: Sequence[Case]) -> dict[str, list[Figure]]:
     """Way → of each part of a slice, its p50 ÷ that of the slice, over the rounds."""
     ratios: dict[str, list[list[float]]] = {}
-    with _seen_whole() as seen:
-        for _ in rounds(Stream(SEED), cases):
-            for case, by_slice in zip(cases, seen, strict=True):
-                of_round = [_of_parts(latencies_ns) for latencies_ns in by_slice if latencies_ns]
-                ratios.setdefault(way_of(case), []).append(
-                    [median(each) for each in zip(*of_round, strict=True)]
-                )
-            seen.clear()
+    for case, by_slice in _slices_of_rounds(cases):
+        of_round = [_of_parts(latencies_ns) for latencies_ns in by_slice if latencies_ns]
+        ratios.setdefault(way_of(case), []).append(
+            [median(each) for each in zip(*of_round, strict=True)]
+        )
     return {
         way: [figure_of(part) for part in zip(*rows, strict=True)] for way, rows in ratios.items()
     }
+
+
+def _slices_of_rounds(cases: Sequence[Case]) -> Iterator[tuple[Case, Sequence[Sequence[int]]]]:
+    """Each case's latencies, slice by slice, in the order of their being due; round by round."""
+    with _seen_whole() as seen:
+        for _ in rounds(Stream(SEED), cases):
+            yield from zip(cases, seen, strict=True)
+            seen.clear()
 
 
 def _of_parts(latencies_ns: Sequence[int]) -> list[float]:
@@ -122,6 +133,26 @@ def _seen_whole() -> Iterator[list[Sequence[Sequence[int]]]]:
         mock.patch.object(stream_slices, "percentiles_us", noting),
     ):
         yield seen
+
+
+def _last() -> Part:
+    """At a constant rate the last message is due at the very end of its slice."""
+
+    def rows() -> Rows:
+        found: Rows = []
+        for rate_per_s in _RATES_PER_S:
+            ratios: dict[str, list[float]] = {}
+            for case, by_slice in _slices_of_rounds(stream_cases(_WAYS, rate_per_s)):
+                whole = [each for each in by_slice if len(each) > 1]
+                last = median(each[-1] for each in whole)
+                others = median(latency_ns for each in whole for latency_ns in each[:-1])
+                ratios.setdefault(way_of(case), []).append(last / others)
+            load = f"{rate_per_s:,.0f}/s"
+            found += [(way, load, _shown(figure_of(of))) for way, of in ratios.items()]
+        return found
+
+    title = "p50 of the last message of each slice ÷ p50 of the others"
+    return title, ("way", "load", "ratio"), rows
 
 
 def _over() -> Part:
@@ -245,6 +276,35 @@ def _windows() -> Part:
         f"Windows that restart after a rest ÷ those that are kept, {_LONG_LINK}, slices of 400 ms"
     )
     return title, ("figure", "ratio"), rows
+
+
+def _lengths() -> Part:
+    """How long a slice is best: the same case twice, in the same time with its gaps."""
+
+    def rows() -> Rows:
+        found: Rows = []
+        for rate_per_s in (*_RATES_PER_S, None):
+            paced = ("latency_p50_us", "cpu_s_per_million")
+            figures = ("throughput_per_s",) if rate_per_s is None else paced
+            widths: dict[str, list[str]] = {figure: [] for figure in figures}
+            for slice_ns in _LENGTHS_NS:
+                seconds = _PAIR_S / 2 / ROUNDS * slice_ns / (slice_ns + slices.GAP_NS)
+                (case,) = stream_cases(
+                    ("loop/nodelay",), rate_per_s, seconds=seconds, slice_ns=slice_ns
+                )
+                cases = (case, _again(case))
+                runs = [run for of_round in rounds(Stream(SEED), cases) for run in of_round]
+                base, again = samples_of(Plan(cases, ROUNDS, SEED, ()), runs).values()
+                for figure in figures:
+                    ratio = figure_of(round_ratios(base, again, figure))
+                    widths[figure].append(f"{ratio.half_width:.1%}")
+            load = "flat out" if rate_per_s is None else f"{rate_per_s:,.0f}/s"
+            found += [(load, figure, *of_lengths) for figure, of_lengths in widths.items()]
+        return found
+
+    title = f"Half width of a case beside itself in {_PAIR_S} s, by the length of slices"
+    lengths = (format_duration_ns(slice_ns) for slice_ns in _LENGTHS_NS)
+    return title, ("load", "figure", *lengths), rows
 
 
 def _again(case: Case) -> Case:
