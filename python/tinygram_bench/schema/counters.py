@@ -58,6 +58,7 @@ _OF_PROCESSES: Mapping[str, Said] = {
     "receive_buffer_bytes": ("bytes", "of the receiving socket's buffer (SO_RCVBUF)"),
     "slices": ("slices", "of a run that took turns with others of its load"),
     "slices_overrun": ("slices", "whose last message came after the next case's slice had begun"),
+    "slices_entered": ("slices", "in which messages of another case still came"),
     "resting_cpu_ns": (
         "ns",
         "of CPU time of the sender, or server, between its slices; null: not known",
