@@ -7,11 +7,13 @@ from collections.abc import Sequence
 import pytest
 
 from tinygram_bench.model.result import Run
+from tinygram_bench.run.group import evened
 from tinygram_bench.run.reaching import told
 from tinygram_bench.run.slices import Slices
 
 SLICE_NS, GAP_NS, CYCLE_NS = 20_000, 5_000, 75_000
 """Three cases whose slices begin 25 µs after one another."""
+MS = 1_000_000
 
 
 def run(name: str, late_us: Sequence[float | None]) -> Run:
@@ -97,3 +99,9 @@ def test_a_failed_run_was_late_for_nobody() -> None:
     runs = told([run("once", PUNCTUAL), run("second", PUNCTUAL), dead], TURNS)
     assert runs[2] == dead
     assert codes(runs) == [[], [], []]
+
+
+def test_after_a_tick_of_the_scheduler_nobody_reaches_the_others_unless_they_all_might() -> None:
+    assert evened([0, 45 * MS, 0]) == [4 * MS, 45 * MS, 4 * MS]
+    assert evened([0, 2 * MS]) == [2 * MS, 2 * MS]
+    assert evened([0, 0]) == [0, 0]

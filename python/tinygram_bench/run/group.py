@@ -28,6 +28,8 @@ _LEAST_ROWS = 4
 """However many messages there are at a time, a slice has time for so many one after the other."""
 _LONGEST = 2
 """A message that is under way when a slice ends takes at most so many times as long as usual."""
+_TICK_NS = 4_000_000
+"""For so long at least another program's turn on a core lasts (CONFIG_HZ 250)."""
 
 
 _WINDOWS_RESTART = Warning(
@@ -114,12 +116,22 @@ class Group:
             for case, each in zip(self.cases, found, strict=True)
         ]
         seed = f"{self.workload.seed}/{self.round}/{self.cases[0].case_id}"
-        return table(waits_ns, own_ns, slice_ns, seed)
+        return table(evened(waits_ns), own_ns, slice_ns, seed)
 
     def _warmed_up(self, rehearsal: _Rehearsal, slices: Slices) -> _Side:
         turn = rehearsal.turn
         waiting = self.workload.warmed_up(turn, rehearsal.address, slices)
         return _Side(turn, slices, waiting, rehearsal.keeps_windows)
+
+
+def evened(waits_ns: Sequence[int]) -> list[int]:
+    """Waits of which none is below the longest one, or a tick of the scheduler if that is less.
+
+    Or after such a tick messages of cases with short waits would come in the slices of those with
+    long ones, and never the other way round.
+    """
+    least_ns = min(max(waits_ns), _TICK_NS)
+    return [max(each, least_ns) for each in waits_ns]
 
 
 @dataclass(frozen=True)
