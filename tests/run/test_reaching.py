@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
+
 from tinygram_bench.model.result import Run
+from tinygram_bench.run.group import evened
 from tinygram_bench.run.reaching import told
 from tinygram_bench.run.slices import Slices
 
-SLICE_NS, CYCLE_NS = 20_000, 60_000
-"""In µs: three cases whose slices begin 20 µs after one another."""
+SLICE_NS, GAP_NS, CYCLE_NS = 20_000, 5_000, 75_000
+"""Three cases whose slices begin 25 µs after one another."""
+MS = 1_000_000
 
 
 def run(name: str, late_us: Sequence[float | None]) -> Run:
@@ -17,36 +21,87 @@ def run(name: str, late_us: Sequence[float | None]) -> Run:
 
 
 def turns(first_ns: int) -> Slices:
-    return Slices(tuple(first_ns + each * CYCLE_NS for each in range(10)), SLICE_NS, 0, 0)
+    begins_ns = tuple(first_ns + each * CYCLE_NS for each in range(10))
+    return Slices(begins_ns, SLICE_NS, 0, GAP_NS)
 
 
-TURNS = [turns(0), turns(SLICE_NS), turns(2 * SLICE_NS)]
+TURNS = [turns(each * (SLICE_NS + GAP_NS)) for each in range(3)]
+PUNCTUAL = (0,) * 10
 
 
-def test_the_cases_after_one_that_is_late_are_told_whose_messages_came() -> None:
-    late = run("late", (5, 5, *(0,) * 8))
-    others = [run("second", (0,) * 10), run("third", (0,) * 10)]
-    first, second, third = told([late, *others], TURNS)
-    assert (first.warnings, third.warnings) == ((), ())
-    (warning,) = second.warnings
-    assert warning.code == "slices_entered"
-    assert "in 2 of 10 slices messages of another case still came, most often of late" in (
-        warning.message
+def found(late_us: Sequence[float | None], second: Sequence[float | None] = PUNCTUAL) -> list[Run]:
+    return told([run("late", late_us), run("second", second), run("third", PUNCTUAL)], TURNS)
+
+
+def counted(runs: Sequence[Run], what: str) -> list[int | None]:
+    return [each.counters[f"slices_{what}"] for each in runs]
+
+
+def codes(runs: Sequence[Run]) -> list[list[str]]:
+    return [[warning.code for warning in each.warnings] for each in runs]
+
+
+def test_a_case_that_is_late_in_most_of_its_slices_bars_those_that_it_reaches() -> None:
+    runs = found((10,) * 6 + (0,) * 4)
+    assert codes(runs) == [["slices_overrun"], ["slices_entered"], []]
+    (warning,) = runs[1].warnings
+    assert warning.message.startswith(
+        "in 6 of 10 slices messages of a case still came that is late in most of its own, most "
+        "often of late"
     )
     assert "throughput_per_s".startswith(warning.figures)
     assert "latency_p50_us".startswith(warning.figures)
+    assert runs[0].warnings[0].figures == ()
+
+
+@pytest.mark.parametrize("stopped", [2, 5])
+def test_stops_of_the_host_are_told_and_bar_nothing(stopped: int) -> None:
+    runs = found((10,) * stopped + (0,) * (10 - stopped))
+    assert codes(runs) == [["slices_overrun"], [], []]
+    assert counted(runs, "overrun") == [stopped, 0, 0]
+    assert counted(runs, "entered") == [0, stopped, 0]
+
+
+def test_what_stops_two_cases_now_and_then_makes_neither_an_intruder() -> None:
+    runs = found((10,) * 5 + (0,) * 5, second=(0,) * 5 + (10,) * 5)
+    assert counted(runs, "entered") == [0, 5, 5]
+    assert not any(warning.figures for each in runs for warning in each.warnings)
+
+
+def test_what_comes_within_the_gap_is_in_nobodys_slice() -> None:
+    runs = found((5,) * 10)
+    assert codes(runs) == [[], [], []]
+    assert counted(runs, "overrun") == [0, 0, 0]
+    assert counted(runs, "entered") == [0, 0, 0]
 
 
 def test_what_lasts_beyond_a_whole_slice_is_in_all_slices_that_it_lasts_in() -> None:
-    late = run("late", (25, 25, *(None,) * 8))
-    runs = told([late, run("second", (0,) * 10), run("third", (0,) * 10)], TURNS)
-    assert [len(each.warnings) for each in runs] == [0, 1, 1]
+    runs = found((31,) * 6 + (None,) * 4)
+    assert counted(runs, "entered") == [0, 6, 6]
+    assert codes(runs) == [["slices_overrun"], ["slices_entered"], ["slices_entered"]]
 
 
-def test_one_slice_in_ten_is_not_too_many_and_a_failed_run_was_late_for_nobody() -> None:
-    runs = [
-        run("once", (5, *(0,) * 9)),
-        run("second", (0,) * 10),
-        Run("dead", 0, {}, {}, failure="it died"),
-    ]
-    assert told(runs, TURNS) == runs
+def test_a_case_that_is_late_itself_is_entered_all_the_same() -> None:
+    runs = found((56, *PUNCTUAL[1:]), second=(6,) * 10)
+    assert counted(runs, "entered") == [0, 1, 10]
+
+
+def test_few_slices_that_an_intruder_enters_bar_nothing() -> None:
+    # Late in most of its slices, and so by little more than its gap: in those of one case.
+    first = [turns(0), turns(CYCLE_NS - SLICE_NS - 1)]
+    often, seldom = told([run("late", (6,) * 10), run("second", PUNCTUAL)], first)
+    assert counted([often, seldom], "overrun") == [10, 0]
+    assert codes([often, seldom]) == [["slices_overrun"], []]
+
+
+def test_a_failed_run_was_late_for_nobody() -> None:
+    dead = Run("dead", 0, {}, {}, failure="it died")
+    runs = told([run("once", PUNCTUAL), run("second", PUNCTUAL), dead], TURNS)
+    assert runs[2] == dead
+    assert codes(runs) == [[], [], []]
+
+
+def test_after_a_tick_of_the_scheduler_nobody_reaches_the_others_unless_they_all_might() -> None:
+    assert evened([0, 45 * MS, 0]) == [4 * MS, 45 * MS, 4 * MS]
+    assert evened([0, 2 * MS]) == [2 * MS, 2 * MS]
+    assert evened([0, 0]) == [0, 0]

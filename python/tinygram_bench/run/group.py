@@ -34,6 +34,10 @@ _LONGEST = 2
 """A message that is under way when a slice ends takes at most so many times as long as usual."""
 _GRACE_S = 10.0
 """Where others have stalled until time was up, a case still has so long, or its limit, to tell."""
+_TICK_NS = 4_000_000
+"""For so long at least another program's turn on a core lasts (CONFIG_HZ 250)."""
+
+
 _WINDOWS_RESTART = Warning(
     "windows_restart",
     "connections may begin each slice with a small congestion window: "
@@ -132,7 +136,7 @@ class Group:
             for case, each in zip(self.cases, found, strict=True)
         ]
         seed = f"{self.workload.seed}/{self.round}/{self.cases[0].case_id}"
-        return table(waits_ns, own_ns, slice_ns, seed)
+        return table(evened(waits_ns), own_ns, slice_ns, seed)
 
     def _warmed_up(self, up: _Rehearsal, slices: Slices) -> _Side:
         up.turn.begin()
@@ -142,6 +146,16 @@ class Group:
         """When the last slice of all is over, and as much later as a case alone may take."""
         over_ns = max(each.begins_ns[-1] + each.slice_ns + each.gap_ns for each in turns)
         return (start_ns + over_ns) / 1e9 + max(map(self.workload.limit_s, self.cases))
+
+
+def evened(waits_ns: Sequence[int]) -> list[int]:
+    """Waits of which none is below the longest one, or a tick of the scheduler if that is less.
+
+    Or after such a tick messages of cases with short waits would come in the slices of those with
+    long ones, and never the other way round.
+    """
+    least_ns = min(max(waits_ns), _TICK_NS)
+    return [max(each, least_ns) for each in waits_ns]
 
 
 @dataclass(frozen=True)

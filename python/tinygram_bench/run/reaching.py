@@ -1,9 +1,15 @@
-"""Slices that messages of another case reach into: what comes late is in two cases' figures."""
+"""Slices that messages of another case reach into: what comes late is in two cases' figures.
+
+A host that stops for a while makes any case late, now and then, and its messages come in whosever
+slice is next: that is told, and bars nothing. A case that is late in most of its slices, since it
+cannot keep up or holds messages for longer than its gap, is in the others' figures time and again:
+nothing is compared with those that it reaches.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence, Set
 
 from msgspec.structs import replace
 
@@ -11,46 +17,80 @@ from tinygram_bench.model.result import Run, Warning
 from tinygram_bench.run.sliced import LATE_US
 from tinygram_bench.run.slices import Slices
 
+_REGULARLY = 0.5
+"""A case is an intruder if it is late beyond its gap in more of its own slices than this share."""
 _MOST_ENTERED = 0.1
-"""Share of a case's slices in which others' messages may come before nothing is compared."""
+"""Share of a case's slices in which intruders' messages may come before nothing is compared."""
+_MOST_OVERRUN = 0.1
+"""Share of the slices that may reach into the next case's before it is told."""
 _EVERY_FIGURE = ("latency", "queueing", "throughput", "call", "round_trip", "cpu")
 
 
 def told(runs: Sequence[Run], turns: Sequence[Slices]) -> list[Run]:
-    """The runs of a group; those in over a tenth of whose slices others' messages came, warned."""
-    found = _entered(runs, turns)
-    return [_warned(run, each, runs) for run, each in zip(runs, found, strict=True)]
+    """The runs of a group, with how many slices overran and were entered, and warnings of that."""
+    overrun = [_overrun(run, slices) for run, slices in zip(runs, turns, strict=True)]
+    intruders = {
+        number
+        for number, slices in enumerate(turns)
+        if overrun[number] > _REGULARLY * len(slices.begins_ns)
+    }
+    return [
+        _told(run, overrun[number], entered, intruders, runs) if LATE_US in run.slices else run
+        for number, (run, entered) in enumerate(zip(runs, _entered(runs, turns), strict=True))
+    ]
 
 
-def _entered(runs: Sequence[Run], turns: Sequence[Slices]) -> list[Counter[int]]:
-    """Of each case: in how many of its slices messages of which other one came."""
+def _overrun(run: Run, slices: Slices) -> int:
+    """How many of its slices reach beyond the gap, where the next one begins."""
+    return sum((late_us or 0) * 1e3 > slices.gap_ns for late_us in run.slices.get(LATE_US, ()))
+
+
+def _entered(runs: Sequence[Run], turns: Sequence[Slices]) -> list[list[Set[int]]]:
+    """Of each case: whose messages came in each of its slices."""
     order = sorted(
         (begin_ns, number, index)
         for number, slices in enumerate(turns)
         for index, begin_ns in enumerate(slices.begins_ns)
     )
-    entered: list[Counter[int]] = [Counter() for _ in runs]
-    last_ns, whose = 0.0, 0
+    entered: list[list[Set[int]]] = [[] for _ in runs]
+    until_ns = [0.0] * len(runs)
     for begin_ns, number, index in order:
-        if last_ns > begin_ns and whose != number:
-            entered[number][whose] += 1
+        entered[number].append(
+            {other for other, ns in enumerate(until_ns) if ns > begin_ns and other != number}
+        )
         late_us = runs[number].slices.get(LATE_US)
-        if late_us is None:
-            continue
-        ends_ns = begin_ns + turns[number].slice_ns + (late_us[index] or 0) * 1e3
-        if ends_ns > last_ns:
-            last_ns, whose = ends_ns, number
+        if late_us is not None:
+            ends_ns = begin_ns + turns[number].slice_ns + (late_us[index] or 0) * 1e3
+            until_ns[number] = max(until_ns[number], ends_ns)
     return entered
 
 
-def _warned(run: Run, entered: Counter[int], runs: Sequence[Run]) -> Run:
-    slices, among = sum(entered.values()), run.counters.get("slices")
-    if not among or slices <= _MOST_ENTERED * among:
-        return run
-    ((whose, _),) = entered.most_common(1)
-    message = (
-        f"in {slices} of {among} slices messages of another case still came, most often of "
-        f"{runs[whose].case_id}: leave that out, lower the rate, or let each run alone (--lone)"
-    )
-    warning = Warning("slices_entered", message, _EVERY_FIGURE)
-    return replace(run, warnings=(*run.warnings, warning))
+def _told(
+    run: Run, overrun: int, entered: Sequence[Set[int]], intruders: Set[int], runs: Sequence[Run]
+) -> Run:
+    counted = {"slices_overrun": overrun, "slices_entered": sum(map(bool, entered))}
+    warnings = (*_overrun_told(overrun, len(entered)), *_entered_told(entered, intruders, runs))
+    return replace(run, counters={**run.counters, **counted}, warnings=(*run.warnings, *warnings))
+
+
+def _overrun_told(overrun: int, slices: int) -> Iterator[Warning]:
+    if overrun > _MOST_OVERRUN * slices:
+        yield Warning(
+            "slices_overrun",
+            f"in {overrun} of {slices} slices messages came after the next case's slice had begun: "
+            "the load is too high for this way, or something stopped it",
+        )
+
+
+def _entered_told(
+    entered: Sequence[Set[int]], intruders: Set[int], runs: Sequence[Run]
+) -> Iterator[Warning]:
+    by_intruders = [found for each in entered if (found := each & intruders)]
+    if len(by_intruders) > _MOST_ENTERED * len(entered):
+        ((whose, _),) = Counter(each for found in by_intruders for each in found).most_common(1)
+        message = (
+            f"in {len(by_intruders)} of {len(entered)} slices messages of a case still came that "
+            f"is late in most of its own, most often of {runs[whose].case_id}: leave that out, "
+            "lower the rate, or let each run alone (--lone)"
+        )
+        yield Warning("slices_entered", message, _EVERY_FIGURE)

@@ -7,15 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from statistics import median
 
 from tinygram_bench.model.result import Warning
-from tinygram_bench.run.slices import GAP_NS, Used
+from tinygram_bench.run.slices import Used
 
 LATE_US = "late_us"
 """In a run's slices: how long after the end of each one its last message came."""
 _BLOCKS = {"p99": (0.99, 500), "p99_9": (0.999, 5_000)}
 """Percentile → its share, and the messages in a block: slices in a row that have so many."""
 _OF_A_SLICE: dict[str, Callable[[Sequence[int]], float]] = {"p50": median, "max": max}
-_MOST_OVERRUN = 0.1
-"""Share of the slices that may reach into the next case's."""
 _MOST_AT_REST = 0.02
 """CPU time between its slices, as a share of the time that a case has in its slices."""
 
@@ -58,15 +56,10 @@ def late_us(late_ns: Sequence[int]) -> dict[str, Values]:
     return {LATE_US: tuple(max(0, each) / 1e3 for each in late_ns)}
 
 
-def counters_of(late_ns: Sequence[int], used: Used, waits_ns: int = 0) -> dict[str, int | None]:
-    """The counters that all runs in slices have.
-
-    `late_ns`: how long after the end of each slice its last message came; `waits_ns`: how long it
-    may be on its way, beside what it takes on this host.
-    """
+def counters_of(used: Used) -> dict[str, int | None]:
+    """The counters that all runs in slices have; reaching.py adds those of what came late."""
     return {
-        "slices": len(late_ns),
-        "slices_overrun": sum(each > GAP_NS + waits_ns for each in late_ns),
+        "slices": len(used.by_whole_slice),
         "resting_cpu_ns": used.resting,
         "other_resting_cpu_ns": used.other_resting,
     }
@@ -80,15 +73,6 @@ def slices_told(
     `own_ns`: how long its slices are together; `who` used the CPU time that is the case's,
     and `other` is its other end.
     """
-    slices, overrun = counters.get("slices"), counters.get("slices_overrun")
-    if not slices:
-        return
-    if overrun and overrun > _MOST_OVERRUN * slices:
-        yield Warning(
-            "slices_overrun",
-            f"in {overrun} of {slices} slices messages came after the next case's slice had begun: "
-            "the load is too high for this way, or something stopped it",
-        )
     of_ends = {who: counters.get("resting_cpu_ns"), other: counters.get("other_resting_cpu_ns")}
     busy = [
         f"{end} used {resting_ns / 1e6:.1f} ms of CPU time"

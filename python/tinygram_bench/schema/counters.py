@@ -88,6 +88,7 @@ _OF_PROCESSES: Mapping[str, Said] = {
     "receive_buffer_bytes": ("bytes", "of the receiving socket's buffer (SO_RCVBUF)"),
     "slices": ("slices", "of a run that took turns with others of its load"),
     "slices_overrun": ("slices", "whose last message came after the next case's slice had begun"),
+    "slices_entered": ("slices", "in which messages of another case still came"),
     "resting_cpu_ns": (
         "ns",
         "of CPU time between its slices: of the sender, of a server under test, or of rr's "

@@ -15,7 +15,7 @@ from tinygram_bench.statistics.link_warnings import LINK_FAULTS
 from tinygram_bench.statistics.verdicts.doubts import MAX_PACING_ERROR_SHARE, MIN_PAIRED_ROUNDS
 
 MAX_HOLD_RATIO = 2.0
-_OF_SOME_ROUNDS = (*LINK_FAULTS, "other_measurement", "fell_behind")
+_OF_SOME_ROUNDS = (*LINK_FAULTS, "other_measurement", "fell_behind", "slices_entered")
 """Warnings about conditions that may come and go between two rounds."""
 _TIMED = ("latency", "call", "round_trip")
 _STALL_US = 2_000.0

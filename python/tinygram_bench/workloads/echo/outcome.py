@@ -60,7 +60,7 @@ def assembled(case: Case, round: int, order: ClientOrder, report: Report, found:
         assert report.in_slices is not None, "it took turns"
         assert order.slices is not None, "it took turns"
         slices = figures_of(report.in_slices, order.slices, found.sliced)
-        counters |= slice_counters(report.in_slices, order.slices, found.sliced)
+        counters |= slice_counters(report.in_slices, found.sliced)
     own_ns = EchoParameters.of(case).duration_ns or 0
     return Run(
         case.case_id,

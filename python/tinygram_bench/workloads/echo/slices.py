@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tinygram_bench import _native
 from tinygram_bench.run.sliced import Values, counters_of, late_us, percentiles_us
-from tinygram_bench.run.slices import GAP_NS, LEAST_MESSAGES, Slices, Used
+from tinygram_bench.run.slices import LEAST_MESSAGES, Slices, Used
 from tinygram_bench.workloads.echo.order import ClientOrder, InSlices
 
 _SLOW_PER_S = 10_000
@@ -62,12 +62,9 @@ def figures_of(found: InSlices, slices: Slices, sliced: Sliced) -> dict[str, Val
     )
 
 
-def slice_counters(found: InSlices, slices: Slices, sliced: Sliced) -> dict[str, int | None]:
+def slice_counters(found: InSlices, sliced: Sliced) -> dict[str, int | None]:
     """The counters of a run in slices."""
-    late_ns = _late_ns(found, slices, sliced)
-    return counters_of(late_ns, sliced.used, slices.gap_ns - GAP_NS) | {
-        "middle_ns": sum(found.time_ns)
-    }
+    return counters_of(sliced.used) | {"middle_ns": sum(found.time_ns)}
 
 
 def _late_ns(found: InSlices, slices: Slices, sliced: Sliced) -> list[int]:

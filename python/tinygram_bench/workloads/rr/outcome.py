@@ -11,7 +11,7 @@ from tinygram_bench.model.parameters import RrParameters
 from tinygram_bench.model.result import Case, Run
 from tinygram_bench.processes.workers import RunError
 from tinygram_bench.run.sliced import Values, counters_of, late_us, percentiles_us
-from tinygram_bench.run.slices import GAP_NS, LEAST_MESSAGES, Slices, Used
+from tinygram_bench.run.slices import LEAST_MESSAGES, Slices, Used
 from tinygram_bench.workloads.rr import withheld
 from tinygram_bench.workloads.rr.calling import merged_slices
 from tinygram_bench.workloads.rr.order import Report, SliceTally, Start
@@ -66,7 +66,7 @@ def assembled(case: Case, round: int, found: Found, *, has_private_network: bool
         spans = zip(slices, found.start.spans, strict=True)
         late_ns = [max(0, each.last_ns - span.end_ns) for each, span in spans]
         in_slices |= late_us(late_ns)
-        counters |= counters_of(late_ns, found.used, found.slices.gap_ns - GAP_NS)
+        counters |= counters_of(found.used)
     histograms = {name: _merged(found.reports, name) for name in ("call_ns", "connect_ns")}
     warnings = warnings_of(case, counters, has_private_network=has_private_network)
     return Run(case.case_id, round, counters, histograms, warnings, slices=in_slices)

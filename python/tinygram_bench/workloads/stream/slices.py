@@ -10,7 +10,7 @@ from statistics import fmean
 from tinygram_bench import _native
 from tinygram_bench.load.source import BURST_MESSAGES
 from tinygram_bench.run.sliced import Values, counters_of, late_us, percentiles_us
-from tinygram_bench.run.slices import GAP_NS, Slices, Used
+from tinygram_bench.run.slices import Slices, Used
 from tinygram_bench.workloads.stream.order import Heard, Order, Report
 
 _LEAST_QUEUED = 12.5
@@ -72,7 +72,7 @@ def paced_in_slices(
         figures["net_latency_mean_us"] = _means_us(net_ns)
     late_ns = [late_ns for _, late_ns in whole]
     figures |= late_us(late_ns)
-    counters = counters_of(late_ns, used, slices.gap_ns - GAP_NS)
+    counters = counters_of(used)
     return Found(histograms, figures, counters)
 
 
@@ -116,7 +116,7 @@ def flat_out_in_slices(
     }
     late_ns = [late_ns for _, late_ns in middles]
     figures |= late_us(late_ns)
-    counters = counters_of(late_ns, used, slices.gap_ns - GAP_NS) | {
+    counters = counters_of(used) | {
         "middle_messages": sum(count for count, _ in middles),
         "middle_ns": lasting_ns * len(middles),
     }
