@@ -110,3 +110,30 @@ def test_two_modes_of_the_ratio_are_a_doubt() -> None:
     assert found.reason == (
         "two modes in loop/cork ÷ loop/nodelay: near 0.5 in 3 rounds, near 0.9 in 3 rounds"
     )
+
+
+@pytest.mark.parametrize("of_slices", [(), (None, None, None), (0.0, -1.0, None)])
+def test_a_figure_that_slices_have_too_few_messages_for_is_not_judged_by_runs_far_apart(
+    of_slices: tuple[float | None, ...],
+) -> None:
+    runs = [
+        replace(run, slices={"latency_p50_us": of_slices, "late_us": (0.0,) * 3})
+        for run in rounds_of([100] * ROUNDS, 0.5)
+    ]
+    found = verdict_on(runs)
+    assert (found.verdict, found.doubt, found.ratio) == ("cannot_say", "too_few_messages", None)
+    alone = verdict_on(rounds_of([100] * ROUNDS, 0.5, has_slices=False))
+    assert alone.ratio is not None
+
+
+def test_slices_without_time_or_with_less_are_left_out_of_a_ratio() -> None:
+    runs = rounds_of([100] * ROUNDS, 0.5)
+    spoilt = [
+        replace(run, slices={"latency_p50_us": (-5.0, *run.slices["latency_p50_us"][1:])})
+        if run.case_id == BASELINE.case_id
+        else run
+        for run in runs
+    ]
+    ratio = verdict_on(spoilt).ratio
+    assert ratio is not None
+    assert ratio.median == pytest.approx(0.5)

@@ -42,8 +42,13 @@ class Sample:
         known = _known(values)
         return known if len(known) == len(values) else {}
 
+    @property
+    def took_turns(self) -> bool:
+        """Whether every good round has values of slices, or of alternating samples."""
+        return bool(self.good_runs) and all(run.slices for run in self.good_runs)
+
     def slices(self, figure: str) -> dict[int, tuple[float | None, ...]]:
-        """Round → values of its slices; empty unless every good round took turns."""
+        """Round → values of its slices; empty unless every good round has some."""
         found = {run.round: run.slices.get(figure, ()) for run in self.good_runs}
         return found if all(found.values()) else {}
 

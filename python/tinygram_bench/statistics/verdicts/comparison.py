@@ -95,11 +95,13 @@ def round_ratios(baseline: Sample, case: Sample, figure: str) -> tuple[float, ..
     """case ÷ baseline of each round that has both, in round order.
 
     Where both took turns, a round's ratio is the median of those of their slices, or samples, cycle
-    by cycle: what is compared then lies milliseconds apart.
+    by cycle: what is compared then lies milliseconds apart. A figure that their slices have too few
+    messages for has no ratio: the rounds' own values are of slices far apart.
     """
-    slices = (baseline.slices(figure), case.slices(figure))
-    if not all(slices) or turns_of(baseline.case) != turns_of(case.case):
+    are_beside = turns_of(baseline.case) == turns_of(case.case)
+    if not (are_beside and baseline.took_turns and case.took_turns):
         return paired_ratios(baseline.values(figure), case.values(figure))
+    slices = (baseline.slices(figure), case.slices(figure))
     return tuple(
         median(ratios)
         for each in slices[1]
@@ -109,7 +111,8 @@ def round_ratios(baseline: Sample, case: Sample, figure: str) -> tuple[float, ..
 
 def _slice_ratios(baseline: Sequence[float | None], case: Sequence[float | None]) -> list[float]:
     pairs = zip(baseline, case, strict=True)
-    return [above / below for below, above in pairs if above is not None and below]
+    known = [(below, above) for below, above in pairs if below is not None and above is not None]
+    return [above / below for below, above in known if below > 0 and above > 0]
 
 
 def judge(ratio: Figure, figure: str) -> Literal["faster", "slower", "no_difference_shown"]:

@@ -44,13 +44,17 @@ def doubt_on(
 
     `ratios`: case ÷ baseline of each round that has both; `ratio`: what they sum up to.
     """
-    took_turns = all(sample.slices(figure) for sample in samples)
+    took_turns = all(sample.took_turns for sample in samples)
     for summary in summaries:
         if not summary.rounds:
             return Doubt("no_rounds", f"{way_of(summary.case)} has no good round")
         if summary.figures.get(figure) is None:
             what = f"{way_of(summary.case)} has no {figure}: not known, or too few samples"
             return Doubt("no_figure", what)
+    if not ratios and all(sample.took_turns for sample in samples):
+        ways = " and ".join(way_of(each.case) for each in summaries)
+        what = f"the slices of {ways} have too few messages for {figure}: allow more time"
+        return Doubt("too_few_messages", f"{what} (--duration)")
     if len(ratios) < MIN_PAIRED_ROUNDS:
         rounds = "1 round has" if len(ratios) == 1 else f"{len(ratios)} rounds have"
         return Doubt("few_rounds", f"{rounds} both, and {MIN_PAIRED_ROUNDS} are needed")
