@@ -98,7 +98,7 @@ WORKLOADS: Mapping[str, Workload] = {
             *_OF_THE_KERNEL,
             *_OF_SLICES,
         ),
-        compared=("calls_per_s", "call_p50_us", "call_p99_us"),
+        compared=("calls_per_s", "call_p50_us", "call_p99_us", "cpu_us_per_call"),
         pairs=rr.compared_pairs,
         side_by_side=rr.side_by_side,
         unit="calls",
