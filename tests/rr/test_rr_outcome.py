@@ -135,7 +135,7 @@ def test_nodelay_is_judged_against_nagle_round_by_round() -> None:
         runs.append(run_of(NAGLE, number, found(NAGLE, reports(400, 40_000_000 + number))))
         runs.append(run_of(NODELAY, number, found(NODELAY, reports(400, 8_000_000))))
     verdicts = {verdict.figure: verdict for verdict in result_of(PLAN, runs).verdicts}
-    assert set(verdicts) == {"calls_per_s", "call_p50_us", "call_p99_us"}
+    assert set(verdicts) == {"calls_per_s", "call_p50_us", "call_p99_us", "cpu_us_per_call"}
     rate = verdicts["calls_per_s"]
     assert (rate.baseline_case_id, rate.verdict) == (NAGLE.case_id, "faster")
     assert rate.ratio is not None

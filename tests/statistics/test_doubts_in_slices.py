@@ -11,7 +11,10 @@ from tests.support.experiments import histogram, paced_run, plan_of, result_of, 
 from tinygram_bench.model.result import Run, Verdict, Warning
 
 ROUNDS = 6
-BASELINE, CASE = way("loop/nodelay", 1_000), way("loop/cork", 1_000)
+BASELINE, CASE = (
+    replace(case, parameters=replace(case.parameters, slice_ns=20_000_000))
+    for case in (way("loop/nodelay", 1_000), way("loop/cork", 1_000))
+)
 LATE = Warning("link_late", "the link was late", ("",))
 
 
@@ -124,6 +127,53 @@ def test_a_figure_that_slices_have_too_few_messages_for_is_not_judged_by_runs_fa
     assert (found.verdict, found.doubt, found.ratio) == ("cannot_say", "too_few_messages", None)
     alone = verdict_on(rounds_of([100] * ROUNDS, 0.5, has_slices=False))
     assert alone.ratio is not None
+
+
+def of_cycles(ratios: Sequence[float], in_rounds: int) -> list[Run]:
+    """Runs in whose first rounds the cycles have these ratios; in the others all are alike."""
+    sliced = []
+    for run in rounds_of([100] * ROUNDS, 0.9):
+        of_case = ratios if run.round < in_rounds else [0.9] * len(ratios)
+        values = of_case if run.case_id == CASE.case_id else [1.0] * len(ratios)
+        sliced.append(replace(run, slices={"latency_p50_us": tuple(100 * x for x in values)}))
+    return sliced
+
+
+TWO_KINDS = [0.9] * 26 + [3.6] * 14
+
+
+@pytest.mark.parametrize(
+    ("in_rounds", "doubt"), [(ROUNDS, "two_modes"), (3, "two_modes"), (2, None)]
+)
+def test_cycles_of_two_kinds_in_half_of_the_rounds_are_a_doubt(
+    in_rounds: int, doubt: str | None
+) -> None:
+    found = verdict_on(of_cycles(TWO_KINDS, in_rounds))
+    assert found.doubt == doubt
+    if doubt is not None:
+        assert found.reason == (
+            "two modes in loop/cork ÷ loop/nodelay: near 0.9 in 26 cycles of a round, near 3.6 in "
+            "14 cycles of a round"
+        )
+
+
+def test_a_few_slices_that_something_stopped_are_no_kind() -> None:
+    stopped = [0.9] * 34 + [20.0 * 1.6**each for each in range(6)]
+    assert verdict_on(of_cycles(stopped, ROUNDS)).verdict == "faster"
+
+
+def test_the_stalled_share_is_a_figure_of_what_is_queued_too_and_of_no_lone_case() -> None:
+    values = {"queueing_p50_us": (100.0,) * 4, "queueing_max_us": (2_101.0, 150.0, 2_000.0, None)}
+    queued = [replace(run, slices=values) for run in rounds_of([100] * ROUNDS)]
+    (share, _) = [
+        each.figures["stalled_slices_share"]
+        for each in result_of(plan_of([BASELINE, CASE], queued), queued).summaries
+    ]
+    assert share is not None
+    assert share.median == pytest.approx(1 / 3)
+    lone = rounds_of([100] * ROUNDS, has_slices=False)
+    for summary in result_of(plan_of([BASELINE, CASE], lone), lone).summaries:
+        assert "stalled_slices_share" not in summary.figures
 
 
 def test_slices_without_time_or_with_less_are_left_out_of_a_ratio() -> None:

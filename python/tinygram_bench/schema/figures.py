@@ -77,6 +77,11 @@ _OF_COUNTERS: Mapping[str, Said] = {
     "both_ways_mb_per_s": ("MB/s", "exchanged bytes ÷ run time; a MB has 10⁶ bytes"),
     "in_flight": ("messages", "on average at a time, by Little's law"),
     "client_cpu_share": ("1", "of the run that the client was on the CPU"),
+    "stalled_slices_share": (
+        "1",
+        "of the slices in which a message, or call, took over 2 ms longer than half of the others; "
+        "of cases that took turns",
+    ),
     "first_sample_us": ("µs", "first_sample_ns"),
     "mb_per_s": ("MB/s", "bytes ÷ the median transfer; a MB has 10⁶ bytes"),
     "total_mb_per_s": ("MB/s", "bytes ÷ the median total; a MB has 10⁶ bytes"),

@@ -8,6 +8,7 @@ from tinygram_bench.model.result import Plan, Run, Summary
 from tinygram_bench.statistics.figures.intervals import confidence_of
 from tinygram_bench.statistics.figures.runs import figure_names
 from tinygram_bench.statistics.figures.samples import Sample, samples_of
+from tinygram_bench.statistics.figures.stalls import STALLED_SHARE
 from tinygram_bench.statistics.sizes_fits import with_models
 from tinygram_bench.statistics.warnings import warnings_of
 
@@ -22,7 +23,11 @@ def summarise(plan: Plan, runs: Sequence[Run]) -> tuple[Summary, ...]:
 
 
 def _summary(sample: Sample) -> Summary:
-    figures = {name: sample.figure(name) for name in figure_names(sample.case.workload)}
+    figures = {
+        name: sample.figure(name)
+        for name in figure_names(sample.case.workload)
+        if name != STALLED_SHARE or sample.took_turns
+    }
     return Summary(
         case=sample.case,
         rounds=len(sample.rounds),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from statistics import median
+from statistics import fmean, median
 
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.result import Case, Figure, Warning
 from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.statistics.figures.modes import find_modes
 from tinygram_bench.statistics.figures.samples import Sample
+from tinygram_bench.statistics.figures.stalls import STALL_US, STALLED_SHARE
 from tinygram_bench.statistics.figures.words import in_words, unit_of
 from tinygram_bench.statistics.link_warnings import LINK_FAULTS
 from tinygram_bench.statistics.verdicts.doubts import MAX_PACING_ERROR_SHARE, MIN_PAIRED_ROUNDS
@@ -17,10 +18,8 @@ from tinygram_bench.statistics.verdicts.doubts import MAX_PACING_ERROR_SHARE, MI
 MAX_HOLD_RATIO = 2.0
 _OF_SOME_ROUNDS = (*LINK_FAULTS, "other_measurement", "fell_behind", "slices_entered")
 """Warnings about conditions that may come and go between two rounds."""
-_TIMED = ("latency", "call", "round_trip")
-_STALL_US = 2_000.0
-"""Longer than what a message waits for on a host that is at rest."""
-_STALLED_SHARE = 0.01
+_MOST_STALLED = 0.01
+"""Share of the slices that may be stalled before a warning tells of it."""
 Figures = Mapping[str, Figure | None]
 
 
@@ -123,18 +122,11 @@ def _mode_warnings(sample: Sample, figures: Figures) -> tuple[Warning, ...]:
 
 def _stall_warnings(sample: Sample) -> tuple[Warning, ...]:
     """Tell how many slices something stopped: they count like all others."""
-    stalled = slices = 0
-    for name in _TIMED:
-        middles, longest = (sample.slices(f"{name}_{what}_us") for what in ("p50", "max"))
-        for number in longest:
-            pairs = zip(middles[number], longest[number], strict=True)
-            known = [(mid, most) for mid, most in pairs if mid is not None and most is not None]
-            slices += len(known)
-            stalled += sum(most - mid > _STALL_US for mid, most in known)
-    if not slices or stalled < _STALLED_SHARE * slices:
+    shares = sample.values(STALLED_SHARE).values()
+    if not shares or fmean(shares) < _MOST_STALLED:
         return ()
     message = (
-        f"in {stalled / slices:.0%} of its slices a message took over {_STALL_US / 1_000:g} ms "
+        f"in {fmean(shares):.0%} of its slices a message took over {STALL_US / 1_000:g} ms "
         "longer than half of the others, as after a stop of the host, a loss or a delayed "
         "acknowledgement; these slices count like all others"
     )

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from tinygram_bench._native import Histogram
 from tinygram_bench.model.result import Case, Run
 from tinygram_bench.statistics.figures.counters import FORMULAS, PER_MILLION, Number
+from tinygram_bench.statistics.figures.stalls import STALLED_SHARE, stalled_share
 from tinygram_bench.statistics.workloads import WORKLOADS
 
 FLAT_OUT_ONLY = ("throughput_per_s", "run_time_s")
@@ -45,6 +46,7 @@ def figures_of(case: Case, run: Run) -> RunFigures:
         values[name] = None
     for figure, (name, statistic) in STATISTIC_OF_FIGURE.items():
         values[figure] = _statistic(histograms.get(name), statistic)
+    values[STALLED_SHARE] = stalled_share(run.slices)
     values |= workload.computed(case, run, values)
     counts = {name: histogram.count for name, histogram in histograms.items() if histogram}
     return RunFigures(values, counts)

@@ -16,7 +16,7 @@ from tinygram_bench.statistics.figures.intervals import figure_of
 from tinygram_bench.statistics.figures.runs import is_higher_better
 from tinygram_bench.statistics.figures.samples import Sample, samples_of
 from tinygram_bench.statistics.verdicts.contests import contests_of
-from tinygram_bench.statistics.verdicts.doubts import doubt_on
+from tinygram_bench.statistics.verdicts.doubts import cycle_ratios, doubt_on
 from tinygram_bench.statistics.workloads import WORKLOADS
 from tinygram_bench.statistics.workloads.loads import (
     Load,
@@ -101,18 +101,7 @@ def round_ratios(baseline: Sample, case: Sample, figure: str) -> tuple[float, ..
     are_beside = turns_of(baseline.case) == turns_of(case.case)
     if not (are_beside and baseline.took_turns and case.took_turns):
         return paired_ratios(baseline.values(figure), case.values(figure))
-    slices = (baseline.slices(figure), case.slices(figure))
-    return tuple(
-        median(ratios)
-        for each in slices[1]
-        if each in slices[0] and (ratios := _slice_ratios(slices[0][each], slices[1][each]))
-    )
-
-
-def _slice_ratios(baseline: Sequence[float | None], case: Sequence[float | None]) -> list[float]:
-    pairs = zip(baseline, case, strict=True)
-    known = [(below, above) for below, above in pairs if below is not None and above is not None]
-    return [above / below for below, above in known if below > 0 and above > 0]
+    return tuple(median(ratios) for ratios in cycle_ratios(baseline, case, figure))
 
 
 def judge(ratio: Figure, figure: str) -> Literal["faster", "slower", "no_difference_shown"]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from statistics import median
 from typing import NamedTuple
 
 from tinygram_bench._native import Histogram
 from tinygram_bench.model.result import Figure, Summary
-from tinygram_bench.statistics.figures.modes import find_modes
+from tinygram_bench.statistics.figures.modes import Modes, find_kinds, find_modes
 from tinygram_bench.statistics.figures.samples import Sample
 from tinygram_bench.statistics.workloads.loads import way_of
 
@@ -68,17 +68,48 @@ def doubt_on(
         return None
     doubt = _pacing_doubt(figure, summaries, ratio)
     if doubt is None and took_turns:
-        doubt = _modes_doubt(summaries, ratios) or _lateness_doubt(
-            figure, summaries, samples, ratio
+        doubt = (
+            _two_modes(summaries, find_modes(ratios), "rounds")
+            or _kinds_doubt(figure, summaries, samples)
+            or _lateness_doubt(figure, summaries, samples, ratio)
         )
     return doubt
 
 
-def _modes_doubt(summaries: tuple[Summary, Summary], ratios: Sequence[float]) -> Doubt | None:
-    modes = find_modes(ratios)
+def cycle_ratios(baseline: Sample, case: Sample, figure: str) -> Iterator[tuple[float, ...]]:
+    """case ÷ baseline of each cycle that has both, round by round; rounds without any left out."""
+    of_baseline, of_case = baseline.slices(figure), case.slices(figure)
+    for number in of_case:
+        pairs = zip(of_baseline.get(number, ()), of_case[number], strict=number in of_baseline)
+        known = [
+            (below, above) for below, above in pairs if below is not None and above is not None
+        ]
+        ratios = tuple(above / below for below, above in known if below > 0 and above > 0)
+        if ratios:
+            yield ratios
+
+
+def _kinds_doubt(
+    figure: str, summaries: tuple[Summary, Summary], samples: tuple[Sample, Sample]
+) -> Doubt | None:
+    """The doubt where the cycles of half of the rounds, or more, are of two kinds.
+
+    As of a case whose slices are now on one core and now on two: the median of their ratios tells
+    which kind came up more often. Single samples vary by themselves, and are not looked at.
+    """
+    if samples[1].case.parameters.slice_ns is None:
+        return None
+    kinds = [find_kinds(ratios) for ratios in cycle_ratios(*samples, figure)]
+    found = [each for each in kinds if each is not None]
+    if not found or 2 * len(found) < len(kinds):
+        return None
+    return _two_modes(summaries, found[0], "cycles of a round")
+
+
+def _two_modes(summaries: tuple[Summary, Summary], modes: Modes | None, of: str) -> Doubt | None:
     if modes is None:
         return None
-    lower, upper = (f"near {median(group):.3g} in {len(group)} rounds" for group in modes)
+    lower, upper = (f"near {median(group):.3g} in {len(group)} {of}" for group in modes)
     baseline, case = (way_of(each.case) for each in summaries)
     return Doubt("two_modes", f"two modes in {case} ÷ {baseline}: {lower}, {upper}")
 

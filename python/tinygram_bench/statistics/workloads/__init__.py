@@ -58,6 +58,7 @@ _OF_MESSAGES = (
     "context_switches_per_million",
     "connect_us",
 )
+_OF_SLICES = ("stalled_slices_share",)
 _OF_THE_KERNEL = ("delayed_acks", "listen_overflows", "syn_retransmits", "resets")
 
 WORKLOADS: Mapping[str, Workload] = {
@@ -74,6 +75,7 @@ WORKLOADS: Mapping[str, Workload] = {
             "messages_per_release",
             "startup_ms",
             *_OF_THE_KERNEL,
+            *_OF_SLICES,
         ),
         compared=(
             "throughput_per_s",
@@ -94,8 +96,9 @@ WORKLOADS: Mapping[str, Workload] = {
             "cpu_us_per_call",
             "server_cpu_us_per_call",
             *_OF_THE_KERNEL,
+            *_OF_SLICES,
         ),
-        compared=("calls_per_s", "call_p50_us", "call_p99_us"),
+        compared=("calls_per_s", "call_p50_us", "call_p99_us", "cpu_us_per_call"),
         pairs=rr.compared_pairs,
         side_by_side=rr.side_by_side,
         unit="calls",
@@ -108,6 +111,7 @@ WORKLOADS: Mapping[str, Workload] = {
             "in_flight",
             "client_cpu_share",
             *_OF_THE_KERNEL,
+            *_OF_SLICES,
         ),
         compared=(
             "throughput_per_s",
