@@ -29,7 +29,7 @@ _ROUNDS = 9
 _FEWEST_ROUNDS = 6
 _CYCLES = 12
 _CALM_CYCLES = 40
-"""Of the rows that must not be worse: a smaller difference is looked for."""
+"""The cycles of rows that must not be worse: a smaller difference is looked for."""
 _NOT_WORSE = 1.05
 
 

@@ -46,7 +46,7 @@ _BUSY_RATE_PER_S = 16_000.0
 _BUSY_PRODUCERS = 8
 _CALM_RATE_PER_S = 1_000.0
 _CALM_SLICE_NS = 24_000_000
-"""So long that 20 messages are left at that rate when 15 % have settled."""
+"""Long enough that 20 messages are left at that rate when 15 % have settled."""
 _FLAT_OUT_NS = 300_000_000
 """All slices of a side in a round; 15 of them."""
 _CALM_NS = 4_000_000_000
@@ -102,7 +102,7 @@ class Row:
     by_interval: bool = False
 
     def ratio(self, rounds: Sequence[Round]) -> Figure:
-        """Of each round the median over its pairs of slices, and how well these are known."""
+        """The median over each round's pairs of slices, and how well these are known."""
         ratios = []
         for each in rounds:
             ours, base = (each[name].figures[self.figure] for name in (self.ours, self.base))

@@ -73,7 +73,7 @@ def test_the_two_sets_share_neither_sizes_nor_arrivals() -> None:
 
 
 def test_the_first_look_fits_into_the_time_that_was_promised() -> None:
-    """Of all strategies at first, then of half of them, then of three."""
+    """With all strategies at first, then half of them, then three."""
     minutes = {}
     for grid, make in GRIDS.items():
         rounds = (ALL_STRATEGIES_ROUNDS, 7), (PICKING_ROUNDS - ALL_STRATEGIES_ROUNDS, 4)

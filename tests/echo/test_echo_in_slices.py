@@ -254,7 +254,7 @@ def test_figures_of_slices_are_of_what_came_back_between_the_marks() -> None:
     of_slices = Slices((0, 20 * MS, 40 * MS), 20 * MS, 3 * MS)
     assert figures_of(found, of_slices, Sliced(used, 0)) == {
         "throughput_per_s": (100_000.0, None, 50_000.0),
-        # Of all that came back, while the slice settled and after its end, too.
+        # Divided by all that came back, while the slice settled and after its end, too.
         "cpu_s_per_million": (4.0, 200.0, None),
         "late_us": (0.0, 0.0, 5_000.0),
     }

@@ -1,4 +1,4 @@
-"""Who is not at turn rests, at both ends."""
+"""A case that is not at turn rests, at both ends."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def noting(lengths: list[int]) -> Treat:
 
 
 def lengths_asked_for(folder: Path, *arguments: object) -> list[list[int]]:
-    """Of each of two rounds."""
+    """The lengths asked for in each of two rounds, in their order."""
     lengths: list[int] = []
     folder.mkdir()
     command = Command(folder, "sizes")

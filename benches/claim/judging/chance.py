@@ -33,7 +33,7 @@ class Chance(Value, frozen=True):
 
 
 def chances_of(cells: Sequence[Cell], samples: Samples) -> tuple[Chance, ...]:
-    """Of each figure on each runtime where ours ran twice."""
+    """What chance does to each figure on each runtime where ours ran twice."""
     found: dict[tuple[FigureName, str], list[Figure]] = {}
     for number, cell in enumerate(cells):
         if not is_run_twice(cell):

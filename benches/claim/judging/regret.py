@@ -128,7 +128,7 @@ class Standing(Value, frozen=True):
 
 
 def standings_of(regrets: Iterable[Regret]) -> tuple[Standing, ...]:
-    """Of every strategy, ours last, whether it kept up or not."""
+    """The standing of every strategy, ours last, whether it kept up or not."""
     by_name: dict[str, list[float]] = {}
     for each in regrets:
         by_name.setdefault(name_on_all_runtimes(each.strategy), []).append(each.regret)

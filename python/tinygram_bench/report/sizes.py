@@ -50,7 +50,7 @@ _MEDIANS = (
 )
 _VERY_FIRST = Column("very\nfirst", 5)
 _CASES_FIRST = Column("case's\nfirst", 5)
-"""Of samples that alternate: those of other cases came before it in its process."""
+"""What samples that alternate have: those of other cases came before it in its process."""
 _MORE_MEDIANS = (
     (Column("total\np99", 5), "total_p99_us"),
     (_VERY_FIRST, "first_sample_us"),

@@ -46,7 +46,7 @@ def _overrun(run: Run, slices: Slices) -> int:
 
 
 def _entered(runs: Sequence[Run], turns: Sequence[Slices]) -> list[list[Set[int]]]:
-    """Of each case: whose messages came in each of its slices."""
+    """For each case, whose messages came in each of its slices."""
     order = sorted(
         (begin_ns, number, index)
         for number, slices in enumerate(turns)

@@ -225,7 +225,7 @@ def _both_ways(samples: dict[str, Sample]) -> Iterator[BothWays]:
 
 
 def _counted(samples: dict[str, Sample]) -> Counted | None:
-    """Of the case whose messages were a byte longer; None where it has no good run."""
+    """The check of the case whose messages were a byte longer; None where it has no good run."""
     for case_id, longer in samples.items():
         base_id, variant = variant_of(case_id)
         if variant == BYTE and base_id in samples and longer.good_runs:

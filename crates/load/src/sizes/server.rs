@@ -122,7 +122,7 @@ pub struct Server {
     options: Options,
     peers: HashMap<RawFd, Peer>,
     memory: Memory,
-    /// Of each listener.
+    /// One for each listener.
     counts: Vec<Counts>,
     /// No peer's deadline is before this.
     next_sweep_ns: u64,

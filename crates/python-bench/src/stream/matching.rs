@@ -109,7 +109,7 @@ pub fn match_paced(
     match_all(py, notes, messages)
 }
 
-/// Of each slice, how many messages were due in it, settling or not, and how long after its end the last
+/// For each slice, how many messages were due in it, settling or not, and how long after its end the last
 /// of them came, in nanoseconds.
 type Whole = Vec<(u64, u64)>;
 
