@@ -10,11 +10,12 @@ pub struct Socket {
     pub received: Vec<u8>,
 }
 
-/// The caller's side of the contract, with a clock that only the test moves.
+/// The caller's side of the contract, with a clock that only the test moves, and a write by `write_ns`.
 pub struct Driver {
     pub coalescer: Coalescer,
     pub socket: Socket,
     pub now_ns: u64,
+    pub write_ns: u64,
 }
 
 impl Driver {
@@ -26,6 +27,7 @@ impl Driver {
                 received: Vec::new(),
             },
             now_ns: 1_000_000_000,
+            write_ns: 0,
         }
     }
 
@@ -82,8 +84,10 @@ impl Driver {
                 }
             };
             self.socket.received.extend_from_slice(&all[..taken]);
+            let start_ns = self.now_ns;
+            self.now_ns += self.write_ns;
             self.coalescer
-                .on_written(taken, message, reason, self.now_ns, self.now_ns);
+                .on_written(taken, message, reason, start_ns, self.now_ns);
             message = &[];
             if taken == 0 {
                 return self.coalescer.on_blocked();

@@ -13,6 +13,8 @@ mod strategy;
 mod threads;
 
 #[cfg(test)]
+mod adaptive_tests;
+#[cfg(test)]
 mod driver;
 #[cfg(test)]
 mod properties;
@@ -58,6 +60,8 @@ pub struct Coalescer {
     max_buffered_bytes: usize,
     is_blocked: bool,
     has_queue_behind: bool,
+    /// Whether each message must come with its time, as the policy said at the last tick.
+    watches_time: bool,
     /// Whether no message came since the last tick.
     is_quiet: bool,
     /// Whether no message came between the last two ticks.
@@ -75,9 +79,7 @@ impl Coalescer {
 
     /// A coalescer of an event loop that says when it is about to wait ([`Coalescer::on_tick`]).
     ///
-    /// A message never waits while such a loop does. `Adaptive` then holds up to
-    /// [`Knobs::ADAPTIVE_HOLD`], but no longer than a sixteenth of the time for which the loop has
-    /// had something to do: one that never rests gains throughput, and its messages wait anyway.
+    /// A message never waits while such a loop does.
     ///
     /// # Errors
     /// Which knob is outside its range.
@@ -87,9 +89,8 @@ impl Coalescer {
 
     /// A coalescer of an event loop that does not say when it is about to wait.
     ///
-    /// Whether a loop has nothing to do between two messages cannot be told there: `Adaptive` holds
-    /// up to [`Knobs::ADAPTIVE_HOLD`] only while messages come so fast that the program can hardly
-    /// do anything else, 15 µs otherwise.
+    /// What follows within about a write's cost of the last iteration is taken for a loop that has not
+    /// rested.
     ///
     /// # Errors
     /// Which knob is outside its range.
@@ -99,33 +100,34 @@ impl Coalescer {
 
     fn of_loop(knobs: Knobs, of_loop: Loop) -> Result<Self, KnobError> {
         let hold_ns = knobs.hold_ns(Knobs::ADAPTIVE_HOLD);
-        Self::with(knobs, hold_ns, |strategy| {
-            AnyPolicy::of_loop(strategy, hold_ns, of_loop)
+        Self::with(knobs, hold_ns, |knobs| {
+            AnyPolicy::of_loop(knobs, hold_ns, of_loop)
         })
     }
 
     fn with(
         knobs: Knobs,
         hold_ns: Option<u64>,
-        policy_of: impl FnOnce(Strategy) -> AnyPolicy,
+        policy_of: impl FnOnce(&Knobs) -> AnyPolicy,
     ) -> Result<Self, KnobError> {
         let knobs = knobs.checked()?;
         Ok(Self {
             strategy: knobs.strategy,
-            policy: policy_of(knobs.strategy),
+            policy: policy_of(&knobs),
             buffer: Buffer::default(),
             hold_ns,
             max_bytes: knobs.max_bytes,
             max_buffered_bytes: knobs.max_buffered_bytes.unwrap_or(usize::MAX),
             is_blocked: false,
             has_queue_behind: false,
+            watches_time: false,
             is_quiet: true,
             was_quiet: true,
         })
     }
 
     /// A message is handed over. It is held, unless the answer is to write or to refuse it. `clock`
-    /// is read for the first message of a batch and after a tick only.
+    /// is read for the first message of a batch and after a tick, and where the strategy asks for more.
     pub fn on_message(&mut self, message: &[u8], clock: impl FnOnce() -> u64) -> Next {
         if self.hold_with_others(message) {
             return Next::Wait;
@@ -135,11 +137,11 @@ impl Coalescer {
         if total_bytes > self.max_buffered_bytes {
             return self.make_room(held_bytes);
         }
-        if held_bytes > 0 && !self.is_quiet && !self.is_blocked {
+        if held_bytes > 0 && !self.is_quiet && !self.is_blocked && !self.watches_time {
             self.buffer.count_message();
             return Next::Write(Reason::Full);
         }
-        self.on_first_message(message, total_bytes, clock())
+        self.on_timed_message(message, total_bytes, clock())
     }
 
     /// Hold the message if others are held and nothing else is to do: the short way of
@@ -154,6 +156,7 @@ impl Coalescer {
             && total_bytes <= self.max_buffered_bytes
             && !self.is_quiet
             && !self.is_blocked
+            && !self.watches_time
             && !message.is_empty();
         if is_plain {
             self.buffer.count_message();
@@ -162,8 +165,8 @@ impl Coalescer {
         is_plain
     }
 
-    /// The first message of a batch, or since the last tick.
-    fn on_first_message(&mut self, message: &[u8], total_bytes: usize, now_ns: u64) -> Next {
+    /// A message whose time matters: the first of a batch, or since the last tick, or any.
+    fn on_timed_message(&mut self, message: &[u8], total_bytes: usize, now_ns: u64) -> Next {
         let is_first = total_bytes == message.len();
         self.is_quiet = false;
         let asked = self.policy.on_message(self.moment(now_ns));
@@ -195,6 +198,7 @@ impl Coalescer {
             now_ns,
             messages: self.buffer.messages(),
             held_since_ns: self.buffer.since_ns(),
+            is_blocked: self.is_blocked,
         }
     }
 
@@ -218,6 +222,7 @@ impl Coalescer {
     pub fn on_tick(&mut self, now_ns: u64, will_block: bool) -> Next {
         self.was_quiet = std::mem::replace(&mut self.is_quiet, true);
         let asked = self.policy.on_tick(self.moment(now_ns), will_block);
+        self.watches_time = self.policy.watches_time();
         let Some(since_ns) = self.buffer.since_ns() else {
             return Next::Wait;
         };
@@ -241,11 +246,31 @@ impl Coalescer {
     /// By when [`Coalescer::on_tick`] must be called again, in nanoseconds of the caller's clock;
     /// `None`: nothing waits for a time.
     ///
-    /// For [`Strategy::Tick`] without a `max_hold_ns` the time is now: there is no later iteration
-    /// that a caller could know of.
+    /// For [`Strategy::Tick`] without a `max_hold_ns`, and for [`Strategy::Adaptive`] in a plain loop, the
+    /// time is now: there is no later iteration that a caller could know of. A tick may keep
+    /// what is held for one more; one before which no message came lets it go.
     pub fn deadline_ns(&self) -> Option<u64> {
         let since_ns = self.buffer.since_ns().filter(|_| !self.is_blocked)?;
-        Some(since_ns.saturating_add(self.hold_ns.unwrap_or(0)))
+        let hold_ns = match self.policy.asks_at_once() {
+            true => 0,
+            false => self.hold_ns.unwrap_or(0),
+        };
+        Some(since_ns.saturating_add(hold_ns))
+    }
+
+    /// Whether what is held has been held for as long as it may be, and must leave.
+    pub fn is_due(&self, now_ns: u64) -> bool {
+        let since_ns = self.buffer.since_ns().filter(|_| !self.is_blocked);
+        let end_ns = since_ns
+            .zip(self.hold_ns)
+            .map(|(since_ns, hold_ns)| since_ns.saturating_add(hold_ns));
+        end_ns.is_some_and(|end_ns| now_ns >= end_ns)
+    }
+
+    /// Whether [`Coalescer::on_tick`] must be called when the iteration ends, though nothing is held.
+    #[inline]
+    pub fn wants_tick(&self) -> bool {
+        !self.is_blocked && self.policy.wants_tick()
     }
 
     /// The socket took the first `written` bytes of what is pending and then of `message`, which is

@@ -21,9 +21,9 @@ pub enum Strategy {
         /// How long the first message of a batch is held; above zero.
         hold: Duration,
     },
-    /// At once when idle, at the end of the iteration when not, and later while more keeps coming,
-    /// but no later than [`Knobs::ADAPTIVE_HOLD`], in threads [`Knobs::THREADS_HOLD`]. It needs no
-    /// tuning.
+    /// The first message of an iteration at once, when messages come singly; what follows in it at
+    /// its end; later where messages come as fast as the loop lets them, but no later than
+    /// [`Knobs::ADAPTIVE_HOLD`], in threads [`Knobs::THREADS_HOLD`]. It needs no tuning.
     #[default]
     Adaptive,
 }
@@ -143,10 +143,18 @@ impl Knobs {
             Strategy::Adaptive => Some(adaptive),
             Strategy::Tick | Strategy::Combine | Strategy::NoDelay | Strategy::Nagle => None,
         };
-        let shortest = own.into_iter().chain(self.max_hold).min();
-        // A hold of 584 years and more is as good as that.
-        shortest.map(|hold| u64::try_from(hold.as_nanos()).unwrap_or(u64::MAX))
+        own.into_iter().chain(self.max_hold).min().map(whole_ns)
     }
+
+    /// How long a message is held at most, whatever the strategy, in nanoseconds.
+    pub(super) fn max_hold_ns(&self) -> u64 {
+        self.max_hold.map_or(u64::MAX, whole_ns)
+    }
+}
+
+/// A hold of 584 years and more is as good as that.
+fn whole_ns(hold: Duration) -> u64 {
+    u64::try_from(hold.as_nanos()).unwrap_or(u64::MAX)
 }
 
 impl Default for Knobs {

@@ -11,8 +11,8 @@ impl Coalescer {
     /// Which knob is outside its range.
     pub fn of_threads(knobs: Knobs) -> Result<Self, KnobError> {
         let hold_ns = knobs.hold_ns(Knobs::THREADS_HOLD);
-        Self::with(knobs, hold_ns, |strategy| {
-            AnyPolicy::of_threads(strategy, hold_ns)
+        Self::with(knobs, hold_ns, |knobs| {
+            AnyPolicy::of_threads(knobs, hold_ns)
         })
     }
 

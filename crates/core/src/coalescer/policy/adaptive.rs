@@ -1,23 +1,39 @@
-//! `adaptive` in a loop: at once when idle, at the end of the iteration when not, and beyond it while
-//! more keeps coming.
+//! `adaptive` in a loop: at once when idle, at the end of the iteration when not, and beyond it only
+//! where waiting brings more.
+//!
+//! What leaves together is decided by iterations. The first message after a rest leaves at once, unless
+//! the last iteration had several; what follows in its iteration leaves at its end, in one write, however
+//! slow the program is between them. Where messages come as fast as the loop lets them ([`load`]),
+//! they are held for more iterations. An iteration without a message ends every hold.
+
+mod load;
 
 use super::{Moment, Policy, Writer};
 use crate::Reason;
+use load::Load;
 
-/// After this time without a write a message leaves at once: about five times a write's cost.
+/// After this time without a write a message finds an idle connection, though the loop was busy
+/// meanwhile: about five times a write's cost.
 const IDLE_NS: u64 = 20_000;
-/// More comes soon if it came within this time after the last iterations: about a write's cost.
-const SOON_NS: u64 = 5_000;
-/// A single gap counts for no more than this, so that a pause is soon forgotten.
-const LONGEST_GAP_NS: u64 = 1_000_000;
+/// A loop that does not say when it rests has rested if a message comes so long after the last tick or
+/// write: about a write's cost, and the time of an iteration at least.
+const REST_NS: u64 = 5_000;
 /// A sender that has been silent for this long was not busy.
 const PAUSE_NS: u64 = 100_000;
-/// A loop that has been busy for sixteen times as long may as well be busy a little longer.
-const BUSY_SHARE: u64 = 16;
-/// In an event loop that does not say when it rests, messages closer together than this come from a
-/// program that does nothing else. Other messages are held no longer than this.
-const DENSE_NS: u64 = 1_000;
-const SPARSE_HOLD_NS: u64 = 15_000;
+/// A loop that has been busy for four times as long may as well be busy a little longer.
+const BUSY_SHARE: u64 = 4;
+
+/// An iteration is slow from here on: a write more costs it a five-hundredth.
+const SLOW_NS: u64 = 2_000_000;
+/// Iterations have several messages from this average on, which reaches back over so many of them and
+/// counts no more than so many messages of one.
+const SEVERAL: f64 = 1.5;
+const REACH: f64 = 8.0;
+const MANY: u64 = 8;
+
+/// The ends of this many iterations with one message are told, and then of one in so many.
+const ALWAYS_TOLD: u32 = 8;
+const TOLD_EVERY: u32 = 7;
 
 /// What the policy knows about the loop that ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,116 +46,250 @@ pub(in super::super) enum Loop {
     Foreign,
 }
 
+/// The current iteration's first message.
+#[derive(Clone, Copy, Debug)]
+struct First {
+    at_ns: u64,
+    /// How many messages had come before it.
+    messages: u64,
+    /// How long after the first message of the iteration before, if the loop was busy meanwhile, and
+    /// whether a write was between.
+    gap_ns: Option<u64>,
+    has_write: bool,
+}
+
 #[derive(Debug)]
 pub(in super::super) struct Adaptive {
     of_loop: Loop,
-    /// No message is held longer.
+    /// No message is held longer than this beyond its iteration, and than that within a slow one.
     hold_ns: u64,
-    /// How many messages had come before the first of the batch, or the one written through.
-    before_batch: u64,
-    /// Whether the last batch had more than one message: then the next one is expected to.
+    within_ns: u64,
+    load: Load,
+    first: Option<First>,
+    /// When the first message of the last iteration with any came, if the loop has not rested since.
+    last_first_ns: Option<u64>,
+    /// Whether the last iteration with messages had several: then the next one is expected to.
     is_bursty: bool,
+    /// How many iterations in a row had one message.
+    single_iterations: u32,
+    /// A moving average of the messages of an iteration.
+    usual_messages: f64,
+    /// Whether a write was made since the first message of the current iteration, or else of the last.
+    has_written: bool,
+    /// Whether the loop has had nothing to do since the last write.
+    has_rested: bool,
+    /// Whether it is about to wait, as it said with its last tick.
+    will_wait: bool,
     last_write_ns: Option<u64>,
     last_tick_ns: u64,
-    /// Whether no message came since the last tick.
-    is_quiet: bool,
-    /// Moving average of the time from the end of an iteration to the next message.
-    gap_ns: u64,
+    /// Whether a tick came after the last iteration.
+    was_told: bool,
+    iteration_ns: u64,
     /// Since when the loop has had something to do, as far as we know.
     busy_since_ns: u64,
 }
 
 impl Policy for Adaptive {
     fn on_message(&mut self, at: Moment) -> Option<Reason> {
-        self.note_gap(at.now_ns);
-        if at.held_since_ns.is_some() || !self.is_idle(at.now_ns) {
-            return None;
+        if self.is_new_iteration(at) {
+            self.begin_iteration(at);
         }
-        self.before_batch = at.messages;
-        (!self.is_bursty).then_some(Reason::Idle)
+        if let Some(since_ns) = at.held_since_ns {
+            let is_late = at.now_ns.saturating_sub(since_ns) >= self.within_ns;
+            return is_late.then_some(Reason::Deadline);
+        }
+        (!self.has_written && self.is_at_once()).then_some(Reason::Idle)
     }
 
     fn on_tick(&mut self, at: Moment, will_block: bool) -> Option<Reason> {
-        let had_messages = !std::mem::replace(&mut self.is_quiet, true);
-        let previous_ns = std::mem::replace(&mut self.last_tick_ns, at.now_ns);
-        if will_block {
-            self.busy_since_ns = at.now_ns;
+        let first_ns = self.first.map(|first| first.at_ns);
+        if let Some(begun_ns) = at.held_since_ns.into_iter().chain(first_ns).min() {
+            self.iteration_ns = at.now_ns.saturating_sub(begun_ns.max(self.last_tick_ns));
+        }
+        self.last_tick_ns = at.now_ns;
+        self.will_wait = will_block;
+        let had_messages = self.end_iteration(at.messages);
+        self.was_told = true;
+        let rests = will_block || !had_messages;
+        if rests && !at.is_blocked {
+            self.rest(at.now_ns);
         }
         let held_since_ns = at.held_since_ns?;
-        let iteration_ns = at.now_ns.saturating_sub(previous_ns.max(held_since_ns));
-        let may_wait = had_messages && !will_block;
-        let holds_on = may_wait && self.more_is_near(at, held_since_ns, iteration_ns);
+        let holds_on = !rests && self.holds_on(at, held_since_ns);
         (!holds_on).then_some(Reason::Tick)
     }
 
-    fn on_written(&mut self, end_ns: u64, messages: u64, by: Writer) {
+    fn on_written(&mut self, end_ns: u64, _: u64, _: Writer) {
         self.last_write_ns = Some(end_ns);
-        if self.is_quiet {
-            // The write itself is no gap.
-            self.last_tick_ns = end_ns;
+        self.has_written = true;
+        self.has_rested = self.will_wait;
+    }
+
+    /// Whether its loop must tell of the iteration's end, though nothing may be held then: what leaves
+    /// together is known from it, and whether the loop rests.
+    fn wants_tick(&self) -> bool {
+        match self.of_loop {
+            Loop::Plain => false,
+            Loop::Resting => !self.has_rested,
+            Loop::Foreign => self.first.is_some() && self.is_end_told(),
         }
-        if by == (Writer::Sender { of_batch: true }) {
-            self.is_bursty = messages - self.before_batch > 1;
-            self.before_batch = messages;
-        }
+    }
+
+    /// After a slow iteration the next one's messages come with their time, so that none is held for
+    /// all of it.
+    fn watches_time(&self) -> bool {
+        self.is_slow()
+    }
+
+    /// A plain loop that has nothing else to do says so by asking again.
+    fn asks_at_once(&self) -> bool {
+        self.of_loop == Loop::Plain
     }
 }
 
 impl Adaptive {
-    pub(super) fn new(hold_ns: u64, of_loop: Loop) -> Self {
+    /// `hold_ns` bounds what is held beyond an iteration, `max_hold_ns` everything.
+    pub(super) fn new(hold_ns: u64, max_hold_ns: u64, of_loop: Loop) -> Self {
         Self {
             of_loop,
             hold_ns,
-            before_batch: 0,
+            within_ns: max_hold_ns.min(SLOW_NS),
+            load: Load::new(),
+            first: None,
+            last_first_ns: None,
             is_bursty: false,
+            single_iterations: 0,
+            usual_messages: 1.0,
+            has_written: false,
+            has_rested: true,
+            will_wait: false,
             last_write_ns: None,
             last_tick_ns: 0,
-            is_quiet: true,
-            gap_ns: LONGEST_GAP_NS,
+            was_told: false,
+            iteration_ns: 0,
             busy_since_ns: 0,
         }
     }
 
-    fn is_idle(&self, now_ns: u64) -> bool {
-        self.last_write_ns
-            .is_none_or(|last_ns| now_ns.saturating_sub(last_ns) >= IDLE_NS)
-    }
-
-    /// The first message since a tick, or since one that was written at once: how long after it?
-    fn note_gap(&mut self, now_ns: u64) {
-        let last_ns = self.last_tick_ns.max(self.last_write_ns.unwrap_or(0));
-        let is_pause = now_ns.saturating_sub(last_ns) > PAUSE_NS;
-        if is_pause {
-            self.busy_since_ns = now_ns;
-        }
-        if self.is_quiet || is_pause {
-            self.is_quiet = false;
-            let gap_ns = now_ns.saturating_sub(self.last_tick_ns);
-            self.gap_ns = (3 * self.gap_ns + gap_ns.min(LONGEST_GAP_NS)) / 4;
-        }
-    }
-
-    /// Whether what is held may wait for what the next iterations bring; `iteration_ns` was the
-    /// last one, and so will be the next.
-    fn more_is_near(&self, at: Moment, held_since_ns: u64, iteration_ns: u64) -> bool {
-        let held_ns = at.now_ns.saturating_sub(held_since_ns);
-        let (soon_ns, longest_ns) = match self.of_loop {
-            Loop::Plain => (SOON_NS, self.hold_ns),
-            Loop::Resting => {
-                let busy_ns = at.now_ns.saturating_sub(self.busy_since_ns);
-                (IDLE_NS, self.hold_ns.min(busy_ns / BUSY_SHARE))
-            }
-            Loop::Foreign => {
-                let messages = at.messages - self.before_batch;
-                let is_dense = held_ns / messages.max(1) < DENSE_NS;
-                let longest_ns = if is_dense {
-                    self.hold_ns
-                } else {
-                    self.hold_ns.min(SPARSE_HOLD_NS)
-                };
-                (SOON_NS, longest_ns)
-            }
+    /// Where the end of an iteration is not told, a message that finds nothing held and an idle
+    /// connection begins the next one.
+    fn is_new_iteration(&self, at: Moment) -> bool {
+        let idle_ns = match self.of_loop {
+            Loop::Plain => IDLE_NS,
+            Loop::Resting | Loop::Foreign => self.rest_ns(),
         };
-        self.gap_ns <= soon_ns && held_ns + iteration_ns < longest_ns
+        let is_idle = at.held_since_ns.is_none() && self.since_write_ns(at.now_ns) >= idle_ns;
+        self.first.is_none() || (is_idle && !self.is_end_told())
+    }
+
+    /// Whether a tick ends the current iteration, though nothing may be held. A loop that is not ours
+    /// makes an iteration more for it: where messages come singly, it is asked for now and then.
+    fn is_end_told(&self) -> bool {
+        match self.of_loop {
+            Loop::Plain => self.was_told,
+            Loop::Resting => true,
+            Loop::Foreign => {
+                self.single_iterations < ALWAYS_TOLD || self.single_iterations % TOLD_EVERY == 0
+            }
+        }
+    }
+
+    fn begin_iteration(&mut self, at: Moment) {
+        self.end_iteration(at.messages);
+        let last_ns = self.last_tick_ns.max(self.last_write_ns.unwrap_or(0));
+        let quiet_ns = at.now_ns.saturating_sub(last_ns);
+        if quiet_ns >= PAUSE_NS {
+            self.rest(at.now_ns);
+        }
+        // It may have rested, or have been busy with other things: `load` tells by looks which.
+        self.has_rested |= quiet_ns >= self.rest_ns();
+        self.will_wait = false;
+        self.first = Some(First {
+            at_ns: at.now_ns,
+            messages: at.messages,
+            gap_ns: self
+                .last_first_ns
+                .map(|last_ns| at.now_ns.saturating_sub(last_ns)),
+            has_write: std::mem::replace(&mut self.has_written, false),
+        });
+    }
+
+    /// Returns whether the iteration had messages; `messages` were handed over by its end.
+    fn end_iteration(&mut self, messages: u64) -> bool {
+        let Some(first) = self.first.take() else {
+            return false;
+        };
+        let came = messages - first.messages;
+        if let Some(gap_ns) = first.gap_ns {
+            self.load.note(came, gap_ns, first.has_write);
+        }
+        self.was_told = false;
+        self.last_first_ns = Some(first.at_ns);
+        self.is_bursty = came > 1;
+        self.single_iterations = if came > 1 {
+            0
+        } else {
+            self.single_iterations.wrapping_add(1)
+        };
+        self.usual_messages += (came.min(MANY) as f64 - self.usual_messages) / REACH;
+        true
+    }
+
+    /// After so long a time without a tick or a write the loop has rested.
+    fn rest_ns(&self) -> u64 {
+        match self.of_loop {
+            Loop::Resting => PAUSE_NS,
+            Loop::Plain | Loop::Foreign => self.iteration_ns.clamp(REST_NS, IDLE_NS),
+        }
+    }
+
+    /// The loop has nothing to do.
+    fn rest(&mut self, now_ns: u64) {
+        self.has_rested = true;
+        self.last_first_ns = None;
+        self.busy_since_ns = now_ns;
+        self.load.forget();
+    }
+
+    /// Whether the first message of an iteration is written before others may come.
+    fn is_at_once(&self) -> bool {
+        let is_single = if self.has_rested {
+            !self.is_bursty || self.is_slow()
+        } else {
+            self.usual_messages < SEVERAL
+        };
+        is_single && !self.is_held_for_more()
+    }
+
+    /// Whether even a single message is held, since more comes faster then, or to see whether it does.
+    fn is_held_for_more(&self) -> bool {
+        let may_end_untold = self.of_loop == Loop::Plain && !self.was_told;
+        let surely_rested = self.of_loop == Loop::Resting && self.has_rested;
+        let may_gain = !(may_end_untold || surely_rested || self.is_slow());
+        may_gain && (self.load.is_closed() || self.load.is_to_look())
+    }
+
+    /// Whether the last iteration with messages was so long that a write more costs next to nothing.
+    fn is_slow(&self) -> bool {
+        self.iteration_ns >= self.within_ns
+    }
+
+    fn since_write_ns(&self, now_ns: u64) -> u64 {
+        self.last_write_ns
+            .map_or(u64::MAX, |last_ns| now_ns.saturating_sub(last_ns))
+    }
+
+    /// Whether what is held waits for what another iteration brings, which will be as long as the last.
+    fn holds_on(&mut self, at: Moment, held_since_ns: u64) -> bool {
+        let held_ns = at.now_ns.saturating_sub(held_since_ns) + self.iteration_ns;
+        if self.load.is_closed() {
+            let busy_ns = at.now_ns.saturating_sub(self.busy_since_ns);
+            return held_ns < self.hold_ns.min(busy_ns / BUSY_SHARE);
+        }
+        let looks = self.load.is_to_look() && held_ns < self.hold_ns;
+        if looks {
+            self.load.begin_look();
+        }
+        looks
     }
 }

@@ -13,7 +13,7 @@ mod tick;
 
 pub(super) use adaptive::Loop;
 
-use super::{Reason, Strategy};
+use super::{Knobs, Reason, Strategy};
 use adaptive::Adaptive;
 use coalesce::Coalesce;
 use each_message::EachMessage;
@@ -28,6 +28,8 @@ pub(super) struct Moment {
     pub(super) messages: u64,
     /// When the first of what is held came; `None`: nothing is held.
     pub(super) held_since_ns: Option<u64>,
+    /// Whether the socket takes nothing now.
+    pub(super) is_blocked: bool,
 }
 
 /// The side that has written.
@@ -80,6 +82,22 @@ pub(super) trait Policy {
     fn waits_for_time(&self) -> bool {
         false
     }
+
+    /// Whether each message must come with its time, also while others are held.
+    fn watches_time(&self) -> bool {
+        false
+    }
+
+    /// Whether the policy must be told when the iteration ends, though nothing may be held then.
+    #[inline]
+    fn wants_tick(&self) -> bool {
+        false
+    }
+
+    /// Whether a caller that has nothing else to do must tick at once.
+    fn asks_at_once(&self) -> bool {
+        false
+    }
 }
 
 /// The policy of a coalescer: known when it runs, and called without a pointer.
@@ -94,24 +112,26 @@ pub(super) enum AnyPolicy {
 
 impl AnyPolicy {
     /// The policy for the one thread of a loop. `hold_ns`: how long a message is held at most.
-    pub(super) fn of_loop(strategy: Strategy, hold_ns: Option<u64>, of_loop: Loop) -> Self {
-        match strategy {
+    pub(super) fn of_loop(knobs: &Knobs, hold_ns: Option<u64>, of_loop: Loop) -> Self {
+        match knobs.strategy {
             Strategy::NoDelay | Strategy::Nagle => Self::EachMessage(EachMessage),
             Strategy::Tick | Strategy::Combine => Self::Tick(Tick),
             Strategy::Coalesce { .. } => Self::Coalesce(Coalesce),
-            Strategy::Adaptive => {
-                Self::Adaptive(Adaptive::new(hold_ns.unwrap_or(u64::MAX), of_loop))
-            }
+            Strategy::Adaptive => Self::Adaptive(Adaptive::new(
+                hold_ns.unwrap_or(u64::MAX),
+                knobs.max_hold_ns(),
+                of_loop,
+            )),
         }
     }
 
     /// The policy for many threads that share a connection, and one that writes.
-    pub(super) fn of_threads(strategy: Strategy, hold_ns: Option<u64>) -> Self {
-        match strategy {
+    pub(super) fn of_threads(knobs: &Knobs, hold_ns: Option<u64>) -> Self {
+        match knobs.strategy {
             Strategy::Adaptive => {
                 Self::SharedAdaptive(SharedAdaptive::new(hold_ns.unwrap_or(u64::MAX)))
             }
-            _ => Self::of_loop(strategy, hold_ns, Loop::Plain),
+            _ => Self::of_loop(knobs, hold_ns, Loop::Plain),
         }
     }
 }
@@ -165,5 +185,18 @@ impl Policy for AnyPolicy {
 
     fn waits_for_time(&self) -> bool {
         each_policy!(self, policy => policy.waits_for_time())
+    }
+
+    fn watches_time(&self) -> bool {
+        each_policy!(self, policy => policy.watches_time())
+    }
+
+    #[inline]
+    fn wants_tick(&self) -> bool {
+        each_policy!(self, policy => policy.wants_tick())
+    }
+
+    fn asks_at_once(&self) -> bool {
+        each_policy!(self, policy => policy.asks_at_once())
     }
 }

@@ -9,6 +9,7 @@ fn idle(messages: u64, now_ns: u64) -> Moment {
         now_ns,
         messages,
         held_since_ns: None,
+        is_blocked: false,
     }
 }
 

@@ -1,0 +1,136 @@
+//! Whether waiting brings more messages: the load of a loop that never rests.
+//!
+//! Two kinds of load keep a loop busy. The messages of an *open* one have times of their own: an
+//! iteration that lasts twice as long, because a write is in it, finds twice as many of them. Those of
+//! a *closed* one come as fast as the loop lets them: the same number in each iteration, however long it
+//! lasts. Only a closed load gains from waiting for more iterations, since each write that is left out
+//! makes all its messages come sooner; an open one only waits. So iterations with a write in them are
+//! compared with iterations without one.
+
+/// An average reaches back over this many samples.
+const REACH: f64 = 16.0;
+/// A longer gap than this between two iterations says nothing about the load.
+const LONGEST_GAP_NS: u64 = 200_000;
+/// So many samples with and without a write are needed for a verdict.
+const LEAST_WITH: u32 = 16;
+const LEAST_WITHOUT: u32 = 8;
+/// An iteration must be longer by this factor with a write in it than without for a verdict.
+const LEAST_LONGER: f64 = 1.05;
+/// A load is closed where an iteration that is longer by a factor f has fewer than f to this power
+/// times as many messages, and stays so until it has more than f to the other one.
+const CLOSES_BELOW: f64 = 0.5;
+const OPENS_ABOVE: f64 = 0.75;
+/// A look at an iteration without a write comes after this many with one, and after up to so many
+/// where looks have found that waiting brings nothing.
+const FIRST_LOOK: u32 = 8;
+const RAREST_LOOK: u32 = 64;
+/// Before the first look at an iteration without a write, this many with one must be known.
+const BEFORE_LOOK: u32 = 4;
+
+/// Moving averages over iterations of one kind.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    messages: f64,
+    gap_ns: f64,
+    samples: u32,
+}
+
+impl Seen {
+    fn note(&mut self, messages: f64, gap_ns: f64) {
+        self.samples = self.samples.saturating_add(1);
+        let part = f64::max(1.0 / REACH, 1.0 / f64::from(self.samples));
+        self.messages += part * (messages - self.messages);
+        self.gap_ns += part * (gap_ns - self.gap_ns);
+    }
+}
+
+/// What is known of the load since the loop rested last.
+#[derive(Debug)]
+pub(super) struct Load {
+    with_write: Seen,
+    without: Seen,
+    is_closed: bool,
+    /// How many iterations with a write came since the last look, and how many must come.
+    since_look: u32,
+    look_after: u32,
+    /// Whether an iteration without a write is being looked at.
+    looks: bool,
+}
+
+impl Load {
+    pub(super) fn new() -> Self {
+        Self {
+            with_write: Seen::default(),
+            without: Seen::default(),
+            is_closed: false,
+            since_look: 0,
+            look_after: FIRST_LOOK,
+            looks: false,
+        }
+    }
+
+    /// The loop has rested: nothing comes as fast as it lets it.
+    pub(super) fn forget(&mut self) {
+        let look_after = if self.looks {
+            (self.look_after * 2).min(RAREST_LOOK)
+        } else {
+            self.look_after
+        };
+        *self = Self {
+            look_after,
+            ..Self::new()
+        };
+    }
+
+    /// An iteration brought `messages`, the first of them `gap_ns` after the first of the iteration
+    /// before; `has_write`: a write was between the two.
+    pub(super) fn note(&mut self, messages: u64, gap_ns: u64, has_write: bool) {
+        if gap_ns > LONGEST_GAP_NS {
+            return;
+        }
+        let (messages, gap_ns) = (messages as f64, gap_ns as f64);
+        self.looks = false;
+        if has_write {
+            self.with_write.note(messages, gap_ns);
+            self.since_look = self.since_look.saturating_add(1);
+        } else {
+            self.without.note(messages, gap_ns);
+            self.judge();
+        }
+    }
+
+    /// Whether messages come as fast as the loop lets them.
+    pub(super) fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
+    /// Whether an iteration without a write should be looked at.
+    pub(super) fn is_to_look(&self) -> bool {
+        self.with_write.samples >= BEFORE_LOOK && self.since_look >= self.look_after
+    }
+
+    /// The look begins.
+    pub(super) fn begin_look(&mut self) {
+        self.since_look = 0;
+        self.looks = true;
+    }
+
+    fn judge(&mut self) {
+        if self.with_write.samples < LEAST_WITH || self.without.samples < LEAST_WITHOUT {
+            return;
+        }
+        let longer = self.with_write.gap_ns / self.without.gap_ns.max(1.0);
+        let more = self.with_write.messages / self.without.messages;
+        let power = if self.is_closed {
+            OPENS_ABOVE
+        } else {
+            CLOSES_BELOW
+        };
+        self.is_closed = longer > LEAST_LONGER && more < longer.powf(power);
+        self.look_after = if self.is_closed {
+            FIRST_LOOK
+        } else {
+            (self.look_after * 2).min(RAREST_LOOK)
+        };
+    }
+}
