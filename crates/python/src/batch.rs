@@ -254,9 +254,7 @@ impl State {
         };
         let now_ns = monotonic_ns();
         self.pace_checks(now_ns, hold_ns);
-        self.coalescer
-            .deadline_ns()
-            .is_some_and(|at_ns| now_ns >= at_ns)
+        self.coalescer.is_due(now_ns)
     }
 
     /// Reading the clock costs as much as holding a message: where messages come fast, read it for

@@ -226,13 +226,10 @@ def stepped_clock(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return compiled("stepped_clock", tmp_path_factory.mktemp("preloaded"))
 
 
-def test_only_a_loop_that_says_when_it_waits_holds_for_longer_than_15_us(
+def test_a_loop_that_sends_as_fast_as_it_can_holds_for_300_us_at_most(
     setup: Setup, stepped_clock: Path
 ) -> None:
-    """It never waits here; and it is told of that on our selector alone, not on uvloop's loop."""
+    """It never waits here, and is told so on our selector alone; messages tell it on all."""
     told = run_with(stepped_clock, "busy_loop.py", setup.name)
     max_ns, median_ns = map(int, told.split())
-    if setup.name == "loop-asyncio":
-        assert 280_000 < max_ns < 320_000
-    else:
-        assert 0 < median_ns <= max_ns < 16_000
+    assert 250_000 < median_ns <= max_ns < 320_000

@@ -219,7 +219,13 @@ impl TakesMessages for Outbox {
                 }
                 Ticker::arm(this.ticker.bind(py), slf.clone().unbind())
             }
-            Next::Write(reason) => this.write_out(py, Some(&data), reason).map(drop),
+            Next::Write(reason) => {
+                let written = this.write_out(py, Some(&data), reason);
+                if this.arm_for_tick(py) {
+                    Ticker::arm(this.ticker.bind(py), slf.clone().unbind())?;
+                }
+                written.map(drop)
+            }
             Next::WriteFirst => {
                 this.write_out(py, None, Reason::Full)?;
                 Self::take(slf, &data)
@@ -240,6 +246,10 @@ impl Ticked for Outbox {
 
     fn deadline_ns(&self, py: Python<'_>) -> Option<u64> {
         self.state(py).coalescer.deadline_ns()
+    }
+
+    fn arm_for_tick(&self, py: Python<'_>) -> bool {
+        self.state(py).arm_for_tick()
     }
 
     fn disarm(&self, py: Python<'_>) {

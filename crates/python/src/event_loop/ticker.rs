@@ -22,6 +22,8 @@ pub trait Ticked: Sync {
     fn write_out(&self, py: Python<'_>, reason: Reason) -> PyResult<bool>;
     /// When the next tick is due; `None`: nothing waits for a time.
     fn deadline_ns(&self, py: Python<'_>) -> Option<u64>;
+    /// Arm it if its strategy must be told when the iteration ends. Returns whether it was not armed.
+    fn arm_for_tick(&self, py: Python<'_>) -> bool;
     /// It waits for no tick any more.
     fn disarm(&self, py: Python<'_>);
     /// Let the socket that it keeps open close, if it has nothing to write.
@@ -281,6 +283,9 @@ impl Ticker {
                 AfterTick::Write(reason) => {
                     let written = ticked.write_out(py, reason);
                     called_python |= connection.report(py, written, &mut end);
+                    if ticked.arm_for_tick(py) {
+                        self.state.borrow(py).armed.push(connection);
+                    }
                 }
                 AfterTick::WaitForTime => {
                     self.state.borrow(py).timed.push(connection);

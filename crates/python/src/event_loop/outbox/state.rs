@@ -45,12 +45,20 @@ impl State {
             self.is_armed = false;
             return AfterTick::Write(reason);
         }
-        self.is_armed = self.coalescer.deadline_ns().is_some();
-        match self.is_armed {
-            false => AfterTick::Rest,
-            true if will_block || self.coalescer.waits_for_time() => AfterTick::WaitForTime,
-            true => AfterTick::WaitForTick,
+        let holds = self.coalescer.deadline_ns().is_some();
+        self.is_armed = holds || self.coalescer.wants_tick();
+        match (self.is_armed, holds) {
+            (false, _) => AfterTick::Rest,
+            (true, true) if will_block || self.coalescer.waits_for_time() => AfterTick::WaitForTime,
+            (true, _) => AfterTick::WaitForTick,
         }
+    }
+
+    /// Arm it if its strategy must be told when the iteration ends. Returns whether it was not armed.
+    pub fn arm_for_tick(&mut self) -> bool {
+        let is_to_arm = !self.is_armed && self.coalescer.wants_tick();
+        self.is_armed |= is_to_arm;
+        is_to_arm
     }
 
     /// Write what the kernel takes; the rest, if there is one, is for the transport below.
