@@ -150,6 +150,17 @@ resolution: build ## measure what slices do, and which differences are found, in
 	@$(IN_BENCHES) turns.targets --disturbed --page docs/resolution.md
 	@$(IN_BENCHES) turns.targets --alike --page docs/resolution.md
 
+.PHONY: costs
+costs: build ## measure what calls, sleeps and writes cost here, for the simulation; half a minute
+	@$(IN_BENCHES) costs --into crates/simulation/costs.txt
+
+SIMULATION := results/published/simulation.md
+
+.PHONY: simulation
+simulation: ## what each strategy costs in virtual time, into results/published/simulation.md; two minutes
+	$(CARGO) run --quiet --release --locked --package tinygram-simulation page > $(SIMULATION).new
+	mv $(SIMULATION).new $(SIMULATION)
+
 # SET: seeds and sizes (tuning, or confirm, which is measured once; AGAIN=1: once more). PAGE: where
 # the page goes.
 SET ?= tuning

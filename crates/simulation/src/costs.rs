@@ -1,0 +1,179 @@
+//! What things take in a model of a host.
+
+use crate::LoopKind;
+use std::collections::HashMap;
+use thiserror::Error;
+
+/// What things take, in nanoseconds of time and of CPU time unless said otherwise.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Costs {
+    /// To hand a message over.
+    pub call_ns: u64,
+    /// An iteration of the loop, without messages.
+    pub iteration_ns: u64,
+    /// To tell the library that an iteration ends.
+    pub tick_ns: u64,
+    /// CPU time to fall asleep and be woken; a third of it passes before the program runs again.
+    pub wake_ns: u64,
+    /// No sleep is shorter.
+    pub least_sleep_ns: u64,
+    /// How late a sleep ends that only a deadline ends.
+    pub timer_slack_ns: u64,
+    /// A write, without its bytes.
+    pub write_ns: u64,
+    /// A write's bytes: picoseconds each.
+    pub byte_ps: u64,
+    /// At the receiver: to be woken.
+    pub receiver_wake_ns: u64,
+    /// At the receiver: to read once.
+    pub read_ns: u64,
+    /// At the sender: CPU time for an acknowledgement that comes over a link.
+    pub acknowledgement_ns: u64,
+}
+
+/// A host as factors of a machine's costs, so that a rule is not tuned to one of them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Model {
+    /// What it is like.
+    pub name: &'static str,
+    /// The time of what the program and its loop do.
+    pub iteration: f64,
+    /// The time of a write, without its bytes.
+    pub write: f64,
+    /// What a sleep costs, and how long it is at least.
+    pub wake: f64,
+}
+
+/// The models with which `adaptive` was tuned.
+pub const TUNING_MODELS: [Model; 5] = [
+    Model::new("as measured", 1.0, 1.0, 1.0),
+    Model::new("slow program", 2.0, 1.0, 1.0),
+    Model::new("fast program", 0.5, 1.0, 1.0),
+    Model::new("cheap writes", 1.0, 0.5, 1.0),
+    Model::new("dear writes and sleeps", 1.0, 2.0, 2.0),
+];
+
+/// Models between and beyond those, with which nothing was tuned.
+pub const CONFIRMING_MODELS: [Model; 5] = [
+    Model::new("a little slower", 1.4, 1.2, 1.0),
+    Model::new("slow program, cheap writes", 3.0, 0.6, 1.5),
+    Model::new("fast program, dear writes", 0.7, 1.6, 0.7),
+    Model::new("cheap sleeps", 0.9, 0.8, 0.4),
+    Model::new("everything dear", 2.5, 2.5, 2.5),
+];
+
+impl Model {
+    const fn new(name: &'static str, iteration: f64, write: f64, wake: f64) -> Self {
+        Self {
+            name,
+            iteration,
+            write,
+            wake,
+        }
+    }
+
+    /// The costs of a loop on a host that differs from the machine by these factors.
+    pub fn costs(&self, machine: &Machine, of_loop: LoopKind) -> Costs {
+        let measured = machine.costs(of_loop);
+        let scaled = |ns: u64, factor: f64| (ns as f64 * factor).round() as u64;
+        Costs {
+            call_ns: scaled(measured.call_ns, self.iteration),
+            iteration_ns: scaled(measured.iteration_ns, self.iteration),
+            tick_ns: scaled(measured.tick_ns, self.iteration),
+            wake_ns: scaled(measured.wake_ns, self.wake),
+            least_sleep_ns: scaled(measured.least_sleep_ns, self.wake),
+            write_ns: scaled(measured.write_ns, self.write),
+            ..measured
+        }
+    }
+}
+
+/// The costs of one machine, which `benches/costs.py` measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Machine {
+    by_name: HashMap<String, u64>,
+}
+
+/// What is wrong with a file of costs.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum CostsError {
+    /// A line is not a name and three numbers.
+    #[error("line {0} is {1:?}: a name and three numbers are needed, median, low and high")]
+    Line(usize, String),
+    /// A cost is missing.
+    #[error("there is no {0}: measure again, with make costs")]
+    Missing(String),
+}
+
+/// What is not measured: telling our loop of an iteration's end, having another one call us, a read
+/// when bytes are there, an acknowledgement, and the kernel's slack of timers.
+const RESTING_TICK_NS: u64 = 100;
+const FOREIGN_TICK_NS: u64 = 500;
+const READ_NS: u64 = 1_500;
+const ACKNOWLEDGEMENT_NS: u64 = 1_000;
+const TIMER_SLACK_NS: u64 = 50_000;
+
+impl Machine {
+    /// The machine on which `adaptive` was tuned.
+    pub fn measured() -> Self {
+        Self::parse(include_str!("../costs.txt")).expect("a test reads it")
+    }
+
+    /// From the text that `benches/costs.py` writes.
+    ///
+    /// # Errors
+    /// [`CostsError`]: which line is none, or what is missing.
+    pub fn parse(text: &str) -> Result<Self, CostsError> {
+        let mut by_name = HashMap::new();
+        for (index, line) in text.lines().enumerate() {
+            if line.trim().is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let words: Vec<_> = line.split_whitespace().collect();
+            let numbers: Result<Vec<u64>, _> = words[1..].iter().map(|it| it.parse()).collect();
+            match numbers.as_deref() {
+                Ok([median, _, _]) => by_name.insert(words[0].to_owned(), *median),
+                _ => return Err(CostsError::Line(index + 1, line.to_owned())),
+            };
+        }
+        let machine = Self { by_name };
+        for of_loop in [LoopKind::Resting, LoopKind::Foreign, LoopKind::Plain] {
+            machine.find(of_loop)?;
+        }
+        Ok(machine)
+    }
+
+    /// What things take in a loop of this kind.
+    pub fn costs(&self, of_loop: LoopKind) -> Costs {
+        self.find(of_loop).expect("checked when it was read")
+    }
+
+    fn find(&self, of_loop: LoopKind) -> Result<Costs, CostsError> {
+        let cost = |name: &str| {
+            self.by_name
+                .get(name)
+                .copied()
+                .ok_or_else(|| CostsError::Missing(name.to_owned()))
+        };
+        let (kind, tick_ns, timer_slack_ns) = match of_loop {
+            LoopKind::Resting => ("resting", RESTING_TICK_NS, 0),
+            LoopKind::Foreign => ("foreign", FOREIGN_TICK_NS, 0),
+            LoopKind::Plain => ("plain", RESTING_TICK_NS, TIMER_SLACK_NS),
+        };
+        let of_kind = |name: &str| cost(&format!("{kind}.{name}"));
+        let receive_ns = cost("receive_ns")?;
+        Ok(Costs {
+            call_ns: of_kind("call_ns")?,
+            iteration_ns: of_kind("iteration_ns")?,
+            tick_ns,
+            wake_ns: of_kind("wake_ns")?,
+            least_sleep_ns: receive_ns,
+            timer_slack_ns,
+            write_ns: cost("write_ns")?,
+            byte_ps: cost("byte_ps")?,
+            receiver_wake_ns: receive_ns.saturating_sub(READ_NS),
+            read_ns: READ_NS,
+            acknowledgement_ns: ACKNOWLEDGEMENT_NS,
+        })
+    }
+}

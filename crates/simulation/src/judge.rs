@@ -1,0 +1,114 @@
+//! `adaptive` beside the best fixed strategy of each cell.
+
+use crate::{Cell, Load, Machine, Model, Outcome, run};
+use std::time::Duration;
+use tinygram_core::Strategy;
+
+/// The fixed strategies that a program could name instead.
+fn strategies() -> Vec<(&'static str, Strategy)> {
+    let coalesce = |micros| Strategy::Coalesce {
+        hold: Duration::from_micros(micros),
+    };
+    vec![
+        ("nodelay", Strategy::NoDelay),
+        ("nagle", Strategy::Nagle),
+        ("tick", Strategy::Tick),
+        ("coalesce:10us", coalesce(10)),
+        ("coalesce:100us", coalesce(100)),
+        ("coalesce:1ms", coalesce(1_000)),
+    ]
+}
+
+/// What each strategy costs in a cell, as a ratio to the best fixed one.
+#[derive(Clone, Debug)]
+pub struct Judged {
+    /// The cell's name.
+    pub cell: String,
+    /// The host's name.
+    pub model: &'static str,
+    /// The best fixed strategy.
+    pub best: &'static str,
+    /// Whether no fixed strategy keeps up: then the time of a message decides.
+    pub is_overloaded: bool,
+    /// By strategy, `adaptive` last: its price ÷ that of the best fixed one, and what it made.
+    pub ratios: Vec<(&'static str, f64, Outcome)>,
+}
+
+/// Judge `adaptive` and every fixed strategy in a cell on a host. The price is mean delay + CPU time of
+/// a message, a microsecond of one as much as of the other; flat out, and where none keeps up with the
+/// rate, the time of a message.
+pub fn judge(cell: &Cell, machine: &Machine, model: &Model) -> Judged {
+    let costs = model.costs(machine, cell.of_loop);
+    let mut outcomes: Vec<_> = strategies()
+        .into_iter()
+        .map(|(name, strategy)| (name, run(cell, strategy, costs)))
+        .collect();
+    let is_overloaded = outcomes.iter().all(|(_, outcome)| outcome.is_overloaded());
+    let counts_time = is_overloaded || matches!(cell.load, Load::FlatOut { .. });
+    let price = |outcome: &Outcome| match counts_time {
+        true => outcome.us_per_message,
+        false => outcome.mean_delay_us + outcome.cpu_us_per_message,
+    };
+    let (best, least) = outcomes
+        .iter()
+        .map(|(name, outcome)| (*name, price(outcome)))
+        .min_by(|one, other| one.1.total_cmp(&other.1))
+        .expect("there are fixed strategies");
+    outcomes.push(("adaptive", run(cell, Strategy::Adaptive, costs)));
+    Judged {
+        cell: cell.name.clone(),
+        model: model.name,
+        best,
+        is_overloaded,
+        ratios: outcomes
+            .into_iter()
+            .map(|(name, outcome)| (name, price(&outcome) / least, outcome))
+            .collect(),
+    }
+}
+
+/// A strategy over many cells.
+#[derive(Clone, Debug)]
+pub struct Summary {
+    /// Its name.
+    pub strategy: &'static str,
+    /// The greatest ratio of its price to that of the best fixed strategy of a cell.
+    pub worst: f64,
+    /// The cell and host of that.
+    pub worst_cell: String,
+    /// The geometric mean of the ratios.
+    pub mean: f64,
+    /// In how many cells it costs over 1.05 times the best.
+    pub above_5_percent: usize,
+    /// In how many cells it costs over 1.10 times the best.
+    pub above_10_percent: usize,
+    /// Of how many cells.
+    pub cells: usize,
+}
+
+/// Sum up what was judged, strategy by strategy.
+pub fn summary(judged: &[Judged]) -> Vec<Summary> {
+    let names: Vec<_> = judged.first().map_or(Vec::new(), |first| {
+        first.ratios.iter().map(|(name, ..)| *name).collect()
+    });
+    names
+        .iter()
+        .enumerate()
+        .map(|(index, strategy)| {
+            let ratios = || judged.iter().map(|it| (it.ratios[index].1, it));
+            let (worst, of) = ratios()
+                .max_by(|one, other| one.0.total_cmp(&other.0))
+                .expect("at least one cell was judged");
+            let log_sum: f64 = ratios().map(|(ratio, _)| ratio.ln()).sum();
+            Summary {
+                strategy,
+                worst,
+                worst_cell: format!("{} ({})", of.cell, of.model),
+                mean: (log_sum / judged.len() as f64).exp(),
+                above_5_percent: ratios().filter(|(ratio, _)| *ratio > 1.05).count(),
+                above_10_percent: ratios().filter(|(ratio, _)| *ratio > 1.10).count(),
+                cells: judged.len(),
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,47 @@
+//! What each strategy costs over grids of cells and several hosts, in virtual time.
+//!
+//!     tinygram-simulation page [COSTS]            all grids, as a page in Markdown
+//!     tinygram-simulation cells PART [COSTS]      every strategy in the cells with PART in their names
+//!
+//! COSTS is a file of `benches/costs.py`; without one it is the machine on which `adaptive` was tuned.
+
+mod page;
+
+use std::process::ExitCode;
+use tinygram_simulation::Machine;
+
+const USAGE: &str = "usage: tinygram-simulation page [COSTS]\n\
+                     \x20      tinygram-simulation cells PART-OF-A-NAME [COSTS]";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let told = match words[..] {
+        ["page"] => page::page(&Machine::measured()),
+        ["page", costs] => match machine_in(costs) {
+            Ok(machine) => page::page(&machine),
+            Err(wrong) => return refused(&wrong),
+        },
+        ["cells", part] => page::cells(&Machine::measured(), part),
+        ["cells", part, costs] => match machine_in(costs) {
+            Ok(machine) => page::cells(&machine, part),
+            Err(wrong) => return refused(&wrong),
+        },
+        _ => return refused(USAGE),
+    };
+    if told.is_empty() {
+        return refused("no cell has that in its name");
+    }
+    print!("{told}");
+    ExitCode::SUCCESS
+}
+
+fn machine_in(path: &str) -> Result<Machine, String> {
+    let text = std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
+    Machine::parse(&text).map_err(|error| format!("{path}: {error}"))
+}
+
+fn refused(why: &str) -> ExitCode {
+    eprintln!("{why}");
+    ExitCode::from(2)
+}

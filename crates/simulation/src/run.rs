@@ -1,0 +1,144 @@
+//! The models of the loops.
+
+use crate::{Cell, Costs, Load, LoopKind, Outcome, sender::Sender};
+use tinygram_core::Strategy;
+
+/// What a strategy makes of a cell.
+pub fn run(cell: &Cell, strategy: Strategy, costs: Costs) -> Outcome {
+    let mut sender = Sender::new(cell, strategy, costs);
+    let mut source = Source::new(cell);
+    while !source.is_done() || sender.holds() {
+        match cell.of_loop {
+            LoopKind::Resting => iterate_resting(&mut sender, &mut source, cell),
+            LoopKind::Foreign => iterate_foreign(&mut sender, &mut source, cell),
+            LoopKind::Plain => iterate_plain(&mut sender, &mut source, cell),
+        }
+    }
+    let last_due_ns = source.last_due_ns(sender.now_ns);
+    sender.finish(last_due_ns)
+}
+
+/// Calls, then a tick, then a wait.
+fn iterate_resting(sender: &mut Sender, source: &mut Source<'_>, cell: &Cell) {
+    let handed_over = source.hand_over(sender, cell);
+    sender.spend(sender.costs.iteration_ns);
+    let has_more = has_more(handed_over, source, cell);
+    if sender.is_armed() && !sender.waits_for_time() {
+        sender.tick(!has_more);
+    }
+    if !has_more {
+        wait(sender, source);
+    }
+}
+
+/// A tick is called first in the iteration after the one in which it was asked for.
+fn iterate_foreign(sender: &mut Sender, source: &mut Source<'_>, cell: &Cell) {
+    if sender.is_armed() && !sender.waits_for_time() {
+        sender.tick(false);
+    }
+    let handed_over = source.hand_over(sender, cell);
+    sender.spend(sender.costs.iteration_ns);
+    let is_called_again = sender.is_armed() && !sender.waits_for_time();
+    if !has_more(handed_over, source, cell) && !is_called_again {
+        wait(sender, source);
+    }
+}
+
+/// Sends, then a poll, then a wait until the deadline at most.
+fn iterate_plain(sender: &mut Sender, source: &mut Source<'_>, cell: &Cell) {
+    let handed_over = source.hand_over(sender, cell);
+    sender.spend(sender.costs.iteration_ns);
+    sender.tick(false);
+    let polls_again = sender
+        .deadline_ns()
+        .is_some_and(|at_ns| at_ns <= sender.now_ns);
+    if !has_more(handed_over, source, cell) && !polls_again {
+        wait(sender, source);
+    }
+}
+
+fn has_more(handed_over: bool, source: &Source<'_>, cell: &Cell) -> bool {
+    handed_over && !source.is_done() && (cell.program.yields || source.is_flat_out())
+}
+
+/// Sleep until the next message is due, or a deadline comes, which is then met.
+fn wait(sender: &mut Sender, source: &Source<'_>) {
+    let due_ns = source.next_due_ns().unwrap_or(u64::MAX);
+    let deadline_ns = sender.deadline_ns().filter(|&at_ns| at_ns < due_ns);
+    match deadline_ns {
+        Some(at_ns) => {
+            if at_ns > sender.now_ns {
+                let late_ns = sender.costs.timer_slack_ns.min(due_ns - at_ns);
+                sender.sleep_until(at_ns, late_ns);
+            }
+            sender.tick(true);
+        }
+        None if due_ns > sender.now_ns && due_ns < u64::MAX => sender.sleep_until(due_ns, 0),
+        None => {}
+    }
+}
+
+/// The messages that are left of a cell's load.
+struct Source<'a> {
+    load: &'a Load,
+    next: usize,
+}
+
+impl<'a> Source<'a> {
+    fn new(cell: &'a Cell) -> Self {
+        Self {
+            load: &cell.load,
+            next: 0,
+        }
+    }
+
+    fn is_flat_out(&self) -> bool {
+        matches!(self.load, Load::FlatOut { .. })
+    }
+
+    fn is_done(&self) -> bool {
+        self.next
+            >= match self.load {
+                Load::Paced(due_ns) => due_ns.len(),
+                Load::FlatOut { messages, .. } => *messages as usize,
+            }
+    }
+
+    /// Hand over what an iteration finds due at its begin. Returns whether there was any.
+    fn hand_over(&mut self, sender: &mut Sender, cell: &Cell) -> bool {
+        let before = self.next;
+        let begin_ns = sender.now_ns;
+        let most = match self.load {
+            Load::Paced(_) => usize::MAX,
+            Load::FlatOut { burst, .. } => *burst as usize,
+        };
+        while self.next - before < most && !self.is_done() {
+            let due_ns = self.next_due_ns().unwrap_or(sender.now_ns);
+            if due_ns > begin_ns && !self.is_flat_out() {
+                break;
+            }
+            // The program's own work is not what sending costs: it takes time, but is not counted.
+            sender.now_ns += cell.program.work_ns;
+            sender.send(due_ns);
+            self.next += 1;
+        }
+        self.next > before
+    }
+
+    /// When the next message is due; `None`: as soon as the loop lets it, or there is none.
+    fn next_due_ns(&self) -> Option<u64> {
+        match self.load {
+            Load::Paced(due_ns) => due_ns
+                .get(self.next)
+                .map(|&offset_ns| Sender::due_ns(offset_ns)),
+            Load::FlatOut { .. } => None,
+        }
+    }
+
+    fn last_due_ns(&self, now_ns: u64) -> u64 {
+        match self.load {
+            Load::Paced(due_ns) => due_ns.last().map_or(now_ns, |&it| Sender::due_ns(it)),
+            Load::FlatOut { .. } => now_ns,
+        }
+    }
+}
