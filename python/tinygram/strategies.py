@@ -14,8 +14,9 @@ __all__ = ["Strategy", "adaptive", "coalesce", "combine", "nagle", "nodelay", "t
 class Strategy:
     """The rule for when messages leave: one of these values, or one made by `tinygram.coalesce`.
 
-    - `tinygram.adaptive`, the default: the first message at once when the connection was idle; what
-      follows at the end of the event loop's iteration, later while more keeps coming.
+    - `tinygram.adaptive`, the default: the first message of an event loop's iteration at once when
+      the loop had rested and messages come singly; what follows in it at its end, in one write;
+      later, up to 300 µs, where messages come as fast as the loop lets them.
     - `tinygram.tick`: at the end of the iteration; in a plain loop at `poll` and `flush`.
     - `tinygram.combine`: threads only; what gathers during a write leaves in the next one.
     - `tinygram.coalesce(hold_us)`: when the first message has waited so many microseconds.
@@ -61,7 +62,7 @@ combine = Strategy("combine")
 """Threads only: what gathers during a write leaves in the next one."""
 
 adaptive = Strategy("adaptive")
-"""At once when idle, at the end of the iteration when not, later while more keeps coming."""
+"""At once when idle, else at the iteration's end, later where waiting makes all come faster."""
 
 
 def coalesce(hold_us: float) -> Strategy:
