@@ -31,8 +31,9 @@ pub use strategy::{KnobError, Knobs, Strategy};
 pub enum Next {
     /// Nothing: the bytes are held, and what releases them is on its way.
     Wait,
-    /// The first bytes of a batch are held: call [`Coalescer::on_tick`] when the iteration ends, and
-    /// have the loop wait no longer than until [`Coalescer::deadline_ns`].
+    /// The first bytes of a batch are held, or more of it, by which the deadline has moved: call
+    /// [`Coalescer::on_tick`] when the iteration ends, and have the loop wait no longer than until
+    /// [`Coalescer::deadline_ns`].
     Arm,
     /// Write what is pending, and after it the message that was just handed over, if there is one;
     /// then call [`Coalescer::on_written`].
@@ -125,7 +126,8 @@ impl Coalescer {
     }
 
     /// A message is handed over. It is held, unless the answer is to write or to refuse it. `clock`
-    /// is read for the first message of a batch and after a tick only.
+    /// is read for the first message of a batch and after a tick only, but for each message where
+    /// the strategy needs its time ([`Coalescer::watches_time`]).
     pub fn on_message(&mut self, message: &[u8], clock: impl FnOnce() -> u64) -> Next {
         if self.hold_with_others(message) {
             return Next::Wait;
@@ -135,11 +137,12 @@ impl Coalescer {
         if total_bytes > self.max_buffered_bytes {
             return self.make_room(held_bytes);
         }
-        if held_bytes > 0 && !self.is_quiet && !self.is_blocked {
+        let is_plain = !self.is_quiet && !self.policy.watches_time();
+        if held_bytes > 0 && is_plain && !self.is_blocked {
             self.buffer.count_message();
             return Next::Write(Reason::Full);
         }
-        self.on_first_message(message, total_bytes, clock())
+        self.on_timed_message(message, total_bytes, clock())
     }
 
     /// Hold the message if others are held and nothing else is to do: the short way of
@@ -154,7 +157,8 @@ impl Coalescer {
             && total_bytes <= self.max_buffered_bytes
             && !self.is_quiet
             && !self.is_blocked
-            && !message.is_empty();
+            && !message.is_empty()
+            && !self.policy.watches_time();
         if is_plain {
             self.buffer.count_message();
             self.buffer.push(message);
@@ -162,10 +166,11 @@ impl Coalescer {
         is_plain
     }
 
-    /// The first message of a batch, or since the last tick.
-    fn on_first_message(&mut self, message: &[u8], total_bytes: usize, now_ns: u64) -> Next {
+    /// The first message of a batch, or since the last tick, or any whose time the policy must know.
+    fn on_timed_message(&mut self, message: &[u8], total_bytes: usize, now_ns: u64) -> Next {
         let is_first = total_bytes == message.len();
         self.is_quiet = false;
+        let before_ns = self.policy.deadline_ns();
         let asked = self.policy.on_message(self.moment(now_ns));
         let messages = self.buffer.messages();
         self.buffer.count_message();
@@ -183,7 +188,8 @@ impl Coalescer {
             self.policy.on_batch(messages);
         }
         self.buffer.push(message);
-        if is_first && !self.is_blocked {
+        let has_news = is_first || self.policy.deadline_ns() != before_ns;
+        if has_news && !self.is_blocked {
             Next::Arm
         } else {
             Next::Wait
@@ -245,7 +251,18 @@ impl Coalescer {
     /// that a caller could know of.
     pub fn deadline_ns(&self) -> Option<u64> {
         let since_ns = self.buffer.since_ns().filter(|_| !self.is_blocked)?;
-        Some(since_ns.saturating_add(self.hold_ns.unwrap_or(0)))
+        Some(self.due_ns().unwrap_or(since_ns))
+    }
+
+    /// When what is held is due: its whole hold has passed then, or the policy says so. `None`:
+    /// nothing is held, or no time ends its hold.
+    fn due_ns(&self) -> Option<u64> {
+        let since_ns = self.buffer.since_ns()?;
+        let by_hold_ns = self.hold_ns.map(|hold_ns| since_ns.saturating_add(hold_ns));
+        by_hold_ns
+            .into_iter()
+            .chain(self.policy.deadline_ns())
+            .min()
     }
 
     /// The socket took the first `written` bytes of what is pending and then of `message`, which is
@@ -267,10 +284,11 @@ impl Coalescer {
         debug_assert!(written <= held_bytes + message.len());
         let of_batch = held_bytes > 0 && written > 0;
         let messages = self.buffer.messages();
+        let due_ns = self.due_ns();
         self.policy
             .on_written(end_ns, messages, Writer::Sender { of_batch });
         if of_batch {
-            self.buffer.record_hold(start_ns, self.hold_ns);
+            self.buffer.record_hold(start_ns, due_ns);
         }
         self.buffer.record_write(written, reason);
         self.buffer.cut(written.min(held_bytes), self.max_bytes);
@@ -286,7 +304,8 @@ impl Coalescer {
         self.strategy
     }
 
-    /// How long a message is held at most, in nanoseconds; `None`: no time ends its hold.
+    /// How long a message is held at most, in nanoseconds; `None`: no time ends its hold. With
+    /// [`Strategy::Competitive`] it may be due before.
     pub fn hold_ns(&self) -> Option<u64> {
         self.hold_ns
     }
@@ -296,6 +315,13 @@ impl Coalescer {
     /// tells the time more cheaply than a timer, and sooner.
     pub fn waits_for_time(&self) -> bool {
         self.was_quiet && self.policy.waits_for_time()
+    }
+
+    /// Whether each message must come with its time now: the strategy's deadline depends on when each
+    /// came. [`Coalescer::hold_with_others`] then holds none.
+    #[inline]
+    pub fn watches_time(&self) -> bool {
+        self.policy.watches_time()
     }
 
     /// Declare that the caller has an unbounded queue behind the socket for what it does not

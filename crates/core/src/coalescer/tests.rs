@@ -1,3 +1,5 @@
+mod competitive;
+
 use super::{driver::Driver, *};
 use std::time::Duration;
 
@@ -276,6 +278,12 @@ fn knobs_outside_their_ranges_are_named() {
                 hold: Duration::ZERO,
             }),
             KnobError::Hold,
+        ),
+        (
+            Knobs::new(Strategy::Competitive {
+                price: Duration::ZERO,
+            }),
+            KnobError::Price,
         ),
     ] {
         assert_eq!(Coalescer::new(knobs).unwrap_err(), error);

@@ -7,15 +7,17 @@
 
 mod adaptive;
 mod coalesce;
+mod competitive;
 mod each_message;
 mod shared_adaptive;
 mod tick;
 
 pub(super) use adaptive::Loop;
 
-use super::{Reason, Strategy};
+use super::{Reason, Strategy, strategy::nanoseconds};
 use adaptive::Adaptive;
 use coalesce::Coalesce;
+use competitive::Competitive;
 use each_message::EachMessage;
 use shared_adaptive::SharedAdaptive;
 use tick::Tick;
@@ -41,8 +43,9 @@ pub(super) enum Writer {
 
 /// Decides when messages leave. A policy implements only the calls that matter to it.
 pub(super) trait Policy {
-    /// A message comes that may begin a batch or an iteration; it is not counted yet. Returns the
-    /// reason to write it now, after what is held; `None`: hold it.
+    /// A message comes that may begin a batch or an iteration, or any one if the policy watches the
+    /// time; it is not counted yet. Returns the reason to write it now, after what is held; `None`:
+    /// hold it.
     fn on_message(&mut self, at: Moment) -> Option<Reason>;
 
     /// The first message of a batch is held; `messages` were handed over before it.
@@ -80,6 +83,27 @@ pub(super) trait Policy {
     fn waits_for_time(&self) -> bool {
         false
     }
+
+    /// Whether each message must come with its time, by [`Policy::on_message`]. The answer may change
+    /// at any call.
+    #[inline]
+    fn watches_time(&self) -> bool {
+        false
+    }
+
+    /// When what is held is due by the policy's own rule; `None`: it has no such time. It is asked
+    /// only while something is held.
+    #[inline]
+    fn deadline_ns(&self) -> Option<u64> {
+        None
+    }
+
+    /// Whether a writing thread that comes at `visit_ns` comes so late for what is held that it must
+    /// be told to come sooner.
+    #[inline]
+    fn is_too_late(&self, _visit_ns: u64) -> bool {
+        false
+    }
 }
 
 /// The policy of a coalescer: known when it runs, and called without a pointer.
@@ -88,6 +112,7 @@ pub(super) enum AnyPolicy {
     EachMessage(EachMessage),
     Tick(Tick),
     Coalesce(Coalesce),
+    Competitive(Competitive),
     Adaptive(Adaptive),
     SharedAdaptive(SharedAdaptive),
 }
@@ -99,6 +124,10 @@ impl AnyPolicy {
             Strategy::NoDelay | Strategy::Nagle => Self::EachMessage(EachMessage),
             Strategy::Tick | Strategy::Combine => Self::Tick(Tick),
             Strategy::Coalesce { .. } => Self::Coalesce(Coalesce),
+            Strategy::Competitive { price } => Self::Competitive(Competitive::new(
+                nanoseconds(price),
+                hold_ns.unwrap_or(u64::MAX),
+            )),
             Strategy::Adaptive => {
                 Self::Adaptive(Adaptive::new(hold_ns.unwrap_or(u64::MAX), of_loop))
             }
@@ -122,6 +151,7 @@ macro_rules! each_policy {
             AnyPolicy::EachMessage($policy) => $call,
             AnyPolicy::Tick($policy) => $call,
             AnyPolicy::Coalesce($policy) => $call,
+            AnyPolicy::Competitive($policy) => $call,
             AnyPolicy::Adaptive($policy) => $call,
             AnyPolicy::SharedAdaptive($policy) => $call,
         }
@@ -165,5 +195,19 @@ impl Policy for AnyPolicy {
 
     fn waits_for_time(&self) -> bool {
         each_policy!(self, policy => policy.waits_for_time())
+    }
+
+    #[inline]
+    fn watches_time(&self) -> bool {
+        each_policy!(self, policy => policy.watches_time())
+    }
+
+    #[inline]
+    fn deadline_ns(&self) -> Option<u64> {
+        each_policy!(self, policy => policy.deadline_ns())
+    }
+
+    fn is_too_late(&self, visit_ns: u64) -> bool {
+        each_policy!(self, policy => policy.is_too_late(visit_ns))
     }
 }
