@@ -578,6 +578,7 @@ Example what_comes_later_begins_the_next_batch :
   map messages (competitive 6 [10; 12; 14; 15]) = [[10; 12; 14]; [15]].
 Proof. reflexivity. Qed.
 
+Print Assumptions deadline_only_moves_earlier.
 Print Assumptions the_rule_makes_a_schedule.
 Print Assumptions never_worse_than_twice.
 Print Assumptions never_worse_than_twice_in_whole_times.
