@@ -103,8 +103,8 @@ def competitive(price_us: float) -> Strategy:
     The price is what a write is worth: how much delay of messages it may cost to save one. A
     message alone waits for `price_us`, of ten at once each for a tenth of it. For the sum of all
     delays and of the price of each write this is never worse than twice the best that could be done
-    if all messages were known beforehand, which is proven for writes at the deadlines exactly; a
-    timer that is late adds its lateness.
+    if all messages were known beforehand. That is proven for writes at the deadlines exactly; a
+    timer that is late adds its lateness, for each message that was due.
 
     It is rounded to whole nanoseconds. Raises ValueError unless it is between 0.001 and 3.6e9 (an
     hour), TypeError when it is no number.

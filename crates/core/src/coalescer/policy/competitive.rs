@@ -2,9 +2,9 @@
 //!
 //! With `n` messages held whose times of arrival sum to `S`, that is at `(price + S) ÷ n`. The sum of all
 //! delays and of `price` for each write is then never more than twice the least that anybody could
-//! reach who knew all arrivals beforehand (`proof/`), and no rule that does not know them does better: D. R.
-//! Dooly, S. A. Goldman and S. D. Scott, "On-line analysis of the TCP acknowledgment delay problem", Journal of
-//! the ACM 48(2), 2001.
+//! reach who knew all arrivals beforehand (`proof/`), and no rule that does not know them and draws no
+//! lots does better: D. R. Dooly, S. A. Goldman and S. D. Scott, "On-line analysis of the TCP
+//! acknowledgment delay problem", Journal of the ACM 48(2), 2001.
 
 use super::{Moment, Policy};
 use crate::Reason;
