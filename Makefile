@@ -82,6 +82,11 @@ sanitize: ## run the native threads' tests with ThreadSanitizer; needs Rust's ni
 free-threaded: ## build the library for a Python without a GIL, and run the tests of threads there
 	scripts/free-threaded
 
+.PHONY: proof
+proof: ## check the proof of what the strategy `competitive` promises; needs Coq
+	@scripts/check-tools proof
+	@scripts/check-proof
+
 # The native modules' stubs say what the modules have, argument by argument.
 .PHONY: stubtest
 stubtest: $(STAMPS)/dev

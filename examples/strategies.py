@@ -2,7 +2,8 @@
 
 `nodelay` and `nagle` write each message; `tick` writes once when the event loop's iteration ends;
 `adaptive` writes the first at once, if it comes alone, and then as `tick` or later; `coalesce`
-holds them for as long as it is told, here until `max_bytes` have gathered.
+holds them for as long as it is told, here until `max_bytes` have gathered; `competitive` until all
+together have waited for as long as a write is worth, here a minute.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ async def main() -> None:
         tinygram.tick,
         tinygram.adaptive,
         tinygram.coalesce(1_000_000),
+        tinygram.competitive(60_000_000),
     ):
         stats = await send_with(strategy)
         reasons = ", ".join(f"{count} {name}" for name, count in stats.flushes.items() if count)

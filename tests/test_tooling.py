@@ -21,6 +21,7 @@ PRESENT = {
     "openssl": "exit 0",
     "redis-server": "exit 0",
     "wrk": "exit 0",
+    "coqc": "exit 0",
 }
 
 
@@ -44,6 +45,7 @@ def check_tools(tmp_path: Path, what: str, **replaced: str | None) -> tuple[int,
 def test_silence_when_all_tools_are_there(tmp_path: Path) -> None:
     assert check_tools(tmp_path, "build") == (0, "")
     assert check_tools(tmp_path, "lint") == (0, "")
+    assert check_tools(tmp_path, "proof") == (0, "")
     assert check_tools(tmp_path, "real") == (0, "")
     assert check_tools(tmp_path, "bench-real") == (0, "")
 
@@ -71,6 +73,18 @@ def test_a_missing_tool_is_named_with_its_remedy(
     assert fault in words
     assert remedy in words
     assert words.count("tinygram:") == 1
+
+
+@pytest.mark.parametrize(
+    ("script", "fault"), [(None, "coqc, which checks the proof, is missing"), ("exit 1", "run")]
+)
+def test_a_missing_prover_is_named_with_its_remedy(
+    tmp_path: Path, script: str | None, fault: str
+) -> None:
+    code, said = check_tools(tmp_path, "proof", coqc=script)
+    assert code == 1
+    assert fault in said
+    assert "apt-get install" in said
 
 
 def test_only_measuring_real_programs_needs_wrk(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ class Knobs:
     def __new__(
         cls,
         strategy: str,
-        hold_ns: int | None,
+        duration_ns: int | None,
         max_bytes: int,
         max_hold_ns: int | None = None,
         max_buffered_bytes: int | None = None,

@@ -7,12 +7,21 @@ from typing import Any
 
 from tinygram import _native
 
-__all__ = ["Strategy", "adaptive", "coalesce", "combine", "nagle", "nodelay", "tick"]
+__all__ = [
+    "Strategy",
+    "adaptive",
+    "coalesce",
+    "combine",
+    "competitive",
+    "nagle",
+    "nodelay",
+    "tick",
+]
 
 
 @dataclass(frozen=True)
 class Strategy:
-    """The rule for when messages leave: one of these values, or one made by `tinygram.coalesce`.
+    """The rule for when messages leave: one of these values, or what one of these functions makes.
 
     - `tinygram.adaptive`, the default: the first message of an event loop's iteration at once when
       the loop had rested and messages come singly; what follows in it at its end, in one write;
@@ -20,6 +29,8 @@ class Strategy:
     - `tinygram.tick`: at the end of the iteration; in a plain loop at `poll` and `flush`.
     - `tinygram.combine`: threads only; what gathers during a write leaves in the next one.
     - `tinygram.coalesce(hold_us)`: when the first message has waited so many microseconds.
+    - `tinygram.competitive(price_us)`: when all held messages together have waited so many
+      microseconds, which is what a write is worth.
     - `tinygram.nodelay`: each message by itself, TCP_NODELAY on.
     - `tinygram.nagle`: each message by itself, TCP_NODELAY off: the kernel gathers (RFC 896).
 
@@ -27,26 +38,39 @@ class Strategy:
     """
 
     name: str
-    """One of the names above; `coalesce` alone has a hold."""
+    """One of the names above; `coalesce` alone has a hold, `competitive` alone a price."""
     hold_ns: int | None = None
     """How long the first message waits, in nanoseconds."""
+    price_ns: int | None = None
+    """How much delay of messages a write is worth, in nanoseconds."""
 
     @property
     def hold_us(self) -> float | None:
         """How long the first message waits, in microseconds."""
         return None if self.hold_ns is None else self.hold_ns / 1000
 
+    @property
+    def price_us(self) -> float | None:
+        """How much delay of messages a write is worth, in microseconds."""
+        return None if self.price_ns is None else self.price_ns / 1000
+
+    @property
+    def duration_ns(self) -> int | None:
+        """The duration in its name, its hold or its price, in nanoseconds: no hold is longer."""
+        return self.price_ns if self.hold_ns is None else self.hold_ns
+
     def __str__(self) -> str:
         """The form of the command line: `adaptive`, `coalesce:10us`, `coalesce:1s`."""
-        if self.hold_ns is None:
+        if self.duration_ns is None:
             return self.name
-        return f"{self.name}:{format_duration_ns(self.hold_ns)}"
+        return f"{self.name}:{format_duration_ns(self.duration_ns)}"
 
     def __repr__(self) -> str:
-        if self.hold_us is None:
+        if self.duration_ns is None:
             return f"tinygram.{self.name}"
-        hold_us = int(self.hold_us) if self.hold_us.is_integer() else self.hold_us
-        return f"tinygram.{self.name}({hold_us})"
+        duration_us = self.duration_ns / 1000
+        shown = int(duration_us) if duration_us.is_integer() else duration_us
+        return f"tinygram.{self.name}({shown})"
 
 
 nodelay = Strategy("nodelay")
@@ -71,21 +95,44 @@ def coalesce(hold_us: float) -> Strategy:
     It is rounded to whole nanoseconds. Raises ValueError unless it is between 0.001 and 3.6e9 (an
     hour), TypeError when it is no number.
     """
-    return Strategy("coalesce", _hold_ns("hold_us", hold_us))
+    return Strategy("coalesce", _duration_ns("hold_us", hold_us))
 
 
-ALL = (adaptive, Strategy("coalesce", 10_000), tick, combine, nodelay, nagle)
-"""Every strategy; `coalesce` with one of its durations. To add one: its value above and here, and
-its name in `__all__` (CONTRIBUTING.md has the other two edits)."""
+def competitive(price_us: float) -> Strategy:
+    """Hold messages until all of them together have waited `price_us` microseconds.
+
+    The price is what a write is worth: how much delay of messages it may cost to save one. A
+    message alone waits for `price_us`, of ten at once each for a tenth of it. For the sum of all
+    delays and of the price of each write this is never worse than twice the best that could be done
+    if all messages were known beforehand. That is proven for writes at the deadlines exactly; a
+    timer that is late adds its lateness, for each message that was due.
+
+    It is rounded to whole nanoseconds. Raises ValueError unless it is between 0.001 and 3.6e9 (an
+    hour), TypeError when it is no number.
+    """
+    return Strategy("competitive", price_ns=_duration_ns("price_us", price_us))
+
+
+ALL = (
+    adaptive,
+    Strategy("competitive", price_ns=5_000),
+    Strategy("coalesce", hold_ns=10_000),
+    tick,
+    combine,
+    nodelay,
+    nagle,
+)
+"""Every strategy; those that have a duration, with one of theirs. To add one: its value above and
+here, and its name in `__all__` (CONTRIBUTING.md has the other two edits)."""
 OF_LOOPS = tuple(strategy for strategy in ALL if strategy != combine)
 """The strategies of event loops and plain loops."""
 OF_THREADS = tuple(strategy for strategy in ALL if strategy != tick)
 """The strategies of `CoalescingSocket`."""
 _CHOICE = (
     "it must be tinygram."
-    + ", ".join(strategy.name for strategy in ALL if strategy.hold_ns is None)
-    + " or "
-    + ", ".join(f"{strategy.name}(hold_us)" for strategy in ALL if strategy.hold_ns is not None)
+    + ", ".join(strategy.name for strategy in ALL if strategy.duration_ns is None)
+    + "".join(f", {strategy.name}(hold_us)" for strategy in ALL if strategy.hold_ns is not None)
+    + "".join(f" or {strategy.name}(price_us)" for strategy in ALL if strategy.price_ns is not None)
 )
 
 
@@ -123,19 +170,19 @@ def native_knobs(
             f"strategy is {strategy}: combine is for tinygram.CoalescingSocket alone, tick for "
             "event loops and plain loops"
         )
-    max_hold_ns = None if max_hold_us is None else _hold_ns("max_hold_us", max_hold_us)
+    max_hold_ns = None if max_hold_us is None else _duration_ns("max_hold_us", max_hold_us)
     if max_buffered_bytes is not None:
         _positive_int("max_buffered_bytes", max_buffered_bytes)
     return _native.Knobs(
         strategy.name,
-        strategy.hold_ns,
+        strategy.duration_ns,
         _positive_int("max_bytes", max_bytes),
         max_hold_ns,
         max_buffered_bytes,
     )
 
 
-def _hold_ns(name: str, value: Any) -> int:
+def _duration_ns(name: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"{name} is {value!r}: it must be a number of microseconds")
     if not 0.001 <= value <= 3.6e9:

@@ -112,9 +112,9 @@ class EchoServer:
     ) -> EchoServer:
         """Listen; port 0: the kernel picks one. `buffer_bytes`: per read at most.
 
-        With `message_bytes` and a `strategy` (its name and hold_ns) each message is sent when that
-        says so; without, what was read goes back at once; with `sends_whole_buffer`, which is a
-        fault, the buffer.
+        With `message_bytes` and a `strategy` (its name and duration_ns) each message is sent when
+        that says so; without, what was read goes back at once; with `sends_whole_buffer`, which is
+        a fault, the buffer.
         `max_connections` None: as many as together keep no more than 1 GiB, at most 4,096, or what
         the process's limit of descriptors leaves. `client_host`: connections from another IPv4
         address are closed at once, and counted.

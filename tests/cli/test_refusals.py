@@ -20,7 +20,8 @@ RATE = ("--rate", "10")
 PROGRAM = ("--server-command", "cat", "--port", "9000")
 UNITS = "(ns, us, ms, s, min, h)"
 STRATEGIES = (
-    "nagle, nodelay, combine, tick, coalesce:DURATION, adaptive, cork, more, timer:DURATION"
+    "nagle, nodelay, combine, tick, coalesce:DURATION, competitive:DURATION, adaptive, cork, more, "
+    "timer:DURATION"
 )
 RUNTIMES = "asyncio, loop, native, processes, threads, uvloop"
 ECHO_RUNTIMES = "asyncio, uvloop, threads, native, external"
@@ -87,6 +88,7 @@ BY_COMMAND: dict[str, Wrong] = {
         ),
         (("--only", "strategy=coalesce"), ("'coalesce'", "needs a duration", "coalesce:10us")),
         (("--only", "strategy=timer:"), ("'timer:'", "needs a duration", "timer:10us")),
+        (("--only", "strategy=competitive"), ("'competitive'", "needs a duration")),
         (("--only", "strategy=coalesce:10"), ("'10' has no unit", UNITS)),
         (("--only", "strategy=coalesce:10parsecs"), ("'parsecs'", UNITS)),
         (("--only", "strategy=coalesce:soon"), ("'soon'", UNITS)),

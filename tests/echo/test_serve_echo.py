@@ -174,7 +174,7 @@ def sockets_of(pid: int) -> int:
         (("--reply", "per-message", "--size", "2GiB"), ("--size: '2GiB'", "16MiB")),
         (
             ("--reply", "per-message", "--size", "10", "--strategy", "cork"),
-            ("--strategy cork", "nagle, nodelay, tick, coalesce:10us, adaptive"),
+            ("--strategy cork", "nagle, nodelay, tick, coalesce:10us, competitive:5us, adaptive"),
         ),
         (("--buffer", "1GiB"), ("--buffer: '1GiB'", "16MiB")),
         (("--congestion-control", "none-such"), ("'none-such'", "cubic")),

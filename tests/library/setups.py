@@ -27,6 +27,7 @@ STRATEGIES = {
     "tick": tinygram.tick,
     "adaptive": tinygram.adaptive,
     "coalesce": tinygram.coalesce(500),
+    "competitive": tinygram.competitive(500),
 }
 LONG = tinygram.coalesce(60e6)
 """Holds for a minute: whatever leaves earlier was not waited for."""

@@ -92,6 +92,10 @@ def test_all_is_every_way_that_makes_sense() -> None:
         (["strategy=cork,runtime=processes"], ["processes/cork"]),
         (["strategy=timer:5ms"], ["asyncio/timer:5ms"]),
         (
+            ["strategy=competitive:7us"],
+            [f"{runtime}/tinygram/competitive:7us" for runtime in ("loop", "threads", "asyncio")],
+        ),
+        (
             ["strategy=tick"],
             ["loop/tinygram/tick", "asyncio/tick", "asyncio/tinygram/tick", "native/tick"],
         ),

@@ -23,7 +23,7 @@ WAYS = [
     f"{runtime.name}/{runtime.implementation}/{strategy}"
     for runtime, strategy in runtimes.all_ways()
 ]
-GATHERING = ("combine", "coalesce", "timer", "tick", "adaptive")
+GATHERING = ("combine", "coalesce", "competitive", "timer", "tick", "adaptive")
 
 
 @pytest.fixture(scope="module")

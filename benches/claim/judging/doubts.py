@@ -67,5 +67,5 @@ def is_overloaded(samples: Samples, number: int, cell: Cell, strategy: str) -> b
     if cell.rate_per_s is None:
         return False
     late_ns = samples.median(number, strategy, lambda run: run.late_ns)
-    meant_ns = (parse_strategy(strategy).hold_ns or 0) + parse_link(cell.link).rtt_ns
+    meant_ns = (parse_strategy(strategy).duration_ns or 0) + parse_link(cell.link).rtt_ns
     return late_ns is not None and late_ns > MOST_BEHIND_NS + meant_ns

@@ -265,9 +265,9 @@ impl EchoServer {
     ) -> PyResult<Self> {
         let reply = match (message_bytes, strategy, sends_whole_buffer) {
             (None, None, is_whole_buffer) => Reply::PerRead { is_whole_buffer },
-            (Some(message_bytes), Some((name, hold_ns)), false) => Reply::PerMessage {
+            (Some(message_bytes), Some((name, duration_ns)), false) => Reply::PerMessage {
                 message_bytes,
-                knobs: Knobs::new(strategy_of(&name, hold_ns)?),
+                knobs: Knobs::new(strategy_of(&name, duration_ns)?),
             },
             _ => {
                 return Err(PyValueError::new_err(

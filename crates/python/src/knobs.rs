@@ -12,15 +12,15 @@ pub struct Knobs {
 #[pymethods]
 impl Knobs {
     #[new]
-    #[pyo3(signature = (strategy, hold_ns, max_bytes, max_hold_ns=None, max_buffered_bytes=None))]
+    #[pyo3(signature = (strategy, duration_ns, max_bytes, max_hold_ns=None, max_buffered_bytes=None))]
     fn new(
         strategy: &str,
-        hold_ns: Option<u64>,
+        duration_ns: Option<u64>,
         max_bytes: usize,
         max_hold_ns: Option<u64>,
         max_buffered_bytes: Option<usize>,
     ) -> PyResult<Self> {
-        let mut knobs = tinygram_core::Knobs::new(strategy_of(strategy, hold_ns)?);
+        let mut knobs = tinygram_core::Knobs::new(strategy_of(strategy, duration_ns)?);
         knobs.max_bytes = max_bytes;
         knobs.max_hold = max_hold_ns.map(Duration::from_nanos);
         knobs.max_buffered_bytes = max_buffered_bytes;

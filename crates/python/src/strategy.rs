@@ -2,11 +2,12 @@ use pyo3::{exceptions::PyValueError, prelude::*};
 use std::time::Duration;
 use tinygram_core::Strategy;
 
-/// The strategy of that name, as in `tinygram.Strategy`; `hold_ns`: its hold, if it has one.
-pub fn strategy_of(name: &str, hold_ns: Option<u64>) -> PyResult<Strategy> {
-    Strategy::named(name, hold_ns.map(Duration::from_nanos)).ok_or_else(|| {
+/// The strategy of that name, as in `tinygram.Strategy`; `duration_ns`: its hold or its price, if it
+/// has one.
+pub fn strategy_of(name: &str, duration_ns: Option<u64>) -> PyResult<Strategy> {
+    Strategy::named(name, duration_ns.map(Duration::from_nanos)).ok_or_else(|| {
         PyValueError::new_err(format!(
-            "unknown strategy {name:?}, or not with such a hold"
+            "unknown strategy {name:?}, or not with such a duration"
         ))
     })
 }

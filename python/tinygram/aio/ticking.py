@@ -36,7 +36,7 @@ def ticker_of(loop: _Loop, settings: Settings) -> _native.Ticker:
         _tickers[loop] = ref(ticker)
         if loop not in _shutdowns:
             _shutdowns[loop] = _flushing_at_shutdown(ref(loop))
-    if settings.strategy.hold_ns is not None and not ticker.has_timer:
+    if settings.strategy.duration_ns is not None and not ticker.has_timer:
         loop.add_reader(ticker.timer_fd(), ticker.on_timer)
     return ticker
 

@@ -6,6 +6,8 @@ file for each kind of runtime that can follow the rule.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tinygram import strategies
 from tinygram.strategies import Strategy
 from tinygram_bench.model.errors import UsageError
@@ -17,19 +19,28 @@ _BY_HAND = (
     Strategy("timer", 10_000),  # as `coalesce`, with an event-loop timer for each batch
 )
 _KNOWN = (*reversed(strategies.ALL), *_BY_HAND)
-_HOLDS = {known.name: known.hold_ns is not None for known in _KNOWN}
+_BY_NAME = {known.name: known for known in _KNOWN}
 
 
 def parse_strategy(text: str) -> Strategy:
     """Read `nagle` or `coalesce:10us`. Raises UsageError that names the known ones."""
     name, colon, duration = text.partition(":")
-    if name not in _HOLDS:
-        known = ", ".join(f"{name}:DURATION" if has else name for name, has in _HOLDS.items())
-        raise UsageError(f"unknown strategy {text!r}: the known ones are {known}")
-    if _HOLDS[name]:
-        if not duration:
-            raise UsageError(f"the strategy {text!r} needs a duration, for example {name}:10us")
-        return Strategy(name, parse_duration_ns(duration))
-    if colon:
-        raise UsageError(f"the strategy {name!r} takes no duration: write {name}")
-    return Strategy(name)
+    known = _BY_NAME.get(name)
+    if known is None:
+        raise UsageError(f"unknown strategy {text!r}: the known ones are {_choice()}")
+    if known.duration_ns is None:
+        if colon:
+            raise UsageError(f"the strategy {name!r} takes no duration: write {name}")
+        return known
+    if not duration:
+        raise UsageError(f"the strategy {text!r} needs a duration, for example {name}:10us")
+    duration_ns = parse_duration_ns(duration)
+    if known.price_ns is not None:
+        return replace(known, price_ns=duration_ns)
+    return replace(known, hold_ns=duration_ns)
+
+
+def _choice() -> str:
+    return ", ".join(
+        known.name if known.duration_ns is None else f"{known.name}:DURATION" for known in _KNOWN
+    )

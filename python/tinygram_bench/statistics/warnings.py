@@ -96,7 +96,7 @@ def _hold_warnings(case: Case, figures: Figures) -> tuple[Warning, ...]:
 
 def _asked_hold_ns(case: Case) -> int | None:
     try:
-        return parse_strategy(case.strategy).hold_ns
+        return parse_strategy(case.strategy).duration_ns
     except UsageError:
         return None  # a strategy of another version: what it was asked is not known
 

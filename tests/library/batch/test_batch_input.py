@@ -118,6 +118,9 @@ def test_a_duration_that_is_no_number(unix_pair: Pair, value: Any) -> None:
     with pytest.raises(TypeError) as raised:
         tinygram.coalesce(value)
     assert str(raised.value) == f"hold_us is {value!r}: it must be a number of microseconds"
+    with pytest.raises(TypeError) as raised:
+        tinygram.competitive(value)
+    assert str(raised.value) == f"price_us is {value!r}: it must be a number of microseconds"
 
 
 @pytest.mark.parametrize("value", NO_DURATIONS)
@@ -126,6 +129,8 @@ def test_a_duration_outside_its_range(unix_pair: Pair, value: float) -> None:
         tinygram.batch(unix_pair[0], max_hold_us=value)
     with pytest.raises(ValueError, match=f"hold_us is {value!r}: it must be between 0.001 and"):
         tinygram.coalesce(value)
+    with pytest.raises(ValueError, match=f"price_us is {value!r}: it must be between 0.001 and"):
+        tinygram.competitive(value)
 
 
 @pytest.mark.parametrize("value", ["nodelay", None, 10, tinygram.coalesce])
@@ -133,6 +138,7 @@ def test_a_strategy_that_is_none(unix_pair: Pair, value: Any) -> None:
     with pytest.raises(TypeError, match="it must be tinygram") as raised:
         tinygram.batch(unix_pair[0], strategy=value)
     assert repr(value) in str(raised.value)
+    assert "nagle, coalesce(hold_us) or competitive(price_us)" in str(raised.value)
 
 
 def test_a_strategy_that_was_made_up(unix_pair: Pair) -> None:

@@ -25,6 +25,7 @@ PRINTED = {
         "tick: 100 messages in 2 writes (2 full)\n"
         f"adaptive: 100 messages in {ANY}\n"
         "coalesce:1s: 100 messages in 2 writes (2 full)\n"
+        "competitive:60s: 100 messages in 2 writes (2 full)\n"
     ),
     "threads": (
         "16000 messages of 8 threads arrived, each thread's in order\nnot delivered: 18 bytes\n"

@@ -48,7 +48,7 @@ def public_things() -> Iterator[tuple[str, Any]]:
 
 
 # What a dataclass has of a field with a default is the default.
-FIELDS = {"Strategy.hold_ns"}
+FIELDS = {"Strategy.hold_ns", "Strategy.price_ns"}
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,8 @@ def test_knobs_are_shown_with_their_types_and_defaults(face: Any) -> None:
 
 def test_strategies_are_explained_where_help_is_asked_of_one() -> None:
     shown = pydoc.plain(pydoc.render_doc(tinygram.tick))
-    for name in ("adaptive", "tick", "combine", "coalesce(hold_us)", "nodelay", "nagle"):
+    calls = ("coalesce(hold_us)", "competitive(price_us)")
+    for name in ("adaptive", "tick", "combine", *calls, "nodelay", "nagle"):
         assert f"tinygram.{name}" in shown
 
 
@@ -133,6 +134,8 @@ STRATEGIES = st.one_of(
     ),
     st.floats(0.001, 3.6e9).map(tinygram.coalesce),
     st.integers(1, 3_600_000_000).map(tinygram.coalesce),
+    st.floats(0.001, 3.6e9).map(tinygram.competitive),
+    st.integers(1, 3_600_000_000).map(tinygram.competitive),
 )
 
 
@@ -150,3 +153,12 @@ def test_a_second_is_spelt_as_the_command_reads_it() -> None:
     assert str(tinygram.coalesce(1_000_000)) == "coalesce:1s"
     assert str(tinygram.coalesce(10)) == "coalesce:10us"
     assert str(tinygram.coalesce(0.5)) == "coalesce:500ns"
+    assert str(tinygram.competitive(5)) == "competitive:5us"
+
+
+def test_a_price_is_no_hold_but_no_message_is_held_for_longer() -> None:
+    price, hold = tinygram.competitive(5), tinygram.coalesce(10)
+    assert (price.price_us, price.price_ns, price.hold_us) == (5, 5_000, None)
+    assert (hold.hold_us, hold.hold_ns, hold.price_us) == (10, 10_000, None)
+    assert [it.duration_ns for it in (price, hold, tinygram.tick)] == [5_000, 10_000, None]
+    assert repr(price) == "tinygram.competitive(5)"

@@ -73,7 +73,13 @@ def test_a_transport_that_is_used_after_its_loop_was_closed(
             gc.collect()
 
 
-STRATEGIES = (tinygram.nodelay, tinygram.tick, tinygram.adaptive, tinygram.coalesce(20_000))
+STRATEGIES = (
+    tinygram.nodelay,
+    tinygram.tick,
+    tinygram.adaptive,
+    tinygram.coalesce(20_000),
+    tinygram.competitive(20_000),
+)
 
 
 class WritesAndIsCancelled(asyncio.Protocol):

@@ -65,7 +65,9 @@ def test_a_timer_that_fires_for_a_batch_that_has_left(setup: Setup, unix_pair: P
     setup.run(program, strategy=tinygram.coalesce(HOLD_S * 1e6))
 
 
-@pytest.mark.parametrize("strategy", [tinygram.tick, tinygram.coalesce(500)], ids=str)
+@pytest.mark.parametrize(
+    "strategy", [tinygram.tick, tinygram.coalesce(500), tinygram.competitive(500)], ids=str
+)
 def test_a_signal_handler_that_writes_while_the_loop_waits(
     setup: Setup, unix_pair: Pair, strategy: tinygram.Strategy
 ) -> None:

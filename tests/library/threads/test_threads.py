@@ -34,6 +34,7 @@ STRATEGIES = {
         tinygram.nagle,
         tinygram.combine,
         tinygram.coalesce(200),
+        tinygram.competitive(200),
         tinygram.adaptive,
     )
 }

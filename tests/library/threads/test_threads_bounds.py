@@ -136,7 +136,7 @@ print(peak - before, refused, sum(thread.is_alive() for thread in threads), out.
 """
 
 
-@pytest.mark.parametrize("strategy", ["adaptive", "combine", "coalesce(200)"])
+@pytest.mark.parametrize("strategy", ["adaptive", "combine", "coalesce(200)", "competitive(200)"])
 @pytest.mark.parametrize("blocks", [True, False])
 def test_a_peer_that_never_reads_costs_what_was_agreed_and_no_more(
     tcp: tuple[socket.socket, socket.socket], strategy: str, blocks: bool

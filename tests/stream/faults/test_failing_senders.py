@@ -27,7 +27,7 @@ WITHOUT_A_QUEUE = [
     ("uvloop", "tick"),
     ("asyncio/aiofastnet", "nodelay"),
     ("uvloop/aiofastnet", "nodelay"),
-    *product(LIBRARY, ["tick", "coalesce:10ms", "adaptive"]),
+    *product(LIBRARY, ["tick", "coalesce:10ms", "competitive:10ms", "adaptive"]),
 ]
 ROOT = Path(__file__).parents[3]
 

@@ -54,10 +54,11 @@ impl Buffer {
         self.since_ns = since_ns;
     }
 
-    /// Count a hold whose bytes are written from `start_ns` on; it was due after `hold_ns`.
-    pub(super) fn record_hold(&mut self, start_ns: u64, hold_ns: Option<u64>) {
+    /// Count a hold whose bytes are written from `start_ns` on; they were due at `due_ns`.
+    pub(super) fn record_hold(&mut self, start_ns: u64, due_ns: Option<u64>) {
         let held_ns = start_ns.saturating_sub(self.since_ns);
-        self.stats.record_hold(held_ns, hold_ns);
+        let is_late = due_ns.is_some_and(|due_ns| start_ns > due_ns);
+        self.stats.record_hold(held_ns, is_late);
     }
 
     /// Count a write that took `bytes`.

@@ -13,8 +13,6 @@ mod strategy;
 mod threads;
 
 #[cfg(test)]
-mod adaptive_tests;
-#[cfg(test)]
 mod driver;
 #[cfg(test)]
 mod properties;
@@ -33,8 +31,9 @@ pub use strategy::{KnobError, Knobs, Strategy};
 pub enum Next {
     /// Nothing: the bytes are held, and what releases them is on its way.
     Wait,
-    /// The first bytes of a batch are held: call [`Coalescer::on_tick`] when the iteration ends, and
-    /// have the loop wait no longer than until [`Coalescer::deadline_ns`].
+    /// The first bytes of a batch are held, or more of it, by which the deadline has moved: call
+    /// [`Coalescer::on_tick`] when the iteration ends, and have the loop wait no longer than until
+    /// [`Coalescer::deadline_ns`].
     Arm,
     /// Write what is pending, and after it the message that was just handed over, if there is one;
     /// then call [`Coalescer::on_written`].
@@ -111,23 +110,26 @@ impl Coalescer {
         policy_of: impl FnOnce(&Knobs) -> AnyPolicy,
     ) -> Result<Self, KnobError> {
         let knobs = knobs.checked()?;
+        let policy = policy_of(&knobs);
+        let watches_time = policy.watches_time();
         Ok(Self {
             strategy: knobs.strategy,
-            policy: policy_of(&knobs),
+            policy,
             buffer: Buffer::default(),
             hold_ns,
             max_bytes: knobs.max_bytes,
             max_buffered_bytes: knobs.max_buffered_bytes.unwrap_or(usize::MAX),
             is_blocked: false,
             has_queue_behind: false,
-            watches_time: false,
+            watches_time,
             is_quiet: true,
             was_quiet: true,
         })
     }
 
     /// A message is handed over. It is held, unless the answer is to write or to refuse it. `clock`
-    /// is read for the first message of a batch and after a tick, and where the strategy asks for more.
+    /// is read for the first message of a batch and after a tick only, but for each message where
+    /// the strategy needs its time ([`Coalescer::watches_time`]).
     pub fn on_message(&mut self, message: &[u8], clock: impl FnOnce() -> u64) -> Next {
         if self.hold_with_others(message) {
             return Next::Wait;
@@ -137,7 +139,8 @@ impl Coalescer {
         if total_bytes > self.max_buffered_bytes {
             return self.make_room(held_bytes);
         }
-        if held_bytes > 0 && !self.is_quiet && !self.is_blocked && !self.watches_time {
+        let is_plain = !self.is_quiet && !self.watches_time;
+        if held_bytes > 0 && is_plain && !self.is_blocked {
             self.buffer.count_message();
             return Next::Write(Reason::Full);
         }
@@ -165,10 +168,11 @@ impl Coalescer {
         is_plain
     }
 
-    /// A message whose time matters: the first of a batch, or since the last tick, or any.
+    /// The first message of a batch, or since the last tick, or any whose time the policy must know.
     fn on_timed_message(&mut self, message: &[u8], total_bytes: usize, now_ns: u64) -> Next {
         let is_first = total_bytes == message.len();
         self.is_quiet = false;
+        let before_ns = self.policy.deadline_ns();
         let asked = self.policy.on_message(self.moment(now_ns));
         let messages = self.buffer.messages();
         self.buffer.count_message();
@@ -186,7 +190,8 @@ impl Coalescer {
             self.policy.on_batch(messages);
         }
         self.buffer.push(message);
-        if is_first && !self.is_blocked {
+        let has_news = is_first || self.policy.deadline_ns() != before_ns;
+        if has_news && !self.is_blocked {
             Next::Arm
         } else {
             Next::Wait
@@ -251,26 +256,33 @@ impl Coalescer {
     /// what is held for one more; one before which no message came lets it go.
     pub fn deadline_ns(&self) -> Option<u64> {
         let since_ns = self.buffer.since_ns().filter(|_| !self.is_blocked)?;
-        let hold_ns = match self.policy.asks_at_once() {
-            true => 0,
-            false => self.hold_ns.unwrap_or(0),
-        };
-        Some(since_ns.saturating_add(hold_ns))
+        if self.policy.asks_at_once() {
+            return Some(since_ns);
+        }
+        Some(self.due_ns().unwrap_or(since_ns))
     }
 
     /// Whether what is held has been held for as long as it may be, and must leave.
     pub fn is_due(&self, now_ns: u64) -> bool {
-        let since_ns = self.buffer.since_ns().filter(|_| !self.is_blocked);
-        let end_ns = since_ns
-            .zip(self.hold_ns)
-            .map(|(since_ns, hold_ns)| since_ns.saturating_add(hold_ns));
-        end_ns.is_some_and(|end_ns| now_ns >= end_ns)
+        let due_ns = self.due_ns().filter(|_| !self.is_blocked);
+        due_ns.is_some_and(|due_ns| now_ns >= due_ns)
     }
 
     /// Whether [`Coalescer::on_tick`] must be called when the iteration ends, though nothing is held.
     #[inline]
     pub fn wants_tick(&self) -> bool {
         !self.is_blocked && self.policy.wants_tick()
+    }
+
+    /// When what is held is due: its whole hold has passed then, or the policy says so. `None`:
+    /// nothing is held, or no time ends its hold.
+    fn due_ns(&self) -> Option<u64> {
+        let since_ns = self.buffer.since_ns()?;
+        let by_hold_ns = self.hold_ns.map(|hold_ns| since_ns.saturating_add(hold_ns));
+        by_hold_ns
+            .into_iter()
+            .chain(self.policy.deadline_ns())
+            .min()
     }
 
     /// The socket took the first `written` bytes of what is pending and then of `message`, which is
@@ -292,10 +304,11 @@ impl Coalescer {
         debug_assert!(written <= held_bytes + message.len());
         let of_batch = held_bytes > 0 && written > 0;
         let messages = self.buffer.messages();
+        let due_ns = self.due_ns();
         self.policy
             .on_written(end_ns, messages, Writer::Sender { of_batch });
         if of_batch {
-            self.buffer.record_hold(start_ns, self.hold_ns);
+            self.buffer.record_hold(start_ns, due_ns);
         }
         self.buffer.record_write(written, reason);
         self.buffer.cut(written.min(held_bytes), self.max_bytes);
@@ -311,7 +324,8 @@ impl Coalescer {
         self.strategy
     }
 
-    /// How long a message is held at most, in nanoseconds; `None`: no time ends its hold.
+    /// How long a message is held at most, in nanoseconds; `None`: no time ends its hold. With
+    /// [`Strategy::Competitive`] it may be due before.
     pub fn hold_ns(&self) -> Option<u64> {
         self.hold_ns
     }
@@ -321,6 +335,13 @@ impl Coalescer {
     /// tells the time more cheaply than a timer, and sooner.
     pub fn waits_for_time(&self) -> bool {
         self.was_quiet && self.policy.waits_for_time()
+    }
+
+    /// Whether each message must come with its time now, until the next tick: when what is held leaves
+    /// depends on it. [`Coalescer::hold_with_others`] then holds none.
+    #[inline]
+    pub fn watches_time(&self) -> bool {
+        self.watches_time
     }
 
     /// Declare that the caller has an unbounded queue behind the socket for what it does not

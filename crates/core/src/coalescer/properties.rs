@@ -15,6 +15,7 @@ fn strategies() -> impl Any<Value = Strategy> {
         Just(Strategy::Tick),
         Just(Strategy::Combine),
         holds(1..200_000).prop_map(|hold| Strategy::Coalesce { hold }),
+        holds(1..200_000).prop_map(|price| Strategy::Competitive { price }),
         Just(Strategy::Adaptive),
     ]
 }
@@ -225,13 +226,15 @@ proptest! {
         of_loop in loops(),
     ) {
         let mut driver = driver_of(knobs, of_loop, Vec::new());
-        let limit_ns = driver.coalescer.hold_ns();
         let mut sent = Vec::new();
         let mut overruns = 0;
         let mut holds = 0;
-        let mut since_ns = None;
+        let mut since_ns: Option<u64> = None;
+        let hold_ns = driver.coalescer.hold_ns();
         for step in steps {
             let is_discard = matches!(step, Step::Discard);
+            // The rule's own deadline may be earlier than the end of the hold.
+            let own_ns = driver.coalescer.policy.deadline_ns();
             take(step, &mut driver, &mut sent)?;
             let is_held = !driver.coalescer.pending().is_empty();
             // Without partial writes a batch leaves whole; another may follow in the same step.
@@ -239,8 +242,9 @@ proptest! {
             prop_assert!(!has_left || since_ns.is_some());
             if let (true, Some(since_ns)) = (has_left, since_ns) {
                 holds += 1;
-                let held_ns = driver.now_ns - since_ns;
-                overruns += u64::from(limit_ns.is_some_and(|limit_ns| held_ns > limit_ns));
+                let due_ns = hold_ns.map(|hold_ns| since_ns + hold_ns);
+                let due_ns = due_ns.into_iter().chain(own_ns).min();
+                overruns += u64::from(due_ns.is_some_and(|due_ns| driver.now_ns > due_ns));
             }
             prop_assert_eq!(driver.coalescer.stats().holds().count(), holds);
             if has_left || is_discard || !is_held {

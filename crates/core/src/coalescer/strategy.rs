@@ -21,6 +21,18 @@ pub enum Strategy {
         /// How long the first message of a batch is held; above zero.
         hold: Duration,
     },
+    /// One write when the delays of all held messages together have come to `price`: with `n`
+    /// messages whose times of arrival sum to `S`, at `(price + S) ÷ n`. A message alone waits for
+    /// `price`, none longer, and many at a time wait for less.
+    ///
+    /// For the sum of all delays and of `price` for each write, this is never worse than twice
+    /// the best that could be done if all arrivals were known beforehand (and a nanosecond for each
+    /// message, for times are whole ones). That is proven, for writes at the deadlines exactly: see
+    /// `proof/` in the repository.
+    Competitive {
+        /// How much delay of messages a write is worth; above zero.
+        price: Duration,
+    },
     /// The first message of an iteration at once, when messages come singly; what follows in it at
     /// its end; later where messages come as fast as the loop lets them, but no later than
     /// [`Knobs::ADAPTIVE_HOLD`], in threads [`Knobs::THREADS_HOLD`]. It needs no tuning.
@@ -29,15 +41,16 @@ pub enum Strategy {
 }
 
 impl Strategy {
-    /// The strategy of that name on every command line; `hold`: its duration, for one that has one.
-    /// `None`: there is none.
-    pub fn named(name: &str, hold: Option<Duration>) -> Option<Self> {
-        match (name, hold) {
+    /// The strategy of that name on every command line; `duration`: its hold or its price, for one
+    /// that has one. `None`: there is none.
+    pub fn named(name: &str, duration: Option<Duration>) -> Option<Self> {
+        match (name, duration) {
             ("nodelay", None) => Some(Strategy::NoDelay),
             ("nagle", None) => Some(Strategy::Nagle),
             ("tick", None) => Some(Strategy::Tick),
             ("combine", None) => Some(Strategy::Combine),
             ("coalesce", Some(hold)) => Some(Strategy::Coalesce { hold }),
+            ("competitive", Some(price)) => Some(Strategy::Competitive { price }),
             ("adaptive", None) => Some(Strategy::Adaptive),
             _ => None,
         }
@@ -60,6 +73,11 @@ pub enum KnobError {
     /// A hold of no time is no hold.
     #[error("a hold of 0 us is no hold: it must be above 0; for no hold use the strategy nodelay")]
     Hold,
+    /// A write that costs nothing is worth no delay.
+    #[error(
+        "a price of 0 us buys no hold: it must be above 0; for no hold use the strategy nodelay"
+    )]
+    Price,
     /// No message could be held.
     #[error("max_buffered_bytes is 0: it must be at least 1, or None for no limit")]
     MaxBufferedBytes,
@@ -131,6 +149,7 @@ impl Knobs {
         }
         match (self.strategy, self.max_hold) {
             (Strategy::Coalesce { hold }, _) if hold.is_zero() => Err(KnobError::Hold),
+            (Strategy::Competitive { price }, _) if price.is_zero() => Err(KnobError::Price),
             (_, Some(hold)) if hold.is_zero() => Err(KnobError::Hold),
             _ => Ok(self),
         }
@@ -140,21 +159,23 @@ impl Knobs {
     pub(super) fn hold_ns(&self, adaptive: Duration) -> Option<u64> {
         let own = match self.strategy {
             Strategy::Coalesce { hold } => Some(hold),
+            Strategy::Competitive { price } => Some(price),
             Strategy::Adaptive => Some(adaptive),
             Strategy::Tick | Strategy::Combine | Strategy::NoDelay | Strategy::Nagle => None,
         };
-        own.into_iter().chain(self.max_hold).min().map(whole_ns)
+        let shortest = own.into_iter().chain(self.max_hold).min();
+        shortest.map(nanoseconds)
     }
 
     /// How long a message is held at most, whatever the strategy, in nanoseconds.
     pub(super) fn max_hold_ns(&self) -> u64 {
-        self.max_hold.map_or(u64::MAX, whole_ns)
+        self.max_hold.map_or(u64::MAX, nanoseconds)
     }
 }
 
-/// A hold of 584 years and more is as good as that.
-fn whole_ns(hold: Duration) -> u64 {
-    u64::try_from(hold.as_nanos()).unwrap_or(u64::MAX)
+/// The duration in nanoseconds; 584 years and more are as good as that.
+pub(super) fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 impl Default for Knobs {

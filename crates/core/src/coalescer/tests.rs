@@ -1,3 +1,6 @@
+mod adaptive;
+mod competitive;
+
 use super::{driver::Driver, *};
 use std::time::Duration;
 
@@ -147,6 +150,12 @@ fn knobs_outside_their_ranges_are_named() {
                 hold: Duration::ZERO,
             }),
             KnobError::Hold,
+        ),
+        (
+            Knobs::new(Strategy::Competitive {
+                price: Duration::ZERO,
+            }),
+            KnobError::Price,
         ),
     ] {
         assert_eq!(Coalescer::new(knobs).unwrap_err(), error);

@@ -22,16 +22,30 @@ impl Coalescer {
         self.is_blocked || !self.buffer.is_empty()
     }
 
-    /// Hold the message, whatever the strategy; the clock is read for the first of a batch only.
+    /// Hold the message, whatever the strategy; the clock is read for the first of a batch, and for
+    /// each message whose time the strategy needs ([`Coalescer::watches_time`]).
     #[inline]
     pub fn hold(&mut self, message: &[u8], clock: impl FnOnce() -> u64) {
-        if self.buffer.is_empty() {
+        if self.watches_time {
+            self.note_time(clock());
+        } else if self.buffer.is_empty() {
             self.buffer.begin(clock());
             self.policy.on_batch(self.buffer.messages());
         }
         self.is_quiet = false;
         self.buffer.count_message();
         self.buffer.push(message);
+    }
+
+    /// A message whose time the policy must know comes, and is held whatever it answers: what is due
+    /// leaves when the writing thread comes, or a sender looks.
+    fn note_time(&mut self, now_ns: u64) {
+        let is_first = self.buffer.is_empty();
+        let _ = self.policy.on_message(self.moment(now_ns));
+        if is_first {
+            self.buffer.begin(now_ns);
+            self.policy.on_batch(self.buffer.messages());
+        }
     }
 
     /// Whether what is held fills a batch.
@@ -63,6 +77,12 @@ impl Coalescer {
         is_overdue
     }
 
+    /// Whether a writing thread that comes at `visit_ns` must be told to come sooner: what is held is
+    /// due earlier than it was when the thread came last, and waiting for it would cost too much.
+    pub fn is_too_late(&self, visit_ns: u64) -> bool {
+        !self.buffer.is_empty() && !self.is_blocked && self.policy.is_too_late(visit_ns)
+    }
+
     /// When the writing thread must visit next, even if nothing is held; `None`: when it is told,
     /// or at [`Coalescer::deadline_ns`].
     pub fn next_visit_ns(&self, now_ns: u64) -> Option<u64> {
@@ -72,8 +92,9 @@ impl Coalescer {
     /// Give away what is held, to be written elsewhere from `start_ns` on; `spare` is an empty
     /// buffer for what comes meanwhile, which is held until [`Coalescer::on_taken_written`].
     pub fn take(&mut self, spare: Vec<u8>, start_ns: u64) -> Vec<u8> {
+        let due_ns = self.due_ns();
         self.policy.on_leaving(self.moment(start_ns));
-        self.buffer.record_hold(start_ns, self.hold_ns);
+        self.buffer.record_hold(start_ns, due_ns);
         self.is_blocked = true;
         self.buffer.take(spare)
     }

@@ -1,3 +1,5 @@
+mod holds;
+
 use super::*;
 use crate::{
     clock::{after_ns, monotonic_ns},
@@ -11,12 +13,15 @@ use std::{
     time::Duration,
 };
 
-const STRATEGIES: [Strategy; 5] = [
+const STRATEGIES: [Strategy; 6] = [
     Strategy::NoDelay,
     Strategy::Nagle,
     Strategy::Combine,
     Strategy::Coalesce {
         hold: Duration::from_micros(100),
+    },
+    Strategy::Competitive {
+        price: Duration::from_micros(100),
     },
     Strategy::Adaptive,
 ];
@@ -106,42 +111,6 @@ fn many_threads_and_a_slow_reader_every_byte_once_and_in_order() {
         drop((socket, ours));
         assert_eq!(reading.join().unwrap(), [MESSAGES; SENDERS as usize]);
     }
-}
-
-#[test]
-fn what_is_held_leaves_when_its_hold_ends() {
-    let (ours, mut peer) = pair();
-    let knobs = Knobs::new(Strategy::Coalesce {
-        hold: Duration::from_millis(3),
-    });
-    let socket = CoalescingSocket::new(&ours, knobs).unwrap();
-    for round in 1..=3 {
-        // One: on a host that stops us, the hold of the first may end before a second is sent.
-        socket.send(b"held").unwrap();
-        let mut bytes = [0; 4];
-        peer.read_exact(&mut bytes).unwrap();
-        assert_eq!(&bytes, b"held");
-        // The peer may have the bytes before the writing thread has counted them.
-        wait_until("writes", || socket.stats().writes, |&count| count >= round);
-        assert!(socket.stats().holds().min_ns() >= 2_700_000);
-    }
-}
-
-#[test]
-fn what_is_held_stays_until_its_hold_ends_and_leaves_in_one_write() {
-    let (ours, mut peer) = pair();
-    let knobs = Knobs::new(Strategy::Coalesce {
-        hold: Duration::from_secs(3600),
-    });
-    let socket = CoalescingSocket::new(&ours, knobs).unwrap();
-    socket.send(b"held ").unwrap();
-    socket.send(b"back").unwrap();
-    assert_eq!(socket.held_bytes(), 9);
-    peer.set_nonblocking(true).unwrap();
-    let nothing = peer.read(&mut [0; 9]).unwrap_err();
-    assert_eq!(nothing.kind(), ErrorKind::WouldBlock);
-    socket.flush(LONG).unwrap();
-    assert_eq!((socket.stats().messages, socket.stats().writes), (2, 1));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::{
     message::{Rest, immutable, too_large},
 };
 use pyo3::{PyTraverseError, PyVisit, exceptions::PyBufferError, prelude::*, types::PyBytes};
-use state::State;
+use state::{State, Waits};
 use std::{os::fd::RawFd, sync::Arc};
 use tinygram_core::{Next, Reason};
 use tinygram_net::{
@@ -50,7 +50,7 @@ impl Outbox {
         let state = State {
             coalescer,
             fd,
-            is_armed: false,
+            waits: Waits::ForNothing,
             is_diverted: false,
             is_below_full: false,
             is_handing_over: false,
@@ -213,11 +213,17 @@ impl TakesMessages for Outbox {
             Next::Wait => Ok(()),
             Next::Arm => {
                 this.keep_open(py)?;
-                let was_armed = std::mem::replace(&mut this.state(py).is_armed, true);
-                if was_armed {
-                    return Ok(());
+                let (ticker, mut state) = (this.ticker.bind(py), this.state(py));
+                match state.waits {
+                    Waits::ForNothing => state.waits = Waits::ForTick,
+                    Waits::ForTime if state.coalescer.watches_time() => {
+                        drop(state);
+                        return Ticker::look_again(ticker);
+                    }
+                    Waits::ForTick | Waits::ForTime => return Ok(()),
                 }
-                Ticker::arm(this.ticker.bind(py), slf.clone().unbind())
+                drop(state);
+                Ticker::arm(ticker, slf.clone().unbind())
             }
             Next::Write(reason) => {
                 let written = this.write_out(py, Some(&data), reason);
@@ -253,7 +259,7 @@ impl Ticked for Outbox {
     }
 
     fn disarm(&self, py: Python<'_>) {
-        self.state(py).is_armed = false;
+        self.state(py).waits = Waits::ForNothing;
     }
 
     fn let_close(&self, py: Python<'_>) -> PyResult<()> {

@@ -101,6 +101,8 @@ struct State {
     armed: Vec<Waiting>,
     /// Those that wait for a time.
     timed: Vec<Waiting>,
+    /// Whether one of those may be due sooner than when it began to wait.
+    has_sooner: bool,
     timer: Option<TimerFd>,
     timer_at_ns: Option<u64>,
 }
@@ -184,6 +186,7 @@ impl Ticker {
                 timer.take().or_os_error()?;
             }
             state.timer_at_ns = None;
+            state.has_sooner = false;
             take(&mut state.timed)
         };
         // Those that must wait longer wait for the timer again.
@@ -245,6 +248,13 @@ impl Ticker {
         Self::want_tick(slf)
     }
 
+    /// When the iteration ends, tick those that wait for a time, too: one of them is due sooner by
+    /// now. That is once per iteration at most, however many messages came in it.
+    pub fn look_again(slf: &Bound<'_, Self>) -> PyResult<()> {
+        slf.get().state.borrow(slf.py()).has_sooner = true;
+        Self::want_tick(slf)
+    }
+
     /// Whether it knows when the loop is about to wait.
     pub fn tells_rests(&self) -> bool {
         self.schedule.is_none()
@@ -260,15 +270,24 @@ impl Ticker {
         schedule.call1(slf.py(), (slf.getattr("tick")?,)).map(drop)
     }
 
+    /// Whether something is to do when the iteration ends.
     fn is_armed(&self, py: Python<'_>) -> bool {
-        !self.state.borrow(py).armed.is_empty()
+        let state = self.state.borrow(py);
+        state.has_sooner || !state.armed.is_empty()
     }
 
     /// `will_block`: the loop has nothing else to do. Returns whether Python code was called, so
     /// that it may have now.
     fn end_iteration(&self, py: Python<'_>, will_block: bool) -> PyResult<bool> {
-        let armed = take(&mut self.state.borrow(py).armed);
-        self.serve(py, armed, will_block)
+        let waiting = {
+            let mut state = self.state.borrow(py);
+            let mut waiting = take(&mut state.armed);
+            if take(&mut state.has_sooner) {
+                waiting.append(&mut state.timed);
+            }
+            waiting
+        };
+        self.serve(py, waiting, will_block)
     }
 
     /// Tick each, and keep those that hold on.

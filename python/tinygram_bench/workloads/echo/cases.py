@@ -137,7 +137,7 @@ def in_flight_ns(case: Case) -> int:
         bytes_in_flight = case.connections * EchoParameters.of(case).depth * case.message_bytes.max
         on_link_ns += bytes_in_flight * 8 * 10**9 // link.bandwidth_bits_per_s
     is_known = case.runtime != EXTERNAL
-    return on_link_ns + (parse_strategy(case.strategy).hold_ns or 0 if is_known else 0)
+    return on_link_ns + (parse_strategy(case.strategy).duration_ns or 0 if is_known else 0)
 
 
 def warm_up_messages(message_bytes: int, in_flight: int) -> int:

@@ -73,7 +73,7 @@ class Stream(Workload):
         link = parse_link(case.link)
         strategy = parse_strategy(case.strategy)
         # Nagle waits a round trip for an acknowledgement.
-        waits_ns = 2 * link.rtt_ns + 2 * link.jitter_ns + (strategy.hold_ns or 0)
+        waits_ns = 2 * link.rtt_ns + 2 * link.jitter_ns + (strategy.duration_ns or 0)
         if strategy.name == "nagle":
             waits_ns += _DELAYED_ACK_NS
         if case.is_flat_out and strategy.name == "cork":

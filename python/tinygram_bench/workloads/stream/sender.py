@@ -87,7 +87,7 @@ def _send(order: Order, begun_ns: int, orders: Orders) -> Report:
         None if order.producers > 1 else _pacer(order),
         has_arrived,
         on_start,
-        way.strategy.hold_ns or 0,
+        way.strategy.duration_ns or 0,
         _shares(order, pool),
         order.flat_out_burst,
         order.withholds,

@@ -58,4 +58,4 @@ def _behind_ns(case: Case, counters: dict[str, int | None]) -> int:
     link = parse_link(case.link)
     # The last message's way, after the round trip of the acknowledgement that Nagle waits for.
     link_ns = link.rtt_ns // 2 + link.rtt_ns + 2 * link.jitter_ns
-    return run_time_ns - last_due_ns - (parse_strategy(case.strategy).hold_ns or 0) - link_ns
+    return run_time_ns - last_due_ns - (parse_strategy(case.strategy).duration_ns or 0) - link_ns

@@ -47,5 +47,6 @@ def blocking(sock: socket.socket) -> None:
     tinygram.CoalescingSocket(sock, max_bytes="big")  # refused
     tinygram.CoalescingSocket(sock).send("text")  # refused
     tinygram.coalesce("10us")  # refused
+    tinygram.competitive("5us")  # refused
     tinygram.new_event_loop(strategi=tinygram.tick)  # refused
     tinygram.new_event_loop(max_buffered_bytes="big")  # refused

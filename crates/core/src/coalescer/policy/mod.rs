@@ -7,15 +7,17 @@
 
 mod adaptive;
 mod coalesce;
+mod competitive;
 mod each_message;
 mod shared_adaptive;
 mod tick;
 
 pub(super) use adaptive::Loop;
 
-use super::{Knobs, Reason, Strategy};
+use super::{Knobs, Reason, Strategy, strategy::nanoseconds};
 use adaptive::Adaptive;
 use coalesce::Coalesce;
+use competitive::Competitive;
 use each_message::EachMessage;
 use shared_adaptive::SharedAdaptive;
 use tick::Tick;
@@ -43,8 +45,9 @@ pub(super) enum Writer {
 
 /// Decides when messages leave. A policy implements only the calls that matter to it.
 pub(super) trait Policy {
-    /// A message comes that may begin a batch or an iteration; it is not counted yet. Returns the
-    /// reason to write it now, after what is held; `None`: hold it.
+    /// A message comes that may begin a batch or an iteration, or any one if the policy watches the
+    /// time; it is not counted yet. Returns the reason to write it now, after what is held; `None`:
+    /// hold it.
     fn on_message(&mut self, at: Moment) -> Option<Reason>;
 
     /// The first message of a batch is held; `messages` were handed over before it.
@@ -83,7 +86,8 @@ pub(super) trait Policy {
         false
     }
 
-    /// Whether each message must come with its time, also while others are held.
+    /// Whether each message must come with its time, by [`Policy::on_message`], also while others are
+    /// held. It is asked at the start and after each tick.
     fn watches_time(&self) -> bool {
         false
     }
@@ -98,6 +102,20 @@ pub(super) trait Policy {
     fn asks_at_once(&self) -> bool {
         false
     }
+
+    /// When what is held is due by the policy's own rule; `None`: it has no such time. It is asked
+    /// only while something is held.
+    #[inline]
+    fn deadline_ns(&self) -> Option<u64> {
+        None
+    }
+
+    /// Whether a writing thread that comes at `visit_ns` comes so late for what is held that it must
+    /// be told to come sooner.
+    #[inline]
+    fn is_too_late(&self, _visit_ns: u64) -> bool {
+        false
+    }
 }
 
 /// The policy of a coalescer: known when it runs, and called without a pointer.
@@ -106,6 +124,7 @@ pub(super) enum AnyPolicy {
     EachMessage(EachMessage),
     Tick(Tick),
     Coalesce(Coalesce),
+    Competitive(Competitive),
     Adaptive(Adaptive),
     SharedAdaptive(SharedAdaptive),
 }
@@ -117,6 +136,10 @@ impl AnyPolicy {
             Strategy::NoDelay | Strategy::Nagle => Self::EachMessage(EachMessage),
             Strategy::Tick | Strategy::Combine => Self::Tick(Tick),
             Strategy::Coalesce { .. } => Self::Coalesce(Coalesce),
+            Strategy::Competitive { price } => Self::Competitive(Competitive::new(
+                nanoseconds(price),
+                hold_ns.unwrap_or(u64::MAX),
+            )),
             Strategy::Adaptive => Self::Adaptive(Adaptive::new(
                 hold_ns.unwrap_or(u64::MAX),
                 knobs.max_hold_ns(),
@@ -142,6 +165,7 @@ macro_rules! each_policy {
             AnyPolicy::EachMessage($policy) => $call,
             AnyPolicy::Tick($policy) => $call,
             AnyPolicy::Coalesce($policy) => $call,
+            AnyPolicy::Competitive($policy) => $call,
             AnyPolicy::Adaptive($policy) => $call,
             AnyPolicy::SharedAdaptive($policy) => $call,
         }
@@ -198,5 +222,14 @@ impl Policy for AnyPolicy {
 
     fn asks_at_once(&self) -> bool {
         each_policy!(self, policy => policy.asks_at_once())
+    }
+
+    #[inline]
+    fn deadline_ns(&self) -> Option<u64> {
+        each_policy!(self, policy => policy.deadline_ns())
+    }
+
+    fn is_too_late(&self, visit_ns: u64) -> bool {
+        each_policy!(self, policy => policy.is_too_late(visit_ns))
     }
 }

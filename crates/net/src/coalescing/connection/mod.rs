@@ -64,6 +64,7 @@ impl Connection {
         let is_plain = state.is_expected(message.len())
             && state.held_bytes() + message.len() <= self.max_buffered_bytes
             && !state.is_closed
+            && !state.coalescer.watches_time()
             && !state.coalescer.is_to_look();
         if is_plain {
             state.coalescer.hold(message, monotonic_ns);
@@ -126,12 +127,7 @@ impl Connection {
 
     /// Have the writing thread look at what is held, unless it will.
     fn tell_writer(self: &Arc<Self>, mut state: MutexGuard<'_, State>) -> Result<(), SendError> {
-        let must_hurry = match state.duty {
-            Duty::None => state.held_bytes() > 0,
-            Duty::Timed => state.coalescer.is_full() || state.is_flushing(),
-            Duty::Soon => false,
-        };
-        if !must_hurry {
+        if !state.must_hurry() {
             return Ok(());
         }
         let writer = match Writer::get() {

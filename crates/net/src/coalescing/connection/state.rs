@@ -13,6 +13,8 @@ const KEPT_BYTES: usize = 256 << 10;
 pub(super) struct State {
     pub(super) coalescer: Coalescer,
     pub(super) duty: Duty,
+    /// When the thread comes next while its duty is [`Duty::Timed`], CLOCK_MONOTONIC ns.
+    pub(super) visit_ns: u64,
     pub(super) taken: Taken,
     /// How many bytes the kernel took.
     pub(super) written_bytes: u64,
@@ -63,6 +65,7 @@ impl State {
         Self {
             coalescer,
             duty: Duty::None,
+            visit_ns: 0,
             taken: Taken::default(),
             written_bytes: 0,
             flush_until: 0,
@@ -99,6 +102,19 @@ impl State {
 
     pub(super) fn is_flushing(&self) -> bool {
         self.written_bytes < self.flush_until
+    }
+
+    /// Whether the writing thread must come sooner than it would.
+    pub(super) fn must_hurry(&self) -> bool {
+        match self.duty {
+            Duty::None => self.held_bytes() > 0,
+            Duty::Timed => {
+                self.coalescer.is_full()
+                    || self.is_flushing()
+                    || self.coalescer.is_too_late(self.visit_ns)
+            }
+            Duty::Soon => false,
+        }
     }
 
     /// Whether the writing thread will come for what is held, and need not come any sooner.
@@ -178,6 +194,7 @@ impl State {
                 .or(self.coalescer.deadline_ns()),
         };
         self.duty = at_ns.map_or(Duty::None, |_| Duty::Timed);
+        self.visit_ns = at_ns.unwrap_or(0);
         at_ns.map_or(NextVisit::Rest, NextVisit::At)
     }
 }
@@ -185,7 +202,7 @@ impl State {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use std::io;
+    use std::{io, time::Duration};
     use tinygram_core::{Knobs, Strategy};
 
     const NOW_NS: u64 = 1_000_000_000;
@@ -224,6 +241,43 @@ mod tests {
             assert_eq!(matches!(next, NextVisit::At(_)), waits, "{held}");
             assert_eq!(matches!(next, NextVisit::Again), !waits, "{held}");
         }
+    }
+
+    #[test]
+    fn the_writing_thread_is_told_when_a_message_has_moved_the_deadline_and_not_again_until_it_came()
+     {
+        let price = Duration::from_nanos(1_600);
+        let knobs = Knobs::of_threads(Strategy::Competitive { price });
+        let mut state = State::new(Coalescer::of_threads(knobs).unwrap());
+        state.coalescer.hold(b"a", || NOW_NS);
+        assert!(state.must_hurry(), "nobody has been told");
+        assert!(matches!(state.rest(NOW_NS), NextVisit::At(at_ns) if at_ns == NOW_NS + 1_600));
+        assert!(!state.must_hurry());
+        state.coalescer.hold(b"b", || NOW_NS + 600);
+        assert!(state.must_hurry(), "it is due after 1,100 ns");
+        state.duty = Duty::Soon;
+        state.coalescer.hold(b"c", || NOW_NS + 700);
+        assert!(!state.must_hurry());
+        let at = |at_ns| matches!(at_ns, NextVisit::At(at_ns) if at_ns == NOW_NS + 967);
+        assert!(at(state.rest(NOW_NS + 700)));
+        // It would be due at 959 ns, and to come at 967 costs 4 × 8 ns more: no sixteenth of the price.
+        state.coalescer.hold(b"d", || NOW_NS + 935);
+        assert!(!state.must_hurry());
+        assert!(state.reason_to_write(NOW_NS + 958).is_none());
+        let reason = state.reason_to_write(NOW_NS + 959);
+        assert_eq!(reason, Some(Reason::Deadline));
+    }
+
+    #[test]
+    fn a_sender_writes_what_is_due_where_the_thread_has_not_come() {
+        let price = Duration::from_nanos(1_600);
+        let knobs = Knobs::of_threads(Strategy::Competitive { price });
+        let mut state = State::new(Coalescer::of_threads(knobs).unwrap());
+        state.coalescer.hold(b"a", || NOW_NS);
+        assert!(!state.coalescer.is_to_look());
+        state.coalescer.hold(b"b", || NOW_NS + 1_600);
+        assert!(state.coalescer.is_to_look());
+        assert!(state.coalescer.is_overdue(NOW_NS + 1_600));
     }
 
     #[test]

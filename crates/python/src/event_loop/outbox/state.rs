@@ -8,12 +8,22 @@ use tinygram_net::{
     socket::send_now,
 };
 
+/// What a connection waits for, by what its ticker knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waits {
+    /// The ticker does not have it.
+    ForNothing,
+    ForTick,
+    /// For what was its deadline at the last tick.
+    ForTime,
+}
+
 /// What an outbox holds, and the state of the ways out.
 pub struct State {
     pub coalescer: Coalescer,
     /// The descriptor that we write to; `None`: the transport below takes all bytes.
     pub fd: Option<RawFd>,
-    pub is_armed: bool,
+    pub waits: Waits,
     /// Whether messages go straight to the transport below.
     pub is_diverted: bool,
     /// Whether the transport below has bytes of its own.
@@ -41,23 +51,28 @@ impl State {
 
     /// An iteration ends, or a deadline has come; `will_block`: the loop has nothing else to do.
     pub fn on_tick(&mut self, now_ns: u64, will_block: bool) -> AfterTick {
-        if let Next::Write(reason) = self.coalescer.on_tick(now_ns, will_block) {
-            self.is_armed = false;
-            return AfterTick::Write(reason);
-        }
-        let holds = self.coalescer.deadline_ns().is_some();
-        self.is_armed = holds || self.coalescer.wants_tick();
-        match (self.is_armed, holds) {
-            (false, _) => AfterTick::Rest,
-            (true, true) if will_block || self.coalescer.waits_for_time() => AfterTick::WaitForTime,
-            (true, _) => AfterTick::WaitForTick,
-        }
+        let next = self.coalescer.on_tick(now_ns, will_block);
+        let after = match (next, self.coalescer.deadline_ns()) {
+            (Next::Write(reason), _) => AfterTick::Write(reason),
+            (_, None) if self.coalescer.wants_tick() => AfterTick::WaitForTick,
+            (_, None) => AfterTick::Rest,
+            _ if will_block || self.coalescer.waits_for_time() => AfterTick::WaitForTime,
+            _ => AfterTick::WaitForTick,
+        };
+        self.waits = match after {
+            AfterTick::Write(_) | AfterTick::Rest => Waits::ForNothing,
+            AfterTick::WaitForTick => Waits::ForTick,
+            AfterTick::WaitForTime => Waits::ForTime,
+        };
+        after
     }
 
     /// Arm it if its strategy must be told when the iteration ends. Returns whether it was not armed.
     pub fn arm_for_tick(&mut self) -> bool {
-        let is_to_arm = !self.is_armed && self.coalescer.wants_tick();
-        self.is_armed |= is_to_arm;
+        let is_to_arm = self.waits == Waits::ForNothing && self.coalescer.wants_tick();
+        if is_to_arm {
+            self.waits = Waits::ForTick;
+        }
         is_to_arm
     }
 

@@ -101,4 +101,4 @@ def _served(text: str) -> tuple[str, int | None]:
         raise UsageError(
             f"--strategy {text} is not available on the native server, which has {known}"
         )
-    return strategy.name, strategy.hold_ns
+    return strategy.name, strategy.duration_ns

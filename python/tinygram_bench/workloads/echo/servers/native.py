@@ -14,7 +14,7 @@ def serve(service: Service) -> None:
         0,
         order.buffer_bytes,
         None if is_per_read else order.message_bytes,
-        None if is_per_read else (order.strategy.name, order.strategy.hold_ns),
+        None if is_per_read else (order.strategy.name, order.strategy.duration_ns),
         order.congestion_control,
         service.sends_whole_buffer,
         order.host,

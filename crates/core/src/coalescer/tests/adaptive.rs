@@ -1,7 +1,6 @@
 //! What `adaptive` does in a loop, told by the writes that come out of it.
 
-use super::{driver::Driver, *};
-use std::time::Duration;
+use super::*;
 
 const LOOPS: [Loop; 3] = [Loop::Plain, Loop::Resting, Loop::Foreign];
 /// After this time without a write a plain loop that never polls has begun another iteration.

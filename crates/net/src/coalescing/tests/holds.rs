@@ -1,0 +1,60 @@
+//! What is held leaves when its time comes, and not before.
+
+use super::*;
+
+#[test]
+fn what_is_held_leaves_when_its_hold_ends() {
+    let (ours, mut peer) = pair();
+    let knobs = Knobs::new(Strategy::Coalesce {
+        hold: Duration::from_millis(3),
+    });
+    let socket = CoalescingSocket::new(&ours, knobs).unwrap();
+    for round in 1..=3 {
+        // One: on a host that stops us, the hold of the first may end before a second is sent.
+        socket.send(b"held").unwrap();
+        let mut bytes = [0; 4];
+        peer.read_exact(&mut bytes).unwrap();
+        assert_eq!(&bytes, b"held");
+        // The peer may have the bytes before the writing thread has counted them.
+        wait_until("writes", || socket.stats().writes, |&count| count >= round);
+        assert!(socket.stats().holds().min_ns() >= 2_700_000);
+    }
+}
+
+#[test]
+fn what_is_held_stays_until_its_hold_ends_and_leaves_in_one_write() {
+    let (ours, mut peer) = pair();
+    let knobs = Knobs::new(Strategy::Coalesce {
+        hold: Duration::from_secs(3600),
+    });
+    let socket = CoalescingSocket::new(&ours, knobs).unwrap();
+    socket.send(b"held ").unwrap();
+    socket.send(b"back").unwrap();
+    assert_eq!(socket.held_bytes(), 9);
+    peer.set_nonblocking(true).unwrap();
+    let nothing = peer.read(&mut [0; 9]).unwrap_err();
+    assert_eq!(nothing.kind(), ErrorKind::WouldBlock);
+    socket.flush(LONG).unwrap();
+    assert_eq!((socket.stats().messages, socket.stats().writes), (2, 1));
+}
+
+#[test]
+fn what_follows_lets_the_held_leave_sooner() {
+    let (ours, mut peer) = pair();
+    let knobs = Knobs::of_threads(Strategy::Competitive {
+        price: Duration::from_secs(600),
+    });
+    let socket = CoalescingSocket::new(&ours, knobs).unwrap();
+    socket.send(b"h").unwrap();
+    // The writing thread has come, and would come again in ten minutes.
+    thread::sleep(Duration::from_millis(20));
+    assert_eq!((socket.held_bytes(), socket.stats().writes), (1, 0));
+    for _ in 1..60_000 {
+        socket.send(b"h").unwrap();
+    }
+    // Ten minutes are 10 ms for each of so many.
+    peer.set_read_timeout(Some(LONG)).unwrap();
+    peer.read_exact(&mut vec![0; 60_000]).unwrap();
+    wait_until("writes", || socket.stats().writes, |&count| count > 0);
+    assert!(socket.stats().flushes(crate::Reason::Deadline) > 0);
+}
