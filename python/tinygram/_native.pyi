@@ -5,7 +5,7 @@ Times are CLOCK_MONOTONIC in nanoseconds. Calls that may block or run long relea
 from asyncio import AbstractEventLoop, WriteTransport
 from collections.abc import Callable
 from socket import socket
-from typing import Self, TypeAlias, final
+from typing import Self, TypeAlias, TypeVar, final
 
 from _typeshed import ReadableBuffer
 from typing_extensions import disjoint_base
@@ -22,10 +22,12 @@ __all__ = [
     "Ticker",
     "__version__",
     "flush_all_at_exit",
+    "with_message_methods",
 ]
 
 __version__: str
 
+_Class = TypeVar("_Class", bound=type)
 _StatsParts: TypeAlias = tuple[int, int, int, int, list[tuple[str, int]], Histogram]
 
 @final
@@ -131,6 +133,14 @@ class CoalescingSocket:
 
     def _leftover(self) -> Leftover:
         """A handle to what is held, which outlives this object."""
+
+def with_message_methods(cls: _Class, /) -> _Class:
+    """Give a subclass of `Batch` or `CoalescingSocket` methods `send` and `sendall` of its own.
+
+    They do what those that it inherits do, and cost less: CPython calls `sock.send(message)` the
+    short way only where `send` is a method of the very class of `sock`. TypeError: it is no such
+    subclass.
+    """
 
 @final
 class Leftover:

@@ -14,6 +14,7 @@ from tinygram.stats import Stats, stats_of
 from tinygram.strategies import Strategy, adaptive, native_knobs
 
 
+@_native.with_message_methods
 class Batch(_native.Batch):
     """Sends or holds messages for one connected socket; made by `batch`.
 

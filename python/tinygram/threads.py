@@ -23,6 +23,7 @@ from tinygram.strategies import Strategy, adaptive, native_knobs, tick
 _MAX_BYTES = 256 << 10
 
 
+@_native.with_message_methods
 class CoalescingSocket(_native.CoalescingSocket):
     """Sends whole messages of any thread on one connected stream socket, in the order of the calls.
 

@@ -1,15 +1,16 @@
 use crate::{
     errors::{OrOsError, os_error},
-    gil::{GilCell, TakesMessages},
+    gil::GilCell,
     knobs::{Knobs, StatsParts, stats_parts},
     message::{immutable, too_large},
+    message_methods::{Methods, TakesMessages, message_method},
 };
 use pyo3::{
     PyTraverseError, PyVisit,
     exceptions::{PyBufferError, PyTimeoutError, PyValueError},
     prelude::*,
 };
-use std::{io, os::fd::RawFd};
+use std::{ffi::CStr, io, os::fd::RawFd};
 use tinygram_core::{Coalescer, Next, Reason};
 use tinygram_net::{
     clock::{coarse_monotonic_ns, monotonic_ns},
@@ -21,6 +22,13 @@ use tinygram_net::{
 const MAX_UNCHECKED: u64 = 15;
 const BLOCK_ENDED: &str = "the batch's `with` block has ended: send inside the block, or begin \
                            another one";
+
+const SEND_DOC: &CStr = c"send($self, data, /)\n--\n\n\
+    Send the message, or hold it; it may be changed afterwards.\n\n\
+    Raises TypeError when it is not bytes-like, and BufferError when max_buffered_bytes leaves it no\n\
+    room: it was not taken. TimeoutError when the socket's timeout ends first, OSError as the kernel\n\
+    says it: it was taken, what is unwritten is still held, and flush() goes on with it. ValueError\n\
+    after the end of the `with` block: it was not taken.";
 
 #[pyclass(frozen, subclass, module = "tinygram._native")]
 pub struct Batch {
@@ -144,6 +152,8 @@ impl Batch {
 }
 
 impl TakesMessages for Batch {
+    const METHODS: Methods = &[message_method::<Self, false>(c"send", SEND_DOC)];
+
     fn hold(&self, message: &[u8]) -> bool {
         self.state.try_borrow().is_some_and(|mut state| {
             if state.unchecked == 0

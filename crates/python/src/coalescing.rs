@@ -1,8 +1,8 @@
 use crate::{
     errors::OrOsError,
-    gil::TakesMessages,
     knobs::{Knobs, StatsParts, stats_parts},
     message::immutable,
+    message_methods::{Methods, TakesMessages, message_method},
 };
 use pyo3::{
     PyTraverseError, PyVisit,
@@ -10,6 +10,7 @@ use pyo3::{
     prelude::*,
 };
 use std::{
+    ffi::CStr,
     os::fd::BorrowedFd,
     sync::atomic::{AtomicBool, Ordering},
     time::Duration,
@@ -27,6 +28,12 @@ static IS_EXITING: AtomicBool = AtomicBool::new(false);
 const EXIT_S: f64 = 1.0;
 /// The longest wait without the GIL, so that signal handlers run in time.
 const SLICE_NS: u64 = 50_000_000;
+
+const SEND_DOC: &CStr = c"send($self, data, /)\n--\n\n\
+    Take the message, whole: written now, or held. Returns its length in bytes.\n\n\
+    It may be changed afterwards. Waits while max_buffered_bytes are held: TimeoutError or BlockingIOError as the socket's timeout\n\
+    says. Raises ConnectionFailedError, and OSError (EBADF) when it is closed.";
+const SENDALL_DOC: &CStr = c"sendall($self, data, /)\n--\n\nAs send; returns None.";
 
 #[pyclass(frozen, subclass, weakref, module = "tinygram._native")]
 pub struct CoalescingSocket {
@@ -124,6 +131,11 @@ impl Leftover {
 }
 
 impl TakesMessages for CoalescingSocket {
+    const METHODS: Methods = &[
+        message_method::<Self, true>(c"send", SEND_DOC),
+        message_method::<Self, false>(c"sendall", SENDALL_DOC),
+    ];
+
     fn hold(&self, message: &[u8]) -> bool {
         let is_held = !IS_EXITING.load(Ordering::Relaxed) && self.inner.hold_with_others(message);
         // Without a GIL the last flush may have run in between, and have missed the message.

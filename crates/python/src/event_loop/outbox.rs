@@ -6,9 +6,10 @@ use super::{
     ticker::{AfterTick, Ticked, Ticker},
 };
 use crate::{
-    gil::{BorrowedCell, GilCell, TakesMessages},
+    gil::{BorrowedCell, GilCell},
     knobs::{Knobs, StatsParts, stats_parts},
     message::{Rest, immutable, too_large},
+    message_methods::{Methods, TakesMessages, message_method},
 };
 use pyo3::{PyTraverseError, PyVisit, exceptions::PyBufferError, prelude::*, types::PyBytes};
 use state::State;
@@ -187,6 +188,11 @@ impl Outbox {
 }
 
 impl TakesMessages for Outbox {
+    const METHODS: Methods = &[message_method::<Self, false>(
+        c"write",
+        c"write($self, data, /)\n--\n\nSend the message, or hold it.",
+    )];
+
     fn hold(&self, message: &[u8]) -> bool {
         self.state.try_borrow().is_some_and(|mut state| {
             !state.is_unusual() && state.coalescer.hold_with_others(message)
