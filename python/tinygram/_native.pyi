@@ -3,7 +3,7 @@
 Times are CLOCK_MONOTONIC in nanoseconds. Calls that may block or run long release the GIL."""
 
 from asyncio import AbstractEventLoop, WriteTransport
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from socket import socket
 from typing import Self, TypeAlias, TypeVar, final
 
@@ -62,6 +62,14 @@ class Batch:
         after the end of the `with` block: it was not taken.
         """
 
+    def send_many(self, messages: Iterable[ReadableBuffer], /) -> None:
+        """Send each of the messages, in order, like `send`: for many this costs less.
+
+        The iterable is read to its end before the first is sent. Raises what `send` raises, and
+        sends no more then: the exception's `taken_messages`, a whole number, says how many were
+        taken, the first so many and nothing of the others.
+        """
+
     def poll(self) -> None:
         """Write what is held if it is time. Raises what `send` raises."""
 
@@ -114,6 +122,15 @@ class CoalescingSocket:
 
     def send(self, data: ReadableBuffer, /) -> int:
         """Send like `sendall`; returns the message's length, in bytes."""
+
+    def send_many(self, messages: Iterable[ReadableBuffer], /) -> None:
+        """Send each of the messages, in order, like `sendall`: for many this costs less.
+
+        The iterable is read to its end before the first is sent; other threads' messages may come
+        between. Raises what `sendall` raises, and sends no more then: the exception's
+        `taken_messages` says how many were taken. After ConnectionFailedError these are the
+        messages whose bytes it counts.
+        """
 
     def flush(self, timeout_s: float | None = None) -> None:
         """Wait until the kernel has all. DeliveryTimeoutError, ConnectionFailedError."""

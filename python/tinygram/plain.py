@@ -100,6 +100,8 @@ def batch(
             for message in messages:
                 out.send(message)
 
+    Messages that are there already cost less by `out.send_many(messages)`.
+
     A loop that waits for more to send waits until `out.deadline_ns` at most and then calls
     `out.poll()`, so that nothing is held beyond its time.
 

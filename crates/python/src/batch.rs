@@ -3,7 +3,7 @@ use crate::{
     gil::GilCell,
     knobs::{Knobs, StatsParts, stats_parts},
     message::{immutable, too_large},
-    message_methods::{Methods, TakesMessages, message_method},
+    message_methods::{Fault, Methods, TakesMany, TakesMessages, message_method, take_many},
 };
 use pyo3::{
     PyTraverseError, PyVisit,
@@ -73,6 +73,15 @@ impl Batch {
             fileno,
             timeout_ns: timeout_s.map(|seconds| (seconds * 1e9) as u64),
         }
+    }
+
+    /// Send each of the messages, in order, as `send` does: for many this costs less.
+    ///
+    /// The iterable is read to its end before the first is sent. Raises what `send` raises, and
+    /// sends no more then: `taken_messages` of the exception says how many were taken.
+    #[pyo3(signature = (messages, /))]
+    fn send_many(slf: &Bound<'_, Self>, messages: &Bound<'_, PyAny>) -> PyResult<()> {
+        take_many(slf, messages)
     }
 
     /// Write what is held if it is time: at `deadline_ns` or later, with `tick` at once.
@@ -168,6 +177,28 @@ impl TakesMessages for Batch {
     }
 
     fn take(slf: &Bound<'_, Self>, data: &Bound<'_, PyAny>) -> PyResult<()> {
+        Self::take_one(slf, data).map_err(|fault| fault.error)
+    }
+}
+
+impl TakesMany for Batch {
+    fn take_plain<'a>(
+        slf: &Bound<'_, Self>,
+        messages: impl Iterator<Item = &'a [u8]>,
+    ) -> (usize, PyResult<()>) {
+        let mut state = slf.get().state.borrow(slf.py());
+        if !state.may_hold_many() {
+            return (0, Ok(()));
+        }
+        let count = messages
+            .take_while(|message| state.coalescer.hold_with_others(message))
+            .count();
+        // They came at one instant; the next one looks at the clock.
+        state.unchecked = state.unchecked.saturating_sub(count as u32);
+        (count, Ok(()))
+    }
+
+    fn take_one(slf: &Bound<'_, Self>, data: &Bound<'_, PyAny>) -> Result<(), Fault> {
         let (py, this) = (slf.py(), slf.get());
         let data = immutable(data)?;
         let message = data.as_bytes();
@@ -177,24 +208,26 @@ impl TakesMessages for Batch {
         let next = {
             let mut state = this.state.borrow(py);
             if state.has_block_ended {
-                return Err(PyValueError::new_err(BLOCK_ENDED));
+                return Err(PyValueError::new_err(BLOCK_ENDED).into());
             }
             state.forget_after_fork();
             let next = state.coalescer.on_message(message, monotonic_ns);
             if next == Next::Wait && state.is_due() {
                 drop(state);
-                return this.write(py, &[], Reason::Deadline);
+                return this
+                    .write(py, &[], Reason::Deadline)
+                    .map_err(Fault::after_taking);
             }
             next
         };
         match next {
             Next::Wait | Next::Arm => Ok(()),
-            Next::Write(reason) => this.write(py, message, reason),
+            Next::Write(reason) => this.write(py, message, reason).map_err(Fault::after_taking),
             Next::WriteFirst => {
                 this.make_room(py)?;
-                Self::take(slf, &data)
+                Self::take_one(slf, &data)
             }
-            Next::Refuse => Err(PyBufferError::new_err(too_large(message.len()))),
+            Next::Refuse => Err(PyBufferError::new_err(too_large(message.len())).into()),
         }
     }
 }
@@ -257,6 +290,13 @@ impl Batch {
 }
 
 impl State {
+    /// Whether messages may be held with those that are, without a look at the clock.
+    fn may_hold_many(&self) -> bool {
+        let is_timed = self.coalescer.hold_ns().is_some();
+        let is_checked = self.unchecked > 0 && self.checked_tick_ns == coarse_monotonic_ns();
+        self.forks == forks() && !self.has_block_ended && (is_checked || !is_timed)
+    }
+
     /// Whether the hold of the batch has ended. Without a hold the caller ends the batch.
     fn is_due(&mut self) -> bool {
         let Some(hold_ns) = self.coalescer.hold_ns() else {

@@ -1,3 +1,5 @@
+mod many;
+
 use super::*;
 use crate::{
     clock::{after_ns, monotonic_ns},
