@@ -177,8 +177,11 @@ def flush_all_at_exit() -> list[str]:
 class Ticker:
     """The connections of one event loop that hold something, and what ends their holds."""
 
-    def __new__(cls, schedule: Callable[[Callable[[], object]], object] | None = None) -> Ticker:
-        """`schedule(tick)` asks for `tick()` in the next iteration; None: there is one in each."""
+    def __new__(cls, asked_loop: AbstractEventLoop | None = None) -> Ticker:
+        """`asked_loop.call_soon` asks for a call in the next iteration; None: there is one in each.
+
+        It does not keep the loop alive.
+        """
 
     @property
     def has_timer(self) -> bool:
@@ -187,11 +190,11 @@ class Ticker:
     def timer_fd(self) -> int:
         """The descriptor to watch: when it is readable, call `on_timer()`."""
 
-    def tick(self) -> None:
-        """An iteration ends, and the loop may have more to do."""
+    __call__: Callable[[], None]
+    """An iteration ends, and the loop may have more to do. What a slot takes cannot be shown."""
 
     def select(self, epoll_fd: int, timeout_s: float | None) -> list[tuple[int, int]]:
-        """`tick`, then wait for what is ready: (descriptor, 1 to read + 2 to write)."""
+        """End an iteration, then wait for what is ready: (descriptor, 1 to read + 2 to write)."""
 
     def on_timer(self) -> None:
         """The timer's time has come."""
