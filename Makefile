@@ -125,6 +125,12 @@ IN_BENCHES := PYTHONPATH=benches $(BIN)/python -m
 trust: build ## measure which differences this machine can tell apart, for docs/trust.md; five minutes
 	$(BIN)/tinygram trust --page docs/trust.md
 
+# RENEW=1: write what was counted as what is expected.
+.PHONY: counts
+counts: build ## count instructions, writes and wake-ups a message, beside those expected; a minute (RENEW=1: expect these)
+	@scripts/check-tools counts
+	@$(IN_BENCHES) counts $(if $(RENEW),--renew)
+
 .PHONY: bench
 bench: build ## measure what the bench itself costs, and how fast it is
 	@status=0; for module in bench.receiver_speed bench.counting_cost bench.by_hand bench.calls_speed \
