@@ -59,7 +59,9 @@ impl Connection {
     fn tell_writer(self: &Arc<Self>, mut state: MutexGuard<'_, State>) -> Result<(), SendError> {
         let must_hurry = match state.duty {
             Duty::None => state.held_bytes() > 0,
-            Duty::Timed => state.coalescer.is_full() || state.is_flushing(),
+            Duty::Timed => {
+                state.taken.bytes > 0 || state.coalescer.is_full() || state.is_flushing()
+            }
             Duty::Soon => false,
         };
         if !must_hurry {

@@ -94,11 +94,30 @@ impl Connection {
     fn hold_or_write(&self, state: &mut State, message: &[u8]) -> Result<(), Failure> {
         if state.coalescer.must_hold() {
             state.coalescer.hold(message, monotonic_ns);
-            return self.write_overdue(state);
+            return if state.is_full_and_ours() {
+                self.write_full(state)
+            } else {
+                self.write_overdue(state)
+            };
         }
         match state.coalescer.on_message(message, monotonic_ns) {
             Next::Write(reason) => self.write_inline(state, message, reason),
             _ => Ok(()),
+        }
+    }
+
+    /// Write a batch that is full before the writing thread has come for it, in its place; what the
+    /// kernel does not take now is the thread's.
+    fn write_full(&self, state: &mut State) -> Result<(), Failure> {
+        state.take(Reason::Full, monotonic_ns());
+        let buffer = std::mem::take(&mut state.taken.buffer);
+        match send_now(self.fd(), &buffer[..buffer.len().min(INLINE_BYTES)], &[]) {
+            Ok(written) => {
+                state.put_back(buffer, written, monotonic_ns());
+                self.watched.tell_waiting(state);
+                Ok(())
+            }
+            Err(error) => Err(self.fail(state, &error, 0)),
         }
     }
 

@@ -101,12 +101,23 @@ impl State {
         self.written_bytes < self.flush_until
     }
 
-    /// Whether the writing thread will come for what is held, and need not come any sooner.
+    /// Whether a full batch is held, and the writing thread is not writing another: then a sender
+    /// may write it.
+    pub(super) fn is_full_and_ours(&self) -> bool {
+        self.would_fill_and_is_ours(0)
+    }
+
+    fn would_fill_and_is_ours(&self, more_bytes: usize) -> bool {
+        self.taken.bytes == 0 && self.coalescer.would_fill(more_bytes)
+    }
+
+    /// Whether a sender need only hold its message: the writing thread will come for what is held,
+    /// and need not come any sooner.
     pub(super) fn is_expected(&self, more_bytes: usize) -> bool {
         match self.duty {
             _ if self.failure.is_some() => false,
             Duty::None => false,
-            Duty::Soon => self.coalescer.must_hold(),
+            Duty::Soon => self.coalescer.must_hold() && !self.would_fill_and_is_ours(more_bytes),
             Duty::Timed => !self.coalescer.would_fill(more_bytes),
         }
     }

@@ -2,6 +2,7 @@
 
 use super::*;
 use std::iter;
+use tinygram_core::Reason;
 
 #[test]
 fn lists_of_many_threads_arrive_whole_and_in_each_thread_s_order() {
@@ -90,4 +91,51 @@ fn a_failure_counts_the_bytes_of_those_that_were_taken() {
     assert_eq!(told, 4 * all as u64);
     let again = socket.send_many([&b"late"[..]]);
     assert_eq!(again, (0, Err(SendError::Failed(failure))));
+}
+
+#[test]
+fn a_batch_that_fills_up_is_written_by_who_filled_it() {
+    let (ours, mut peer) = pair();
+    let mut knobs = Knobs::new(Strategy::Coalesce { hold: LONG });
+    knobs.max_bytes = 1_000;
+    let socket = CoalescingSocket::new(&ours, knobs).unwrap();
+    socket
+        .send_many(iter::repeat_n(&[7; 100][..], 25))
+        .1
+        .unwrap();
+    // The writing thread, which comes when a hold ends, has not come.
+    assert_eq!((socket.stats().writes, socket.held_bytes()), (2, 500));
+    assert_eq!(socket.stats().flushes(Reason::Full), 2);
+    for _ in 0..5 {
+        socket.send(&[7; 100]).unwrap();
+    }
+    assert_eq!((socket.stats().writes, socket.held_bytes()), (3, 0));
+    socket.close(LONG).unwrap();
+    let mut all = Vec::new();
+    peer.read_to_end(&mut all).unwrap();
+    assert_eq!(all, [7; 3_000]);
+}
+
+#[test]
+fn a_peer_that_takes_nothing_leaves_the_writing_thread_the_rest_of_a_full_batch() {
+    let (ours, mut peer) = pair();
+    let mut knobs = Knobs::new(Strategy::Coalesce { hold: LONG });
+    knobs.max_bytes = 100_000;
+    knobs.max_buffered_bytes = Some(1_000_000);
+    let socket = CoalescingSocket::new(&ours, knobs).unwrap();
+    let mut sent = 0;
+    let refused = loop {
+        match socket.send(&[7; 10_000]) {
+            Ok(()) => sent += 10_000,
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(refused, SendError::NoRoom { .. }), "{refused}");
+    let reading = thread::spawn(move || {
+        let mut all = Vec::new();
+        peer.read_to_end(&mut all).unwrap();
+        all.len()
+    });
+    socket.close(LONG).unwrap();
+    assert_eq!(reading.join().unwrap(), sent);
 }
