@@ -14,7 +14,7 @@ use std::{ffi::CStr, io, os::fd::RawFd};
 use tinygram_core::{Coalescer, Next, Reason};
 use tinygram_net::{
     clock::{coarse_monotonic_ns, monotonic_ns},
-    process::forks,
+    process::Generation,
     socket::{send_now, wait_writable},
 };
 
@@ -41,7 +41,7 @@ pub struct Batch {
 
 struct State {
     coalescer: Coalescer,
-    forks: u64,
+    generation: Generation,
     /// Whether the program's `with` block has ended: nobody would write what is held after it.
     has_block_ended: bool,
     /// Whether the last write failed: the program then knows that bytes are left.
@@ -61,7 +61,7 @@ impl Batch {
     fn new(fileno: Py<PyAny>, knobs: &Knobs, timeout_s: Option<f64>) -> Self {
         let state = State {
             coalescer: knobs.coalescer(),
-            forks: forks(),
+            generation: Generation::current(),
             has_block_ended: false,
             has_failed: false,
             unchecked: 0,
@@ -167,7 +167,7 @@ impl TakesMessages for Batch {
         self.state.try_borrow().is_some_and(|mut state| {
             if state.unchecked == 0
                 || state.checked_tick_ns != coarse_monotonic_ns()
-                || state.forks != forks()
+                || state.generation.is_past()
             {
                 return false;
             }
@@ -294,7 +294,7 @@ impl State {
     fn may_hold_many(&self) -> bool {
         let is_timed = self.coalescer.hold_ns().is_some();
         let is_checked = self.unchecked > 0 && self.checked_tick_ns == coarse_monotonic_ns();
-        self.forks == forks() && !self.has_block_ended && (is_checked || !is_timed)
+        !self.generation.is_past() && !self.has_block_ended && (is_checked || !is_timed)
     }
 
     /// Whether the hold of the batch has ended. Without a hold the caller ends the batch.
@@ -331,8 +331,8 @@ impl State {
     }
 
     fn forget_after_fork(&mut self) {
-        if self.forks != forks() {
-            self.forks = forks();
+        if self.generation.is_past() {
+            self.generation = Generation::current();
             self.coalescer.discard();
         }
     }

@@ -6,7 +6,7 @@ use pyo3::{
     pyclass::boolean_struct::True,
     types::{PyMemoryView, PyTuple, PyType},
 };
-use std::{ffi::CStr, ptr, slice};
+use std::{ffi::CStr, hint::assert_unchecked, ptr, slice};
 
 /// Methods for which PyO3 has no attribute; each is made by [`message_method`].
 pub type Methods = &'static [ffi::PyMethodDef];
@@ -73,6 +73,7 @@ unsafe extern "C" fn take_message<T: TakesMessages, const RETURNS_LENGTH: bool>(
     // outlive the call.
     unsafe {
         let py = Python::assume_attached();
+        assert_unchecked(!slf.is_null());
         if let Some(message) = exact_bytes(data) {
             let this = Borrowed::from_ptr(py, slf).cast_unchecked::<T>();
             if this.get().hold(message) {

@@ -17,7 +17,7 @@ use std::{os::fd::RawFd, sync::Arc};
 use tinygram_core::{Next, Reason};
 use tinygram_net::{
     clock::monotonic_ns,
-    process::{forks, thread_id},
+    process::{Generation, thread_id},
 };
 
 /// The messages that a connection of an event loop holds back.
@@ -57,8 +57,8 @@ impl Outbox {
             is_handing_over: false,
             errno: None,
             thread_id: thread_id(),
-            forks: forks(),
-            made_after_forks: forks(),
+            generation: Generation::current(),
+            made_in: Generation::current(),
         };
         let around = Surroundings {
             below,
@@ -106,7 +106,7 @@ impl Outbox {
     /// Whether a parent process made it, and sends what it holds.
     #[getter]
     fn is_a_parents(&self, py: Python<'_>) -> bool {
-        self.state.borrow(py).made_after_forks != forks()
+        self.state.borrow(py).made_in.is_past()
     }
 
     /// The connection is gone: drop the references to what surrounds it.
