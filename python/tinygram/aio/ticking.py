@@ -122,8 +122,11 @@ class TickingSelector(selectors.EpollSelector):
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         """Select like the stock selector, except that events may come in portions."""
+        told = self.ticker.select(self._epoll_fd, timeout)
+        if not told:
+            return []
         ready = []
-        for fd, events in self.ticker.select(self._epoll_fd, timeout):
+        for fd, events in told:
             key = self._keys.get(fd)
             if key is not None:
                 ready.append((key, events & key.events))

@@ -102,6 +102,8 @@ struct State {
     is_scheduled: bool,
     /// Those that wait for the end of an iteration.
     armed: Vec<Waiting>,
+    /// Empty: memory for those that wait for the end of the next one.
+    spare: Vec<Waiting>,
     /// Those that wait for a time.
     timed: Vec<Waiting>,
     timer: Option<TimerFd>,
@@ -183,7 +185,7 @@ impl Ticker {
 
     /// The timer's time has come.
     fn on_timer(&self, py: Python<'_>) -> PyResult<()> {
-        let timed = {
+        let mut timed = {
             let mut state = self.state.borrow(py);
             if let Some(timer) = &state.timer {
                 timer.take().or_os_error()?;
@@ -192,7 +194,7 @@ impl Ticker {
             take(&mut state.timed)
         };
         // Those that must wait longer wait for the timer again.
-        self.serve(py, timed, true).map(drop)
+        self.serve(py, &mut timed, true).map(drop)
     }
 
     /// Write all that is held, whatever it waits for.
@@ -276,17 +278,28 @@ impl Ticker {
     /// `will_block`: the loop has nothing else to do. Returns whether Python code was called, so
     /// that it may have now.
     fn end_iteration(&self, py: Python<'_>, will_block: bool) -> PyResult<bool> {
-        let armed = take(&mut self.state.borrow(py).armed);
-        self.serve(py, armed, will_block)
+        let mut armed = {
+            let mut state = self.state.borrow(py);
+            let spare = take(&mut state.spare);
+            replace(&mut state.armed, spare)
+        };
+        let ended = self.serve(py, &mut armed, will_block);
+        self.state.borrow(py).spare = armed;
+        ended
     }
 
-    /// Tick each, and keep those that hold on.
-    fn serve(&self, py: Python<'_>, waiting: Vec<Waiting>, will_block: bool) -> PyResult<bool> {
+    /// Tick each, and keep those that hold on; none is left in `waiting`.
+    fn serve(
+        &self,
+        py: Python<'_>,
+        waiting: &mut Vec<Waiting>,
+        will_block: bool,
+    ) -> PyResult<bool> {
         let now_ns = monotonic_ns();
         let mut called_python = false;
         let mut has_timed = false;
         let mut end = Ok(());
-        for connection in waiting {
+        for connection in waiting.drain(..) {
             let ticked = connection.get(py);
             match ticked.on_tick(py, now_ns, will_block) {
                 AfterTick::Write(reason) => {
