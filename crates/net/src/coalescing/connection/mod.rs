@@ -1,7 +1,8 @@
 //! One connection that many threads send on: what it holds, and whose turn it is to write.
 //!
-//! Law: one writer at a time. A sender writes itself under the lock, and only while the writing
-//! thread has taken nothing; what that has taken belongs to it until it has written all of it.
+//! Law: one writer at a time. A sender writes itself under the lock, and only while nothing is taken
+//! out; what is taken out, by the writing thread or of a full batch by a sender, is that thread's
+//! until it has written all of it.
 
 mod acknowledged;
 mod descriptor;

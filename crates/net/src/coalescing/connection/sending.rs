@@ -19,11 +19,24 @@ use tinygram_core::{Next, Reason};
 /// lock held, other threads wait for it.
 const INLINE_BYTES: usize = 256 << 10;
 
+/// How far messages have been taken.
+enum After {
+    /// A batch is full; there may be more.
+    Batch,
+    /// There are no more.
+    All,
+}
+
 impl Connection {
     /// Hold the message if that is all there is to do: the short way of [`Connection::send`].
     pub(in crate::coalescing) fn hold_with_others(&self, message: &[u8]) -> bool {
-        let mut state = self.lock();
-        let is_plain = state.is_expected(message.len())
+        self.hold_if_plain(&mut self.lock(), message, false)
+    }
+
+    /// `tells_after`: the caller will tell the writing thread of all that it has held.
+    #[inline]
+    fn hold_if_plain(&self, state: &mut State, message: &[u8], tells_after: bool) -> bool {
+        let is_plain = state.is_expected(message.len(), tells_after)
             && state.held_bytes() + message.len() <= self.max_buffered_bytes
             && !state.is_closed
             && !state.coalescer.is_to_look();
@@ -44,15 +57,16 @@ impl Connection {
         self: &Arc<Self>,
         messages: impl IntoIterator<Item = &'a [u8]>,
     ) -> (usize, Result<(), SendError>) {
-        let mut messages = messages.into_iter().fuse().peekable();
+        let mut messages = messages.into_iter();
         let mut taken = 0;
         loop {
             let mut state = self.lock();
             let (more, sent) = self.take_batch(&mut state, &mut messages);
             taken += more;
-            let sent = self.tell_writer(state).and(sent);
-            if sent.is_err() || messages.peek().is_none() {
-                return (taken, sent);
+            match self.tell_writer(state).and(sent) {
+                Ok(After::Batch) => {}
+                Ok(After::All) => return (taken, Ok(())),
+                Err(error) => return (taken, Err(error)),
             }
         }
     }
@@ -62,9 +76,13 @@ impl Connection {
         &self,
         state: &mut State,
         messages: &mut impl Iterator<Item = &'a [u8]>,
-    ) -> (usize, Result<(), SendError>) {
+    ) -> (usize, Result<After, SendError>) {
         let mut taken = 0;
         for message in messages {
+            if self.hold_if_plain(state, message, true) {
+                taken += 1;
+                continue;
+            }
             if let Err(error) = self.admit(state, message.len()) {
                 return (taken, Err(error));
             }
@@ -73,10 +91,10 @@ impl Connection {
                 return (taken, Err(failure.into()));
             }
             if state.coalescer.is_full() && state.duty != Duty::Soon {
-                break;
+                return (taken, Ok(After::Batch));
             }
         }
-        (taken, Ok(()))
+        (taken, Ok(After::All))
     }
 
     /// Whether a message of `bytes` may be taken.

@@ -112,11 +112,13 @@ impl State {
     }
 
     /// Whether a sender need only hold its message: the writing thread will come for what is held,
-    /// and need not come any sooner.
-    pub(super) fn is_expected(&self, more_bytes: usize) -> bool {
+    /// and need not come any sooner. `tells_after`: it will when the sender has told it.
+    pub(super) fn is_expected(&self, more_bytes: usize, tells_after: bool) -> bool {
         match self.duty {
             _ if self.failure.is_some() => false,
-            Duty::None => false,
+            Duty::None => {
+                tells_after && self.coalescer.must_hold() && !self.coalescer.would_fill(more_bytes)
+            }
             Duty::Soon => self.coalescer.must_hold() && !self.would_fill_and_is_ours(more_bytes),
             Duty::Timed => !self.coalescer.would_fill(more_bytes),
         }
@@ -253,6 +255,6 @@ mod tests {
         assert!(matches!(state.rest(NOW_NS), NextVisit::Rest));
         assert_eq!(state.duty, Duty::None);
         state.duty = Duty::Timed;
-        assert!(!state.is_expected(1));
+        assert!(!state.is_expected(1, true));
     }
 }
