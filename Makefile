@@ -95,12 +95,12 @@ stubtest: $(STAMPS)/dev
 # Tests wait more than they compute: four at a time keep two cores busy. Files start in their order,
 # for the longest have few tests, and would else begin last.
 .PHONY: pytest
-pytest: $(STAMPS)/dev
+pytest: $(STAMPS)/dev $(STAMPS)/older-uvloop
 	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder
 
 # Some need root, and are skipped.
 .PHONY: test-user
-test-user: $(STAMPS)/dev ## run the tests as a user without rights (TESTS=tests/rr for a part)
+test-user: $(STAMPS)/dev $(STAMPS)/older-uvloop ## run the tests as a user without rights (TESTS=tests/rr for a part)
 	scripts/as-user ordinary $(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder \
 		-p no:cacheprovider $(TESTS)
 
@@ -130,8 +130,14 @@ IN_BENCHES := PYTHONPATH=benches $(BIN)/python -m
 trust: build ## measure which differences this machine can tell apart, for docs/trust.md; five minutes
 	$(BIN)/tinygram trust --page docs/trust.md
 
+# RENEW=1: write what was counted as what is expected.
+.PHONY: counts
+counts: build ## count instructions, writes and wake-ups a message, beside those expected; a minute (RENEW=1: expect these)
+	@scripts/check-tools counts
+	@$(IN_BENCHES) counts $(if $(RENEW),--renew)
+
 .PHONY: bench
-bench: build ## measure what the bench itself costs, and how fast it is
+bench: build $(STAMPS)/older-uvloop ## measure what the bench itself costs, and how fast it is
 	@status=0; for module in bench.receiver_speed bench.counting_cost bench.by_hand bench.calls_speed \
 		bench.echo_speed bench.peers_speed bench.pacing library.stats_cost library.speed \
 		library.large_writes library.connects library.threads; do \
@@ -215,6 +221,11 @@ $(STAMPS)/bench: $(STAMPS)/maturin pyproject.toml python/pyproject.toml $(RUST_S
 $(STAMPS)/dev: $(STAMPS)/bench
 	@echo "installing what the tests need into .venv"
 	@$(DEVELOP) --extras uvloop,aiofastnet,dev
+	@touch $@
+
+# Where only the sides of benches/library find it, for .venv has the newest one.
+$(STAMPS)/older-uvloop: benches/library/older-uvloop.txt $(STAMPS)/venv
+	@PIP_CONSTRAINT= $(BIN)/pip install --no-deps --upgrade --target .venv/older-uvloop -r $<
 	@touch $@
 
 $(STAMPS)/real: $(STAMPS)/dev

@@ -87,6 +87,13 @@ def test_a_missing_prover_is_named_with_its_remedy(
     assert "apt-get install" in said
 
 
+def test_only_counting_instructions_needs_valgrind(tmp_path: Path) -> None:
+    code, words = check_tools(tmp_path, "counts")
+    assert (code, words.count("valgrind, which counts instructions, is missing")) == (1, 1)
+    assert "apt-get install valgrind" in words
+    assert check_tools(tmp_path, "counts", valgrind="exit 0") == (0, "")
+
+
 def test_only_measuring_real_programs_needs_wrk(tmp_path: Path) -> None:
     code, words = check_tools(tmp_path, "bench-real", wrk=None)
     assert (code, "wrk, which asks the HTTP servers, is missing" in words) == (1, True)

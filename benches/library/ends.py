@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from array import array
@@ -25,6 +26,7 @@ from library.sides.client import REQUESTS
 from library.sides.sending import (
     CONGESTION_CONTROL,
     MESSAGE_BYTES,
+    OLDER,
     PER_ITERATION,
     SEED,
     WARM_UP,
@@ -39,6 +41,8 @@ from tinygram_bench.workloads.stream.cases import MOST_MESSAGES_IN_SLICES
 from tinygram_bench.workloads.stream.order import ReceiverOrder
 
 _BENCHES = Path(__file__).parents[1]
+OLDER_FOLDER = Path(sys.prefix) / OLDER
+"""Where an older uvloop is, which no other program finds."""
 _LIMIT_S = 60.0
 _INTERVAL_NS = 1_000_000
 """Between paced messages; the first is due so long after its turn has begun."""
@@ -157,7 +161,8 @@ def _started(
 ) -> Child:
     """A process of `sides/`: the first word is its module."""
     module, *others = words.split()
-    environment = os.environ | {"PYTHONPATH": str(_BENCHES)}
+    path = [str(OLDER_FOLDER), str(_BENCHES)] if OLDER in others else [str(_BENCHES)]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path)}
     fds = [] if notes_fd < 0 else [notes_fd]
     child = Child(stack, module, f"library.sides.{module}", cpu, environment, fds)
     child.tell(Role(tuple(others), port, notes_fd))

@@ -13,12 +13,13 @@ side costs, and its ratio to itself. The exit status is 0 when every row is reac
 from __future__ import annotations
 
 import argparse
+import importlib.metadata
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from library.ends import FLAT_OUT, PACED, PING_PONG, SERVED, TLS, Kind
-from library.sides.sending import CONGESTION_CONTROL
+from library.sides.sending import CONGESTION_CONTROL, OLDER, older_version
 from library.turns import Costs, cost_of, ratio_of, rounds
 from pairs import show_environment, shown, verdict
 
@@ -95,6 +96,8 @@ _RUNTIMES = ("loop", *_LOOPS)
 _LONG = "(adaptive, up to 300 µs)"
 _QUEUE = "queue by hand (10 µs)"
 _JOIN = "call_soon and join by hand (to the iteration's end)"
+_UVLOOP = f"uvloop {importlib.metadata.version('uvloop')}"
+_OLDER_UVLOOP = f"uvloop {older_version()}"
 _CLOCKED = "list and join by hand, 10 µs, clock per message"
 _CAREFUL = "list and join by hand, 100 µs, clock every 16 messages"
 GROUPS = (
@@ -136,7 +139,7 @@ GROUPS = (
             "tinygram-transport",
         ),
         (
-            Row(f"uvloop transport {_LONG} ÷ uvloop directly", "tinygram", "directly", 45),
+            Row(f"uvloop transport {_LONG} ÷ {_UVLOOP} directly", "tinygram", "directly", 45),
             Row(f"uvloop transport {_LONG} ÷ {_JOIN}", "tinygram", "join", 2),
             Row(f"uvloop transport (tick) ÷ {_JOIN}", "tinygram-tick", "join", 2),
             Row(
@@ -147,6 +150,12 @@ GROUPS = (
             ),
             Row(f"uvloop transport {_LONG} ÷ aiofastnet", "tinygram", "aiofastnet", 20),
         ),
+    ),
+    # It gathers what is written in an iteration by itself; what is asked is not to be slower.
+    Group(
+        FLAT_OUT,
+        _ways(f"flat_out {OLDER}", "directly", "tinygram"),
+        (Row(f"uvloop transport {_LONG} ÷ {_OLDER_UVLOOP} directly", "tinygram", "directly", 1),),
     ),
     Group(
         FLAT_OUT,

@@ -55,6 +55,7 @@ _BUSY_NS = 250_000_000
 interval, 5 ms, and the messages of 2 s then take 160 s."""
 _QUEUE = "implementation=stdlib,strategy=coalesce:10us"
 _LOCK = "implementation=stdlib-lock,strategy=nodelay"
+_MANY = ("throughput_per_s", 0.7)
 _OURS = ("combine", "coalesce:10us", "adaptive")
 
 
@@ -182,7 +183,8 @@ def _busy(stream: Bench, placement: str) -> Group:
 
 
 def _flat_out(stream: Bench, producers: int, asked: float) -> Group:
-    cases = _cases(Load(producers, _FLAT_OUT_NS, SLICE_NS), queue=_QUEUE)
+    lists = {f"{way} lists": f"implementation=tinygram-lists,strategy={way}" for way in _OURS}
+    cases = _cases(Load(producers, _FLAT_OUT_NS, SLICE_NS), queue=_QUEUE, **lists)
     cases["limit"] = _case(
         Load(1, _FLAT_OUT_NS, SLICE_NS), "implementation=tinygram,strategy=tick", "native"
     )
@@ -193,6 +195,10 @@ def _flat_out(stream: Bench, producers: int, asked: float) -> Group:
     ]
     rows += [
         Row(f"{text}: {way} ÷ native limit", way, "limit", "throughput_per_s", 0.5) for way in _OURS
+    ]
+    rows += [
+        Row(f"{text}: send_many, {way} ÷ native limit", f"{way} lists", "limit", *_MANY)
+        for way in _OURS
     ]
     return Group(rows, partial(_by_turns, stream, cases))
 

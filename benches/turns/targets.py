@@ -10,6 +10,7 @@ difference that is not there.
 from __future__ import annotations
 
 import argparse
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -26,12 +27,13 @@ from turns.disturbing import disturbed
 from tinygram_bench.host.placement import default_placement
 from tinygram_bench.links import DEFAULT_BACKEND, parse_links, prepare
 from tinygram_bench.model.parameters import StreamParameters, StudySwitches
-from tinygram_bench.model.result import Case, Figure, Plan, Run
+from tinygram_bench.model.result import Case, Plan, Run, Summary, Verdict
 from tinygram_bench.run.slices import SLICE_NS
 from tinygram_bench.run.workload import Workload
-from tinygram_bench.statistics.figures.intervals import confidence_of, figure_of
+from tinygram_bench.statistics.figures.intervals import confidence_of
 from tinygram_bench.statistics.figures.samples import Sample, samples_of
-from tinygram_bench.statistics.verdicts.comparison import round_ratios
+from tinygram_bench.statistics.summary import summarise
+from tinygram_bench.statistics.verdicts.comparison import verdict_on
 from tinygram_bench.statistics.workloads.loads import Load
 from tinygram_bench.workloads.echo.cases import EchoOptions, plan_echo
 from tinygram_bench.workloads.echo.run import Echo
@@ -80,7 +82,10 @@ def main() -> int:
     with disturbed() if asked.disturbed else nullcontext():
         if asked.alike:
             table = _measured(
-                ("load", "figure", "shown, of", "allowed"), asked.only, _ALIKE_S, _false
+                ("load", "figure", "shown, of", "cannot say", "allowed"),
+                asked.only,
+                _ALIKE_S,
+                _false,
             )
         else:
             heads = ("load", "figure", "beside itself", "half width", "planted", "found as")
@@ -106,57 +111,57 @@ def _found(compared: _Compared) -> Iterator[Sequence[str]]:
     """Of each figure: its ratio to itself, and to what was planted."""
     case = _planted(compared.case, "", 0)
     cases = [case, _planted(case, "#again", 0)]
-    looked_at = _samples(compared.workload, cases, 1)[case.case_id]
+    looked_at = _measure(compared.workload, cases, 1)[case.case_id].sample
     spins_ns = {
         figure: _spin_ns(looked_at, figure, share) for figure, share in compared.planted.items()
     }
     cases += [_planted(case, f"#{figure}", spin_ns) for figure, spin_ns in spins_ns.items()]
-    samples = _samples(compared.workload, cases, ROUNDS)
-    base, again = samples[case.case_id], samples[f"{case.case_id}#again"]
+    measured = _measure(compared.workload, cases, ROUNDS)
+    base, again = measured[case.case_id], measured[f"{case.case_id}#again"]
     for figure in Load.of(case).compared_figures:
-        ratio = _ratio(base, again, figure)
+        beside_itself = _verdict(figure, base, again)
+        ratio = beside_itself.ratio
         if ratio is None or not ratio.median:
             continue
-        found = [""]
+        planted, found = "", ""
         if figure in compared.planted:
-            other = samples[f"{case.case_id}#{figure}"]
-            found = [
-                _shown(of) + (", shown" if _differs(of) else ", not shown")
-                for each in (base, again)
-                if (of := _ratio(each, other, figure)) is not None
-            ]
-        planted = ""
-        if figure in compared.planted:
+            other = measured[f"{case.case_id}#{figure}"]
+            found = "; ".join(_shown(_verdict(figure, each, other)) for each in (base, again))
             planted = f"{compared.planted[figure]:.0%} ({spins_ns[figure] / 1e3:.2f} µs)"
         half_width = (ratio.high - ratio.low) / 2 / ratio.median
         yield (
             compared.name,
             figure,
-            _shown(ratio),
+            _shown(beside_itself),
             f"{half_width:.1%}",
             planted,
-            "; ".join(found),
+            found,
         )
 
 
 def _false(compared: _Compared) -> Iterator[Sequence[str]]:
     """Of each figure: how many comparisons of the same case under other names show a difference."""
     cases = [_planted(compared.case, f"#{number}", 0) for number in range(_NAMES)]
-    shown = dict.fromkeys(Load.of(compared.case).compared_figures, 0)
-    made = dict(shown)
+    verdicts: dict[str, Counter[str]] = defaultdict(Counter)
     for _ in range(_TIMES):
-        samples = _samples(compared.workload, cases, ROUNDS)
-        for one, other in combinations(samples.values(), 2):
-            for figure in shown:
-                ratio = _ratio(one, other, figure)
-                if ratio is not None:
-                    made[figure] += 1
-                    shown[figure] += _differs(ratio)
+        measured = _measure(compared.workload, cases, ROUNDS)
+        for one, other in combinations(measured.values(), 2):
+            for figure in Load.of(compared.case).compared_figures:
+                verdict = _verdict(figure, one, other)
+                if verdict.ratio is not None:
+                    verdicts[figure][verdict.verdict] += 1
     allowed = 1 - confidence_of(ROUNDS)
-    for figure, number in shown.items():
-        if made[figure]:
-            share = f"{number} of {made[figure]} ({number / made[figure]:.1%})"
-            yield compared.name, figure, share, f"{allowed:.1%}, twice that at most"
+    for figure, counts in verdicts.items():
+        judged = counts.total() - counts["cannot_say"]
+        shown = judged - counts["no_difference_shown"]
+        share = f"{shown} of {judged} ({shown / judged:.1%})" if judged else "0 of 0"
+        yield (
+            compared.name,
+            figure,
+            share,
+            str(counts["cannot_say"]),
+            f"{allowed:.1%}, twice that at most",
+        )
 
 
 def _loads(seconds: float) -> Iterator[_Compared]:
@@ -198,27 +203,42 @@ def _planted(case: Case, name: str, spin_ns: int) -> Case:
     return replace(named, parameters=replace(StreamParameters.of(case), study=study))
 
 
-def _samples(workload: Workload, cases: Sequence[Case], number: int) -> dict[str, Sample]:
+@dataclass(frozen=True)
+class _Measured:
+    """A case with all its rounds."""
+
+    summary: Summary
+    sample: Sample
+
+
+def _measure(workload: Workload, cases: Sequence[Case], number: int) -> dict[str, _Measured]:
+    """Measure the cases side by side in so many rounds."""
     runs: list[Run] = []
     for of_round in rounds(workload, cases, number):
         runs += of_round
-    return samples_of(Plan(tuple(cases), number, SEED, ()), runs)
+    plan = Plan(tuple(cases), number, SEED, ())
+    samples = samples_of(plan, runs)
+    return {
+        summary.case.case_id: _Measured(summary, samples[summary.case.case_id])
+        for summary in summarise(plan, runs)
+    }
 
 
-def _ratio(base: Sample, other: Sample, figure: str) -> Figure | None:
-    """Of slice pairs; None where a figure needs more messages than the slices have."""
-    if not base.slices(figure):
-        return None
-    ratios = round_ratios(base, other, figure)
-    return figure_of(ratios) if len(ratios) == ROUNDS else None
+def _verdict(figure: str, base: _Measured, other: _Measured) -> Verdict:
+    """The verdict that `tinygram` gives."""
+    return verdict_on(figure, (base.summary, base.sample), (other.summary, other.sample))
 
 
-def _differs(ratio: Figure) -> bool:
-    return not ratio.low <= 1 <= ratio.high
-
-
-def _shown(ratio: Figure) -> str:
-    return f"{ratio.median:.3f} ({ratio.low:.3f}–{ratio.high:.3f})"
+def _shown(verdict: Verdict) -> str:
+    """The ratio, and whether a difference is shown."""
+    ratio = verdict.ratio
+    if ratio is None:
+        return "no ratio"
+    said = {
+        "no_difference_shown": "not shown",
+        "cannot_say": f"cannot say: {verdict.doubt}",
+    }.get(verdict.verdict, "shown")
+    return f"{ratio.median:.3f} ({ratio.low:.3f}–{ratio.high:.3f}), {said}"
 
 
 def _rr(seconds: float) -> Case:

@@ -3,9 +3,9 @@
 Times are CLOCK_MONOTONIC in nanoseconds. Calls that may block or run long release the GIL."""
 
 from asyncio import AbstractEventLoop, WriteTransport
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from socket import socket
-from typing import Self, TypeAlias, final
+from typing import Self, TypeAlias, TypeVar, final
 
 from _typeshed import ReadableBuffer
 from typing_extensions import disjoint_base
@@ -22,10 +22,12 @@ __all__ = [
     "Ticker",
     "__version__",
     "flush_all_at_exit",
+    "with_message_methods",
 ]
 
 __version__: str
 
+_Class = TypeVar("_Class", bound=type)
 _StatsParts: TypeAlias = tuple[int, int, int, int, list[tuple[str, int]], Histogram]
 
 @final
@@ -58,6 +60,14 @@ class Batch:
         no room: it was not taken. TimeoutError when the timeout ends first, OSError as the kernel
         says it: it was taken, what is unwritten is still held, and `flush` tries again. ValueError
         after the end of the `with` block: it was not taken.
+        """
+
+    def send_many(self, messages: Iterable[ReadableBuffer], /) -> None:
+        """Send each of the messages, in order, like `send`: for many this costs less.
+
+        The iterable is read to its end before the first is sent. Raises what `send` raises, and
+        sends no more then: the exception's `taken_messages`, a whole number, says how many were
+        taken, the first so many and nothing of the others.
         """
 
     def poll(self) -> None:
@@ -113,6 +123,15 @@ class CoalescingSocket:
     def send(self, data: ReadableBuffer, /) -> int:
         """Send like `sendall`; returns the message's length, in bytes."""
 
+    def send_many(self, messages: Iterable[ReadableBuffer], /) -> None:
+        """Send each of the messages, in order, like `sendall`: for many this costs less.
+
+        The iterable is read to its end before the first is sent; other threads' messages may come
+        between. Raises what `sendall` raises, and sends no more then: the exception's
+        `taken_messages` says how many were taken. After ConnectionFailedError these are the
+        messages whose bytes it counts.
+        """
+
     def flush(self, timeout_s: float | None = None) -> None:
         """Wait until the kernel has all. DeliveryTimeoutError, ConnectionFailedError."""
 
@@ -132,6 +151,14 @@ class CoalescingSocket:
     def _leftover(self) -> Leftover:
         """A handle to what is held, which outlives this object."""
 
+def with_message_methods(cls: _Class, /) -> _Class:
+    """Give a subclass of `Batch` or `CoalescingSocket` methods `send` and `sendall` of its own.
+
+    They do what those that it inherits do, and cost less: CPython calls `sock.send(message)` the
+    short way only where `send` is a method of the very class of `sock`. TypeError: it is no such
+    subclass.
+    """
+
 @final
 class Leftover:
     """What a CoalescingSocket that is gone has still to send."""
@@ -150,8 +177,11 @@ def flush_all_at_exit() -> list[str]:
 class Ticker:
     """The connections of one event loop that hold something, and what ends their holds."""
 
-    def __new__(cls, schedule: Callable[[Callable[[], object]], object] | None = None) -> Ticker:
-        """`schedule(tick)` asks for `tick()` in the next iteration; None: there is one in each."""
+    def __new__(cls, asked_loop: AbstractEventLoop | None = None) -> Ticker:
+        """`asked_loop.call_soon` asks for a call in the next iteration; None: there is one in each.
+
+        It does not keep the loop alive.
+        """
 
     @property
     def has_timer(self) -> bool:
@@ -160,11 +190,11 @@ class Ticker:
     def timer_fd(self) -> int:
         """The descriptor to watch: when it is readable, call `on_timer()`."""
 
-    def tick(self) -> None:
-        """An iteration ends, and the loop may have more to do."""
+    __call__: Callable[[], None]
+    """An iteration ends, and the loop may have more to do. What a slot takes cannot be shown."""
 
     def select(self, epoll_fd: int, timeout_s: float | None) -> list[tuple[int, int]]:
-        """`tick`, then wait for what is ready: (descriptor, 1 to read + 2 to write)."""
+        """End an iteration, then wait for what is ready: (descriptor, 1 to read + 2 to write)."""
 
     def on_timer(self) -> None:
         """The timer's time has come."""

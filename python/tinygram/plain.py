@@ -14,6 +14,7 @@ from tinygram.stats import Stats, stats_of
 from tinygram.strategies import Strategy, adaptive, native_knobs
 
 
+@_native.with_message_methods
 class Batch(_native.Batch):
     """Sends or holds messages for one connected socket; made by `batch`.
 
@@ -98,6 +99,8 @@ def batch(
         with tinygram.batch(sock) as out:
             for message in messages:
                 out.send(message)
+
+    Messages that are there already cost less by `out.send_many(messages)`.
 
     A loop that waits for more to send waits until `out.deadline_ns` at most and then calls
     `out.poll()`, so that nothing is held beyond its time.

@@ -23,11 +23,13 @@ from tinygram.strategies import Strategy, adaptive, native_knobs, tick
 _MAX_BYTES = 256 << 10
 
 
+@_native.with_message_methods
 class CoalescingSocket(_native.CoalescingSocket):
     """Sends whole messages of any thread on one connected stream socket, in the order of the calls.
 
         sock = tinygram.CoalescingSocket(socket.create_connection(address))
         sock.send(frame)            # from any thread
+        sock.send_many(frames)      # the same for each, and cheaper
         sock.close(timeout_s=5)     # delivered, or an error that says what was not
 
     While the connection is idle a few messages are written by the thread that sends them. What

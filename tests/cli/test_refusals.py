@@ -74,7 +74,7 @@ BY_COMMAND: dict[str, Wrong] = {
         (("--only", "runtime=twisted"), ("'twisted'", RUNTIMES)),
         (
             ("--only", "implementation=rust"),
-            ("'rust'", "aiofastnet, stdlib, stdlib-lock, tinygram"),
+            ("'rust'", "aiofastnet, stdlib, stdlib-lock, tinygram, tinygram-lists"),
         ),
         (("--only", "colour=blue"), ("'colour=blue'", "runtime, implementation, strategy")),
         (

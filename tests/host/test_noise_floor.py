@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from tinygram_bench.host.noise_floor import NoiseFloor
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
 FLOOR = NoiseFloor(
     measured_at="2026-11-23T10:00:00+00:00",
-    kernel=platform.release(),
+    boot_id=noise_floor.boot_id(),
     confidence=0.96875,
     pair_s=36,
     resolved={"rr": {"calls_per_s": 0.012}},
@@ -39,8 +38,14 @@ def test_what_is_kept_is_known_for_a_day() -> None:
     assert noise_floor.recent(NOW) == replace(FLOOR, pair_s=12)
 
 
-def test_that_of_another_kernel_is_none() -> None:
-    noise_floor.keep(replace(FLOOR, kernel="1.0"))
+def test_that_of_another_machine_or_another_start_of_this_one_is_none() -> None:
+    noise_floor.keep(replace(FLOOR, boot_id="0dd4c2f6-0000-4000-8000-000000000000"))
+    assert noise_floor.recent(NOW) is None
+
+
+def test_where_the_kernel_tells_no_start_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(noise_floor, "boot_id", lambda: "")
+    noise_floor.keep(replace(FLOOR, boot_id=""))
     assert noise_floor.recent(NOW) is None
 
 

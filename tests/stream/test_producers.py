@@ -24,6 +24,9 @@ WAYS = [
     "threads/tinygram/combine",
     "threads/tinygram/coalesce:10us",
     "threads/tinygram/adaptive",
+    "threads/tinygram-lists/combine",
+    "threads/tinygram-lists/coalesce:10us",
+    "threads/tinygram-lists/adaptive",
 ]
 
 
@@ -51,26 +54,30 @@ def check_all_sent(sent: list[bytes], producers: int, messages: int) -> None:
     producers=st.integers(2, 32),
     warm_up=st.integers(0, 100),
     count=st.integers(1, 400),
+    takes_lists=st.booleans(),
 )
 @settings(deadline=None, max_examples=30)
 def test_all_messages_are_sent_once_each_producers_own_in_order(
-    producers: int, warm_up: int, count: int
+    producers: int, warm_up: int, count: int, takes_lists: bool
 ) -> None:
     sent: list[bytes] = []
     source = source_of(producers, warm_up, count)
-    produce(source, sent.append)
+    produce(source, sent.append, send_many=sent.extend if takes_lists else None)
     check_all_sent(sent, producers, warm_up + count)
     handed_over = [len(share.hand_overs_ns) for share in source.shares]
     assert sum(handed_over) >= count / 64
     assert all(count >= 1 for count in handed_over)
 
 
-def test_paced_messages_are_handed_over_when_they_are_due_and_no_sooner() -> None:
+@pytest.mark.parametrize("takes_lists", [False, True])
+def test_paced_messages_are_handed_over_when_they_are_due_and_no_sooner(
+    takes_lists: bool,
+) -> None:
     schedule = (2_000.0, "constant", 1, 100_000_000, 1)
     pacers = [Pacer(*schedule, (first, 4)) for first in range(4)]
     source = source_of(4, 10, 200, pacers)
     sent: list[bytes] = []
-    produce(source, sent.append)
+    produce(source, sent.append, send_many=sent.extend if takes_lists else None)
     check_all_sent(sent, 4, 210)
     assert source.start_ns is not None
     for first, share in enumerate(source.shares):

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from itertools import chain, cycle, islice
+from pathlib import Path
 
 import tinygram
 from tinygram_bench._native import MessagePool, tcp_info
@@ -22,6 +23,7 @@ PER_ITERATION = 64
 WARM_UP = 1024
 CONGESTION_CONTROL = "cubic"  # BBR would pace, at a rate that it has not measured yet.
 REPLY = b"r" * MESSAGE_BYTES
+OLDER = "older-uvloop"
 _STEP_S = 0.0002
 _ARRIVAL_LIMIT_S = 10.0
 
@@ -44,11 +46,22 @@ def _stay_on(cpu: int | None) -> None:
 def new_loop(
     name: str, is_ours: bool, strategy: tinygram.Strategy = tinygram.adaptive
 ) -> asyncio.AbstractEventLoop:
-    """Asyncio's own loop or uvloop's, as it is or as tinygram's drop-in over it."""
+    """Asyncio's own loop or uvloop's, as it is or as tinygram's drop-in over it.
+
+    `older-uvloop` is the one that `library.ends` has put in front of the other.
+    """
     base: type[asyncio.AbstractEventLoop] = asyncio.SelectorEventLoop
-    if name == "uvloop":
+    if name != "asyncio":
         base = import_module("uvloop").Loop
+    if name == OLDER:
+        assert import_module("uvloop").__version__ == older_version()
     return tinygram.new_event_loop(base, strategy=strategy) if is_ours else base()
+
+
+def older_version() -> str:
+    """The version of the older uvloop; Makefile installs it."""
+    required = (Path(__file__).parents[1] / f"{OLDER}.txt").read_text()
+    return required.partition("==")[2].strip()
 
 
 def listening() -> socket.socket:

@@ -3,6 +3,7 @@
 use rustix::event::epoll::{self, CreateFlags};
 use std::{
     io,
+    mem::MaybeUninit,
     os::fd::{AsRawFd, OwnedFd, RawFd},
     ptr,
 };
@@ -125,7 +126,8 @@ impl Epoll {
     /// # Errors
     /// `Interrupted` after a signal.
     pub fn wait(&mut self, timeout_ms: i32) -> io::Result<usize> {
-        wait_for(self.fd.as_raw_fd(), &mut self.told, timeout_ms)
+        // SAFETY: `told` has MOST events.
+        unsafe { wait_for(self.fd.as_raw_fd(), self.told.as_mut_ptr(), timeout_ms) }
     }
 
     /// What the last wait reported, by index from 0; a copy, so that the caller may change watches.
@@ -139,21 +141,27 @@ impl Epoll {
 /// # Errors
 /// `Interrupted` after a signal; otherwise `epoll_fd` is no epoll instance.
 pub fn wait(epoll_fd: RawFd, timeout_ms: i32) -> io::Result<Vec<Ready>> {
-    let mut told = [NOTHING; MOST];
-    let count = wait_for(epoll_fd, &mut told, timeout_ms)?;
-    Ok(told[..count].iter().copied().map(Ready::of).collect())
+    // Not filled in before: an event loop is here once in each iteration, and mostly for nothing.
+    let mut told = [const { MaybeUninit::uninit() }; MOST];
+    // SAFETY: `told` has room for MOST events.
+    let count = unsafe { wait_for(epoll_fd, told.as_mut_ptr().cast(), timeout_ms) }?;
+    let ready = told[..count].iter().map(|event| {
+        // SAFETY: the kernel has written the first `count` events.
+        Ready::of(unsafe { event.assume_init() })
+    });
+    Ok(ready.collect())
 }
 
-fn wait_for(epoll_fd: RawFd, told: &mut [libc::epoll_event], timeout_ms: i32) -> io::Result<usize> {
-    // SAFETY: the kernel writes at most as many events as `told` has.
-    let count = unsafe {
-        libc::epoll_wait(
-            epoll_fd,
-            told.as_mut_ptr(),
-            told.len() as libc::c_int,
-            timeout_ms,
-        )
-    };
+/// # Safety
+/// `told` is valid for writing MOST events. The first of them, as many as are returned, are
+/// initialized then.
+unsafe fn wait_for(
+    epoll_fd: RawFd,
+    told: *mut libc::epoll_event,
+    timeout_ms: i32,
+) -> io::Result<usize> {
+    // SAFETY: the kernel writes at most MOST events.
+    let count = unsafe { libc::epoll_wait(epoll_fd, told, MOST as libc::c_int, timeout_ms) };
     usize::try_from(count).map_err(|_| io::Error::last_os_error())
 }
 

@@ -17,20 +17,30 @@ pub fn thread_id() -> usize {
 static FORKS: AtomicU64 = AtomicU64::new(0);
 static COUNTS_FORKS: Once = Once::new();
 
-/// The number of forks between the first caller's process and this one: what was held or locked
-/// before the last of them belongs to the parent.
-pub fn forks() -> u64 {
-    extern "C" fn count_fork() {
-        FORKS.fetch_add(1, Ordering::Relaxed);
-    }
-    if !COUNTS_FORKS.is_completed() {
+/// A process beside its parents and children: the number of forks between the process that asked
+/// first and this one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Generation(u64);
+
+impl Generation {
+    /// This process's; from the first call on, forks are counted.
+    pub fn current() -> Self {
+        extern "C" fn count_fork() {
+            FORKS.fetch_add(1, Ordering::Relaxed);
+        }
         COUNTS_FORKS.call_once(|| {
             // SAFETY: `count_fork` touches one atomic, which a child may. It fails only without
             // memory, and then a fork goes unnoticed.
             unsafe { libc::pthread_atfork(None, None, Some(count_fork)) };
         });
+        Self(FORKS.load(Ordering::Relaxed))
     }
-    FORKS.load(Ordering::Relaxed)
+
+    /// Whether it is a parent's: what was held or locked then is that process's.
+    #[inline]
+    pub fn is_past(self) -> bool {
+        FORKS.load(Ordering::Relaxed) != self.0
+    }
 }
 
 /// Run `act` with all signals blocked; a thread that it starts inherits that.

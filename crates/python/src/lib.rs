@@ -11,24 +11,13 @@ mod gil;
 mod histogram;
 mod knobs;
 mod message;
+mod message_methods;
 mod strategy;
 
-use gil::add_message_method;
-use pyo3::prelude::*;
-use std::ffi::CStr;
-
-const SEND_DOC: &CStr = c"send($self, data, /)\n--\n\n\
-    Send the message, or hold it; it may be changed afterwards.\n\n\
-    Raises TypeError when it is not bytes-like, and BufferError when max_buffered_bytes leaves it no\n\
-    room: it was not taken. TimeoutError when the socket's timeout ends first, OSError as the kernel\n\
-    says it: it was taken, what is unwritten is still held, and flush() goes on with it. ValueError\n\
-    after the end of the `with` block: it was not taken.";
-const SHARED_SEND_DOC: &CStr = c"send($self, data, /)\n--\n\n\
-    Take the message, whole: written now, or held. Returns its length in bytes.\n\n\
-    It may be changed afterwards. Waits while max_buffered_bytes are held: TimeoutError or BlockingIOError as the socket's timeout\n\
-    says. Raises ConnectionFailedError, and OSError (EBADF) when it is closed.";
-const SENDALL_DOC: &CStr = c"sendall($self, data, /)\n--\n\nAs send; returns None.";
-const WRITE_DOC: &CStr = c"write($self, data, /)\n--\n\nSend the message, or hold it.";
+use batch::Batch;
+use coalescing::CoalescingSocket;
+use message_methods::add_message_methods;
+use pyo3::{exceptions::PyTypeError, prelude::*, types::PyType};
 
 // Decision 0011 says why it needs no GIL.
 #[pymodule(gil_used = false)]
@@ -45,16 +34,29 @@ mod _native {
     use super::histogram::Histogram;
     #[pymodule_export]
     use super::knobs::Knobs;
+    #[pymodule_export]
+    use super::with_message_methods;
     use super::*;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         let py = module.py();
-        add_message_method::<Batch, false>(&py.get_type::<Batch>(), c"send", SEND_DOC)?;
-        let threads = py.get_type::<CoalescingSocket>();
-        add_message_method::<CoalescingSocket, true>(&threads, c"send", SHARED_SEND_DOC)?;
-        add_message_method::<CoalescingSocket, false>(&threads, c"sendall", SENDALL_DOC)?;
-        add_message_method::<Outbox, false>(&py.get_type::<Outbox>(), c"write", WRITE_DOC)?;
+        add_message_methods::<Batch>(&py.get_type::<Batch>())?;
+        add_message_methods::<CoalescingSocket>(&py.get_type::<CoalescingSocket>())?;
+        add_message_methods::<Outbox>(&py.get_type::<Outbox>())?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
+}
+
+/// Give this subclass of Batch or CoalescingSocket the methods that take a message as its own, so
+/// that the interpreter calls them the short way. Returns the class; TypeError when it is another.
+#[pyfunction]
+#[pyo3(signature = (class, /))]
+fn with_message_methods(class: Bound<'_, PyType>) -> PyResult<Bound<'_, PyType>> {
+    if add_message_methods::<Batch>(&class)? || add_message_methods::<CoalescingSocket>(&class)? {
+        return Ok(class);
+    }
+    let name = class.qualname()?;
+    let text = format!("{name} is no subclass of Batch or CoalescingSocket");
+    Err(PyTypeError::new_err(text))
 }

@@ -7,9 +7,10 @@ import importlib
 from functools import cache
 from typing import Any
 
+from tinygram import _native
 from tinygram.aio.connecting import Connecting
 from tinygram.aio.connection import Settings
-from tinygram.aio.ticking import TickingSelector, scheduling_ticker, tick_last, use_ticker
+from tinygram.aio.ticking import TickingSelector, tick_last, use_ticker
 from tinygram.strategies import Strategy, adaptive
 
 
@@ -87,7 +88,7 @@ def _make(base: Any) -> Any:
         return loop
     if base is not None and base is _uvloop():
         loop = _loop_class(base)()
-        use_ticker(loop, scheduling_ticker(loop))
+        use_ticker(loop, _native.Ticker(loop))
         return loop
     raise TypeError(f"base is {base!r}: it must be asyncio.SelectorEventLoop or uvloop.Loop")
 

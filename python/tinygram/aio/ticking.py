@@ -11,7 +11,7 @@ import atexit
 import os
 import selectors
 import sys
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, ref
@@ -32,7 +32,7 @@ def ticker_of(loop: _Loop, settings: Settings) -> _native.Ticker:
     """The ticker of a loop, which watches its timer if these settings need one."""
     ticker = getattr(loop, "_tinygram_ticker", None) or _known_ticker(loop)
     if ticker is None:
-        ticker = scheduling_ticker(loop)
+        ticker = _native.Ticker(loop)
         _tickers[loop] = ref(ticker)
         if loop not in _shutdowns:
             _shutdowns[loop] = _flushing_at_shutdown(ref(loop))
@@ -44,17 +44,6 @@ def ticker_of(loop: _Loop, settings: Settings) -> _native.Ticker:
 def _known_ticker(loop: _Loop) -> _native.Ticker | None:
     known = _tickers.get(loop)
     return None if known is None else known()
-
-
-def scheduling_ticker(loop: _Loop) -> _native.Ticker:
-    """A ticker that has the loop call it once something is held; it does not keep it alive."""
-    weak_loop = ref(loop)
-
-    def schedule(tick: Callable[[], object]) -> None:
-        if (loop := weak_loop()) is not None:
-            loop.call_soon(tick)
-
-    return _native.Ticker(schedule)
 
 
 def _flushing_at_shutdown(loop: ref[_Loop]) -> AsyncGenerator[None, None]:
@@ -133,8 +122,11 @@ class TickingSelector(selectors.EpollSelector):
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         """Select like the stock selector, except that events may come in portions."""
+        told = self.ticker.select(self._epoll_fd, timeout)
+        if not told:
+            return []
         ready = []
-        for fd, events in self.ticker.select(self._epoll_fd, timeout):
+        for fd, events in told:
             key = self._keys.get(fd)
             if key is not None:
                 ready.append((key, events & key.events))

@@ -7,7 +7,6 @@ what the machine resolved.
 from __future__ import annotations
 
 import os
-import platform
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -22,14 +21,23 @@ _KEPT_FOR = timedelta(days=1)
 class NoiseFloor(Value, frozen=True):
     """What was resolved: load → figure → half the width of the interval, as a share.
 
-    `measured_at`: UTC, as ISO 8601 has it. `pair_s`: how long two cases were compared, in s.
+    `measured_at`: UTC, as ISO 8601 has it. `boot_id`: the kernel's number for this start of the
+    machine (random(4)). `pair_s`: how long two cases were compared, in s.
     """
 
     measured_at: str
-    kernel: str
+    boot_id: str
     confidence: float
     pair_s: float
     resolved: dict[str, dict[str, float]]
+
+
+def boot_id() -> str:
+    """The kernel's number for this start of the machine; empty where it tells none."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
 
 
 def path() -> Path:
@@ -47,11 +55,14 @@ def keep(floor: NoiseFloor) -> None:
 
 
 def recent(now: datetime | None = None) -> NoiseFloor | None:
-    """What was kept here within the last day, with this kernel; None: nothing that can be read."""
+    """What was kept on this machine within the last day, since it was started.
+
+    None: nothing that can be read.
+    """
     try:
         floor = msgspec.json.decode(path().read_bytes(), type=NoiseFloor)
         age = (now or datetime.now(UTC)) - datetime.fromisoformat(floor.measured_at)
     except (OSError, RuntimeError, ValueError, TypeError):
         return None
-    is_ours = floor.kernel == platform.release()
+    is_ours = floor.boot_id == boot_id() != ""
     return floor if is_ours and timedelta() <= age <= _KEPT_FOR else None

@@ -7,7 +7,7 @@ sent by the thread that starts them.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from tinygram_bench.load.source import Share, Source
 
@@ -17,15 +17,25 @@ MAX_POOL_BYTES = 64 << 20
 """The limit of all messages that streams are made of, of which each producer must have one."""
 
 Send = Callable[[bytes], object]
+SendMany = Callable[[Sequence[bytes]], object]
 
 
-def produce(source: Source, send: Send, is_over: Callable[[], bool] = lambda: False) -> None:
+def produce(
+    source: Source,
+    send: Send,
+    is_over: Callable[[], bool] = lambda: False,
+    send_many: SendMany | None = None,
+) -> None:
     """Call `send` with every message, from this thread or, where there are several, from theirs.
 
-    Each producer stops when `is_over`. Raises what `send` raised first.
+    `send_many`: is called with each list of messages that are handed over at one instant, in place
+    of `send`. Each producer stops when `is_over`. Raises what `send` raised first.
     """
     if not source.shares:
         while not is_over() and (burst := source.next_burst()) is not None:
+            if send_many is not None:
+                send_many(burst)
+                continue
             for message in burst:
                 send(message)
         return
@@ -35,7 +45,7 @@ def produce(source: Source, send: Send, is_over: Callable[[], bool] = lambda: Fa
     def run(share: Share) -> None:
         may_start.wait()
         try:
-            share.send(send, lambda: bool(failures) or is_over())
+            share.send(send, lambda: bool(failures) or is_over(), send_many)
         except BaseException as failure:  # noqa: BLE001 - it is raised again below
             failures.append(failure)
 

@@ -99,11 +99,23 @@ class Share:
         """How many messages have been handed over."""
         return self._next - self._first
 
-    def send(self, send: Callable[[bytes], object], is_over: Callable[[], bool]) -> None:
-        """Call `send` with each message, flat out or when it is due, until `is_over`."""
+    def send(
+        self,
+        send: Callable[[bytes], object],
+        is_over: Callable[[], bool],
+        send_many: Callable[[Sequence[bytes]], object] | None = None,
+    ) -> None:
+        """Call `send` with each message, flat out or when it is due, until `is_over`.
+
+        `send_many`: is called with all that are due at an instant, in place of `send`.
+        """
         note = self.hand_overs_ns.append
         while (burst := self._next_burst()) and not is_over():
-            if self.pacer is None:
+            if send_many is not None:
+                for _ in burst if self.pacer is not None else burst[:1]:
+                    note(time.monotonic_ns())
+                send_many(burst)
+            elif self.pacer is None:
                 note(time.monotonic_ns())
                 for message in burst:
                     send(message)

@@ -10,9 +10,12 @@ from dataclasses import dataclass
 from tinygram_bench.model.congestion_control import ALLOWED_SYSCTL, DEFAULT_CONGESTION_CONTROL
 from tinygram_bench.model.result import LinkFacts, Result
 from tinygram_bench.report.numbers import number
+from tinygram_bench.report.prose import joined
 from tinygram_bench.report.table import Column, Shown, Table, table_of
 from tinygram_bench.statistics.figures.intervals import looks_of
+from tinygram_bench.statistics.figures.words import in_words
 from tinygram_bench.statistics.links import LinkSummary, links_of
+from tinygram_bench.statistics.workloads.loads import load_name
 
 _OPTION = "--congestion-control"
 _LINKS = "Links: what was asked, and what they did over all runs (times in µs)"
@@ -81,7 +84,7 @@ def surroundings_of(result: Result, cpu: str | None = None) -> Surroundings:
     return Surroundings(
         f"{run} {brief}",
         (f"{' '.join(result.command)}: {run}", intervals, *meaning),
-        (*_cpu_quota(result), *_congestion_control(result)),
+        (*_cpu_quota(result), *_congestion_control(result), *_noise_floor(result)),
     )
 
 
@@ -152,6 +155,21 @@ def _congestion_control(result: Result) -> Iterator[str]:
         f"permit this user the usual one, {DEFAULT_CONGESTION_CONTROL} "
         f"({ALLOWED_SYSCTL}: {allowed or 'not known'})."
     )
+
+
+def _noise_floor(result: Result) -> Iterator[str]:
+    """What `tinygram trust` found that the machine resolves, for the loads of this result."""
+    floor = result.environment.get("noise_floor")
+    if floor is None:
+        return
+    for load in dict.fromkeys(load_name(case) for case in result.plan.cases):
+        resolved = floor["resolved"].get(load)
+        if resolved:
+            differences = [f"{in_words(each)} {share:.1%}" for each, share in resolved.items()]
+            yield (
+                f"Differences that this machine tells apart in {floor['pair_s']:g} s a pair, as "
+                f"tinygram trust found at {floor['measured_at']} ({load}): {joined(differences)}."
+            )
 
 
 def link_tables(result: Result) -> tuple[Table, ...]:

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from tinygram_bench.host.noise_floor import NoiseFloor
+from tinygram_bench.host.noise_floor import NoiseFloor, boot_id
 from tinygram_bench.model.result import Case, Figure, Plan, Result, Summary, Warning
 from tinygram_bench.statistics.figures.intervals import TARGET_COVERAGE, confidence_of, figure_of
 from tinygram_bench.statistics.figures.samples import Sample, samples_of
 from tinygram_bench.statistics.figures.words import in_words
 from tinygram_bench.statistics.summary import summarise
 from tinygram_bench.statistics.verdicts.comparison import round_ratios
-from tinygram_bench.statistics.workloads.loads import Load
+from tinygram_bench.statistics.workloads.loads import Load, load_name
 from tinygram_bench.trust.both_ways import LONE
 from tinygram_bench.trust.plan import AGAIN, BYTE, BYTES, FROZEN, variant_of
 
@@ -127,16 +127,7 @@ def noise_floor_of(result: Result, trusted: Trusted) -> NoiseFloor | None:
         resolved.setdefault(load_name(each.case), {})[each.figure] = each.half_width
     if not resolved or not trusted.is_sure or result.started_at is None:
         return None
-    kernel = str(result.environment.get("kernel"))
-    return NoiseFloor(result.started_at, kernel, trusted.confidence, trusted.pair_s, resolved)
-
-
-def load_name(case: Case) -> str:
-    """`stream 10,000/s`, `stream flat out`, `rr`, `echo`."""
-    if case.workload != "stream":
-        return case.workload
-    rate = "flat out" if case.rate_per_s is None else f"{case.rate_per_s:,.0f}/s"
-    return f"stream {rate}"
+    return NoiseFloor(result.started_at, boot_id(), trusted.confidence, trusted.pair_s, resolved)
 
 
 def judged(result: Result) -> Trusted:

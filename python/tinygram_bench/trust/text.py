@@ -10,8 +10,8 @@ from tinygram_bench.report.numbers import ratio_interval, span
 from tinygram_bench.report.prose import joined
 from tinygram_bench.report.table import Column, Pen, Shown, Table, table_of
 from tinygram_bench.statistics.figures.words import in_words
-from tinygram_bench.statistics.workloads.loads import way_of
-from tinygram_bench.trust.judging import BothWays, Compared, Trusted, load_name
+from tinygram_bench.statistics.workloads.loads import load_name, way_of
+from tinygram_bench.trust.judging import BothWays, Compared, Trusted
 
 _TOO_FEW = (
     "What is resolved here cannot be said: intervals need 6 good rounds of each case, and some "

@@ -116,6 +116,12 @@ RUNTIMES = (
         has_producers=True,
         max_batch_bytes=4 * MAX_BATCH_BYTES,
     ),
+    Runtime(
+        *("threads", "tinygram-lists", "library.threads_lists", SHARED, _SHARED_DEFAULTS),
+        runs_when="implementation",
+        has_producers=True,
+        max_batch_bytes=4 * MAX_BATCH_BYTES,
+    ),
     Runtime("asyncio", "stdlib", _BY_HAND, _QUEUED, _PUBLISHED),
     Runtime("asyncio", "stdlib", "by_hand.asyncio_tick", ("tick",), ("tick",)),
     Runtime("asyncio", "tinygram", "library.event_loops", LIBRARY, _LIBRARY_DEFAULTS),

@@ -72,6 +72,21 @@ class Stream:
         at = len(self.accepted)
         return bytes((at + 7 * offset) % 251 for offset in range(size))
 
+    def next_parts(self, sizes: list[int]) -> list[bytes]:
+        """The next message, in parts of these sizes."""
+        message = self.next(sum(sizes))
+        cuts = [0, *itertools.accumulate(sizes)]
+        return [message[a:b] for a, b in itertools.pairwise(cuts)]
+
+    def send_many(self, out: tinygram.Batch, messages: list[bytes]) -> None:
+        """Send them, as many as are taken: a bound or the time may end that."""
+        taken = len(messages)
+        try:
+            out.send_many(messages)
+        except (BufferError, TimeoutError) as error:
+            taken = error.taken_messages  # type: ignore[union-attr]
+        self.accepted += b"".join(messages[:taken])
+
     def send(self, write: Callable[[Any], object], message: bytes, data: Any) -> None:
         """Write `data`, which is `message` in another form; only a bound may refuse it."""
         try:
@@ -137,10 +152,8 @@ def test_a_connection_of_an_event_loop(
                     stream.send(transport.write, message, buffer)
                     buffer[:] = bytes(argument)
                 case "writelines":
-                    message = stream.next(sum(argument))
-                    cuts = [sum(argument[:at]) for at in range(len(argument) + 1)]
-                    parts = [message[a:b] for a, b in itertools.pairwise(cuts)]
-                    stream.send(transport.writelines, message, parts)
+                    parts = stream.next_parts(argument)
+                    stream.send(transport.writelines, b"".join(parts), parts)
                 case "sleep":
                     await asyncio.sleep(argument)
                 case "receive":
@@ -166,6 +179,7 @@ def test_a_connection_of_an_event_loop(
 batch_steps = steps_of(
     send=sizes,
     send_changing=sizes,
+    send_many=st.lists(sizes, max_size=8),
     poll=st.none(),
     flush=st.none(),
     receive=st.none(),
@@ -201,6 +215,8 @@ def test_a_batch(knobs: dict[str, Any], steps: list[tuple[str, Any]]) -> None:
                     buffer = bytearray(message)
                     stream.send(lambda data: bounded(out.send, data), message, buffer)
                     buffer[:] = bytes(argument)
+                case "send_many":
+                    stream.send_many(out, stream.next_parts(argument))
                 case "receive":
                     receive_some()
                 case "poll" | "flush":

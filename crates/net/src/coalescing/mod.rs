@@ -116,6 +116,17 @@ impl CoalescingSocket {
         self.shared().send(message)
     }
 
+    /// [`CoalescingSocket::send`] of each, in order, until one is not taken; who would be told of each
+    /// is told once for many. Returns how many were taken, and why not more: of these, the last may be
+    /// what [`SendError::Failed`] counts as unsent.
+    #[doc(hidden)] // For the Python module, which knows how many it has.
+    pub fn send_many<'a>(
+        &self,
+        messages: impl IntoIterator<Item = &'a [u8]>,
+    ) -> (usize, Result<(), SendError>) {
+        self.shared().send_many(messages)
+    }
+
     /// [`CoalescingSocket::send`], which waits for room while the peer takes nothing.
     ///
     /// # Errors

@@ -1,4 +1,5 @@
 mod holds;
+mod many;
 
 use super::*;
 use crate::{

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     clock::monotonic_ns,
     epoll::{Epoll, For},
-    process,
+    process::{Generation, with_signals_blocked},
     timer::TimerFd,
 };
 use rustix::event::{EventfdFlags, eventfd};
@@ -34,7 +34,7 @@ static WRITER: AtomicPtr<Writer> = AtomicPtr::new(ptr::null_mut());
 
 /// What senders see of the writing thread.
 pub(super) struct Writer {
-    generation: u64,
+    generation: Generation,
     handoff: Handoff<Arc<dyn Served>>,
     /// An eventfd: the thread waits for it too.
     wake: File,
@@ -65,7 +65,7 @@ impl Writer {
     fn of_this_process(writer: *mut Self) -> Option<&'static Self> {
         // SAFETY: what WRITER points to, or pointed to, is never freed.
         let writer = unsafe { writer.as_ref() };
-        writer.filter(|writer| writer.generation == process::forks())
+        writer.filter(|writer| !writer.generation.is_past())
     }
 
     #[cold]
@@ -76,7 +76,7 @@ impl Writer {
         epoll.watch(wake.as_raw_fd(), For::Reading)?;
         epoll.watch(timer.as_raw_fd(), For::Reading)?;
         let writer: &'static Self = Box::leak(Box::new(Self {
-            generation: process::forks(),
+            generation: Generation::current(),
             handoff: Handoff::new(),
             wake,
             known: Mutex::new(Vec::new()),
@@ -91,7 +91,7 @@ impl Writer {
             blocked: HashMap::new(),
         };
         // The program's own threads handle its signals.
-        let started = process::with_signals_blocked(|| {
+        let started = with_signals_blocked(|| {
             std::thread::Builder::new()
                 .name("tinygram-writer".into())
                 .spawn(move || thread.run())

@@ -6,9 +6,10 @@ use super::{
     ticker::{AfterTick, Ticked, Ticker},
 };
 use crate::{
-    gil::{BorrowedCell, GilCell, TakesMessages},
+    gil::{BorrowedCell, GilCell},
     knobs::{Knobs, StatsParts, stats_parts},
     message::{Rest, immutable, too_large},
+    message_methods::{Methods, TakesMessages, message_method},
 };
 use pyo3::{PyTraverseError, PyVisit, exceptions::PyBufferError, prelude::*, types::PyBytes};
 use state::{State, Waits};
@@ -16,7 +17,7 @@ use std::{os::fd::RawFd, sync::Arc};
 use tinygram_core::{Next, Reason};
 use tinygram_net::{
     clock::monotonic_ns,
-    process::{forks, thread_id},
+    process::{Generation, thread_id},
 };
 
 /// The messages that a connection of an event loop holds back.
@@ -56,8 +57,8 @@ impl Outbox {
             is_handing_over: false,
             errno: None,
             thread_id: thread_id(),
-            forks: forks(),
-            made_after_forks: forks(),
+            generation: Generation::current(),
+            made_in: Generation::current(),
         };
         let around = Surroundings {
             below,
@@ -105,7 +106,7 @@ impl Outbox {
     /// Whether a parent process made it, and sends what it holds.
     #[getter]
     fn is_a_parents(&self, py: Python<'_>) -> bool {
-        self.state.borrow(py).made_after_forks != forks()
+        self.state.borrow(py).made_in.is_past()
     }
 
     /// The connection is gone: drop the references to what surrounds it.
@@ -187,6 +188,11 @@ impl Outbox {
 }
 
 impl TakesMessages for Outbox {
+    const METHODS: Methods = &[message_method::<Self, false>(
+        c"write",
+        c"write($self, data, /)\n--\n\nSend the message, or hold it.",
+    )];
+
     fn hold(&self, message: &[u8]) -> bool {
         self.state.try_borrow().is_some_and(|mut state| {
             !state.is_unusual() && state.coalescer.hold_with_others(message)

@@ -3,13 +3,18 @@ use crate::{
     gil::GilCell,
 };
 use pyo3::{
-    PyClass, PyTraverseError, PyVisit, exceptions::PyException, prelude::*,
+    PyClass, PyTraverseError, PyVisit,
+    exceptions::PyException,
+    ffi, intern,
+    prelude::*,
     pyclass::boolean_struct::True,
+    types::{PyWeakrefMethods, PyWeakrefReference},
 };
 use std::{
     io::ErrorKind,
     mem::{replace, take},
     os::fd::{AsRawFd, RawFd},
+    ptr,
 };
 use tinygram_core::Reason;
 use tinygram_net::{clock::monotonic_ns, epoll, timer::TimerFd};
@@ -88,9 +93,9 @@ impl Waiting {
 /// iteration, or one timer for all of them.
 #[pyclass(frozen, weakref, module = "tinygram._native")]
 pub struct Ticker {
-    /// `schedule(tick)` has `tick()` called in the next iteration of a loop that does not tell us
-    /// when one ends.
-    schedule: Option<Py<PyAny>>,
+    /// A loop that does not tell us when an iteration ends, and is asked to call us in the next. We
+    /// do not keep it alive.
+    asked_loop: Option<Py<PyWeakrefReference>>,
     state: GilCell<State>,
 }
 
@@ -99,6 +104,8 @@ struct State {
     is_scheduled: bool,
     /// Those that wait for the end of an iteration.
     armed: Vec<Waiting>,
+    /// Empty: memory for those that wait for the end of the next one.
+    spare: Vec<Waiting>,
     /// Those that wait for a time.
     timed: Vec<Waiting>,
     /// Whether one of those may be due sooner than when it began to wait.
@@ -110,12 +117,13 @@ struct State {
 #[pymethods]
 impl Ticker {
     #[new]
-    #[pyo3(signature = (schedule=None))]
-    fn new(schedule: Option<Py<PyAny>>) -> Self {
-        Self {
-            schedule,
+    #[pyo3(signature = (asked_loop=None))]
+    fn new(asked_loop: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+        let asked_loop = asked_loop.map(PyWeakrefReference::new).transpose()?;
+        Ok(Self {
+            asked_loop: asked_loop.map(Bound::unbind),
             state: GilCell::new(State::default()),
-        }
+        })
     }
 
     #[getter]
@@ -132,8 +140,9 @@ impl Ticker {
         Ok(state.timer.as_ref().expect("just made").as_raw_fd())
     }
 
-    /// An iteration ends, and the loop may have more to do.
-    fn tick(slf: &Bound<'_, Self>) -> PyResult<()> {
+    /// An iteration ends, and the loop may have more to do. The ticker itself is what the loop calls:
+    /// a bound method would be made for each call, or keep it alive as long as itself.
+    fn __call__(slf: &Bound<'_, Self>) -> PyResult<()> {
         slf.get().state.borrow(slf.py()).is_scheduled = false;
         let ended = slf.get().end_iteration(slf.py(), false);
         if slf.get().is_armed(slf.py()) {
@@ -180,7 +189,7 @@ impl Ticker {
 
     /// The timer's time has come.
     fn on_timer(&self, py: Python<'_>) -> PyResult<()> {
-        let timed = {
+        let mut timed = {
             let mut state = self.state.borrow(py);
             if let Some(timer) = &state.timer {
                 timer.take().or_os_error()?;
@@ -190,7 +199,7 @@ impl Ticker {
             take(&mut state.timed)
         };
         // Those that must wait longer wait for the timer again.
-        self.serve(py, timed, true).map(drop)
+        self.serve(py, &mut timed, true).map(drop)
     }
 
     /// Write all that is held, whatever it waits for.
@@ -218,7 +227,7 @@ impl Ticker {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.schedule)?;
+        visit.call(&self.asked_loop)?;
         if let Some(state) = self.state.try_borrow() {
             for connection in state.armed.iter().chain(&state.timed) {
                 visit.call(&connection.object)?;
@@ -257,17 +266,21 @@ impl Ticker {
 
     /// Whether it knows when the loop is about to wait.
     pub fn tells_rests(&self) -> bool {
-        self.schedule.is_none()
+        self.asked_loop.is_none()
     }
 
     fn want_tick(slf: &Bound<'_, Self>) -> PyResult<()> {
-        let Some(schedule) = &slf.get().schedule else {
+        let py = slf.py();
+        let Some(asked_loop) = &slf.get().asked_loop else {
             return Ok(());
         };
-        if replace(&mut slf.get().state.borrow(slf.py()).is_scheduled, true) {
+        if replace(&mut slf.get().state.borrow(py).is_scheduled, true) {
             return Ok(());
         }
-        schedule.call1(slf.py(), (slf.getattr("tick")?,)).map(drop)
+        match asked_loop.bind(py).upgrade() {
+            Some(asked_loop) => call_soon(&asked_loop, slf),
+            None => Ok(()),
+        }
     }
 
     /// Whether something is to do when the iteration ends.
@@ -279,24 +292,32 @@ impl Ticker {
     /// `will_block`: the loop has nothing else to do. Returns whether Python code was called, so
     /// that it may have now.
     fn end_iteration(&self, py: Python<'_>, will_block: bool) -> PyResult<bool> {
-        let waiting = {
+        let mut waiting = {
             let mut state = self.state.borrow(py);
-            let mut waiting = take(&mut state.armed);
+            let spare = take(&mut state.spare);
+            let mut waiting = replace(&mut state.armed, spare);
             if take(&mut state.has_sooner) {
                 waiting.append(&mut state.timed);
             }
             waiting
         };
-        self.serve(py, waiting, will_block)
+        let ended = self.serve(py, &mut waiting, will_block);
+        self.state.borrow(py).spare = waiting;
+        ended
     }
 
-    /// Tick each, and keep those that hold on.
-    fn serve(&self, py: Python<'_>, waiting: Vec<Waiting>, will_block: bool) -> PyResult<bool> {
+    /// Tick each, and keep those that hold on; none is left in `waiting`.
+    fn serve(
+        &self,
+        py: Python<'_>,
+        waiting: &mut Vec<Waiting>,
+        will_block: bool,
+    ) -> PyResult<bool> {
         let now_ns = monotonic_ns();
         let mut called_python = false;
         let mut has_timed = false;
         let mut end = Ok(());
-        for connection in waiting {
+        for connection in waiting.drain(..) {
             let ticked = connection.get(py);
             match ticked.on_tick(py, now_ns, will_block) {
                 AfterTick::Write(reason) => {
@@ -332,6 +353,25 @@ impl Ticker {
         }
         Ok(())
     }
+}
+
+/// `asked_loop.call_soon(callback)`, without a bound method and a tuple that are made and dropped.
+fn call_soon(asked_loop: &Bound<'_, PyAny>, callback: &Bound<'_, Ticker>) -> PyResult<()> {
+    let py = asked_loop.py();
+    let name = intern!(py, "call_soon");
+    // SAFETY: all are objects, and null ends the arguments; the result is owned, or null with an
+    // error set.
+    let handle = unsafe {
+        let end = ptr::null_mut::<ffi::PyObject>();
+        let made = ffi::PyObject_CallMethodObjArgs(
+            asked_loop.as_ptr(),
+            name.as_ptr(),
+            callback.as_ptr(),
+            end,
+        );
+        Bound::from_owned_ptr_or_err(py, made)
+    };
+    handle.map(drop)
 }
 
 /// No earlier than asked, as `selectors` has it; an iteration a week is no burden.

@@ -39,7 +39,9 @@ def compare(plan: Plan, summaries: Sequence[Summary], runs: Sequence[Run]) -> tu
     samples = samples_of(plan, runs)
     summary_of = {summary.case.case_id: summary for summary in summaries}
     return tuple(
-        _verdict(figure, (summary_of[baseline], samples[baseline]), (summary_of[id_], samples[id_]))
+        verdict_on(
+            figure, (summary_of[baseline], samples[baseline]), (summary_of[id_], samples[id_])
+        )
         for (baseline, id_), figures in _pairs(plan, summaries).items()
         for figure in figures
     )
@@ -104,6 +106,24 @@ def round_ratios(baseline: Sample, case: Sample, figure: str) -> tuple[float, ..
     return tuple(median(ratios) for ratios in cycle_ratios(baseline, case, figure))
 
 
+def verdict_on(
+    figure: str, baseline: tuple[Summary, Sample], case: tuple[Summary, Sample]
+) -> Verdict:
+    """How a case compares with a baseline in one figure, or why that cannot be said."""
+    ratios = round_ratios(baseline[1], case[1], figure)
+    ratio = figure_of(ratios, case[1].looks) if ratios else None
+    doubt = doubt_on(figure, (baseline[0], case[0]), (baseline[1], case[1]), ratios, ratio)
+    return Verdict(
+        baseline_case_id=baseline[0].case.case_id,
+        case_id=case[0].case.case_id,
+        figure=figure,
+        ratio=ratio,
+        verdict="cannot_say" if doubt or ratio is None else judge(ratio, figure),
+        reason=doubt and doubt.reason,
+        doubt=doubt and doubt.code,
+    )
+
+
 def judge(ratio: Figure, figure: str) -> Literal["faster", "slower", "no_difference_shown"]:
     """The verdict on a ratio case ÷ baseline whose interval may be trusted."""
     if ratio.low <= 1 <= ratio.high:
@@ -140,20 +160,3 @@ def _first_pairs(summaries: Sequence[Summary]) -> Iterator[tuple[str, str]]:
     for contest in contests_of(summaries):
         for other in contest.others:
             yield other.case_id, contest.ranked[0].case_id
-
-
-def _verdict(
-    figure: str, baseline: tuple[Summary, Sample], case: tuple[Summary, Sample]
-) -> Verdict:
-    ratios = round_ratios(baseline[1], case[1], figure)
-    ratio = figure_of(ratios, case[1].looks) if ratios else None
-    doubt = doubt_on(figure, (baseline[0], case[0]), (baseline[1], case[1]), ratios, ratio)
-    return Verdict(
-        baseline_case_id=baseline[0].case.case_id,
-        case_id=case[0].case.case_id,
-        figure=figure,
-        ratio=ratio,
-        verdict="cannot_say" if doubt or ratio is None else judge(ratio, figure),
-        reason=doubt and doubt.reason,
-        doubt=doubt and doubt.code,
-    )

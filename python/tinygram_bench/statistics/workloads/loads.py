@@ -128,3 +128,11 @@ def way_of(case: Case) -> str:
         return "/".join((case.runtime, *implementation, case.strategy))
     strategy = () if case.strategy in ("nodelay", "unknown") else (case.strategy,)
     return "/".join((case.runtime, *implementation, server, *strategy))
+
+
+def load_name(case: Case) -> str:
+    """`stream 10,000/s`, `stream flat out`, `rr`, `echo`."""
+    if case.workload != "stream":
+        return case.workload
+    rate = "flat out" if case.rate_per_s is None else f"{case.rate_per_s:,.0f}/s"
+    return f"stream {rate}"

@@ -90,6 +90,8 @@ async def drop_in() -> None:
 def blocking(sock: socket.socket) -> None:
     with tinygram.batch(sock, strategy=tinygram.tick, max_bytes=1500, max_hold_us=100) as out:
         out.send(b"message")
+        assert_type(out.send_many([b"message", bytearray(b"another")]), None)
+        out.send_many(b"%d" % number for number in range(3))
         assert_type(out, tinygram.Batch)
         assert_type(out.deadline_ns, int | None)
         assert_type(out.stats(), tinygram.Stats)

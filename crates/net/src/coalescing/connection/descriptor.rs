@@ -1,6 +1,6 @@
 //! The descriptor that a connection writes to, and which process owns it after a fork.
 
-use crate::coalescing::ground::forks;
+use crate::coalescing::ground::Generation;
 use rustix::net::{Shutdown, shutdown};
 use std::{
     os::fd::{AsRawFd, OwnedFd, RawFd},
@@ -10,7 +10,7 @@ use std::{
 #[derive(Debug)]
 pub(in crate::coalescing) struct Descriptor {
     fd: Arc<OwnedFd>,
-    generation: u64,
+    generation: Generation,
     /// Whether the parent process has it too: then only the parent ends the connection.
     is_inherited: bool,
 }
@@ -19,7 +19,7 @@ impl Descriptor {
     pub(in crate::coalescing) fn new(fd: Arc<OwnedFd>, is_inherited: bool) -> Self {
         Self {
             fd,
-            generation: forks(),
+            generation: Generation::current(),
             is_inherited,
         }
     }
@@ -35,7 +35,7 @@ impl Descriptor {
 
     /// Whether the process has forked since: then other threads' locks are locked for ever.
     pub(in crate::coalescing) fn is_of_parent(&self) -> bool {
-        self.generation != forks()
+        self.generation.is_past()
     }
 
     /// End our side of the stream, if it is ours alone.

@@ -1,10 +1,12 @@
 //! One connection that many threads send on: what it holds, and whose turn it is to write.
 //!
-//! Law: one writer at a time. A sender writes itself under the lock, and only while the writing
-//! thread has taken nothing; what that has taken belongs to it until it has written all of it.
+//! Law: one writer at a time. A sender writes itself under the lock, and only while nothing is taken
+//! out; what is taken out, by the writing thread or of a full batch by a sender, is that thread's
+//! until it has written all of it.
 
 mod acknowledged;
 mod descriptor;
+mod sending;
 mod state;
 mod watched;
 
@@ -23,12 +25,8 @@ use std::{
     os::fd::{OwnedFd, RawFd},
     sync::Arc,
 };
-use tinygram_core::{Coalescer, Next, Reason, Stats};
+use tinygram_core::{Coalescer, Stats};
 use watched::Watched;
-
-/// A sender that writes itself hands over no more than this in one write, in bytes: with Python's
-/// lock held, other threads wait for it.
-const INLINE_BYTES: usize = 256 << 10;
 
 #[derive(Debug)]
 pub(super) struct Connection {
@@ -56,73 +54,6 @@ impl Connection {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.watched.lock()
-    }
-
-    /// Hold the message if that is all there is to do: the short way of [`Connection::send`].
-    pub(super) fn hold_with_others(&self, message: &[u8]) -> bool {
-        let mut state = self.lock();
-        let is_plain = state.is_expected(message.len())
-            && state.held_bytes() + message.len() <= self.max_buffered_bytes
-            && !state.is_closed
-            && !state.coalescer.watches_time()
-            && !state.coalescer.is_to_look();
-        if is_plain {
-            state.coalescer.hold(message, monotonic_ns);
-        }
-        is_plain
-    }
-
-    /// Take the message: it is written now, or held and will be. Never waits.
-    pub(super) fn send(self: &Arc<Self>, message: &[u8]) -> Result<(), SendError> {
-        let mut state = self.lock();
-        state.check()?;
-        let held_bytes = state.held_bytes();
-        if held_bytes > 0 && held_bytes + message.len() > self.max_buffered_bytes {
-            // There is no room left: write without waiting for a hold to end.
-            state.flush_until = state.handed_over_bytes();
-            self.tell_writer(state)?;
-            return Err(SendError::NoRoom { held_bytes });
-        }
-        if state.coalescer.must_hold() {
-            state.coalescer.hold(message, monotonic_ns);
-            self.write_overdue(&mut state)?;
-        } else if let Next::Write(reason) = state.coalescer.on_message(message, monotonic_ns) {
-            self.write_inline(&mut state, message, reason)?;
-        }
-        self.tell_writer(state)
-    }
-
-    /// Write what is held, if the writing thread has not come for it in time.
-    fn write_overdue(&self, state: &mut State) -> Result<(), Failure> {
-        if !state.coalescer.is_to_look() || !state.coalescer.is_overdue(monotonic_ns()) {
-            return Ok(());
-        }
-        self.write_inline(state, &[], Reason::Deadline)?;
-        self.watched.tell_waiting(state);
-        Ok(())
-    }
-
-    /// Write what is held and then the message; what the kernel does not take now is held.
-    fn write_inline(
-        &self,
-        state: &mut State,
-        message: &[u8],
-        reason: Reason,
-    ) -> Result<(), Failure> {
-        let start_ns = monotonic_ns();
-        let held = state.coalescer.pending();
-        let held = &held[..held.len().min(INLINE_BYTES)];
-        let first = &message[..message.len().min(INLINE_BYTES - held.len())];
-        match send_now(self.fd(), held, first) {
-            Ok(written) => {
-                state.written_bytes += written as u64;
-                state
-                    .coalescer
-                    .on_written(written, message, reason, start_ns, monotonic_ns());
-                Ok(())
-            }
-            Err(error) => Err(self.fail(state, &error, message.len())),
-        }
     }
 
     /// Have the writing thread look at what is held, unless it will.

@@ -109,7 +109,8 @@ impl State {
         match self.duty {
             Duty::None => self.held_bytes() > 0,
             Duty::Timed => {
-                self.coalescer.is_full()
+                self.taken.bytes > 0
+                    || self.coalescer.is_full()
                     || self.is_flushing()
                     || self.coalescer.is_too_late(self.visit_ns)
             }
@@ -117,12 +118,25 @@ impl State {
         }
     }
 
-    /// Whether the writing thread will come for what is held, and need not come any sooner.
-    pub(super) fn is_expected(&self, more_bytes: usize) -> bool {
+    /// Whether a full batch is held, and the writing thread is not writing another: then a sender
+    /// may write it.
+    pub(super) fn is_full_and_ours(&self) -> bool {
+        self.would_fill_and_is_ours(0)
+    }
+
+    fn would_fill_and_is_ours(&self, more_bytes: usize) -> bool {
+        self.taken.bytes == 0 && self.coalescer.would_fill(more_bytes)
+    }
+
+    /// Whether a sender need only hold its message: the writing thread will come for what is held,
+    /// and need not come any sooner. `tells_after`: it will when the sender has told it.
+    pub(super) fn is_expected(&self, more_bytes: usize, tells_after: bool) -> bool {
         match self.duty {
             _ if self.failure.is_some() => false,
-            Duty::None => false,
-            Duty::Soon => self.coalescer.must_hold(),
+            Duty::None => {
+                tells_after && self.coalescer.must_hold() && !self.coalescer.would_fill(more_bytes)
+            }
+            Duty::Soon => self.coalescer.must_hold() && !self.would_fill_and_is_ours(more_bytes),
             Duty::Timed => !self.coalescer.would_fill(more_bytes),
         }
     }
@@ -296,6 +310,6 @@ mod tests {
         assert!(matches!(state.rest(NOW_NS), NextVisit::Rest));
         assert_eq!(state.duty, Duty::None);
         state.duty = Duty::Timed;
-        assert!(!state.is_expected(1));
+        assert!(!state.is_expected(1, true));
     }
 }

@@ -37,8 +37,18 @@ pub(super) fn send_now(_: RawFd, head: &[u8], tail: &[u8]) -> io::Result<usize> 
     Ok(taken)
 }
 
-pub(super) fn forks() -> u64 {
-    KERNEL.forks.load(Ordering::Relaxed)
+/// As `process::Generation`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Generation(u64);
+
+impl Generation {
+    pub(super) fn current() -> Self {
+        Self(KERNEL.forks.load(Ordering::Relaxed))
+    }
+
+    pub(super) fn is_past(self) -> bool {
+        KERNEL.forks.load(Ordering::Relaxed) != self.0
+    }
 }
 
 /// The process is a child from now on.

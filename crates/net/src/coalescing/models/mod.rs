@@ -26,8 +26,11 @@ fn model(act: impl Fn() + Sync + Send + 'static) {
 }
 
 fn connection(strategy: Strategy, max_buffered_bytes: usize) -> Arc<Connection> {
-    let mut knobs = Knobs::of_threads(strategy);
-    if strategy == Strategy::Adaptive {
+    connection_of_knobs(Knobs::of_threads(strategy), max_buffered_bytes)
+}
+
+fn connection_of_knobs(mut knobs: Knobs, max_buffered_bytes: usize) -> Arc<Connection> {
+    if knobs.strategy == Strategy::Adaptive {
         // Whoever looks at the clock finds what is held overdue.
         knobs.max_hold = Some(Duration::from_nanos(1));
     }
@@ -83,8 +86,12 @@ fn total(failure: &Failure) -> u64 {
 }
 
 fn messages_that_come_during_a_write_follow_it(strategy: Strategy) {
+    they_follow_it(Knobs::of_threads(strategy));
+}
+
+fn they_follow_it(knobs: Knobs) {
     model(move || {
-        let connection = connection(strategy, 100);
+        let connection = connection_of_knobs(knobs, 100);
         let (writing, other) = (writing(), sending(&connection, b"1234"));
         connection.send(b"abcd").unwrap();
         connection.send(b"ef").unwrap();
@@ -118,6 +125,13 @@ fn what_comes_during_a_write_follows_it_inline() {
 #[test]
 fn what_comes_during_a_write_follows_it_whoever_writes_it() {
     messages_that_come_during_a_write_follow_it(Strategy::Adaptive);
+}
+
+#[test]
+fn what_comes_during_a_write_follows_it_in_full_batches_of_their_senders() {
+    let mut knobs = Knobs::of_threads(Strategy::Combine);
+    knobs.max_bytes = 4;
+    they_follow_it(knobs);
 }
 
 #[test]

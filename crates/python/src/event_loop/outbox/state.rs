@@ -4,7 +4,7 @@ use std::os::fd::RawFd;
 use tinygram_core::{Coalescer, Next, Reason};
 use tinygram_net::{
     clock::monotonic_ns,
-    process::{forks, thread_id},
+    process::{Generation, thread_id},
     socket::send_now,
 };
 
@@ -33,20 +33,20 @@ pub struct State {
     /// The first error that the kernel told us, which the transport below can no longer learn.
     pub errno: Option<i32>,
     pub thread_id: usize,
-    pub forks: u64,
-    pub made_after_forks: u64,
+    pub generation: Generation,
+    pub made_in: Generation,
 }
 
 impl State {
     pub fn forget_after_fork(&mut self) {
-        if self.forks != forks() {
-            self.forks = forks();
+        if self.generation.is_past() {
+            self.generation = Generation::current();
             self.coalescer.discard();
         }
     }
 
     pub fn is_unusual(&self) -> bool {
-        self.is_diverted || self.thread_id != thread_id() || self.forks != forks()
+        self.is_diverted || self.thread_id != thread_id() || self.generation.is_past()
     }
 
     /// An iteration ends, or a deadline has come; `will_block`: the loop has nothing else to do.

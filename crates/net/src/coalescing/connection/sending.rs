@@ -1,0 +1,175 @@
+//! A sender's side of a connection: its message is held, or written under the lock.
+
+use super::{
+    Connection,
+    state::{Duty, State},
+};
+use crate::{
+    clock::monotonic_ns,
+    coalescing::{
+        failure::{Failure, SendError},
+        ground::send_now,
+        served::Served,
+    },
+};
+use std::sync::Arc;
+use tinygram_core::{Next, Reason};
+
+/// A sender that writes itself hands over no more than this in one write, in bytes: with Python's
+/// lock held, other threads wait for it.
+const INLINE_BYTES: usize = 256 << 10;
+
+/// How far messages have been taken.
+enum After {
+    /// A batch is full; there may be more.
+    Batch,
+    /// There are no more.
+    All,
+}
+
+impl Connection {
+    /// Hold the message if that is all there is to do: the short way of [`Connection::send`].
+    pub(in crate::coalescing) fn hold_with_others(&self, message: &[u8]) -> bool {
+        self.hold_if_plain(&mut self.lock(), message, false)
+    }
+
+    /// `tells_after`: the caller will tell the writing thread of all that it has held.
+    #[inline]
+    fn hold_if_plain(&self, state: &mut State, message: &[u8], tells_after: bool) -> bool {
+        let is_plain = state.is_expected(message.len(), tells_after)
+            && state.held_bytes() + message.len() <= self.max_buffered_bytes
+            && !state.is_closed
+            && !state.coalescer.watches_time()
+            && !state.coalescer.is_to_look();
+        if is_plain {
+            state.coalescer.hold(message, monotonic_ns);
+        }
+        is_plain
+    }
+
+    /// Take the message: it is written now, or held and will be. Never waits.
+    pub(in crate::coalescing) fn send(self: &Arc<Self>, message: &[u8]) -> Result<(), SendError> {
+        self.send_many([message]).1
+    }
+
+    /// Take the messages, one after the other, until one is not; the writing thread is told once for
+    /// each batch of them. Returns how many were taken, and why not more.
+    pub(in crate::coalescing) fn send_many<'a>(
+        self: &Arc<Self>,
+        messages: impl IntoIterator<Item = &'a [u8]>,
+    ) -> (usize, Result<(), SendError>) {
+        let mut messages = messages.into_iter();
+        let mut taken = 0;
+        loop {
+            let mut state = self.lock();
+            let (more, sent) = self.take_batch(&mut state, &mut messages);
+            taken += more;
+            match self.tell_writer(state).and(sent) {
+                Ok(After::Batch) => {}
+                Ok(After::All) => return (taken, Ok(())),
+                Err(error) => return (taken, Err(error)),
+            }
+        }
+    }
+
+    /// Take messages until one is not taken, or the writing thread must be told of a full batch.
+    fn take_batch<'a>(
+        &self,
+        state: &mut State,
+        messages: &mut impl Iterator<Item = &'a [u8]>,
+    ) -> (usize, Result<After, SendError>) {
+        let mut taken = 0;
+        for message in messages {
+            if self.hold_if_plain(state, message, true) {
+                taken += 1;
+                continue;
+            }
+            if let Err(error) = self.admit(state, message.len()) {
+                return (taken, Err(error));
+            }
+            taken += 1;
+            if let Err(failure) = self.hold_or_write(state, message) {
+                return (taken, Err(failure.into()));
+            }
+            if state.coalescer.is_full() && state.duty != Duty::Soon {
+                return (taken, Ok(After::Batch));
+            }
+        }
+        (taken, Ok(After::All))
+    }
+
+    /// Whether a message of `bytes` may be taken.
+    fn admit(&self, state: &mut State, bytes: usize) -> Result<(), SendError> {
+        state.check()?;
+        let held_bytes = state.held_bytes();
+        if held_bytes > 0 && held_bytes + bytes > self.max_buffered_bytes {
+            // There is no room left: write without waiting for a hold to end.
+            state.flush_until = state.handed_over_bytes();
+            return Err(SendError::NoRoom { held_bytes });
+        }
+        Ok(())
+    }
+
+    fn hold_or_write(&self, state: &mut State, message: &[u8]) -> Result<(), Failure> {
+        if state.coalescer.must_hold() {
+            state.coalescer.hold(message, monotonic_ns);
+            return if state.is_full_and_ours() {
+                self.write_full(state)
+            } else {
+                self.write_overdue(state)
+            };
+        }
+        match state.coalescer.on_message(message, monotonic_ns) {
+            Next::Write(reason) => self.write_inline(state, message, reason),
+            _ => Ok(()),
+        }
+    }
+
+    /// Write a batch that is full before the writing thread has come for it, in its place; what the
+    /// kernel does not take now is the thread's.
+    fn write_full(&self, state: &mut State) -> Result<(), Failure> {
+        state.take(Reason::Full, monotonic_ns());
+        let buffer = std::mem::take(&mut state.taken.buffer);
+        match send_now(self.fd(), &buffer[..buffer.len().min(INLINE_BYTES)], &[]) {
+            Ok(written) => {
+                state.put_back(buffer, written, monotonic_ns());
+                self.watched.tell_waiting(state);
+                Ok(())
+            }
+            Err(error) => Err(self.fail(state, &error, 0)),
+        }
+    }
+
+    /// Write what is held, if the writing thread has not come for it in time.
+    fn write_overdue(&self, state: &mut State) -> Result<(), Failure> {
+        if !state.coalescer.is_to_look() || !state.coalescer.is_overdue(monotonic_ns()) {
+            return Ok(());
+        }
+        self.write_inline(state, &[], Reason::Deadline)?;
+        self.watched.tell_waiting(state);
+        Ok(())
+    }
+
+    /// Write what is held and then the message; what the kernel does not take now is held.
+    fn write_inline(
+        &self,
+        state: &mut State,
+        message: &[u8],
+        reason: Reason,
+    ) -> Result<(), Failure> {
+        let start_ns = monotonic_ns();
+        let held = state.coalescer.pending();
+        let held = &held[..held.len().min(INLINE_BYTES)];
+        let first = &message[..message.len().min(INLINE_BYTES - held.len())];
+        match send_now(self.fd(), held, first) {
+            Ok(written) => {
+                state.written_bytes += written as u64;
+                state
+                    .coalescer
+                    .on_written(written, message, reason, start_ns, monotonic_ns());
+                Ok(())
+            }
+            Err(error) => Err(self.fail(state, &error, message.len())),
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! Methods that take messages, and cost no more than a C function of one argument (METH_O).
+
+use pyo3::{
+    ffi, intern,
+    prelude::*,
+    pyclass::boolean_struct::True,
+    types::{PyMemoryView, PyTuple, PyType},
+};
+use std::{ffi::CStr, hint::assert_unchecked, ptr, slice};
+
+/// Methods for which PyO3 has no attribute; each is made by [`message_method`].
+pub type Methods = &'static [ffi::PyMethodDef];
+
+/// A class with methods that take one message, thousands of times a millisecond.
+pub trait TakesMessages: pyo3::PyClass<Frozen = True> + Sync {
+    const METHODS: Methods;
+
+    /// Hold the message, if nothing else must be done; returns whether it was held.
+    fn hold(&self, message: &[u8]) -> bool;
+    /// Take a message that [`TakesMessages::hold`] did not.
+    fn take(slf: &Bound<'_, Self>, data: &Bound<'_, PyAny>) -> PyResult<()>;
+}
+
+/// A method of `T` that takes one message, and returns None or the message's length: one that is
+/// only held costs half of what it costs through the general call protocol.
+pub const fn message_method<T: TakesMessages, const RETURNS_LENGTH: bool>(
+    name: &'static CStr,
+    doc: &'static CStr,
+) -> ffi::PyMethodDef {
+    ffi::PyMethodDef {
+        ml_name: name.as_ptr(),
+        ml_meth: ffi::PyMethodDefPointer {
+            PyCFunction: take_message::<T, RETURNS_LENGTH>,
+        },
+        ml_flags: ffi::METH_O,
+        ml_doc: doc.as_ptr(),
+    }
+}
+
+/// Give the message methods of `T` to `class`, which is `T` or a subclass, as its own.
+///
+/// An inherited one does the same. But since CPython 3.11 only an object's very own class makes
+/// `object.send(message)` a short call: the interpreter compares it with the method's.
+///
+/// Returns false when it is no such class.
+pub fn add_message_methods<T: TakesMessages>(class: &Bound<'_, PyType>) -> PyResult<bool> {
+    let py = class.py();
+    if !class.is_subclass_of::<T>()? {
+        return Ok(false);
+    }
+    for method in T::METHODS {
+        // SAFETY: `class` is a type object, and `method` lives for ever and is only read; the
+        // result is owned, or null with an error set. Instances of `class` are instances of `T`.
+        let (descriptor, name) = unsafe {
+            let method = ptr::from_ref(method).cast_mut();
+            let made = ffi::PyDescr_NewMethod(class.as_type_ptr(), method);
+            (
+                Bound::from_owned_ptr_or_err(py, made)?,
+                CStr::from_ptr((*method).ml_name),
+            )
+        };
+        class.setattr(name.to_string_lossy().as_ref(), descriptor)?;
+    }
+    Ok(true)
+}
+
+unsafe extern "C" fn take_message<T: TakesMessages, const RETURNS_LENGTH: bool>(
+    slf: *mut ffi::PyObject,
+    data: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: the interpreter calls with the GIL held, with an instance of `T`, for the method is
+    // a descriptor of that class or of a subclass and checks it, and with one argument; both
+    // outlive the call.
+    unsafe {
+        let py = Python::assume_attached();
+        assert_unchecked(!slf.is_null());
+        if let Some(message) = exact_bytes(data) {
+            let this = Borrowed::from_ptr(py, slf).cast_unchecked::<T>();
+            if this.get().hold(message) {
+                return if RETURNS_LENGTH {
+                    ffi::PyLong_FromSsize_t(message.len() as ffi::Py_ssize_t)
+                } else {
+                    ffi::Py_NewRef(ffi::Py_None())
+                };
+            }
+        }
+        take_message_slowly::<T, RETURNS_LENGTH>(slf, data)
+    }
+}
+
+#[cold]
+unsafe fn take_message_slowly<T: TakesMessages, const RETURNS_LENGTH: bool>(
+    slf: *mut ffi::PyObject,
+    data: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    Python::attach(|py| {
+        // SAFETY: as in `take_message`.
+        let (slf, data) = unsafe {
+            (
+                Borrowed::from_ptr(py, slf).cast_unchecked::<T>(),
+                Borrowed::from_ptr(py, data),
+            )
+        };
+        let length = || PyMemoryView::from(&data)?.getattr("nbytes");
+        let taken = T::take(&slf, &data).and_then(|()| {
+            if RETURNS_LENGTH {
+                length().map(Bound::unbind)
+            } else {
+                Ok(py.None())
+            }
+        });
+        match taken {
+            Ok(result) => result.into_ptr(),
+            Err(error) => {
+                error.restore(py);
+                ptr::null_mut()
+            }
+        }
+    })
+}
+
+/// The content of a `bytes` object; `None`: it is of another class, or a subclass.
+///
+/// # Safety
+/// `data` is an object, which outlives the slice; the GIL is held.
+unsafe fn exact_bytes<'a>(data: *mut ffi::PyObject) -> Option<&'a [u8]> {
+    // SAFETY: as said above. A `bytes` object never changes.
+    unsafe {
+        if ffi::PyBytes_CheckExact(data) == 0 {
+            return None;
+        }
+        let start = ffi::PyBytes_AsString(data).cast::<u8>();
+        Some(slice::from_raw_parts(start, ffi::Py_SIZE(data) as usize))
+    }
+}
+
+/// Why a message was not sent; it may have been taken nevertheless, and is held.
+pub struct Fault {
+    pub error: PyErr,
+    pub was_taken: bool,
+}
+
+impl Fault {
+    pub fn after_taking(error: PyErr) -> Self {
+        Self {
+            error,
+            was_taken: true,
+        }
+    }
+}
+
+/// An error before the message was taken.
+impl From<PyErr> for Fault {
+    fn from(error: PyErr) -> Self {
+        Self {
+            error,
+            was_taken: false,
+        }
+    }
+}
+
+/// A class that takes many messages at one go.
+pub trait TakesMany: TakesMessages {
+    /// Take the messages as far as that neither waits nor needs Python code; the rest is for
+    /// [`TakesMany::take_one`]. Returns how many were taken.
+    fn take_plain<'a>(
+        slf: &Bound<'_, Self>,
+        messages: impl Iterator<Item = &'a [u8]>,
+    ) -> (usize, PyResult<()>);
+    /// [`TakesMessages::take`], which says of an error what became of the message.
+    fn take_one(slf: &Bound<'_, Self>, data: &Bound<'_, PyAny>) -> Result<(), Fault>;
+}
+
+/// Take each of the messages in turn, with one borrow of the state for as many as possible.
+///
+/// Raises what a single one raises, with the number of those that were taken in its attribute
+/// `taken_messages`.
+pub fn take_many<T: TakesMany>(slf: &Bound<'_, T>, messages: &Bound<'_, PyAny>) -> PyResult<()> {
+    let py = slf.py();
+    // A tuple of our own, which nobody changes: of a message that is not `bytes`, Python code may
+    // run, and change the list that it is in.
+    // SAFETY: `messages` is an object; the result is an owned tuple, or null with an error set.
+    let messages = unsafe {
+        let made = ffi::PySequence_Tuple(messages.as_ptr());
+        Bound::from_owned_ptr_or_err(py, made)?.cast_into_unchecked::<PyTuple>()
+    };
+    let mut taken = 0;
+    while taken < messages.len() {
+        let (more, sent) = T::take_plain(slf, plain_from(&messages, taken));
+        taken += more;
+        sent.map_err(|error| telling(py, error, taken))?;
+        if taken < messages.len() {
+            let one = messages.get_borrowed_item(taken)?;
+            T::take_one(slf, &one)
+                .map_err(|it| telling(py, it.error, taken + usize::from(it.was_taken)))?;
+            taken += 1;
+        }
+    }
+    Ok(())
+}
+
+/// The messages from `first` on, up to one that is not exactly `bytes`.
+fn plain_from<'a>(
+    messages: &'a Bound<'_, PyTuple>,
+    first: usize,
+) -> impl Iterator<Item = &'a [u8]> + 'a {
+    (first..messages.len()).map_while(move |index| {
+        // SAFETY: the index is within the tuple, which keeps the item as long as it lives.
+        unsafe {
+            let item = ffi::PyTuple_GetItem(messages.as_ptr(), index as ffi::Py_ssize_t);
+            exact_bytes(item)
+        }
+    })
+}
+
+fn telling(py: Python<'_>, error: PyErr, taken: usize) -> PyErr {
+    // An exception that takes no attribute is raised as it is.
+    let _ = error
+        .value(py)
+        .setattr(intern!(py, "taken_messages"), taken);
+    error
+}
