@@ -28,7 +28,7 @@ _SLICES: dict[Literal[FigureName, "delay"], tuple[str, float]] = {
 }
 """Figure → the bench's figure of slices, and how many nanoseconds its unit is."""
 _THROUGHPUT = "throughput_per_s"
-_COUNTERS = ("messages", "writes", "hold_mean_ns")
+_COUNTERS = ("messages", "writes", "holds", "hold_mean_ns")
 
 
 class Measured(Value, frozen=True):
@@ -36,7 +36,8 @@ class Measured(Value, frozen=True):
 
     Rounds count from 1. `costs`: figure → its cost in each slice, in ns; of p99 in each block of
     slices. `late_ns`: how long after the ends of slices their last messages came, the median.
-    `hold_mean_ns`: of each batch's first message. `warnings`: the codes of the run's warnings.
+    `hold_mean_ns`: of each batch's first message, if it was held; `holds`: how many were; None: not
+    known. `warnings`: the codes of the run's warnings.
     """
 
     run: PlannedRun
@@ -47,7 +48,20 @@ class Measured(Value, frozen=True):
     messages: int = 0
     writes: int | None = None
     hold_mean_ns: float | None = None
+    holds: int | None = None
     warnings: tuple[str, ...] = ()
+
+    @property
+    def writes_per_message(self) -> float | None:
+        """None: not known."""
+        return None if self.writes is None else self.writes / self.messages
+
+    @property
+    def hold_per_write_ns(self) -> float | None:
+        """How long the first message of each write was held, those that were not included."""
+        if self.holds is None or not self.writes:
+            return None
+        return self.holds * (self.hold_mean_ns or 0.0) / self.writes
 
     @staticmethod
     def of(run: Run, planned: PlannedRun, cell: Cell) -> Measured:
@@ -63,6 +77,7 @@ class Measured(Value, frozen=True):
             messages=run.counters["messages"] or 0,
             writes=run.counters["writes"],
             hold_mean_ns=run.counters["hold_mean_ns"],
+            holds=run.counters.get("holds"),
             warnings=tuple(sorted({warning.code for warning in run.warnings})),
         )
 
@@ -90,7 +105,9 @@ def slimmed(run: Run) -> Run:
         return run
     hold = run.histograms.get("hold_ns")
     counters = dict(run.counters)
-    counters["hold_mean_ns"] = None if hold is None else round(Histogram.from_base64(hold).mean_ns)
+    held = None if hold is None else Histogram.from_base64(hold)
+    counters["holds"] = 0 if held is None else held.count
+    counters["hold_mean_ns"] = None if held is None else round(held.mean_ns)
     names = (*(name for name, _ in _SLICES.values()), _THROUGHPUT, LATE_US)
     return msgspec.structs.replace(
         run,

@@ -146,9 +146,10 @@ def test_a_result_of_something_else_is_refused() -> None:
 @pytest.mark.usefixtures("small_grid")
 def test_the_answer_comes_first(held: ClaimResult, lost: ClaimResult) -> None:
     assert report.opening(held).startswith("**The claim holds**, over all 3 cells")
-    assert "4 of 4 goals met. Of 3 cells `adaptive` held 3, lost 0, and 0 are undecided" in (
-        report.opening(held)
-    )
+    assert (
+        "4 of 4 goals met. Of 3 cells `adaptive` held 3 (0 of them by counts, not by the clock), "
+        "lost 0, and 0 are undecided"
+    ) in report.opening(held)
     assert report.opening(lost).startswith("**The claim does not hold**, over all 3 cells")
     assert "lost 3, and 0 are undecided, with a margin of 5 %; in 3 it is worse by more" in (
         report.opening(lost)

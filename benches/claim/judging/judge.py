@@ -2,7 +2,7 @@
 
 A figure is lost when it is lost to the best one, and held when it is held against each that the
 rounds that pick do not show to be worse: that is an intersection-union test, whose error needs no
-correction.
+correction. Where the clock leaves the figure that decides a cell undecided, counts may hold it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from claim.judging.compare import (
     looked_at,
     outcome_of,
 )
-from claim.judging.doubts import STILL_LOST, Doubt, doubt_of
+from claim.judging.counts import MOST_MORE, share_more
+from claim.judging.doubts import OURS_ALONE, STILL_LOST, Doubt, doubt_of
 from claim.judging.picks import near_best, picking_figure
 from claim.judging.samples import Samples, figures_of
 from claim.runs import FigureName
@@ -33,7 +34,8 @@ class Verdict(Value, frozen=True):
     `is_deciding`: whether the cell is decided by this figure. `rivals`: all that it must be held
     against, the best one first; `ratio`: the cost ÷ the best one's in the rounds that compare, and
     `rounds`: how many have both. `is_large`: worse, and by more than LARGE_LOSS by the estimate;
-    `is_shown_large`: by the whole interval.
+    `is_shown_large`: by the whole interval. `is_by_counts`: held by what was counted, where the
+    clock leaves it undecided and does not show it to be worse (counts.py).
     """
 
     cell: int
@@ -46,6 +48,7 @@ class Verdict(Value, frozen=True):
     doubt: Doubt | None
     is_large: bool
     is_shown_large: bool
+    is_by_counts: bool = False
 
     @property
     def rival(self) -> str:
@@ -92,6 +95,20 @@ def _verdict(
         return None
     ratio, doubt = ratios[rivals[0]], doubts[rivals[0]]
     is_known = doubt in STILL_LOST
+    outcome = _outcome(ratios, rivals[0], doubts)
+    is_by_counts = (
+        is_deciding
+        and outcome == "undecided"
+        and all(
+            _is_held(ratio, doubts[name])
+            or (
+                ratio.low <= 1
+                and doubts[name] not in OURS_ALONE
+                and _counts_no_more(samples, number, figure, name)
+            )
+            for name, ratio in ratios.items()
+        )
+    )
     return Verdict(
         cell=number,
         figure=figure,
@@ -99,11 +116,22 @@ def _verdict(
         rivals=tuple(ratios),
         ratio=ratio,
         rounds=len(looked_at(samples.ratios(number, OURS, rivals[0], figure))),
-        outcome=_outcome(ratios, rivals[0], doubts),
+        outcome="held" if is_by_counts else outcome,
         doubt=doubt,
         is_large=is_known and ratio.low > 1 and ratio.median > 1 + LARGE_LOSS,
         is_shown_large=is_known and ratio.low > 1 + LARGE_LOSS,
+        is_by_counts=is_by_counts,
     )
+
+
+def _counts_no_more(samples: Samples, number: int, figure: FigureName, rival: str) -> bool:
+    """Whether what was counted leaves ours next to nothing to cost more than the rival."""
+    more = share_more(samples, number, figure, OURS, rival)
+    return more is not None and more <= MOST_MORE
+
+
+def _is_held(ratio: Figure, doubt: Doubt | None) -> bool:
+    return doubt is None and outcome_of(ratio) == "held"
 
 
 def _outcome(
@@ -111,16 +139,17 @@ def _outcome(
 ) -> Outcome:
     if doubts[best] in STILL_LOST and outcome_of(ratios[best]) == "lost":
         return "lost"
-    is_held = all(
-        doubts[name] is None and outcome_of(ratio) == "held" for name, ratio in ratios.items()
-    )
+    is_held = all(_is_held(ratio, doubts[name]) for name, ratio in ratios.items())
     return "held" if is_held else "undecided"
 
 
 class Count(Value, frozen=True):
-    """Numbers of cells or figures: held, lost, undecided; lost by much; shown to be."""
+    """Numbers of cells or figures: held, and of these by counts; lost, undecided; lost by much;
+    shown to be.
+    """
 
     held: int
+    by_counts: int
     lost: int
     undecided: int
     large: int
@@ -138,6 +167,7 @@ def count_cells(cells: Sequence[Cell], verdicts: Iterable[Verdict]) -> Count:
     missing = len(cells) - len({each.cell for each in deciding})
     return Count(
         counted.held,
+        counted.by_counts,
         counted.lost,
         counted.undecided + missing,
         counted.large,
@@ -150,6 +180,7 @@ def count_figures(verdicts: Sequence[Verdict]) -> Count:
     outcomes = [verdict.outcome for verdict in verdicts]
     return Count(
         held=outcomes.count("held"),
+        by_counts=sum(verdict.is_by_counts for verdict in verdicts),
         lost=outcomes.count("lost"),
         undecided=outcomes.count("undecided"),
         large=sum(verdict.is_large for verdict in verdicts),

@@ -29,9 +29,7 @@ class Profile:
     def of(samples: Samples, cell: int, strategy: str) -> Profile:
         """What the runs say."""
         return Profile(
-            samples.median(
-                cell, strategy, lambda r: None if r.writes is None else r.writes / r.messages
-            ),
+            samples.median(cell, strategy, lambda run: run.writes_per_message),
             samples.median(cell, strategy, lambda run: run.hold_mean_ns),
         )
 

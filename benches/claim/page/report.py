@@ -43,8 +43,9 @@ def _counted(result: ClaimResult) -> str:
     count, goals = count_of(result), goals_of(result)
     met = sum(goal.is_met for goal in goals)
     return (
-        f"- {met} of {len(goals)} goals met. Of {count.all} cells `adaptive` held {count.held}, "
-        f"lost {count.lost}, and {count.undecided} are undecided, with a margin of "
+        f"- {met} of {len(goals)} goals met. Of {count.all} cells `adaptive` held {count.held} "
+        f"({count.by_counts} of them by counts, not by the clock), lost {count.lost}, and "
+        f"{count.undecided} are undecided, with a margin of "
         f"{percent(MARGIN)}; in {count.large} it is worse by more than {percent(LARGE_LOSS)} by "
         f"the estimate, in {count.shown_large} by the whole interval."
     )

@@ -34,12 +34,13 @@ def goals(result: ClaimResult) -> str:
     return table(("goal", "found", "met"), map(row, goals_of(result)), left=2)
 
 
-_COUNTED = ("held", "lost", "undecided", f"worse by more than {percent(LARGE_LOSS)}")
+_COUNTED = ("held (by counts)", "lost", "undecided", f"worse by more than {percent(LARGE_LOSS)}")
 
 
 def _counted(count: Count) -> tuple[str, ...]:
     large = f"{count.large} ({count.shown_large})"
-    return (str(count.held), str(count.lost), str(count.undecided), large)
+    held = f"{count.held} ({count.by_counts})" if count.by_counts else str(count.held)
+    return (held, str(count.lost), str(count.undecided), large)
 
 
 def counts(result: ClaimResult) -> str:
@@ -162,6 +163,8 @@ def _outcome(verdicts: Sequence[Verdict | None]) -> str:
         return "not measured"
     (verdict,) = deciding
     by = " by CPU time" if verdict.figure == "cpu" else ""
+    if verdict.is_by_counts:
+        by += " by counts"
     return f"{_SIGN[verdict.outcome]}{by} beside {', '.join(verdict.rivals)}"
 
 
