@@ -51,7 +51,7 @@ impl Outbox {
         let state = State {
             coalescer,
             fd,
-            waits: Waits::ForNothing,
+            waits: Waits::No,
             is_diverted: false,
             is_below_full: false,
             is_handing_over: false,
@@ -221,12 +221,12 @@ impl TakesMessages for Outbox {
                 this.keep_open(py)?;
                 let (ticker, mut state) = (this.ticker.bind(py), this.state(py));
                 match state.waits {
-                    Waits::ForNothing => state.waits = Waits::ForTick,
-                    Waits::ForTime if state.coalescer.watches_time() => {
+                    Waits::No => state.waits = Waits::Tick,
+                    Waits::Time if state.coalescer.watches_time() => {
                         drop(state);
                         return Ticker::look_again(ticker);
                     }
-                    Waits::ForTick | Waits::ForTime => return Ok(()),
+                    Waits::Tick | Waits::Time => return Ok(()),
                 }
                 drop(state);
                 Ticker::arm(ticker, slf.clone().unbind())
@@ -265,7 +265,7 @@ impl Ticked for Outbox {
     }
 
     fn disarm(&self, py: Python<'_>) {
-        self.state(py).waits = Waits::ForNothing;
+        self.state(py).waits = Waits::No;
     }
 
     fn let_close(&self, py: Python<'_>) -> PyResult<()> {

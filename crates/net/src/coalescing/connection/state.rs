@@ -258,8 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn the_writing_thread_is_told_when_a_message_has_moved_the_deadline_and_not_again_until_it_came()
-     {
+    fn the_writing_thread_is_told_of_a_deadline_that_moved_once_until_it_has_come() {
         let price = Duration::from_nanos(1_600);
         let knobs = Knobs::of_threads(Strategy::Competitive { price });
         let mut state = State::new(Coalescer::of_threads(knobs).unwrap());

@@ -12,10 +12,10 @@ use tinygram_net::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waits {
     /// The ticker does not have it.
-    ForNothing,
-    ForTick,
+    No,
+    Tick,
     /// For what was its deadline at the last tick.
-    ForTime,
+    Time,
 }
 
 /// What an outbox holds, and the state of the ways out.
@@ -60,18 +60,18 @@ impl State {
             _ => AfterTick::WaitForTick,
         };
         self.waits = match after {
-            AfterTick::Write(_) | AfterTick::Rest => Waits::ForNothing,
-            AfterTick::WaitForTick => Waits::ForTick,
-            AfterTick::WaitForTime => Waits::ForTime,
+            AfterTick::Write(_) | AfterTick::Rest => Waits::No,
+            AfterTick::WaitForTick => Waits::Tick,
+            AfterTick::WaitForTime => Waits::Time,
         };
         after
     }
 
     /// Arm it if its strategy must be told when the iteration ends. Returns whether it was not armed.
     pub fn arm_for_tick(&mut self) -> bool {
-        let is_to_arm = self.waits == Waits::ForNothing && self.coalescer.wants_tick();
+        let is_to_arm = self.waits == Waits::No && self.coalescer.wants_tick();
         if is_to_arm {
-            self.waits = Waits::ForTick;
+            self.waits = Waits::Tick;
         }
         is_to_arm
     }
