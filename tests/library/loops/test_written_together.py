@@ -40,7 +40,7 @@ def test_tasks_that_write_to_one_connection_in_turn_share_writes(
 
         await asyncio.gather(*(answer() for _ in range(TASKS)))
         assert await receive(peer, 10 * TASKS * ITERATIONS) == b"x" * 10 * TASKS * ITERATIONS
-        stats = transport.stats()
+        stats: tinygram.Stats = transport.stats()
         transport.close()
         return stats
 
@@ -63,7 +63,7 @@ def test_a_header_and_a_body_are_one_write(setup: Setup, unix_pair: Pair, work_u
             transport.write(b"body ")
             await asyncio.sleep(0.001)
         assert await receive(peer, 12 * answers) == b"header body " * answers
-        stats = transport.stats()
+        stats: tinygram.Stats = transport.stats()
         transport.close()
         return stats
 

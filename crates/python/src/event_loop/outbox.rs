@@ -1,4 +1,5 @@
 mod state;
+mod writing;
 
 use super::{
     lent::LentSocket,
@@ -8,10 +9,10 @@ use super::{
 use crate::{
     gil::{BorrowedCell, GilCell},
     knobs::{Knobs, StatsParts, stats_parts},
-    message::{Rest, immutable, too_large},
+    message::{immutable, too_large},
     message_methods::{Methods, TakesMessages, message_method},
 };
-use pyo3::{PyTraverseError, PyVisit, exceptions::PyBufferError, prelude::*, types::PyBytes};
+use pyo3::{PyTraverseError, PyVisit, exceptions::PyBufferError, prelude::*};
 use state::{State, Waits};
 use std::{os::fd::RawFd, sync::Arc};
 use tinygram_core::{Next, Reason};
@@ -310,71 +311,6 @@ impl Outbox {
             Some(Some(lent)) if !may_write => lent.let_close(py),
             _ => Ok(()),
         }
-    }
-
-    /// Write what is held and then `message`. Returns whether the transport below, and so Python
-    /// code, had to take a part.
-    fn write_out(
-        &self,
-        py: Python<'_>,
-        message: Option<&Bound<'_, PyBytes>>,
-        reason: Reason,
-    ) -> PyResult<bool> {
-        let took_part = self.write_all(py, message, reason);
-        self.let_close(py)?;
-        took_part
-    }
-
-    fn write_all(
-        &self,
-        py: Python<'_>,
-        mut message: Option<&Bound<'_, PyBytes>>,
-        mut reason: Reason,
-    ) -> PyResult<bool> {
-        if let Some(around) = self.around(py) {
-            if around.is_loop_closed(py)? {
-                // What is held stays held, and is reported as lost when it is dropped.
-                return match message {
-                    None => Ok(false),
-                    Some(message) => self.write_below(py, Rest::all_of(message)).map(|()| true),
-                };
-            }
-            if around.is_socket_closed(py)? {
-                self.state(py).fd = None; // The transport below finds and reports the same.
-            }
-        }
-        let mut took_part = false;
-        loop {
-            let rest = self.state(py).write_out(py, message, reason)?;
-            let Some(rest) = rest else {
-                return Ok(took_part);
-            };
-            took_part = true;
-            self.write_below(py, rest)?;
-            if !self.state(py).has_more_for_below() {
-                return Ok(true);
-            }
-            // Messages that came meanwhile are written after it.
-            (message, reason) = (None, Reason::Writable);
-        }
-    }
-
-    /// Hand `rest` to the transport below; what comes meanwhile is held.
-    fn write_below(&self, py: Python<'_>, rest: Rest<'_>) -> PyResult<()> {
-        let Some(around) = self.around(py) else {
-            return Ok(());
-        };
-        let parts = rest.parts()?;
-        self.state(py).begin_handing_over();
-        let written = parts
-            .into_iter()
-            .try_for_each(|part| around.write_below(py, part.as_any()));
-        let is_full = self.state(py).end_handing_over();
-        written?;
-        if is_full {
-            around.on_full(py, false)?;
-        }
-        Ok(())
     }
 
     /// The error that says that there is no room; the protocol is paused until there is.
