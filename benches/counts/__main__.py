@@ -64,8 +64,8 @@ def _count(folder: Path, only: str) -> dict[str, dict[str, int]]:
             raise SystemExit(f"{program} is missing: apt-get install valgrind build-essential")
     preloaded = folder / "preloaded.so"
     source = _HERE / "preloaded.c"
-    command = ["cc", "-O2", "-Wall", "-shared", "-fPIC", "-o", preloaded, source]
-    subprocess.run(command, check=True)
+    flags = ("-O2", "-Wall", "-shared", "-fPIC")
+    subprocess.run(["cc", *flags, "-o", str(preloaded), str(source)], check=True)
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join([str(_HERE.parent), *sys.path[1:]]),
         "PYTHONHASHSEED": "0",

@@ -24,9 +24,6 @@ WAYS = [
     "threads/tinygram/combine",
     "threads/tinygram/coalesce:10us",
     "threads/tinygram/adaptive",
-    "threads/tinygram-lists/combine",
-    "threads/tinygram-lists/coalesce:10us",
-    "threads/tinygram-lists/adaptive",
 ]
 
 

@@ -91,7 +91,7 @@ def test_it_keeps_neither_the_loop_nor_itself_alive(unix_pair: Pair) -> None:
     held = outbox(unix_pair[0], ticker, tinygram.tick)
     held.write(b"message")
     loop.turn()
-    ends = [weakref.ref(loop), weakref.ref(ticker)]
+    ends: list[weakref.ref[Any]] = [weakref.ref(loop), weakref.ref(ticker)]
     del loop, ticker, held
     assert [end() for end in ends] == [None, None]
 

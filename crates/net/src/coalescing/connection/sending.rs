@@ -34,7 +34,7 @@ impl Connection {
     }
 
     /// `tells_after`: the caller will tell the writing thread of all that it has held.
-    #[inline]
+    #[inline(always)] // Each caller knows whether it does.
     fn hold_if_plain(&self, state: &mut State, message: &[u8], tells_after: bool) -> bool {
         let is_plain = state.is_expected(message.len(), tells_after)
             && state.held_bytes() + message.len() <= self.max_buffered_bytes
