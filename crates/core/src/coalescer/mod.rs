@@ -154,12 +154,12 @@ impl Coalescer {
     pub fn hold_with_others(&mut self, message: &[u8]) -> bool {
         let held_bytes = self.pending().len();
         let total_bytes = held_bytes + message.len();
+        // One branch for the three, which hardly ever differ.
+        let is_unusual = self.is_quiet | self.is_blocked | self.watches_time;
         let is_plain = held_bytes > 0
             && total_bytes < self.max_bytes
             && total_bytes <= self.max_buffered_bytes
-            && !self.is_quiet
-            && !self.is_blocked
-            && !self.watches_time
+            && !is_unusual
             && !message.is_empty();
         if is_plain {
             self.buffer.count_message();

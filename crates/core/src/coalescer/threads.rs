@@ -39,6 +39,7 @@ impl Coalescer {
 
     /// A message whose time the policy must know comes, and is held whatever it answers: what is due
     /// leaves when the writing thread comes, or a sender looks.
+    #[cold]
     fn note_time(&mut self, now_ns: u64) {
         let is_first = self.buffer.is_empty();
         let _ = self.policy.on_message(self.moment(now_ns));
