@@ -1,10 +1,11 @@
-"""What counts decide: as many writes and as long holds cost no more, whatever a clock says."""
+"""What counts decide: as many writes after as long holds are the same, whatever a clock says."""
 
 from __future__ import annotations
 
 import pytest
-from claim.grid import OURS
-from claim.judging.counts import MOST_MORE, share_more
+from claim.grid import OURS, Cell
+from claim.judging.compare import LOOKS
+from claim.judging.counts import MOST_APART, share_apart
 from claim.judging.judge import Verdict, count_cells, verdicts_of
 from claim.judging.samples import Samples
 from claim.runs import Measured
@@ -44,14 +45,16 @@ def test_where_the_clock_cannot_say_as_many_writes_and_no_longer_holds_are_held(
     assert (count.held, count.by_counts, count.undecided) == (2, 2, 0)
 
 
-@pytest.mark.parametrize(("writes", "hold_ns"), [(1_030, 0.0), (1_000, 4_000.0)])
-def test_more_writes_or_longer_holds_are_not(writes: int, hold_ns: float) -> None:
+@pytest.mark.parametrize(
+    ("writes", "hold_ns"), [(1_030, 0.0), (970, 0.0), (1_000, 4_000.0), (1_000, 60_000.0)]
+)
+def test_other_writes_or_holds_are_not_the_same(writes: int, hold_ns: float) -> None:
     runs = counted(runs_of([LOOP], WORSE, noise=NOISY), writes, hold_ns)
     assert deciding(runs)[0].outcome == "undecided"
 
 
 def test_flat_out_a_hold_costs_nothing() -> None:
-    runs = counted(runs_of([LOOP, FLAT_OUT], WORSE, noise=NOISY), 900, 50_000.0)
+    runs = counted(runs_of([LOOP, FLAT_OUT], WORSE, noise=NOISY), 1_000, 50_000.0)
     assert [each.outcome for each in deciding(runs).values()] == ["undecided", "held"]
 
 
@@ -74,14 +77,29 @@ def test_ours_that_cannot_keep_up_is_not_held_by_counts() -> None:
     assert not deciding(runs)[0].is_by_counts
 
 
-def test_what_it_may_cost_more_is_the_share_of_more_writes_and_of_longer_holds() -> None:
+def test_rounds_up_to_the_first_look_are_needed_and_more_follow() -> None:
+    early = counted(runs_of([LOOP], WORSE, noise=NOISY, rounds=LOOKS[0] - 1))
+    assert deciding(early)[0].outcome == "undecided"
+    (verdict,) = deciding(counted(runs_of([LOOP], WORSE, noise=NOISY))).values()
+    assert verdict.is_by_counts
+    assert verdict.may_be_decided
+
+
+def test_of_threads_counts_decide_nothing() -> None:
+    cell = Cell("threads", 10_000.0, "poisson", 1, 100)
+    costs = dict.fromkeys(cell.strategies, 100_000.0)
+    samples = Samples.of(counted(runs_of([cell], costs)))
+    assert share_apart(samples, 0, cell, "sum", OURS, "nodelay") is None
+
+
+def test_apart_are_the_share_of_writes_and_that_of_holds() -> None:
     samples = Samples.of(counted(runs_of([LOOP], noise=even_noise(0.0)), 1_010, 500.0))
-    more = share_more(samples, 0, "sum", OURS, "nodelay")
-    assert more is not None
-    assert more == pytest.approx(0.01 + 500 / 100_000, rel=0.3)
-    assert more < MOST_MORE
+    apart = share_apart(samples, 0, LOOP, "sum", OURS, "nodelay")
+    assert apart is not None
+    assert apart == pytest.approx(0.01 + 500 / 100_000, rel=0.3)
+    assert apart < MOST_APART
 
 
 def test_without_counts_nothing_is_known() -> None:
     samples = Samples.of(runs_of([LOOP]))
-    assert share_more(samples, 0, "sum", OURS, "nodelay") is None
+    assert share_apart(samples, 0, LOOP, "sum", OURS, "nodelay") is None

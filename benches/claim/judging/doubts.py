@@ -27,8 +27,6 @@ others' messages came in its slices. `cannot keep up`: ours alone; `overloaded`:
 both."""
 STILL_LOST: tuple[Doubt | None, ...] = (None, "failed", "cannot keep up", "two modes")
 """Ours may lose all the same: where all of the interval is beyond the margin, both modes are."""
-OURS_ALONE: tuple[Doubt | None, ...] = ("failed", "cannot keep up")
-"""What is amiss with ours, and not with the rival, is held by nothing."""
 
 
 def doubt_of(

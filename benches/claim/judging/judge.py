@@ -19,10 +19,11 @@ from claim.judging.compare import (
     looked_at,
     outcome_of,
 )
-from claim.judging.counts import MOST_MORE, share_more
-from claim.judging.doubts import OURS_ALONE, STILL_LOST, Doubt, doubt_of
+from claim.judging.counts import MOST_APART, share_apart
+from claim.judging.doubts import STILL_LOST, Doubt, doubt_of
 from claim.judging.picks import near_best, picking_figure
 from claim.judging.samples import Samples, figures_of
+from claim.judging.signed_rank import NO_BOUND
 from claim.runs import FigureName
 from tinygram_bench.model.result import Figure
 from tinygram_bench.model.value import Value
@@ -34,8 +35,8 @@ class Verdict(Value, frozen=True):
     `is_deciding`: whether the cell is decided by this figure. `rivals`: all that it must be held
     against, the best one first; `ratio`: the cost ÷ the best one's in the rounds that compare, and
     `rounds`: how many have both. `is_large`: worse, and by more than LARGE_LOSS by the estimate;
-    `is_shown_large`: by the whole interval. `is_by_counts`: held by what was counted, where the
-    clock leaves it undecided and does not show it to be worse (counts.py).
+    `is_shown_large`: by the whole interval. `by_clock`: what the clock says. `is_by_counts`: held
+    by what was counted, where the clock leaves it undecided and does not show it worse (counts.py).
     """
 
     cell: int
@@ -44,7 +45,7 @@ class Verdict(Value, frozen=True):
     rivals: tuple[str, ...]
     ratio: Figure
     rounds: int
-    outcome: Outcome
+    by_clock: Outcome
     doubt: Doubt | None
     is_large: bool
     is_shown_large: bool
@@ -55,9 +56,14 @@ class Verdict(Value, frozen=True):
         return self.rivals[0]
 
     @property
+    def outcome(self) -> Outcome:
+        """What is said: by the clock, or where that cannot say by counts."""
+        return "held" if self.is_by_counts else self.by_clock
+
+    @property
     def may_be_decided(self) -> bool:
         """Whether more rounds may change an undecided verdict."""
-        is_open = self.is_deciding and self.outcome == "undecided" and self.doubt is None
+        is_open = self.is_deciding and self.by_clock == "undecided" and self.doubt is None
         return is_open and self.rounds < LOOKS[-1] - PICKING_ROUNDS
 
 
@@ -100,13 +106,13 @@ def _verdict(
         is_deciding
         and outcome == "undecided"
         and all(
-            _is_held(ratio, doubts[name])
+            _is_held(of_rival, doubts[name])
             or (
-                ratio.low <= 1
-                and doubts[name] not in OURS_ALONE
-                and _counts_no_more(samples, number, figure, name)
+                of_rival.low <= 1 < of_rival.high < NO_BOUND
+                and doubts[name] is None
+                and _does_the_same(samples, number, cell, figure, name)
             )
-            for name, ratio in ratios.items()
+            for name, of_rival in ratios.items()
         )
     )
     return Verdict(
@@ -116,7 +122,7 @@ def _verdict(
         rivals=tuple(ratios),
         ratio=ratio,
         rounds=len(looked_at(samples.ratios(number, OURS, rivals[0], figure))),
-        outcome="held" if is_by_counts else outcome,
+        by_clock=outcome,
         doubt=doubt,
         is_large=is_known and ratio.low > 1 and ratio.median > 1 + LARGE_LOSS,
         is_shown_large=is_known and ratio.low > 1 + LARGE_LOSS,
@@ -124,10 +130,12 @@ def _verdict(
     )
 
 
-def _counts_no_more(samples: Samples, number: int, figure: FigureName, rival: str) -> bool:
-    """Whether what was counted leaves ours next to nothing to cost more than the rival."""
-    more = share_more(samples, number, figure, OURS, rival)
-    return more is not None and more <= MOST_MORE
+def _does_the_same(
+    samples: Samples, number: int, cell: Cell, figure: FigureName, rival: str
+) -> bool:
+    """Whether ours makes as many writes after as long holds as the rival."""
+    apart = share_apart(samples, number, cell, figure, OURS, rival)
+    return apart is not None and apart <= MOST_APART
 
 
 def _is_held(ratio: Figure, doubt: Doubt | None) -> bool:

@@ -11,7 +11,7 @@ from claim.judging.compare import (
     MARGIN,
     PICKING_ROUNDS,
 )
-from claim.judging.counts import MOST_MORE
+from claim.judging.counts import MOST_APART
 from claim.judging.doubts import MOST_BEHIND_NS
 from claim.page.wording import percent
 from claim.plan import HOPELESS
@@ -61,11 +61,12 @@ def method(result: ClaimResult) -> str:
 - **Verdicts**: *held* when the whole interval is within {percent(MARGIN)} or better, *lost* when it
   is wholly beyond, else *undecided*. *By more than {percent(LARGE_LOSS)}*: the estimate, of what is
   shown to be worse at all.
-- **Held by counts** where the clock leaves a cell undecided, and does not show it worse: `{OURS}`
-  makes as many writes as the rival, or fewer, and holds each batch's first message as long, or
-  less. If all of the rival's cost grew with its writes, and every message were held as long as the
-  first, it would cost at most {percent(MOST_MORE)} more. What is left is the work of its decisions,
-  some ten nanoseconds a message. Nothing is lost by counts.
+- **Held by counts** where the clock leaves a cell of a loop undecided, without a doubt, and does
+  not show it worse: `{OURS}` does what the rival does. Over the same arrivals it makes as many
+  writes, and holds each batch's first message as long, to {percent(MOST_APART)} of the rival's cost
+  together. What is left is the work of its decisions, some ten nanoseconds a message, and on uvloop
+  an iteration more now and then. Such a cell is measured on as long as there is time: the clock may
+  still find it lost. Nothing is lost by counts, and of threads they say nothing.
 - **No verdict** where a latency is that of a strategy that cannot keep up (if only `{OURS}` cannot,
   it may lose), where the link was late or others' messages came into its slices in a quarter of the
   rounds, and *lost* alone where the ratios of the rounds have two modes. Where a run of

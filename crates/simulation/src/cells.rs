@@ -51,6 +51,15 @@ pub struct Cell {
     pub link: Link,
     /// When messages are handed over.
     pub load: Load,
+    /// Whether another seed makes another load of it.
+    pub is_random: bool,
+}
+
+impl Cell {
+    /// Whether its messages come as fast as the loop lets them.
+    pub fn is_flat_out(&self) -> bool {
+        matches!(self.load, Load::FlatOut { .. })
+    }
 }
 
 /// Which cells there are.
@@ -97,7 +106,7 @@ impl Grid {
         }
     }
 
-    /// All loads on all loops over all links: 936 cells.
+    /// All loads on all loops over all links: 876 cells.
     pub fn whole(seed: u64) -> Self {
         Self {
             programs: [true, false]
@@ -121,20 +130,25 @@ impl Grid {
         }
     }
 
-    /// All cells, in order.
+    /// All cells, in order. What a message takes flat out does not depend on the link, nor on whether
+    /// the program yields: there is one such cell for each loop, burst and work.
     pub fn cells(&self) -> Vec<Cell> {
         let mut cells = Vec::new();
-        for (load_name, load) in self.loads() {
+        for (load_name, load, is_random) in self.loads() {
+            let is_flat_out = matches!(load, Load::FlatOut { .. });
             for &of_loop in &self.loops {
                 for &program in &self.programs {
                     for &link in &self.links {
-                        if program.can_keep_up(&load) {
+                        let is_again = is_flat_out
+                            && (link != self.links[0] || program.yields != self.programs[0].yields);
+                        if program.can_keep_up(&load) && !is_again {
                             cells.push(Cell {
                                 name: format!("{of_loop:?} {load_name}{program}{link}"),
                                 of_loop,
                                 program,
                                 link,
                                 load: load.clone(),
+                                is_random,
                             });
                         }
                     }
@@ -144,7 +158,7 @@ impl Grid {
         cells
     }
 
-    fn loads(&self) -> Vec<(String, Load)> {
+    fn loads(&self) -> Vec<(String, Load, bool)> {
         let mut loads = Vec::new();
         for &burst in &self.bursts {
             for &rate_per_s in &self.rates_per_s {
@@ -155,14 +169,13 @@ impl Grid {
                         Schedule::new(rate_per_s, arrival, burst, duration_ns, self.seed)
                             .expect("the rates and bursts of a grid fit its duration");
                     let named = format!("{}k/s {name} × {burst}", rate_per_s / 1e3);
-                    loads.push((named, Load::Paced(schedule.all_due_ns().collect())));
+                    let load = Load::Paced(schedule.all_due_ns().collect());
+                    loads.push((named, load, arrival != Arrival::Constant));
                 }
             }
             let messages = 50 * self.messages;
-            loads.push((
-                format!("flat out × {burst}"),
-                Load::FlatOut { messages, burst },
-            ));
+            let load = Load::FlatOut { messages, burst };
+            loads.push((format!("flat out × {burst}"), load, false));
         }
         loads
     }

@@ -44,12 +44,12 @@ pub struct Model {
     pub wake: f64,
 }
 
-/// The models with which `adaptive` was tuned.
+/// The hosts of the tuning grid.
 pub const TUNING_MODELS: [Model; 5] = [
     Model::new("as measured", 1.0, 1.0, 1.0),
     Model::new("slow program", 2.0, 1.0, 1.0),
     Model::new("fast program", 0.5, 1.0, 1.0),
-    Model::new("cheap writes", 1.0, 0.5, 1.0),
+    Model::new("cheap writes and sleeps", 1.0, 0.2, 0.5),
     Model::new("dear writes and sleeps", 1.0, 2.0, 2.0),
 ];
 
@@ -114,7 +114,7 @@ const ACKNOWLEDGEMENT_NS: u64 = 1_000;
 const TIMER_SLACK_NS: u64 = 50_000;
 
 impl Machine {
-    /// The machine on which `adaptive` was tuned.
+    /// The machine that was measured, whose costs lie beside the sources.
     pub fn measured() -> Self {
         Self::parse(include_str!("../costs.txt")).expect("a test reads it")
     }

@@ -1,6 +1,6 @@
 //! `adaptive` beside the best fixed strategy of each cell.
 
-use crate::{Cell, Load, Machine, Model, Outcome, run};
+use crate::{Cell, Machine, Model, Outcome, run};
 use std::time::Duration;
 use tinygram_core::Strategy;
 
@@ -28,8 +28,8 @@ pub struct Judged {
     pub model: &'static str,
     /// The best fixed strategy.
     pub best: &'static str,
-    /// Whether no fixed strategy keeps up: then the time of a message decides.
-    pub is_overloaded: bool,
+    /// Whether the time of a message decides: flat out, and where no fixed strategy keeps up.
+    pub is_by_time: bool,
     /// By strategy, `adaptive` last: its price ÷ that of the best fixed one, and what it made.
     pub ratios: Vec<(&'static str, f64, Outcome)>,
 }
@@ -44,8 +44,8 @@ pub fn judge(cell: &Cell, machine: &Machine, model: &Model) -> Judged {
         .map(|(name, strategy)| (name, run(cell, strategy, costs)))
         .collect();
     let is_overloaded = outcomes.iter().all(|(_, outcome)| outcome.is_overloaded());
-    let counts_time = is_overloaded || matches!(cell.load, Load::FlatOut { .. });
-    let price = |outcome: &Outcome| match counts_time {
+    let is_by_time = is_overloaded || cell.is_flat_out();
+    let price = |outcome: &Outcome| match is_by_time {
         true => outcome.us_per_message,
         false => outcome.mean_delay_us + outcome.cpu_us_per_message,
     };
@@ -59,7 +59,7 @@ pub fn judge(cell: &Cell, machine: &Machine, model: &Model) -> Judged {
         cell: cell.name.clone(),
         model: model.name,
         best,
-        is_overloaded,
+        is_by_time,
         ratios: outcomes
             .into_iter()
             .map(|(name, outcome)| (name, price(&outcome) / least, outcome))

@@ -3,7 +3,7 @@
 //!     tinygram-simulation page [COSTS]            all grids, as a page in Markdown
 //!     tinygram-simulation cells PART [COSTS]      every strategy in the cells with PART in their names
 //!
-//! COSTS is a file of `benches/costs.py`; without one it is the machine on which `adaptive` was tuned.
+//! COSTS is a file of `benches/costs.py`; without one those are used that lie beside the sources.
 
 mod page;
 

@@ -15,6 +15,8 @@ pub(crate) struct Sender {
     pub(crate) now_ns: u64,
     cpu_ns: u64,
     coalescer: Coalescer,
+    /// Whether it is a plain loop's, whose batches see themselves to what is due.
+    is_plain: bool,
     /// When each of the held messages was due.
     held_due_ns: Vec<u64>,
     is_armed: bool,
@@ -35,6 +37,7 @@ impl Sender {
             now_ns: BEGIN_NS,
             cpu_ns: 0,
             coalescer: coalescer.expect("the knobs are those by default"),
+            is_plain: cell.of_loop == LoopKind::Plain,
             held_due_ns: Vec::new(),
             is_armed: false,
             writes: 0,
@@ -66,6 +69,9 @@ impl Sender {
         self.held_due_ns.push(due_ns);
         let now_ns = self.now_ns;
         match self.coalescer.on_message(&MESSAGE, || now_ns) {
+            Next::Wait if self.is_plain && self.coalescer.is_due(now_ns) => {
+                self.write(&[], Reason::Deadline);
+            }
             Next::Wait => {}
             Next::Arm => self.is_armed = true,
             Next::Write(reason) => {

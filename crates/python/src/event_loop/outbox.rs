@@ -149,16 +149,17 @@ impl Outbox {
     }
 
     /// The transport below has no bytes any more.
-    fn on_writable(&self, py: Python<'_>) -> PyResult<()> {
+    fn on_writable(slf: &Bound<'_, Self>) -> PyResult<()> {
+        let (py, this) = (slf.py(), slf.get());
         let has_more = {
-            let mut state = self.state(py);
+            let mut state = this.state(py);
             state.is_below_full = false;
             !state.is_handing_over && state.coalescer.on_writable()
         };
         if has_more {
-            self.write_out(py, None, Reason::Writable)?;
+            this.write_out(py, None, Reason::Writable)?;
         }
-        Ok(())
+        Self::arm_after_write(slf)
     }
 
     fn set_max_bytes(&self, py: Python<'_>, max_bytes: usize) {
@@ -233,11 +234,8 @@ impl TakesMessages for Outbox {
                 Ticker::arm(ticker, slf.clone().unbind())
             }
             Next::Write(reason) => {
-                let written = this.write_out(py, Some(&data), reason);
-                if this.arm_for_tick(py) {
-                    Ticker::arm(this.ticker.bind(py), slf.clone().unbind())?;
-                }
-                written.map(drop)
+                this.write_out(py, Some(&data), reason)?;
+                Self::arm_after_write(slf)
             }
             Next::WriteFirst => {
                 this.write_out(py, None, Reason::Full)?;
@@ -275,6 +273,23 @@ impl Ticked for Outbox {
 }
 
 impl Outbox {
+    /// Have the iteration's end told if the strategy needs it; a loop that is closed has none.
+    fn arm_after_write(slf: &Bound<'_, Self>) -> PyResult<()> {
+        let (py, this) = (slf.py(), slf.get());
+        if !this.arm_for_tick(py) {
+            return Ok(());
+        }
+        match this.around(py) {
+            Some(around) if !around.is_loop_closed(py)? => {
+                Ticker::arm(this.ticker.bind(py), slf.clone().unbind())
+            }
+            _ => {
+                this.disarm(py);
+                Ok(())
+            }
+        }
+    }
+
     /// The state, without what a parent process holds.
     fn state(&self, py: Python<'_>) -> BorrowedCell<'_, State> {
         let mut state = self.state.borrow(py);

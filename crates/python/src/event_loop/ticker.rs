@@ -278,7 +278,9 @@ impl Ticker {
             return Ok(());
         }
         match asked_loop.bind(py).upgrade() {
-            Some(asked_loop) => call_soon(&asked_loop, slf),
+            Some(asked_loop) => call_soon(&asked_loop, slf).inspect_err(|_| {
+                slf.get().state.borrow(py).is_scheduled = false;
+            }),
             None => Ok(()),
         }
     }

@@ -13,7 +13,7 @@ use crate::Reason;
 use load::Load;
 
 /// After this time without a write a message finds an idle connection, though the loop was busy
-/// meanwhile: about five times a write's cost.
+/// meanwhile: some times what a write costs.
 const IDLE_NS: u64 = 20_000;
 /// A loop that does not say when it rests has rested if a message comes so long after the last tick or
 /// write: about a write's cost, and the time of an iteration at least.
@@ -23,16 +23,17 @@ const PAUSE_NS: u64 = 100_000;
 /// A loop that has been busy for four times as long may as well be busy a little longer.
 const BUSY_SHARE: u64 = 4;
 
-/// An iteration is slow from here on: a write more costs it a five-hundredth.
+/// An iteration is slow from here on: a write more costs it less than a hundredth.
 const SLOW_NS: u64 = 2_000_000;
-/// Iterations have several messages from this average on, which reaches back over so many of them and
-/// counts no more than so many messages of one.
+/// A busy loop's iterations have several messages from this average on.
 const SEVERAL: f64 = 1.5;
+/// The average reaches back over this many iterations.
 const REACH: f64 = 8.0;
+/// It counts no more messages of one iteration than this.
 const MANY: u64 = 8;
-
-/// The ends of this many iterations with one message are told, and then of one in so many.
+/// The ends of this many iterations in a row with one message are told.
 const ALWAYS_TOLD: u32 = 8;
+/// After those, the end of one iteration in this many is told.
 const TOLD_EVERY: u32 = 7;
 
 /// What the policy knows about the loop that ticks.
@@ -61,9 +62,10 @@ struct First {
 #[derive(Debug)]
 pub(in super::super) struct Adaptive {
     of_loop: Loop,
-    /// No message is held longer than this beyond its iteration, and than that within a slow one.
+    /// No message is held longer beyond its iteration.
     hold_ns: u64,
-    within_ns: u64,
+    /// An iteration is slow from here on; then no message is held longer within it.
+    slow_ns: u64,
     load: Load,
     first: Option<First>,
     /// When the first message of the last iteration with any came, if the loop has not rested since.
@@ -82,8 +84,8 @@ pub(in super::super) struct Adaptive {
     will_wait: bool,
     last_write_ns: Option<u64>,
     last_tick_ns: u64,
-    /// Whether a tick came after the last iteration.
-    was_told: bool,
+    /// Whether the program of a plain loop polls also when nothing is held.
+    polls_always: bool,
     iteration_ns: u64,
     /// Since when the loop has had something to do, as far as we know.
     busy_since_ns: u64,
@@ -95,7 +97,7 @@ impl Policy for Adaptive {
             self.begin_iteration(at);
         }
         if let Some(since_ns) = at.held_since_ns {
-            let is_late = at.now_ns.saturating_sub(since_ns) >= self.within_ns;
+            let is_late = at.now_ns.saturating_sub(since_ns) >= self.slow_ns;
             return is_late.then_some(Reason::Deadline);
         }
         (!self.has_written && self.is_at_once()).then_some(Reason::Idle)
@@ -103,13 +105,16 @@ impl Policy for Adaptive {
 
     fn on_tick(&mut self, at: Moment, will_block: bool) -> Option<Reason> {
         let first_ns = self.first.map(|first| first.at_ns);
+        let is_untold_pause = self.of_loop == Loop::Plain && at.held_since_ns.is_none();
         if let Some(begun_ns) = at.held_since_ns.into_iter().chain(first_ns).min() {
-            self.iteration_ns = at.now_ns.saturating_sub(begun_ns.max(self.last_tick_ns));
+            if !is_untold_pause {
+                self.iteration_ns = at.now_ns.saturating_sub(begun_ns.max(self.last_tick_ns));
+            }
         }
         self.last_tick_ns = at.now_ns;
         self.will_wait = will_block;
         let had_messages = self.end_iteration(at.messages);
-        self.was_told = true;
+        self.polls_always |= had_messages && at.held_since_ns.is_none();
         let rests = will_block || !had_messages;
         if rests && !at.is_blocked {
             self.rest(at.now_ns);
@@ -153,7 +158,7 @@ impl Adaptive {
         Self {
             of_loop,
             hold_ns,
-            within_ns: max_hold_ns.min(SLOW_NS),
+            slow_ns: max_hold_ns.min(SLOW_NS),
             load: Load::new(),
             first: None,
             last_first_ns: None,
@@ -165,28 +170,30 @@ impl Adaptive {
             will_wait: false,
             last_write_ns: None,
             last_tick_ns: 0,
-            was_told: false,
+            polls_always: false,
             iteration_ns: 0,
             busy_since_ns: 0,
         }
     }
 
     /// Where the end of an iteration is not told, a message that finds nothing held and an idle
-    /// connection begins the next one.
+    /// connection begins the next one; and after a slow iteration's time in any case, for the end may
+    /// have been missed: a plain loop that no longer polls, a socket that was blocked.
     fn is_new_iteration(&self, at: Moment) -> bool {
         let idle_ns = match self.of_loop {
+            _ if self.is_end_told() => self.slow_ns,
             Loop::Plain => IDLE_NS,
             Loop::Resting | Loop::Foreign => self.rest_ns(),
         };
         let is_idle = at.held_since_ns.is_none() && self.since_write_ns(at.now_ns) >= idle_ns;
-        self.first.is_none() || (is_idle && !self.is_end_told())
+        self.first.is_none() || is_idle
     }
 
     /// Whether a tick ends the current iteration, though nothing may be held. A loop that is not ours
     /// makes an iteration more for it: where messages come singly, it is asked for now and then.
     fn is_end_told(&self) -> bool {
         match self.of_loop {
-            Loop::Plain => self.was_told,
+            Loop::Plain => self.polls_always,
             Loop::Resting => true,
             Loop::Foreign => {
                 self.single_iterations < ALWAYS_TOLD || self.single_iterations % TOLD_EVERY == 0
@@ -195,7 +202,10 @@ impl Adaptive {
     }
 
     fn begin_iteration(&mut self, at: Moment) {
-        self.end_iteration(at.messages);
+        if self.end_iteration(at.messages) {
+            // No tick has told so.
+            self.polls_always = false;
+        }
         let last_ns = self.last_tick_ns.max(self.last_write_ns.unwrap_or(0));
         let quiet_ns = at.now_ns.saturating_sub(last_ns);
         if quiet_ns >= PAUSE_NS {
@@ -223,7 +233,6 @@ impl Adaptive {
         if let Some(gap_ns) = first.gap_ns {
             self.load.note(came, gap_ns, first.has_write);
         }
-        self.was_told = false;
         self.last_first_ns = Some(first.at_ns);
         self.is_bursty = came > 1;
         self.single_iterations = if came > 1 {
@@ -263,7 +272,7 @@ impl Adaptive {
 
     /// Whether even a single message is held, since more comes faster then, or to see whether it does.
     fn is_held_for_more(&self) -> bool {
-        let may_end_untold = self.of_loop == Loop::Plain && !self.was_told;
+        let may_end_untold = self.of_loop == Loop::Plain && !self.polls_always;
         let surely_rested = self.of_loop == Loop::Resting && self.has_rested;
         let may_gain = !(may_end_untold || surely_rested || self.is_slow());
         may_gain && (self.load.is_closed() || self.load.is_to_look())
@@ -271,7 +280,7 @@ impl Adaptive {
 
     /// Whether the last iteration with messages was so long that a write more costs next to nothing.
     fn is_slow(&self) -> bool {
-        self.iteration_ns >= self.within_ns
+        self.iteration_ns >= self.slow_ns
     }
 
     fn since_write_ns(&self, now_ns: u64) -> u64 {

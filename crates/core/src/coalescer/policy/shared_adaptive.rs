@@ -33,8 +33,7 @@ const EARLY_WAKES: u32 = 8;
 const POLL_NS: u64 = 50_000;
 /// A sender whose messages are closer together does nothing else, and gains from larger writes.
 const DENSE_NS: u64 = 3_000;
-/// A sender that has been busy for four times as long may stay busy a little longer: a batch costs
-/// more here than in a loop, where it is sixteen times (decision 0007).
+/// A sender that has been busy for four times as long may stay busy a little longer.
 const BUSY_SHARE: u64 = 4;
 /// How often during a hold its end is checked; a sender checks at every 64th message at least.
 const LOOKS: u64 = 4;

@@ -237,6 +237,66 @@ fn a_plain_loop_that_never_polls_tells_iterations_by_time() {
     assert_eq!(writes(&driver), 50);
 }
 
+/// A plain loop that waits until the deadline at most and then polls, as is documented: not where
+/// nothing is held.
+fn poll_at_deadlines(driver: &mut Driver) {
+    while let Some(deadline_ns) = driver.coalescer.deadline_ns() {
+        driver.now_ns = driver.now_ns.max(deadline_ns);
+        driver.tick(false);
+    }
+}
+
+#[test]
+fn a_plain_loop_that_polls_at_deadlines_alone_sends_single_messages_at_once() {
+    let mut driver = driver_of(Loop::Plain);
+    // A burst has it poll.
+    for _ in 0..3 {
+        driver.send(&[0; 10]);
+    }
+    poll_at_deadlines(&mut driver);
+    driver.now_ns += 1_000_000_000;
+    let mut held = 0;
+    for _ in 0..50 {
+        driver.send(&[0; 10]);
+        held += usize::from(!driver.coalescer.pending().is_empty());
+        poll_at_deadlines(&mut driver);
+        driver.now_ns += 1_000_000;
+    }
+    // The first is expected to be a burst, too.
+    assert!(held <= 1, "{held}");
+}
+
+#[test]
+fn a_plain_loop_that_no_longer_polls_is_not_waited_for() {
+    let mut driver = driver_of(Loop::Plain);
+    for _ in 0..10 {
+        iterate(&mut driver, 1, 1_000);
+    }
+    // From now on it sends a request, and waits for the answer.
+    let mut held = 0;
+    for _ in 0..20 {
+        driver.send(&[0; 10]);
+        held += usize::from(!driver.coalescer.pending().is_empty());
+        poll_at_deadlines(&mut driver);
+        driver.now_ns += 2_000_000;
+    }
+    // One may be held to look whether waiting would bring more.
+    assert!(held <= 1, "{held}");
+}
+
+#[test]
+fn an_iteration_whose_end_was_missed_ends_after_a_slow_one_s_time() {
+    for of_loop in [Loop::Resting, Loop::Foreign] {
+        let mut driver = driver_of(of_loop);
+        driver.send(&[0; 10]);
+        // Nobody ticks: the socket was blocked, and its loop waited.
+        driver.now_ns += 3_000_000;
+        let before = writes(&driver);
+        driver.send(&[0; 10]);
+        assert_eq!(writes(&driver), before + 1, "{of_loop:?}");
+    }
+}
+
 #[test]
 fn a_loop_that_is_not_ours_is_seldom_asked_for_ticks_where_messages_come_singly() {
     let mut driver = driver_of(Loop::Foreign);

@@ -19,6 +19,9 @@ use tinygram_core::{Next, Reason};
 /// lock held, other threads wait for it.
 const INLINE_BYTES: usize = 256 << 10;
 
+/// The same for a full batch, which is a little more than that with the message that filled it.
+const INLINE_BATCH_BYTES: usize = 2 * INLINE_BYTES;
+
 /// How far messages have been taken.
 enum After {
     /// A batch is full; there may be more.
@@ -130,7 +133,11 @@ impl Connection {
     fn write_full(&self, state: &mut State) -> Result<(), Failure> {
         state.take(Reason::Full, monotonic_ns());
         let buffer = std::mem::take(&mut state.taken.buffer);
-        match send_now(self.fd(), &buffer[..buffer.len().min(INLINE_BYTES)], &[]) {
+        match send_now(
+            self.fd(),
+            &buffer[..buffer.len().min(INLINE_BATCH_BYTES)],
+            &[],
+        ) {
             Ok(written) => {
                 state.put_back(buffer, written, monotonic_ns());
                 self.watched.tell_waiting(state);

@@ -85,11 +85,11 @@ impl Load {
     /// An iteration brought `messages`, the first of them `gap_ns` after the first of the iteration
     /// before; `has_write`: a write was between the two.
     pub(super) fn note(&mut self, messages: u64, gap_ns: u64, has_write: bool) {
+        self.looks = false;
         if gap_ns > LONGEST_GAP_NS {
             return;
         }
         let (messages, gap_ns) = (messages as f64, gap_ns as f64);
-        self.looks = false;
         if has_write {
             self.with_write.note(messages, gap_ns);
             self.since_look = self.since_look.saturating_add(1);
