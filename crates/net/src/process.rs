@@ -43,6 +43,19 @@ impl Generation {
     }
 }
 
+/// Have the calling thread's wake-ups preempt nobody (SCHED_BATCH, sched(7)): it runs when who woke
+/// it waits, or at the end of that one's time. One that has another policy than the default keeps it.
+pub fn let_wakes_preempt_nobody() {
+    // SAFETY: 0 is the calling thread; all-zero is a valid sched_param, and the only one of this
+    // policy. Where it is not permitted nothing changes.
+    unsafe {
+        if libc::sched_getscheduler(0) == libc::SCHED_OTHER {
+            let parameters: libc::sched_param = mem::zeroed();
+            libc::sched_setscheduler(0, libc::SCHED_BATCH, &parameters);
+        }
+    }
+}
+
 /// Run `act` with all signals blocked; a thread that it starts inherits that.
 pub fn with_signals_blocked<T>(act: impl FnOnce() -> T) -> T {
     // SAFETY: both sets are initialized before they are read, and outlive the calls.

@@ -9,6 +9,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from tests.library.wires import (
@@ -347,3 +348,19 @@ def test_wrong_sockets_and_data(pair: Pair) -> None:
         CoalescingSocket(3)  # type: ignore[arg-type]
     with CoalescingSocket(pair[0]) as sock, pytest.raises(TypeError, match="bytes-like"):
         sock.send("text")  # type: ignore[arg-type]
+
+
+def test_the_writing_thread_s_wakes_preempt_nobody(pair: Pair) -> None:
+    """Each would end the sender's turn on its core, for a batch that is not full yet."""
+    ours, _ = pair
+    with CoalescingSocket(ours, strategy=tinygram.combine) as sock:
+        sock.send(b"message")
+        sock.flush(timeout_s=LONGEST_S)
+        tasks = Path("/proc/self/task")
+        (writer,) = (
+            task.name
+            for task in tasks.iterdir()
+            if (task / "comm").read_text() == "tinygram-writer\n"
+        )
+        assert os.sched_getscheduler(int(writer)) == os.SCHED_BATCH
+        assert os.sched_getscheduler(0) == os.SCHED_OTHER

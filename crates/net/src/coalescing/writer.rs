@@ -9,7 +9,7 @@ use super::{
 use crate::{
     clock::monotonic_ns,
     epoll::{Epoll, For},
-    process::{Generation, with_signals_blocked},
+    process::{self, Generation, with_signals_blocked},
     timer::TimerFd,
 };
 use rustix::event::{EventfdFlags, eventfd};
@@ -171,6 +171,7 @@ struct Thread {
 
 impl Thread {
     fn run(mut self) {
+        process::let_wakes_preempt_nobody();
         let mut to_visit = Vec::new();
         loop {
             if !self.writer.handoff.take_or_sleep(&mut to_visit) {
