@@ -34,7 +34,6 @@ def project(folder: Path) -> dict[str, Any]:
     "trace",
     [
         "unshare",
-        "sched_setscheduler",
         "/proc/thread-self/ns/net",
         "/proc/net",
         # What a preloaded library is asked by.

@@ -1,17 +1,31 @@
 //! No change may lose what the simulation has shown of `adaptive`, unseen.
 
+use std::thread;
 use tinygram_simulation::{
     CostsError, Grid, Judged, Machine, Model, Summary, TUNING_MODELS, judge, summary,
 };
 
 const SEED: u64 = 11;
 
+/// Every cell on every host, a thread for each host.
 fn judged(grid: &Grid, models: &[Model]) -> Vec<Judged> {
     let (cells, machine) = (grid.cells(), Machine::measured());
-    models
-        .iter()
-        .flat_map(|model| cells.iter().map(|cell| judge(cell, &machine, model)))
-        .collect()
+    let on_host = |model: &Model| -> Vec<Judged> {
+        cells
+            .iter()
+            .map(|cell| judge(cell, &machine, model))
+            .collect()
+    };
+    thread::scope(|scope| {
+        let threads: Vec<_> = models
+            .iter()
+            .map(|model| scope.spawn(|| on_host(model)))
+            .collect();
+        threads
+            .into_iter()
+            .flat_map(|thread| thread.join().expect("it only computes"))
+            .collect()
+    })
 }
 
 fn of(strategy: &str, judged: &[Judged]) -> Summary {
@@ -23,22 +37,20 @@ fn of(strategy: &str, judged: &[Judged]) -> Summary {
 
 #[test]
 fn adaptive_is_near_the_best_fixed_strategy_of_each_cell_on_every_host() {
-    let judged = judged(&Grid::small(SEED), &TUNING_MODELS);
+    let mut judged = judged(&Grid::small(SEED), &TUNING_MODELS);
     let adaptive = of("adaptive", &judged);
     assert_eq!(adaptive.cells, 5 * 156);
     assert!(adaptive.worst <= 1.20, "{adaptive:?}");
     assert!(adaptive.mean <= 1.01, "{adaptive:?}");
     assert!(adaptive.above_10_percent <= 10, "{adaptive:?}");
-    // The bounds mean something: no fixed strategy keeps them.
+    // With costs as they were measured.
     let tick = of("tick", &judged);
+    judged.retain(|it| it.model == TUNING_MODELS[0].name);
+    let measured = of("adaptive", &judged);
+    assert!(measured.worst <= 1.10, "{measured:?}");
+    assert!(measured.above_5_percent <= 8, "{measured:?}");
+    // The bounds mean something: no fixed strategy keeps them.
     assert!(tick.worst > 3.0 && tick.mean > 1.05, "{tick:?}");
-}
-
-#[test]
-fn adaptive_is_within_a_tenth_in_every_cell_with_costs_as_they_were_measured() {
-    let adaptive = of("adaptive", &judged(&Grid::small(SEED), &TUNING_MODELS[..1]));
-    assert!(adaptive.worst <= 1.10, "{adaptive:?}");
-    assert!(adaptive.above_5_percent <= 8, "{adaptive:?}");
 }
 
 #[test]

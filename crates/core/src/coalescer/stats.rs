@@ -10,7 +10,7 @@ use std::fmt;
 pub enum Reason {
     /// The strategy holds nothing: a write per message.
     EachMessage,
-    /// Nothing was held and nothing had been written for a while.
+    /// Nothing was held, and no more was expected soon.
     Idle,
     /// The batch had reached `max_bytes`.
     Full,

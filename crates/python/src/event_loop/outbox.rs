@@ -13,7 +13,7 @@ use crate::{
     message_methods::{Methods, TakesMessages, message_method},
 };
 use pyo3::{PyTraverseError, PyVisit, exceptions::PyBufferError, prelude::*};
-use state::{State, Waits};
+use state::{State, WaitsFor};
 use std::{os::fd::RawFd, sync::Arc};
 use tinygram_core::{Next, Reason};
 use tinygram_net::{
@@ -52,7 +52,7 @@ impl Outbox {
         let state = State {
             coalescer,
             fd,
-            waits: Waits::No,
+            waits_for: WaitsFor::Nothing,
             is_diverted: false,
             is_below_full: false,
             is_handing_over: false,
@@ -222,13 +222,13 @@ impl TakesMessages for Outbox {
             Next::Arm => {
                 this.keep_open(py)?;
                 let (ticker, mut state) = (this.ticker.bind(py), this.state(py));
-                match state.waits {
-                    Waits::No => state.waits = Waits::Tick,
-                    Waits::Time if state.coalescer.watches_time() => {
+                match state.waits_for {
+                    WaitsFor::Nothing => state.waits_for = WaitsFor::Tick,
+                    WaitsFor::Time if state.coalescer.watches_time() => {
                         drop(state);
                         return Ticker::look_again(ticker);
                     }
-                    Waits::Tick | Waits::Time => return Ok(()),
+                    WaitsFor::Tick | WaitsFor::Time => return Ok(()),
                 }
                 drop(state);
                 Ticker::arm(ticker, slf.clone().unbind())
@@ -264,7 +264,7 @@ impl Ticked for Outbox {
     }
 
     fn disarm(&self, py: Python<'_>) {
-        self.state(py).waits = Waits::No;
+        self.state(py).waits_for = WaitsFor::Nothing;
     }
 
     fn let_close(&self, py: Python<'_>) -> PyResult<()> {

@@ -10,9 +10,9 @@ use tinygram_net::{
 
 /// What a connection waits for, by what its ticker knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Waits {
+pub enum WaitsFor {
     /// The ticker does not have it.
-    No,
+    Nothing,
     Tick,
     /// For what was its deadline at the last tick.
     Time,
@@ -23,7 +23,7 @@ pub struct State {
     pub coalescer: Coalescer,
     /// The descriptor that we write to; `None`: the transport below takes all bytes.
     pub fd: Option<RawFd>,
-    pub waits: Waits,
+    pub waits_for: WaitsFor,
     /// Whether messages go straight to the transport below.
     pub is_diverted: bool,
     /// Whether the transport below has bytes of its own.
@@ -59,19 +59,19 @@ impl State {
             _ if will_block || self.coalescer.waits_for_time() => AfterTick::WaitForTime,
             _ => AfterTick::WaitForTick,
         };
-        self.waits = match after {
-            AfterTick::Write(_) | AfterTick::Rest => Waits::No,
-            AfterTick::WaitForTick => Waits::Tick,
-            AfterTick::WaitForTime => Waits::Time,
+        self.waits_for = match after {
+            AfterTick::Write(_) | AfterTick::Rest => WaitsFor::Nothing,
+            AfterTick::WaitForTick => WaitsFor::Tick,
+            AfterTick::WaitForTime => WaitsFor::Time,
         };
         after
     }
 
     /// Arm it if its strategy must be told when the iteration ends. Returns whether it was not armed.
     pub fn arm_for_tick(&mut self) -> bool {
-        let is_to_arm = self.waits == Waits::No && self.coalescer.wants_tick();
+        let is_to_arm = self.waits_for == WaitsFor::Nothing && self.coalescer.wants_tick();
         if is_to_arm {
-            self.waits = Waits::Tick;
+            self.waits_for = WaitsFor::Tick;
         }
         is_to_arm
     }
