@@ -35,7 +35,7 @@ _ROUNDS = 9
 _MESSAGE = bytes(100)
 _LARGE = bytes(60_000)
 _BURSTS = 10
-"""Of 64 messages, which a socket's buffer holds all."""
+"""Bursts of 64 messages in a measurement; all of them stay held."""
 _SPACED_S = 60e-6
 """Between two messages: the receiver has fallen asleep by then."""
 _LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {

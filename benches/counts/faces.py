@@ -98,7 +98,7 @@ def drain(peer: socket.socket, count: int) -> None:
 
 
 def send_each(send: Any, bursts: list[list[bytes]]) -> None:
-    """As a program does: `send` is the object, whose method is looked up for each message."""
+    """Send as a program does: `send` is the object, whose method is looked up for each message."""
     for burst in bursts:
         for message in burst:
             send.send(message)
@@ -227,7 +227,7 @@ class OnLoop:
 
 
 async def write_lists(transport: asyncio.WriteTransport, connection: Connection) -> None:
-    """As `write_each`, but a burst at one go."""
+    """Write like `write_each`, but a burst at one go."""
     for burst in BURSTS:
         transport.writelines(burst)
         await asyncio.sleep(0)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 _SHORTEST_MS, _LONGEST_MS = 1, 50
 _SHARE = 0.2
-"""Of the time, each core is taken away for so long."""
+"""The share of the time for which each core is taken away."""
 
 
 @contextmanager

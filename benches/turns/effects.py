@@ -110,7 +110,7 @@ def _slices_of_rounds(cases: Sequence[Case]) -> Iterator[tuple[Case, Sequence[Se
 
 
 def _of_parts(latencies_ns: Sequence[int]) -> list[float]:
-    """Of a slice's latencies, in the order of their being due at a constant rate."""
+    """Figures of a slice's latencies, in the order of their being due at a constant rate."""
     per_ms = len(latencies_ns) / _EDGES_MS[-1]
     whole_ns = median(latencies_ns)
     return [
@@ -184,7 +184,7 @@ class _Tables:
     drawn: list[tuple[Slices, ...]] = field(default_factory=list)
 
     def before(self, case: int) -> list[int | None]:
-        """Of each slice of a case in the last round, whose slice came before it."""
+        """Whose slice came before each slice of a case in the last round."""
         turns = sorted(
             (begin_ns, number)
             for number, of_case in enumerate(self.drawn[-1])

@@ -108,7 +108,7 @@ def _measured(heads: Sequence[str], only: str, seconds: float, rows: _Rows) -> s
 
 
 def _found(compared: _Compared) -> Iterator[Sequence[str]]:
-    """Of each figure: its ratio to itself, and to what was planted."""
+    """Each figure's ratio to itself, and to what was planted."""
     case = _planted(compared.case, "", 0)
     cases = [case, _planted(case, "#again", 0)]
     looked_at = _measure(compared.workload, cases, 1)[case.case_id].sample
@@ -140,7 +140,7 @@ def _found(compared: _Compared) -> Iterator[Sequence[str]]:
 
 
 def _false(compared: _Compared) -> Iterator[Sequence[str]]:
-    """Of each figure: how many comparisons of the same case under other names show a difference."""
+    """How many comparisons of the same case under other names show a difference, by figure."""
     cases = [_planted(compared.case, f"#{number}", 0) for number in range(_NAMES)]
     verdicts: dict[str, Counter[str]] = defaultdict(Counter)
     for _ in range(_TIMES):

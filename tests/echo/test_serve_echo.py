@@ -121,7 +121,7 @@ def test_silent_slow_and_greedy_peers_cost_little_and_stop_nobody(serving: Servi
     ("options", "most"),
     [
         (("--max-connections", "3"), 3),
-        # As many as together keep 1 GiB.
+        # Together they keep 1 GiB.
         (("--buffer", "16MiB"), 64),
         (("--buffer", "16MiB", "--reply", "per-message", "--size", "16MiB"), 10),
     ],

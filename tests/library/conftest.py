@@ -27,7 +27,7 @@ def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
 
 @pytest.fixture
 def unix_pair() -> Iterator[Pair]:
-    """As `pair`, Unix sockets only: nothing is lost or late between them."""
+    """The same as `pair`, Unix sockets only: nothing is lost or late between them."""
     ours, peer = socket.socketpair()
     ours.settimeout(LONGEST_S)
     peer.settimeout(LONGEST_S)
@@ -37,7 +37,7 @@ def unix_pair() -> Iterator[Pair]:
 
 @pytest.fixture
 def tcp() -> Iterator[Pair]:
-    """As `pair`, TCP only."""
+    """The same as `pair`, TCP only."""
     ours, peer = tcp_pair()
     ours.settimeout(LONGEST_S)
     peer.settimeout(LONGEST_S)

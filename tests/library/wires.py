@@ -120,7 +120,7 @@ def wait_until_stalled(peer: socket.socket, sender_pid: int | None = None) -> No
 
 
 def state_of(pid: int) -> str:
-    """As proc_pid_stat(5) says it: S sleeps, R runs or waits for a CPU, Z has ended."""
+    """The state that proc_pid_stat(5) tells: S sleeps, R runs or waits for a CPU, Z has ended."""
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 

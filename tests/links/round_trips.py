@@ -31,4 +31,4 @@ NETEMS_LEAST_S = 0.0399
 RELAYS_LEAST_S = 0.03
 """What calibrating took off may be too much where the host was busy then."""
 MOST_S = 0.08
-"""As if the round trip were that of each direction: a host stops for some of 20, not for all."""
+"""The round trip's bound holds for each direction: a host stops for some of 20, not for all."""

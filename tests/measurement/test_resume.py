@@ -66,7 +66,7 @@ def resumed(command: Command, path: Path, *arguments: object) -> tuple[int, str,
 
 
 def resumed_beside(command: Command, path: Path, *arguments: object) -> tuple[int, str, str]:
-    """As `resumed`, while another measurement may run."""
+    """Resume like `resumed`, while another measurement may run."""
     process = command.start_words(command.words("--resume", path, *arguments))
     stdout, stderr = command.said_at_end(process)
     return process.returncode, stdout, stderr
@@ -179,7 +179,7 @@ def test_what_is_resumed_and_ended_at_once_stays_as_it_is(
 def test_a_file_that_a_measurement_is_writing_is_not_resumed(
     command: Command, is_first_resumed: bool
 ) -> None:
-    """Of two that wrote one file, each replaced what the other had measured."""
+    """Two that wrote one file each replaced what the other had measured."""
     path = command.result_path
     paced = (*TWO_WAYS[:2], "--rate", 1000, "--duration", "500ms", "--rounds", 6)
     first = command.start(*paced)

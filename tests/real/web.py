@@ -35,7 +35,7 @@ async def serving(
 
 
 def kept_transport(session: ClientSession) -> asyncio.Transport:
-    """Of the one connection that the session keeps for its next request."""
+    """The transport of the one connection that the session keeps for its next request."""
     assert session.connector is not None
     ((kept,),) = session.connector._conns.values()
     transport = kept[0].transport

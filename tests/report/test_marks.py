@@ -31,7 +31,7 @@ def test_paced_figures_are_marked_against_loop_nodelay() -> None:
     ]
     text = printed(result_of(plan_of(cases, runs), runs))
     assert paced_row(text, "loop/nodelay")[3:5] == ["40.0", "40-41"]
-    # Of 200 samples a round, the p99 is that of all rounds together.
+    # With 200 samples a round, the p99 is that of all rounds together.
     assert paced_row(text, "loop/a")[3:7] == ["40.0=", "39-41", "40.8=", "39-41"]
     assert paced_row(text, "loop/b")[3:7] == ["60.0", "60-61", "60.0", "60-61"]
     assert "=  no difference from loop/nodelay shown" in text

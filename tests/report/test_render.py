@@ -88,7 +88,7 @@ def test_a_file_gets_plain_ascii_lines_that_no_width_breaks(result: Result) -> N
 
 
 def results_of_all_workloads(stream: Result) -> Iterator[Result]:
-    """Of `rr` and `sizes` with many kinds of cases, whose names are long."""
+    """Results of `rr` and `sizes` with many kinds of cases, whose names are long."""
     yield stream
     echo = planned_echo()
     yield measured_echo(echo, {way_of(case): 1e4 for case in echo.cases})
@@ -102,7 +102,7 @@ def results_of_all_workloads(stream: Result) -> Iterator[Result]:
 
 @pytest.mark.parametrize("width", [80, 100, 140])
 def test_a_terminal_gets_lines_that_fit(result: Result, width: int) -> None:
-    """Of a table too: the terminal would break its lines, and they would seem to fit."""
+    """Tables too are no wider: the terminal would break their lines, and they would seem to fit."""
     for each in results_of_all_workloads(result):
         assert max(map(len, shown(each, width).splitlines())) <= width
         workload = each.plan.cases[0].workload

@@ -61,7 +61,7 @@ def ahead(request_bytes: int, reply_bytes: int) -> Treat:
 
 
 def right_reply(index: int, reply_bytes: int) -> bytes:
-    """As it is documented for other programs: byte j of reply i is (i + j) modulo 251."""
+    """The reply that is documented for other programs: byte j of reply i is (i + j) modulo 251."""
     return bytes((index + at) % 251 for at in range(reply_bytes))
 
 

@@ -135,7 +135,7 @@ def test_ways_are_compared_cell_by_cell(command: Command) -> None:
         *("--setup-writes", 2, "--setup-writes", 1, "--strategy", "nagle", "--no-local"),
     )
     assert done.code == 0, done.stderr
-    # Of which noise may make a doubt: what they say is a test of the report.
+    # Noise may make a doubt of them: what they say is a test of the report.
     (verdict,) = done.result["verdicts"]
     assert verdict["figure"] == "total_p50_us"
     assert verdict["baseline_case_id"].endswith("/2-setup-writes")

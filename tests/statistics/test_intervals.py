@@ -96,7 +96,7 @@ def test_no_values_have_no_figure() -> None:
 
 
 def exact_coverage(count: int, rank: int) -> Fraction:
-    """Of all that fall around the median, how many have `rank` and more on either side."""
+    """How many of all that fall around the median have `rank` and more on either side."""
     return Fraction(sum(comb(count, below) for below in range(rank, count - rank + 1)), 2**count)
 
 

@@ -87,7 +87,7 @@ def _tail_run(case: Case, number: int, tail_us: Sequence[int]) -> Run:
 
 
 def test_a_percentile_that_no_round_alone_supports_is_that_of_all_samples_together() -> None:
-    """Of 14,000 samples, p99.9 has 14 beyond it; of a round's 2,000, two."""
+    """With 14,000 samples p99.9 has 14 beyond it; with a round's 2,000, two."""
     case = way("loop/nodelay", 1_000)
     runs = [_tail_run(case, number, [100 + number] * 3) for number in range(6)]
     runs.append(_tail_run(case, 6, [5_000] * 30))
@@ -175,7 +175,7 @@ def test_two_modes_are_a_warning_on_their_figure() -> None:
 
 
 def test_fewer_rounds_than_a_verdict_needs_have_no_modes() -> None:
-    """Of four rounds of one wide mode, one sample in nine looks like two."""
+    """With four rounds of one wide mode, one sample in nine looks like two."""
     case = way("loop/nodelay", 1_000)
     runs = [paced_run(case, number, us) for number, us in enumerate([13, 51, 13, 51, 13])]
     (summary,) = summarise(plan_of([case], runs), runs)

@@ -81,7 +81,7 @@ def test_all_is_every_way_that_makes_sense() -> None:
             ["strategy=adaptive"],
             [f"{runtime}/tinygram/adaptive" for runtime in ("loop", "threads", "asyncio")],
         ),
-        # Who is not named is everybody that has it.
+        # Where nobody is named, everybody that has it is meant.
         (["runtime=loop,strategy=tick"], ["loop/tinygram/tick"]),
         (
             ["runtime=loop,strategy=coalesce:1ms"],

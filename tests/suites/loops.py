@@ -30,7 +30,7 @@ class Counting(Connecting):
     connections = 0
 
     async def connect(self, *args: Any, **kwargs: Any) -> Made:
-        """As its base."""
+        """Do what its base does."""
         transport, protocol = await super().connect(*args, **kwargs)
         Counting.connections += isinstance(transport, tinygram.Transport)
         return transport, protocol

@@ -53,7 +53,7 @@ def _modules_in(folder: Path) -> list[str]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Of one test: `passed`, `skipped`, `failed`, `died` …, and the traceback or reason."""
+    """How a test ended: `passed`, `skipped`, `failed`, `died` …; and the traceback or reason."""
 
     name: str
     detail: str = ""

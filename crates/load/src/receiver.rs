@@ -16,7 +16,7 @@ use tinygram_net::clock::monotonic_ns;
 const BACKLOG: i32 = 4096;
 /// Notes kept ready in memory; a stream of more reads grows them while it runs.
 const MAX_READY_NOTES: u64 = 8 << 20;
-/// As many for a stream that may end early: nobody knows how many reads it takes.
+/// The same number for a stream that may end early: nobody knows how many reads it takes.
 const READY_NOTES: u64 = 1 << 20;
 
 /// Why a stream was not received.

@@ -69,7 +69,7 @@ impl<'a> Sender<'a> {
             if early_ns + wait_ns > 0 {
                 self.flush()?;
                 sleep_until_ns(at_ns + early_ns + wait_ns);
-                // Who wakes up too late asks again: the slice may be over.
+                // A sender that wakes up too late asks again: the slice may be over.
                 continue;
             }
             hand_overs.push(at_ns);

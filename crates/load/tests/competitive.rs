@@ -14,7 +14,7 @@ use tinygram_load::schedule::{Optimum, offline_optimum};
 const DIVISIBLE_NS: u64 = 840;
 const MOST_MESSAGES: usize = 8;
 
-/// Who is served first where a message comes at the deadline.
+/// Which is served first where a message comes at the deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum First {
     Timer,

@@ -38,7 +38,7 @@ fn os_error(error: &ClientError) -> PyErr {
 #[pyclass(module = "tinygram_bench._native")]
 pub struct EchoClient {
     inner: client::EchoClient,
-    /// Of the last run: its slices, or the whole of it.
+    /// The last run: its slices, or the whole of it.
     turns: Vec<Turn>,
 }
 
@@ -186,7 +186,7 @@ impl EchoClient {
     }
 }
 
-/// Of all slices together, or of the whole run.
+/// All slices together, or the whole run.
 fn counters_of(turns: &[Turn]) -> Counters {
     let of_measured = |of: fn(&Exchange) -> u64| turns.iter().map(|turn| of(&turn.measured)).sum();
     let workers = turns

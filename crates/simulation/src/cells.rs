@@ -3,7 +3,7 @@
 use crate::Link;
 use tinygram_load::schedule::{Arrival, Schedule};
 
-/// Who drives the sending.
+/// The loop that drives the sending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LoopKind {
     /// An event loop that says when it is about to wait: ours on the stock loop.
@@ -43,7 +43,7 @@ pub enum Load {
 pub struct Cell {
     /// What it is called in tables.
     pub name: String,
-    /// Who drives the sending.
+    /// The loop that drives the sending.
     pub of_loop: LoopKind,
     /// What the program does around its messages.
     pub program: Program,

@@ -82,7 +82,7 @@ pub struct Summary {
     pub above_5_percent: usize,
     /// In how many cells it costs over 1.10 times the best.
     pub above_10_percent: usize,
-    /// Of how many cells.
+    /// The number of cells.
     pub cells: usize,
 }
 

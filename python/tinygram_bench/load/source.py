@@ -219,7 +219,7 @@ class Source:
         return (self._next - self._warm_up,)
 
     def skip(self, count: int) -> None:
-        """So many messages were sent by a runtime that takes them from the pool itself."""
+        """Note how many messages were sent by a runtime that takes them from the pool itself."""
         self._next += count
 
     def pacers(self) -> list[Pacer]:

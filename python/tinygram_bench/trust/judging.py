@@ -230,7 +230,7 @@ def _bytes_each(sample: Sample) -> tuple[float, ...]:
 
 
 def _frozen(samples: dict[str, Sample]) -> Frozen | None:
-    """Of the run whose receiver was stopped; None where it failed.
+    """What the run says whose receiver was stopped; None where it failed.
 
     Messages are due at a constant rate, and wait until the receiver goes on: with a stop of F in
     D the share F/D has latencies of 0 … F, evenly; so 1 % are above F − 1 % of D.

@@ -113,7 +113,7 @@ async def test_the_protocol_is_the_one_that_was_given(channel: Channel) -> None:
 async def test_a_protocol_hands_over_mid_stream(
     channel: Channel, first: type[Calls], second: type[Calls]
 ) -> None:
-    """As an HTTP upgrade does, from inside data_received; the end goes to the new one."""
+    """Switch as an HTTP upgrade does, from inside data_received; the end goes to the new one."""
     ours, peer, successor = first(), Recorder(), second()
     ours.reactions["data"] = lambda: ours.transport.set_protocol(successor)
     async with channel.joined(ours, peer):
@@ -128,7 +128,7 @@ async def test_a_protocol_hands_over_mid_stream(
         await successor.called("connection_lost")
         assert successor.calls[-2:] == ["eof_received", "connection_lost"]
         assert ours.calls == ["connection_made", "data"]
-        # So that it, too, has had the end that every protocol must have.
+        # It, too, must have had the end that every protocol must have.
         ours.connection_lost(None)
 
 

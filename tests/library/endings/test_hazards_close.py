@@ -123,7 +123,7 @@ def test_a_reset_in_the_middle_of_a_batch(
         protocol = Recorder()
         transport = await connect.protocol(protocol, ours)
         number = ours.fileno()
-        transport.pause_reading()  # So that it is a write that meets the reset.
+        transport.pause_reading()  # A write must meet the reset, not a read.
         transport.write(b"arrives")
         assert await receive(peer, 7) == b"arrives"
         transport.write(b"first of a batch")

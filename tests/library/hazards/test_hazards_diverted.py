@@ -97,7 +97,7 @@ def test_a_second_file_while_the_first_is_on_its_way(
         assert not sendings[0].done()
         received = take_all(peer)  # Now the kernel has room for a write.
         written = b""
-        with contextlib.suppress(RuntimeError):  # As asyncio: a file is on its way.
+        with contextlib.suppress(RuntimeError):  # asyncio does so: a file is on its way.
             transport.write(b"A" * 100_000)
             written = b"A" * 100_000
         reading = asyncio.create_task(receive_rest(peer))

@@ -47,7 +47,7 @@ def test_a_stalled_reader_with_a_bound(
                     accepted += message
                 except BufferError as error:
                     faults.append(str(error))
-                # As much again may be on its way through the transport below.
+                # The same again may be on its way through the transport below.
                 assert transport.get_write_buffer_size() <= 2 * BOUND
                 if yields:
                     await asyncio.sleep(0)

@@ -20,7 +20,7 @@ SOON_S = 20.0
 
 
 async def receive_soon(peer: socket.socket, count: int) -> bytes:
-    """As `receive`; TimeoutError when it does not come, though nothing else happens."""
+    """Like `receive`; TimeoutError when it does not come, though nothing else happens."""
     async with asyncio.timeout(SOON_S):
         return await receive(peer, count)
 

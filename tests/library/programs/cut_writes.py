@@ -98,7 +98,7 @@ async def send_with_loop(connect: Connector, cutter: Cutter, strategy: object) -
 
 
 def main(name: str) -> None:
-    """As the module says."""
+    """Do what the module says."""
     cutter = Cutter()
     for strategy in STRATEGIES.values():
         if name == "batch":

@@ -43,7 +43,7 @@ async def _grown_bytes(writer: Any, messages: list[bytes]) -> int:
 
 
 def main(name: str, way: str) -> None:
-    """As the module says."""
+    """Do what the module says."""
     kind, _, base = name.partition("-")
     setup = Setup(f"opened-{base}" if kind == "base" else name)
     count = _COUNTS[way]

@@ -313,7 +313,7 @@ def test_a_socket_that_nobody_has_any_more_sends_what_it_held(pair: Pair) -> Non
 
 def test_an_idle_connection_costs_no_thread(pair: Pair) -> None:
     ours, peer = pair
-    before = set(os.listdir("/proc/self/task"))  # Of which one that was joined may still go.
+    before = set(os.listdir("/proc/self/task"))  # One that was joined may still go.
     with CoalescingSocket(ours, strategy=tinygram.nodelay) as sock:
         sock.send(b"one write")
         assert set(os.listdir("/proc/self/task")) <= before

@@ -61,7 +61,7 @@ def test_check_tells_an_unprivileged_user_how_links_are_made(unprivileged: Emula
 
 
 def test_a_namespace_without_rights_is_a_refusal() -> None:
-    """As AppArmor has it: the namespace is permitted, and being root in it is not."""
+    """AppArmor has it so: the namespace is permitted, and being root in it is not."""
     if _native.pid_namespace_refusal(True) is not None:
         pytest.skip("user namespaces are refused here")
     # Without /proc nobody becomes root: the maps are there.
@@ -82,7 +82,7 @@ PARTLY_ROOT = [
 def test_a_root_who_may_not_make_networks_here_gets_a_user_namespace(
     prefix: tuple[str, ...],
 ) -> None:
-    """Of a user namespace, in a network that is not its own; and without CAP_NET_ADMIN."""
+    """Root of a user namespace, in a network that is not its own; and without CAP_NET_ADMIN."""
     needed = (*prefix, "unshare", "--user", "--map-root-user", "--net", "true")
     if subprocess.run(needed, capture_output=True, check=False).returncode:
         pytest.skip("user namespaces are not permitted here")

@@ -42,13 +42,13 @@ def test_nagle_waits_for_acknowledgements_that_have_a_way_to_go(command: Command
         one_way_ns = (5_000_000 - run["link"]["excess_ns"]) / 2
         latency = Histogram.from_base64(run["histograms"]["latency_ns"])
         assert latency.min_ns >= 0.999 * one_way_ns
-    # Of segments that are not full there is one in a round trip, which is the next one's wait; and
-    # a loss probe may be one, two round trips later (RFC 8985).
+    # In a round trip only one segment that is not full is under way, for which the next one waits;
+    # and a loss probe may be one, two round trips later (RFC 8985).
     counters = nagle["counters"]
     round_trips = counters["run_time_ns"] / max(1, 5_000_000 - nagle["link"]["excess_ns"])
     full_segments = counters["bytes"] / MSS_BYTES
     assert 0 < counters["data_segments"] <= 2 * round_trips + full_segments + 2
-    # Of nodelay's there are more, if the host does not stop: then what is beyond the window, or was
+    # nodelay makes more of them, if the host does not stop: then what is beyond the window, or was
     # late, leaves together.
     assert nodelay["counters"]["data_segments"] > full_segments
 

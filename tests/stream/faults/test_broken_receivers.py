@@ -28,7 +28,7 @@ SENDER_LOST_IT = (
     "the sender failed with status 1: "
     "(ConnectionResetError|ConnectionFailedError|BrokenPipeError"
     "|OSError: .*Transport endpoint is not connected"
-    # As uvloop says it.
+    # The words of uvloop.
     "|RuntimeError: .* the handler is closed)"
 )
 NO_REPORT = "the receiver's report .* is not a JSON object of whole numbers"

@@ -89,7 +89,7 @@ def test_a_reset_that_only_the_last_batch_meets_after_the_end_is_raised(runtime:
     ("runtime", "strategy", "fault"),
     [
         *product(IN_PROCESS[1:], STRATEGIES[:2], BREAKS),
-        # Who is blocked without a queue asks no source.
+        # A sender that is blocked without a queue asks no source.
         *((*way, BREAKS[0]) for way in product(["loop"], STRATEGIES[:2])),
         *((*way, BREAKS[0]) for way in WITHOUT_A_QUEUE),
     ],

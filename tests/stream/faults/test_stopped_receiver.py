@@ -53,7 +53,7 @@ def test_every_message_that_was_due_meanwhile_waited_for_the_rest_of_it(
     assert latency.count == MESSAGES
     # Most of the stream's first half had come before the stop, which is nothing to them.
     assert latency.percentile_ns(10) / 1e9 < 0.2 * STOP_S
-    # Of the slowest `count` messages the least slow one; a histogram has three digits.
+    # The least slow one of the slowest `count` messages; a histogram has three digits.
     for count in (1, 20, 100, 400):
         waited_s = latency.percentile_ns(100 * (1 - (count - 0.5) / MESSAGES)) / 1e9
         assert waited_s >= 0.999 * (STOP_S - count / RATE_PER_S), count

@@ -21,7 +21,7 @@ from tinygram_bench.workloads.stream.order import Order
 
 
 def main() -> int:
-    """As the sender's; the last line on stderr is JSON: `fds`, `connected_ns`, `counts`."""
+    """The sender's own, but the last line on stderr is JSON: `fds`, `connected_ns`, `counts`."""
     connect = sender._connect
     send_buffer_bytes = int(sys.argv[1])
     told: dict[str, object] = {}

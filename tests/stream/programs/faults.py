@@ -17,7 +17,7 @@ _FAULTS: dict[str, Callable[[bytes, bytes], bytes]] = {
     "duplicate": lambda one, other: one + other + other,
     "swap": lambda one, other: other + one,
     "alter": lambda one, other: one + other[:-1] + bytes([other[-1] ^ 1]),
-    # As many bytes as there should be: counting alone would not see it.
+    # The number of bytes is as it should be: counting alone would not see it.
     "drop-and-duplicate": lambda one, _other: one + one,
 }
 NAMES = tuple(_FAULTS)

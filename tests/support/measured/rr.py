@@ -22,7 +22,7 @@ START = Start((Span(start_ns=1_000_000_000, end_ns=2_000_000_000),))
 
 
 def report(calls: int, call_ns: int, callers: int, connect_ns: int = 0) -> Report:
-    """Of callers who did nothing but call, one after the other."""
+    """A run of callers who did nothing but call, one after the other."""
     busy_ns = calls * (call_ns + connect_ns)
     counters = {
         "calls": calls,

@@ -21,7 +21,7 @@ pub(super) struct Window {
 /// What is known at a moment, from which on messages count.
 struct Mark {
     usage: Usage,
-    /// Of each worker.
+    /// What each worker did.
     completed: Vec<u64>,
     in_flight_ns: u64,
 }

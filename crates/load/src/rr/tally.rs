@@ -127,7 +127,7 @@ pub struct Tally {
     pub callers_time_ns: u64,
     /// When the last call of all ended.
     pub last_ns: u64,
-    /// Of each slice, where callers took turns; `call` then has the calls of these alone.
+    /// The tallies of each slice, where callers took turns; `call` then has the calls of these alone.
     pub slices: Vec<SliceTally>,
 }
 

@@ -60,7 +60,7 @@ def has_comparisons(plan: Plan) -> bool:
 def first_ratios(
     plan: Plan, summaries: Sequence[Summary], runs: Sequence[Run]
 ) -> tuple[tuple[float, ...], ...]:
-    """Of every pair of `compare`, case ÷ baseline of each round, on the first figure alone.
+    """For every pair of `compare`, case ÷ baseline of each round, on the first figure alone.
 
     Pairs without that figure are left out.
     """

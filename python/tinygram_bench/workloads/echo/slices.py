@@ -30,8 +30,8 @@ def found_in_slices(client: _native.EchoClient, order: ClientOrder) -> InSlices:
     trips_ns = [memoryview(trips).cast("Q") for trips in client.round_trips_of_slices()]
     assert order.slices is not None, "it took turns"
     measured_s = (order.slices.open_ns - order.slices.settling_ns) / 1e9
-    # As many for each case of the load: by the shortest slice that the link permits, and by a slow
-    # server.
+    # All cases of the load have this number: by the shortest slice that the link permits, and by a
+    # slow server.
     per_slice = min(LEAST_MESSAGES * order.workers * order.depth, _SLOW_PER_S * measured_s)
     return InSlices(
         messages,

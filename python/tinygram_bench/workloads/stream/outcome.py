@@ -158,7 +158,7 @@ def _check_turns(order: Order, of_each: Sequence[int], heard: Heard) -> None:
 def _hand_overs(
     order: Order, report: Report, of_each: Sequence[int]
 ) -> list[list[tuple[int, int]]]:
-    """Of each producer the messages whose hand-over is noted, and when it was, in ns.
+    """The messages of each producer whose hand-over is noted, and when it was, in ns.
 
     One paced producer notes none: messages are handed over when they are due. Raises ValueError
     where the notes are more or fewer.

@@ -190,7 +190,7 @@ impl Adaptive {
     }
 
     /// Whether a tick ends the current iteration, though nothing may be held. A loop that is not ours
-    /// makes an iteration more for it: where messages come singly, it is asked for now and then.
+    /// makes an iteration more for it: where messages come singly, one in `TOLD_EVERY` is asked for.
     fn is_end_told(&self) -> bool {
         match self.of_loop {
             Loop::Plain => self.polls_always,

@@ -184,7 +184,7 @@ impl Connection {
         }
         drop(state);
         if is_expected {
-            // So that the writing thread forgets the connection, which may never be sent on again.
+            // The writing thread is to forget the connection, which may never be sent on again.
             let _ = Writer::get().and_then(|writer| writer.notify(Arc::clone(self) as _));
         }
         bytes

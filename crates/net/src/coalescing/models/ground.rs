@@ -37,7 +37,7 @@ pub(super) fn send_now(_: RawFd, head: &[u8], tail: &[u8]) -> io::Result<usize> 
     Ok(taken)
 }
 
-/// As `process::Generation`.
+/// Stands for `process::Generation`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Generation(u64);
 

@@ -11,7 +11,7 @@
 const REACH: f64 = 16.0;
 /// A longer gap than this between two iterations says nothing about the load.
 const LONGEST_GAP_NS: u64 = 200_000;
-/// So many samples with and without a write are needed for a verdict.
+/// A verdict needs this many samples with and without a write.
 const LEAST_WITH: u32 = 16;
 const LEAST_WITHOUT: u32 = 8;
 /// An iteration must be longer by this factor with a write in it than without for a verdict.
