@@ -16,7 +16,7 @@ import os
 import socket
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -167,13 +167,18 @@ def threads_lists() -> None:
 
 
 def wait_until_writer_sleeps() -> None:
-    """Until the writing thread waits for something to do."""
-    tasks = Path("/proc/self/task")
-    (writer,) = (
-        task for task in tasks.iterdir() if "tinygram-writer" in (task / "comm").read_text()
-    )
-    while (writer / "syscall").read_text().split()[0] not in _WAITS:
+    """Until the one writing thread waits for something to do."""
+    while list(writers()) != ["waiting"]:
         os.sched_yield()
+
+
+def writers() -> Iterator[str]:
+    """What each writing thread does: it has its name only once it runs, and may end meanwhile."""
+    for task in Path("/proc/self/task").iterdir():
+        with suppress(FileNotFoundError, ProcessLookupError):
+            if "tinygram-writer" in (task / "comm").read_text():
+                system_call = (task / "syscall").read_text().split()[0]
+                yield "waiting" if system_call in _WAITS else "working"
 
 
 How = Literal["write", "writelines", "join", "nothing"]
