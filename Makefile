@@ -62,6 +62,11 @@ types: $(STAMPS)/real
 doc: $(STAMPS)/dev ## build the Rust crates' documentation, into target/doc
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --no-deps --workspace --locked
 
+.PHONY: docs
+docs: $(STAMPS)/docs ## build the documentation as a site, into target/website/site; a warning is an error
+	@$(BIN)/python -m website
+	@cd target/website && $(CURDIR)/$(BIN)/zensical build --strict
+
 .PHONY: cargo-test
 cargo-test: $(STAMPS)/dev
 	$(CARGO) test --quiet --workspace --locked
@@ -221,6 +226,11 @@ $(STAMPS)/bench: $(STAMPS)/maturin pyproject.toml python/pyproject.toml $(RUST_S
 $(STAMPS)/dev: $(STAMPS)/bench
 	@echo "installing what the tests need into .venv"
 	@$(DEVELOP) --extras uvloop,aiofastnet,dev
+	@touch $@
+
+$(STAMPS)/docs: constraints.txt $(STAMPS)/bench
+	@echo "installing zensical into .venv"
+	@$(BIN)/pip install zensical
 	@touch $@
 
 # Where only the sides of benches/library find it, for .venv has the newest one.

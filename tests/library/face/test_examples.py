@@ -17,6 +17,9 @@ ANY = "…"
 PRINTED = {
     "back_pressure": "refused: True\nall arrived: True\n",
     "drop_in_loop": "1000 lines\nfew writes: True\n",
+    "forty_ms_tail": (
+        "asyncio: 40 ms a request\nasyncio and TCP_NODELAY: no wait\ntinygram's loop: no wait\n"
+    ),
     "on_uvloop": "a question in pieces\n",
     "plain_loop": "10000 messages arrived in order\nfew writes: True\n",
     "strategies": (
