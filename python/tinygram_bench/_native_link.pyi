@@ -96,6 +96,12 @@ class LinkRelay:
         the program, is in the calibration.
         """
 
+    def take_stood_still_ns(self) -> list[tuple[int, int]]:
+        """From when until when the relay stood still, since this was last called.
+
+        Times of CLOCK_MONOTONIC in ns; together they are as long as `relay_stopped_ns`.
+        """
+
     def stop(self) -> None:
         """End the thread; what is on the way is lost. The figures stay. May be called twice."""
 

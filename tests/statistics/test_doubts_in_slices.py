@@ -92,6 +92,35 @@ def test_a_link_that_is_later_by_over_a_quarter_of_the_difference_is_a_doubt(
     assert f"the link of {later}" in found.reason
 
 
+@pytest.mark.parametrize(
+    ("stopped", "doubt"),
+    [
+        (((3,) * 6, (3,) * 6), None),
+        (((0,) * 6, (6,) * 6), "link_stops_differ"),
+        (((6,) * 6, (0,) * 6), "link_stops_differ"),
+        (((0,) * 6, (1,) * 6), None),
+        (((2,) * 6, (9, 9, 9, 9, 9, 1)), None),
+    ],
+    ids=["alike", "the case's", "the baseline's", "hardly", "not in every round"],
+)
+def test_links_that_stood_still_in_unlike_shares_of_the_slices_are_a_doubt(
+    stopped: tuple[tuple[int, ...], tuple[int, ...]], doubt: str | None
+) -> None:
+    runs = [
+        replace(run, slices={**run.slices, "link_stood_still_us": (9.0,) * of + (0.0,) * (40 - of)})
+        for run in rounds_of([100] * ROUNDS, 0.9)
+        for of in [stopped[run.case_id == CASE.case_id][run.round]]
+    ]
+    assert verdict_on(runs).doubt == doubt
+
+
+def test_a_stall_of_the_link_in_one_round_is_not_that_of_all() -> None:
+    runs = rounds_of([100] * ROUNDS, 0.9)
+    stalled = histogram([5_000_000] * 20_000)
+    last = replace(runs[-1], histograms={**runs[-1].histograms, "link_lateness_ns": stalled})
+    assert verdict_on([*runs[:-1], last]).verdict == "faster"
+
+
 def test_a_pacer_that_is_later_by_over_a_quarter_of_the_difference_is_a_doubt() -> None:
     found = verdict_on(rounds_of([100] * ROUNDS, 0.9, pacing_us=(0, 4)))
     assert found.doubt == "pacing_differs"

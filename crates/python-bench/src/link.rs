@@ -105,6 +105,10 @@ impl LinkRelay {
         }
     }
 
+    fn take_stood_still_ns(&self, py: Python<'_>) -> Vec<(u64, u64)> {
+        py.detach(|| self.inner.take_stood_still_ns())
+    }
+
     fn stop(&mut self, py: Python<'_>) {
         py.detach(|| self.inner.stop());
     }

@@ -18,7 +18,7 @@ from tinygram_bench.links.sandbox import sandbox_warnings
 from tinygram_bench.links.traffic import Traffic
 from tinygram_bench.model.result import LinkFacts, Run, Warning
 from tinygram_bench.processes.workers import RunError
-from tinygram_bench.statistics.link_warnings import warnings_of
+from tinygram_bench.statistics.link_warnings import STOOD_STILL_US, warnings_of
 
 LOCALHOST = "127.0.0.1"
 FAR_VARIABLE = "TINYGRAM_FAR"
@@ -67,34 +67,44 @@ class Link:
         """Whether both ends are on the same host."""
         return self.near == self.far
 
-    def take(self) -> tuple[Traffic, tuple[Warning, ...]]:
-        """What went over it since this was last called, and the warnings of that.
+    def take(
+        self, turns_ns: Sequence[tuple[int, int]] = ()
+    ) -> tuple[Traffic, tuple[Warning, ...], dict[str, tuple[float, ...]]]:
+        """What went over it since this was last called, the warnings of that, and values of slices.
 
-        Raises RunError when the link has failed.
+        `turns_ns`: from when until when each slice was. Raises RunError when the link has failed.
         """
         if self.facts is None:
-            return Traffic(), ()
+            return Traffic(), (), {}
         fault = self.find_fault()
         if fault is not None:
             raise RunError(fault)
         traffic = self.take_traffic()
-        found = warnings_of(self.facts, traffic.counters, traffic.lateness)
-        return traffic, (*self.warnings, *found)
+        slices = {}
+        if turns_ns and traffic.stood_still_ns is not None:
+            slices[STOOD_STILL_US] = _overlaps_us(traffic.stood_still_ns, turns_ns)
+        found = warnings_of(
+            self.facts, traffic.counters, traffic.lateness, slices.get(STOOD_STILL_US)
+        )
+        return traffic, (*self.warnings, *found), slices
 
-    def added_to(self, run: Run) -> Run:
+    def added_to(self, run: Run, turns_ns: Sequence[tuple[int, int]] = ()) -> Run:
         """The run with what the link was, and did since the last run over it.
 
-        Raises RunError when the link has failed.
+        `turns_ns`: from when until when each of its slices was, where it took turns: times of
+        CLOCK_MONOTONIC. Raises RunError when the link has failed.
         """
-        (found,) = self.added_to_all([run])
+        (found,) = self.added_to_all([run], turns_ns)
         return found
 
-    def added_to_all(self, runs: Sequence[Run]) -> list[Run]:
+    def added_to_all(
+        self, runs: Sequence[Run], turns_ns: Sequence[tuple[int, int]] = ()
+    ) -> list[Run]:
         """The runs that shared it, likewise: what it did is that of all together.
 
         Those that failed stay as they are. Raises RunError when the link has failed.
         """
-        traffic, warnings = self.take()
+        traffic, warnings, slices = self.take(turns_ns)
         histograms = {}
         if traffic.lateness is not None and traffic.lateness.count:
             histograms["link_lateness_ns"] = traffic.lateness.to_base64()
@@ -107,7 +117,18 @@ class Link:
                 counters=run.counters | counters,
                 histograms=run.histograms | histograms,
                 warnings=(*run.warnings, *warnings),
+                slices=run.slices | slices,
                 link=self.facts,
             )
             for run in runs
         ]
+
+
+def _overlaps_us(
+    spans_ns: Sequence[tuple[int, int]], turns_ns: Sequence[tuple[int, int]]
+) -> tuple[float, ...]:
+    """How much of each turn lies in the spans, in µs; neither overlap among themselves."""
+    return tuple(
+        sum(max(0, min(ends, until) - max(begins, since)) for since, until in spans_ns) / 1e3
+        for begins, ends in turns_ns
+    )

@@ -180,7 +180,7 @@ def _signals_passed_on(program: subprocess.Popen[bytes]) -> Iterator[None]:
 def _tell_warnings(link: Link) -> None:
     """What a run's warnings would be, on stderr."""
     try:
-        _, warnings = link.take()
+        _, warnings, _ = link.take()
     except RunError as failure:
         print(f"tinygram: {failure}", file=sys.stderr)
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from tinygram_bench._native import Histogram
@@ -10,10 +10,15 @@ from tinygram_bench._native import Histogram
 
 @dataclass(frozen=True)
 class Traffic:
-    """Named counts, and how late packets were, where that is known."""
+    """Named counts, and how late packets were, where that is known.
+
+    `stood_still_ns`: from when until when the link carried nothing, as its relay had no core: times
+    of CLOCK_MONOTONIC; None where nothing could stand still.
+    """
 
     counters: dict[str, int] = field(default_factory=dict)
     lateness: Histogram | None = None
+    stood_still_ns: Sequence[tuple[int, int]] | None = None
 
 
 class TrafficMeter:
@@ -23,16 +28,20 @@ class TrafficMeter:
         self,
         read: Callable[[], dict[str, int]],
         take_lateness: Callable[[], Histogram | None] = lambda: None,
+        take_stood_still_ns: Callable[[], Sequence[tuple[int, int]] | None] = lambda: None,
     ) -> None:
-        """`read`: the counters so far; `take_lateness`: of the packets since it was last called."""
+        """`read`: the counters so far. What is taken is new since it was last taken."""
         self._read = read
         self._take_lateness = take_lateness
+        self._take_stood_still_ns = take_stood_still_ns
         self._before = read()
         # The traffic until now, which calibrated the link, belongs to no run.
         take_lateness()
+        take_stood_still_ns()
 
     def take(self) -> Traffic:
         """The traffic since the last call. Raises what `read` raises."""
         now, before = self._read(), self._before
         self._before = now
-        return Traffic({name: now[name] - before[name] for name in now}, self._take_lateness())
+        counters = {name: now[name] - before[name] for name in now}
+        return Traffic(counters, self._take_lateness(), self._take_stood_still_ns())

@@ -200,7 +200,12 @@ def _collected(side: _Side, used: Used, start_ns: int) -> Run:
         exchanged = side.waiting.collect(used)
     except RunError as failure:
         raise turn.explained(failure) from failure
-    run = turn.link.added_to(exchanged.run)
+    slices = side.slices
+    turns_ns = [
+        (start_ns + begin_ns, start_ns + begin_ns + slices.slice_ns + slices.gap_ns)
+        for begin_ns in slices.begins_ns
+    ]
+    run = turn.link.added_to(exchanged.run, turns_ns)
     if not side.up.keeps_windows:
         run = replace(run, warnings=(*run.warnings, _WINDOWS_RESTART))
     return checked(run, time.monotonic_ns() - start_ns)

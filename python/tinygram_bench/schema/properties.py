@@ -146,8 +146,9 @@ PROPERTIES: Mapping[str, Mapping[str, str]] = {
         "as one (hold_ns of the library: 1 digit, and ten seconds)",
         "slices": "figure → its value in each slice, where cases took turns, or in each block of "
         "slices; null: too few messages. `late_us`: how long after the end of a slice its last "
-        "message came. Of sizes whose samples alternate the time of the sample in each cycle, or, "
-        "of over 1,000 cycles, the median of each block of cycles",
+        "message came. `link_stood_still_us`: how much of a slice, and of the gap after it, its "
+        "link's relay had no core. Of sizes whose samples alternate the time of the sample in "
+        "each cycle, or, of over 1,000 cycles, the median of each block of cycles",
         "sample_counts": "how many values each histogram holds; what they sample is said there",
         "warnings": "what a reader of the run's figures must know",
         "failure": "why the run failed; null: it succeeded",
@@ -176,7 +177,7 @@ PROPERTIES: Mapping[str, Mapping[str, str]] = {
         "verdict": "what the rounds show",
         "reason": "why nothing can be said; null: something can",
         "doubt": "its kind: the code of the warning that bars the figure, or no_rounds, no_figure, "
-        "few_rounds, pacing_differs, lateness_differs",
+        "few_rounds, pacing_differs, lateness_differs, link_stops_differ",
     },
     "Peer": {
         "peer_id": "what names the peer in its runs",

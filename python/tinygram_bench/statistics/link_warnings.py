@@ -6,7 +6,7 @@ how late and how slow a link was is in the report's table of links.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from tinygram_bench._native import Histogram
 from tinygram_bench.model.result import EVERY_FIGURE, LinkFacts, Warning
@@ -21,6 +21,11 @@ _MIN_LATE_PACKETS = 10
 _STOPPED_NS = 100_000_000
 _STOPPED_SHARE = 100
 """A relay counts as stopped when that took 100 ms in all, or more than 1/100 of the time."""
+_MOST_STOPPED_SLICES = 0.5
+"""Where the relay stood still in more of the slices, their medians tell of such slices alone."""
+_TOLD_STOPPED_SLICES = 0.01
+STOOD_STILL_US = "link_stood_still_us"
+"""In a run's slices: how much of each one, and of the gap after it, the relay stood still."""
 LINK_FAULTS = ("link_stopped", "link_late", "link_slow", "link_fast")
 """The warnings of a link that was not as asked."""
 UNASKED = ("_overflow", "_refused", "_missed", "device_dropped")
@@ -28,11 +33,18 @@ UNASKED = ("_overflow", "_refused", "_missed", "device_dropped")
 
 
 def warnings_of(
-    facts: LinkFacts, counters: Mapping[str, int], lateness: Histogram | None
+    facts: LinkFacts,
+    counters: Mapping[str, int],
+    lateness: Histogram | None,
+    stood_still_us: Sequence[float] | None = None,
 ) -> tuple[Warning, ...]:
-    """Every warning of one run's link; those that bar figures first."""
+    """Every warning of one run's link; those that bar figures first.
+
+    `stood_still_us`: how much of each slice, of a run that took turns: what happened between its
+    slices is in no figure of it.
+    """
     found = (
-        _stopped(counters),
+        _stopped(counters) if stood_still_us is None else _stopped_in_slices(stood_still_us),
         _late(facts, lateness),
         _missed(facts),
         _dropped(counters),
@@ -68,6 +80,18 @@ def _stopped(counters: Mapping[str, int]) -> Warning | None:
         "host than of the link",
         EVERY_FIGURE,
     )
+
+
+def _stopped_in_slices(stood_still_us: Sequence[float]) -> Warning | None:
+    """Tell of stops in a few slices, which meet all cases that take turns; bar on many."""
+    stopped, slices = sum(us > 0 for us in stood_still_us), len(stood_still_us)
+    if stopped <= _TOLD_STOPPED_SLICES * slices:
+        return None
+    said = f"the link stood still in {stopped} of {slices} slices: its relay had no core"
+    if stopped <= _MOST_STOPPED_SLICES * slices:
+        return Warning("slices_link_stopped", f"{said}; these slices count like all others")
+    message = f"{said}, so that the run says more of this host than of the link"
+    return Warning("link_stopped", message, EVERY_FIGURE)
 
 
 def _late(facts: LinkFacts, lateness: Histogram | None) -> Warning | None:

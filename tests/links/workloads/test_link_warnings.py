@@ -13,6 +13,9 @@ from tests.support.plans import sizes as sizes_plans
 from tests.support.plans.stream import planned
 
 from tinygram_bench._native import Histogram
+from tinygram_bench.links.link import Link
+from tinygram_bench.links.traffic import Traffic
+from tinygram_bench.model.result import Run
 from tinygram_bench.report.surroundings import link_tables
 from tinygram_bench.statistics.link_warnings import (
     LINK_FAULTS,
@@ -153,6 +156,28 @@ def test_a_relay_that_stood_still_for_long_bars_every_figure(
     found = warnings_of(facts(), counters, lateness((5_000, 1_000)))
     assert codes(found) == ["link_stopped"] * is_told
     assert all(warning.figures == ("",) for warning in found)
+
+
+@pytest.mark.parametrize(
+    ("stopped", "told"),
+    [(1, []), (2, ["slices_link_stopped"]), (50, ["slices_link_stopped"]), (51, ["link_stopped"])],
+)
+def test_of_a_case_that_takes_turns_only_its_own_slices_are_judged(
+    stopped: int, told: list[str]
+) -> None:
+    counters = {"relay_stopped_ns": 1 << 40, "relay_watched_ns": 1 << 40}
+    stood_still_us = [20_000.0] * stopped + [0.0] * (100 - stopped)
+    found = warnings_of(facts(), counters, lateness((5_000, 1_000)), stood_still_us)
+    assert codes(found) == told
+    assert [bool(each.figures) for each in found] == [code == "link_stopped" for code in told]
+
+
+def test_stops_count_in_the_slices_that_they_lie_in() -> None:
+    traffic = Traffic(stood_still_ns=[(5_000, 12_000), (29_000, 31_000), (90_000, 95_000)])
+    link = Link(facts=facts(), take_traffic=lambda: traffic)
+    run = link.added_to(Run("it", 0, {}, {}), [(0, 10_000), (20_000, 40_000), (50_000, 60_000)])
+    assert run.slices == {"link_stood_still_us": (5.0, 2.0, 0.0)}
+    assert link.added_to(Run("it", 0, {}, {})).slices == {}
 
 
 def test_what_bars_is_what_the_table_counts() -> None:

@@ -80,8 +80,10 @@ impl Carrier {
                     return Ok(());
                 }
                 self.adopt(state.settings);
-                let stopped_ns = last_look.look(monotonic_ns(), &mut state.report.stops);
+                let now_ns = monotonic_ns();
+                let stopped_ns = last_look.look(now_ns, &mut state.report.stops);
                 if stopped_ns > 0 {
+                    state.stood_still_ns.push((now_ns - stopped_ns, now_ns));
                     // Whatever waits in a device may have come when the stop began.
                     may_have = [true; 2];
                     for lane in &mut self.lanes {

@@ -79,6 +79,8 @@ pub(super) struct State {
     pub(super) settings: Settings,
     pub(super) report: Report,
     pub(super) lateness: Histogram,
+    /// From when until when it stood still, times of the monotonic clock, since that was last asked.
+    pub(super) stood_still_ns: Vec<(u64, u64)>,
     pub(super) is_stopping: bool,
     /// The CPU clock of its thread, while that runs.
     pub(super) clock: Option<libc::clockid_t>,
@@ -106,6 +108,7 @@ impl Relay {
             settings: Settings::default(),
             report: Report::default(),
             lateness: Histogram::new(),
+            stood_still_ns: Vec::new(),
             is_stopping: false,
             clock: None,
         }));
@@ -205,6 +208,12 @@ impl Relay {
         // Made before, for it is large, and the relay waits.
         let empty = Histogram::new();
         mem::replace(&mut locked(&self.state).lateness, empty)
+    }
+
+    /// From when until when it stood still, each time since this was last asked: times of the monotonic
+    /// clock, in nanoseconds, without the beat that [`Stops::stopped_ns`] leaves out.
+    pub fn take_stood_still_ns(&self) -> Vec<(u64, u64)> {
+        mem::take(&mut locked(&self.state).stood_still_ns)
     }
 }
 

@@ -94,7 +94,9 @@ def up(spec: LinkSpec, seed: int) -> Iterator[Link]:
             has_offload=devices.framing == "tun-offload",
             found=found,
         )
-        meter = TrafficMeter(lambda: _counters(relay, hosts), relay.take_lateness)
+        meter = TrafficMeter(
+            lambda: _counters(relay, hosts), relay.take_lateness, relay.take_stood_still_ns
+        )
         yield Link.between(hosts, facts, meter.take)
 
 

@@ -8,8 +8,10 @@ from typing import NamedTuple
 
 from tinygram_bench._native import Histogram
 from tinygram_bench.model.result import Figure, Summary
+from tinygram_bench.statistics.figures.intervals import figure_of
 from tinygram_bench.statistics.figures.modes import Modes, find_kinds, find_modes
 from tinygram_bench.statistics.figures.samples import Sample
+from tinygram_bench.statistics.link_warnings import STOOD_STILL_US
 from tinygram_bench.statistics.workloads.loads import way_of
 
 MIN_PAIRED_ROUNDS = 6
@@ -22,6 +24,8 @@ _PACING_ERROR_IN = {
 """Like is set against like: the error's median bears on the latency's, its p99 on the tail."""
 _PERCENTILES = {"_p50_us": 50.0, "_p99_us": 99.0}
 """The ends of the names of figures that a link's lateness is in, as the same percentile."""
+_MOST_STOPS_APART = 0.05
+"""By what share of the slices the links of two cases may differ in how often they stood still."""
 _MET_ALIKE = ("pacing_error", "link_late", "two_modes")
 """Warnings of what the host did. Where cases took turns it met both: their ratio is judged."""
 
@@ -72,6 +76,7 @@ def doubt_on(
             _two_modes(summaries, find_modes(ratios), "rounds")
             or _kinds_doubt(figure, summaries, samples)
             or _lateness_doubt(figure, summaries, samples, ratio)
+            or _stops_doubt(samples)
         )
     return doubt
 
@@ -144,6 +149,36 @@ def _lateness_doubt(
     )
 
 
+def _stops_doubt(samples: tuple[Sample, Sample]) -> Doubt | None:
+    """The doubt where one case's link stood still in more of its slices than the other's.
+
+    Judged as a figure is: the interval of the rounds' differences leaves out 0, and half of them
+    are of over a twentieth of the slices. Below that, the median of the ratios moves by little: it
+    becomes another quantile of theirs, by half of that difference at most.
+    """
+    shares = [_stopped_shares(sample) for sample in samples]
+    differences = [shares[1][each] - shares[0][each] for each in shares[1] if each in shares[0]]
+    if not differences:
+        return None
+    by = figure_of(differences, samples[1].looks)
+    if by.low <= 0 <= by.high or abs(by.median) <= _MOST_STOPS_APART:
+        return None
+    later, other = (way_of(each.case) for each in (samples if by.median < 0 else samples[::-1]))
+    return Doubt(
+        "link_stops_differ",
+        f"the link of {later} stood still in {abs(by.median):.0%} more of its slices than that of "
+        f"{other}",
+    )
+
+
+def _stopped_shares(sample: Sample) -> dict[int, float]:
+    """Round → the share of its slices in which the link stood still; empty where nobody knows."""
+    return {
+        number: sum(bool(us) for us in of_round) / len(of_round)
+        for number, of_round in sample.slices(STOOD_STILL_US).items()
+    }
+
+
 def _later_doubt(
     code: str,
     said: str,
@@ -170,11 +205,14 @@ def _later_doubt(
 
 
 def _link_late_us(sample: Sample, percentile: float) -> float | None:
-    late = Histogram()
-    for run in sample.good_runs:
-        if "link_lateness_ns" in run.histograms:
-            late.merge(Histogram.from_base64(run.histograms["link_lateness_ns"]))
-    return late.percentile_ns(percentile) / 1e3 if late.count else None
+    """The median of the rounds' percentiles: of all together, one round's stall would decide."""
+    found = [
+        late.percentile_ns(percentile) / 1e3
+        for run in sample.good_runs
+        if "link_lateness_ns" in run.histograms
+        and (late := Histogram.from_base64(run.histograms["link_lateness_ns"])).count
+    ]
+    return median(found) if found else None
 
 
 def _difference_in(ratio: Figure) -> float:
