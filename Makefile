@@ -40,8 +40,13 @@ build: $(STAMPS)/bench ## build everything that the command needs, into .venv
 demo: build ## build, then send small messages in every way, side by side
 	@$(BIN)/tinygram stream
 
+# Tests wait more than they compute. What only computes runs beside them, in the time that they leave.
 .PHONY: test
-test: lint types doc cargo-test models stubtest pytest ## lint, types, documentation and the tests
+test: $(STAMPS)/real $(STAMPS)/older-uvloop ## lint, types, documentation and the tests
+	@scripts/beside "$(MAKE) --no-print-directory checks" $(MAKE) --no-print-directory pytest
+
+.PHONY: checks
+checks: lint types stubtest doc cargo-test models ## what `make test` does beside the Python tests
 
 .PHONY: lint
 lint: $(STAMPS)/dev ## check formatting, lints and the architecture's import rules
@@ -223,9 +228,10 @@ $(STAMPS)/bench: $(STAMPS)/maturin pyproject.toml python/pyproject.toml $(RUST_S
 	@$(IN_BENCH) ../$(DEVELOP)
 	@touch $@
 
+# What else pip installs is for the tinygram that is in .venv: nothing is built or packed again.
 $(STAMPS)/dev: $(STAMPS)/bench
 	@echo "installing what the tests need into .venv"
-	@$(DEVELOP) --extras uvloop,aiofastnet,dev
+	@$(BIN)/pip install 'tinygram[dev]'
 	@touch $@
 
 $(STAMPS)/docs: constraints.txt $(STAMPS)/bench
@@ -240,5 +246,5 @@ $(STAMPS)/older-uvloop: benches/library/older-uvloop.txt $(STAMPS)/venv
 
 $(STAMPS)/real: $(STAMPS)/dev
 	@echo "installing the real programs into .venv"
-	@$(DEVELOP) --extras uvloop,aiofastnet,dev,real
+	@$(BIN)/pip install 'tinygram[real]'
 	@touch $@

@@ -13,6 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 CHECK_TOOLS = ROOT / "scripts" / "check-tools"
+BESIDE = ROOT / "scripts" / "beside"
 PRESENT = {
     "python3": "exit 0",
     "cc": "exit 0",
@@ -164,6 +165,36 @@ def test_where_all_are_required_a_skip_fails(
     )
     assert done.returncode == expected_code, done.stdout
     assert ("SKIPPED, AND ALL ARE REQUIRED: test_one.py" in done.stdout) == bool(expected_code)
+
+
+@pytest.mark.parametrize(
+    ("beside", "command", "status"),
+    [(0, 0, 0), (0, 3, 3), (4, 0, 4), (4, 3, 4)],
+)
+def test_what_runs_beside_is_shown_whole_and_its_failure_fails_all(
+    beside: int, command: int, status: int
+) -> None:
+    done = subprocess.run(
+        [BESIDE, f"echo one; echo two >&2; exit {beside}", "sh", "-c", f"exit {command}"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == status
+    assert "\none\ntwo\n--- end" in done.stdout
+    assert ("FAILED beside the rest, with 4" in done.stderr) == (beside == 4)
+
+
+def test_who_ends_a_command_ends_what_runs_beside_it() -> None:
+    # It waits once it has a second thread.
+    waiting = "until set -- /proc/$PPID/task/* && [ $# -gt 1 ]"
+    command = f"{waiting}; do sleep 0.01; done; kill -TERM $PPID; exec sleep 1000"
+    done = subprocess.run(
+        [BESIDE, "exec sleep 1000", "sh", "-c", command],
+        stdout=subprocess.DEVNULL,
+        check=False,
+    )
+    assert done.returncode == 128 + 15
 
 
 def test_every_script_that_the_makefile_measures_with_exists() -> None:
