@@ -1,0 +1,141 @@
+"""`tinygram report`: stored results, shown and handed on.
+
+Laws: nothing is written before every file is read and every output is found to be writable; an
+output replaces no result that is read.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tinygram_bench._native import Histogram
+from tinygram_bench.cli.terminal import console
+from tinygram_bench.measurement.recording import summed_up
+from tinygram_bench.model import store
+from tinygram_bench.model.errors import UsageError
+from tinygram_bench.model.result import Named
+from tinygram_bench.model.store import STANDARD_OUTPUT
+from tinygram_bench.report import render
+from tinygram_bench.report.exports.hdr_log import hdr_log
+from tinygram_bench.report.exports.markdown import report_markdown
+from tinygram_bench.report.exports.summaries_csv import summaries_csv
+
+_MADE: dict[str, Callable[[Sequence[Named]], str]] = {"--csv": summaries_csv, "--hlog": hdr_log}
+"""The option → what makes the text that goes to its file."""
+
+
+def report(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...",
+            show_default=False,
+            help="Result files.",
+        ),
+    ],
+    csv: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the summaries to this file, a line for each figure of each case; - is "
+            "standard output.",
+        ),
+    ] = None,
+    hlog: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write every histogram to this file, as an HdrHistogram log; - is standard "
+            "output.",
+        ),
+    ] = None,
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print the report as Markdown.")
+    ] = False,
+    notes: Annotated[
+        bool,
+        typer.Option(
+            "--notes",
+            help="Also print every note, the expert tables and how to read the figures.",
+        ),
+    ] = False,
+) -> None:
+    """Show stored results.
+
+    Without options it prints what the measuring command printed.
+    """
+    outputs = {option: path for option, path in (("--csv", csv), ("--hlog", hlog)) if path}
+    _check(outputs, files, markdown)
+    results = _loaded(files)
+    for option, path in outputs.items():
+        text = _MADE[option](results)
+        if path == STANDARD_OUTPUT:
+            print(text, end="")
+        else:
+            store.write(path, text.encode(), _example(option))
+            print(f"Saved: {path}")
+    if markdown:
+        print(report_markdown(results), end="")
+    elif not outputs:
+        _show(results, notes)
+
+
+def _check(outputs: dict[str, Path], files: Sequence[Path], markdown: bool) -> None:
+    """Raise UsageError unless every output can be written, and none is in another's place."""
+    asked = [*outputs.items(), *([("--markdown", STANDARD_OUTPUT)] if markdown else [])]
+    places: dict[Path, str] = {}
+    for option, path in asked:
+        place = path if path == STANDARD_OUTPUT else path.resolve()
+        if place in places:
+            raise UsageError(
+                f"{option} and {places[place]} both write to {path}: name another file for one"
+            )
+        places[place] = option
+        if path == STANDARD_OUTPUT:
+            continue
+        if any(file.resolve() == place for file in files):
+            raise UsageError(f"{option} would replace {path}, which is read: name another file")
+        store.check_writable(path, _example(option))
+
+
+def _example(option: str) -> str:
+    return f"{option} /tmp/report.{option.strip('-')}"
+
+
+def _loaded(files: Sequence[Path]) -> tuple[Named, ...]:
+    """Every result of the files, summed up, each with a name of its own. Raises UsageError."""
+    taken: Counter[str] = Counter()
+    results = []
+    for file in files:
+        for each in store.load_all(file):
+            _check_histograms(file, each)
+            taken[each.name] += 1
+            end = "" if taken[each.name] == 1 else f"-{taken[each.name]}"
+            result = each.result if each.result.summaries else summed_up(each.result)
+            results.append(Named(each.name + end, result))
+    return tuple(results)
+
+
+def _check_histograms(file: Path, stored: Named) -> None:
+    for run in stored.result.runs:
+        for name, text in run.histograms.items():
+            try:
+                Histogram.from_base64(text)
+            except ValueError as error:
+                raise UsageError(
+                    f"{file} is damaged: {name} of {run.case_id} in round {run.round} is no "
+                    f"histogram ({error}); measure again"
+                ) from error
+
+
+def _show(results: Sequence[Named], notes: bool) -> None:
+    """Print the reports, under names where there are several."""
+    for at, each in enumerate(results):
+        if len(results) > 1:
+            print(f"{'' if at == 0 else chr(10)}{each.name}")
+        render(each.result, console(), published=False, with_notes=notes)
