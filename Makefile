@@ -215,7 +215,7 @@ $(STAMPS)/maturin: constraints.txt $(STAMPS)/venv
 $(STAMPS)/bench: $(STAMPS)/maturin pyproject.toml python/pyproject.toml $(RUST_SOURCES)
 	@echo "building tinygram and tinygram-bench into .venv (release; the first time takes a minute or two)"
 	@$(DEVELOP) --extras uvloop,aiofastnet
-	@$(IN_BENCH) ../$(DEVELOP)
+	@$(IN_BENCH) ../$(DEVELOP) --extras report
 	@touch $@
 
 $(STAMPS)/dev: $(STAMPS)/bench

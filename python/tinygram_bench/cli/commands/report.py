@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+import tinygram
 from tinygram_bench._native import Histogram
 from tinygram_bench.cli.terminal import console
 from tinygram_bench.measurement.recording import summed_up
 from tinygram_bench.model import store
-from tinygram_bench.model.errors import UsageError
+from tinygram_bench.model.errors import OutputError, UsageError
 from tinygram_bench.model.result import Named
 from tinygram_bench.model.store import STANDARD_OUTPUT
 from tinygram_bench.report import render
@@ -25,8 +27,7 @@ from tinygram_bench.report.exports.hdr_log import hdr_log
 from tinygram_bench.report.exports.markdown import report_markdown
 from tinygram_bench.report.exports.summaries_csv import summaries_csv
 
-_MADE: dict[str, Callable[[Sequence[Named]], str]] = {"--csv": summaries_csv, "--hlog": hdr_log}
-"""The option → what makes the text that goes to its file."""
+_EXAMPLE_FOLDER = "--svg /tmp/charts"
 
 
 def report(
@@ -35,9 +36,24 @@ def report(
         typer.Argument(
             metavar="FILE...",
             show_default=False,
-            help="Result files.",
+            help="Result files, or pages that --html wrote.",
         ),
     ],
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write one page to this file that needs nothing else: the answer, charts, tables, "
+            "warnings, and the results themselves.",
+        ),
+    ] = None,
+    svg: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Write every chart to this folder, a file each; it is made if it is missing.",
+        ),
+    ] = None,
     csv: Annotated[
         Path | None,
         typer.Option(
@@ -65,12 +81,17 @@ def report(
         ),
     ] = False,
 ) -> None:
-    """Show stored results.
+    """Show stored results: as text, a page, pictures, or for other programs.
 
     Without options it prints what the measuring command printed.
     """
-    outputs = {option: path for option, path in (("--csv", csv), ("--hlog", hlog)) if path}
+    asked = (("--html", html), ("--csv", csv), ("--hlog", hlog))
+    outputs = {option: path for option, path in asked if path}
+    if html or svg:
+        _check_extra()
     _check(outputs, files, markdown)
+    if svg:
+        _check_folder(svg)
     results = _loaded(files)
     for option, path in outputs.items():
         text = _MADE[option](results)
@@ -79,10 +100,58 @@ def report(
         else:
             store.write(path, text.encode(), _example(option))
             print(f"Saved: {path}")
+    if svg:
+        _draw(results, svg)
     if markdown:
         print(report_markdown(results), end="")
-    elif not outputs:
+    elif not outputs and not svg:
         _show(results, notes)
+
+
+def _page(results: Sequence[Named]) -> str:
+    from tinygram_bench.report.page import page_html
+
+    return page_html(results, tinygram.__version__)
+
+
+_MADE: dict[str, Callable[[Sequence[Named]], str]] = {
+    "--html": _page,
+    "--csv": summaries_csv,
+    "--hlog": hdr_log,
+}
+"""The option → what makes the text that goes to its file."""
+
+
+def _draw(results: Sequence[Named], folder: Path) -> None:
+    """Write every chart, and tell how many there are. Raises OutputError."""
+    from tinygram_bench.report.exports.pictures import pictures
+
+    drawn = list(pictures(results))
+    for name, text in drawn:
+        store.write(folder / name, text.encode(), _EXAMPLE_FOLDER)
+    print(f"Saved: {len(drawn)} charts in {folder}")
+
+
+def _check_extra() -> None:
+    """Raise UsageError where what draws charts is not installed."""
+    for name in ("altair", "jinja2", "vl_convert"):
+        if find_spec(name) is None:
+            raise UsageError(
+                f"--html and --svg need the Python package {name!r}, which is missing: "
+                "pip install 'tinygram[report]'"
+            )
+
+
+def _check_folder(folder: Path) -> None:
+    """Make the folder if it is missing. Raises OutputError where nothing can be written there."""
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise OutputError(
+            f"cannot make the folder {folder}: {error.strerror}; name one that exists, or can be "
+            f"made, e.g. {_EXAMPLE_FOLDER}"
+        ) from error
+    store.check_writable(folder / "chart.svg", _EXAMPLE_FOLDER)
 
 
 def _check(outputs: dict[str, Path], files: Sequence[Path], markdown: bool) -> None:
