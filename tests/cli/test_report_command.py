@@ -15,6 +15,7 @@ from tests.support.hdr_format import decoded
 
 from tinygram_bench._native import Histogram
 from tinygram_bench.cli import main
+from tinygram_bench.cli.commands import report as command
 from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.model import store
 
@@ -131,6 +132,10 @@ def test_markdown_has_tables_that_no_name_can_break(report: Report, tmp_path: Pa
         ((PACED, "--csv", "none/a.csv"), "cannot write none/a.csv: No such file"),
         ((PACED, "--csv", "folder"), "cannot write folder: it is not a file"),
         ((PACED, "--csv", "/proc/a.csv"), "cannot write /proc/a.csv"),
+        ((PACED, "--html", "none/a.html"), "cannot write none/a.html: No such file"),
+        ((PACED, "--svg", "old.csv"), "cannot make the folder old.csv: File exists"),
+        ((PACED, "--svg", "none/charts"), "cannot make the folder none/charts: No such file"),
+        ((PACED, "--svg", "/proc"), "cannot write /proc/chart.svg"),
         ((PACED, "--csv", "a", "--hlog", "./a"), "--hlog and --csv both write to a"),
         ((PACED, "--csv", "-", "--markdown"), "--markdown and --csv both write to -"),
         (("good.json", "--csv", "good.json"), "--csv would replace good.json, which is read"),
@@ -178,3 +183,40 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (ExitCode.USAGE, "")
     assert "cannot write a.csv: File too large; name a file" in done.stderr
     assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [("a.csv", "old")]
+
+
+def test_a_page_is_read_like_the_results_in_it(report: Report, tmp_path: Path) -> None:
+    made = report(PACED, SIZES, "--html", "a.html")
+    assert (made.returncode, made.stdout, made.stderr) == (0, "Saved: a.html\n", "")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.html"]
+    assert report("a.html").stdout == report(PACED, SIZES).stdout
+    again = report("a.html", "--html", "b.html")
+    assert (again.returncode, again.stderr) == (0, "")
+    assert (tmp_path / "b.html").read_text() == (tmp_path / "a.html").read_text()
+
+
+def test_every_chart_is_a_picture_of_its_own(report: Report, tmp_path: Path) -> None:
+    done = report(PACED, SIZES, "--svg", "charts")
+    assert (done.returncode, done.stderr) == (0, "")
+    pictures = sorted((tmp_path / "charts").iterdir())
+    assert done.stdout == f"Saved: {len(pictures)} charts in charts\n"
+    names = [path.name for path in pictures]
+    assert "v1-stream-paced-latency-percentiles.svg" in names
+    assert "v1-sizes-size-model.svg" in names
+    for path in pictures:
+        text = path.read_text()
+        assert text.startswith("<svg")
+        assert "<script" not in text
+
+
+@pytest.mark.parametrize("option", ["--html", "--svg"])
+def test_a_missing_extra_is_named(
+    report: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str
+) -> None:
+    monkeypatch.setattr(command, "find_spec", lambda name: None if name == "altair" else name)
+    done = report(PACED, option, "a")
+    assert (done.returncode, done.stdout) == (ExitCode.USAGE, "")
+    assert "the Python package 'altair', which is missing: pip install 'tinygram[report]'" in (
+        done.stderr
+    )
+    assert list(tmp_path.iterdir()) == []

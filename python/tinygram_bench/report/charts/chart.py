@@ -120,14 +120,26 @@ _THOUSANDS = (
 
 @dataclass(frozen=True)
 class Scale:
-    """An axis for quantities: its title with the unit, and whether it is logarithmic.
+    """An axis for quantities from 0, or with a `domain` a logarithmic one that has just these.
 
-    `format`: of d3; empty for plain numbers, `20k` and `1.5M`.
+    `title` has the unit. `format`: of d3; empty for `20k` and `1.5M`.
     """
 
     title: str
-    is_log: bool = False
     format: str = ""
+    domain: tuple[float, float] | None = None
+
+    @classmethod
+    def logarithmic(
+        cls, title: str, rows: Sequence[Row], *fields: str, format: str = "~s"
+    ) -> Scale:
+        """An axis that all values of the fields are on, also where their series are hidden."""
+        found = [row[field] for row in rows for field in fields]
+        values = [value for value in found if isinstance(value, float | int) and value > 0]
+        low, high = min(values, default=1.0), max(values, default=1.0)
+        if low == high:
+            low, high = low / 2, high * 2
+        return cls(f"{title}, logarithmic", format, (low, high))
 
     def x(self, name: str) -> alt.X:
         return alt.X(f"{name}:Q", **self._channel())
@@ -136,12 +148,12 @@ class Scale:
         return alt.Y(f"{name}:Q", **self._channel())
 
     def _channel(self) -> dict[str, Any]:
-        scale = (
-            alt.Scale(type="log", nice=False, padding=8) if self.is_log else alt.Scale(zero=True)
-        )
+        scale = alt.Scale(zero=True)
+        if self.domain is not None:
+            scale = alt.Scale(type="log", domain=list(self.domain), nice=False, padding=8)
         axis = alt.Axis(tickCount=6, labelOverlap=True)
-        if self.is_log or self.format:
-            axis.format = self.format or "~s"
+        if self.format:
+            axis.format = self.format
         else:
             axis.labelExpr = _THOUSANDS
         return {"title": self.title, "scale": scale, "axis": axis}

@@ -41,7 +41,7 @@ def link_charts(result: Result) -> Iterator[Chart]:
     """One chart, where a link was emulated."""
     rows = tuple(row for link in links_of(result) for row in _rows(link))
     if rows:
-        draw = partial(_draw, count=len({row["link"] for row in rows}))
+        draw = partial(_draw, rows=rows)
         title = "Links: asked and found"
         yield Chart("links", title, _TEXT, COLUMNS, rows, draw, _SERIES, "of")
 
@@ -63,12 +63,13 @@ def _rows(link: LinkSummary) -> Iterator[Row]:
             }
 
 
-def _draw(data: alt.InlineData, count: int) -> Drawing:
+def _draw(data: alt.InlineData, rows: tuple[Row, ...]) -> Drawing:
+    count = len({row["link"] for row in rows})
     base = alt.Chart(data, height=STEP * count).encode(y=alt.Y("link:N", axis=None, title=None))
     labels = [each.label for each in _SERIES]
     return layered(
         base.mark_point(yOffset=8, size=90, filled=True, opacity=0.9).encode(
-            x=Scale("µs, logarithmic", is_log=True).x("time_us"),
+            x=Scale.logarithmic("µs", rows, "time_us").x("time_us"),
             color=series_colour(_SERIES, "of"),
             shape=alt.Shape("of:N", title=None, scale=alt.Scale(domain=labels, range=_SHAPES)),
             tooltip=tooltips(COLUMNS, "link", "of"),

@@ -12,6 +12,7 @@ from tinygram_bench.report.charts.chart import (
     COLOURS,
     Chart,
     Drawing,
+    Row,
     Scale,
     Series,
     layered,
@@ -40,7 +41,7 @@ def message_charts(result: Result) -> Iterator[Chart]:
             shown = {row["of"] for row in rows}
             series = tuple(each for each in COUNTED.values() if each.label in shown)
             name = named("messages-per-write", at, field)
-            draw = _drawing(series, [each.label for each in field.entrants])
+            draw = _drawing(rows, series, [each.label for each in field.entrants])
             yield Chart(name, title, _TEXT, COLUMNS, rows, draw, series, "of", field.title)
 
 
@@ -53,13 +54,15 @@ def _rows(field: Field) -> Iterator[Mapping[str, str | float | None]]:
                 yield {"way": entrant.label, "of": series.label, **values}
 
 
-def _drawing(series: tuple[Series, ...], labels: list[str]) -> Callable[[alt.InlineData], Drawing]:
+def _drawing(
+    rows: tuple[Row, ...], series: tuple[Series, ...], labels: list[str]
+) -> Callable[[alt.InlineData], Drawing]:
     def draw(data: alt.InlineData) -> Drawing:
         colour = series_colour(series, "of")
         base = alt.Chart(data, height=STEP * len(labels)).encode(
             y=alt.Y("way:N", sort=labels, axis=None, title=None)
         )
-        scale = Scale("messages, logarithmic", is_log=True)
+        scale = Scale.logarithmic("messages", rows, "low", "median", "high")
         return layered(
             base.mark_rule(yOffset=8, strokeWidth=2).encode(
                 x=scale.x("low"), x2="high:Q", color=colour

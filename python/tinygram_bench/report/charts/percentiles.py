@@ -111,14 +111,15 @@ def _chart(
     name: str, title: str, text: str, rows: tuple[Row, ...], series: tuple[Series, ...]
 ) -> Chart:
     def draw(data: alt.InlineData) -> Drawing:
+        rarest = max(float(row["one_in"] or 1) for row in rows)
         base = alt.Chart(data, height=360).encode(
             x=alt.X(
                 "one_in:Q",
                 title="percentile",
-                scale=alt.Scale(type="log", nice=False),
+                scale=alt.Scale(type="log", nice=False, domain=[1, rarest]),
                 axis=alt.Axis(values=_TICKS, labelExpr=_TICK_LABELS, labelOverlap=False),
             ),
-            y=Scale("µs, logarithmic", is_log=True).y("time_us"),
+            y=Scale.logarithmic("µs", rows, "time_us").y("time_us"),
             color=series_colour(series),
         )
         return layered(

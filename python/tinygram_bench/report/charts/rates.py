@@ -83,8 +83,8 @@ def _highest_sustained(by_rate: list[Entrant]) -> float | None:
 def _chart(said: str, rows: tuple[Row, ...], series: tuple[Series, ...]) -> Chart:
     def draw(data: alt.InlineData) -> Drawing:
         base = alt.Chart(data, height=340).encode(
-            x=Scale("messages per second, logarithmic", is_log=True).x("rate_per_s"),
-            y=Scale("µs, logarithmic", is_log=True).y("median"),
+            x=Scale.logarithmic("messages per second", rows, "rate_per_s").x("rate_per_s"),
+            y=Scale.logarithmic("µs", rows, "low", "median", "high").y("median"),
             color=series_colour(series),
         )
         marked = base.transform_filter("datum.kept_up == 'highest sustained'")
@@ -92,7 +92,7 @@ def _chart(said: str, rows: tuple[Row, ...], series: tuple[Series, ...]) -> Char
         return layered(
             base.mark_line(strokeWidth=2).encode(strokeDash=series_dash(series)),
             base.mark_rule(strokeWidth=1.5, opacity=0.6).encode(
-                y=alt.Y("low:Q", title="µs, logarithmic"), y2="high:Q"
+                y=Scale.logarithmic("µs", rows, "low", "median", "high").y("low"), y2="high:Q"
             ),
             base.mark_circle(size=42, opacity=1).encode(
                 tooltip=tooltips(COLUMNS, "way", "kept_up")

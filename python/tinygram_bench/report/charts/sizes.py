@@ -82,12 +82,12 @@ def _fit_chart(fit: Fit, summaries: dict[str, Summary], name: str, where: str) -
 
     def draw(data: alt.InlineData) -> Drawing:
         base = alt.Chart(data, height=360).encode(
-            x=Scale("bytes, logarithmic", is_log=True).x("bytes"),
+            x=Scale.logarithmic("bytes", rows, "bytes").x("bytes"),
             color=series_colour(series, "trips"),
         )
         model = base.transform_filter("datum.kind == 'model'")
         found = base.transform_filter("datum.kind == 'measured'")
-        y = Scale("µs, logarithmic", is_log=True)
+        y = Scale.logarithmic("µs", rows, "low", "median", "high")
         mark = alt.Chart(data).transform_filter("datum.kind == 'half of the bandwidth'")
         return layered(
             mark.mark_rule(strokeDash=[3, 3], color=GREY).encode(x="bytes:Q"),

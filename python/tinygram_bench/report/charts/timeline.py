@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from statistics import median
 
 import altair as alt
@@ -51,7 +52,8 @@ def timeline_charts(result: Result) -> Iterator[Chart]:
         if rows:
             text = _TEXT.format(figure=_said(figure))
             name, title = named("timeline", at, field), "Timeline of slices"
-            yield Chart(name, title, text, COLUMNS, rows, _draw, where=field.title)
+            draw = partial(_draw, rows=rows)
+            yield Chart(name, title, text, COLUMNS, rows, draw, where=field.title)
 
 
 def _rows(result: Result, field: Field) -> tuple[tuple[Row, ...], str]:
@@ -121,7 +123,7 @@ def _said(figure: str) -> str:
     }[figure]
 
 
-def _draw(data: alt.InlineData) -> Drawing:
+def _draw(data: alt.InlineData, rows: tuple[Row, ...]) -> Drawing:
     base = alt.Chart(data, height=220).encode(
         x=alt.X(
             "position:Q",
@@ -130,7 +132,7 @@ def _draw(data: alt.InlineData) -> Drawing:
             axis=alt.Axis(grid=False, tickCount=6),
         )
     )
-    y = Scale("× the usual, logarithmic", is_log=True, format="~g")
+    y = Scale.logarithmic("× the usual", rows, "low", "high", format="~g")
     first = base.transform_joinaggregate(first="min(position)", groupby=["round"]).transform_filter(
         "datum.position == datum.first && datum.round > 1"
     )

@@ -11,6 +11,7 @@ import base64
 import gzip
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from importlib.resources import files
 from itertools import groupby
 from typing import Any
@@ -43,7 +44,7 @@ def page_html(results: Sequence[Named], version: str) -> str:
         names=", ".join(each.name for each in results),
         version=version,
         specs=_json(drawn),
-        vega=_packed(vl_convert.javascript_bundle(_GLOBALS, VEGA_LITE)) if drawn else None,
+        vega=_vega() if drawn else None,
         style=Markup(_text("page.css")),
         script=Markup(_text("page.js")),
         embedded=Markup(
@@ -136,8 +137,11 @@ def _json(value: object) -> Markup:
     return Markup(json.dumps(value, separators=(",", ":")).replace("<", "\\u003c"))
 
 
-def _packed(script: str) -> str:
-    return base64.b64encode(gzip.compress(script.encode(), compresslevel=9, mtime=0)).decode()
+@cache
+def _vega() -> str:
+    """Vega, Vega-Lite and Vega-Embed as one script, in gzip and base64, which browsers unpack."""
+    script = vl_convert.javascript_bundle(_GLOBALS, VEGA_LITE).encode()
+    return base64.b64encode(gzip.compress(script, compresslevel=9, mtime=0)).decode()
 
 
 def _template() -> jinja2.Template:
