@@ -150,6 +150,30 @@ def test_the_timeline_shows_when_the_host_was_disturbed_and_not_a_way() -> None:
     assert values(timeline, "round", "median", "low", "high")[12] == (4, 1, 1, 9)
 
 
+def test_a_lower_rate_counts_as_slower() -> None:
+    plan, runs = flat_out({"loop/nodelay": [100, 100], "loop/nagle": [200, 200]})
+    sliced = [
+        msgspec.structs.replace(run, slices={"throughput_per_s": (base, base, base / 4)})
+        for run in runs
+        for base in [100.0 if "nodelay" in run.case_id else 200.0]
+    ]
+    timeline = chart(result_of(plan, sliced), "timeline")
+    assert values(timeline, "round", "median", "is_disturbed") == [
+        *((1, 1, "no"), (1, 1, "no"), (1, 4, "yes")),
+        *((2, 1, "no"), (2, 1, "no"), (2, 4, "yes")),
+    ]
+
+
+def test_one_way_alone_does_not_tell_whether_it_was_the_host() -> None:
+    result = paced(1_000, ways=("loop/nodelay",))
+    runs = [
+        msgspec.structs.replace(run, slices={"latency_p50_us": (1.0, 9.0)}) for run in result.runs
+    ]
+    names = [each.name for each in charts_of(result_of(result.plan, runs))]
+    assert "latency-median" in names
+    assert "timeline" not in names
+
+
 def test_messages_of_a_write_and_of_a_segment_stand_side_by_side() -> None:
     result = store.load(STORED / "v1-stream-flat-out.json")
     found = {

@@ -6,6 +6,7 @@ output replaces no result that is read.
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
@@ -27,6 +28,7 @@ from tinygram_bench.report.exports.hdr_log import hdr_log
 from tinygram_bench.report.exports.markdown import report_markdown
 from tinygram_bench.report.exports.summaries_csv import summaries_csv
 
+_LARGE_PAGE_BYTES = 1_500_000
 _EXAMPLE_FOLDER = "--svg /tmp/charts"
 
 
@@ -100,12 +102,22 @@ def report(
         else:
             store.write(path, text.encode(), _example(option))
             print(f"Saved: {path}")
+            if option == "--html" and len(text.encode()) > _LARGE_PAGE_BYTES:
+                _tell_large(path, len(text.encode()))
     if svg:
         _draw(results, svg)
     if markdown:
         print(report_markdown(results), end="")
     elif not outputs and not svg:
         _show(results, notes)
+
+
+def _tell_large(path: Path, page_bytes: int) -> None:
+    print(
+        f"tinygram: {path} has {page_bytes / 1e6:.1f} MB, most of which is the results inside it; "
+        "pages of fewer results are smaller",
+        file=sys.stderr,
+    )
 
 
 def _page(results: Sequence[Named]) -> str:

@@ -43,7 +43,7 @@ def page_html(results: Sequence[Named], version: str) -> str:
         results=seen,
         names=", ".join(each.name for each in results),
         version=version,
-        specs=_json(drawn),
+        specs=_packed(json.dumps(drawn, separators=(",", ":"))),
         vega=_vega() if drawn else None,
         style=Markup(_text("page.css")),
         script=Markup(_text("page.js")),
@@ -132,16 +132,15 @@ def _quoted(cell: Cell) -> str:
     return '"' + text.replace('"', '""') + '"' if needs_quotes else text
 
 
-def _json(value: object) -> Markup:
-    """JSON that may stand in a script element: nothing in it ends that, or begins a comment."""
-    return Markup(json.dumps(value, separators=(",", ":")).replace("<", "\\u003c"))
-
-
 @cache
 def _vega() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script, in gzip and base64, which browsers unpack."""
-    script = vl_convert.javascript_bundle(_GLOBALS, VEGA_LITE).encode()
-    return base64.b64encode(gzip.compress(script, compresslevel=9, mtime=0)).decode()
+    """Vega, Vega-Lite and Vega-Embed as one script."""
+    return _packed(vl_convert.javascript_bundle(_GLOBALS, VEGA_LITE))
+
+
+def _packed(text: str) -> str:
+    """In gzip and base64, which browsers unpack; nothing in it ends an element."""
+    return base64.b64encode(gzip.compress(text.encode(), compresslevel=9, mtime=0)).decode()
 
 
 def _template() -> jinja2.Template:

@@ -2,17 +2,21 @@
 // Draws the charts, in the colours of the reader's scheme, and lets legends show and hide series.
 
 (async () => {
-  const specs = JSON.parse(document.getElementById("specs").textContent);
+  const specs = JSON.parse(await unpacked("specs"));
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const views = new Map();
   const hidden = new Map();
 
-  async function loadVega() {
-    const packed = atob(document.getElementById("vega").textContent);
+  async function unpacked(id) {
+    const packed = atob(document.getElementById(id).textContent);
     const bytes = Uint8Array.from(packed, (each) => each.charCodeAt(0));
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return new Response(stream).text();
+  }
+
+  async function loadVega() {
     const script = document.createElement("script");
-    script.textContent = await new Response(stream).text();
+    script.textContent = await unpacked("vega");
     document.head.append(script);
   }
 
