@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.small_result import RESULT
 
@@ -22,6 +22,7 @@ def page(tmp_path: Path, *elements: str, before: bytes = PAGE) -> Path:
     return path
 
 
+@settings(max_examples=20)
 @given(names=st.lists(st.text(st.characters(codec="utf-8")), max_size=3), content=st.binary())
 def test_every_result_is_read_back_by_its_name(names: list[str], content: bytes) -> None:
     document = PAGE + "".join(element_of(name, content) for name in names).encode()

@@ -26,7 +26,7 @@ def is_page(document: bytes) -> bool:
 
 def element_of(name: str, document: bytes) -> str:
     """The script element that holds a result file's content under this name."""
-    packed = base64.b64encode(lzma.compress(document, preset=9)).decode("ascii")
+    packed = base64.b64encode(lzma.compress(document)).decode("ascii")
     return f'<script type="{_TYPE}" data-name="{html.escape(name)}">{packed}</script>'
 
 
