@@ -90,6 +90,7 @@ def test_it_asks_for_nothing_and_is_small(page: str) -> None:
     assert policy is not None
     assert "default-src 'none'" in policy
     assert "http" not in policy
+    assert "unsafe-eval" not in policy
 
 
 def test_each_result_begins_with_two_sentences_of_its_answer(

@@ -129,3 +129,16 @@ def test_colours_follow_the_reader_and_keys_reach_the_legend(browser: Browser, p
         browser.call("Input.dispatchKeyEvent", type=kind, key=" ", code="Space", text=" ")
     browser.wait_for(f"document.querySelector('#{figure} .legend button').ariaPressed === 'false'")
     assert browser.complaints() == []
+
+
+def test_a_page_that_asks_and_complains_is_found(browser: Browser, tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    path.write_text(
+        "<img src='http://127.0.0.1:1/a.png'><script>console.warn('b'); undefined.c;</script>"
+    )
+    browser.open(path, 390, 900)
+    browser.wait_for("document.readyState === 'complete'")
+    assert browser.requests() == [path.as_uri(), "http://127.0.0.1:1/a.png"]
+    complaints = json.dumps(browser.complaints())
+    assert "TypeError" in complaints
+    assert '"value": "b"' in complaints

@@ -35,7 +35,8 @@
     const plot = document.querySelector(`#${CSS.escape(id)} .plot`);
     views.get(id)?.finalize();
     const theme = dark.matches ? "dark" : "light";
-    const options = { actions: false, renderer: "svg", config: colours(), tooltip: { theme } };
+    // `ast`: expressions are interpreted; the page's policy lets nothing make functions of text.
+    const options = { ast: true, actions: false, renderer: "svg", config: colours(), tooltip: { theme } };
     const drawn = await window.vegaEmbed(plot, specs[id], options);
     views.set(id, drawn);
     if (hidden.get(id)?.size) await show(id);
