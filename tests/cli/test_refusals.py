@@ -41,7 +41,7 @@ ALL: Wrong = [
     (("--probe", "1us"), ("--probe 1us", "1ms … 60s")),
     (("--timeout", "5"), ("'5' has no unit", UNITS)),
     (("--json", "none-such/a.json"), ("none-such/a.json", "--json")),
-    (("--json", "."), ("not a file", "--json a.json")),
+    (("--json", "."), ("not a file", "--json ")),
     (("--json", "/dev/null"), ("/dev/null", "not a file")),
     (("--no-such-option",), ("--no-such-option", " --help`")),
 ]

@@ -312,3 +312,10 @@ class Result(Value, frozen=True):
     answer: tuple[str, ...] = ()
     resumptions: tuple[Resumption, ...] = ()
     ending: Ending | None = None
+
+
+class Named(Value, frozen=True):
+    """A result, and what to call it: its file's name without the ending."""
+
+    name: str
+    result: Result

@@ -25,11 +25,13 @@ import msgspec
 from tinygram_bench.model.earlier_versions import from_version_1
 from tinygram_bench.model.errors import OutputError, UsageError
 from tinygram_bench.model.file_lock import FileLock
-from tinygram_bench.model.result import SCHEMA_VERSION, Result
+from tinygram_bench.model.pages import is_page, results_in
+from tinygram_bench.model.result import SCHEMA_VERSION, Named, Result
 
 RESULTS_DIRECTORY = Path("results")
 """The default directory of results; the only one that is ever created."""
 STANDARD_OUTPUT = Path("-")
+_EXAMPLE = "--json /tmp/result.json"
 _NO_HARD_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 
 
@@ -109,25 +111,23 @@ def default_path(workload: str, now_utc: datetime) -> Path:
     return RESULTS_DIRECTORY / f"{now_utc:%Y%m%dT%H%M%SZ}-{workload}.json"
 
 
-def check_writable(path: Path) -> None:
-    """Raise OutputError unless `save` could write `path` now; leave nothing behind.
+def check_writable(path: Path, example: str = _EXAMPLE) -> None:
+    """Raise OutputError unless `write` could write `path` now; leave nothing behind.
 
     It tries to make a file, for permission bits do not tell what root, a read-only mount or a
-    kernel file system will refuse.
+    kernel file system will refuse. `example`: an option with a file, as the error shows it.
     """
     try:
         if path.exists() and not path.is_file():
             # Renaming onto a device would replace the device.
-            raise OutputError(
-                f"cannot write {path}: it is not a file; name one, e.g. --json a.json"
-            )
+            raise OutputError(f"cannot write {path}: it is not a file; name one, e.g. {example}")
         directory = path.resolve().parent
         if path.parent == RESULTS_DIRECTORY and not directory.exists():
             directory = directory.parent
         with tempfile.TemporaryFile(dir=directory):
             pass
     except (OSError, RuntimeError) as error:  # RuntimeError: a loop of links, before Python 3.13
-        raise _unwritable(path, error) from error
+        raise _unwritable(path, error, example) from error
 
 
 def save(result: Result, path: Path, lock: FileLock | None = None) -> None:
@@ -144,12 +144,42 @@ def save(result: Result, path: Path, lock: FileLock | None = None) -> None:
         raise _unwritable(path, error) from error
 
 
+def write(path: Path, document: bytes, example: str) -> None:
+    """Write a document whole or not at all, replacing what `path` held; a link is followed.
+
+    `example`: an option with a file, as the error shows it. Raises OutputError.
+    """
+    try:
+        replace(path.resolve(), document)
+    except OSError as error:
+        raise _unwritable(path, error, example) from error
+
+
 def encoded(result: Result) -> bytes:
     return msgspec.json.format(msgspec.json.encode(result), indent=2) + b"\n"
 
 
 def load(path: Path) -> Result:
-    """Read a result file. Raises UsageError when it is none, or of another schema version."""
+    """Read a result file, or the page of one result.
+
+    Raises UsageError when it is none, when it is of another schema version, or when it is a page of
+    several results.
+    """
+    first, *others = load_all(path)
+    if others:
+        names = ", ".join(each.name for each in (first, *others))
+        raise UsageError(
+            f"{path} holds {1 + len(others)} results ({names}), and one is needed: name a result "
+            "file, or a page that was made of one"
+        )
+    return first.result
+
+
+def load_all(path: Path) -> tuple[Named, ...]:
+    """Read a result file, or every result of a page that `tinygram report --html` wrote.
+
+    Raises UsageError when there is none, or one of another schema version.
+    """
     try:
         document = path.read_bytes()
     except OSError as error:
@@ -157,13 +187,30 @@ def load(path: Path) -> Result:
             f"cannot read {path}: {error.strerror}; name a result file, e.g. one in "
             f"{RESULTS_DIRECTORY}/"
         ) from error
+    if not document.strip():
+        raise UsageError(f"{path} is not a result file of tinygram: it is empty")
+    if not is_page(document):
+        return (Named(path.stem, _read(document, str(path))),)
+    try:
+        found = results_in(document)
+    except ValueError as error:
+        raise UsageError(f"{path}: {error}; make the page again from the result file") from error
+    if not found:
+        raise UsageError(
+            f"{path} is a page without a result of tinygram: name a result file, or a page that "
+            "`tinygram report --html` wrote"
+        )
+    return tuple(Named(name, _read(each, f"{path} ({name})")) for name, each in found)
+
+
+def _read(document: bytes, where: str) -> Result:
     try:
         version = msgspec.json.decode(document, type=_Header).schema_version
         if version == 1:
             return msgspec.convert(from_version_1(msgspec.json.decode(document)), Result)
         if version != SCHEMA_VERSION:
             raise UsageError(
-                f"{path} has schema_version {version}, and this tinygram reads 1 to "
+                f"{where} has schema_version {version}, and this tinygram reads 1 to "
                 f"{SCHEMA_VERSION}: measure again, or use the tinygram that wrote it"
             )
         return msgspec.json.decode(document, type=Result)
@@ -172,7 +219,7 @@ def load(path: Path) -> Result:
         # A document that claims to be of version 1, and is not.
         *(LookupError, TypeError, ValueError, AttributeError),
     ) as error:
-        raise UsageError(f"{path} is not a result file of tinygram: {error}") from error
+        raise UsageError(f"{where} is not a result file of tinygram: {error}") from error
 
 
 class _Header(msgspec.Struct):
@@ -257,9 +304,9 @@ def _write_out(document: bytes) -> None:
         raise OutputError(f"cannot write to standard output: {error.strerror}") from error
 
 
-def _unwritable(path: Path, error: Exception) -> OutputError:
+def _unwritable(path: Path, error: Exception, example: str = _EXAMPLE) -> OutputError:
     reason = error.strerror if isinstance(error, OSError) else error
     return OutputError(
         f"cannot write {path}: {reason}; name a file in a folder that exists and that you may "
-        "write to, e.g. --json /tmp/result.json"
+        f"write to, e.g. {example}"
     )

@@ -20,7 +20,7 @@ from tinygram_bench.report.sizes import sizes_document
 from tinygram_bench.report.stream import stream_document
 from tinygram_bench.report.table import Pen
 
-__all__ = ["answer_of", "render"]
+__all__ = ["answer_of", "document_of", "render"]
 
 REPORTS: Mapping[str, Callable[[Result, bool], Document]] = {
     "stream": stream_document,
@@ -38,15 +38,16 @@ def render(result: Result, console: Console, published: bool, with_notes: bool =
     tables that few readers need and how to read the figures. On a terminal, columns that do not
     fit are left out, which is said; elsewhere, lines are plain ASCII and never wrapped.
     """
-    write(Pen(console), _document(result, published), with_notes)
+    write(Pen(console), document_of(result, published), with_notes)
 
 
 def answer_of(result: Result) -> tuple[str, ...]:
     """The answer, a sentence each: what was found, by how much, and how sure that is."""
-    return _document(result, published=False).answer
+    return document_of(result, published=False).answer
 
 
-def _document(result: Result, published: bool) -> Document:
+def document_of(result: Result, published: bool) -> Document:
+    """The whole report as a value, with the published figures beside ours or without."""
     workload = next((case.workload for case in all_cases(result)), "stream")
     document = REPORTS[workload](result, published)
     return replace(document, answer=(*document.answer, *ending_told(result)))

@@ -68,7 +68,7 @@ def write(pen: Pen, document: Document, with_notes: bool) -> None:
             pen.list(section.remarks)
     pen.write("")
     surroundings = document.surroundings
-    notes = _full_notes(document.notes, document.measured)
+    notes = full_notes(document.notes, document.measured)
     if with_notes:
         for paragraph in surroundings.full:
             pen.write(paragraph)
@@ -116,7 +116,7 @@ def failures_of(result: Result, case: Case, label: str) -> Iterator[Note]:
         yield failure_note(label, f"failed in {len(failures)} of {len(runs)} rounds: {failures[0]}")
 
 
-def _full_notes(notes: Iterable[Note], measured: Sequence[str]) -> tuple[str, ...]:
+def full_notes(notes: Iterable[Note], measured: Sequence[str]) -> tuple[str, ...]:
     """One line for each text, after the names of the cases that share it.
 
     `all ways` are all of `measured`, the cases that have figures.
@@ -137,7 +137,7 @@ def _brief_notes(notes: Iterable[Note], measured: Sequence[str]) -> list[str]:
             kinds.setdefault(note.kind, []).append(note)
     lines = []
     for alike in list(kinds.values())[:MAX_BRIEF_NOTES]:
-        line, *others = _full_notes(alike, measured)
+        line, *others = full_notes(alike, measured)
         lines.append(line + (f"; {_alike(len(others))}" if others else ""))
     return lines
 

@@ -50,7 +50,7 @@ _ASPECTS: Mapping[str, Callable[[Case], str]] = {
 def rr_document(result: Result, published: bool) -> Document:
     tables: tuple[Table, ...] = (*link_tables(result), *_tables_of(result))
     remarks: tuple[str, ...] = ()
-    labels = _labels_of(result)
+    labels = labels_of(result)
     if published:
         beside = published_table(result.summaries, labels)
         tables += () if beside is None else (beside,)
@@ -108,7 +108,7 @@ def _tables_of(result: Result) -> tuple[Table, Table]:
 
 
 def _notes_of(result: Result) -> tuple[Note, ...]:
-    labels = _labels_of(result)
+    labels = labels_of(result)
     notes = [
         unavailable_note(labels[absent.case.case_id], absent.reason)
         for absent in result.plan.unavailable
@@ -132,7 +132,7 @@ def _sentences_of(result: Result) -> tuple[str, ...]:
     return tuple(said) or ("Nothing was compared: that needs nagle and nodelay of one kind.",)
 
 
-def _labels_of(result: Result) -> dict[str, str]:
+def labels_of(result: Result) -> dict[str, str]:
     """case_id → the fewest words that tell it from the others: its strategy last."""
     cases = all_cases(result)
     distinct = _distinct(cases)
@@ -143,7 +143,7 @@ def _labels_of(result: Result) -> dict[str, str]:
 
 
 def _sentence(case: Case, verdict: Verdict, result: Result) -> str:
-    labels = _labels_of(result)
+    labels = labels_of(result)
     where = labels[case.case_id].removesuffix(case.strategy).removesuffix(", ")
     head = f"{where}: {case.strategy}" if where else case.strategy
     if verdict.ratio is None:
@@ -159,7 +159,7 @@ def _sentence(case: Case, verdict: Verdict, result: Result) -> str:
 
 def _table(result: Result, title: str, *shown: Shown[Summary]) -> Table:
     """A row per case; without figures where no round was good."""
-    labels = _labels_of(result)
+    labels = labels_of(result)
 
     def row(summary: Summary) -> Row:
         cells = [each.text(summary) if summary.rounds else UNKNOWN for each in shown]

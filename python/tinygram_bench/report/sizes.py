@@ -101,7 +101,7 @@ def _notes_of(result: Result) -> tuple[Note, ...]:
 
     def named(case: Case) -> str:
         is_named = len(links) > 1 and is_exchange(case)
-        return f"{_cell(case)} over {case.link}" if is_named else _cell(case)
+        return f"{cell_name(case)} over {case.link}" if is_named else cell_name(case)
 
     notes = [
         unavailable_note(named(absent.case), absent.reason) for absent in result.plan.unavailable
@@ -123,7 +123,7 @@ def _notes_of(result: Result) -> tuple[Note, ...]:
 
 
 def _on_fit(fit: Fit) -> Iterator[str]:
-    name = _way(fit.cases[0])
+    name = way_name(fit.cases[0])
     if not fit.models:
         yield (
             f"{name}: no model: it takes two counts of --round-trips, two --sizes, and a round in "
@@ -204,7 +204,7 @@ def _is_near(residual: Figure) -> bool:
 def _described(residuals: Sequence[tuple[Case, Figure]]) -> str:
     """`1 MB × 2 took 23 % longer (20 to 27)`, the furthest first."""
     told = [
-        f"{_cell(case)} took {abs(residual.median):.1f} % "
+        f"{cell_name(case)} took {abs(residual.median):.1f} % "
         f"{'longer' if residual.median >= 0 else 'shorter'} "
         f"({residual.low:+.1f} to {residual.high:+.1f})"
         for case, residual in residuals
@@ -218,7 +218,7 @@ def _on_ways(result: Result) -> list[str]:
     found: dict[tuple[str, str], list[Verdict]] = {}
     for verdict in result.verdicts:
         case, baseline = cases[verdict.case_id], cases[verdict.baseline_case_id]
-        found.setdefault((_way(case), _way(baseline)), []).append(verdict)
+        found.setdefault((way_name(case), way_name(baseline)), []).append(verdict)
     sentences = []
     for (name, baseline_name), verdicts in found.items():
         parts = []
@@ -229,7 +229,7 @@ def _on_ways(result: Result) -> list[str]:
                 assert most.ratio is not None
                 parts.append(
                     f"{word} in {len(those)} of {len(verdicts)} cells, most at "
-                    f"{_cell(cases[most.case_id])}: {ratio(most.ratio.median)} × "
+                    f"{cell_name(cases[most.case_id])}: {ratio(most.ratio.median)} × "
                     f"({ratio_interval(most.ratio)})"
                 )
         doubts = [each for each in verdicts if each.verdict == "cannot_say"]
@@ -264,9 +264,9 @@ def _cell_table(result: Result, fit: Fit) -> Table:
     if any(map(alternates, fit.cases)):
         columns = [_CASES_FIRST if each is _VERY_FIRST else each for each in columns]
     rows = tuple(
-        _cell_row(_cell(case), summaries.get(case.case_id), len(columns)) for case in fit.cases
+        _cell_row(cell_name(case), summaries.get(case.case_id), len(columns)) for case in fit.cases
     )
-    title = f"Time of a sample (µs): {_way(fit.cases[0])}"
+    title = f"Time of a sample (µs): {way_name(fit.cases[0])}"
     return Table(title, tuple(columns), rows, ("off the model: + took longer than it says",))
 
 
@@ -354,7 +354,7 @@ def _size(figure: Figure | None) -> str:
     return UNKNOWN if figure is None else size(figure.median)
 
 
-def _cell(case: Case) -> str:
+def cell_name(case: Case) -> str:
     """`100 kB × 2`: the size and the round trips; of a local part its name."""
     part = SizesParameters.of(case).part
     if part is not None:
@@ -362,7 +362,7 @@ def _cell(case: Case) -> str:
     return f"{size(case.message_bytes.max)} × {SizesParameters.of(case).round_trips}"
 
 
-def _way(case: Case) -> str:
+def way_name(case: Case) -> str:
     """`nodelay, setup and first data in 2 writes, over loopback`."""
     server = SizesParameters.of(case).server_address
     to = "" if server is None else f", server {server}"

@@ -1,0 +1,222 @@
+"""`tinygram report`: stored results, shown and handed on.
+
+Laws: nothing is written before every file is read and every output is found to be writable; an
+output replaces no result that is read.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import tinygram
+from tinygram_bench._native import Histogram
+from tinygram_bench.cli.terminal import console
+from tinygram_bench.measurement.recording import summed_up
+from tinygram_bench.model import store
+from tinygram_bench.model.errors import OutputError, UsageError
+from tinygram_bench.model.result import Named
+from tinygram_bench.model.store import STANDARD_OUTPUT
+from tinygram_bench.report import render
+from tinygram_bench.report.exports.hdr_log import hdr_log
+from tinygram_bench.report.exports.markdown import report_markdown
+from tinygram_bench.report.exports.summaries_csv import summaries_csv
+
+_LARGE_PAGE_BYTES = 1_500_000
+_EXAMPLE_FOLDER = "--svg /tmp/charts"
+
+
+def report(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...",
+            show_default=False,
+            help="Result files, or pages that --html wrote.",
+        ),
+    ],
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write one page to this file that needs nothing else: the answer, charts, tables, "
+            "warnings, and the results themselves.",
+        ),
+    ] = None,
+    svg: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Write every chart to this folder, a file each; it is made if it is missing.",
+        ),
+    ] = None,
+    csv: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the summaries to this file, a line for each figure of each case; - is "
+            "standard output.",
+        ),
+    ] = None,
+    hlog: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write every histogram to this file, as an HdrHistogram log; - is standard "
+            "output.",
+        ),
+    ] = None,
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print the report as Markdown.")
+    ] = False,
+    notes: Annotated[
+        bool,
+        typer.Option(
+            "--notes",
+            help="Also print every note, the expert tables and how to read the figures.",
+        ),
+    ] = False,
+) -> None:
+    """Show stored results: as text, a page, pictures, or for other programs.
+
+    Without options it prints what the measuring command printed.
+    """
+    asked = (("--html", html), ("--csv", csv), ("--hlog", hlog))
+    outputs = {option: path for option, path in asked if path}
+    if html or svg:
+        _check_extra()
+    _check(outputs, files, markdown)
+    if svg:
+        _check_folder(svg)
+    results = _loaded(files)
+    for option, path in outputs.items():
+        text = _MADE[option](results)
+        if path == STANDARD_OUTPUT:
+            print(text, end="")
+        else:
+            store.write(path, text.encode(), _example(option))
+            print(f"Saved: {path}")
+            if option == "--html" and len(text.encode()) > _LARGE_PAGE_BYTES:
+                _tell_large(path, len(text.encode()))
+    if svg:
+        _draw(results, svg)
+    if markdown:
+        print(report_markdown(results), end="")
+    elif not outputs and not svg:
+        _show(results, notes)
+
+
+def _tell_large(path: Path, page_bytes: int) -> None:
+    print(
+        f"tinygram: {path} has {page_bytes / 1e6:.1f} MB, most of which is the results inside it; "
+        "pages of fewer results are smaller",
+        file=sys.stderr,
+    )
+
+
+def _page(results: Sequence[Named]) -> str:
+    from tinygram_bench.report.page import page_html
+
+    return page_html(results, tinygram.__version__)
+
+
+_MADE: dict[str, Callable[[Sequence[Named]], str]] = {
+    "--html": _page,
+    "--csv": summaries_csv,
+    "--hlog": hdr_log,
+}
+"""The option → what makes the text that goes to its file."""
+
+
+def _draw(results: Sequence[Named], folder: Path) -> None:
+    """Write every chart, and tell how many there are. Raises OutputError."""
+    from tinygram_bench.report.exports.pictures import pictures
+
+    drawn = list(pictures(results))
+    for name, text in drawn:
+        store.write(folder / name, text.encode(), _EXAMPLE_FOLDER)
+    print(f"Saved: {len(drawn)} charts in {folder}")
+
+
+def _check_extra() -> None:
+    """Raise UsageError where what draws charts is not installed."""
+    for name in ("altair", "jinja2", "vl_convert"):
+        if find_spec(name) is None:
+            raise UsageError(
+                f"--html and --svg need the Python package {name!r}, which is missing: "
+                "pip install 'tinygram[report]'"
+            )
+
+
+def _check_folder(folder: Path) -> None:
+    """Make the folder if it is missing. Raises OutputError where nothing can be written there."""
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise OutputError(
+            f"cannot make the folder {folder}: {error.strerror}; name one that exists, or can be "
+            f"made, e.g. {_EXAMPLE_FOLDER}"
+        ) from error
+    store.check_writable(folder / "chart.svg", _EXAMPLE_FOLDER)
+
+
+def _check(outputs: dict[str, Path], files: Sequence[Path], markdown: bool) -> None:
+    """Raise UsageError unless every output can be written, and none is in another's place."""
+    asked = [*outputs.items(), *([("--markdown", STANDARD_OUTPUT)] if markdown else [])]
+    places: dict[Path, str] = {}
+    for option, path in asked:
+        place = path if path == STANDARD_OUTPUT else path.resolve()
+        if place in places:
+            raise UsageError(
+                f"{option} and {places[place]} both write to {path}: name another file for one"
+            )
+        places[place] = option
+        if path == STANDARD_OUTPUT:
+            continue
+        if any(file.resolve() == place for file in files):
+            raise UsageError(f"{option} would replace {path}, which is read: name another file")
+        store.check_writable(path, _example(option))
+
+
+def _example(option: str) -> str:
+    return f"{option} /tmp/report.{option.strip('-')}"
+
+
+def _loaded(files: Sequence[Path]) -> tuple[Named, ...]:
+    """Every result of the files, summed up, each with a name of its own. Raises UsageError."""
+    taken: Counter[str] = Counter()
+    results = []
+    for file in files:
+        for each in store.load_all(file):
+            _check_histograms(file, each)
+            taken[each.name] += 1
+            end = "" if taken[each.name] == 1 else f"-{taken[each.name]}"
+            result = each.result if each.result.summaries else summed_up(each.result)
+            results.append(Named(each.name + end, result))
+    return tuple(results)
+
+
+def _check_histograms(file: Path, stored: Named) -> None:
+    for run in stored.result.runs:
+        for name, text in run.histograms.items():
+            try:
+                Histogram.from_base64(text)
+            except ValueError as error:
+                raise UsageError(
+                    f"{file} is damaged: {name} of {run.case_id} in round {run.round} is no "
+                    f"histogram ({error}); measure again"
+                ) from error
+
+
+def _show(results: Sequence[Named], notes: bool) -> None:
+    """Print the reports, under names where there are several."""
+    for at, each in enumerate(results):
+        if len(results) > 1:
+            print(f"{'' if at == 0 else chr(10)}{each.name}")
+        render(each.result, console(), published=False, with_notes=notes)

@@ -1,0 +1,94 @@
+"""Bars with intervals: the figure that ways are compared on first, for each load."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import altair as alt
+
+from tinygram_bench.model.result import Result
+from tinygram_bench.report.charts.chart import (
+    Chart,
+    Drawing,
+    Row,
+    Scale,
+    layered,
+    series_colour,
+    tooltips,
+)
+from tinygram_bench.report.charts.ways import (
+    Entrant,
+    Field,
+    fields_of,
+    named,
+    series_in,
+    series_of,
+)
+from tinygram_bench.statistics.figures.runs import is_higher_better
+
+_TITLES = {
+    "throughput_per_s": ("Throughput", "messages per second", "throughput"),
+    "latency_p50_us": ("Median latency", "µs", "latency-median"),
+    "calls_per_s": ("Calls", "calls per second", "calls"),
+}
+_FIGURES = {"stream": ("throughput_per_s", "latency_p50_us"), "echo": ("throughput_per_s",)}
+_OF_RR = ("calls_per_s",)
+STEP = 38
+"""The height of a bar with its label above it, in pixels."""
+
+
+def bar_charts(result: Result) -> Iterator[Chart]:
+    """A chart for each load, the best way first."""
+    series = series_of(result)
+    for at, field in enumerate(fields_of(result)):
+        for figure in _FIGURES.get(field.entrants[0].case.workload, _OF_RR):
+            rows = _rows(field, figure)
+            if rows:
+                yield _chart(at, field, figure, rows, series_colour(series_in(field, series)))
+
+
+def _rows(field: Field, figure: str) -> tuple[Row, ...]:
+    def row(entrant: Entrant) -> Row:
+        found = entrant.summary.figures[figure]
+        assert found is not None
+        note = "fastest" if entrant.is_best else "limit" if entrant.is_limit else ""
+        label = f"{entrant.label} ({note})" if note else entrant.label
+        values = {"median": found.median, "low": found.low, "high": found.high}
+        return {"way": entrant.label, "label": label, **values}
+
+    known = [each for each in field.entrants if each.summary.figures.get(figure) is not None]
+    sign = -1 if is_higher_better(figure) else 1
+    return tuple(sorted(map(row, known), key=lambda row: sign * float(row["median"] or 0)))
+
+
+def _chart(at: int, field: Field, figure: str, rows: tuple[Row, ...], colour: alt.Color) -> Chart:
+    title, unit, name = _TITLES[figure]
+    columns = {"way": "way", "median": unit, "low": "low", "high": "high"}
+    better = "more is better" if is_higher_better(figure) else "less is better"
+
+    def draw(data: alt.InlineData) -> Drawing:
+        return _drawn(data, len(rows), Scale(unit), colour, columns)
+
+    text = (
+        f"A bar is the median over the rounds in {unit}: {better}. The line across its end is its "
+        "interval, low to high, which holds the true median with the confidence that is told below."
+    )
+    return Chart(named(name, at, field), title, text, columns, rows, draw, where=field.title)
+
+
+def _drawn(
+    data: alt.InlineData, count: int, scale: Scale, colour: alt.Color, columns: dict[str, str]
+) -> Drawing:
+    """Horizontal bars of `median`, with a line from `low` to `high`, in the order of the data."""
+    base = alt.Chart(data, height=STEP * count).encode(
+        y=alt.Y("way:N", sort=None, axis=None, title=None), tooltip=tooltips(columns, "way")
+    )
+    return layered(
+        base.mark_bar(height=11, yOffset=8, cornerRadiusEnd=3, opacity=0.4).encode(
+            x=scale.x("median"), color=colour.legend(None)
+        ),
+        base.mark_rule(yOffset=8, strokeWidth=3).encode(
+            x="low:Q", x2="high:Q", color=colour.legend(None)
+        ),
+        base.mark_text(align="left", dy=-8, fontSize=12).encode(x=alt.value(2), text="label:N"),
+    )

@@ -1,0 +1,159 @@
+"""A chart as a value: its data, which is also its table and its download, and how it is drawn.
+
+Laws: what is drawn is in `rows`, and nowhere else; a chart is one panel, which can be as wide as
+its place; colours are those of Okabe and Ito (Color Universal Design, 2008) without yellow, which
+is not seen on white.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+
+Cell = str | float | None
+Row = Mapping[str, Cell]
+Drawing = alt.LayerChart
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+GREY = "#808080"
+"""Seen on white and on black."""
+DASHES = ((1, 0), (7, 3), (2, 2), (9, 3, 2, 3), (12, 4), (4, 4, 1, 4))
+FILE_WIDTH = 720
+"""The width of a chart in a file of its own, in pixels."""
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+
+
+@dataclass(frozen=True)
+class Series:
+    """One of the series that the legend names, and shows or hides."""
+
+    label: str
+    colour: str
+    dash: tuple[int, ...] = DASHES[0]
+
+
+@dataclass(frozen=True)
+class Chart:
+    """`name`: unique in its result, and fit for a file. `text`: how to read it, in sentences.
+
+    `where`: the load that it is of, empty where the result has no other.
+
+    `columns`: field of the rows → header of its column, with the unit. `draw` makes the panel of
+    the data. `series_field`: the field that has the label of the row's series.
+    """
+
+    name: str
+    title: str
+    text: str
+    columns: Mapping[str, str]
+    rows: tuple[Row, ...]
+    draw: Callable[[alt.InlineData], Drawing]
+    series: tuple[Series, ...] = ()
+    series_field: str = "way"
+    where: str = ""
+
+    def page_spec(self) -> dict[str, Any]:
+        """The Vega-Lite specification for the page, which has title, legend and colours itself."""
+        return self._spec("container", legend=alt.LegendConfig(disable=True))
+
+    def file_spec(self) -> dict[str, Any]:
+        """The Vega-Lite specification of a picture that stands alone, on white."""
+        legend = alt.LegendConfig(orient="bottom", columns=2, labelLimit=340, symbolType="stroke")
+        spec = self._spec(FILE_WIDTH, legend=legend, background="white", padding=12)
+        title = {"text": self.title, "subtitle": self.where, "anchor": "start", "fontSize": 15}
+        return {**spec, "title": {**title, "offset": 14}, "description": self.text}
+
+    def _spec(self, width: int | str, **config: Any) -> dict[str, Any]:
+        drawing = self.draw(alt.InlineData(values=[dict(row) for row in self.rows]))
+        if self.series:
+            drawing = drawing.add_params(alt.param(name="hidden", value=[])).transform_filter(
+                f"indexof(hidden, datum[{self.series_field!r}]) < 0"
+            )
+        drawing = drawing.properties(width=width).configure(
+            font=FONT,
+            view=alt.ViewConfig(stroke=None),
+            axis=alt.AxisConfig(
+                domain=False, ticks=False, labelPadding=6, gridOpacity=0.6, titleFontWeight="normal"
+            ),
+            **config,
+        )
+        spec: dict[str, Any] = drawing.to_dict()
+        return spec
+
+
+def layered(*layers: alt.Chart) -> Drawing:
+    """The layers in one panel, the last on top."""
+    drawing = alt.layer(*layers)
+    assert isinstance(drawing, alt.LayerChart)
+    return drawing
+
+
+def series_colour(series: Sequence[Series], of: str = "way") -> alt.Color:
+    """The colour of each series, fixed, so that none changes when another is hidden."""
+    labels, colours = [each.label for each in series], [each.colour for each in series]
+    return alt.Color(f"{of}:N", title=None, scale=alt.Scale(domain=labels, range=colours))
+
+
+def series_dash(series: Sequence[Series], of: str = "way") -> alt.StrokeDash:
+    labels, dashes = [each.label for each in series], [list(each.dash) for each in series]
+    return alt.StrokeDash(f"{of}:N", title=None, scale=alt.Scale(domain=labels, range=dashes))
+
+
+def tooltips(columns: Mapping[str, str], *texts: str) -> list[alt.Tooltip]:
+    """Every column of the table, in its order; those that are no `texts` are numbers."""
+    return [
+        alt.Tooltip(f"{name}:N", title=header)
+        if name in texts
+        else alt.Tooltip(f"{name}:Q", title=header, format=",.4~r")
+        for name, header in columns.items()
+    ]
+
+
+_THOUSANDS = (
+    "datum.value >= 1e6 ? format(datum.value / 1e6, '~g') + 'M' : "
+    "datum.value >= 1e3 ? format(datum.value / 1e3, '~g') + 'k' : format(datum.value, '~g')"
+)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """An axis for quantities from 0, or with a `domain` a logarithmic one that has just these.
+
+    `title` has the unit. `format`: of d3; empty for `20k` and `1.5M`.
+    """
+
+    title: str
+    format: str = ""
+    domain: tuple[float, float] | None = None
+
+    @classmethod
+    def logarithmic(
+        cls, title: str, rows: Sequence[Row], *fields: str, format: str = "~s"
+    ) -> Scale:
+        """An axis that all values of the fields are on, also where their series are hidden."""
+        found = [row[field] for row in rows for field in fields]
+        values = [value for value in found if isinstance(value, float | int) and value > 0]
+        low, high = min(values, default=1.0), max(values, default=1.0)
+        if low == high:
+            low, high = low / 2, high * 2
+        return cls(f"{title}, logarithmic", format, (low, high))
+
+    def x(self, name: str) -> alt.X:
+        return alt.X(f"{name}:Q", **self._channel())
+
+    def y(self, name: str) -> alt.Y:
+        return alt.Y(f"{name}:Q", **self._channel())
+
+    def _channel(self) -> dict[str, Any]:
+        scale = alt.Scale(zero=True)
+        if self.domain is not None:
+            scale = alt.Scale(type="log", domain=list(self.domain), nice=False, padding=8)
+        axis = alt.Axis(tickCount=6, labelOverlap=True)
+        if self.format:
+            axis.format = self.format
+        else:
+            axis.labelExpr = _THOUSANDS
+        return {"title": self.title, "scale": scale, "axis": axis}

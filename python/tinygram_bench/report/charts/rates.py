@@ -1,0 +1,110 @@
+"""Latency against rate, with the highest rate that each way sustained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import altair as alt
+
+from tinygram_bench.model.result import Result
+from tinygram_bench.report.charts.chart import (
+    Chart,
+    Drawing,
+    Row,
+    Scale,
+    Series,
+    layered,
+    series_colour,
+    series_dash,
+    tooltips,
+)
+from tinygram_bench.report.charts.ways import Entrant, fields_of, series_of
+
+BEHIND = "fell_behind"
+"""The warning of a run whose messages came later and later: the sender cannot send so many."""
+_SHOWN = {"latency_p50_us": "median", "latency_p99_us": "p99"}
+COLUMNS = {
+    "way": "way",
+    "rate_per_s": "messages per second",
+    "median": "µs",
+    "low": "low",
+    "high": "high",
+    "kept_up": "kept up",
+}
+
+
+def rate_charts(result: Result) -> Iterator[Chart]:
+    """A chart for the median and one for p99, where a way was measured at two rates or more."""
+    ways: dict[str, list[Entrant]] = {}
+    for field in fields_of(result):
+        for entrant in field.entrants:
+            if entrant.case.rate_per_s is not None:
+                ways.setdefault(entrant.label, []).append(entrant)
+    series = series_of(result)
+    for figure, said in _SHOWN.items():
+        rows = tuple(row for way in ways.values() for row in _rows(way, figure))
+        if len({row["rate_per_s"] for row in rows}) > 1:
+            shown = dict.fromkeys(str(row["way"]) for row in rows)
+            yield _chart(said, rows, tuple(series[label] for label in shown))
+
+
+def _rows(way: list[Entrant], figure: str) -> Iterator[Row]:
+    by_rate = sorted(way, key=lambda each: each.case.rate_per_s or 0)
+    sustained = _highest_sustained(by_rate)
+    for each in by_rate:
+        found = each.summary.figures.get(figure)
+        if found is not None:
+            kept_up = _kept_up(each)
+            is_mark = each.case.rate_per_s == sustained
+            yield {
+                "way": each.label,
+                "rate_per_s": each.case.rate_per_s,
+                "median": found.median,
+                "low": found.low,
+                "high": found.high,
+                "kept_up": "highest sustained" if is_mark else "yes" if kept_up else "no",
+            }
+
+
+def _kept_up(entrant: Entrant) -> bool:
+    return all(warning.code != BEHIND for warning in entrant.summary.warnings)
+
+
+def _highest_sustained(by_rate: list[Entrant]) -> float | None:
+    """The highest rate up to which the way kept up at every rate that was measured."""
+    highest = None
+    for each in by_rate:
+        if not _kept_up(each):
+            break
+        highest = each.case.rate_per_s
+    return highest
+
+
+def _chart(said: str, rows: tuple[Row, ...], series: tuple[Series, ...]) -> Chart:
+    def draw(data: alt.InlineData) -> Drawing:
+        base = alt.Chart(data, height=340).encode(
+            x=Scale.logarithmic("messages per second", rows, "rate_per_s").x("rate_per_s"),
+            y=Scale.logarithmic("µs", rows, "low", "median", "high").y("median"),
+            color=series_colour(series),
+        )
+        marked = base.transform_filter("datum.kept_up == 'highest sustained'")
+        behind = base.transform_filter("datum.kept_up == 'no'")
+        return layered(
+            base.mark_line(strokeWidth=2).encode(strokeDash=series_dash(series)),
+            base.mark_rule(strokeWidth=1.5, opacity=0.6).encode(
+                y=Scale.logarithmic("µs", rows, "low", "median", "high").y("low"), y2="high:Q"
+            ),
+            base.mark_circle(size=42, opacity=1).encode(
+                tooltip=tooltips(COLUMNS, "way", "kept_up")
+            ),
+            marked.mark_point(size=190, strokeWidth=2, filled=False),
+            behind.mark_point(size=150, strokeWidth=2, shape="cross", filled=False, angle=45),
+        )
+
+    text = (
+        f"The {said} of the latency at each rate, with its interval. A ring marks the highest rate "
+        "that a way sustained: at this rate, and at all lower ones, its messages did not come "
+        "later and later. A cross marks a rate at which they did, in some round."
+    )
+    name = f"latency-against-rate-{said}"
+    return Chart(name, f"Latency against rate: {said}", text, COLUMNS, rows, draw, series)

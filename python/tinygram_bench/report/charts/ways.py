@@ -1,0 +1,102 @@
+"""Who is compared in a result, by the labels of the report, and the colour and dash of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from tinygram_bench._native import Histogram
+from tinygram_bench.model.result import Case, Result, Summary
+from tinygram_bench.report.charts.chart import COLOURS, DASHES, GREY, Series
+from tinygram_bench.report.loads.tables import rows_of
+from tinygram_bench.report.prose import load_names
+from tinygram_bench.report.rr import labels_of
+from tinygram_bench.statistics.workloads.loads import server_of
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """A case with figures. `is_best`: it won its contest; `is_limit`: it competes with nobody."""
+
+    label: str
+    case: Case
+    summary: Summary
+    is_best: bool = False
+    is_limit: bool = False
+
+
+@dataclass(frozen=True)
+class Field:
+    """The cases that are drawn side by side; `title` is empty where a result has only these."""
+
+    title: str
+    entrants: tuple[Entrant, ...]
+
+
+def fields_of(result: Result) -> tuple[Field, ...]:
+    """The cases of each load or, of `rr`, all; of `sizes`, none. All of them have figures."""
+    workloads = {case.workload for case in result.plan.cases}
+    if workloads == {"rr"}:
+        labels = labels_of(result)
+        entrants = (
+            Entrant(labels[each.case.case_id], each.case, each)
+            for each in result.summaries
+            if each.rounds
+        )
+        return _with_figures([Field("", tuple(entrants))])
+    if not workloads or workloads == {"sizes"}:
+        return ()
+    names = load_names(result)
+    return _with_figures(
+        Field(
+            name if len(names) > 1 else "",
+            tuple(
+                Entrant(row.label, row.case, row.summary, row.kind == "best", row.kind == "limit")
+                for row in rows_of(result, load)
+                if row.summary is not None and row.absence is None
+            ),
+        )
+        for load, name in names.items()
+    )
+
+
+def _with_figures(fields: Iterable[Field]) -> tuple[Field, ...]:
+    return tuple(each for each in fields if each.entrants)
+
+
+def series_of(result: Result) -> Mapping[str, Series]:
+    """Label → its series, the same in every chart: a colour for each strategy, or server.
+
+    Ways of one colour have different dashes, and those after the sixth of them share the last.
+    """
+    colours: dict[str, str] = {}
+    used: dict[str, int] = {}
+    series: dict[str, Series] = {}
+    for entrant in (each for found in fields_of(result) for each in found.entrants):
+        if entrant.label in series:
+            continue
+        key = server_of(entrant.case) or entrant.case.strategy
+        colour = GREY if entrant.is_limit else COLOURS[len(colours) % len(COLOURS)]
+        colour = colours.setdefault(key, colour) if not entrant.is_limit else GREY
+        dash = DASHES[min(used.get(colour, 0), len(DASHES) - 1)]
+        used[colour] = used.get(colour, 0) + 1
+        series[entrant.label] = Series(entrant.label, colour, dash)
+    return series
+
+
+def series_in(field: Field, series: Mapping[str, Series]) -> tuple[Series, ...]:
+    return tuple(series[each.label] for each in field.entrants)
+
+
+def pooled(result: Result, case_ids: Iterable[str], histogram: str) -> Histogram:
+    """The samples of all good rounds together."""
+    found, asked = Histogram(), set(case_ids)
+    for run in result.runs:
+        if run.case_id in asked and run.failure is None and histogram in run.histograms:
+            found.merge(Histogram.from_base64(run.histograms[histogram]))
+    return found
+
+
+def named(name: str, at: int, field: Field) -> str:
+    """`throughput`, or where there are several fields `throughput-2`."""
+    return f"{name}-{at + 1}" if field.title else name

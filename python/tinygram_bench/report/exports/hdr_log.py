@@ -1,0 +1,57 @@
+"""Histograms as a log that the tools of HdrHistogram read (HistogramLogWriter, format 1.3).
+
+A line is `Tag=TAG,start,length,greatest,histogram`: seconds, seconds, milliseconds, and the
+encoding V2, compressed, in base64, as in the result file. A tag may have no comma and no space.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+
+from tinygram_bench._native import Histogram
+from tinygram_bench.model.result import Named, Result, Run
+
+_NOT_IN_TAGS = re.compile(r"[,\s\"]")
+_LEGEND = '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"'
+_HEAD = (
+    "#[Histogram log format version 1.3]",
+    "#[Values are nanoseconds. A tag is RESULT:CASE:HISTOGRAM, a line of it is a round. A result "
+    "does not say when a round began: a line starts when the earlier rounds of its case have had "
+    "their run time.]",
+)
+
+
+def hdr_log(results: Sequence[Named]) -> str:
+    """Every histogram of every good run. Raises ValueError where one cannot be read."""
+    lines = [*_HEAD, *_start(results[0].result), _LEGEND]
+    for each in results:
+        lines += _lines(each)
+    return "\n".join(lines) + "\n"
+
+
+def _start(result: Result) -> Iterator[str]:
+    if result.started_at is not None:
+        at = datetime.fromisoformat(result.started_at).astimezone(UTC)
+        yield f"#[StartTime: {at.timestamp():.3f} (seconds since epoch), {result.started_at}]"
+
+
+def _lines(named: Named) -> Iterator[str]:
+    starts_ns: Counter[str] = Counter()
+    for run in sorted(named.result.runs, key=lambda run: run.round):
+        if run.failure is not None:
+            continue
+        length_ns = _length_ns(run)
+        for name, text in run.histograms.items():
+            histogram = Histogram.from_base64(text)
+            if histogram.count:
+                tag = _NOT_IN_TAGS.sub("_", f"{named.name}:{run.case_id}:{name}")
+                times = f"{starts_ns[run.case_id] / 1e9:.3f},{length_ns / 1e9:.3f}"
+                yield f"Tag={tag},{times},{histogram.max_ns / 1e6:.6f},{text}"
+        starts_ns[run.case_id] += length_ns
+
+
+def _length_ns(run: Run) -> int:
+    return run.counters.get("run_time_ns") or 0

@@ -1,0 +1,25 @@
+"""The charts of results as SVG, for READMEs and papers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+import altair as alt
+import vl_convert
+
+from tinygram_bench.model.result import Named
+from tinygram_bench.report.charts import charts_of
+
+_NOT_IN_NAMES = re.compile(r"[^\w-]")
+VEGA_LITE = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+"""The version of Vega-Lite that specifications are written for, such as 6.1."""
+
+
+def pictures(results: Sequence[Named]) -> Iterator[tuple[str, str]]:
+    """The name of a file and its SVG, for every chart; several results' begin with their names."""
+    for each in results:
+        prefix = f"{_NOT_IN_NAMES.sub('_', each.name)}-" if len(results) > 1 else ""
+        for chart in charts_of(each.result):
+            svg = vl_convert.vegalite_to_svg(chart.file_spec(), vl_version=VEGA_LITE)
+            yield f"{prefix}{chart.name}.svg", svg

@@ -1,0 +1,154 @@
+"""One HTML page of results that needs nothing from elsewhere: answer, charts, tables, warnings.
+
+Laws: the page asks for nothing over the network, and its content policy forbids that; all text from
+a result is escaped; what a chart draws is also a table and a download; the results are inside.
+A section of the page is a block in page.html.jinja, and its values are in `_seen`.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from itertools import groupby
+from typing import Any
+
+import jinja2
+import msgspec
+import vl_convert
+from markupsafe import Markup
+
+from tinygram_bench.model.pages import element_of
+from tinygram_bench.model.result import Named, Result
+from tinygram_bench.report import document_of
+from tinygram_bench.report.charts import charts_of
+from tinygram_bench.report.charts.chart import Cell, Chart
+from tinygram_bench.report.document import full_notes
+from tinygram_bench.report.exports.pictures import VEGA_LITE
+
+ANSWER_SENTENCES = 2
+"""So many stand above the first chart; the others can be unfolded."""
+
+_GLOBALS = "window.vegaEmbed = vegaEmbed;"
+
+
+def page_html(results: Sequence[Named], version: str) -> str:
+    """The page; `version`: that of the tinygram that makes it."""
+    seen = [_seen(each, at) for at, each in enumerate(results)]
+    drawn = {chart["id"]: chart["spec"] for each in seen for chart in each["charts"]}
+    return _template().render(
+        results=seen,
+        names=", ".join(each.name for each in results),
+        version=version,
+        specs=_packed(json.dumps(drawn, separators=(",", ":"))),
+        vega=_vega() if drawn else None,
+        style=Markup(_text("page.css")),
+        script=Markup(_text("page.js")),
+        embedded=Markup(
+            "\n".join(element_of(each.name, msgspec.json.encode(each.result)) for each in results)
+        ),
+    )
+
+
+def _seen(named: Named, at: int) -> dict[str, Any]:
+    """What the template shows of a result; `at` makes its ids unique."""
+    result = named.result
+    document = document_of(result, published=False)
+    charts = [_chart(chart, f"r{at}-{chart.name}") for chart in charts_of(result)]
+    return {
+        "id": f"r{at}",
+        "name": named.name,
+        "command": result.command,
+        "measured": _measured(result),
+        "answer": document.answer[:ANSWER_SENTENCES],
+        "more_answer": document.answer[ANSWER_SENTENCES:],
+        "charts": charts,
+        "groups": [(title, [*of]) for title, of in groupby(charts[1:], _title_of)],
+        "notes": full_notes(document.notes, document.measured),
+        "remarks": document.surroundings.remarks,
+        "reading": document.surroundings.full,
+        "sections": document.sections,
+        "environment": tuple(_facts(result.environment)),
+    }
+
+
+def _chart(chart: Chart, id: str) -> dict[str, Any]:
+    return {
+        "id": id,
+        "chart": chart,
+        "title": chart.title,
+        "spec": chart.page_spec(),
+        "rows": [[_shown(row[name]) for name in chart.columns] for row in chart.rows],
+        "csv": _csv_url(chart),
+    }
+
+
+def _title_of(chart: dict[str, Any]) -> str:
+    title: str = chart["title"]
+    return title
+
+
+def _measured(result: Result) -> str:
+    """`on 2026-11-24 at 15:11 UTC, host apollo`."""
+    when = (result.started_at or "").removesuffix("Z").partition("T")
+    parts = [f"on {when[0]} at {when[2][:5]} UTC"] if when[2] else []
+    return ", ".join([*parts, *([f"host {result.host}"] if result.host else [])])
+
+
+def _facts(environment: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for name, value in environment.items():
+        if isinstance(value, Mapping):
+            yield from _facts(value)
+        elif value is None:
+            yield name, "not known"
+        elif isinstance(value, list):
+            yield name, ", ".join(map(str, value))
+        else:
+            yield name, str(value)
+
+
+def _shown(cell: Cell) -> str:
+    """Text as it is, numbers with five digits or all whole ones."""
+    if cell is None:
+        return "–"
+    if isinstance(cell, str):
+        return cell
+    return f"{cell:,.0f}" if abs(cell) >= 10_000 else f"{cell:,.5g}"
+
+
+def _csv_url(chart: Chart) -> str:
+    """The chart's table as a link that holds it."""
+    lines = [chart.columns.values(), *([row[name] for name in chart.columns] for row in chart.rows)]
+    text = "".join(",".join(map(_quoted, line)) + "\n" for line in lines)
+    return f"data:text/csv;charset=utf-8;base64,{base64.b64encode(text.encode()).decode()}"
+
+
+def _quoted(cell: Cell) -> str:
+    text = "" if cell is None else str(cell)
+    needs_quotes = any(each in text for each in ',"\n')
+    return '"' + text.replace('"', '""') + '"' if needs_quotes else text
+
+
+@cache
+def _vega() -> str:
+    """Vega, Vega-Lite and Vega-Embed as one script."""
+    return _packed(vl_convert.javascript_bundle(_GLOBALS, VEGA_LITE))
+
+
+def _packed(text: str) -> str:
+    """In gzip and base64, which browsers unpack; nothing in it ends an element."""
+    return base64.b64encode(gzip.compress(text.encode(), compresslevel=9, mtime=0)).decode()
+
+
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
+    )
+    return environment.from_string(_text("page.html.jinja"))
+
+
+def _text(name: str) -> str:
+    return files(__package__).joinpath(name).read_text("utf-8")

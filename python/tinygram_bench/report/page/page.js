@@ -1,0 +1,79 @@
+"use strict";
+// Draws the charts, in the colours of the reader's scheme, and lets legends show and hide series.
+
+(async () => {
+  const specs = JSON.parse(await unpacked("specs"));
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const views = new Map();
+  const hidden = new Map();
+
+  async function unpacked(id) {
+    const packed = atob(document.getElementById(id).textContent);
+    const bytes = Uint8Array.from(packed, (each) => each.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return new Response(stream).text();
+  }
+
+  async function loadVega() {
+    const script = document.createElement("script");
+    script.textContent = await unpacked("vega");
+    document.head.append(script);
+  }
+
+  function colours() {
+    const style = getComputedStyle(document.documentElement);
+    const of = (name) => style.getPropertyValue(name).trim();
+    const text = of("--text"), dim = of("--dim"), line = of("--line");
+    return {
+      background: "transparent",
+      axis: { labelColor: dim, titleColor: dim, gridColor: line },
+      text: { color: text },
+    };
+  }
+
+  async function draw(id) {
+    const plot = document.querySelector(`#${CSS.escape(id)} .plot`);
+    views.get(id)?.finalize();
+    const theme = dark.matches ? "dark" : "light";
+    // `ast`: expressions are interpreted; the page's policy lets nothing make functions of text.
+    const options = { ast: true, actions: false, renderer: "svg", config: colours(), tooltip: { theme } };
+    const drawn = await window.vegaEmbed(plot, specs[id], options);
+    views.set(id, drawn);
+    if (hidden.get(id)?.size) await show(id);
+  }
+
+  async function drawAll() {
+    for (const id of Object.keys(specs)) {
+      await draw(id);
+      await new Promise((done) => setTimeout(done)); // So that the page answers meanwhile.
+    }
+    document.documentElement.dataset.drawn = String(views.size);
+  }
+
+  async function show(id) {
+    await views.get(id).view.signal("hidden", [...hidden.get(id)]).runAsync();
+  }
+
+  function listen(figure) {
+    const off = new Set();
+    hidden.set(figure.id, off);
+    const buttons = [...figure.querySelectorAll("[data-series]")];
+    figure.querySelector(".legend").addEventListener("click", async (event) => {
+      const button = event.target.closest("button");
+      if (button === null) return;
+      const name = button.dataset.series;
+      const chosen = name === undefined ? buttons : [button];
+      for (const each of chosen) {
+        const isOff = name === undefined ? button.dataset.all === "hide" : !off.has(name);
+        each.setAttribute("aria-pressed", String(!isOff));
+        off[isOff ? "add" : "delete"](each.dataset.series);
+      }
+      if (views.has(figure.id)) await show(figure.id);
+    });
+  }
+
+  for (const legend of document.querySelectorAll(".legend")) listen(legend.closest("figure"));
+  await loadVega();
+  await drawAll();
+  dark.addEventListener("change", drawAll);
+})();

@@ -1,0 +1,222 @@
+"""`tinygram report`: what it makes of stored results, and what it refuses."""
+
+from __future__ import annotations
+
+import csv
+import io
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from tests.support.hdr_format import decoded
+
+from tinygram_bench._native import Histogram
+from tinygram_bench.cli import main
+from tinygram_bench.cli.commands import report as command
+from tinygram_bench.cli.exit_codes import ExitCode
+from tinygram_bench.model import store
+
+COMMAND = [sys.executable, "-B", "-m", "tinygram_bench", "report"]
+STORED = Path(__file__).parents[1] / "model" / "stored"
+PACED = STORED / "v1-stream-paced.json"
+SIZES = STORED / "v1-sizes.json"
+
+
+@dataclass(frozen=True)
+class Done:
+    returncode: object
+    stdout: str
+    stderr: str
+
+
+Report = Callable[..., Done]
+
+
+@pytest.fixture
+def report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Report:
+    """`tinygram report` in an empty folder, and in this process: starting one takes long."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")
+
+    def call(*arguments: object) -> Done:
+        monkeypatch.setattr(sys, "argv", ["tinygram", "report", *map(str, arguments)])
+        with pytest.raises(SystemExit) as exited:
+            main()
+        return Done(exited.value.code, *capsys.readouterr())
+
+    return call
+
+
+def test_it_prints_what_was_printed_when_it_was_measured(report: Report, tmp_path: Path) -> None:
+    done = report(PACED, SIZES)
+    assert (done.returncode, done.stderr) == (0, "")
+    first, second = done.stdout.split("\nv1-sizes\n")
+    assert first.startswith("v1-stream-paced\nThe answer\n- ")
+    assert second.startswith("The answer\n- ")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_csv_has_every_figure_of_every_summary(report: Report, tmp_path: Path) -> None:
+    done = report(PACED, SIZES, "--csv", "a.csv")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "Saved: a.csv\n", "")
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "a.csv").read_text())))
+    expected = {
+        (path.stem, summary.case.case_id, figure): (found.median, found.low, found.high)
+        for path in (PACED, SIZES)
+        for summary in store.load(path).summaries
+        for figure, found in summary.figures.items()
+        if found is not None
+    }
+    assert expected == {
+        (row["result"], row["case_id"], row["figure"]): (
+            *(float(row["median"]), float(row["low"]), float(row["high"])),
+        )
+        for row in rows
+    }
+    assert {row["unit"] for row in rows if row["figure"] == "latency_p50_us"} == {"µs"}
+
+
+def test_hlog_has_every_histogram(report: Report) -> None:
+    done = report(PACED, "--hlog", "-")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("#[Histogram log format version 1.3]\n")
+    lines = [line for line in done.stdout.splitlines() if line.startswith("Tag=")]
+    found = {}
+    for line in lines:
+        tag, start_s, length_s, greatest_ms, text = line.split(",")
+        counts, _ = decoded(text)
+        assert float(greatest_ms) * 1e6 >= max(counts)
+        assert float(length_s) > 0
+        found[tag, start_s] = text
+    runs = [run for run in store.load(PACED).runs if run.failure is None]
+    assert sorted(found.values()) == sorted(
+        text
+        for run in runs
+        for text in run.histograms.values()
+        if Histogram.from_base64(text).count
+    )
+
+
+def test_markdown_has_tables_that_no_name_can_break(report: Report, tmp_path: Path) -> None:
+    path = tmp_path / "a|b.json"
+    path.write_text(PACED.read_text().replace('"coalesce:10us"', '"<b>|a"'))
+    done = report(path, "--markdown")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("## a\\|b\n\n- ")
+    assert r"\<b\>\|a" in done.stdout
+    tables = [line for line in done.stdout.splitlines() if line.startswith("|")]
+    heads = [at for at, line in enumerate(tables) if line.startswith("|:--|")]
+    assert heads
+    for at, after in zip(heads, [*heads[1:], len(tables) + 1], strict=True):
+        rows = tables[at - 1 : after - 1]
+        assert len({line.replace(r"\|", "").count("|") for line in rows}) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fault"),
+    [
+        (("none.json",), "cannot read none.json: No such file"),
+        (("folder",), "cannot read folder: Is a directory"),
+        (("empty.json",), "empty.json is not a result file of tinygram: it is empty"),
+        (("cut.json",), "cut.json is not a result file of tinygram"),
+        (("foreign.json",), "foreign.json is not a result file of tinygram"),
+        (("future.json",), "future.json has schema_version 99, and this tinygram reads 1 to 2"),
+        (("older.json",), "older.json is not a result file of tinygram"),
+        (("page.html",), "page.html is a page without a result of tinygram"),
+        (("damaged.json",), "damaged.json is damaged: "),
+        ((PACED, "--csv", "none/a.csv"), "cannot write none/a.csv: No such file"),
+        ((PACED, "--csv", "folder"), "cannot write folder: it is not a file"),
+        ((PACED, "--csv", "/proc/a.csv"), "cannot write /proc/a.csv"),
+        ((PACED, "--html", "none/a.html"), "cannot write none/a.html: No such file"),
+        ((PACED, "--svg", "old.csv"), "cannot make the folder old.csv: File exists"),
+        ((PACED, "--svg", "none/charts"), "cannot make the folder none/charts: No such file"),
+        ((PACED, "--svg", "/proc"), "cannot write /proc/chart.svg"),
+        ((PACED, "--csv", "a", "--hlog", "./a"), "--hlog and --csv both write to a"),
+        ((PACED, "--csv", "-", "--markdown"), "--markdown and --csv both write to -"),
+        (("good.json", "--csv", "good.json"), "--csv would replace good.json, which is read"),
+        (("good.json", "none.json", "--csv", "old.csv"), "cannot read none.json"),
+    ],
+)
+def test_a_refusal_is_one_line_and_leaves_all_as_it_was(
+    report: Report, tmp_path: Path, arguments: tuple[object, ...], fault: str
+) -> None:
+    text = PACED.read_text()
+    (tmp_path / "folder").mkdir()
+    contents = {
+        "empty.json": "\n",
+        "cut.json": text[: len(text) // 2],
+        "foreign.json": '{"results": []}',
+        "future.json": text.replace('"schema_version": 1', '"schema_version": 99'),
+        "older.json": '{"schema_version": 1}',
+        "page.html": "<!doctype html><p>tinygram</p>",
+        "damaged.json": text.replace("HISTFAAA", "SGlzdAAA"),
+        "good.json": text,
+        "old.csv": "old",
+    }
+    for name, content in contents.items():
+        (tmp_path / name).write_text(content)
+    before = sorted(tmp_path.iterdir())
+    done = report(*arguments)
+    assert (done.returncode, done.stdout) == (ExitCode.USAGE, "")
+    assert done.stderr.startswith("tinygram: error: ")
+    assert done.stderr.count("\n") == 1
+    assert fault in done.stderr
+    assert sorted(tmp_path.iterdir()) == before
+    assert {name: (tmp_path / name).read_text() for name in contents} == contents
+
+
+def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
+    """A limit on the size of files stands for the full disk."""
+    (tmp_path / "a.csv").write_text("old")
+    done = subprocess.run(
+        ["prlimit", "--fsize=100", *COMMAND, PACED, "--csv", "a.csv"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (ExitCode.USAGE, "")
+    assert "cannot write a.csv: File too large; name a file" in done.stderr
+    assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [("a.csv", "old")]
+
+
+def test_a_page_is_read_like_the_results_in_it(report: Report, tmp_path: Path) -> None:
+    made = report(PACED, SIZES, "--html", "a.html")
+    assert (made.returncode, made.stdout, made.stderr) == (0, "Saved: a.html\n", "")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.html"]
+    assert report("a.html").stdout == report(PACED, SIZES).stdout
+    again = report("a.html", "--html", "b.html")
+    assert (again.returncode, again.stderr) == (0, "")
+    assert (tmp_path / "b.html").read_text() == (tmp_path / "a.html").read_text()
+
+
+def test_every_chart_is_a_picture_of_its_own(report: Report, tmp_path: Path) -> None:
+    done = report(PACED, SIZES, "--svg", "charts")
+    assert (done.returncode, done.stderr) == (0, "")
+    pictures = sorted((tmp_path / "charts").iterdir())
+    assert done.stdout == f"Saved: {len(pictures)} charts in charts\n"
+    names = [path.name for path in pictures]
+    assert "v1-stream-paced-latency-percentiles.svg" in names
+    assert "v1-sizes-size-model.svg" in names
+    for path in pictures:
+        text = path.read_text()
+        assert text.startswith("<svg")
+        assert "<script" not in text
+
+
+@pytest.mark.parametrize("option", ["--html", "--svg"])
+def test_a_missing_extra_is_named(
+    report: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str
+) -> None:
+    monkeypatch.setattr(command, "find_spec", lambda name: None if name == "altair" else name)
+    done = report(PACED, option, "a")
+    assert (done.returncode, done.stdout) == (ExitCode.USAGE, "")
+    assert "the Python package 'altair', which is missing: pip install 'tinygram[report]'" in (
+        done.stderr
+    )
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,65 @@
+"""Results inside pages: read back as they were, whatever they are called, or refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.support.small_result import RESULT
+
+from tinygram_bench.model import store
+from tinygram_bench.model.errors import UsageError
+from tinygram_bench.model.pages import element_of, is_page, results_in
+
+PAGE = b"<!doctype html>\n<title>a page</title>\n"
+
+
+def page(tmp_path: Path, *elements: str, before: bytes = PAGE) -> Path:
+    path = tmp_path / "page.html"
+    path.write_bytes(before + "\n".join(elements).encode())
+    return path
+
+
+@settings(max_examples=20)
+@given(names=st.lists(st.text(st.characters(codec="utf-8")), max_size=3), content=st.binary())
+def test_every_result_is_read_back_by_its_name(names: list[str], content: bytes) -> None:
+    document = PAGE + "".join(element_of(name, content) for name in names).encode()
+    assert is_page(document)
+    assert results_in(document) == tuple((name, content) for name in names)
+
+
+@pytest.mark.parametrize("before", [PAGE, b"\xef\xbb\xbf<html>", b"\n\n  <!DOCTYPE HTML>"])
+def test_a_page_is_loaded_like_its_result_file(tmp_path: Path, before: bytes) -> None:
+    path = page(tmp_path, element_of("</script>&", store.encoded(RESULT)), before=before)
+    assert store.load(path) == RESULT
+    assert [each.name for each in store.load_all(path)] == ["</script>&"]
+
+
+def test_a_page_of_several_results_is_not_taken_for_one(tmp_path: Path) -> None:
+    element = element_of("a", store.encoded(RESULT))
+    path = page(tmp_path, element, element.replace('"a"', '"b"'))
+    assert [each.name for each in store.load_all(path)] == ["a", "b"]
+    with pytest.raises(UsageError, match=r"holds 2 results \(a, b\), and one is needed"):
+        store.load(path)
+
+
+def cut(element: str) -> str:
+    packed = element[element.index(">") + 1 : element.index("</script>")]
+    return element.replace(packed, packed[: len(packed) // 8 * 4])
+
+
+@pytest.mark.parametrize(
+    ("element", "fault"),
+    [
+        ("", "a page without a result of tinygram"),
+        (cut(element_of("a", store.encoded(RESULT))), "is damaged: its end is missing"),
+        (element_of("a", b"{}").replace("/Td6", "????"), "is damaged"),
+        (element_of("a", b"{}"), r"\(a\) is not a result file of tinygram"),
+        (element_of("a", b'{"schema_version": 99}'), r"\(a\) has schema_version 99, and this"),
+    ],
+)
+def test_what_is_no_result_is_refused(tmp_path: Path, element: str, fault: str) -> None:
+    with pytest.raises(UsageError, match=f"page.html.*{fault}"):
+        store.load(page(tmp_path, element))

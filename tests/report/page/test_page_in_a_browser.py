@@ -1,0 +1,144 @@
+"""The page in a real browser, on a phone and on a desk: nothing asked for, nothing complained of,
+every chart drawn, tooltips and legends at work.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.support.browser import CHROMIUM, Browser, browsing
+from tests.support.experiments import paced_run, plan_of, result_of, way
+
+from tinygram_bench.model import store
+from tinygram_bench.model.result import Named, Result
+from tinygram_bench.report.page import page_html
+
+if CHROMIUM is None:
+    pytest.skip("chromium is missing: apt-get install chromium", allow_module_level=True)
+
+STORED = Path(__file__).parents[2] / "model" / "stored"
+WAYS = ("loop/nodelay", "loop/nagle", "loop/<b>x")
+DRAWN = "document.documentElement.dataset.drawn !== undefined"
+
+
+def paced() -> Result:
+    cases = [way(text, rate) for rate in (1_000, 10_000) for text in WAYS]
+    runs = [
+        paced_run(case, number, 10 * (at + 1), 2_000)
+        for at, case in enumerate(cases)
+        for number in range(6)
+    ]
+    return result_of(plan_of(cases, runs), runs)
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with browsing(tmp_path_factory.mktemp("profile")) as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page of every workload's charts; the paced result's stand first."""
+    stored = [Named(path.stem, store.load(path)) for path in sorted(STORED.glob("*.json"))]
+    path = tmp_path_factory.mktemp("page") / "page.html"
+    path.write_text(page_html([Named("paced", paced()), *stored], "1.2.3"))
+    return path
+
+
+def colours(browser: Browser, figure: str) -> list[str]:
+    """The colours of the lines in a chart."""
+    found = browser.evaluate(
+        f"[...document.querySelectorAll('#{figure} .mark-line path')]"
+        ".filter((each) => each.getAttribute('d')).map((each) => each.getAttribute('stroke'))"
+    )
+    assert isinstance(found, list)
+    return found
+
+
+def click(browser: Browser, figure: str, label: str) -> None:
+    browser.evaluate(
+        f"[...document.querySelectorAll('#{figure} .legend button')]"
+        f".find((each) => each.textContent.trim() === {json.dumps(label)}).click()"
+    )
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1_400, "light")])
+def test_all_is_drawn_and_works(browser: Browser, page: Path, width: int, scheme: str) -> None:
+    browser.open(page, width, 900, scheme)
+    browser.wait_for(DRAWN)
+    assert browser.evaluate(
+        "[...document.querySelectorAll('.plot')].every((each) => each.querySelector('svg "
+        ".mark-line path, svg .mark-rect path, svg .mark-symbol path'))"
+    )
+    assert browser.evaluate("document.querySelectorAll('figure').length") > 10
+    # Nothing is wider than the window, so that a phone need not scroll sideways.
+    assert browser.evaluate("document.documentElement.scrollWidth") == width
+    assert browser.evaluate(
+        "[...document.querySelectorAll('.plot svg')]"
+        ".every((each) => each.getBoundingClientRect().right <= innerWidth)"
+    )
+    back = browser.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (back == "rgb(255, 255, 255)") == (scheme == "light")
+
+    figure = "r0-latency-against-rate-median"
+    before = colours(browser, figure)
+    assert len(before) == len(WAYS)
+    click(browser, figure, "loop/<b>x")
+    browser.wait_for(f"document.querySelectorAll('#{figure} .mark-line path[d]').length === 2")
+    assert set(colours(browser, figure)) < set(before)
+    pressed = browser.evaluate(
+        f"[...document.querySelectorAll('#{figure} [aria-pressed]')]"
+        ".map((each) => each.getAttribute('aria-pressed'))"
+    )
+    assert pressed == ["true", "true", "false"]
+    click(browser, figure, "loop/<b>x")
+    browser.wait_for(f"document.querySelectorAll('#{figure} .mark-line path[d]').length === 3")
+    assert colours(browser, figure) == before
+
+    browser.evaluate(f"document.getElementById('{figure}').scrollIntoView({{block: 'center'}})")
+    at = browser.evaluate(
+        f"(({{x, y, width, height}}) => [x + width / 2, y + height / 2])(document.querySelector("
+        f"'#{figure} .mark-symbol path').getBoundingClientRect())"
+    )
+    browser.call("Input.dispatchMouseEvent", type="mouseMoved", x=at[0], y=at[1])
+    browser.wait_for("document.querySelector('#vg-tooltip-element.visible') !== null")
+    told = browser.evaluate("document.querySelector('#vg-tooltip-element').innerText")
+    assert "messages per second" in told
+    assert any(text in told for text in WAYS)
+
+    assert browser.requests() == [page.as_uri()]
+    assert browser.complaints() == []
+
+
+def test_colours_follow_the_reader_and_keys_reach_the_legend(browser: Browser, page: Path) -> None:
+    browser.open(page, 1_400, 900, "light")
+    browser.wait_for(DRAWN)
+    text = "document.querySelector('#r0-latency-median-1 .mark-text text').getAttribute('fill')"
+    light = browser.evaluate(text)
+    features = [{"name": "prefers-color-scheme", "value": "dark"}]
+    browser.call("Emulation.setEmulatedMedia", features=features)
+    browser.wait_for(f"({text}) !== {json.dumps(light)}")
+
+    figure = "r0-latency-against-rate-median"
+    browser.evaluate(f"document.querySelector('#{figure} .legend button').focus()")
+    for kind in ("keyDown", "keyUp"):
+        browser.call("Input.dispatchKeyEvent", type=kind, key=" ", code="Space", text=" ")
+    browser.wait_for(f"document.querySelector('#{figure} .legend button').ariaPressed === 'false'")
+    assert browser.complaints() == []
+
+
+def test_a_page_that_asks_and_complains_is_found(browser: Browser, tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    path.write_text(
+        "<img src='http://127.0.0.1:1/a.png'><script>console.warn('b'); undefined.c;</script>"
+    )
+    browser.open(path, 390, 900)
+    browser.wait_for("document.readyState === 'complete'")
+    assert browser.requests() == [path.as_uri(), "http://127.0.0.1:1/a.png"]
+    complaints = json.dumps(browser.complaints())
+    assert "TypeError" in complaints
+    assert '"value": "b"' in complaints
