@@ -82,6 +82,9 @@ class LinkRelay:
         of IP), and what was dropped: `lost` (as asked), `full` (the queue was), `overflow` (more
         was on the way than the relay keeps), `refused` (the far device did not take it), `ignored`
         (not IPv4, or not an IP packet's length), `missed` (a packet socket had no room for it).
+        Of the near host's packets of TCP with data, `near_to_far_data_packets`: how many left
+        within 0.1 ms after one of their connection came in (`…_after_arrival`), and how many when
+        all that it had sent before was acknowledged (`…_alone`).
         `relay_cpu_ns`: of the relay's thread. `relay_stops` and `relay_stopped_ns`: how often, and
         how long in all, it stood still for more than 10 ms, of `relay_watched_ns`, in which it
         ran. `relay_failed_errno`: 0 while it runs, else why it

@@ -290,6 +290,9 @@ def watch_writes(fd: int) -> bool:
 def write_counts() -> tuple[int, int, int] | None:
     """(writes, bytes, calls that found the buffer full) so far; None where not preloaded."""
 
+def call_times() -> list[tuple[str, int]] | None:
+    """What `Counted` of host/probes/calls.py is made of, so far; None where not preloaded."""
+
 def send_queue_bytes(fd: int) -> int:
     """Bytes in a TCP socket's send queue, not sent or not acknowledged (SIOCOUTQ). OSError."""
 

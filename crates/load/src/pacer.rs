@@ -4,6 +4,7 @@ use crate::{
     margin::{Clock, Margin, spin_until_ns},
     process::set_exact_timers,
     schedule::{Schedule, Slices},
+    write_counts,
 };
 use std::{
     hint, io,
@@ -276,6 +277,7 @@ impl Pacer {
 
     fn on_spun(&mut self, due_ns: u64, spun_ns: u64) {
         self.spin_cpu_ns += spun_ns;
+        write_counts::leave_out(spun_ns);
         if let Some((slices, spun)) = &mut self.slices {
             if let Some(slice) = slices.measuring(due_ns - self.start_ns, 0) {
                 spun[slice] += spun_ns;

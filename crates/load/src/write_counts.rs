@@ -3,7 +3,10 @@
 use std::{
     fs, io,
     os::{fd::RawFd, linux::fs::MetadataExt},
-    sync::atomic::{AtomicU64, Ordering::Relaxed},
+    sync::{
+        OnceLock,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
 };
 
 /// The shared library to preload into a sender's process.
@@ -18,7 +21,16 @@ struct Shared {
     writes: AtomicU64,
     bytes: AtomicU64,
     would_block: AtomicU64,
+    calls: [AtomicU64; KINDS],
+    weight: [AtomicU64; KINDS],
+    ns: [AtomicU64; KINDS],
+    unsent: AtomicU64,
+    clock_reads: AtomicU64,
+    clock_ns: AtomicU64,
 }
+
+/// Writes, waits, and what is between such calls (`enum kind`).
+const KINDS: usize = 3;
 
 /// What was written to the watched socket so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +41,32 @@ pub struct WriteCounts {
     pub bytes: u64,
     /// System calls that found the socket's buffer full.
     pub would_block: u64,
+}
+
+/// What the calls of one kind took of CPU time: `ns` is that of as many as `weight` says, not of all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Timed {
+    /// All calls; none of what is between calls.
+    pub calls: u64,
+    /// How many calls the timed ones stand for.
+    pub weight: u64,
+    /// What so many took, in nanoseconds.
+    pub ns: u64,
+}
+
+/// The CPU time of this process's calls so far, by the clocks of their threads (`call_times.h`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallTimes {
+    /// Writes to the watched sockets.
+    pub writes: Timed,
+    /// Calls that wait.
+    pub waits: Timed,
+    /// What the program did after a call, until its next one.
+    pub between: Timed,
+    /// After how many of the timed writes, as their weights say, the kernel had bytes unsent.
+    pub unsent: u64,
+    /// What reading the clock took of CPU time, in nanoseconds.
+    pub clock_ns: u64,
 }
 
 fn shared() -> Option<&'static Shared> {
@@ -111,4 +149,37 @@ pub fn read() -> Option<WriteCounts> {
         bytes: shared.bytes.load(Relaxed),
         would_block: shared.would_block.load(Relaxed),
     })
+}
+
+/// The CPU time of calls so far; `None` where the library is not preloaded.
+pub fn read_times() -> Option<CallTimes> {
+    shared().map(|shared| {
+        let [writes, waits, between] = [0, 1, 2].map(|kind| Timed {
+            calls: shared.calls[kind].load(Relaxed),
+            weight: shared.weight[kind].load(Relaxed),
+            ns: shared.ns[kind].load(Relaxed),
+        });
+        CallTimes {
+            writes,
+            waits,
+            between,
+            unsent: shared.unsent.load(Relaxed),
+            clock_ns: shared.clock_reads.load(Relaxed) * shared.clock_ns.load(Relaxed),
+        }
+    })
+}
+
+/// Say that so much of the calling thread's CPU time just now was not the program's.
+pub fn leave_out(ns: u64) {
+    type LeaveOut = extern "C" fn(u64);
+    static FOUND: OnceLock<Option<LeaveOut>> = OnceLock::new();
+    let found = FOUND.get_or_init(|| {
+        // SAFETY: looks a name up among the libraries of this process.
+        let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"tinygram_leave_out".as_ptr()) };
+        // SAFETY: only our library exports this name, with this signature.
+        (!address.is_null()).then(|| unsafe { std::mem::transmute::<_, LeaveOut>(address) })
+    });
+    if let Some(leave_out) = found {
+        leave_out(ns);
+    }
 }

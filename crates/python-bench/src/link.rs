@@ -91,6 +91,14 @@ impl LinkRelay {
             })
             .collect();
         let errno = report.failed_errno.unwrap_or(0).unsigned_abs();
+        let tinygram_link::Departures {
+            data_packets,
+            after_arrival,
+            alone,
+        } = report.departures;
+        counters.push(("near_to_far_data_packets".to_owned(), data_packets));
+        counters.push(("near_to_far_data_after_arrival".to_owned(), after_arrival));
+        counters.push(("near_to_far_data_alone".to_owned(), alone));
         counters.push(("relay_cpu_ns".to_owned(), report.cpu_ns));
         counters.push(("relay_watched_ns".to_owned(), report.stops.watched_ns));
         counters.push(("relay_stopped_ns".to_owned(), report.stops.stopped_ns));

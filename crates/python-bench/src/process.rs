@@ -47,6 +47,29 @@ pub fn write_counts() -> Option<(u64, u64, u64)> {
 }
 
 #[pyfunction]
+pub fn call_times() -> Option<Vec<(&'static str, u64)>> {
+    let counts::CallTimes {
+        writes,
+        waits,
+        between,
+        unsent,
+        clock_ns,
+    } = counts::read_times()?;
+    Some(vec![
+        ("write_calls", writes.calls),
+        ("write_weight", writes.weight),
+        ("write_ns", writes.ns),
+        ("wait_calls", waits.calls),
+        ("wait_weight", waits.weight),
+        ("wait_ns", waits.ns),
+        ("between_weight", between.weight),
+        ("between_ns", between.ns),
+        ("unsent_weight", unsent),
+        ("clock_ns", clock_ns),
+    ])
+}
+
+#[pyfunction]
 pub fn send_queue_bytes(fd: RawFd) -> PyResult<u64> {
     socket::send_queue_bytes(fd).or_os_error()
 }

@@ -45,20 +45,38 @@ class Note:
 
 
 @dataclass(frozen=True)
+class Reason:
+    """Why two cases differ, in a sentence. `is_detail`: the answer does not name the pair."""
+
+    baseline_case_id: str
+    case_id: str
+    text: str
+    is_detail: bool = False
+
+
+@dataclass(frozen=True)
 class Document:
-    """A report; `measured` are the labels of the cases that have figures, as in the notes."""
+    """A report; `measured` are the labels of the cases that have figures, as in the notes.
+
+    `reasons`: one for each pair that is shown to differ and whose difference can be accounted for.
+    """
 
     answer: tuple[str, ...]
     sections: tuple[Section, ...]
     notes: tuple[Note, ...]
     measured: tuple[str, ...]
     surroundings: Surroundings
+    reasons: tuple[Reason, ...] = ()
 
 
 def write(pen: Pen, document: Document, with_notes: bool) -> None:
-    """Write it; `with_notes` adds every note, the details and how to read the figures."""
+    """Write it; `with_notes` adds all reasons and notes, details and how to read the figures."""
     pen.write("The answer", "bold cyan")
     pen.list(document.answer, style="bold")
+    reasons = [each.text for each in document.reasons if with_notes or not each.is_detail]
+    if reasons:
+        pen.write("Why", "bold cyan")
+        pen.list(reasons)
     for section in document.sections:
         if section.title is not None:
             pen.head(section.title)
@@ -77,12 +95,15 @@ def write(pen: Pen, document: Document, with_notes: bool) -> None:
     brief = _brief_notes(document.notes, document.measured)
     pen.write(surroundings.brief)
     pen.list((*surroundings.remarks, *brief))
-    left_out = _left_out(document.sections, len(notes) - len(brief))
+    left_out = _left_out(
+        document.sections, len(notes) - len(brief), len(document.reasons) - len(reasons)
+    )
     pen.write(f"With --notes you also get {left_out}.", "dim")
 
 
-def _left_out(sections: Sequence[Section], notes: int) -> str:
-    more = [f"{notes} more notes" if notes > 1 else "1 more note"] if notes else []
+def _left_out(sections: Sequence[Section], notes: int, reasons: int) -> str:
+    counts = {"note": notes, "reason": reasons}
+    more = [f"{count} more {what}{'s'[: count - 1]}" for what, count in counts.items() if count]
     titles = (table.title for section in sections for table in section.details)
     more += [f"the table “{title}”" for title in dict.fromkeys(titles)]
     return joined([*more, "how to read the figures"])

@@ -22,6 +22,7 @@ from tinygram_bench.report.prose import all_cases, confidence, paired_rounds
 from tinygram_bench.report.published.rr import OTHERWISE, published_table
 from tinygram_bench.report.surroundings import link_tables, surroundings_of
 from tinygram_bench.report.table import Column, Row, Shown, Table
+from tinygram_bench.report.why import reasons_of
 from tinygram_bench.statistics.figures.counters import FORMULAS
 from tinygram_bench.statistics.figures.intervals import looks_of
 from tinygram_bench.statistics.workloads.rr import BASELINE
@@ -62,6 +63,7 @@ def rr_document(result: Result, published: bool) -> Document:
         _notes_of(result),
         measured,
         surroundings_of(result),
+        reasons_of(result),
     )
 
 

@@ -70,6 +70,26 @@ _OF_PROCESSES: Mapping[str, Said] = {
         "system calls",
         f"that wrote nothing, the kernel's buffer being full; {_WHOLE_RUN}",
     ),
+    "write_cpu_ns": (
+        "ns",
+        f"of CPU time inside of these writes, of the sender: of one in many, scaled; {_WHOLE_RUN}",
+    ),
+    "waits": (
+        "system calls",
+        f"of the sender that wait: an event loop's, a lock's, a sleep's; {_WHOLE_RUN}",
+    ),
+    "wait_cpu_ns": ("ns", f"of CPU time inside of these, of one in many, scaled; {_WHOLE_RUN}"),
+    "program_cpu_ns": (
+        "ns",
+        "of CPU time of the sender's program, its interpreter and its other system calls, between "
+        f"such calls: after one in many, scaled; {_WHOLE_RUN}",
+    ),
+    "timing_cpu_ns": ("ns", "of CPU time that taking these times took; it is in cpu_ns"),
+    "unsent_writes": (
+        "system calls",
+        "among these writes after which the kernel held bytes that it had not sent (SIOCOUTQNSD), "
+        "of one in many, scaled; null: not known",
+    ),
     "busy_thread_cpu_ns": ("ns", "of CPU time of the thread of --busy-thread, in no other count"),
     "pacer_spin_cpu_ns": ("ns", "of CPU time that the pacer waited by spinning, not in cpu_ns"),
     "releases": ("releases", "of messages by the pacer: each hands over what is due"),
@@ -185,6 +205,20 @@ _OF_SIZES: Mapping[str, Said] = {
 }
 _TOGETHER = "; where samples alternate, of all cases of the round together"
 _OF_LINKS: Mapping[str, Said] = {
+    "link_near_to_far_data_packets": (
+        "packets",
+        f"of TCP with data, that the near host sent; those that stay together are one{_TOGETHER}",
+    ),
+    "link_near_to_far_data_after_arrival": (
+        "packets",
+        "of these that left within 0.1 ms after a packet of their connection came to the near host"
+        + _TOGETHER,
+    ),
+    "link_near_to_far_data_alone": (
+        "packets",
+        "of these that left when all that their connection had sent before was acknowledged"
+        + _TOGETHER,
+    ),
     "link_relay_cpu_ns": ("ns", f"of CPU time of the relay's thread{_TOGETHER}"),
     "link_relay_watched_ns": ("ns", "for which the relay watched whether it stood still"),
     "link_relay_stopped_ns": ("ns", f"for which the relay stood still{_TOGETHER}"),

@@ -4,7 +4,9 @@
 //! spins the rest; it never spins without a packet that is due so soon.
 
 use super::{
-    Settings, State, calibrating, errno_of,
+    Settings, State, calibrating,
+    departures::Watch,
+    errno_of,
     lane::{BATCH, Lane},
     locked,
     priority::Priority,
@@ -44,9 +46,13 @@ pub(super) struct Carrier {
     pub(super) devices: [File; 2],
     pub(super) lanes: [Lane; 2],
     pub(super) spec: LinkSpec,
+    pub(super) watch: Watch,
     pub(super) settings: Settings,
     pub(super) state: Arc<Mutex<State>>,
 }
+
+/// The second device is the far one.
+const FAR: usize = 1;
 
 impl Carrier {
     pub(super) fn run(mut self, stopped: &UnixStream) {
@@ -150,12 +156,22 @@ impl Carrier {
     /// Returns how many frames moved.
     fn turn(&mut self, state: &mut State, may_have: &mut [bool; 2]) -> io::Result<usize> {
         let mut moved = 0;
+        let watch = &mut self.watch;
         for (from, lane) in self.lanes.iter_mut().enumerate() {
             let counts = &mut state.report.counts[from];
+            let departures = &mut state.report.departures;
             let to = &self.devices[1 - from];
-            moved += lane.deliver(to, counts, &mut state.lateness);
+            moved += lane.deliver(to, counts, &mut state.lateness, |packet, at_ns| {
+                if from == FAR {
+                    watch.came(packet, at_ns);
+                }
+            });
             if may_have[from] {
-                let taken = lane.take_in(&self.devices[from], counts)?;
+                let taken = lane.take_in(&self.devices[from], counts, |packet, at_ns| {
+                    if from != FAR {
+                        watch.left(packet, at_ns, departures);
+                    }
+                })?;
                 moved += taken;
                 may_have[from] = taken == BATCH;
             }

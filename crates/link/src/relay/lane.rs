@@ -77,21 +77,36 @@ impl Lane {
         }
     }
 
+    /// What is behind the device's header; a frame that is shorter than that has nothing there.
+    fn packet<'a>(&self, frame: &'a [u8]) -> &'a [u8] {
+        frame.get(self.framing.header_bytes()..).unwrap_or_default()
+    }
+
     /// When the first one is due.
     pub(super) fn next_due_ns(&self) -> Option<u64> {
         self.held.front().map(|first| first.at_ns)
     }
 
     /// Read what has come, a batch at most: how many frames. A whole batch: there may be more.
+    /// `taken_in` is told each packet, and when.
     ///
     /// # Errors
     /// When the device hands over no more.
-    pub(super) fn take_in(&mut self, mut from: &File, counts: &mut Counts) -> io::Result<usize> {
+    pub(super) fn take_in(
+        &mut self,
+        mut from: &File,
+        counts: &mut Counts,
+        mut taken_in: impl FnMut(&[u8], u64),
+    ) -> io::Result<usize> {
         for taken in 0..BATCH {
             let mut frame = self.spare_frame();
             match from.read(&mut frame) {
                 Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
-                Ok(length) => self.offer(monotonic_ns(), frame, length, counts),
+                Ok(length) => {
+                    let now_ns = monotonic_ns();
+                    taken_in(self.packet(&frame[..length]), now_ns);
+                    self.offer(now_ns, frame, length, counts);
+                }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     self.spare.push(frame);
                     self.unseen_ns = 0;
@@ -103,12 +118,13 @@ impl Lane {
         Ok(BATCH)
     }
 
-    /// Write what is due, a batch at most: how many frames.
+    /// Write what is due, a batch at most: how many frames. `delivered_one` is told each packet, and when.
     pub(super) fn deliver(
         &mut self,
         mut to: &File,
         counts: &mut Counts,
         lateness: &mut Histogram,
+        mut delivered_one: impl FnMut(&[u8], u64),
     ) -> usize {
         for delivered in 0..BATCH {
             let Some(due_ns) = self.next_due_ns() else {
@@ -125,6 +141,7 @@ impl Lane {
             lateness.record(now_ns - due_ns + held.unseen_ns);
             match to.write(&held.frame[..held.length]) {
                 Ok(written) if written == held.length => {
+                    delivered_one(self.packet(&held.frame[..held.length]), now_ns);
                     counts.packets += u64::from(held.load.packets);
                     counts.bytes += u64::from(held.load.bytes);
                 }

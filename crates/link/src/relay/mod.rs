@@ -2,6 +2,7 @@
 
 mod calibrate;
 mod carrier;
+mod departures;
 mod framing;
 mod lane;
 mod priority;
@@ -10,12 +11,14 @@ mod stops;
 mod tests;
 
 pub use calibrate::{Calibration, calibrate};
+pub use departures::Departures;
 pub use framing::{Framing, OFFLOADED_BYTES};
 pub use lane::Counts;
 pub use stops::Stops;
 
 use crate::model::{Direction, LinkError, LinkSpec};
 use carrier::Carrier;
+use departures::Watch;
 use lane::Lane;
 use std::{
     fs::File,
@@ -54,6 +57,8 @@ pub enum RelayError {
 pub struct Report {
     /// Counts of what came from the near device, and from the far one.
     pub counts: [Counts; 2],
+    /// When what came from the near device left.
+    pub departures: Departures,
     /// When it stood still itself.
     pub stops: Stops,
     /// CPU time of its thread, in nanoseconds.
@@ -122,6 +127,7 @@ impl Relay {
             devices: devices.map(File::from),
             lanes,
             spec,
+            watch: Watch::default(),
             settings: Settings::default(),
             state: Arc::clone(&state),
         };

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tinygram_bench import _native
+from tinygram_bench.host.probes.calls import CallTimes, call_times, taken_between
 from tinygram_bench.host.probes.kernel import Counted, CounterFds, counted_between, counters_here
 
 
@@ -20,6 +21,7 @@ class Mark:
     voluntary_context_switches: int
     involuntary_context_switches: int
     writes: tuple[int, int, int] | None
+    calls: CallTimes | None
     connection: dict[str, int]
     kernel: Counted
 
@@ -29,14 +31,15 @@ class Mark:
 
         CPU time is taken last: what the mark itself takes is before the start.
         """
-        counted = _counted(probe, counter_fds)
-        return Mark(*_used(child_pids), *counted)
+        writes, calls, connection, kernel = _counted(probe, counter_fds)
+        return Mark(*_used(child_pids), writes, calls, connection, kernel)
 
     @staticmethod
     def at_end(probe: socket.socket, child_pids: Sequence[int], counter_fds: CounterFds) -> Mark:
         """The same, CPU time first: what the mark itself takes is after the end."""
         used = _used(child_pids)
-        return Mark(*used, *_counted(probe, counter_fds))
+        writes, calls, connection, kernel = _counted(probe, counter_fds)
+        return Mark(*used, writes, calls, connection, kernel)
 
     def since(self, earlier: Mark) -> dict[str, int | None]:
         """Named counters of what was used between two marks; null: not counted here."""
@@ -54,7 +57,7 @@ class Mark:
             names = ("writes", "written_bytes", "would_block")
             differences = (b - a for a, b in zip(earlier.writes, self.writes, strict=True))
             counters |= zip(names, differences, strict=True)
-        return counters
+        return counters | taken_between(earlier.calls, self.calls)
 
 
 def _used(child_pids: Sequence[int]) -> tuple[int, int, int]:
@@ -70,10 +73,11 @@ def _used(child_pids: Sequence[int]) -> tuple[int, int, int]:
 
 def _counted(
     probe: socket.socket, counter_fds: CounterFds
-) -> tuple[tuple[int, int, int] | None, dict[str, int], Counted]:
-    """Writes, the connection's counters and the kernel's."""
+) -> tuple[tuple[int, int, int] | None, CallTimes | None, dict[str, int], Counted]:
+    """Writes, the times of calls, the connection's counters and the kernel's."""
     return (
         _native.write_counts(),
+        call_times(),
         dict(_native.tcp_info(probe.fileno())),
         counters_here(counter_fds),
     )

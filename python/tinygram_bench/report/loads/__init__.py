@@ -16,11 +16,12 @@ from tinygram_bench.report.document import (
     warnings_as_notes,
 )
 from tinygram_bench.report.loads.tables import CaseRow, LoadTable, drawn, rows_of
-from tinygram_bench.report.loads.winners import closing_sentences
+from tinygram_bench.report.loads.winners import closing_sentences, named_pairs
 from tinygram_bench.report.peers import cross_check_sections
 from tinygram_bench.report.prose import load_names, load_titles
 from tinygram_bench.report.surroundings import link_tables, surroundings_of
 from tinygram_bench.report.table import Table
+from tinygram_bench.report.why import reasons_of
 from tinygram_bench.statistics.workloads.loads import Load
 
 
@@ -64,6 +65,7 @@ def loads_document(
         tuple(notes),
         tuple(measured),
         surroundings_of(result, cpu),
+        reasons_of(result, named_pairs(result)),
     )
 
 

@@ -58,6 +58,23 @@ def closing_sentences(result: Result) -> tuple[str, ...]:
     return ("Nothing was measured.",)
 
 
+def named_pairs(result: Result) -> frozenset[tuple[str, str]]:
+    """(baseline, case): the first of each contest, against what people compare with.
+
+    Where it is not shown to be faster than that, against the next one that it is faster than.
+    """
+    pairs = set()
+    for contest in contests_of(result.summaries):
+        if contest.others:
+            standings = standings_of(result, contest, contest.figure)
+            beaten = _beaten_usual(contest, standings) or next(
+                iter(_those(standings, "faster")), None
+            )
+            if beaten is not None:
+                pairs.add((beaten.other.case_id, contest.ranked[0].case_id))
+    return frozenset(pairs)
+
+
 def _outcome(result: Result, contest: Contest) -> str:
     if not contest.ranked:
         return _why_nothing(result, contest)

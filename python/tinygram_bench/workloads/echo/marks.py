@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
 from tinygram_bench import _native
+from tinygram_bench.host.probes.calls import TIMES, times_so_far
 from tinygram_bench.model.value import Value
 from tinygram_bench.processes.workers import session_of
 
@@ -29,6 +30,7 @@ USED = (
     "writes",
     "written_bytes",
     "would_block",
+    *TIMES,
 )
 """Each of USED; null where it is not known."""
 _COUNT_LIMIT_S = 5.0
@@ -99,6 +101,7 @@ def _own() -> ServerUsed:
         "writes": writes,
         "written_bytes": written_bytes,
         "would_block": would_block,
+        **times_so_far(),
     }
 
 

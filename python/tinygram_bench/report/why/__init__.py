@@ -1,0 +1,68 @@
+"""Why two cases differ, in words: one sentence for each pair, with what was counted and timed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from tinygram_bench.model.result import Case, Result, Verdict
+from tinygram_bench.report.document import Reason
+from tinygram_bench.report.numbers import ratio
+from tinygram_bench.report.why.clauses import arrival_clause, cpu_clause, evidence_clause
+from tinygram_bench.statistics.figures.words import in_words
+from tinygram_bench.statistics.verdicts.why.pairs import Why, whys_of
+from tinygram_bench.statistics.workloads.loads import way_of
+
+_HEADS = {
+    "throughput_per_s": "{case} sends {ratio} × the messages of {baseline}",
+    "calls_per_s": "{case} makes {ratio} × the calls of {baseline}",
+}
+_HEAD = "{case} has {ratio} × the {figure} of {baseline}"
+
+
+def reasons_of(
+    result: Result, named: Collection[tuple[str, str]] | None = None
+) -> tuple[Reason, ...]:
+    """A reason for each pair of which something can be said; `named`: (baseline, case) of those
+    that the answer names; None: it names all."""
+    found = []
+    for each in whys_of(result):
+        text = sentence(each)
+        pair = (each.baseline.case_id, each.case.case_id)
+        if text is not None:
+            found.append(Reason(*pair, text, named is not None and pair not in named))
+    return tuple(found)
+
+
+def sentence(why: Why) -> str | None:
+    """What differs, and the parts of it; None where no part of it is known."""
+    clauses = [
+        clause
+        for clause in (cpu_clause(why), arrival_clause(why), evidence_clause(why))
+        if clause is not None
+    ]
+    if not clauses:
+        return None
+    verdict = next((each for each in why.verdicts if each.ratio is not None), None)
+    head = _names(why) if verdict is None else _head(why, verdict)
+    return f"{head}: {'; '.join(clauses)}."
+
+
+def _head(why: Why, verdict: Verdict) -> str:
+    assert verdict.ratio is not None, "it is shown to differ"
+    return _HEADS.get(verdict.figure, _HEAD).format(
+        case=_name(why.case, why.baseline),
+        baseline=_name(why.baseline, why.case),
+        ratio=ratio(verdict.ratio.median),
+        figure=in_words(verdict.figure),
+    )
+
+
+def _names(why: Why) -> str:
+    return f"{_name(why.case, why.baseline)} against {_name(why.baseline, why.case)}"
+
+
+def _name(case: Case, other: Case) -> str:
+    """The way; the strategy alone where both have the rest in common, in `rr`."""
+    if case.workload == "rr" and case.runtime == other.runtime:
+        return case.strategy
+    return way_of(case)

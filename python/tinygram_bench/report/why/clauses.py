@@ -1,0 +1,158 @@
+"""The clauses of such a sentence: CPU time, time until the arrival, and what was counted beside."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tinygram_bench.report.numbers import number
+from tinygram_bench.report.prose import joined
+from tinygram_bench.statistics.verdicts.why.account import Account, Part
+from tinygram_bench.statistics.verdicts.why.pairs import Why
+from tinygram_bench.statistics.workloads import WORKLOADS
+
+_LEAST_SHARE = 0.03
+"""Parts that are smaller than this share of the difference are not named."""
+_ALIKE = 1.05
+"""Counts are as many where neither is so many times the other."""
+
+
+@dataclass(frozen=True)
+class _Subject:
+    """What a part is called, and whether its verb is in the plural."""
+
+    text: str
+    is_plural: bool = False
+
+    def does(self, us: float) -> str:
+        """`saves` or `costs`."""
+        verb = "save" if us < 0 else "cost"
+        return f"{self.text} {verb}" + ("" if self.is_plural else "s")
+
+
+_OF_ARRIVAL = {
+    "hold": _Subject("holding"),
+    "pacer": _Subject("the pacer"),
+    "unsent": _Subject("waiting for an acknowledgement before sending"),
+    "unread": _Subject("waiting to be read"),
+}
+
+
+def cpu_clause(why: Why) -> str | None:
+    """`39 times fewer writes save 2.9 of 3.1 µs of CPU time a message; unexplained 0.1 µs (3 %)`"""
+    if why.cpu is None:
+        return None
+    subjects = {
+        "writes": _writes(why),
+        "waits": _Subject(
+            f"{_counted(why.baseline_evidence.waits, why.case_evidence.waits)}waits", True
+        ),
+        "program": _Subject("the program between them"),
+        "timing": _Subject("the timing of these"),
+    }
+    return _accounted(why.cpu, subjects, f"of CPU time a {_unit(why)}")
+
+
+def arrival_clause(why: Why) -> str | None:
+    """`holding costs 23 of 25 µs of mean latency`, with what waits in the kernel where known."""
+    if why.arrival is None or not why.arrival.parts:
+        return None
+    what = {"rr": "of the mean call", "echo": "of the mean round trip"}
+    clause = _accounted(why.arrival, _OF_ARRIVAL, what.get(why.case.workload, "of mean latency"))
+    unsent = why.arrival.parts.get("unsent")
+    if clause is None or unsent is None:
+        return clause
+    return f"{clause} (that wait is {_share_of(unsent, why.arrival)})"
+
+
+def evidence_clause(why: Why) -> str | None:
+    """Shares of samples and segments, the case's and the baseline's, where a link was watched."""
+    before, after = why.baseline_evidence, why.case_evidence
+    said = [
+        f"{what} in {_percent(first)} of {of} instead of {_percent(second)}"
+        for what, of, first, second in (
+            (
+                "the kernel held unsent bytes",
+                "the samples",
+                after.unsent_samples,
+                before.unsent_samples,
+            ),
+        )
+        if first is not None and second is not None and max(first, second) > 0
+    ]
+    said += [
+        f"{_percent(first)} of the segments left {when} instead of {_percent(second)}"
+        for when, first, second in (
+            ("with nothing unacknowledged", after.alone, before.alone),
+            ("within 0.1 ms after a packet came in", after.after_arrival, before.after_arrival),
+        )
+        if first is not None and second is not None
+    ]
+    return joined(said) if said else None
+
+
+def _accounted(account: Account, subjects: Mapping[str, _Subject], what: str) -> str | None:
+    """The parts, the largest first; the first one in the direction of the whole names the whole.
+
+    None where no part is worth a word.
+    """
+    whole = account.difference.median
+    parts = sorted(
+        ((part.difference.median, name) for name, part in account.parts.items()),
+        key=lambda part: -abs(part[0]),
+    )
+    named = [part for part in parts if abs(part[0]) >= _LEAST_SHARE * abs(whole)]
+    if not named:
+        return None
+    along = [part for part in named if part[0] * whole > 0]
+    against = [part for part in named if part[0] * whole <= 0]
+    said = []
+    for at, (us, name) in enumerate((*along, *against)):
+        of_whole = f" of {number(abs(whole))}" if at == 0 and along else ""
+        unit = f" µs {what}" if at == 0 else " µs"
+        said.append(f"{subjects[name].does(us)} {number(abs(us))}{of_whole}{unit}")
+    rest = account.unexplained.median
+    left = (
+        f"{number(abs(rest))} of {number(abs(whole))} µs"
+        if not along
+        else f"{number(abs(rest))} µs"
+    )
+    said.append(f"{left} ({abs(rest / whole):.0%}) unexplained")
+    return ", ".join(said)
+
+
+def _writes(why: Why) -> _Subject:
+    """`39 times fewer writes`; as many of them differ in the segments that they make."""
+    before, after = why.baseline_evidence, why.case_evidence
+    counted = _counted(before.writes, after.writes)
+    if counted or not before.segments or not after.segments:
+        return _Subject(f"{counted}writes", True)
+    segments = _counted(before.segments, after.segments)
+    return _Subject(f"as many writes in {segments}segments" if segments else "as many writes", True)
+
+
+def _counted(before: float | None, after: float | None) -> str:
+    """`39 times fewer `; nothing where they are as many, or not known."""
+    if not before or not after:
+        return ""
+    times = before / after
+    if times >= _ALIKE:
+        return f"{number(times)} times fewer "
+    return f"{number(1 / times)} times as many " if times <= 1 / _ALIKE else ""
+
+
+def _share_of(part: Part, account: Account) -> str:
+    return (
+        f"{_percent(part.case_us / account.case_us)} of the time instead of "
+        f"{_percent(part.baseline_us / account.baseline_us)}"
+    )
+
+
+def _percent(share: float) -> str:
+    """Whole ones, but where that would say all or nothing of what is neither."""
+    text = f"{share:.0%}"
+    return f"{share:.2%}" if text in ("0%", "100%") and share not in (0, 1) else text
+
+
+def _unit(why: Why) -> str:
+    return WORKLOADS[why.case.workload].unit.removesuffix("s")

@@ -1,0 +1,97 @@
+"""A difference and its parts, which with what is unexplained add up to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from tinygram_bench.model.result import Figure
+from tinygram_bench.statistics.figures.intervals import figure_of
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What one run spent on a message or a call, in µs: in all, and the parts that are known."""
+
+    total_us: float
+    parts_us: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one part has to do with it, in µs: the medians of both cases, and case − baseline."""
+
+    baseline_us: float
+    case_us: float
+    difference: Figure
+
+
+@dataclass(frozen=True)
+class Account:
+    """Case − baseline, in µs a message or a call; each figure from the rounds that both have.
+
+    `baseline_us` and `case_us`: the medians of these rounds, in all. `unexplained`: what the parts
+    leave; its median and those of the parts add up to the difference's.
+    """
+
+    baseline_us: float
+    case_us: float
+    difference: Figure
+    parts: Mapping[str, Part]
+    unexplained: Figure
+
+    @property
+    def explained_share(self) -> float:
+        """1 where the parts add up to the difference, 0 where they miss it by all of it or more."""
+        return max(0.0, 1 - abs(self.unexplained.median / self.difference.median))
+
+
+def account(
+    baseline: Mapping[int, Spent], case: Mapping[int, Spent], looks: int = 1
+) -> Account | None:
+    """The account of two cases, by round → what its run spent.
+
+    A part is one that every run has. None where no round has both, or where the interval of the
+    difference encloses 0. `looks`: those of the plan.
+    """
+    rounds = [number for number in case if number in baseline]
+    if not rounds:
+        return None
+    pairs = [(baseline[number], case[number]) for number in rounds]
+    differences = [after.total_us - before.total_us for before, after in pairs]
+    difference = figure_of(differences, looks)
+    if difference.low <= 0 <= difference.high:
+        return None
+    parts = {
+        name: _part(
+            [(before.parts_us[name], after.parts_us[name]) for before, after in pairs], looks
+        )
+        for name in pairs[0][0].parts_us
+        if all(name in each.parts_us for pair in pairs for each in pair)
+    }
+    rest = figure_of(
+        [
+            whole - sum(after.parts_us[name] - before.parts_us[name] for name in parts)
+            for whole, (before, after) in zip(differences, pairs, strict=True)
+        ],
+        looks,
+    )
+    left = difference.median - sum(part.difference.median for part in parts.values())
+    return Account(
+        baseline_us=median(before.total_us for before, _ in pairs),
+        case_us=median(after.total_us for _, after in pairs),
+        difference=difference,
+        parts=parts,
+        # Medians do not add up by themselves: the rest is what is left of them.
+        unexplained=Figure(left, min(left, rest.low), max(left, rest.high)),
+    )
+
+
+def _part(values_us: Sequence[tuple[float, float]], looks: int) -> Part:
+    """`values_us`: the baseline's and the case's, round by round."""
+    return Part(
+        baseline_us=median(before for before, _ in values_us),
+        case_us=median(after for _, after in values_us),
+        difference=figure_of([after - before for before, after in values_us], looks),
+    )

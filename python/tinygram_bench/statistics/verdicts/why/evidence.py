@@ -1,0 +1,69 @@
+"""What was counted of a case, a message: evidence beside the parts of an account."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import fmean, median
+
+from tinygram_bench.model.result import Case, Run
+from tinygram_bench.statistics.workloads import WORKLOADS
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Medians over the rounds; None where a count is not known in each of them.
+
+    A message, or call: `writes`, `waits`, `segments` with data. Shares: `unsent_samples`, of the
+    samples in which the kernel held bytes that it had not sent; `unsent_writes`, of the writes
+    after which it did; of the segments with data that the near host sent over a link, those that
+    left `after_arrival`, within 0.1 ms after a packet came in, and those that left `alone`, when
+    all data before had been acknowledged. `delayed_acks`: a thousand messages.
+    """
+
+    writes: float | None
+    waits: float | None
+    segments: float | None
+    unsent_samples: float | None
+    unsent_writes: float | None
+    after_arrival: float | None
+    alone: float | None
+    delayed_acks: float | None
+
+
+def evidence_of(case: Case, runs: Sequence[Run]) -> Evidence:
+    """`runs`: the good ones of the case."""
+    unit = WORKLOADS[case.workload].unit
+
+    def share(top: str, bottom: str, scale: float = 1.0) -> float | None:
+        return _median(runs, lambda run: _quotient(run, top, bottom, scale))
+
+    of_link = "link_near_to_far_data_packets"
+    return Evidence(
+        writes=share("writes", unit),
+        waits=share("waits", unit),
+        segments=share("data_segments", unit),
+        unsent_samples=_median(runs, _unsent_samples),
+        unsent_writes=share("unsent_writes", "writes"),
+        after_arrival=share("link_near_to_far_data_after_arrival", of_link),
+        alone=share("link_near_to_far_data_alone", of_link),
+        delayed_acks=None
+        if case.parameters.slice_ns is not None
+        else share("kernel_DelayedACKs", unit, 1e3),
+    )
+
+
+def _median(runs: Sequence[Run], of: Callable[[Run], float | None]) -> float | None:
+    found = [value for run in runs if (value := of(run)) is not None]
+    return median(found) if found and len(found) == len(runs) else None
+
+
+def _quotient(run: Run, top: str, bottom: str, scale: float) -> float | None:
+    over, under = run.counters.get(top), run.counters.get(bottom)
+    return None if over is None or not under else over / under * scale
+
+
+def _unsent_samples(run: Run) -> float | None:
+    """The share of samples in which a connection's bytes were not sent yet."""
+    unsent = None if run.samples is None else run.samples.columns.get("client_unsent_bytes")
+    return fmean(value > 0 for value in unsent) if unsent else None

@@ -1,0 +1,85 @@
+"""The pairs of a result that differ, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from tinygram_bench.model.result import Case, Result, Run, Verdict
+from tinygram_bench.statistics.figures.intervals import looks_of
+from tinygram_bench.statistics.verdicts.why.account import Account, Spent, account
+from tinygram_bench.statistics.verdicts.why.evidence import Evidence, evidence_of
+from tinygram_bench.statistics.verdicts.why.spent import arrival_spent, cpu_spent
+
+DIFFERENT = ("faster", "slower")
+
+
+@dataclass(frozen=True)
+class Why:
+    """Why a case differs from its baseline.
+
+    `verdicts`: on the figures in which they are shown to differ, in the order of the result. `cpu`
+    and `arrival`: the accounts, None where there is nothing to explain or nothing was measured.
+    """
+
+    baseline: Case
+    case: Case
+    verdicts: tuple[Verdict, ...]
+    cpu: Account | None
+    arrival: Account | None
+    baseline_evidence: Evidence
+    case_evidence: Evidence
+
+
+def whys_of(result: Result) -> tuple[Why, ...]:
+    """Every compared pair that is shown to differ in some figure, in the order of the verdicts."""
+    cases = {case.case_id: case for case in result.plan.cases}
+    runs: dict[str, list[Run]] = {case_id: [] for case_id in cases}
+    for run in result.runs:
+        if run.failure is None:
+            runs[run.case_id].append(run)
+    pairs: dict[tuple[str, str], list[Verdict]] = {}
+    for verdict in result.verdicts:
+        if verdict.verdict in DIFFERENT:
+            pairs.setdefault((verdict.baseline_case_id, verdict.case_id), []).append(verdict)
+    looks = looks_of(result.plan)
+    return tuple(
+        why(cases[baseline], cases[case], runs[baseline], runs[case], verdicts, looks)
+        for (baseline, case), verdicts in pairs.items()
+    )
+
+
+def why(
+    baseline: Case,
+    case: Case,
+    baseline_runs: Sequence[Run],
+    case_runs: Sequence[Run],
+    verdicts: Sequence[Verdict] = (),
+    looks: int = 1,
+) -> Why:
+    """Why one case differs from another, by their good runs."""
+
+    def accounted(spent: Callable[[Case, Run], Spent | None]) -> Account | None:
+        return account(
+            dict(_by_round(spent, baseline, baseline_runs)),
+            dict(_by_round(spent, case, case_runs)),
+            looks,
+        )
+
+    return Why(
+        baseline,
+        case,
+        tuple(verdicts),
+        accounted(cpu_spent),
+        accounted(arrival_spent),
+        evidence_of(baseline, baseline_runs),
+        evidence_of(case, case_runs),
+    )
+
+
+def _by_round(
+    spent: Callable[[Case, Run], Spent | None], case: Case, runs: Sequence[Run]
+) -> Iterator[tuple[int, Spent]]:
+    for run in runs:
+        if (found := spent(case, run)) is not None:
+            yield run.round, found

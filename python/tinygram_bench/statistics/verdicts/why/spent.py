@@ -1,0 +1,89 @@
+"""What a run spent, by what was counted and timed in it: CPU time, and time until an arrival."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from statistics import fmean
+
+from tinygram_bench._native import Histogram
+from tinygram_bench.model.result import Case, Run
+from tinygram_bench.statistics.verdicts.why.account import Spent
+from tinygram_bench.statistics.workloads import WORKLOADS
+
+CPU_PARTS = {
+    "writes": "write_cpu_ns",
+    "waits": "wait_cpu_ns",
+    "program": "program_cpu_ns",
+    "timing": "timing_cpu_ns",
+}
+"""Part of the CPU time of the sender, or of the server under test → its counter."""
+ARRIVAL = {"stream": "latency_ns", "rr": "call_ns", "echo": "round_trip_ns"}
+"""Workload → the histogram of the time until a message, reply or echo was there."""
+LEAST_SAMPLES = 20
+"""So many samples of the kernel's queues at least say how long bytes waited in them."""
+
+
+def cpu_spent(case: Case, run: Run) -> Spent | None:
+    """CPU time of the sender, or server, a message; None where calls were not timed."""
+    messages = run.counters.get(WORKLOADS[case.workload].unit)
+    total_ns = run.counters.get("cpu_ns")
+    if not messages or total_ns is None:
+        return None
+    parts_us = {
+        part: ns / messages / 1e3
+        for part, counter in CPU_PARTS.items()
+        if (ns := run.counters.get(counter)) is not None
+    }
+    return Spent(total_ns / messages / 1e3, parts_us) if parts_us else None
+
+
+def arrival_spent(case: Case, run: Run) -> Spent | None:
+    """The mean time until an arrival, and where it was spent; None where it was not measured.
+
+    Flat out there is none: the time is that of the queue. A hold is that of a message; what waits
+    in the kernel is known where its queues were sampled (`--probe`), by Little's law: bytes that
+    wait ÷ bytes a second.
+    """
+    total = _histogram(run, ARRIVAL.get(case.workload))
+    if total is None or (case.workload == "stream" and case.is_flat_out):
+        return None
+    parts_us = {}
+    messages = run.counters.get(WORKLOADS[case.workload].unit)
+    if case.workload == "stream" and messages:
+        held = _histogram(run, "hold_ns")
+        parts_us["hold"] = 0.0 if held is None else held.mean_ns * held.count / messages / 1e3
+        late = _histogram(run, "pacing_error_ns")
+        if late is not None:
+            parts_us["pacer"] = late.mean_ns / 1e3
+    for part, column, rate in (
+        ("unsent", "client_unsent_bytes", "client_sent_bytes"),
+        ("unread", "client_receive_queue_bytes", "server_sent_bytes"),
+    ):
+        waited_us = _waited_us(run, column, rate)
+        if waited_us is not None:
+            parts_us[part] = waited_us
+    return Spent(total.mean_ns / 1e3, parts_us)
+
+
+def _histogram(run: Run, name: str | None) -> Histogram | None:
+    text = run.histograms.get(name) if name is not None else None
+    found = Histogram.from_base64(text) if text is not None else None
+    return found if found is not None and found.count else None
+
+
+def _waited_us(run: Run, queue: str, sent: str) -> float | None:
+    """How long a byte waited in a queue on average; `sent`: the bytes that went through it.
+
+    None where it was not sampled often enough, or connections ended meanwhile.
+    """
+    samples = run.samples
+    if samples is None or not {queue, sent} <= samples.columns.keys():
+        return None
+    times_ns, through = samples.columns["at_ns"], samples.columns[sent]
+    if len(times_ns) < LEAST_SAMPLES:
+        return None
+    is_growing = all(before <= after for before, after in pairwise(through))
+    gone, lasted_ns = through[-1] - through[0], times_ns[-1] - times_ns[0]
+    if not is_growing or gone <= 0 or lasted_ns <= 0:
+        return None
+    return fmean(samples.columns[queue]) / (gone / lasted_ns) / 1e3

@@ -1,0 +1,144 @@
+"""Accounts of differences: parts and what is unexplained add up; nothing is made of nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.support.experiments import MESSAGES, deterministic, flat_out_run, histogram, way
+
+from tinygram_bench.model.result import Run, Samples
+from tinygram_bench.statistics.verdicts.why.account import Spent, account
+from tinygram_bench.statistics.verdicts.why.evidence import evidence_of
+from tinygram_bench.statistics.verdicts.why.pairs import why
+from tinygram_bench.statistics.verdicts.why.spent import arrival_spent, cpu_spent
+
+ROUNDS = 7
+TIMES = st.floats(0, 1e6)
+PARTS = ("writes", "waits", "program")
+SPENT = st.builds(
+    Spent, TIMES, st.fixed_dictionaries(dict.fromkeys(PARTS, TIMES), optional={"timing": TIMES})
+)
+BY_ROUND = st.dictionaries(st.integers(0, 8), SPENT, max_size=8)
+
+
+@deterministic
+@given(BY_ROUND, BY_ROUND)
+def test_parts_and_what_is_unexplained_add_up_to_the_difference(
+    baseline: dict[int, Spent], case: dict[int, Spent]
+) -> None:
+    found = account(baseline, case)
+    if found is None:
+        return
+    parts = sum(part.difference.median for part in found.parts.values())
+    assert parts + found.unexplained.median == pytest.approx(found.difference.median, abs=1e-6)
+    assert found.unexplained.low <= found.unexplained.median <= found.unexplained.high
+    assert set(PARTS) <= found.parts.keys()
+    assert 0 <= found.explained_share <= 1
+
+
+@deterministic
+@given(BY_ROUND)
+def test_nothing_is_explained_from_nothing(spent: dict[int, Spent]) -> None:
+    assert account(spent, spent) is None
+    assert account({}, spent) is None
+    other_rounds = {number + 100: each for number, each in spent.items()}
+    assert account(spent, other_rounds) is None
+
+
+def test_a_difference_that_may_be_none_is_not_explained() -> None:
+    baseline = {number: Spent(10.0, {"writes": 5.0}) for number in range(ROUNDS)}
+    case = {number: Spent(10.0 + (-1) ** number, {"writes": 1.0}) for number in range(ROUNDS)}
+    assert account(baseline, case) is None
+
+
+def test_a_part_that_a_run_lacks_is_unexplained() -> None:
+    baseline = {number: Spent(10.0, {"writes": 6.0, "waits": 2.0}) for number in range(ROUNDS)}
+    case = {number: Spent(4.0, {"writes": 1.0, "waits": 1.0}) for number in range(ROUNDS)}
+    case[3] = Spent(4.0, {"writes": 1.0})
+    found = account(baseline, case)
+    assert found is not None
+    assert found.parts.keys() == {"writes"}
+    assert (found.difference.median, found.unexplained.median) == (-6.0, -1.0)
+    assert found.explained_share == pytest.approx(5 / 6)
+
+
+def timed(number: int, **counters: int) -> Run:
+    run = flat_out_run(way("loop/nodelay"), number, 1e5)
+    return Run(run.case_id, number, run.counters | counters, {})
+
+
+def test_cpu_time_is_that_of_a_message_and_unknown_where_no_call_was_timed() -> None:
+    case = way("loop/nodelay")
+    found = cpu_spent(case, timed(0, cpu_ns=30_000_000, write_cpu_ns=20_000_000, wait_cpu_ns=0))
+    assert found == Spent(3.0, {"writes": 2.0, "waits": 0.0})
+    assert cpu_spent(case, timed(0, cpu_ns=30_000_000)) is None
+    assert cpu_spent(case, timed(0, write_cpu_ns=20_000_000)) is None
+
+
+def test_a_hold_is_a_messages_share_of_its_latency() -> None:
+    case = way("loop/coalesce:10us", 1_000)
+    held = histogram([20_000] * (MESSAGES // 2))
+    latency = histogram([50_000] * 100)
+    run = Run(case.case_id, 0, {"messages": MESSAGES}, {"latency_ns": latency, "hold_ns": held})
+    found = arrival_spent(case, run)
+    assert found is not None
+    assert found.total_us == pytest.approx(50, rel=0.01)
+    assert found.parts_us["hold"] == pytest.approx(10, rel=0.01)
+    assert arrival_spent(way("loop/nodelay"), run) is None, "flat out there is no latency"
+
+
+def sampled(columns: Mapping[str, tuple[int, ...]]) -> Run:
+    return Run(
+        "", 0, {}, {"call_ns": histogram([1_000_000])}, samples=Samples(1_000_000, dict(columns))
+    )
+
+
+def test_what_waits_unsent_is_found_by_littles_law() -> None:
+    """500 bytes on average, at a byte a microsecond: 500 µs."""
+    case = way("native/nagle")
+    case = type(case)(
+        **{name: getattr(case, name) for name in case.__struct_fields__} | {"workload": "rr"}
+    )
+    times_ns = tuple(range(0, 100_000_000, 1_000_000))
+    through = tuple(at_ns // 1_000 for at_ns in times_ns)
+    columns = {"at_ns": times_ns, "client_sent_bytes": through}
+    found = arrival_spent(case, sampled(columns | {"client_unsent_bytes": (0, 1_000) * 50}))
+    assert found is not None
+    assert found.parts_us["unsent"] == pytest.approx(500)
+    # Too few samples, and connections that ended meanwhile, say nothing.
+    few = {name: values[:10] for name, values in columns.items()}
+    for unknown in (
+        few | {"client_unsent_bytes": (9,) * 10},
+        columns | {"client_sent_bytes": through[::-1], "client_unsent_bytes": (9,) * 100},
+    ):
+        found = arrival_spent(case, sampled(unknown))
+        assert found is not None
+        assert "unsent" not in found.parts_us
+
+
+def test_evidence_is_known_where_each_round_has_it() -> None:
+    case = way("loop/nodelay")
+    shares = {"link_near_to_far_data_packets": 200, "link_near_to_far_data_alone": 50}
+    runs = [timed(0, writes=5_000, **shares), timed(1, writes=5_000, **shares)]
+    found = evidence_of(case, runs)
+    assert (found.writes, found.alone, found.after_arrival) == (0.5, 0.25, None)
+    assert evidence_of(case, [*runs, timed(2)]).alone is None
+    assert evidence_of(case, []).writes is None
+
+
+def test_a_pair_is_accounted_for_round_by_round() -> None:
+    """A host that is slower from round to round, for both alike, is in no difference."""
+    slow, fast = way("loop/nodelay"), way("loop/coalesce:10us")
+    found = why(
+        slow,
+        fast,
+        [timed(at, cpu_ns=(30 + at) * 10**6, write_cpu_ns=(20 + at) * 10**6) for at in range(6)],
+        [timed(at, cpu_ns=(12 + at) * 10**6, write_cpu_ns=(3 + at) * 10**6) for at in range(6)],
+    )
+    assert found.cpu is not None
+    assert found.cpu.difference.median == pytest.approx(-1.8)
+    assert found.cpu.parts["writes"].difference.low == pytest.approx(-1.7)
+    assert found.arrival is None
