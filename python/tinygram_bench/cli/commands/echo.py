@@ -62,6 +62,7 @@ def echo(
             metavar="REPLY",
             help="per-read: reply with what was read, at once; per-message: with a send call for "
             "each message.",
+            autocompletion=lambda: list(REPLIES),
         ),
     ] = PER_READ,
     buffer: Annotated[
@@ -84,6 +85,7 @@ def echo(
             metavar="FAULT",
             help="Also run deliberately broken servers, to show how fast their bug looks: "
             "whole-buffer sends back the whole buffer, however little was read.",
+            autocompletion=lambda: list(FAULTS),
         ),
     ] = None,
     server_command: Annotated[

@@ -30,7 +30,7 @@ from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.result import Result
 from tinygram_bench.statistics.verdicts.expectations import findings
 from tinygram_bench.workloads.rr import scenarios
-from tinygram_bench.workloads.rr.cases import MAX_BYTES, RrOptions, plan_rr
+from tinygram_bench.workloads.rr.cases import CONNECTIONS, MAX_BYTES, STRATEGIES, RrOptions, plan_rr
 from tinygram_bench.workloads.rr.run import Rr
 from tinygram_bench.workloads.rr.serving import longest_backlog
 
@@ -48,6 +48,7 @@ def rr(
             metavar="KIND",
             help="How connections are used: per-request, per-caller or shared (repeatable).",
             show_default="per-request and per-caller",
+            autocompletion=lambda: list(CONNECTIONS),
         ),
     ] = None,
     sends_per_request: Annotated[
@@ -60,6 +61,7 @@ def rr(
             metavar="STRATEGY",
             help="Strategy of the callers: nagle or nodelay (repeatable).",
             show_default="both",
+            autocompletion=lambda: list(STRATEGIES),
         ),
     ] = None,
     runtime: Annotated[
@@ -141,6 +143,7 @@ def rr(
             metavar="NAME",
             help="Reproduce a known effect (see --scenarios). Exits with 1 when a figure is out of "
             "range, with 4 when it is not known here.",
+            autocompletion=lambda: list(scenarios.SCENARIOS),
         ),
     ] = None,
     list_scenarios: Annotated[

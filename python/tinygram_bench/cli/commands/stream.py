@@ -26,8 +26,10 @@ from tinygram_bench.load.producers import MAX_POOL_BYTES, MAX_PRODUCERS
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.result import MessageBytes, Plan
+from tinygram_bench.model.strategies import examples_of_strategies
 from tinygram_bench.model.units import format_bytes
 from tinygram_bench.run.slices import LEAST_MESSAGES
+from tinygram_bench.ways.runtimes import RUNTIMES
 from tinygram_bench.workloads.stream.cases import StreamOptions, plan_stream
 from tinygram_bench.workloads.stream.run import Stream
 
@@ -66,6 +68,7 @@ def stream(
             metavar="PROCESS",
             help="How messages arrive, with --rate: constant, poisson or onoff.",
             show_default="constant",
+            autocompletion=lambda: list(_ARRIVALS),
         ),
     ] = None,
     burst: Annotated[
@@ -106,6 +109,7 @@ def stream(
             metavar="STRATEGY",
             help="Strategy, such as nodelay or coalesce:10us (repeatable).",
             show_default="the usual ones of each runtime",
+            autocompletion=examples_of_strategies,
         ),
     ] = None,
     runtime: Annotated[
@@ -114,6 +118,7 @@ def stream(
             metavar="RUNTIME",
             help="Runtime that sends, such as loop or asyncio (repeatable).",
             show_default="the usual ones",
+            autocompletion=lambda: sorted({each.name for each in RUNTIMES}),
         ),
     ] = None,
     only: Annotated[
