@@ -21,7 +21,7 @@ from tinygram_bench.cli.bounds import (
 )
 from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.cli.length import USUAL_ROUNDS, MaxTime, Until, length
-from tinygram_bench.cli.measuring import Manner, measure_and_show
+from tinygram_bench.cli.measuring import Asked, Manner
 from tinygram_bench.crosscheck.interleaved import Interleaved
 from tinygram_bench.crosscheck.selection import choose
 from tinygram_bench.host.network import private_network
@@ -176,7 +176,7 @@ def rr(
     timeout: Annotated[
         int, quantities.duration("Time limit for each run, beyond its duration.", "120s")
     ] = 120 * 10**9,
-) -> int:
+) -> Asked | ExitCode:
     """Call a server over TCP in every way that was asked for; each call waits for its reply."""
     if list_scenarios:
         print(scenarios.listing())
@@ -278,7 +278,7 @@ def rr(
         output = sys.stderr if destination.is_standard_output else sys.stdout
         return _judge(scenario, case_ids, result, None if quiet else output)
 
-    return measure_and_show(plan, Rr(asked.seed), destination, manner, peers=peers, judge=judge)
+    return Asked(plan, Rr(asked.seed), destination, manner, peers=peers, judge=judge)
 
 
 def _judge(

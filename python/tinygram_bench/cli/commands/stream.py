@@ -18,7 +18,7 @@ from tinygram_bench.cli.bounds import (
     takes_turns,
 )
 from tinygram_bench.cli.length import MaxTime, MostRounds, Until, length
-from tinygram_bench.cli.measuring import Manner, measure_and_show
+from tinygram_bench.cli.measuring import Asked, Manner
 from tinygram_bench.crosscheck.interleaved import Interleaved
 from tinygram_bench.crosscheck.selection import choose
 from tinygram_bench.links import DEFAULT_BACKEND
@@ -163,7 +163,7 @@ def stream(
         int,
         quantities.duration("Time limit for each run, beyond its duration.", "120s"),
     ] = 120 * 10**9,
-) -> int:
+) -> Asked:
     """Send the same messages in every way, side by side; one sentence says which way won."""
     rates_per_s = rate or []
     if rates_per_s:
@@ -268,7 +268,7 @@ def stream(
     )
     plan = asked_length.of(links.planned(asked, lambda each: _bounded(plan_stream(each))))
     peers = Interleaved(plan, *choose(plan)) if cross_check else None
-    return measure_and_show(plan, Stream(asked.seed), destination, manner, peers=peers)
+    return Asked(plan, Stream(asked.seed), destination, manner, peers=peers)
 
 
 def _slice_ns(
