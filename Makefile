@@ -200,6 +200,10 @@ claim-quick: build ## the same for a part of the cells, in 5 minutes
 claim-links: build ## the same over emulated links, a part of the loads, in 25 minutes
 	@$(CLAIM) --grid links
 
+.PHONY: man
+man: build ## write the man pages of the command into target/man/man1 (MANPATH=target/man man tinygram)
+	@$(BIN)/tinygram man --into target/man/man1
+
 .PHONY: wheel
 wheel: $(STAMPS)/maturin ## build the wheels of library and bench, for every Python from 3.11 on, into dist/
 	$(BIN)/$(WHEEL) --interpreter $(BIN)/python --out dist

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import platform
+import re
 import signal
 import subprocess
 import sys
@@ -18,6 +20,8 @@ import tinygram
 from tinygram_bench.cli import app as app_module
 from tinygram_bench.cli import main
 from tinygram_bench.cli.exit_codes import ExitCode
+from tinygram_bench.cli.help import version
+from tinygram_bench.host.probes import features
 from tinygram_bench.model.errors import UsageError
 
 COMMAND = [sys.executable, "-B", "-m", "tinygram_bench"]
@@ -40,7 +44,26 @@ def exit_code_of(monkeypatch: pytest.MonkeyPatch, command: Callable[[], object])
 
 def test_version() -> None:
     done = run("--version")
-    assert (done.returncode, done.stdout) == (0, f"tinygram {tinygram.__version__}\n")
+    first, *others = done.stdout.splitlines()
+    assert (done.returncode, first) == (0, f"tinygram {tinygram.__version__}")
+    facts = dict(line.split(maxsplit=1) for line in others)
+    assert list(facts) == [
+        *("python", "kernel", "loops", "io_uring", "namespaces", "tun", "extras"),
+    ]
+    assert facts["python"].endswith(platform.python_version())
+    assert platform.release() in facts["kernel"]
+    assert facts["loops"].startswith("asyncio")
+    for name in ("io_uring", "namespaces", "tun"):
+        assert re.fullmatch("permitted|not permitted: .+", facts[name])
+    assert "uvloop" in facts["extras"].split(", ")
+
+
+def test_what_is_refused_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(version, "io_uring_refusal", lambda: "the kernel has none")
+    monkeypatch.setattr(features, "_TUN", "/none-such")
+    lines = list(version.version_lines())
+    assert "io_uring    not permitted: the kernel has none" in lines
+    assert "tun         not permitted: /none-such: No such file or directory" in lines
 
 
 @pytest.mark.parametrize("module", ["tinygram", "tinygram_bench"])
@@ -51,13 +74,15 @@ def test_the_module_is_the_command(module: str) -> None:
         text=True,
         check=False,
     )
-    assert (done.returncode, done.stdout) == (0, f"tinygram {tinygram.__version__}\n")
+    assert done.returncode == 0
+    assert done.stdout.startswith(f"tinygram {tinygram.__version__}\n")
 
 
 @pytest.mark.parametrize(
     "words",
     [
         *([], ["stream"], ["rr"], ["echo"], ["sizes"], ["emulate"], ["watch"], ["schema"]),
+        *(["completion"], ["man"]),
         *(["serve"], ["serve", "rr"], ["serve", "echo"], ["serve", "sizes"]),
     ],
     ids=" ".join,

@@ -6,53 +6,31 @@ import inspect
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import click
 import typer
 
 import tinygram
 from tinygram_bench.cli.app import app
+from tinygram_bench.cli.help.examples import EXAMPLES
+from tinygram_bench.cli.help.tree import commands_of
 from tinygram_bench.schema import json_schema
 
 
 def command_line() -> str:
     """Every command with its options, as `--help` has them."""
-    root = typer.main.get_command(app)
-    lines = ["# The command line", "", _paragraphs(root.help), ""]
-    for path, command in _commands("tinygram", root):
-        lines += [f"## {path}", "", _paragraphs(command.help), ""]
-        lines += [f"    {path} {_usage(command)}".rstrip(), ""]
-        lines += _options(command)
+    lines = ["# The command line", ""]
+    for command in commands_of(typer.main.get_command(app)):
+        if len(command.path) > 1:
+            lines += [f"## {command.words}", ""]
+        lines += [command.about, "", f"    {command.usage}", ""]
+        if command.parameters:
+            lines += ["| option | meaning |", "|---|---|"]
+            lines += [
+                f"| `{each.usage}` | {_in_a_cell(each.meaning)} |" for each in command.parameters
+            ]
+            lines += [""]
+        for example in EXAMPLES[command.words]:
+            lines += [example.meaning, "", f"    {example.line}", ""]
     return "\n".join(lines)
-
-
-def _commands(path: str, command: Any) -> Iterator[tuple[str, Any]]:
-    for name, below in getattr(command, "commands", {}).items():
-        yield f"{path} {name}", below
-        yield from _commands(f"{path} {name}", below)
-
-
-def _usage(command: Any) -> str:
-    return " ".join(command.collect_usage_pieces(_context(command)))
-
-
-def _options(command: Any) -> Iterator[str]:
-    records = [
-        record
-        for parameter in command.get_params(_context(command))
-        if (record := parameter.get_help_record(_context(command)))
-    ]
-    if records:
-        yield from ("| option | meaning |", "|---|---|")
-    for option, meaning in records:
-        yield f"| `{option}` | {_in_a_cell(meaning)} |"
-    yield ""
-
-
-def _context(command: Any) -> click.Context:
-    context: click.Context = command.make_context(
-        command.name or "tinygram", [], resilient_parsing=True
-    )
-    return context
 
 
 def result_file() -> str:

@@ -87,6 +87,7 @@ def _measure(asked: argparse.Namespace) -> int:
             is_quiet=False,
             is_awake=False,
             waits=False,
+            command=("tinygram", *sys.argv[1:]),
             study=Study(msgspec.to_builtins(about), grid.order, give_up_s),
         )
     if measurement.result is None:

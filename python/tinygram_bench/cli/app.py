@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-import tinygram
 from tinygram_bench.cli.commands import (
     echo,
     emulate,
@@ -19,6 +18,10 @@ from tinygram_bench.cli.commands import (
     watch,
 )
 from tinygram_bench.cli.commands.serve import serve
+from tinygram_bench.cli.help.completion import completion
+from tinygram_bench.cli.help.examples import epilog
+from tinygram_bench.cli.help.manual import man
+from tinygram_bench.cli.help.version import version_lines
 from tinygram_bench.cli.resuming import MeasuringCommand
 
 app = typer.Typer(
@@ -28,30 +31,31 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command(cls=MeasuringCommand)(stream.stream)
-app.command(cls=MeasuringCommand)(rr.rr)
-app.command(cls=MeasuringCommand)(echo.echo)
-app.command(cls=MeasuringCommand)(sizes.sizes)
-app.command()(report.report)
-app.command()(trust.trust)
-app.command()(emulate.emulate)
-app.command()(watch.watch)
-app.add_typer(serve, name="serve")
-app.command()(schema.schema)
+for _measuring in (stream.stream, rr.rr, echo.echo, sizes.sizes):
+    app.command(cls=MeasuringCommand, epilog=epilog(f"tinygram {_measuring.__name__}"))(_measuring)
+for _other in (
+    *(report.report, trust.trust, emulate.emulate, watch.watch, schema.schema),
+    *(completion, man),
+):
+    app.command(epilog=epilog(f"tinygram {_other.__name__}"))(_other)
+app.add_typer(serve, name="serve", epilog=epilog("tinygram serve"))
 
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        print(f"tinygram {tinygram.__version__}")
+        print("\n".join(version_lines()))
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(epilog=epilog("tinygram"))
 def _tinygram(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", help="Print the version.", callback=_print_version, is_eager=True
+            "--version",
+            help="Print the versions, and what the kernel and the installation offer.",
+            callback=_print_version,
+            is_eager=True,
         ),
     ] = False,
 ) -> None:

@@ -13,3 +13,13 @@ class ExitCode(IntEnum):
     INCONCLUSIVE = 4
     INTERRUPTED = 130
     """Ctrl-C; finished runs are saved."""
+
+
+MEANINGS = {
+    ExitCode.OK: "Success.",
+    ExitCode.RUN_FAILED: "A run failed.",
+    ExitCode.USAGE: "Bad usage, unreadable input, unwritable output, or not permitted here.",
+    ExitCode.INCONCLUSIVE: "What was asked cannot be said from what was measured.",
+    ExitCode.INTERRUPTED: "Interrupted by Ctrl-C; the finished runs are saved.",
+}
+"""What each tells the user."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from tinygram_bench.cli.exit_codes import ExitCode
@@ -34,39 +35,53 @@ class Manner:
     waits: bool
 
 
-def measure_and_show(
-    plan: Plan,
-    workload: Workload,
-    destination: Destination,
-    manner: Manner,
-    *,
-    peers: Interleaved | None = None,
-    judge: Callable[[Result], ExitCode] | None = None,
-) -> ExitCode:
-    """Measure (see `measure`), and print the report.
+@dataclass(frozen=True)
+class Asked:
+    """What a measuring command's options ask for, checked: all that is left is to measure it.
 
-    `judge` says what the status is where no run failed and nothing was interrupted. Raises
-    OutputError, after the report, when the result cannot be saved.
+    `judge` says what the status is where no run failed and nothing was interrupted.
     """
+
+    plan: Plan
+    workload: Workload
+    destination: Destination
+    manner: Manner
+    peers: Interleaved | None = None
+    judge: Callable[[Result], ExitCode] | None = None
+
+
+@contextmanager
+def measured(
+    asked: Asked, destination: Destination, command: tuple[str, ...]
+) -> Iterator[Measurement]:
+    """What came of it; until the block's end, a second interrupt is ignored. See `measure`."""
+    plan, workload, manner = asked.plan, asked.workload, asked.manner
     is_elsewhere = any(workload.server_address(case) is not None for case in plan.cases)
     with running(workload) as made, INTERRUPTS.handled():
-        measurement = measure(
+        yield measure(
             plan,
             made.run_cases,
             destination,
             is_quiet=manner.is_quiet,
             is_awake=manner.is_awake,
             waits=manner.waits,
+            command=command,
             network="the server's" if is_elsewhere else None,
-            peers=peers,
+            peers=asked.peers,
             check=lambda: made.check(plan),
         )
+
+
+def measure_and_show(asked: Asked) -> ExitCode:
+    """Measure, and print the report. Raises OutputError, after it, where no result can be saved."""
+    destination = asked.destination
+    with measured(asked, destination, ("tinygram", *sys.argv[1:])) as measurement:
         if measurement.result is not None:
-            _show(measurement, measurement.result, destination, manner)
+            _show(measurement, measurement.result, destination, asked.manner)
     code = status_of(measurement, destination)
-    if judge is None or code != ExitCode.OK or measurement.result is None:
+    if asked.judge is None or code != ExitCode.OK or measurement.result is None:
         return code
-    return judge(measurement.result)
+    return asked.judge(measurement.result)
 
 
 def _show(

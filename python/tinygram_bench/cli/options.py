@@ -56,11 +56,16 @@ Link = Annotated[
         help=f"What lies between the two ends: loopback, veth, {', '.join(PRESETS)}, or a link of "
         f"your own such as {CUSTOM_EXAMPLE} (repeatable).",
         show_default="loopback",
+        autocompletion=lambda: ["loopback", "veth", *PRESETS],
     ),
 ]
 LinkBackend = Annotated[
     str,
-    typer.Option(metavar="BACKEND", help=f"What emulates the links: {', '.join(BACKEND_NAMES)}."),
+    typer.Option(
+        metavar="BACKEND",
+        help=f"What emulates the links: {', '.join(BACKEND_NAMES)}.",
+        autocompletion=lambda: list(BACKEND_NAMES),
+    ),
 ]
 Pin = Annotated[
     str | None,
@@ -69,6 +74,7 @@ Pin = Annotated[
         help="Cores for the two ends: apart (one each), same (one for both) or none (the kernel "
         "chooses).",
         show_default="apart",
+        autocompletion=lambda: list(PLACEMENTS),
     ),
 ]
 Probe = Annotated[

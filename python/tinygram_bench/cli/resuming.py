@@ -11,6 +11,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand
 
+from tinygram_bench.cli.measuring import Asked, measure_and_show
 from tinygram_bench.measurement.anonymous import LEFT_OUT
 from tinygram_bench.model import store
 from tinygram_bench.model.errors import UsageError
@@ -21,14 +22,18 @@ _FREE = ("resume", "quiet", "notes", "wait")
 
 
 class MeasuringCommand(TyperCommand):
-    """A subcommand that measures; with `--resume FILE` its options are those of the file."""
+    """A subcommand whose function returns what it asks for (`Asked`), which is then measured.
+
+    With `--resume FILE` its options are those of the file.
+    """
 
     def invoke(self, ctx: Any) -> Any:
         """Run it. Raises UsageError where the file cannot be resumed."""
         file = ctx.params.get("resume")
         if file is not None:
             ctx.params = self._resumed(ctx, Path(file))
-        return super().invoke(ctx)
+        asked = super().invoke(ctx)
+        return measure_and_show(asked) if isinstance(asked, Asked) else asked
 
     def _resumed(self, context: Any, file: Path) -> dict[str, Any]:
         told = self._told(context, file)

@@ -68,6 +68,7 @@ def measure(
     is_quiet: bool,
     is_awake: bool,
     waits: bool,
+    command: tuple[str, ...],
     network: str | None = None,
     peers: Interleaved | None = None,
     check: Callable[[], None] = lambda: None,
@@ -79,6 +80,7 @@ def measure(
     early: the runs that are finished are kept.
     `is_quiet`: without progress. `is_awake`: no core sleeps meanwhile. `waits`: another
     measurement on the same cores is waited for; otherwise it is told, and in the runs' warnings.
+    `command`: the words that asked for it, kept in the result.
     `network`: what the environment says of where the runs were, if it is no network of their own.
     `peers`: other programs in the same rounds, whose failures are told and do not fail ours.
     `study`: what a study decides by itself.
@@ -111,7 +113,9 @@ def measure(
         if study is not None:
             found["study"] = study.about
         sum_up = summed_up if study is None else study.sum_up
-        recording = Recording(plan, destination, found, peers, progress, sum_up=sum_up)
+        recording = Recording(
+            *(plan, destination, found, peers, progress), command=command, sum_up=sum_up
+        )
 
         def keep(runs: tuple[Run, ...]) -> None:
             with INTERRUPTS.held():

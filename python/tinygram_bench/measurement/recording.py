@@ -7,7 +7,6 @@ and is told at once; at the end the tables are printed whether or not the result
 from __future__ import annotations
 
 import socket
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -53,6 +52,7 @@ class Recording:
         peers: Interleaved | None,
         progress: Progress,
         *,
+        command: tuple[str, ...],
         sum_up: Callable[[Result], Result],
     ) -> None:
         """Raises UsageError where what was measured earlier is not comparable with `found`."""
@@ -61,6 +61,7 @@ class Recording:
         self._environment = dict(found)
         self._peers = peers
         self._progress = progress
+        self._command = tuple(map(_as_text, command))
         self._sum_up = sum_up
         self._host = _as_text(socket.gethostname())
         self._started_at = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
@@ -141,7 +142,7 @@ class Recording:
             )
         return Result(
             schema_version=SCHEMA_VERSION,
-            command=("tinygram", *(_as_text(argument) for argument in sys.argv[1:])),
+            command=self._command,
             environment=self._environment,
             plan=self._plan,
             runs=runs,

@@ -44,3 +44,8 @@ def _choice() -> str:
     return ", ".join(
         known.name if known.duration_ns is None else f"{known.name}:DURATION" for known in _KNOWN
     )
+
+
+def examples_of_strategies() -> list[str]:
+    """Each known one as it may be written, those with a duration as `coalesce:10us`."""
+    return [known.name if known.duration_ns is None else f"{known.name}:10us" for known in _KNOWN]

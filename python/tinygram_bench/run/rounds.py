@@ -39,11 +39,6 @@ def _groups(cases: Iterable[Case]) -> Iterator[list[Case]]:
     yield from in_turns.values()
 
 
-def _label(cases: Sequence[Case]) -> str:
-    first, *others = cases
-    return f"{first.case_id} and {len(others)} more, in turns" if others else first.case_id
-
-
 def run_plan(
     plan: Plan,
     run_cases: RunCases,
@@ -74,13 +69,14 @@ def run_plan(
                         continue
                     if time.monotonic() > give_up_s:
                         return tuple(runs), False
-                    progress.run_started(_label(left), round + 1, plan.rounds)
+                    progress.cases_started(left, round + 1, plan.rounds)
                     started_s = time.monotonic()
                     found = run_cases(left, round)
                     runs += found
                     taken_s = time.monotonic() - started_s
+                    cases_by_id = {case.case_id: case for case in left}
                     for run in found:
-                        progress.run_finished(taken_s, run.case_id, run.failure)
+                        progress.run_finished(taken_s, cases_by_id[run.case_id], run)
             is_over(plan.rounds, tuple(runs))
     except KeyboardInterrupt:
         return tuple(runs), True

@@ -18,7 +18,7 @@ from tinygram_bench.cli.bounds import (
     takes_turns,
 )
 from tinygram_bench.cli.length import MaxTime, MostRounds, Until, length
-from tinygram_bench.cli.measuring import Manner, measure_and_show
+from tinygram_bench.cli.measuring import Asked, Manner
 from tinygram_bench.links import DEFAULT_BACKEND, has_own_proc
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.units import format_duration_ns
@@ -62,6 +62,7 @@ def echo(
             metavar="REPLY",
             help="per-read: reply with what was read, at once; per-message: with a send call for "
             "each message.",
+            autocompletion=lambda: list(REPLIES),
         ),
     ] = PER_READ,
     buffer: Annotated[
@@ -84,6 +85,7 @@ def echo(
             metavar="FAULT",
             help="Also run deliberately broken servers, to show how fast their bug looks: "
             "whole-buffer sends back the whole buffer, however little was read.",
+            autocompletion=lambda: list(FAULTS),
         ),
     ] = None,
     server_command: Annotated[
@@ -152,7 +154,7 @@ def echo(
     timeout: Annotated[
         int, quantities.duration("Time limit for each run, beyond its duration.", "30s")
     ] = 30 * 10**9,
-) -> int:
+) -> Asked:
     """Measure servers that send back what they read; every byte is compared with what was sent."""
     if messages is not None and duration is not None:
         raise UsageError("--messages cannot be combined with --duration: a run ends by one of them")
@@ -214,7 +216,7 @@ def echo(
         least_ns = LEAST_MESSAGES * trip_ns
         trips = f"round trips of {format_duration_ns(trip_ns)}"
         slice_length_ns(slice, asked.duration_ns, least_ns, trips)
-    return measure_and_show(plan, workload, destination, manner)
+    return Asked(plan, workload, destination, manner)
 
 
 def _buffers(asked: list[int] | None, every: bool, published: bool) -> Sequence[int]:

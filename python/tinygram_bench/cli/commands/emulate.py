@@ -28,7 +28,9 @@ def emulate(
     link: Annotated[
         str | None,
         typer.Argument(
-            metavar="LINK", help=f"{', '.join(PRESETS)}, veth, or your own: {CUSTOM_EXAMPLE}"
+            metavar="LINK",
+            help=f"{', '.join(PRESETS)}, veth, or your own: {CUSTOM_EXAMPLE}",
+            autocompletion=lambda: ["veth", *PRESETS],
         ),
     ] = None,
     command: Annotated[

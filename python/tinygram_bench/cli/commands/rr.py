@@ -21,7 +21,7 @@ from tinygram_bench.cli.bounds import (
 )
 from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.cli.length import USUAL_ROUNDS, MaxTime, Until, length
-from tinygram_bench.cli.measuring import Manner, measure_and_show
+from tinygram_bench.cli.measuring import Asked, Manner
 from tinygram_bench.crosscheck.interleaved import Interleaved
 from tinygram_bench.crosscheck.selection import choose
 from tinygram_bench.host.network import private_network
@@ -30,7 +30,7 @@ from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.result import Result
 from tinygram_bench.statistics.verdicts.expectations import findings
 from tinygram_bench.workloads.rr import scenarios
-from tinygram_bench.workloads.rr.cases import MAX_BYTES, RrOptions, plan_rr
+from tinygram_bench.workloads.rr.cases import CONNECTIONS, MAX_BYTES, STRATEGIES, RrOptions, plan_rr
 from tinygram_bench.workloads.rr.run import Rr
 from tinygram_bench.workloads.rr.serving import longest_backlog
 
@@ -48,6 +48,7 @@ def rr(
             metavar="KIND",
             help="How connections are used: per-request, per-caller or shared (repeatable).",
             show_default="per-request and per-caller",
+            autocompletion=lambda: list(CONNECTIONS),
         ),
     ] = None,
     sends_per_request: Annotated[
@@ -60,6 +61,7 @@ def rr(
             metavar="STRATEGY",
             help="Strategy of the callers: nagle or nodelay (repeatable).",
             show_default="both",
+            autocompletion=lambda: list(STRATEGIES),
         ),
     ] = None,
     runtime: Annotated[
@@ -141,6 +143,7 @@ def rr(
             metavar="NAME",
             help="Reproduce a known effect (see --scenarios). Exits with 1 when a figure is out of "
             "range, with 4 when it is not known here.",
+            autocompletion=lambda: list(scenarios.SCENARIOS),
         ),
     ] = None,
     list_scenarios: Annotated[
@@ -173,7 +176,7 @@ def rr(
     timeout: Annotated[
         int, quantities.duration("Time limit for each run, beyond its duration.", "120s")
     ] = 120 * 10**9,
-) -> int:
+) -> Asked | ExitCode:
     """Call a server over TCP in every way that was asked for; each call waits for its reply."""
     if list_scenarios:
         print(scenarios.listing())
@@ -275,7 +278,7 @@ def rr(
         output = sys.stderr if destination.is_standard_output else sys.stdout
         return _judge(scenario, case_ids, result, None if quiet else output)
 
-    return measure_and_show(plan, Rr(asked.seed), destination, manner, peers=peers, judge=judge)
+    return Asked(plan, Rr(asked.seed), destination, manner, peers=peers, judge=judge)
 
 
 def _judge(

@@ -10,7 +10,7 @@ import typer
 
 from tinygram_bench.cli import options, quantities
 from tinygram_bench.cli.bounds import between, one_of, read, server_address, takes_turns
-from tinygram_bench.cli.measuring import Manner, measure_and_show
+from tinygram_bench.cli.measuring import Asked, Manner
 from tinygram_bench.links import DEFAULT_BACKEND
 from tinygram_bench.workloads.sizes.cases import (
     RUNTIME,
@@ -94,7 +94,7 @@ def sizes(
     awake: options.Awake = False,
     wait: options.Wait = False,
     timeout: Annotated[int, quantities.duration("Time limit for each run.", "60s")] = 60 * 10**9,
-) -> int:
+) -> Asked:
     """A connection per sample: time by size and round trips, and the model that explains it."""
     for each in strategy or []:
         one_of("--strategy", each, STRATEGIES)
@@ -128,4 +128,4 @@ def sizes(
     plan = links.planned(
         asked, lambda each: plan_sizes(replace(each, has_local=local and each.link == asked.link))
     )
-    return measure_and_show(plan, Sizes(asked.seed), destination, manner)
+    return Asked(plan, Sizes(asked.seed), destination, manner)

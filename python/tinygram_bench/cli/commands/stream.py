@@ -18,7 +18,7 @@ from tinygram_bench.cli.bounds import (
     takes_turns,
 )
 from tinygram_bench.cli.length import MaxTime, MostRounds, Until, length
-from tinygram_bench.cli.measuring import Manner, measure_and_show
+from tinygram_bench.cli.measuring import Asked, Manner
 from tinygram_bench.crosscheck.interleaved import Interleaved
 from tinygram_bench.crosscheck.selection import choose
 from tinygram_bench.links import DEFAULT_BACKEND
@@ -26,8 +26,10 @@ from tinygram_bench.load.producers import MAX_POOL_BYTES, MAX_PRODUCERS
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.result import MessageBytes, Plan
+from tinygram_bench.model.strategies import examples_of_strategies
 from tinygram_bench.model.units import format_bytes
 from tinygram_bench.run.slices import LEAST_MESSAGES
+from tinygram_bench.ways.runtimes import RUNTIMES
 from tinygram_bench.workloads.stream.cases import StreamOptions, plan_stream
 from tinygram_bench.workloads.stream.run import Stream
 
@@ -66,6 +68,7 @@ def stream(
             metavar="PROCESS",
             help="How messages arrive, with --rate: constant, poisson or onoff.",
             show_default="constant",
+            autocompletion=lambda: list(_ARRIVALS),
         ),
     ] = None,
     burst: Annotated[
@@ -106,6 +109,7 @@ def stream(
             metavar="STRATEGY",
             help="Strategy, such as nodelay or coalesce:10us (repeatable).",
             show_default="the usual ones of each runtime",
+            autocompletion=examples_of_strategies,
         ),
     ] = None,
     runtime: Annotated[
@@ -114,6 +118,7 @@ def stream(
             metavar="RUNTIME",
             help="Runtime that sends, such as loop or asyncio (repeatable).",
             show_default="the usual ones",
+            autocompletion=lambda: sorted({each.name for each in RUNTIMES}),
         ),
     ] = None,
     only: Annotated[
@@ -158,7 +163,7 @@ def stream(
         int,
         quantities.duration("Time limit for each run, beyond its duration.", "120s"),
     ] = 120 * 10**9,
-) -> int:
+) -> Asked:
     """Send the same messages in every way, side by side; one sentence says which way won."""
     rates_per_s = rate or []
     if rates_per_s:
@@ -263,7 +268,7 @@ def stream(
     )
     plan = asked_length.of(links.planned(asked, lambda each: _bounded(plan_stream(each))))
     peers = Interleaved(plan, *choose(plan)) if cross_check else None
-    return measure_and_show(plan, Stream(asked.seed), destination, manner, peers=peers)
+    return Asked(plan, Stream(asked.seed), destination, manner, peers=peers)
 
 
 def _slice_ns(

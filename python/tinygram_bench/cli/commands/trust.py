@@ -105,6 +105,7 @@ def trust(
             is_quiet=quiet,
             is_awake=False,
             waits=wait,
+            command=("tinygram", *sys.argv[1:]),
             study=Study({"trust": {"slice_ns": SLICE_NS}}, _order, math.inf, with_warnings),
         )
     code = status_of(measurement, destination)

@@ -7,6 +7,7 @@ import typer
 from tinygram_bench.cli.commands.serve.echo import serve_echo
 from tinygram_bench.cli.commands.serve.rr import serve_rr
 from tinygram_bench.cli.commands.serve.sizes import serve_sizes
+from tinygram_bench.cli.help.examples import epilog
 
 serve = typer.Typer()
 
@@ -17,6 +18,6 @@ def _serve() -> None:
     """A native server alone, on 127.0.0.1, until Ctrl-C."""
 
 
-serve.command("rr")(serve_rr)
-serve.command("echo")(serve_echo)
-serve.command("sizes")(serve_sizes)
+serve.command("rr", epilog=epilog("tinygram serve rr"))(serve_rr)
+serve.command("echo", epilog=epilog("tinygram serve echo"))(serve_echo)
+serve.command("sizes", epilog=epilog("tinygram serve sizes"))(serve_sizes)

@@ -33,6 +33,7 @@ def serve_echo(
             metavar="REPLY",
             help="per-read: reply with what was read, at once; per-message: with a send call for "
             "each message.",
+            autocompletion=lambda: list(REPLIES),
         ),
     ] = PER_READ,
     size: Annotated[

@@ -1,0 +1,33 @@
+"""The share of the host's time that other machines on it took (proc_stat(5): `steal`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+_STEAL = 7
+_GUEST = 8
+"""The columns from here on are counted in others already."""
+
+
+@dataclass(frozen=True)
+class CpuTime:
+    """Ticks of all cores since boot: those that were stolen, and all."""
+
+    stolen: int
+    all: int
+
+    def stolen_share_since(self, earlier: CpuTime) -> float | None:
+        """0 … 1; None where no tick has passed."""
+        ticks = self.all - earlier.all
+        return (self.stolen - earlier.stolen) / ticks if ticks > 0 else None
+
+
+def cpu_time(root: Path = Path("/")) -> CpuTime | None:
+    """That of now; None where the kernel does not say. `root` stands for the file system."""
+    try:
+        name, *columns = (root / "proc/stat").read_text().partition("\n")[0].split()
+        ticks = [int(each) for each in columns[:_GUEST]]
+        return CpuTime(ticks[_STEAL], sum(ticks)) if name == "cpu" else None
+    except (OSError, ValueError, IndexError):
+        return None

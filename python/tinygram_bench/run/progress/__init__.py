@@ -1,0 +1,185 @@
+"""What runs, what came out of it so far, and how long it will still take: told on stderr.
+
+Law: nothing here wakes up during a run. There is no thread and no timer; the parent sleeps while
+cases are measured. So figures are those of runs that are finished, and the time left, and the
+share of the host that others took, are those at the start of what runs now.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from collections.abc import Callable, Sequence
+from math import inf
+from types import TracebackType
+from typing import Self, TextIO
+
+from tinygram_bench.host.probes.stolen import CpuTime, cpu_time
+from tinygram_bench.model.result import Case, Run
+from tinygram_bench.run.progress.latest import Latest, in_words, latest_of
+
+_ERASE_LINE = "\r\x1b[2K"
+_UP_AND_ERASE = "\x1b[1A\x1b[2K"
+_MOST_CASES = 12
+"""On a terminal so many of the cases that run are shown, fewer where it is not as high."""
+
+
+class Progress:
+    """A context manager around all runs of a plan.
+
+    `total_runs` is cases × rounds, `earlier_runs` those of them that were finished before;
+    `may_end_early`: there may be fewer. `most_s`: after that time no round begins.
+
+    On a terminal it keeps a few lines, rewritten when cases start: how far it is, and each of these
+    cases with its figures of its last run. Elsewhere it writes a line at the start of each round,
+    with the ranges of the figures of the round before. A failed run always leaves its own line.
+    With `quiet` it writes nothing.
+    """
+
+    def __init__(
+        self,
+        total_runs: int,
+        *,
+        quiet: bool = False,
+        earlier_runs: int = 0,
+        may_end_early: bool = False,
+        most_s: float = inf,
+        stream: TextIO | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        read_cpu_time: Callable[[], CpuTime | None] = cpu_time,
+    ) -> None:
+        self._total_runs = total_runs
+        self._quiet = quiet
+        self._stream = sys.stderr if stream is None else stream
+        self._clock = clock
+        self._is_terminal = self._stream.isatty()
+        self._earlier_runs = earlier_runs
+        self._most = " at most" if may_end_early else ""
+        self._most_s = most_s
+        self._finished_runs = 0
+        self._started_at_s = 0.0
+        self._read_cpu_time = read_cpu_time
+        self._cpu_time_at_start: CpuTime | None = None
+        self._latest: dict[str, Latest | None] = {}
+        self._told_round = 0
+        self._lines_up = 0
+
+    def __enter__(self) -> Self:
+        self._started_at_s = self._clock()
+        self._cpu_time_at_start = self._read_cpu_time()
+        return self
+
+    def __exit__(
+        self,
+        error_type: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Leave the terminal's lines empty for what follows."""
+        if self._is_terminal:
+            self._write(self._erasing())
+
+    def cases_started(self, cases: Sequence[Case], round: int, rounds: int) -> None:
+        """Tell that these cases run now, together; `round` counts from 1 to `rounds`."""
+        parts = [
+            f"run {self._earlier_runs + self._finished_runs + 1}/{self._total_runs}{self._most}",
+            f"round {round}/{rounds}{self._most}",
+            *self._time_left(),
+            *self._stolen(),
+        ]
+        if self._is_terminal:
+            self._tell(" · ".join(parts), *self._rows(cases))
+        elif round != self._told_round:
+            known = [each for each in self._latest.values() if each is not None]
+            self._tell(" · ".join((*parts, *in_words(known))))
+        self._told_round = round
+
+    def run_finished(self, seconds: float, case: Case, run: Run) -> None:
+        """Count a run of the case; `seconds` is how long it took."""
+        self._finished_runs += 1
+        self._latest[case.case_id] = latest_of(case, run)
+        if run.failure is not None:
+            reason = " ".join(run.failure.split())
+            self._tell_for_good(f"failed after {seconds:.1f} s: {case.case_id}: {reason}")
+
+    def warn(self, line: str) -> None:
+        """Tell what must be known, on a line that stays, with `quiet` too."""
+        was_quiet, self._quiet = self._quiet, False
+        self._tell_for_good(line)
+        self._quiet = was_quiet or self._quiet
+
+    def _time_left(self) -> list[str]:
+        """From the mean time of the runs so far, preparation included; nothing before the first."""
+        if not self._finished_runs:
+            return []
+        passed_s = self._clock() - self._started_at_s
+        left_runs = self._total_runs - self._earlier_runs - self._finished_runs
+        left_s = min(passed_s / self._finished_runs * left_runs, max(0, self._most_s - passed_s))
+        minutes, seconds = divmod(round(left_s), 60)
+        left = f"{minutes} min {seconds} s left" if minutes else f"{seconds} s left"
+        return [left + self._most]
+
+    def _stolen(self) -> list[str]:
+        """The share since the start; nothing where it is not known, or nothing has run."""
+        now = self._read_cpu_time()
+        if now is None or self._cpu_time_at_start is None or not self._finished_runs:
+            return []
+        share = now.stolen_share_since(self._cpu_time_at_start)
+        return [] if share is None else [f"{share * 100:.1f} % of the host stolen"]
+
+    def _rows(self, cases: Sequence[Case]) -> list[str]:
+        """The cases that run now, with the figures of their last runs."""
+        most = max(1, min(_MOST_CASES, shutil.get_terminal_size().lines - 3))
+        shown = cases if len(cases) <= most else cases[: most - 1]
+        width = max(len(case.case_id) for case in shown)
+        rows = []
+        for case in shown:
+            latest = self._latest.get(case.case_id)
+            words = " · ".join(in_words([] if latest is None else [latest]))
+            rows.append(f"  {case.case_id:{width}}  {words}".rstrip())
+        if len(shown) < len(cases):
+            rows.append(f"  and {len(cases) - len(shown)} more")
+        return rows
+
+    def _tell(self, *lines: str) -> None:
+        """Tell these lines; on a terminal until others are told."""
+        if not self._is_terminal:
+            self._write("\n".join((*lines, "")))
+            return
+        # A line that wraps could not be erased.
+        columns = shutil.get_terminal_size().columns - 1
+        self._write(self._erasing() + "\n".join(_cut(line, columns) for line in lines))
+        self._lines_up = len(lines) - 1
+
+    def _tell_for_good(self, line: str) -> None:
+        erasing = self._erasing() if self._is_terminal else ""
+        self._write(f"{erasing}{line}\n")
+
+    def _erasing(self) -> str:
+        """What erases the lines that are shown, and goes to the first of them."""
+        erasing = _ERASE_LINE + _UP_AND_ERASE * self._lines_up
+        self._lines_up = 0
+        return erasing
+
+    def _write(self, text: str) -> None:
+        if self._quiet:
+            return
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except OSError:
+            # Nobody reads it any more, for example because the terminal is closed: that must not
+            # end the measurement.
+            self._quiet = True
+
+
+def _cut(line: str, columns: int) -> str:
+    """A line of at most so many columns: its end, the figures, counts for more than its middle."""
+    if len(line) <= columns:
+        return line
+    start, gap, end = line.rpartition("  ")
+    room = columns - len(gap) - len(end)
+    if not start.strip() or room < columns // 4:
+        return line[:columns]
+    return f"{start.rstrip()[: room - 1]}…{gap}{end}"

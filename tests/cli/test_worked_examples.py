@@ -1,0 +1,124 @@
+"""The examples at the end of each command's help work, in a shell, as they are written there.
+
+Commands that measure are given the quickest settings beside, and servers a free port.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.main import get_command
+
+from tests.support import small_result
+from tinygram_bench.cli.app import app
+from tinygram_bench.cli.exit_codes import ExitCode
+from tinygram_bench.cli.help.examples import EXAMPLES
+from tinygram_bench.cli.help.tree import commands_of
+from tinygram_bench.model import store
+
+LIMIT_S = 120
+QUICK = {
+    "stream": "--rounds 1 --duration 40ms --json result.json",
+    "rr": "--rounds 1 --duration 40ms --json result.json",
+    "echo": "--rounds 1 --duration 40ms --json result.json",
+    "sizes": "--rounds 1 --sizes 1,2 --json result.json",
+    "trust": "--json result.json",
+    "serve": "--port 0",
+}
+"""What is added to an example, by the first word after `tinygram`."""
+LINES = list(dict.fromkeys(each.line for found in EXAMPLES.values() for each in found))
+SERVERS = [line for line in LINES if line.startswith("tinygram serve")]
+MINUTES = [line for line in LINES if line.startswith("tinygram trust")]
+OTHERS = [line for line in LINES if line not in (*SERVERS, *MINUTES)]
+
+
+@pytest.fixture
+def around(tmp_path: Path) -> dict[str, str]:
+    """An environment where `tinygram` is the one under test, and all files are in `tmp_path`.
+
+    There is a result.json.
+    """
+    command = tmp_path / "bin" / "tinygram"
+    command.parent.mkdir()
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -B -m tinygram_bench "$@"\n')
+    command.chmod(0o755)
+    store.save(small_result.RESULT, tmp_path / "result.json")
+    path = f"{command.parent}{os.pathsep}{os.environ['PATH']}"
+    return {**os.environ, "PATH": path, "HOME": str(tmp_path)}
+
+
+def quickly(line: str) -> str:
+    return f"{line} {QUICK.get(line.split()[1], '')}"
+
+
+@pytest.mark.parametrize("line", OTHERS)
+def test_an_example_works(line: str, tmp_path: Path, around: dict[str, str]) -> None:
+    done = subprocess.run(
+        ["sh", "-c", quickly(line)],
+        cwd=tmp_path,
+        env=around,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        check=False,
+    )
+    assert done.returncode == ExitCode.OK, done.stderr
+    redirected = tmp_path / line.rpartition(" > ")[2] if " > " in line else None
+    assert done.stdout if redirected is None else redirected.read_text()
+
+
+def interrupted(line: str, folder: Path, around: dict[str, str], first: str) -> None:
+    """Run it until it has told its first line, which begins so; then Ctrl-C ends it."""
+    with subprocess.Popen(
+        ["sh", "-c", f"exec {quickly(line)} 2>&1"],
+        cwd=folder,
+        env=around,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as command:
+        assert command.stdout is not None
+        told = ""
+        while not told.startswith(first):
+            told = command.stdout.readline()
+            assert told, f"it ended before it told {first!r}"
+        command.send_signal(signal.SIGINT)
+        command.communicate(timeout=LIMIT_S)
+    assert command.returncode == ExitCode.INTERRUPTED
+
+
+@pytest.mark.parametrize("line", SERVERS)
+def test_an_example_of_a_server_listens(line: str, tmp_path: Path, around: dict[str, str]) -> None:
+    interrupted(line, tmp_path, around, "listening ")
+
+
+@pytest.mark.parametrize("line", MINUTES)
+def test_an_example_that_takes_minutes_begins(
+    line: str, tmp_path: Path, around: dict[str, str]
+) -> None:
+    """What it finds at its end is specified in tests/trust."""
+    interrupted(line, tmp_path, around, "run 1/")
+
+
+def helps(command: Any) -> Iterator[Any]:
+    yield command
+    for below in getattr(command, "commands", {}).values():
+        yield from helps(below)
+
+
+def test_every_help_ends_with_two_examples() -> None:
+    root = get_command(app)
+    commands = list(commands_of(root))
+    assert {each.words for each in commands} == set(EXAMPLES)
+    for command, described in zip(helps(root), commands, strict=True):
+        shown = command.get_help(command.make_context("", [], resilient_parsing=True))
+        _, _, end = shown.rpartition("Examples:")
+        lines = [line.strip() for line in end.splitlines() if line.strip()]
+        first, second = EXAMPLES[described.words]
+        assert lines == [first.meaning, first.line, second.meaning, second.line]
