@@ -43,7 +43,7 @@ demo: build ## build, then send small messages in every way, side by side
 # Tests wait more than they compute. What only computes runs beside them, in the time that they leave.
 .PHONY: test
 test: $(STAMPS)/real $(STAMPS)/older-uvloop ## lint, types, documentation and the tests
-	@scripts/beside "$(MAKE) --no-print-directory checks" $(MAKE) --no-print-directory pytest
+	@$(BIN)/python scripts/beside "$(MAKE) --no-print-directory checks" $(MAKE) --no-print-directory pytest
 
 .PHONY: checks
 checks: lint types stubtest doc cargo-test models ## what `make test` does beside the Python tests

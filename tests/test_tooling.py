@@ -175,7 +175,14 @@ def test_what_runs_beside_is_shown_whole_and_its_failure_fails_all(
     beside: int, command: int, status: int
 ) -> None:
     done = subprocess.run(
-        [BESIDE, f"echo one; echo two >&2; exit {beside}", "sh", "-c", f"exit {command}"],
+        [
+            sys.executable,
+            BESIDE,
+            f"echo one; echo two >&2; exit {beside}",
+            "sh",
+            "-c",
+            f"exit {command}",
+        ],
         capture_output=True,
         text=True,
         check=False,
@@ -190,7 +197,7 @@ def test_who_ends_a_command_ends_what_runs_beside_it() -> None:
     waiting = "until set -- /proc/$PPID/task/* && [ $# -gt 1 ]"
     command = f"{waiting}; do sleep 0.01; done; kill -TERM $PPID; exec sleep 1000"
     done = subprocess.run(
-        [BESIDE, "exec sleep 1000", "sh", "-c", command],
+        [sys.executable, BESIDE, "exec sleep 1000", "sh", "-c", command],
         stdout=subprocess.DEVNULL,
         check=False,
     )
