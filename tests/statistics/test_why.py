@@ -65,7 +65,7 @@ def test_a_part_that_a_run_lacks_is_unexplained() -> None:
     assert found.explained_share == pytest.approx(5 / 6)
 
 
-def timed(number: int, **counters: int) -> Run:
+def timed(number: int, **counters: int | None) -> Run:
     run = flat_out_run(way("loop/nodelay"), number, 1e5)
     return Run(run.case_id, number, run.counters | counters, {})
 
