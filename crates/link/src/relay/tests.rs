@@ -170,6 +170,8 @@ fn a_relay_that_stood_still_notes_it_and_what_waited_for_it_meanwhile_is_late() 
     assert_eq!(relay.report().counts[0].packets, 1);
     let before = relay.report().stops;
     relay.take_lateness();
+    relay.take_stood_still_ns();
+    let began_ns = monotonic_ns();
     // Nothing is on the way, so that no packet can tell by its delay.
     relay.stand_still(|| {
         near.send(&packet(2)).unwrap();
@@ -185,6 +187,15 @@ fn a_relay_that_stood_still_notes_it_and_what_waited_for_it_meanwhile_is_late() 
     assert!(stops.watched_ns >= stops.stopped_ns, "{stops:?}");
     wait_until(|| relay.report().counts[0].packets == 2);
     assert!(relay.take_lateness().max_ns() >= STOP_NS / 2);
+    let stood_still_ns = relay.take_stood_still_ns();
+    let longest_ns = stood_still_ns.iter().map(|(from, to)| to - from).max();
+    assert!(longest_ns >= Some(STOP_NS / 2), "{stood_still_ns:?}");
+    assert!(
+        stood_still_ns
+            .iter()
+            .all(|&(_, to)| (began_ns..=monotonic_ns()).contains(&to)),
+        "{stood_still_ns:?}"
+    );
     relay.stop();
 }
 
