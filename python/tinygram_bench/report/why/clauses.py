@@ -149,9 +149,12 @@ def _share_of(part: Part, account: Account) -> str:
 
 
 def _percent(share: float) -> str:
-    """Whole ones, but where that would say all or nothing of what is neither."""
-    text = f"{share:.0%}"
-    return f"{share:.2%}" if text in ("0%", "100%") and share not in (0, 1) else text
+    """Whole ones, with as many digits as it takes not to say all or nothing of what is neither."""
+    for digits in range(5):
+        text = f"{share:.{digits}%}"
+        if share in (0, 1) or float(text.rstrip("%")) not in (0, 100):
+            return text
+    return "nearly all" if share > 0.5 else "nearly none"
 
 
 def _unit(why: Why) -> str:
