@@ -13,7 +13,7 @@ from tinygram_bench.statistics.verdicts.why.account import Account, Part
 from tinygram_bench.statistics.verdicts.why.evidence import Evidence
 from tinygram_bench.statistics.verdicts.why.pairs import Why
 
-NOTHING = Evidence(None, None, None, None, None, None, None, None)
+NOTHING = Evidence(*[None] * 9)
 BEFORE = replace(NOTHING, writes=1.0, waits=0.5, segments=1.0)
 AFTER = replace(NOTHING, writes=1 / 39, waits=0.5, segments=1 / 39)
 
@@ -64,10 +64,16 @@ def test_a_hold_is_what_latency_costs() -> None:
 
 def test_a_wait_for_an_acknowledgement_is_told_as_a_share() -> None:
     latency = account(800.0, 400.0, unsent=(400.0, 4.0))
-    text = sentence(pair(arrival=latency))
+    text = sentence(
+        pair(
+            arrival=latency,
+            baseline_evidence=replace(BEFORE, unsent_time=0.5),
+            case_evidence=replace(AFTER, unsent_time=0.01),
+        )
+    )
     assert text is not None
     assert "waiting for an acknowledgement before sending saves 396 of 400 µs" in text
-    assert "(that wait is 1% of the time instead of 50%)" in text
+    assert "; 1% of the time was a wait for an acknowledgement instead of 50%." in text
 
 
 def test_counts_are_evidence_where_nothing_is_shown_of_times() -> None:
@@ -79,9 +85,9 @@ def test_counts_are_evidence_where_nothing_is_shown_of_times() -> None:
         )
     )
     assert text == (
-        "asyncio/coalesce:10us against asyncio/nodelay, whatever their times: the kernel held "
-        "unsent bytes in 0% of the samples instead of 89% and 3% of the segments left with nothing "
-        "unacknowledged instead of 99.998%."
+        "asyncio/coalesce:10us against asyncio/nodelay, whatever their times: 0% of the samples "
+        "found bytes that were not sent yet instead of 89% and 3% of the segments left with "
+        "nothing unacknowledged instead of 99.998%."
     )
 
 
