@@ -42,9 +42,9 @@ def main() -> int:
             figure_of([_write_ns(measured(stream.run_case(case, 0))) for _ in range(7)]).median
             for case in (
                 flat_out_case(
-                    f"runtime={runtime},implementation=stdlib,strategy=nodelay", _MESSAGES
+                    f"runtime={runtime},implementation={implementation},strategy=nodelay", _MESSAGES
                 )
-                for runtime in ("native", "loop")
+                for runtime, implementation in (("native", "tinygram"), ("loop", "stdlib"))
             )
         )
     share = Figure(*(value / write_ns for value in (added_ns.median, added_ns.low, added_ns.high)))

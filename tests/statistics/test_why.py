@@ -67,7 +67,7 @@ def test_a_part_that_a_run_lacks_is_unexplained() -> None:
 
 def timed(number: int, **counters: int | None) -> Run:
     run = flat_out_run(way("loop/nodelay"), number, 1e5)
-    return Run(run.case_id, number, run.counters | counters, {})
+    return Run(run.case_id, number, {**run.counters, **counters}, {})
 
 
 def test_cpu_time_is_that_of_a_message_and_unknown_where_no_call_was_timed() -> None:

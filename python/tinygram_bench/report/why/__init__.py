@@ -43,6 +43,7 @@ def sentence(why: Why) -> str | None:
     if not clauses:
         return None
     verdict = next((each for each in why.verdicts if each.ratio is not None), None)
+    # Of times nothing was shown, but counts do not depend on what else the host did.
     head = _names(why) if verdict is None else _head(why, verdict)
     return f"{head}: {'; '.join(clauses)}."
 
@@ -58,7 +59,8 @@ def _head(why: Why, verdict: Verdict) -> str:
 
 
 def _names(why: Why) -> str:
-    return f"{_name(why.case, why.baseline)} against {_name(why.baseline, why.case)}"
+    names = f"{_name(why.case, why.baseline)} against {_name(why.baseline, why.case)}"
+    return f"{names}, whatever their times"
 
 
 def _name(case: Case, other: Case) -> str:

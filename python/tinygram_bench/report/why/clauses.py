@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tinygram_bench.report.numbers import number
 from tinygram_bench.report.prose import joined
-from tinygram_bench.statistics.verdicts.why.account import Account, Part
+from tinygram_bench.statistics.verdicts.why.account import Account
 from tinygram_bench.statistics.verdicts.why.pairs import Why
 from tinygram_bench.statistics.workloads import WORKLOADS
 
@@ -58,35 +58,30 @@ def arrival_clause(why: Why) -> str | None:
     if why.arrival is None or not why.arrival.parts:
         return None
     what = {"rr": "of the mean call", "echo": "of the mean round trip"}
-    clause = _accounted(why.arrival, _OF_ARRIVAL, what.get(why.case.workload, "of mean latency"))
-    unsent = why.arrival.parts.get("unsent")
-    if clause is None or unsent is None:
-        return clause
-    return f"{clause} (that wait is {_share_of(unsent, why.arrival)})"
+    return _accounted(why.arrival, _OF_ARRIVAL, what.get(why.case.workload, "of mean latency"))
 
 
 def evidence_clause(why: Why) -> str | None:
     """Shares of samples and segments, the case's and the baseline's, where a link was watched."""
     before, after = why.baseline_evidence, why.case_evidence
+    shares = (
+        ("of the time was a wait for an acknowledgement", after.unsent_time, before.unsent_time),
+        (
+            "of the samples found bytes that were not sent yet",
+            after.unsent_samples,
+            before.unsent_samples,
+        ),
+        ("of the segments left with nothing unacknowledged", after.alone, before.alone),
+        (
+            "of them left within 0.1 ms after a packet came in",
+            after.after_arrival,
+            before.after_arrival,
+        ),
+    )
     said = [
-        f"{what} in {_percent(first)} of {of} instead of {_percent(second)}"
-        for what, of, first, second in (
-            (
-                "the kernel held unsent bytes",
-                "the samples",
-                after.unsent_samples,
-                before.unsent_samples,
-            ),
-        )
+        f"{_percent(first)} {what} instead of {_percent(second)}"
+        for what, first, second in shares
         if first is not None and second is not None and max(first, second) > 0
-    ]
-    said += [
-        f"{_percent(first)} of the segments left {when} instead of {_percent(second)}"
-        for when, first, second in (
-            ("with nothing unacknowledged", after.alone, before.alone),
-            ("within 0.1 ms after a packet came in", after.after_arrival, before.after_arrival),
-        )
-        if first is not None and second is not None
     ]
     return joined(said) if said else None
 
@@ -141,17 +136,13 @@ def _counted(before: float | None, after: float | None) -> str:
     return f"{number(1 / times)} times as many " if times <= 1 / _ALIKE else ""
 
 
-def _share_of(part: Part, account: Account) -> str:
-    return (
-        f"{_percent(part.case_us / account.case_us)} of the time instead of "
-        f"{_percent(part.baseline_us / account.baseline_us)}"
-    )
-
-
 def _percent(share: float) -> str:
-    """Whole ones, but where that would say all or nothing of what is neither."""
-    text = f"{share:.0%}"
-    return f"{share:.2%}" if text in ("0%", "100%") and share not in (0, 1) else text
+    """Whole ones, with as many digits as it takes not to say all or nothing of what is neither."""
+    for digits in range(5):
+        text = f"{share:.{digits}%}"
+        if share in (0, 1) or float(text.rstrip("%")) not in (0, 100):
+            return text
+    return "nearly all" if share > 0.5 else "nearly none"
 
 
 def _unit(why: Why) -> str:

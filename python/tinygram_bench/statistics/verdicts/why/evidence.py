@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean, median
 
 from tinygram_bench.model.result import Case, Run
+from tinygram_bench.statistics.verdicts.why.spent import arrival_spent
 from tinygram_bench.statistics.workloads import WORKLOADS
 
 
@@ -14,7 +15,8 @@ from tinygram_bench.statistics.workloads import WORKLOADS
 class Evidence:
     """Medians over the rounds; None where a count is not known in each of them.
 
-    A message, or call: `writes`, `waits`, `segments` with data. Shares: `unsent_samples`, of the
+    A message, or call: `writes`, `waits`, `segments` with data. Shares: `unsent_time`, of the time
+    until an arrival, for which bytes waited in the kernel to be sent; `unsent_samples`, of the
     samples in which the kernel held bytes that it had not sent; `unsent_writes`, of the writes
     after which it did; of the segments with data that the near host sent over a link, those that
     left `after_arrival`, within 0.1 ms after a packet came in, and those that left `alone`, when
@@ -24,6 +26,7 @@ class Evidence:
     writes: float | None
     waits: float | None
     segments: float | None
+    unsent_time: float | None
     unsent_samples: float | None
     unsent_writes: float | None
     after_arrival: float | None
@@ -43,6 +46,7 @@ def evidence_of(case: Case, runs: Sequence[Run]) -> Evidence:
         writes=share("writes", unit),
         waits=share("waits", unit),
         segments=share("data_segments", unit),
+        unsent_time=_median(runs, lambda run: _unsent_time(case, run)),
         unsent_samples=_median(runs, _unsent_samples),
         unsent_writes=share("unsent_writes", "writes"),
         after_arrival=share("link_near_to_far_data_after_arrival", of_link),
@@ -67,3 +71,9 @@ def _unsent_samples(run: Run) -> float | None:
     """The share of samples in which a connection's bytes were not sent yet."""
     unsent = None if run.samples is None else run.samples.columns.get("client_unsent_bytes")
     return fmean(value > 0 for value in unsent) if unsent else None
+
+
+def _unsent_time(case: Case, run: Run) -> float | None:
+    spent = arrival_spent(case, run)
+    waited_us = None if spent is None else spent.parts_us.get("unsent")
+    return None if spent is None or waited_us is None else waited_us / spent.total_us

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tinygram_bench.model.result import Case, Result, Run, Verdict
 from tinygram_bench.statistics.figures.intervals import looks_of
@@ -32,7 +32,11 @@ class Why:
 
 
 def whys_of(result: Result) -> tuple[Why, ...]:
-    """Every compared pair that is shown to differ in some figure, in the order of the verdicts."""
+    """Every compared pair that is shown to differ in some figure, in the order of the verdicts.
+
+    Also those of which nothing can be said, without accounts of their times: what was counted, of a
+    busy host too, is evidence.
+    """
     cases = {case.case_id: case for case in result.plan.cases}
     runs: dict[str, list[Run]] = {case_id: [] for case_id in cases}
     for run in result.runs:
@@ -40,13 +44,17 @@ def whys_of(result: Result) -> tuple[Why, ...]:
             runs[run.case_id].append(run)
     pairs: dict[tuple[str, str], list[Verdict]] = {}
     for verdict in result.verdicts:
-        if verdict.verdict in DIFFERENT:
-            pairs.setdefault((verdict.baseline_case_id, verdict.case_id), []).append(verdict)
+        of_pair = pairs.setdefault((verdict.baseline_case_id, verdict.case_id), [])
+        if verdict.verdict in (*DIFFERENT, "cannot_say"):
+            of_pair.append(verdict)
     looks = looks_of(result.plan)
-    return tuple(
-        why(cases[baseline], cases[case], runs[baseline], runs[case], verdicts, looks)
-        for (baseline, case), verdicts in pairs.items()
-    )
+    found = []
+    for (baseline, case), verdicts in pairs.items():
+        shown = [each for each in verdicts if each.verdict in DIFFERENT]
+        if verdicts:
+            each = why(cases[baseline], cases[case], runs[baseline], runs[case], shown, looks)
+            found.append(each if shown else replace(each, cpu=None, arrival=None))
+    return tuple(found)
 
 
 def why(

@@ -1,0 +1,77 @@
+"""Writes, waits and computes as its argument says; prints what the preloaded library timed."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import socket
+import sys
+import time
+from contextlib import suppress
+
+from tinygram_bench import _native
+from tinygram_bench.host.probes.calls import call_times, taken_between
+
+WRITES = 20_000
+_SPIN_NS = 100_000
+
+
+def main() -> int:
+    near, far = socket.socketpair()
+    _native.watch_writes(near.fileno())
+    before = call_times()
+    ACTS[sys.argv[1]](near, far)
+    after = call_times()
+    counters = taken_between(before, after)
+    print(json.dumps({"counters": counters, "counts": _native.write_counts()}))
+    return 0
+
+
+def write(near: socket.socket, far: socket.socket) -> None:
+    for _ in range(WRITES):
+        near.send(b"x")
+        far.recv(1)
+
+
+def wait(near: socket.socket, far: socket.socket) -> None:
+    for _ in range(WRITES // 10):
+        near.send(b"x")
+        select.select([far], [], [])
+        far.recv(1)
+
+
+def compute(near: socket.socket, far: socket.socket) -> None:
+    for _ in range(500):
+        near.send(b"x")
+        far.recv(1)
+        until_ns = time.thread_time_ns() + _SPIN_NS
+        while time.thread_time_ns() < until_ns:
+            pass
+
+
+def refused(near: socket.socket, _far: socket.socket) -> None:
+    near.setblocking(False)
+    with suppress(BlockingIOError):
+        while True:
+            near.send(bytes(1 << 16))
+    for _ in range(WRITES):
+        with suppress(BlockingIOError):
+            near.send(b"x")
+            raise AssertionError("there was room")
+
+
+def fork(near: socket.socket, far: socket.socket) -> None:
+    write(near, far)
+    child = os.fork()
+    if not child:
+        write(near, far)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    write(near, far)
+
+
+ACTS = {act.__name__: act for act in (write, wait, compute, refused, fork)}
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,104 @@
+"""The preloaded library takes the CPU time of one call in many, and changes no call by it.
+
+How long calls take is the host's affair: here is counted, and set in proportion where there is no
+doubt.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.host.programs.timed_calls import WRITES
+from tests.support.processes import search_path
+
+from tinygram_bench.host.probes.calls import TIMES, taken_between
+from tinygram_bench.host.write_counter import Counting, counting
+
+
+@pytest.fixture(scope="module")
+def library() -> Iterator[Counting]:
+    with counting() as library:
+        yield library
+
+
+def told(library: Counting, act: str) -> Any:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.host.programs.timed_calls", act],
+        env=library.environment() | {"PYTHONPATH": search_path()},
+        pass_fds=(library.fd,),
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    return json.loads(done.stdout)
+
+
+def test_writes_and_what_the_program_does_between_them_are_timed(library: Counting) -> None:
+    found = told(library, "write")
+    assert found["counts"][:2] == [WRITES, WRITES]
+    counters = found["counters"]
+    for name in ("write_cpu_ns", "program_cpu_ns", "timing_cpu_ns"):
+        assert counters[name] > 0, name
+    # No write left anything unsent: a socket that is no TCP socket does not tell.
+    assert counters["unsent_writes"] == 0
+
+
+def test_waits_are_counted_and_timed_apart_from_writes(library: Counting) -> None:
+    found = told(library, "wait")
+    assert found["counts"][0] == WRITES // 10
+    assert found["counters"]["waits"] == WRITES // 10
+    assert found["counters"]["wait_cpu_ns"] > 0
+
+
+def test_a_program_that_computes_spends_its_time_between_writes(library: Counting) -> None:
+    counters = told(library, "compute")["counters"]
+    assert counters["program_cpu_ns"] > 3 * counters["write_cpu_ns"]
+
+
+def test_a_call_that_is_timed_fails_as_it_would(library: Counting) -> None:
+    """Asking the kernel more would leave another errno."""
+    assert told(library, "refused")["counts"][2] == WRITES + 1
+
+
+def test_a_forked_child_is_timed_by_a_clock_of_its_own(library: Counting) -> None:
+    """Its CPU clock starts anew: a difference below 0 would be a time of centuries."""
+    found = told(library, "fork")
+    assert found["counts"][0] == 3 * WRITES
+    assert 0 < found["counters"]["program_cpu_ns"] < 600e9
+
+
+def test_times_are_scaled_to_all_calls() -> None:
+    none = dict.fromkeys(
+        (
+            *("write_calls", "write_weight", "write_ns", "wait_calls", "wait_weight", "wait_ns"),
+            *("between_weight", "between_ns", "unsent_weight", "clock_ns"),
+        ),
+        0,
+    )
+    later = none | {
+        "write_calls": 100,
+        "write_weight": 50,
+        "write_ns": 5_000,
+        "unsent_weight": 25,
+        "wait_calls": 20,
+        "between_weight": 60,
+        "between_ns": 600,
+        "clock_ns": 7,
+    }
+    assert taken_between(none, later) == {
+        "write_cpu_ns": 10_000,
+        "waits": 20,
+        # There were some, and none was timed.
+        "wait_cpu_ns": None,
+        "program_cpu_ns": 1_200,
+        "timing_cpu_ns": 7,
+        "unsent_writes": 50,
+    }
+    assert taken_between(none, none)["write_cpu_ns"] == 0
+    assert taken_between(None, later) == dict.fromkeys(TIMES)

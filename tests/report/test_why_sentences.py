@@ -1,0 +1,96 @@
+"""The sentence on a pair: what was counted, what it saves or costs, and what is unexplained."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from tests.support.experiments import way
+
+from tinygram_bench.model.result import Figure, Verdict
+from tinygram_bench.report.why import sentence
+from tinygram_bench.statistics.verdicts.why.account import Account, Part
+from tinygram_bench.statistics.verdicts.why.evidence import Evidence
+from tinygram_bench.statistics.verdicts.why.pairs import Why
+
+NOTHING = Evidence(*[None] * 9)
+BEFORE = replace(NOTHING, writes=1.0, waits=0.5, segments=1.0)
+AFTER = replace(NOTHING, writes=1 / 39, waits=0.5, segments=1 / 39)
+
+
+def exactly(value: float) -> Figure:
+    return Figure(value, value, value)
+
+
+def account(baseline_us: float, case_us: float, **parts_us: tuple[float, float]) -> Account:
+    parts = {
+        name: Part(before, after, exactly(after - before))
+        for name, (before, after) in parts_us.items()
+    }
+    left = case_us - baseline_us - sum(each.difference.median for each in parts.values())
+    return Account(baseline_us, case_us, exactly(case_us - baseline_us), parts, exactly(left))
+
+
+def pair(**known: Any) -> Why:
+    verdict = Verdict("b", "c", "throughput_per_s", exactly(2.6), "faster")
+    usual: dict[str, Any] = {"cpu": None, "arrival": None, "verdicts": (verdict,)}
+    evidence = {"baseline_evidence": BEFORE, "case_evidence": AFTER}
+    cases = way("asyncio/nodelay"), way("asyncio/coalesce:10us")
+    return Why(*cases, **(usual | evidence | known))
+
+
+def test_it_says_what_writes_save_and_what_is_unexplained() -> None:
+    cpu = account(5.0, 1.9, writes=(3.2, 0.3), program=(1.5, 1.7), waits=(0.11, 0.1))
+    assert sentence(pair(cpu=cpu)) == (
+        "asyncio/coalesce:10us sends 2.60 × the messages of asyncio/nodelay: 39.0 times fewer "
+        "writes save 2.90 of 3.10 µs of CPU time a message, the program between them costs "
+        "0.20 µs, 0.39 µs (13%) unexplained."
+    )
+
+
+def test_as_many_writes_may_make_fewer_segments() -> None:
+    cpu = account(2.0, 1.0, writes=(1.5, 0.5))
+    text = sentence(pair(cpu=cpu, case_evidence=replace(AFTER, writes=1.0)))
+    assert text is not None
+    assert "as many writes in 39.0 times fewer segments save 1.00 of 1.00 µs" in text
+
+
+def test_a_hold_is_what_latency_costs() -> None:
+    latency = account(50.0, 75.0, hold=(0.0, 23.0), pacer=(5.0, 5.0))
+    text = sentence(pair(arrival=latency))
+    assert text is not None
+    assert "holding costs 23.0 of 25.0 µs of mean latency, 2.00 µs (8%) unexplained." in text
+
+
+def test_a_wait_for_an_acknowledgement_is_told_as_a_share() -> None:
+    latency = account(800.0, 400.0, unsent=(400.0, 4.0))
+    text = sentence(
+        pair(
+            arrival=latency,
+            baseline_evidence=replace(BEFORE, unsent_time=0.5),
+            case_evidence=replace(AFTER, unsent_time=0.01),
+        )
+    )
+    assert text is not None
+    assert "waiting for an acknowledgement before sending saves 396 of 400 µs" in text
+    assert "; 1% of the time was a wait for an acknowledgement instead of 50%." in text
+
+
+def test_counts_are_evidence_where_nothing_is_shown_of_times() -> None:
+    text = sentence(
+        pair(
+            verdicts=(),
+            baseline_evidence=replace(NOTHING, unsent_samples=0.888, alone=0.99998),
+            case_evidence=replace(NOTHING, unsent_samples=0.0, alone=0.03),
+        )
+    )
+    assert text == (
+        "asyncio/coalesce:10us against asyncio/nodelay, whatever their times: 0% of the samples "
+        "found bytes that were not sent yet instead of 89% and 3% of the segments left with "
+        "nothing unacknowledged instead of 99.998%."
+    )
+
+
+def test_what_no_part_accounts_for_is_no_reason() -> None:
+    assert sentence(pair()) is None
+    assert sentence(pair(arrival=account(50.0, 75.0, hold=(0.0, 0.0)))) is None
