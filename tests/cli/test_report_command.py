@@ -209,6 +209,19 @@ def test_every_chart_is_a_picture_of_its_own(report: Report, tmp_path: Path) -> 
         assert "<script" not in text
 
 
+def test_pictures_of_names_that_look_alike_do_not_replace_each_other(
+    report: Report, tmp_path: Path
+) -> None:
+    for name in ("a b.json", "a+b.json"):
+        (tmp_path / name).write_bytes(PACED.read_bytes())
+    done = report("a b.json", "a+b.json", "--svg", "charts")
+    assert (done.returncode, done.stderr) == (0, "")
+    pictures = sorted(path.name for path in (tmp_path / "charts").iterdir())
+    assert done.stdout == f"Saved: {len(pictures)} charts in charts\n"
+    assert pictures[0].startswith("a_b-1-")
+    assert pictures[-1].startswith("a_b-2-")
+
+
 @pytest.mark.parametrize("option", ["--html", "--svg"])
 def test_a_missing_extra_is_named(
     report: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str
