@@ -135,6 +135,7 @@ def test_markdown_has_tables_that_no_name_can_break(report: Report, tmp_path: Pa
         ((PACED, "--html", "none/a.html"), "cannot write none/a.html: No such file"),
         ((PACED, "--svg", "old.csv"), "cannot make the folder old.csv: File exists"),
         ((PACED, "--svg", "none/charts"), "cannot make the folder none/charts: No such file"),
+        (("none.json", "--svg", "charts"), "cannot read none.json"),
         ((PACED, "--svg", "/proc"), "cannot write /proc/chart.svg"),
         ((PACED, "--csv", "a", "--hlog", "./a"), "--hlog and --csv both write to a"),
         ((PACED, "--csv", "-", "--markdown"), "--markdown and --csv both write to -"),
