@@ -135,6 +135,7 @@ def test_markdown_has_tables_that_no_name_can_break(report: Report, tmp_path: Pa
         ((PACED, "--html", "none/a.html"), "cannot write none/a.html: No such file"),
         ((PACED, "--svg", "old.csv"), "cannot make the folder old.csv: File exists"),
         ((PACED, "--svg", "none/charts"), "cannot make the folder none/charts: No such file"),
+        (("none.json", "--svg", "charts"), "cannot read none.json"),
         ((PACED, "--svg", "/proc"), "cannot write /proc/chart.svg"),
         ((PACED, "--csv", "a", "--hlog", "./a"), "--hlog and --csv both write to a"),
         ((PACED, "--csv", "-", "--markdown"), "--markdown and --csv both write to -"),
@@ -207,6 +208,19 @@ def test_every_chart_is_a_picture_of_its_own(report: Report, tmp_path: Path) -> 
         text = path.read_text()
         assert text.startswith("<svg")
         assert "<script" not in text
+
+
+def test_pictures_of_names_that_look_alike_do_not_replace_each_other(
+    report: Report, tmp_path: Path
+) -> None:
+    for name in ("a b.json", "a+b.json"):
+        (tmp_path / name).write_bytes(PACED.read_bytes())
+    done = report("a b.json", "a+b.json", "--svg", "charts")
+    assert (done.returncode, done.stderr) == (0, "")
+    pictures = sorted(path.name for path in (tmp_path / "charts").iterdir())
+    assert done.stdout == f"Saved: {len(pictures)} charts in charts\n"
+    assert pictures[0].startswith("a_b-1-")
+    assert pictures[-1].startswith("a_b-2-")
 
 
 @pytest.mark.parametrize("option", ["--html", "--svg"])

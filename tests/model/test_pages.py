@@ -45,6 +45,15 @@ def test_a_page_of_several_results_is_not_taken_for_one(tmp_path: Path) -> None:
         store.load(path)
 
 
+def test_a_measurement_does_not_go_on_in_a_page(tmp_path: Path) -> None:
+    """It would save its result there, and the page would be gone."""
+    path = page(tmp_path, element_of("a", store.encoded(RESULT)))
+    before = path.read_bytes()
+    with pytest.raises(UsageError, match="cannot be resumed: it is a page"):
+        store.Destination.resumed(path, lambda result: result)
+    assert path.read_bytes() == before
+
+
 def cut(element: str) -> str:
     packed = element[element.index(">") + 1 : element.index("</script>")]
     return element.replace(packed, packed[: len(packed) // 8 * 4])

@@ -66,6 +66,11 @@ class Destination:
             )
         # Read when nobody writes it any more.
         saved = load(path)
+        if is_page(path.read_bytes()):
+            raise UsageError(
+                f"{path} cannot be resumed: it is a page, which the result file would replace; "
+                "name the result file, or measure anew"
+            )
         return Destination(path, saved=saved, earlier=kept(saved), lock=lock)
 
     @property
@@ -150,6 +155,7 @@ def write(path: Path, document: bytes, example: str) -> None:
     `example`: an option with a file, as the error shows it. Raises OutputError.
     """
     try:
+        _make_default_folder(path)
         replace(path.resolve(), document)
     except OSError as error:
         raise _unwritable(path, error, example) from error

@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.support.experiments import failed, flat_out_run, plan_of, result_of, way
 
 from tinygram_bench.model import store
 from tinygram_bench.model.result import Named
@@ -173,3 +174,18 @@ def test_names_of_elements_are_unique_and_headings_go_down_by_one(page: str) -> 
     levels = [int(name[1]) for name, _, _ in elements.found if name in ("h1", "h2", "h3", "h4")]
     assert levels[0] == 1
     assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
+
+
+def test_a_result_without_figures_has_a_page_that_says_so(tmp_path: Path) -> None:
+    case = way("loop/nodelay")
+    results = [
+        Named("nothing ran", result_of(plan_of([case], []), [])),
+        Named("all failed", result_of(plan_of([case], []), [failed(flat_out_run(case, 0, 1))])),
+    ]
+    page = page_html(results, "1.2.3")
+    elements = Elements(page)
+    assert elements.texts("figure") == []
+    assert "connection reset" in " ".join(elements.texts("li"))
+    assert any("nothing ran" in text for text in elements.texts("p"))
+    (tmp_path / "a.html").write_text(page)
+    assert list(store.load_all(tmp_path / "a.html")) == results

@@ -92,9 +92,9 @@ def report(
     if html or svg:
         _check_extra()
     _check(outputs, files, markdown)
+    results = _loaded(files)
     if svg:
         _check_folder(svg)
-    results = _loaded(files)
     for option, path in outputs.items():
         text = _MADE[option](results)
         if path == STANDARD_OUTPUT:

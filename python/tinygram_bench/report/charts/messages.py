@@ -63,16 +63,24 @@ def _drawing(
             y=alt.Y("way:N", sort=labels, axis=None, title=None)
         )
         scale = Scale.logarithmic("messages", rows, "low", "median", "high")
+        marks = []
+        for at, each in enumerate(series):
+            # One below the other, or their intervals would hide each other.
+            place = 5 + 7 * at
+            those = base.transform_filter(alt.datum.of == each.label)
+            marks += [
+                those.mark_rule(yOffset=place, strokeWidth=2).encode(
+                    x=scale.x("low"), x2="high:Q", color=colour
+                ),
+                those.mark_point(yOffset=place, size=70, filled=True, opacity=1).encode(
+                    x=scale.x("median"),
+                    color=colour,
+                    shape=alt.Shape("of:N", title=None, scale=_shapes(series)),
+                    tooltip=tooltips(COLUMNS, "way", "of"),
+                ),
+            ]
         return layered(
-            base.mark_rule(yOffset=8, strokeWidth=2).encode(
-                x=scale.x("low"), x2="high:Q", color=colour
-            ),
-            base.mark_point(yOffset=8, size=90, filled=True, opacity=1).encode(
-                x=scale.x("median"),
-                color=colour,
-                shape=alt.Shape("of:N", title=None, scale=_shapes(series)),
-                tooltip=tooltips(COLUMNS, "way", "of"),
-            ),
+            *marks,
             base.transform_aggregate(groupby=["way"])
             .mark_text(align="left", dy=-8, fontSize=12)
             .encode(x=alt.value(2), text="way:N"),

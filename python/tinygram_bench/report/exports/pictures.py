@@ -18,8 +18,10 @@ VEGA_LITE = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 
 def pictures(results: Sequence[Named]) -> Iterator[tuple[str, str]]:
     """The name of a file and its SVG, for every chart; several results' begin with their names."""
-    for each in results:
-        prefix = f"{_NOT_IN_NAMES.sub('_', each.name)}-" if len(results) > 1 else ""
+    names = [_NOT_IN_NAMES.sub("_", each.name) for each in results]
+    for at, (each, name) in enumerate(zip(results, names, strict=True)):
+        own = name if names.count(name) == 1 else f"{name}-{at + 1}"
+        prefix = f"{own}-" if len(results) > 1 else ""
         for chart in charts_of(each.result):
             svg = vl_convert.vegalite_to_svg(chart.file_spec(), vl_version=VEGA_LITE)
             yield f"{prefix}{chart.name}.svg", svg
