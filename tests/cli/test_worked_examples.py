@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support import small_result
 from typer.main import get_command
 
-from tests.support import small_result
 from tinygram_bench.cli.app import app
 from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.cli.help.examples import EXAMPLES

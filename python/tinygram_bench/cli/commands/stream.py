@@ -28,7 +28,7 @@ from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.result import MessageBytes, Plan
 from tinygram_bench.model.strategies import examples_of_strategies
 from tinygram_bench.model.units import format_bytes
-from tinygram_bench.run.slices import LEAST_MESSAGES
+from tinygram_bench.runs.slices import LEAST_MESSAGES
 from tinygram_bench.ways.runtimes import RUNTIMES
 from tinygram_bench.workloads.stream.cases import StreamOptions, plan_stream
 from tinygram_bench.workloads.stream.run import Stream

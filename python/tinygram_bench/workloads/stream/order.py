@@ -6,7 +6,7 @@ from tinygram.strategies import Strategy
 from tinygram_bench.host.probes.kernel import CounterFds
 from tinygram_bench.load.source import BURST_MESSAGES
 from tinygram_bench.model.value import Value
-from tinygram_bench.run.slices import Slices
+from tinygram_bench.runs.slices import Slices
 
 
 class ReceiverOrder(Value, frozen=True):
