@@ -22,7 +22,7 @@ from tinygram_bench.cli.measuring import Asked, Manner
 from tinygram_bench.crosscheck.interleaved import Interleaved
 from tinygram_bench.crosscheck.selection import choose
 from tinygram_bench.links import DEFAULT_BACKEND
-from tinygram_bench.load.producers import MAX_POOL_BYTES, MAX_PRODUCERS
+from tinygram_bench.loads.producers import MAX_POOL_BYTES, MAX_PRODUCERS
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.result import MessageBytes, Plan

@@ -10,7 +10,7 @@ import msgspec
 
 from tinygram_bench import _native
 from tinygram_bench.links import parse_link
-from tinygram_bench.load.source import BURST_MESSAGES, message_pool
+from tinygram_bench.loads.source import BURST_MESSAGES, message_pool
 from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.result import Case, Run
 from tinygram_bench.processes.workers import RunError

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from tinygram_bench.links import LOCALHOST, parse_link
-from tinygram_bench.load.source import BURST_MESSAGES
+from tinygram_bench.loads.source import BURST_MESSAGES
 from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.result import Case
 from tinygram_bench.model.strategies import parse_strategy
