@@ -165,7 +165,7 @@ def stream(
     ] = 120 * 10**9,
 ) -> Asked:
     """Send the same messages in every way, side by side; one sentence says which way won."""
-    rates_per_s = rate or []
+    rates_per_s = [float(each) for each in rate or []]
     if rates_per_s:
         _refuse(messages is not None, "--messages cannot be combined with --rate: use --duration")
         _refuse(
