@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from tinygram_bench.host.probes.environment import environment
 from tinygram_bench.model.result import Case, Figure, MessageBytes, Run
-from tinygram_bench.run.bench import Bench, running
+from tinygram_bench.runs.bench import Bench, running
 from tinygram_bench.statistics.figures.intervals import figure_of
 from tinygram_bench.workloads.stream.cases import StreamOptions, plan_stream
 from tinygram_bench.workloads.stream.run import Stream

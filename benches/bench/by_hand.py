@@ -33,7 +33,7 @@ from pairs import SEED, bench, flat_out_case, measured, paired_ratio, shown, ver
 from tinygram_bench import _native
 from tinygram_bench.host.placement import placement
 from tinygram_bench.processes.workers import Worker, wait_all
-from tinygram_bench.run.bench import Bench
+from tinygram_bench.runs.bench import Bench
 
 _PAIRS = 15
 _WARM_UP = 1024

@@ -38,7 +38,7 @@ from tinygram_bench._native import Histogram, proc_sockets
 from tinygram_bench.host.awake import cores_awake
 from tinygram_bench.host.placement import default_placement, placement
 from tinygram_bench.model.result import Run
-from tinygram_bench.run.bench import running
+from tinygram_bench.runs.bench import running
 from tinygram_bench.statistics.figures.intervals import figure_of
 from tinygram_bench.workloads.rr.cases import RrOptions, plan_rr
 from tinygram_bench.workloads.rr.run import Rr

@@ -17,7 +17,7 @@ from pairs import at_least, measured, show_environment, shown, verdict
 from tinygram_bench.host.awake import cores_awake
 from tinygram_bench.model.parameters import EchoParameters
 from tinygram_bench.model.result import Case, Run
-from tinygram_bench.run.bench import Bench, running
+from tinygram_bench.runs.bench import Bench, running
 from tinygram_bench.statistics.figures.intervals import figure_of
 from tinygram_bench.statistics.workloads.loads import way_of
 from tinygram_bench.workloads.echo.cases import EchoOptions, plan_echo

@@ -28,7 +28,7 @@ from tinygram_bench._native import Histogram
 from tinygram_bench.host.awake import cores_awake
 from tinygram_bench.host.placement import default_placement, placement
 from tinygram_bench.model.result import Case, Figure, MessageBytes
-from tinygram_bench.run.bench import Bench, running
+from tinygram_bench.runs.bench import Bench, running
 from tinygram_bench.statistics.figures.intervals import figure_of
 from tinygram_bench.workloads.stream.cases import StreamOptions, plan_stream
 from tinygram_bench.workloads.stream.run import Stream, by_runtime_and_link

@@ -31,7 +31,7 @@ from tinygram_bench.crosscheck.run import run_peer
 from tinygram_bench.crosscheck.selection import Chosen, choose
 from tinygram_bench.host.awake import cores_awake
 from tinygram_bench.model.result import Case, MessageBytes, Plan
-from tinygram_bench.run.bench import Bench
+from tinygram_bench.runs.bench import Bench
 from tinygram_bench.statistics.figures.intervals import figure_of
 
 _ROUNDS = 9

@@ -27,7 +27,7 @@ from tinygram_bench.model.errors import OutputError, UsageError
 from tinygram_bench.model.result import Plan
 from tinygram_bench.model.store import Destination
 from tinygram_bench.processes.interrupts import INTERRUPTS
-from tinygram_bench.run.bench import running
+from tinygram_bench.runs.bench import running
 from tinygram_bench.workloads.stream.run import Stream
 
 _MINUTES = {"full": 44.0, "quick": 4.7, "links": 25.0}

@@ -18,7 +18,7 @@ from claim.plan import cell_seconds, strategies_of, undecided_cells
 from claim.planned import PlannedRun, runs_of_cell, shuffled
 from claim.runs import Measured, slimmed
 from tinygram_bench.model.result import Case, Plan, Run
-from tinygram_bench.run.bench import Bench
+from tinygram_bench.runs.bench import Bench
 
 _SAFETY = 1.15
 """What more rounds take, starts of processes included ÷ what their cells took before."""

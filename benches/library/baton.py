@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 from tinygram_bench.model.value import Value
 from tinygram_bench.processes.orders import Orders, Ready, carry_out
-from tinygram_bench.run.slices import SETTLING_SHARE
+from tinygram_bench.runs.slices import SETTLING_SHARE
 
 
 class Role(Value, frozen=True):

@@ -36,7 +36,7 @@ from tinygram_bench.host.placement import placement
 from tinygram_bench.processes.children import Child, answers
 from tinygram_bench.processes.orders import Listening, Ready
 from tinygram_bench.processes.workers import RunError, contents
-from tinygram_bench.run.slices import DRAINING_SHARE, GAP_NS
+from tinygram_bench.runs.slices import DRAINING_SHARE, GAP_NS
 from tinygram_bench.workloads.stream.cases import MOST_MESSAGES_IN_SLICES
 from tinygram_bench.workloads.stream.order import ReceiverOrder
 

@@ -28,12 +28,12 @@ from pairs import SEED, bench, show_environment, shown, side_by_side, verdict
 from tinygram_bench._native import Histogram, MessagePool, Pacer
 from tinygram_bench.host.awake import cores_awake
 from tinygram_bench.host.placement import placement
-from tinygram_bench.load.producers import produce
-from tinygram_bench.load.source import Share, Source
+from tinygram_bench.loads.producers import produce
+from tinygram_bench.loads.source import Share, Source
 from tinygram_bench.model.result import Case, Figure, MessageBytes, Run
 from tinygram_bench.processes.workers import Worker, wait_all
-from tinygram_bench.run.bench import Bench
-from tinygram_bench.run.slices import SLICE_NS
+from tinygram_bench.runs.bench import Bench
+from tinygram_bench.runs.slices import SLICE_NS
 from tinygram_bench.statistics.figures.intervals import figure_of
 from tinygram_bench.workloads.stream.busy_thread import BusyThread
 from tinygram_bench.workloads.stream.cases import StreamOptions, plan_stream

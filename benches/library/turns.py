@@ -19,7 +19,7 @@ from library.sides.sending import SEED
 from pairs import side_by_side
 
 from tinygram_bench.model.result import Figure
-from tinygram_bench.run.slices import SLICE_NS
+from tinygram_bench.runs.slices import SLICE_NS
 from tinygram_bench.statistics.figures.intervals import figure_of
 
 Costs = Mapping[str, Sequence[float | None]]

@@ -8,9 +8,9 @@ from pairs import SEED, measured
 
 from tinygram_bench.host.placement import default_placement
 from tinygram_bench.model.result import Case, MessageBytes, Run
-from tinygram_bench.run.bench import running
-from tinygram_bench.run.slices import SLICE_NS
-from tinygram_bench.run.workload import Workload
+from tinygram_bench.runs.bench import running
+from tinygram_bench.runs.slices import SLICE_NS
+from tinygram_bench.runs.workload import Workload
 from tinygram_bench.workloads.stream.cases import StreamOptions, plan_stream
 
 ROUNDS = 6

@@ -25,8 +25,8 @@ from turns.cases import CONGESTION_CONTROL, ROUNDS, rounds, stream_cases
 from tinygram_bench.links import DEFAULT_BACKEND, parse_links, prepare
 from tinygram_bench.model.result import Case, Figure, Plan, Run
 from tinygram_bench.model.units import format_duration_ns
-from tinygram_bench.run import group, sliced, slices
-from tinygram_bench.run.slices import Slices
+from tinygram_bench.runs import group, sliced, slices
+from tinygram_bench.runs.slices import Slices
 from tinygram_bench.statistics.figures.intervals import figure_of
 from tinygram_bench.statistics.figures.samples import samples_of
 from tinygram_bench.statistics.verdicts.comparison import round_ratios

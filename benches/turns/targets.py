@@ -28,8 +28,8 @@ from tinygram_bench.host.placement import default_placement
 from tinygram_bench.links import DEFAULT_BACKEND, parse_links, prepare
 from tinygram_bench.model.parameters import StreamParameters, StudySwitches
 from tinygram_bench.model.result import Case, Plan, Run, Summary, Verdict
-from tinygram_bench.run.slices import SLICE_NS
-from tinygram_bench.run.workload import Workload
+from tinygram_bench.runs.slices import SLICE_NS
+from tinygram_bench.runs.workload import Workload
 from tinygram_bench.statistics.figures.intervals import confidence_of
 from tinygram_bench.statistics.figures.samples import Sample, samples_of
 from tinygram_bench.statistics.summary import summarise

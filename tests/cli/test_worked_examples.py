@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support import small_result
+from tests.support.experiments import paced, result_of
 from typer.main import get_command
 
 from tinygram_bench.cli.app import app
@@ -49,7 +49,10 @@ def around(tmp_path: Path) -> dict[str, str]:
     command.parent.mkdir()
     command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -B -m tinygram_bench "$@"\n')
     command.chmod(0o755)
-    store.save(small_result.RESULT, tmp_path / "result.json")
+    store.save(
+        result_of(*paced({"loop/nodelay": [20, 21], "loop/nagle": [30, 31]})),
+        tmp_path / "result.json",
+    )
     path = f"{command.parent}{os.pathsep}{os.environ['PATH']}"
     return {**os.environ, "PATH": path, "HOME": str(tmp_path)}
 

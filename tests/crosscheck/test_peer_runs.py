@@ -20,8 +20,8 @@ from tinygram_bench.crosscheck.run import run_peer
 from tinygram_bench.crosscheck.selection import Chosen, choose
 from tinygram_bench.host.network import private_network
 from tinygram_bench.model.result import Case, MessageBytes, PeerRun, Plan, Run
-from tinygram_bench.run.progress import Progress
-from tinygram_bench.run.rounds import run_plan
+from tinygram_bench.runs.progress import Progress
+from tinygram_bench.runs.rounds import run_plan
 
 LONGEST_S = 60.0
 

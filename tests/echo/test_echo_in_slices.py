@@ -18,7 +18,7 @@ from tests.support.waiting import wait_until
 
 from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.model.store import load
-from tinygram_bench.run.slices import Slices, Used
+from tinygram_bench.runs.slices import Slices, Used
 from tinygram_bench.statistics.figures.samples import samples_of
 from tinygram_bench.statistics.verdicts.comparison import round_ratios
 from tinygram_bench.workloads.echo.order import InSlices

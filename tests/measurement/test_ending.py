@@ -24,7 +24,7 @@ from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.measurement.ending import Ends
 from tinygram_bench.model import store
 from tinygram_bench.model.result import Case, Ending, Plan, Result, Run
-from tinygram_bench.run.workload import Workload
+from tinygram_bench.runs.workload import Workload
 from tinygram_bench.statistics.figures.intervals import LOOKS, confidence_of, figure_of
 from tinygram_bench.statistics.verdicts.comparison import judge
 

@@ -26,8 +26,8 @@ from tinygram_bench.measurement.resuming import whole_rounds_of
 from tinygram_bench.model import store
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.result import Case, CrossCheck, Peer, PeerRun, Plan, Result, Run
-from tinygram_bench.run.rounds import ordered
-from tinygram_bench.run.workload import Workload
+from tinygram_bench.runs.rounds import ordered
+from tinygram_bench.runs.workload import Workload
 
 TWO_WAYS = (
     *("--only", "runtime=loop,implementation=stdlib,strategy=nodelay", "--messages", 1000),

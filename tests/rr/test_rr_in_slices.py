@@ -15,7 +15,7 @@ from tests.support.command import Command
 from tests.support.waiting import wait_until
 
 from tinygram_bench._native import CallContent, RrServer
-from tinygram_bench.run.slices import Slices
+from tinygram_bench.runs.slices import Slices
 from tinygram_bench.workloads.rr.calling import Tally, prepared
 from tinygram_bench.workloads.rr.order import CallOrder, CallTimes, SliceTally, Span, Start
 

@@ -12,7 +12,7 @@ from tests.support.plans.stream import planned
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.result import MessageBytes, Plan
-from tinygram_bench.run.rounds import ordered
+from tinygram_bench.runs.rounds import ordered
 from tinygram_bench.statistics.workloads.loads import way_of
 from tinygram_bench.ways import runtimes
 

@@ -10,7 +10,7 @@ from tests.support.plans.stream import planned
 
 from tinygram_bench import _native
 from tinygram_bench.model.strategies import parse_strategy
-from tinygram_bench.run.slices import Slices
+from tinygram_bench.runs.slices import Slices
 from tinygram_bench.workloads.stream.order import Order, Report
 from tinygram_bench.workloads.stream.outcome import _hand_overs, _messages_of_each
 from tinygram_bench.workloads.stream.run import Stream

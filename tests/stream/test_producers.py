@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tests.support.command import Command, Done
 
 from tinygram_bench._native import Histogram, MessagePool, Pacer, StreamCheck
-from tinygram_bench.load.producers import produce
-from tinygram_bench.load.source import Share, Source
+from tinygram_bench.loads.producers import produce
+from tinygram_bench.loads.source import Share, Source
 
 WAYS = [
     "threads/stdlib/nagle",

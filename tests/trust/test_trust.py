@@ -10,7 +10,7 @@ from rich.console import Console
 from tests.support.command import Command
 
 from tinygram_bench import _native
-from tinygram_bench.load.planted import PlantedSource
+from tinygram_bench.loads.planted import PlantedSource
 from tinygram_bench.model import store
 from tinygram_bench.model.parameters import StreamParameters, StudySwitches
 from tinygram_bench.model.result import Case, Figure, Plan, Result, Run
@@ -236,8 +236,8 @@ def test_a_sender_with_a_planted_difference_computes_and_sleeps_before_it_hands_
 
     source = (_native.MessagePool(1, 9, 9), 0, 200, None, lambda: True, lambda: None)
     planted = PlantedSource(*source, spin_ns=1_000, sleep_ns=5_000)
-    monkeypatch.setattr("tinygram_bench.load.planted.time.monotonic_ns", clock)
-    monkeypatch.setattr("tinygram_bench.load.planted.time.sleep", slept_s.append)
+    monkeypatch.setattr("tinygram_bench.loads.planted.time.monotonic_ns", clock)
+    monkeypatch.setattr("tinygram_bench.loads.planted.time.sleep", slept_s.append)
     bursts = iter(planted.next_burst, None)
     assert [len(burst) for burst in bursts if burst is not None] == [64, 64, 64, 8]
     assert now_ns >= 200 * 1_000

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.units import format_duration_ns
-from tinygram_bench.run.slices import LEAST_MESSAGES
+from tinygram_bench.runs.slices import LEAST_MESSAGES
 
 Given = TypeVar("Given")
 Value = TypeVar("Value")

@@ -15,8 +15,8 @@ from tinygram_bench.model.result import Plan, Result
 from tinygram_bench.model.store import Destination
 from tinygram_bench.processes.interrupts import INTERRUPTS
 from tinygram_bench.report import render
-from tinygram_bench.run.bench import running
-from tinygram_bench.run.workload import Workload
+from tinygram_bench.runs.bench import running
+from tinygram_bench.runs.workload import Workload
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -31,7 +31,7 @@ from tinygram_bench.model.congestion_control import DEFAULT_CONGESTION_CONTROL
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.result import Plan
 from tinygram_bench.model.store import Destination
-from tinygram_bench.run.answering import ANSWER_LIMIT_S
+from tinygram_bench.runs.answering import ANSWER_LIMIT_S
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

@@ -27,8 +27,8 @@ from tinygram_bench.model.errors import OutputError, UsageError
 from tinygram_bench.model.result import Case, Plan, Result, Run, RunCases
 from tinygram_bench.model.store import Destination
 from tinygram_bench.processes.interrupts import INTERRUPTS
-from tinygram_bench.run.progress import Progress
-from tinygram_bench.run.rounds import Order, ordered, run_plan
+from tinygram_bench.runs.progress import Progress
+from tinygram_bench.runs.rounds import Order, ordered, run_plan
 
 
 @dataclass(frozen=True)

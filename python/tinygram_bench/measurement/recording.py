@@ -30,7 +30,7 @@ from tinygram_bench.model.result import (
 )
 from tinygram_bench.model.store import Destination
 from tinygram_bench.report import answer_of
-from tinygram_bench.run.progress import Progress
+from tinygram_bench.runs.progress import Progress
 from tinygram_bench.statistics import compare, summarise
 
 _MOST_OF_A_ROUND = 0.1

@@ -38,7 +38,7 @@ class StudySwitches(Value, frozen=True, omit_defaults=True, kw_only=True):
 
     `pacer_sleeps`: the pacer does not spin. `withholds`: nothing is handed over when it is due, but
     all messages with the last one. `flat_out_burst`: messages that are handed over at one instant.
-    Planted differences: `spin_ns`, `sleep_ns` (load/planted.py), and `more_bytes`, by which each
+    Planted differences: `spin_ns`, `sleep_ns` (loads/planted.py), and `more_bytes`, by which each
     message is longer than the case says.
     """
 

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from tinygram_bench.model.parameters import StreamParameters, StudySwitches
 from tinygram_bench.model.result import Case, MessageBytes, Plan
-from tinygram_bench.run.slices import SLICE_NS
+from tinygram_bench.runs.slices import SLICE_NS
 from tinygram_bench.trust.both_ways import both_ways
 from tinygram_bench.workloads.echo.cases import EchoOptions, plan_echo
 from tinygram_bench.workloads.rr.cases import RrOptions, plan_rr

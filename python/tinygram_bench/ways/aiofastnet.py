@@ -7,7 +7,7 @@ import socket
 
 import aiofastnet
 
-from tinygram_bench.load.source import Source
+from tinygram_bench.loads.source import Source
 from tinygram_bench.ways import transports
 from tinygram_bench.ways.event_loops import loop_factory
 from tinygram_bench.ways.runtimes import Way

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 
 from tinygram_bench import _native
-from tinygram_bench.load.source import Source
+from tinygram_bench.loads.source import Source
 from tinygram_bench.ways.runtimes import MAX_BATCH_BYTES, Way
 
 

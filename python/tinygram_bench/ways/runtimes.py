@@ -15,7 +15,7 @@ from typing import Literal, cast
 from tinygram import Histogram, strategies
 from tinygram.strategies import Strategy
 from tinygram_bench.host.packages import missing
-from tinygram_bench.load.source import Source
+from tinygram_bench.loads.source import Source
 from tinygram_bench.model.strategies import parse_strategy
 
 MAX_BATCH_BYTES = 64 << 10

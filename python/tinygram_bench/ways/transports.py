@@ -10,7 +10,7 @@ import asyncio
 import socket
 from collections.abc import Awaitable, Callable
 
-from tinygram_bench.load.source import AsyncSource, Source
+from tinygram_bench.loads.source import AsyncSource, Source
 
 
 class Connection(asyncio.Protocol):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec.structs import replace
 
 from tinygram_bench.model.result import Case
-from tinygram_bench.run.slices import LEAST_MESSAGES, SLICE_NS
+from tinygram_bench.runs.slices import LEAST_MESSAGES, SLICE_NS
 from tinygram_bench.statistics.workloads.loads import turns_of
 
 

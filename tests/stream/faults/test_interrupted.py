@@ -19,7 +19,7 @@ from tinygram_bench.cli import main, measuring
 from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.model import store
 from tinygram_bench.model.result import Case, Plan, Result, Run
-from tinygram_bench.run.workload import Workload
+from tinygram_bench.runs.workload import Workload
 
 WAY = ("--only", "runtime=loop,implementation=stdlib,strategy=nodelay")
 RUN_OF_1_S = ("--rate", 1_000, "--duration", "1s")

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from tinygram_bench._native import MessagePool
-from tinygram_bench.load.source import Source
+from tinygram_bench.loads.source import Source
 from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.ways import runtimes
 

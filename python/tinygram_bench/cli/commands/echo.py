@@ -23,8 +23,8 @@ from tinygram_bench.links import DEFAULT_BACKEND, has_own_proc
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.units import format_duration_ns
 from tinygram_bench.processes.workers import LISTEN_LIMIT_S
-from tinygram_bench.run.answering import ANSWER_LIMIT_S
-from tinygram_bench.run.slices import LEAST_MESSAGES
+from tinygram_bench.runs.answering import ANSWER_LIMIT_S
+from tinygram_bench.runs.slices import LEAST_MESSAGES
 from tinygram_bench.workloads.echo.cases import (
     ALL_BUFFERS,
     DEFAULT_BUFFERS,

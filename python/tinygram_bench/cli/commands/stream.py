@@ -22,13 +22,13 @@ from tinygram_bench.cli.measuring import Asked, Manner
 from tinygram_bench.crosscheck.interleaved import Interleaved
 from tinygram_bench.crosscheck.selection import choose
 from tinygram_bench.links import DEFAULT_BACKEND
-from tinygram_bench.load.producers import MAX_POOL_BYTES, MAX_PRODUCERS
+from tinygram_bench.loads.producers import MAX_POOL_BYTES, MAX_PRODUCERS
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.result import MessageBytes, Plan
 from tinygram_bench.model.strategies import examples_of_strategies
 from tinygram_bench.model.units import format_bytes
-from tinygram_bench.run.slices import LEAST_MESSAGES
+from tinygram_bench.runs.slices import LEAST_MESSAGES
 from tinygram_bench.ways.runtimes import RUNTIMES
 from tinygram_bench.workloads.stream.cases import StreamOptions, plan_stream
 from tinygram_bench.workloads.stream.run import Stream
@@ -165,7 +165,7 @@ def stream(
     ] = 120 * 10**9,
 ) -> Asked:
     """Send the same messages in every way, side by side; one sentence says which way won."""
-    rates_per_s = rate or []
+    rates_per_s = [float(each) for each in rate or []]
     if rates_per_s:
         _refuse(messages is not None, "--messages cannot be combined with --rate: use --duration")
         _refuse(

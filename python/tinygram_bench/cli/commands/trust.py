@@ -24,10 +24,10 @@ from tinygram_bench.model import store
 from tinygram_bench.model.result import Case, Plan, Run
 from tinygram_bench.processes.interrupts import INTERRUPTS
 from tinygram_bench.report.table import Pen
-from tinygram_bench.run.bench import Bench, running
-from tinygram_bench.run.rounds import ordered
-from tinygram_bench.run.slices import SLICE_NS
-from tinygram_bench.run.workload import Workload
+from tinygram_bench.runs.bench import Bench, running
+from tinygram_bench.runs.rounds import ordered
+from tinygram_bench.runs.slices import SLICE_NS
+from tinygram_bench.runs.workload import Workload
 from tinygram_bench.trust import text
 from tinygram_bench.trust.both_ways import LINK
 from tinygram_bench.trust.freezing import frozen

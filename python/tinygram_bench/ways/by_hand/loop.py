@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 
-from tinygram_bench.load.source import Source
+from tinygram_bench.loads.source import Source
 from tinygram_bench.ways.by_hand.blocking import STRATEGIES
 from tinygram_bench.ways.runtimes import Way
 

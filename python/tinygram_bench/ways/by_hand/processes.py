@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 
 from tinygram_bench import _native
-from tinygram_bench.load.source import Source
+from tinygram_bench.loads.source import Source
 from tinygram_bench.ways.by_hand.blocking import STRATEGIES
 from tinygram_bench.ways.by_hand.queued import END, QUEUE_MESSAGES, MessageQueue, QueuedBursts
 from tinygram_bench.ways.runtimes import Way

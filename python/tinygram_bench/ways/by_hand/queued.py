@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from time import monotonic_ns
 from typing import Protocol
 
-from tinygram_bench.load.source import BURST_MESSAGES
+from tinygram_bench.loads.source import BURST_MESSAGES
 
 QUEUE_MESSAGES = 200
 """The queue's length in the published comparison."""

@@ -6,8 +6,8 @@ import queue
 import socket
 import threading
 
-from tinygram_bench.load.producers import produce
-from tinygram_bench.load.source import Source
+from tinygram_bench.loads.producers import produce
+from tinygram_bench.loads.source import Source
 from tinygram_bench.ways.by_hand.blocking import STRATEGIES
 from tinygram_bench.ways.by_hand.queued import END, QUEUE_MESSAGES, QueuedBursts
 from tinygram_bench.ways.runtimes import Way

@@ -5,8 +5,8 @@ from __future__ import annotations
 import socket
 import threading
 
-from tinygram_bench.load.producers import produce
-from tinygram_bench.load.source import Source
+from tinygram_bench.loads.producers import produce
+from tinygram_bench.loads.source import Source
 from tinygram_bench.ways.runtimes import Way
 
 

@@ -6,7 +6,7 @@ import asyncio
 import socket
 
 import tinygram
-from tinygram_bench.load.source import Source
+from tinygram_bench.loads.source import Source
 from tinygram_bench.ways import transports
 from tinygram_bench.ways.event_loops import loop_factory
 from tinygram_bench.ways.runtimes import Way

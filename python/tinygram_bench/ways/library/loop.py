@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 
 import tinygram
-from tinygram_bench.load.source import Source
+from tinygram_bench.loads.source import Source
 from tinygram_bench.ways.runtimes import Way
 
 

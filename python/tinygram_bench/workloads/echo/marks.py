@@ -20,7 +20,7 @@ from tinygram_bench.processes.workers import session_of
 if TYPE_CHECKING:
     from tinygram_bench.processes.children import Child
     from tinygram_bench.processes.orders import Orders
-    from tinygram_bench.run.stage import Turn
+    from tinygram_bench.runs.stage import Turn
     from tinygram_bench.workloads.echo.servers.service import Service
 
 USED = (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tinygram.strategies import Strategy
 from tinygram_bench.model.value import Value
-from tinygram_bench.run.sliced import Values
-from tinygram_bench.run.slices import Slices
+from tinygram_bench.runs.sliced import Values
+from tinygram_bench.runs.slices import Slices
 
 PER_READ = "per-read"
 PER_MESSAGE = "per-message"

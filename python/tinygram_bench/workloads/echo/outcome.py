@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from tinygram_bench.model.parameters import EchoParameters
 from tinygram_bench.model.result import Case, Run, Warning
 from tinygram_bench.processes.workers import RunError
-from tinygram_bench.run.sliced import Values, slices_told
-from tinygram_bench.run.workload import strangers_told
+from tinygram_bench.runs.sliced import Values, slices_told
+from tinygram_bench.runs.workload import strangers_told
 from tinygram_bench.workloads.echo.order import ClientOrder, Report
 from tinygram_bench.workloads.echo.slices import Sliced, figures_of, slice_counters
 

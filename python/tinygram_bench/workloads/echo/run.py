@@ -18,9 +18,9 @@ from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.processes.children import Child
 from tinygram_bench.processes.orders import End, Go, Ready, Start
 from tinygram_bench.processes.workers import RunError
-from tinygram_bench.run.slices import Slices, Used
-from tinygram_bench.run.stage import Address, Turn
-from tinygram_bench.run.workload import Exchanged, Waiting, Workload
+from tinygram_bench.runs.slices import Slices, Used
+from tinygram_bench.runs.stage import Address, Turn
+from tinygram_bench.runs.workload import Exchanged, Waiting, Workload
 from tinygram_bench.statistics.workloads.loads import EXTERNAL
 from tinygram_bench.workloads.echo.cases import in_flight_ns
 from tinygram_bench.workloads.echo.marks import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tinygram_bench import _native
-from tinygram_bench.run.sliced import Values, counters_of, late_us, percentiles_us
-from tinygram_bench.run.slices import LEAST_MESSAGES, Slices, Used
+from tinygram_bench.runs.sliced import Values, counters_of, late_us, percentiles_us
+from tinygram_bench.runs.slices import LEAST_MESSAGES, Slices, Used
 from tinygram_bench.workloads.echo.order import ClientOrder, InSlices
 
 _SLOW_PER_S = 10_000

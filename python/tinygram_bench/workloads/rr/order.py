@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tinygram_bench.model.value import Value
-from tinygram_bench.run.slices import Slices
+from tinygram_bench.runs.slices import Slices
 
 
 class ServerOrder(Value, frozen=True):

@@ -10,8 +10,8 @@ from tinygram_bench._native import Histogram
 from tinygram_bench.model.parameters import RrParameters
 from tinygram_bench.model.result import Case, Run
 from tinygram_bench.processes.workers import RunError
-from tinygram_bench.run.sliced import Values, counters_of, late_us, percentiles_us
-from tinygram_bench.run.slices import LEAST_MESSAGES, Slices, Used
+from tinygram_bench.runs.sliced import Values, counters_of, late_us, percentiles_us
+from tinygram_bench.runs.slices import LEAST_MESSAGES, Slices, Used
 from tinygram_bench.workloads.rr import withheld
 from tinygram_bench.workloads.rr.calling import merged_slices
 from tinygram_bench.workloads.rr.order import Report, SliceTally, Start

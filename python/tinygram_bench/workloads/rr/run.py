@@ -15,9 +15,9 @@ from tinygram_bench.model.parameters import RrParameters
 from tinygram_bench.model.result import Case, Plan
 from tinygram_bench.processes.children import Child
 from tinygram_bench.processes.orders import End
-from tinygram_bench.run.slices import Slices, Used
-from tinygram_bench.run.stage import Address, Turn
-from tinygram_bench.run.workload import Exchanged, Rehearsed, Waiting, Workload
+from tinygram_bench.runs.slices import Slices, Used
+from tinygram_bench.runs.stage import Address, Turn
+from tinygram_bench.runs.workload import Exchanged, Rehearsed, Waiting, Workload
 from tinygram_bench.workloads.rr.order import CallOrder, Report, ServerOrder, Span, Start, Warm
 from tinygram_bench.workloads.rr.outcome import Found, assembled
 from tinygram_bench.workloads.rr.withheld import check_waits

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from tinygram_bench.model.parameters import RrParameters
 from tinygram_bench.model.result import Case, Warning
-from tinygram_bench.run.sliced import slices_told
-from tinygram_bench.run.workload import strangers_told
+from tinygram_bench.runs.sliced import slices_told
+from tinygram_bench.runs.workload import strangers_told
 
 LEAST_IN_FLIGHT = 0.9
 """Share of the callers: by Little's law, rate × mean time of a call, connecting included."""

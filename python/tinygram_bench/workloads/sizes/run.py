@@ -20,9 +20,9 @@ from tinygram_bench.model.parameters import SizesParameters
 from tinygram_bench.model.result import Case, Plan, Run, Warning
 from tinygram_bench.processes.orders import End
 from tinygram_bench.processes.workers import RunError
-from tinygram_bench.run.attempts import attempt
-from tinygram_bench.run.stage import Address, Turn
-from tinygram_bench.run.workload import Exchanged, Workload, strangers_told
+from tinygram_bench.runs.attempts import attempt
+from tinygram_bench.runs.stage import Address, Turn
+from tinygram_bench.runs.workload import Exchanged, Workload, strangers_told
 from tinygram_bench.statistics.workloads.sizes import TIME
 from tinygram_bench.workloads.sizes.cases import first_sample
 from tinygram_bench.workloads.sizes.order import Cell, Order, Report, ServerOrder

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tinygram.strategies import Strategy
 from tinygram_bench import _native
 from tinygram_bench.links.spec import parse_link
-from tinygram_bench.load.source import BURST_MESSAGES
+from tinygram_bench.loads.source import BURST_MESSAGES
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.result import Case, MessageBytes, Plan, Unavailable

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tinygram.strategies import Strategy
 from tinygram_bench.host.probes.kernel import CounterFds
-from tinygram_bench.load.source import BURST_MESSAGES
+from tinygram_bench.loads.source import BURST_MESSAGES
 from tinygram_bench.model.value import Value
-from tinygram_bench.run.slices import Slices
+from tinygram_bench.runs.slices import Slices
 
 
 class ReceiverOrder(Value, frozen=True):
@@ -64,7 +64,7 @@ class Order(Value, frozen=True):
 
     `withholds`: all messages are handed over with the last one, none when it is due. The CPU time
     of such a run is that of the load itself, without what sending in time adds. `spin_ns`,
-    `sleep_ns`: a planted difference (load/planted.py).
+    `sleep_ns`: a planted difference (loads/planted.py).
     `host`: where the receiver listens; `own_host`: the address to connect from, by which the
     receiver knows the sender; `counter_fds`: what is read of the kernel's counters
     (probes/kernel.py). With `slices` the sender answers `Warm` when it has warmed up, and waits for

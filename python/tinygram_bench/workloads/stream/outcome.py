@@ -10,11 +10,11 @@ import msgspec
 
 from tinygram_bench import _native
 from tinygram_bench.links import parse_link
-from tinygram_bench.load.source import BURST_MESSAGES, message_pool
+from tinygram_bench.loads.source import BURST_MESSAGES, message_pool
 from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.result import Case, Run
 from tinygram_bench.processes.workers import RunError
-from tinygram_bench.run.slices import Used
+from tinygram_bench.runs.slices import Used
 from tinygram_bench.workloads.stream.order import Heard, Order, Report
 from tinygram_bench.workloads.stream.slices import flat_out_in_slices, paced_in_slices
 from tinygram_bench.workloads.stream.warnings import warnings_of

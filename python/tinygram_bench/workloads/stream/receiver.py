@@ -22,7 +22,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 
 from tinygram_bench import _native
-from tinygram_bench.load.source import message_pool
+from tinygram_bench.loads.source import message_pool
 from tinygram_bench.processes.attached import settle
 from tinygram_bench.processes.orders import Orders, carry_out
 from tinygram_bench.workloads.stream.order import ReceiverOrder

@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from tinygram_bench.links import LOCALHOST, parse_link
-from tinygram_bench.load.source import BURST_MESSAGES
+from tinygram_bench.loads.source import BURST_MESSAGES
 from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.result import Case
 from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.processes.children import Child
 from tinygram_bench.processes.orders import Start
 from tinygram_bench.processes.workers import contents, session_of
-from tinygram_bench.run.slices import Slices, Used
-from tinygram_bench.run.stage import Address, Turn
-from tinygram_bench.run.workload import Exchanged, Waiting, Workload
+from tinygram_bench.runs.slices import Slices, Used
+from tinygram_bench.runs.stage import Address, Turn
+from tinygram_bench.runs.workload import Exchanged, Waiting, Workload
 from tinygram_bench.statistics.workloads.loads import is_limit
 from tinygram_bench.ways import runtimes
 from tinygram_bench.workloads.stream.order import (

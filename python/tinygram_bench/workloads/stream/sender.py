@@ -17,9 +17,9 @@ from functools import partial
 from tinygram_bench import _native
 from tinygram_bench.host.network import connect_from
 from tinygram_bench.host.probes.usage import Mark, segments_since
-from tinygram_bench.load.openings import Openings
-from tinygram_bench.load.planted import PlantedSource
-from tinygram_bench.load.source import Share, Source, message_pool
+from tinygram_bench.loads.openings import Openings
+from tinygram_bench.loads.planted import PlantedSource
+from tinygram_bench.loads.source import Share, Source, message_pool
 from tinygram_bench.processes.orders import Orders, Start, carry_out
 from tinygram_bench.ways import runtimes
 from tinygram_bench.workloads.stream.busy_thread import BusyThread

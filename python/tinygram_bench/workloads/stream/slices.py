@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from tinygram_bench import _native
-from tinygram_bench.load.source import BURST_MESSAGES
-from tinygram_bench.run.sliced import Values, counters_of, late_us, percentiles_us
-from tinygram_bench.run.slices import Slices, Used
+from tinygram_bench.loads.source import BURST_MESSAGES
+from tinygram_bench.runs.sliced import Values, counters_of, late_us, percentiles_us
+from tinygram_bench.runs.slices import Slices, Used
 from tinygram_bench.workloads.stream.order import Heard, Order, Report
 
 _LEAST_QUEUED = 12.5

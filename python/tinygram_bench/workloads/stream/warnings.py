@@ -9,8 +9,8 @@ from tinygram_bench.links import parse_link
 from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.result import Case, Warning
 from tinygram_bench.model.strategies import parse_strategy
-from tinygram_bench.run.sliced import slices_told
-from tinygram_bench.run.workload import strangers_told
+from tinygram_bench.runs.sliced import slices_told
+from tinygram_bench.runs.workload import strangers_told
 
 _MOST_BEHIND = 0.01
 """Share of the schedule's duration: a sender that is later cannot keep up with the rate."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable
 
-from tinygram_bench.load.source import Bursts
+from tinygram_bench.loads.source import Bursts
 from tinygram_bench.ways.by_hand.blocking import coalesce, cork, more, per_message
 from tinygram_bench.ways.runtimes import Way
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from time import monotonic_ns
 
-from tinygram_bench.load.source import Bursts
+from tinygram_bench.loads.source import Bursts
 from tinygram_bench.ways.runtimes import MAX_BATCH_BYTES, Way
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 
-from tinygram_bench.load.source import Bursts
+from tinygram_bench.loads.source import Bursts
 from tinygram_bench.ways.runtimes import Way
 
 

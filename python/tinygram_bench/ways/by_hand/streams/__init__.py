@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from tinygram_bench.load.source import AwaitableBursts
+from tinygram_bench.loads.source import AwaitableBursts
 from tinygram_bench.ways.by_hand.streams import coalesce, cork, per_message, timer
 from tinygram_bench.ways.runtimes import Way
 

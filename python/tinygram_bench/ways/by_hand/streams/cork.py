@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 
-from tinygram_bench.load.source import AwaitableBursts
+from tinygram_bench.loads.source import AwaitableBursts
 from tinygram_bench.ways.by_hand.streams.options import set_option
 from tinygram_bench.ways.runtimes import Way
 

@@ -6,7 +6,7 @@ import asyncio
 import socket
 from time import monotonic_ns
 
-from tinygram_bench.load.source import AwaitableBursts
+from tinygram_bench.loads.source import AwaitableBursts
 from tinygram_bench.ways.by_hand.streams.options import set_option
 from tinygram_bench.ways.runtimes import MAX_BATCH_BYTES, Way
 

@@ -14,7 +14,7 @@ from unittest.mock import Mock, patch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tinygram_bench.run.slices import GAP_NS, Slices, Used, table, used_in_slices
+from tinygram_bench.runs.slices import GAP_NS, Slices, Used, table, used_in_slices
 
 MS = 1_000_000
 START_NS = 10**12
@@ -88,7 +88,7 @@ class FakeHost:
             (slices, [number], [] if others is None else [others + number])
             for number, slices in enumerate(of_cases)
         ]
-        with patch("tinygram_bench.run.slices.time", fake):
+        with patch("tinygram_bench.runs.slices.time", fake):
             return used_in_slices(START_NS, cases, inf)
 
 

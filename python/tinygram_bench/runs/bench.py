@@ -16,11 +16,11 @@ from tinygram_bench.host.write_counter import Counting, counting
 from tinygram_bench.links import Link, link_up
 from tinygram_bench.model.result import Case, Plan, Run
 from tinygram_bench.processes.workers import RunError
-from tinygram_bench.run.answering import answer_limit_s, call_once, unanswered
-from tinygram_bench.run.attempts import attempt, checked
-from tinygram_bench.run.group import Alternation, Group
-from tinygram_bench.run.stage import Stage, Turn
-from tinygram_bench.run.workload import Workload
+from tinygram_bench.runs.answering import answer_limit_s, call_once, unanswered
+from tinygram_bench.runs.attempts import attempt, checked
+from tinygram_bench.runs.group import Alternation, Group
+from tinygram_bench.runs.stage import Stage, Turn
+from tinygram_bench.runs.workload import Workload
 from tinygram_bench.statistics.workloads.loads import is_alone
 
 Kept = Callable[[Case], Hashable | None]

@@ -19,8 +19,8 @@ from tests.support.plans.stream import planned
 from tinygram_bench._native import Histogram
 from tinygram_bench.model.parameters import StudySwitches
 from tinygram_bench.model.result import Case
-from tinygram_bench.run.bench import Bench, running
-from tinygram_bench.run.workload import Workload
+from tinygram_bench.runs.bench import Bench, running
+from tinygram_bench.runs.workload import Workload
 from tinygram_bench.workloads.echo.run import Echo
 from tinygram_bench.workloads.rr.cases import RrOptions, plan_rr
 from tinygram_bench.workloads.rr.run import Rr

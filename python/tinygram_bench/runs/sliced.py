@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from statistics import median
 
 from tinygram_bench.model.result import Warning
-from tinygram_bench.run.slices import Used
+from tinygram_bench.runs.slices import Used
 
 LATE_US = "late_us"
 """In a run's slices: how long after the end of each one its last message came."""

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import pytest
 
 from tinygram_bench.model.result import Run
-from tinygram_bench.run.group import evened
-from tinygram_bench.run.reaching import told
-from tinygram_bench.run.slices import Slices
+from tinygram_bench.runs.group import evened
+from tinygram_bench.runs.reaching import told
+from tinygram_bench.runs.slices import Slices
 
 SLICE_NS, GAP_NS, CYCLE_NS = 20_000, 5_000, 75_000
 """Three cases whose slices begin 25 µs after one another."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 
-from tinygram_bench.load.source import Share, Source
+from tinygram_bench.loads.source import Share, Source
 
 MAX_PRODUCERS = 256
 """The first byte of a message names its producer."""

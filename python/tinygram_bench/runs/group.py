@@ -20,11 +20,11 @@ from tinygram_bench.links import Link
 from tinygram_bench.model.result import Case, Run, Warning
 from tinygram_bench.processes.children import as_they_answer
 from tinygram_bench.processes.workers import RunError
-from tinygram_bench.run import reaching
-from tinygram_bench.run.attempts import attempt, checked
-from tinygram_bench.run.slices import LEAST_MESSAGES, Slices, Used, table, used_in_slices
-from tinygram_bench.run.stage import Address, Stage, Turn
-from tinygram_bench.run.workload import Rehearsed, Waiting, Workload
+from tinygram_bench.runs import reaching
+from tinygram_bench.runs.attempts import attempt, checked
+from tinygram_bench.runs.slices import LEAST_MESSAGES, Slices, Used, table, used_in_slices
+from tinygram_bench.runs.stage import Address, Stage, Turn
+from tinygram_bench.runs.workload import Rehearsed, Waiting, Workload
 
 _LEAD_NS = 50_000_000
 """From telling the sides of a group their start to the start: each must have been told."""

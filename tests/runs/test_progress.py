@@ -14,7 +14,7 @@ from tests.support.experiments import flat_out_run, paced_run, way
 
 from tinygram_bench.host.probes.stolen import CpuTime, cpu_time
 from tinygram_bench.model.result import Case, Run
-from tinygram_bench.run.progress import Progress
+from tinygram_bench.runs.progress import Progress
 
 ERASE = "\r\x1b[2K"
 

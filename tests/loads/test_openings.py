@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tinygram_bench.load.openings import Openings
+from tinygram_bench.loads.openings import Openings
 
 
 def test_one_waits_for_the_next_opening_and_for_none_after_the_last(

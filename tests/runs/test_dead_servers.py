@@ -14,7 +14,7 @@ from tests.support.command import Command, Done
 from tests.support.foreign_servers import peer
 
 from tinygram_bench.processes.workers import RunError
-from tinygram_bench.run.answering import call_once
+from tinygram_bench.runs.answering import call_once
 
 WORKLOADS = ["rr", "sizes", "echo"]
 each_workload = pytest.mark.parametrize("command", WORKLOADS, indirect=True)

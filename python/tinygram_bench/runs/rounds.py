@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
 from tinygram_bench.model.result import Case, Plan, Run, RunCases
-from tinygram_bench.run.progress import Progress
+from tinygram_bench.runs.progress import Progress
 from tinygram_bench.statistics.workloads.loads import is_alone, turns_of
 
 Order = Callable[[Plan, int, Sequence[Run]], Iterable[Case]]

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 
 import msgspec
 import pytest
-from tests.run.test_turns import case_of, workers
+from tests.runs.test_turns import case_of, workers
 
 from tinygram_bench._native import Histogram
 from tinygram_bench.model.parameters import StreamParameters, StudySwitches
 from tinygram_bench.model.result import Case, Run
-from tinygram_bench.run.bench import running
+from tinygram_bench.runs.bench import running
 from tinygram_bench.workloads.stream.run import Stream
 
 SLICE_NS = 20_000_000

@@ -7,14 +7,14 @@ import sys
 from typing import Any
 
 import pytest
-from tests.run.test_dying_among_slices import ENDS, LOADS
-from tests.run.test_turns import case_of
+from tests.runs.test_dying_among_slices import ENDS, LOADS
+from tests.runs.test_turns import case_of
 
 from tinygram_bench.model.result import Case
-from tinygram_bench.run.bench import running
-from tinygram_bench.run.slices import Slices
-from tinygram_bench.run.stage import Address, Turn
-from tinygram_bench.run.workload import Waiting, Workload
+from tinygram_bench.runs.bench import running
+from tinygram_bench.runs.slices import Slices
+from tinygram_bench.runs.stage import Address, Turn
+from tinygram_bench.runs.workload import Waiting, Workload
 from tinygram_bench.workloads.echo.run import Echo
 from tinygram_bench.workloads.stream.run import Stream
 

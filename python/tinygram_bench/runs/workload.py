@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from tinygram_bench.host.placement import Placement, placement
 from tinygram_bench.model.result import Case, Plan, Run, Warning
 from tinygram_bench.processes.children import Child
-from tinygram_bench.run.slices import Slices, Used
-from tinygram_bench.run.stage import Address, Turn
+from tinygram_bench.runs.slices import Slices, Used
+from tinygram_bench.runs.stage import Address, Turn
 
 
 @dataclass(frozen=True)

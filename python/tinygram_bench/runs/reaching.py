@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence, Set
 from msgspec.structs import replace
 
 from tinygram_bench.model.result import Run, Warning
-from tinygram_bench.run.sliced import LATE_US
-from tinygram_bench.run.slices import Slices
+from tinygram_bench.runs.sliced import LATE_US
+from tinygram_bench.runs.slices import Slices
 
 _REGULARLY = 0.5
 """A case is an intruder if it is late beyond its gap in more of its own slices than this share."""

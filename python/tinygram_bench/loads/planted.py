@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from tinygram_bench.load.source import Source
+from tinygram_bench.loads.source import Source
 
 _SLEEPS_EVERY = 100
 

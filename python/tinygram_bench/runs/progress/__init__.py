@@ -17,7 +17,7 @@ from typing import Self, TextIO
 
 from tinygram_bench.host.probes.stolen import CpuTime, cpu_time
 from tinygram_bench.model.result import Case, Run
-from tinygram_bench.run.progress.latest import Latest, in_words, latest_of
+from tinygram_bench.runs.progress.latest import Latest, in_words, latest_of
 
 _ERASE_LINE = "\r\x1b[2K"
 _UP_AND_ERASE = "\x1b[1A\x1b[2K"

@@ -12,15 +12,15 @@ from signal import SIGKILL, SIGSTOP
 from typing import Any
 
 import pytest
-from tests.run.test_turns import case_of
+from tests.runs.test_turns import case_of
 from tests.support.plans.echo import planned
 
 from tinygram_bench.model.result import Case, Run
 from tinygram_bench.processes.workers import Worker
-from tinygram_bench.run.bench import running
-from tinygram_bench.run.slices import Slices, Used
-from tinygram_bench.run.stage import Address, Turn
-from tinygram_bench.run.workload import Exchanged, Waiting, Workload
+from tinygram_bench.runs.bench import running
+from tinygram_bench.runs.slices import Slices, Used
+from tinygram_bench.runs.stage import Address, Turn
+from tinygram_bench.runs.workload import Exchanged, Waiting, Workload
 from tinygram_bench.workloads.echo.run import Echo
 from tinygram_bench.workloads.rr.cases import RrOptions, plan_rr
 from tinygram_bench.workloads.rr.run import Rr

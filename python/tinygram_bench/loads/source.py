@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Protocol
 
 from tinygram_bench._native import MessagePool, Pacer
-from tinygram_bench.load.openings import Openings
+from tinygram_bench.loads.openings import Openings
 
 BURST_MESSAGES = 64
 """The most messages that are handed over at one instant flat out, or taken from a queue at once."""

@@ -1,0 +1,111 @@
+"""Plans, made by the functions of the measuring commands, and how they are run."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ParamSpec
+
+from tinygram_bench.api.results import Result
+from tinygram_bench.cli.commands.echo import echo
+from tinygram_bench.cli.commands.rr import rr
+from tinygram_bench.cli.commands.sizes import sizes
+from tinygram_bench.cli.commands.stream import stream
+from tinygram_bench.cli.exit_codes import ExitCode
+from tinygram_bench.cli.measuring import Asked, measured
+from tinygram_bench.model import result as stored
+from tinygram_bench.model.errors import UsageError
+from tinygram_bench.model.store import STANDARD_OUTPUT, Destination
+
+Options = ParamSpec("Options")
+
+
+@dataclass
+class _Nowhere(Destination):
+    """Keeps the result in memory alone."""
+
+    def check(self) -> None:
+        """There is nothing that could refuse."""
+
+    def save(self, result: stored.Result) -> None:
+        """Keep it."""
+        self.saved = result
+
+
+def _planned(command: Callable[Options, Asked | ExitCode]) -> Callable[Options, Plan]:
+    """What makes a plan of the options of `command`."""
+
+    @functools.wraps(command)
+    def plan(*args: Options.args, **kwargs: Options.kwargs) -> Plan:
+        call: Callable[..., Asked | ExitCode] = command
+        asked = call(*args, **{"json": STANDARD_OUTPUT, **kwargs})
+        if not isinstance(asked, Asked):
+            raise UsageError("this lists what there is, and measures nothing: leave it out")
+        return Plan(asked)
+
+    return plan
+
+
+class Plan:
+    """What is to be measured: options that have been checked. `run` measures it.
+
+    `Plan.stream`, `Plan.rr`, `Plan.echo` and `Plan.sizes` take the options of the commands of these
+    names, such as `Plan.stream(rate=[1_000], runtime=["asyncio"], rounds=8)`; `json` is the file
+    where the result is saved after every round, and without it none is. They raise UsageError with
+    the text that the command line has. Over a link, the program goes on in a child process in
+    namespaces of its own from then on: make such a plan before any thread is started.
+    """
+
+    stream = staticmethod(_planned(stream))
+    rr = staticmethod(_planned(rr))
+    echo = staticmethod(_planned(echo))
+    sizes = staticmethod(_planned(sizes))
+
+    def __init__(self, asked: Asked) -> None:
+        """A plan of checked options: it is made by the functions above."""
+        self._asked = asked
+
+    @property
+    def cases(self) -> tuple[stored.Case, ...]:
+        """The cases that are run in each round."""
+        return self._asked.plan.cases
+
+    @property
+    def unavailable(self) -> tuple[stored.Unavailable, ...]:
+        """The cases that were asked for and cannot run here, each with the reason."""
+        return self._asked.plan.unavailable
+
+    @property
+    def rounds(self) -> int:
+        """How often each case is run, at most."""
+        return self._asked.plan.rounds
+
+
+def run(plan: Plan) -> Result:
+    """Measure it, with progress on standard error unless the plan is `quiet`.
+
+    Call it from the main thread, for Ctrl-C is handled meanwhile. A run that fails is in the result
+    with its `failure`. Raises UsageError where nothing can be measured, OutputError where the
+    result cannot be saved, and KeyboardInterrupt after Ctrl-C: finished runs are then in the plan's
+    `json` alone.
+    """
+    asked = plan._asked
+    destination = asked.destination
+    if destination.is_standard_output:
+        destination = _Nowhere(Path())
+    with measured(asked, destination, _program()) as measurement:
+        pass
+    if measurement.output_error is not None:
+        raise measurement.output_error
+    if measurement.result is None or measurement.is_interrupted:
+        raise KeyboardInterrupt
+    return Result(measurement.result)
+
+
+def _program() -> tuple[str, ...]:
+    """The program that called: its name, not where it is, and its arguments."""
+    name, *arguments = sys.argv or ["python"]
+    return (Path(name).name or "python", *arguments)
