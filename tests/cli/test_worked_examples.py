@@ -25,14 +25,18 @@ from tinygram_bench.model import store
 
 LIMIT_S = 120
 QUICK = {
-    "stream": "--rounds 1 --duration 40ms --json result.json",
-    "rr": "--rounds 1 --duration 40ms --json result.json",
-    "echo": "--rounds 1 --duration 40ms --json result.json",
+    "stream --rate": "--rounds 1 --duration 200ms --json result.json",
+    "stream": "--rounds 1 --messages 2000 --json result.json",
+    "rr --callers": "--rounds 1 --calls 20 --json result.json",
+    "echo": "--rounds 1 --messages 500 --json result.json",
     "sizes": "--rounds 1 --sizes 1,2 --json result.json",
     "trust": "--json result.json",
     "serve": "--port 0",
 }
-"""What is added to an example, by the first word after `tinygram`."""
+"""What is added to an example, by the first words after `tinygram`.
+
+Runs end by a count where they can: on a busy machine nothing may happen in a short time.
+"""
 LINES = list(dict.fromkeys(each.line for found in EXAMPLES.values() for each in found))
 SERVERS = [line for line in LINES if line.startswith("tinygram serve")]
 MINUTES = [line for line in LINES if line.startswith("tinygram trust")]
@@ -58,7 +62,8 @@ def around(tmp_path: Path) -> dict[str, str]:
 
 
 def quickly(line: str) -> str:
-    return f"{line} {QUICK.get(line.split()[1], '')}"
+    added = (more for words, more in QUICK.items() if line.startswith(f"tinygram {words}"))
+    return f"{line} {next(added, '')}"
 
 
 @pytest.mark.parametrize("line", OTHERS)
