@@ -7,7 +7,17 @@ from typing import Annotated
 import typer
 
 import tinygram
-from tinygram_bench.cli.commands import echo, emulate, rr, schema, sizes, stream, trust, watch
+from tinygram_bench.cli.commands import (
+    compare,
+    echo,
+    emulate,
+    rr,
+    schema,
+    sizes,
+    stream,
+    trust,
+    watch,
+)
 from tinygram_bench.cli.commands.serve import serve
 from tinygram_bench.cli.resuming import MeasuringCommand
 
@@ -22,6 +32,7 @@ app.command(cls=MeasuringCommand)(stream.stream)
 app.command(cls=MeasuringCommand)(rr.rr)
 app.command(cls=MeasuringCommand)(echo.echo)
 app.command(cls=MeasuringCommand)(sizes.sizes)
+app.command()(compare.compare)
 app.command()(trust.trust)
 app.command()(emulate.emulate)
 app.command()(watch.watch)
