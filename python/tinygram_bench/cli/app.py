@@ -11,6 +11,7 @@ from tinygram_bench.cli.commands import (
     compare,
     echo,
     emulate,
+    rerun,
     rr,
     schema,
     sizes,
@@ -33,6 +34,7 @@ app.command(cls=MeasuringCommand)(rr.rr)
 app.command(cls=MeasuringCommand)(echo.echo)
 app.command(cls=MeasuringCommand)(sizes.sizes)
 app.command()(compare.compare)
+app.command()(rerun.rerun)
 app.command()(trust.trust)
 app.command()(emulate.emulate)
 app.command()(watch.watch)
