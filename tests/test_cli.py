@@ -58,6 +58,7 @@ def test_the_module_is_the_command(module: str) -> None:
     "words",
     [
         *([], ["stream"], ["rr"], ["echo"], ["sizes"], ["emulate"], ["watch"], ["schema"]),
+        *(["compare"], ["rerun"]),
         *(["serve"], ["serve", "rr"], ["serve", "echo"], ["serve", "sizes"]),
     ],
     ids=" ".join,
