@@ -49,8 +49,8 @@ def write_comparison(pen: Pen, comparison: Comparison, gate_told: Sequence[str])
     pen.write(
         f"Of times, all intervals together miss in {FAMILY_MISSED:.0%} of comparisons at most, if "
         "rounds are independent; each holds the change itself and the change beside the load's "
-        "other cases. Of counts, they are the ranges of the rounds, widened by as much as a count "
-        "varies by itself."
+        "other cases, and middles are geometric means of the rounds. Of counts, they are the "
+        "ranges of the rounds, widened by as much as a count varies by itself."
     )
 
 

@@ -16,9 +16,10 @@ Passed = Literal["fails", "passes", "cannot_say"]
 class Change:
     """One figure of one case, before and after.
 
-    `before`, `after`: the median of the rounds, between the ends of all of them; None: the result
-    does not have it. `ratio`: after ÷ before, with its interval; None where it cannot be said, and
-    `reason` says why. `is_higher_better`: whether a ratio above 1 is an improvement.
+    `before`, `after`: the rounds' middle, of times the geometric mean and of counts the median,
+    between the least and the greatest of them; None: the result does not have it. `ratio`: after ÷
+    before, with its interval; None where it cannot be said, and `reason` says why.
+    `is_higher_better`: whether a ratio above 1 is an improvement.
     """
 
     case: Case

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, log, sqrt
-from statistics import fmean, median, variance
+from statistics import fmean, variance
 
 from tinygram_bench.model.result import Case, Figure, Result
 from tinygram_bench.statistics.changes.change import Change
@@ -168,5 +168,5 @@ def _doubt(
 
 
 def _figure(logs: Logs) -> Figure | None:
-    values = [exp(each) for each in logs.values()]
-    return Figure(median(values), min(values), max(values)) if values else None
+    values = list(logs.values())
+    return Figure(*map(exp, (fmean(values), min(values), max(values)))) if values else None
