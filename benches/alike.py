@@ -54,7 +54,7 @@ def measure(path: Path, options: Iterable[str]) -> None:
 
 def told(pairs: Iterable[tuple[Result, Result]], is_anyway: bool) -> str:
     """Of how many comparisons something is shown, and a gate would have failed."""
-    compared = refused = figures = 0
+    compared = refused = figures = barred = excluding = 0
     shown, failed = dict.fromkeys(KINDS, 0), dict.fromkeys(KINDS, 0)
     for before, after in pairs:
         comparison = compare_results(before, after)
@@ -63,6 +63,9 @@ def told(pairs: Iterable[tuple[Result, Result]], is_anyway: bool) -> str:
             continue
         compared += 1
         figures += len(comparison.changes)
+        barred += sum(each.reason is not None for each in comparison.changes)
+        ratios = [each.ratio for each in comparison.changes if each.ratio is not None]
+        excluding += sum(not each.low <= 1 <= each.high for each in ratios)
         for kind in KINDS:
             alike = [each for each in comparison.changes if each.kind == kind]
             shown[kind] += any(each.shown in ("worse", "better") for each in alike)
@@ -70,7 +73,10 @@ def told(pairs: Iterable[tuple[Result, Result]], is_anyway: bool) -> str:
     of_each = ", ".join(
         f"{kind}: a change in {shown[kind]}, a failed gate in {failed[kind]}" for kind in KINDS
     )
-    return f"{compared} comparisons of {figures} figures, {refused} refused; {of_each}"
+    return (
+        f"{compared} comparisons of {figures} figures, {refused} refused; {barred} figures barred; "
+        f"{excluding} intervals without 1, barred or not; {of_each}"
+    )
 
 
 if __name__ == "__main__":
