@@ -82,7 +82,7 @@ def test_the_module_is_the_command(module: str) -> None:
     "words",
     [
         *([], ["stream"], ["rr"], ["echo"], ["sizes"], ["emulate"], ["watch"], ["schema"]),
-        *(["report"], ["completion"], ["man"]),
+        *(["report"], ["compare"], ["rerun"], ["completion"], ["man"]),
         *(["serve"], ["serve", "rr"], ["serve", "echo"], ["serve", "sizes"]),
     ],
     ids=" ".join,

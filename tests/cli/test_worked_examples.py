@@ -39,7 +39,7 @@ Runs end by a count where they can: on a busy machine nothing may happen in a sh
 """
 LINES = list(dict.fromkeys(each.line for found in EXAMPLES.values() for each in found))
 SERVERS = [line for line in LINES if line.startswith("tinygram serve")]
-MINUTES = [line for line in LINES if line.startswith("tinygram trust")]
+MINUTES = [line for line in LINES if line.startswith(("tinygram trust", "tinygram rerun"))]
 OTHERS = [line for line in LINES if line not in (*SERVERS, *MINUTES)]
 
 
@@ -47,16 +47,15 @@ OTHERS = [line for line in LINES if line not in (*SERVERS, *MINUTES)]
 def around(tmp_path: Path) -> dict[str, str]:
     """An environment where `tinygram` is the one under test, and all files are in `tmp_path`.
 
-    There is a result.json.
+    There are results: result.json, before.json and after.json.
     """
     command = tmp_path / "bin" / "tinygram"
     command.parent.mkdir()
     command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -B -m tinygram_bench "$@"\n')
     command.chmod(0o755)
-    store.save(
-        result_of(*paced({"loop/nodelay": [20, 21], "loop/nagle": [30, 31]})),
-        tmp_path / "result.json",
-    )
+    result = result_of(*paced({"loop/nodelay": [20, 21], "loop/nagle": [30, 31]}))
+    for name in ("result", "before", "after"):
+        store.save(result, tmp_path / f"{name}.json")
     path = f"{command.parent}{os.pathsep}{os.environ['PATH']}"
     return {**os.environ, "PATH": path, "HOME": str(tmp_path)}
 

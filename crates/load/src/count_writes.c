@@ -5,16 +5,24 @@
  * descriptors to the kernel. The counts lie in shared memory, so that a forked child that owns the
  * socket is counted too. A call costs one look into a table more, and a counted one some additions.
  * Of one call in many it also takes the CPU time, and of calls that wait (call_times.h).
+ *
+ * A process that has started without it loads it (dlopen), and has the calls of all that is loaded
+ * by then led here (tinygram_lead_writes_here).
  */
 #define _GNU_SOURCE
 #include "call_times.h"
 #include <dlfcn.h>
+#include <elf.h>
 #include <errno.h>
+#include <link.h>
 #include <linux/futex.h>
 #include <poll.h>
 #include <semaphore.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/select.h>
@@ -22,6 +30,7 @@
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #define WATCHED_WORDS 16
 
@@ -187,3 +196,116 @@ long syscall(long number, ...)
     errno = error;
     return result;
 }
+
+/* Where a library's linker has put the address of a function that it calls: the two kinds of
+ * relocations with the function's name (the processor's supplement of the ELF specification). */
+#if defined(__x86_64__)
+#define SLOT R_X86_64_JUMP_SLOT
+#define ENTRY R_X86_64_GLOB_DAT
+#elif defined(__aarch64__)
+#define SLOT R_AARCH64_JUMP_SLOT
+#define ENTRY R_AARCH64_GLOB_DAT
+#endif
+
+#if defined(SLOT)
+/* By names of our own: where this library came last, the others' names mean the C library's. */
+static __typeof__(send) own_send __attribute__((alias("send")));
+static __typeof__(sendto) own_sendto __attribute__((alias("sendto")));
+static __typeof__(sendmsg) own_sendmsg __attribute__((alias("sendmsg")));
+static __typeof__(write) own_write __attribute__((alias("write")));
+static __typeof__(writev) own_writev __attribute__((alias("writev")));
+
+struct led {
+    const char *name;
+    void *here;
+};
+
+static const struct led led[] = {
+    {"send", (void *)own_send},   {"sendto", (void *)own_sendto}, {"sendmsg", (void *)own_sendmsg},
+    {"write", (void *)own_write}, {"writev", (void *)own_writev},
+};
+
+struct leading {
+    ElfW(Addr) own; /* where this library lies, whose own calls go on to the C library */
+    int failed;
+};
+
+/* Make one place hold `here`: the linker may have made it read-only since. */
+static int put(void **place, void *here, ElfW(Addr) sealed_from, ElfW(Addr) sealed_to)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    void *start = (void *)((uintptr_t)place & ~(page - 1));
+    int is_sealed = (uintptr_t)place >= sealed_from && (uintptr_t)place < sealed_to;
+    if (is_sealed && mprotect(start, page, PROT_READ | PROT_WRITE))
+        return -1;
+    __atomic_store_n(place, here, __ATOMIC_RELEASE);
+    return is_sealed ? mprotect(start, page, PROT_READ) : 0;
+}
+
+static int lead_library(struct dl_phdr_info *library, size_t size, void *argument)
+{
+    (void)size;
+    struct leading *leading = argument;
+    ElfW(Addr) base = library->dlpi_addr, sealed_from = 0, sealed_to = 0;
+    const ElfW(Dyn) *entries = NULL;
+    for (int at = 0; at < library->dlpi_phnum; at++) {
+        const ElfW(Phdr) *part = &library->dlpi_phdr[at];
+        if (part->p_type == PT_DYNAMIC)
+            entries = (const void *)(base + part->p_vaddr);
+        if (part->p_type == PT_GNU_RELRO) {
+            sealed_from = base + part->p_vaddr;
+            sealed_to = sealed_from + part->p_memsz;
+        }
+    }
+    if (!entries || base == leading->own || strstr(library->dlpi_name, "linux-vdso"))
+        return 0;
+    const ElfW(Sym) *symbols = NULL;
+    const char *names = NULL;
+    const ElfW(Rela) *tables[2] = {NULL, NULL};
+    size_t bytes[2] = {0, 0};
+    for (; entries->d_tag != DT_NULL; entries++) {
+        /* glibc has made addresses of these offsets, other C libraries leave them. */
+        ElfW(Addr) value = entries->d_un.d_ptr;
+        ElfW(Addr) address = value < base ? base + value : value;
+        switch (entries->d_tag) {
+        case DT_SYMTAB: symbols = (const void *)address; break;
+        case DT_STRTAB: names = (const void *)address; break;
+        case DT_JMPREL: tables[0] = (const void *)address; break;
+        case DT_PLTRELSZ: bytes[0] = entries->d_un.d_val; break;
+        case DT_RELA: tables[1] = (const void *)address; break;
+        case DT_RELASZ: bytes[1] = entries->d_un.d_val; break;
+        }
+    }
+    for (int table = 0; table < 2 && symbols && names; table++) {
+        size_t count = tables[table] ? bytes[table] / sizeof(ElfW(Rela)) : 0;
+        for (size_t at = 0; at < count; at++) {
+            const ElfW(Rela) *each = &tables[table][at];
+            uint32_t kind = ELF64_R_TYPE(each->r_info);
+            if (kind != SLOT && kind != ENTRY)
+                continue;
+            const char *name = names + symbols[ELF64_R_SYM(each->r_info)].st_name;
+            for (size_t which = 0; which < sizeof led / sizeof *led; which++)
+                if (!strcmp(name, led[which].name))
+                    leading->failed |= put((void **)(base + each->r_offset), led[which].here,
+                                           sealed_from, sealed_to);
+        }
+    }
+    return 0;
+}
+
+/* Lead the calls of every library that is loaded now here; 0, or -1 where that failed. */
+int tinygram_lead_writes_here(void)
+{
+    Dl_info own;
+    if (counts == &nothing || !dladdr((void *)tinygram_write_counts, &own))
+        return -1;
+    struct leading leading = {(ElfW(Addr))own.dli_fbase, 0};
+    dl_iterate_phdr(lead_library, &leading);
+    return leading.failed ? -1 : 0;
+}
+#else
+int tinygram_lead_writes_here(void)
+{
+    return -1; /* This processor's relocations are not known here. */
+}
+#endif

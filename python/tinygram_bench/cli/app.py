@@ -7,9 +7,11 @@ from typing import Annotated
 import typer
 
 from tinygram_bench.cli.commands import (
+    compare,
     echo,
     emulate,
     report,
+    rerun,
     rr,
     schema,
     sizes,
@@ -34,7 +36,15 @@ app = typer.Typer(
 for _measuring in (stream.stream, rr.rr, echo.echo, sizes.sizes):
     app.command(cls=MeasuringCommand, epilog=epilog(f"tinygram {_measuring.__name__}"))(_measuring)
 for _other in (
-    *(report.report, trust.trust, emulate.emulate, watch.watch, schema.schema),
+    *(
+        report.report,
+        compare.compare,
+        rerun.rerun,
+        trust.trust,
+        emulate.emulate,
+        watch.watch,
+        schema.schema,
+    ),
     *(completion, man),
 ):
     app.command(epilog=epilog(f"tinygram {_other.__name__}"))(_other)

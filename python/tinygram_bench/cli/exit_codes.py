@@ -10,6 +10,8 @@ class ExitCode(IntEnum):
     RUN_FAILED = 1
     USAGE = 2
     """Bad usage, unreadable input, unwritable output, or not permitted here."""
+    REGRESSION = 3
+    """Something is shown to be worse by more than `compare --fail-above` allows."""
     INCONCLUSIVE = 4
     INTERRUPTED = 130
     """Ctrl-C; finished runs are saved."""

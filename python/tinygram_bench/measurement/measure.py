@@ -109,7 +109,7 @@ def measure(
         told = cores.told(throttling_told(run_cases))
         run = told if peers is None else peers.around(told)
         check()
-        found = _environment(plan, network)
+        found = environment_of(plan, network)
         if study is not None:
             found["study"] = study.about
         sum_up = summed_up if study is None else study.sum_up
@@ -178,8 +178,11 @@ def _awake(is_asked: bool, plan: Plan) -> Iterator[None]:
         yield
 
 
-def _environment(plan: Plan, named: str | None) -> dict[str, Any]:
-    """Read the environment in a network like that of the runs: a new one has its own settings."""
+def environment_of(plan: Plan, named: str | None) -> dict[str, Any]:
+    """The environment in a network like that of the runs: a new one has its own settings.
+
+    `named`: what it says of where the runs are, if they are in no network of their own.
+    """
     any_case = plan.cases[0]
     where = placement(any_case.placement)
     own: AbstractContextManager[Network] = (

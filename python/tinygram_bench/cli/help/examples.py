@@ -67,6 +67,20 @@ EXAMPLES: dict[str, tuple[Example, Example]] = {
             "The same as a page with charts, and the figures for a spreadsheet.",
         ),
     ),
+    "tinygram compare": (
+        Example("tinygram compare before.json after.json", "What changed, and how sure is that?"),
+        Example(
+            "tinygram compare before.json after.json --gate counts",
+            "The same of writes, segments and bytes alone, which no noise reaches.",
+        ),
+    ),
+    "tinygram rerun": (
+        Example("tinygram rerun result.json", "What does this plan show here, and now?"),
+        Example(
+            "tinygram rerun result.json --wait --json again.json",
+            "The same when no other measurement uses the cores, kept in a file of its own.",
+        ),
+    ),
     "tinygram trust": (
         Example("tinygram trust --duration 1s", "Which differences can be told apart here?"),
         Example(

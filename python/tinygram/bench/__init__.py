@@ -1,0 +1,1 @@
+"""What the bench gives to other programs' tests; it needs `tinygram[bench]`."""

@@ -1,0 +1,114 @@
+"""`tinygram compare`: what changed between two results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, cast
+
+import typer
+
+from tinygram_bench.cli import quantities
+from tinygram_bench.cli.bounds import one_of
+from tinygram_bench.cli.exit_codes import ExitCode
+from tinygram_bench.cli.terminal import console
+from tinygram_bench.model import store
+from tinygram_bench.model.errors import UsageError
+from tinygram_bench.model.result import Result
+from tinygram_bench.report.comparing import said, write_comparison
+from tinygram_bench.report.prose import first_of, listed
+from tinygram_bench.report.table import Pen
+from tinygram_bench.statistics.changes.comparison import (
+    KINDS,
+    Comparison,
+    Gate,
+    compare_results,
+)
+
+
+def compare(
+    before: Annotated[Path, typer.Argument(metavar="BEFORE", help="The result to compare with.")],
+    after: Annotated[Path, typer.Argument(metavar="AFTER", help="The result to judge.")],
+    fail_above: Annotated[
+        float | None,
+        quantities.share(
+            "Exit 3 where a figure is shown to be worse by more than this, for example 5%, and 4 "
+            "where it cannot be said whether one is."
+        ),
+    ] = None,
+    gate: Annotated[
+        str,
+        typer.Option(
+            metavar="GATE",
+            help="What is compared: times, counts (writes, segments and bytes of each message, "
+            "which do not depend on how fast the host is), or both.",
+        ),
+    ] = "both",
+    anyway: Annotated[
+        bool,
+        typer.Option(
+            "--anyway", help="Compare also what was measured elsewhere, or in another manner."
+        ),
+    ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="Print nothing but the gate's no.")
+    ] = False,
+) -> int:
+    """Say what changed between two results, figure by figure, and how sure that is."""
+    one_of("--gate", gate, KINDS)
+    asked = cast(Gate, gate)
+    earlier, later = store.load(before), store.load(after)
+    comparison = checked_comparison(before, earlier, after, later, asked, is_anyway=anyway)
+    code, told = _gated(comparison, asked, fail_above)
+    if not quiet:
+        write_comparison(Pen(console()), comparison, told)
+    elif code != ExitCode.OK:
+        Pen(console()).list(told)
+    return code
+
+
+def checked_comparison(
+    before: Path, earlier: Result, after: Path, later: Result, gate: Gate, *, is_anyway: bool
+) -> Comparison:
+    """Compare the results of two files. Raises UsageError where they are not comparable."""
+    comparison = compare_results(earlier, later, gate)
+    if not comparison.common:
+        names = listed(comparison.only_before) if comparison.only_before else "none"
+        raise UsageError(
+            f"{before} and {after} have no case in common: the first has {names}, the second "
+            f"{listed(comparison.only_after) if comparison.only_after else 'none'}; measure both "
+            "with the same options, for example by `tinygram rerun`"
+        )
+    if comparison.hindrances and not is_anyway:
+        raise UsageError(
+            f"{before} and {after} are not comparable: "
+            f"{first_of([str(each) for each in comparison.hindrances], most=12)}; measure both on "
+            "one host in the same manner, or compare them with --anyway"
+        )
+    if not comparison.changes:
+        raise UsageError(
+            f"{before} and {after} have no finished run with a figure to compare "
+            f"(--gate {gate}): measure again"
+        )
+    return comparison
+
+
+def _gated(
+    comparison: Comparison, gate: Gate, fail_above: float | None
+) -> tuple[ExitCode, tuple[str, ...]]:
+    """The status, and the gate's sentences; nothing where no gate was asked for."""
+    if fail_above is None:
+        return ExitCode.OK, ()
+    found = comparison.gated(gate, fail_above)
+    limit = f"{100 * fail_above:g}%"
+    if found["fails"]:
+        clauses = first_of([said(each) for each in found["fails"]])
+        return ExitCode.REGRESSION, (f"Shown to be worse by more than {limit}: {clauses}.",)
+    unknown, passed = len(found["cannot_say"]), len(found["passes"])
+    if unknown:
+        clauses = first_of([said(each) for each in found["cannot_say"]])
+        told = (
+            f"Nothing is shown to be worse by more than {limit}, and of {unknown} of "
+            f"{unknown + passed} figures it cannot be said: {clauses}."
+        )
+        return ExitCode.INCONCLUSIVE, (told,)
+    return ExitCode.OK, (f"No figure is worse by more than {limit}.",)

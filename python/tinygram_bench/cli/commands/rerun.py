@@ -1,0 +1,127 @@
+"""`tinygram rerun`: a stored result's plan again, here and now."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from tinygram_bench.cli import options
+from tinygram_bench.cli.exit_codes import ExitCode
+from tinygram_bench.cli.measuring import Asked, Manner, measure_and_show
+from tinygram_bench.cli.terminal import console
+from tinygram_bench.links import DEFAULT_BACKEND, parse_links, prepare
+from tinygram_bench.measurement.anonymous import LEFT_OUT
+from tinygram_bench.measurement.measure import environment_of
+from tinygram_bench.model import store
+from tinygram_bench.model.errors import UsageError
+from tinygram_bench.model.result import Plan, Result
+from tinygram_bench.report.comparing import differences_told, write_comparison
+from tinygram_bench.report.table import Pen
+from tinygram_bench.runs.workload import Workload
+from tinygram_bench.statistics.changes.comparable import hindrances, other_differences
+from tinygram_bench.statistics.changes.comparison import compare_results
+from tinygram_bench.workloads.echo.run import Echo
+from tinygram_bench.workloads.rr.run import Rr
+from tinygram_bench.workloads.sizes.run import Sizes
+from tinygram_bench.workloads.stream.run import Stream
+
+_WORKLOADS: Mapping[str, Callable[[int], Workload]] = {
+    "stream": Stream,
+    "rr": Rr,
+    "echo": Echo,
+    "sizes": Sizes,
+}
+
+
+def rerun(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The result to measure again.")],
+    json: Annotated[Path | None, options.result_file("rerun")] = None,
+    anonymous: options.Anonymous = False,
+    quiet: options.Quiet = False,
+    notes: options.Notes = False,
+    wait: options.Wait = False,
+) -> int:
+    """Measure a result's plan again, with its seed, and say what changed since.
+
+    What differs in the environment is told first; the result is stored like any other.
+    """
+    earlier = store.load(file)
+    plan = earlier.plan
+    workload = _workload_of(earlier, file)
+    if json is not None and json.exists() and json.samefile(file):
+        raise UsageError(f"--json {json} is the result to compare with: name another file")
+    destination = options.destination("rerun", json, None, anonymous)
+    _prepare_links(plan)
+    network = "the server's" if earlier.environment.get("network") == "the server's" else None
+    pen = Pen(console(is_on_stderr=destination.is_standard_output))
+    if not quiet:
+        _tell_differences(pen, earlier, environment_of(plan, network))
+    manner = Manner(
+        is_quiet=quiet,
+        is_published=False,
+        with_notes=notes,
+        is_awake="--awake" in earlier.command,
+        waits=wait,
+    )
+    measured: list[Result] = []
+
+    def noted(result: Result) -> ExitCode:
+        measured.append(result)
+        return ExitCode.OK
+
+    code = measure_and_show(Asked(plan, workload, destination, manner, judge=noted))
+    if measured and not quiet:
+        pen.head(f"Since {file} ({earlier.started_at or 'at an unknown time'})")
+        write_comparison(pen, compare_results(earlier, measured[0]), ())
+    return code
+
+
+def _workload_of(earlier: Result, file: Path) -> Workload:
+    """What runs the plan's cases. Raises UsageError where the file does not say enough."""
+    names = {case.workload for case in earlier.plan.cases}
+    remedy = "measure anew with the command of its workload"
+    if not names:
+        raise UsageError(f"{file} cannot be measured again: its plan has no case; {remedy}")
+    if "study" in earlier.environment or len(names) > 1:
+        command = " ".join(earlier.command[:2])
+        raise UsageError(
+            f"{file} cannot be measured again from its file: `{command}` decides by itself what it "
+            "runs; call that again"
+        )
+    if earlier.cross_check is not None:
+        raise UsageError(
+            f"{file} cannot be measured again from its file: it has other programs beside "
+            "(--cross-check), whose versions are their own; call its command again: "
+            f"{' '.join(earlier.command)}"
+        )
+    if LEFT_OUT in msgspec.json.encode(earlier.plan).decode():
+        raise UsageError(
+            f"{file} cannot be measured again: it is anonymous, and its plan leaves out what it "
+            f"needs; {remedy}"
+        )
+    return _WORKLOADS[names.pop()](earlier.plan.seed)
+
+
+def _prepare_links(plan: Plan) -> None:
+    """See that the plan's links can be made here. Raises UsageError."""
+    backends = [case.parameters.link_backend for case in plan.cases]
+    named = next((each for each in backends if each is not None), DEFAULT_BACKEND)
+    prepare(parse_links([case.link for case in plan.cases]), named)
+
+
+def _tell_differences(pen: Pen, earlier: Result, found: dict[str, object]) -> None:
+    now = msgspec.structs.replace(
+        earlier,
+        environment=msgspec.json.decode(msgspec.json.encode(found)),
+        host=None if earlier.host is None else socket.gethostname(),
+    )
+    told = differences_told(hindrances(earlier, now), other_differences(earlier, now))
+    pen.write("What differs from when it was measured", "bold cyan")
+    pen.list(told or ("nothing that is known of hosts, kernels, settings and versions",))
+    sys.stdout.flush()

@@ -1,0 +1,117 @@
+"""Two results beside each other, as a person reads it: the answer, what changed, what else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tinygram_bench.model.result import Figure
+from tinygram_bench.report.numbers import UNKNOWN, number, rate, ratio
+from tinygram_bench.report.prose import first_of, joined, listed
+from tinygram_bench.report.table import Column, Pen, Shown, Table, table_of
+from tinygram_bench.statistics.changes.change import Change
+from tinygram_bench.statistics.changes.comparable import Difference
+from tinygram_bench.statistics.changes.comparison import Comparison
+from tinygram_bench.statistics.changes.times import FAMILY_MISSED
+from tinygram_bench.statistics.figures.words import in_words
+from tinygram_bench.statistics.workloads.loads import load_name, way_of
+
+_WORDS = {"worse": "worse", "better": "better", "not_shown": "=", "cannot_say": "?"}
+_COLUMNS: tuple[Shown[Change], ...] = (
+    Shown(Column("case"), lambda change: name_of(change)),
+    Shown(Column("figure"), lambda change: _figure(change)),
+    Shown(Column("before"), lambda change: _value(change, change.before)),
+    Shown(Column("after"), lambda change: _value(change, change.after)),
+    Shown(Column("after ÷\nbefore"), lambda change: _ratio(change.ratio)),
+    Shown(Column("low-high", 1), lambda change: _interval(change.ratio)),
+    Shown(Column("shown"), lambda change: _WORDS[change.shown]),
+)
+
+
+def write_comparison(pen: Pen, comparison: Comparison, gate_told: Sequence[str]) -> None:
+    """Print it; `gate_told`: what the gate says, if one was asked for."""
+    pen.write("The answer", "bold cyan")
+    pen.list((*answer(comparison), *gate_told), style="bold")
+    told = differences_told(comparison.hindrances, comparison.others)
+    if told:
+        pen.head("What differs in how they were measured")
+        pen.list(told)
+    for kind, title in (("times", "Times"), ("counts", "Counts")):
+        changes = [each for each in comparison.changes if each.kind == kind]
+        if changes:
+            pen.draw(_table(f"{title}, the surest and largest change first", changes))
+    remarks = [
+        f"only {when}, and not compared: {listed(names)}"
+        for when, names in (("before", comparison.only_before), ("after", comparison.only_after))
+        if names
+    ]
+    pen.write("")
+    pen.list(remarks)
+    pen.write(
+        f"Of times, all intervals together miss in {FAMILY_MISSED:.0%} of comparisons at most, if "
+        "rounds are independent; each holds the change itself and the change beside the load's "
+        "other cases, and middles are geometric means of the rounds. Of counts, they are the "
+        "ranges of the rounds, widened by as much as a count varies by itself."
+    )
+
+
+def answer(comparison: Comparison) -> tuple[str, ...]:
+    """Two sentences: what is shown to have changed, and of how much nothing is shown."""
+    worse = [each for each in comparison.changes if each.shown == "worse"]
+    better = [each for each in comparison.changes if each.shown == "better"]
+    clauses = [
+        f"{len(changes)} of {len(comparison.changes)} figures {verb} shown to be {word} "
+        f"({first_of([said(each) for each in changes])})"
+        for word, changes in (("worse", worse), ("better", better))
+        if changes
+        for verb in ["is" if len(changes) == 1 else "are"]
+    ]
+    cases = "1 case" if comparison.common == 1 else f"{comparison.common} cases"
+    first = f"{joined(clauses)}." if clauses else f"No change is shown in {cases}."
+    unknown = sum(each.shown == "cannot_say" for each in comparison.changes)
+    alike = len(comparison.changes) - len(worse) - len(better) - unknown
+    return (first, f"Of {alike} figures no change is shown, and of {unknown} it cannot be said.")
+
+
+def said(change: Change) -> str:
+    """`loop/nodelay, stream flat out: throughput × 0.91 (0.88-0.94)`."""
+    if change.ratio is None:
+        return f"{name_of(change)}: {_figure(change)}: {change.reason}"
+    values = f"× {_ratio(change.ratio)} ({_interval(change.ratio)})"
+    return f"{name_of(change)}: {_figure(change)} {values}"
+
+
+def differences_told(
+    hindrances: Sequence[Difference], others: Sequence[Difference]
+) -> tuple[str, ...]:
+    """Each difference of how two results were measured, what makes them incomparable first."""
+    return (*(f"not comparable: {each}" for each in hindrances), *map(str, others))
+
+
+def name_of(change: Change) -> str:
+    """The way and its load."""
+    return f"{way_of(change.case)}, {load_name(change.case)}"
+
+
+def _table(title: str, changes: Sequence[Change]) -> Table:
+    reasons = dict.fromkeys(each.reason for each in changes if each.reason is not None)
+    notes = ["=  no change shown"] if any(each.shown == "not_shown" for each in changes) else []
+    if reasons:
+        notes.append(f"?  cannot say: {first_of(tuple(reasons), most=2)}")
+    return table_of(title, _COLUMNS, changes, tuple(notes))
+
+
+def _figure(change: Change) -> str:
+    return in_words(change.figure)
+
+
+def _value(change: Change, figure: Figure | None) -> str:
+    shown = rate if change.figure.endswith("_per_s") else number
+    return shown(None if figure is None else figure.median)
+
+
+def _ratio(figure: Figure | None) -> str:
+    return UNKNOWN if figure is None else ratio(figure.median)
+
+
+def _interval(figure: Figure | None) -> str:
+    return UNKNOWN if figure is None else f"{ratio(figure.low)}–{ratio(figure.high)}"

@@ -1,0 +1,71 @@
+"""The value that comparing two results ends in, and when a gate lets it pass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tinygram_bench.model.result import Case, Figure
+
+Kind = Literal["times", "counts"]
+Shown = Literal["worse", "better", "not_shown", "cannot_say"]
+Passed = Literal["fails", "passes", "cannot_say"]
+
+
+@dataclass(frozen=True)
+class Change:
+    """One figure of one case, before and after.
+
+    `before`, `after`: the rounds' middle, of times the geometric mean and of counts the median,
+    between the least and the greatest of them; None: the result does not have it. `ratio`: after ÷
+    before, with its interval; None where it cannot be said, and `reason` says why.
+    `is_higher_better`: whether a ratio above 1 is an improvement.
+    """
+
+    case: Case
+    figure: str
+    kind: Kind
+    before: Figure | None
+    after: Figure | None
+    ratio: Figure | None
+    is_higher_better: bool = False
+    reason: str | None = None
+
+    @property
+    def shown(self) -> Shown:
+        """What the interval shows."""
+        if self.ratio is None or self.reason is not None:
+            return "cannot_say"
+        if self.ratio.low <= 1 <= self.ratio.high:
+            return "not_shown"
+        return "better" if (self.ratio.low > 1) == self.is_higher_better else "worse"
+
+    @property
+    def worsening(self) -> tuple[float, float]:
+        """By which factor it is worse at least and at most; below 1 it is better."""
+        assert self.ratio is not None, "nothing is known of it"
+        if self.is_higher_better:
+            return 1 / self.ratio.high, 1 / self.ratio.low
+        return self.ratio.low, self.ratio.high
+
+    @property
+    def sureness(self) -> float:
+        """How far the nearer end of the interval lies from 1, as a factor: what is sorted by."""
+        least, most = self.worsening
+        return max(least, 1 / most)
+
+    def passed(self, most_share: float) -> Passed:
+        """Whether it is shown to be worse by more than `most_share`, or not to be."""
+        if self.shown == "cannot_say":
+            return "cannot_say"
+        least, most = self.worsening
+        if least > 1 + most_share:
+            return "fails"
+        return "passes" if most <= 1 + most_share else "cannot_say"
+
+
+def sorted_changes(changes: tuple[Change, ...]) -> tuple[Change, ...]:
+    """The surest and largest first; last those of which nothing can be said."""
+    known = [each for each in changes if each.shown != "cannot_say"]
+    unknown = [each for each in changes if each.shown == "cannot_say"]
+    return (*sorted(known, key=lambda each: -each.sureness), *unknown)

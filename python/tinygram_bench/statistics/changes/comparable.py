@@ -1,0 +1,86 @@
+"""Whether two results can be compared, and what else differs between them.
+
+Law: what is measured elsewhere, on another kernel, with other messages or in another manner is not
+compared unasked; versions of programs are, for they are what one compares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from tinygram_bench.model.result import Case, Result
+
+_DECISIVE = {
+    "kernel": "kernel",
+    "architecture": "architecture",
+    "cpu_model": "CPU",
+    "cores": "number of cores",
+    "allowed_cores": "allowed cores",
+    "cpu_quota_cores": "CPU quota in cores",
+    "cpu_governor": "CPU governor",
+    "cpu_latency_limit_us": "limit of a core's time to wake up (µs)",
+    "sender_core": "sender's core",
+    "receiver_core": "receiver's core",
+    "network": "network",
+    "congestion_control": "congestion control",
+    "sysctls": "kernel settings",
+}
+"""Facts of the environment that make times incomparable, and what they are called."""
+_FLEETING = ("load_average_1_5_15_min", "memory_bytes", "noise_floor", "study")
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What differs between two results, in words, and the two values."""
+
+    what: str
+    before: Any
+    after: Any
+
+    def __str__(self) -> str:
+        return f"{self.what}: {_shown(self.before)} before, {_shown(self.after)} after"
+
+
+def common_cases(before: Result, after: Result) -> tuple[Case, ...]:
+    """The cases that both plans have by the same name, as they are after."""
+    known = {case.case_id for case in before.plan.cases}
+    return tuple(case for case in after.plan.cases if case.case_id in known)
+
+
+def hindrances(before: Result, after: Result) -> tuple[Difference, ...]:
+    """What makes the two incomparable: host, kernel, messages and method, in that order."""
+    found = [Difference("host", before.host, after.host)]
+    for name, words in _DECISIVE.items():
+        found += _within(words, before.environment.get(name), after.environment.get(name))
+    found.append(Difference("seed of the messages", before.plan.seed, after.plan.seed))
+    earlier = {case.case_id: case for case in before.plan.cases}
+    for case in common_cases(before, after):
+        old, new = msgspec.to_builtins(earlier[case.case_id]), msgspec.to_builtins(case)
+        for name in old:
+            found += _within(f"{name} of {case.case_id}", old[name], new[name])
+    return tuple(each for each in found if each.before != each.after)
+
+
+def other_differences(before: Result, after: Result) -> tuple[Difference, ...]:
+    """What else differs in the environment: versions, mostly."""
+    names = (*before.environment, *after.environment)
+    rest = dict.fromkeys(name for name in names if name not in (*_DECISIVE, *_FLEETING))
+    pairs = ((name, before.environment.get(name), after.environment.get(name)) for name in rest)
+    return tuple(Difference(name, *values) for name, *values in pairs if values[0] != values[1])
+
+
+def _within(what: str, before: Any, after: Any) -> Iterator[Difference]:
+    """The difference, or where both have parts, those of the parts."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        for name in dict.fromkeys((*before, *after)):
+            yield from _within(f"{what}, {name}", before.get(name), after.get(name))
+    else:
+        yield Difference(what, before, after)
+
+
+def _shown(value: Any) -> str:
+    return "not known" if value is None else str(value)

@@ -1,0 +1,68 @@
+"""Two results compared as a whole: what changed, and what a gate says of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tinygram_bench.model.result import Result
+from tinygram_bench.statistics.changes.change import Change, Kind, Passed, sorted_changes
+from tinygram_bench.statistics.changes.comparable import (
+    Difference,
+    common_cases,
+    hindrances,
+    other_differences,
+)
+from tinygram_bench.statistics.changes.counts import count_changes
+from tinygram_bench.statistics.changes.times import time_changes
+
+Gate = Literal["times", "counts", "both"]
+KINDS: dict[str, tuple[Kind, ...]] = {
+    "times": ("times",),
+    "counts": ("counts",),
+    "both": ("times", "counts"),
+}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What differs between two results.
+
+    `changes`: the surest first. `hindrances`: what makes them incomparable; `others`: what else
+    differs in their environments. `only_before`, `only_after`: cases that the other one lacks.
+    """
+
+    changes: tuple[Change, ...]
+    hindrances: tuple[Difference, ...]
+    others: tuple[Difference, ...]
+    only_before: tuple[str, ...]
+    only_after: tuple[str, ...]
+    common: int
+
+    def gated(self, gate: Gate, most_share: float) -> dict[Passed, tuple[Change, ...]]:
+        """The changes of the gate's kind by what it says: worse by more than `most_share`?"""
+        found: dict[Passed, list[Change]] = {"fails": [], "passes": [], "cannot_say": []}
+        for change in self.changes:
+            if change.kind in KINDS[gate]:
+                found[change.passed(most_share)].append(change)
+        return {passed: tuple(changes) for passed, changes in found.items()}
+
+
+def compare_results(before: Result, after: Result, gate: Gate = "both") -> Comparison:
+    """Compare the cases that both results have, by times, counts or both."""
+    cases = common_cases(before, after)
+    changes: tuple[Change, ...] = ()
+    if "times" in KINDS[gate]:
+        changes += time_changes(before, after, cases)
+    if "counts" in KINDS[gate]:
+        changes += count_changes(before, after, cases)
+    common = {case.case_id for case in cases}
+    earlier, later = ([case.case_id for case in each.plan.cases] for each in (before, after))
+    return Comparison(
+        changes=sorted_changes(changes),
+        hindrances=hindrances(before, after),
+        others=other_differences(before, after),
+        only_before=tuple(name for name in earlier if name not in common),
+        only_after=tuple(name for name in later if name not in common),
+        common=len(common),
+    )

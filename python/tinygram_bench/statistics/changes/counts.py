@@ -1,0 +1,84 @@
+"""Counts of two results: what changed, beyond what each varies by itself (decision 0029).
+
+The host's speed is in no count by itself, but flat out, and where messages gather, time decides how
+many do. So a count has changed only where the ranges of both results' rounds are farther from each
+other than the wider of them is wide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import median
+
+from tinygram_bench.model.result import Case, Figure, Result, Run
+from tinygram_bench.statistics.changes.change import Change
+from tinygram_bench.statistics.verdicts.doubts import MIN_PAIRED_ROUNDS
+from tinygram_bench.statistics.workloads import WORKLOADS
+
+COUNTED: Mapping[str, str] = {
+    "writes": "writes",
+    "segments": "data_segments",
+    "bytes": "bytes",
+}
+"""What is counted for each message, or call → the counter."""
+
+
+def count_changes(before: Result, after: Result, cases: Sequence[Case]) -> tuple[Change, ...]:
+    """Every count for each message, or call, of the `cases`, which both results have.
+
+    One that neither result has is left out.
+    """
+    return tuple(
+        _change(case, what, sides)
+        for case in cases
+        for what, counter in COUNTED.items()
+        for sides in [[_per_unit(case, each.runs, counter) for each in (before, after)]]
+        if any(sides)
+    )
+
+
+def _per_unit(case: Case, runs: Sequence[Run], counter: str) -> list[float]:
+    unit = WORKLOADS[case.workload].unit
+    return [
+        count / units
+        for run in runs
+        if run.case_id == case.case_id and run.failure is None
+        for count, units in [(run.counters.get(counter), run.counters.get(unit))]
+        if count is not None and units
+    ]
+
+
+def _change(case: Case, what: str, sides: Sequence[Sequence[float]]) -> Change:
+    reason = None
+    for name, values in zip(("before", "after"), sides, strict=True):
+        if not values:
+            reason = f"{name} it was not counted"
+        elif len(values) < MIN_PAIRED_ROUNDS:
+            reason = f"{name} there are {len(values)} rounds, and {MIN_PAIRED_ROUNDS} are needed"
+    unit = WORKLOADS[case.workload].unit.removesuffix("s")
+    figures = [_figure(values) for values in sides]
+    return Change(
+        case=case,
+        figure=f"{what}_per_{unit}",
+        kind="counts",
+        before=figures[0],
+        after=figures[1],
+        ratio=_ratio(*figures) if reason is None else None,
+        reason=reason,
+    )
+
+
+def _figure(values: Sequence[float]) -> Figure | None:
+    return Figure(median(values), min(values), max(values)) if values else None
+
+
+def _ratio(before: Figure | None, after: Figure | None) -> Figure | None:
+    """after ÷ before; its ends are those of the ranges, moved by the wider range's width."""
+    if before is None or after is None or not before.low or not after.low:
+        return None
+    width = max(each.high / each.low for each in (before, after))
+    return Figure(
+        median=after.median / before.median,
+        low=after.low / before.high / width,
+        high=after.high / before.low * width,
+    )

@@ -1,0 +1,172 @@
+"""Times of two results that were measured at different times: what changed (decision 0029).
+
+The host drifts between two results, and moves all cases of a load alike. So a figure is compared
+twice: as it is, and as a ratio to the mean of the load's other cases in the same round. The
+interval encloses both, so that a change is shown only where neither the host's drift nor a change
+of the others can be it. The rounds are the unit; of their logarithms the means are compared (B. L.
+Welch, 1947, Biometrika 34), and the intervals of all figures together miss as seldom as one of
+`FAMILY_MISSED` would (C. E. Bonferroni).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from math import exp, log, sqrt
+from statistics import fmean, variance
+
+from tinygram_bench.model.result import Case, Figure, Result
+from tinygram_bench.statistics.changes.change import Change
+from tinygram_bench.statistics.changes.student import quantile
+from tinygram_bench.statistics.figures.runs import is_higher_better
+from tinygram_bench.statistics.figures.samples import Sample, samples_of
+from tinygram_bench.statistics.figures.words import in_words
+from tinygram_bench.statistics.verdicts.doubts import MIN_PAIRED_ROUNDS
+from tinygram_bench.statistics.workloads.loads import Load, is_faulty, turns_of
+
+FAMILY_MISSED = 0.01
+"""How often any interval of a whole comparison may miss, where rounds are independent."""
+_LEAST_SPREAD = 1e-4
+"""Values of rounds are not known better than this, as a share: clocks and counters are whole."""
+
+Logs = Mapping[int, float]
+
+
+@dataclass(frozen=True)
+class _Sides:
+    """A figure's logarithms, round by round, of one case before and after."""
+
+    before: Logs
+    after: Logs
+
+    @property
+    def has_enough(self) -> bool:
+        return min(len(self.before), len(self.after)) >= MIN_PAIRED_ROUNDS
+
+
+def time_changes(before: Result, after: Result, cases: Sequence[Case]) -> tuple[Change, ...]:
+    """Every compared figure of the `cases`, which both results have."""
+    samples = (samples_of(before.plan, before.runs), samples_of(after.plan, after.runs))
+    loads: dict[Hashable, list[Case]] = {}
+    for case in cases:
+        if not is_faulty(case):
+            loads.setdefault(turns_of(case), []).append(case)
+    asked = [
+        (case, figure, _sides(samples, case, figure), _others(samples, alike, case, figure))
+        for alike in loads.values()
+        for case in alike
+        for figure in Load.of(case).compared_figures
+    ]
+    count = sum(own.has_enough for _, _, own, _ in asked)
+    return tuple(
+        _change(case, figure, own, others, FAMILY_MISSED / max(count, 1), (before, after))
+        for case, figure, own, others in asked
+        if own.before or own.after
+    )
+
+
+def _sides(
+    samples: tuple[Mapping[str, Sample], Mapping[str, Sample]], case: Case, figure: str
+) -> _Sides:
+    return _Sides(*(_logs(side[case.case_id], figure) for side in samples))
+
+
+def _logs(sample: Sample, figure: str) -> Logs:
+    return {number: log(each) for number, each in sample.values(figure).items() if each > 0}
+
+
+def _others(
+    samples: tuple[Mapping[str, Sample], Mapping[str, Sample]],
+    alike: Sequence[Case],
+    case: Case,
+    figure: str,
+) -> _Sides | None:
+    """The mean of the load's other cases; None where there is none that both results know."""
+    found = [_sides(samples, other, figure) for other in alike if other is not case]
+    known = [each for each in found if each.has_enough]
+    if not known:
+        return None
+    return _Sides(_mean([each.before for each in known]), _mean([each.after for each in known]))
+
+
+def _mean(logs: Sequence[Logs]) -> Logs:
+    common = set.intersection(*(set(each) for each in logs))
+    return {number: fmean(each[number] for each in logs) for number in common}
+
+
+def _change(
+    case: Case,
+    figure: str,
+    own: _Sides,
+    others: _Sides | None,
+    missed: float,
+    results: tuple[Result, Result],
+) -> Change:
+    ratio, reason = None, _doubt(case, figure, own, others, results)
+    if own.has_enough:
+        ratio = _interval(own, missed)
+        relative = None if others is None else _Sides(*_relative(own, others))
+        if relative is not None and relative.has_enough:
+            beside = _interval(relative, missed)
+            low, high = min(ratio.low, beside.low), max(ratio.high, beside.high)
+            ratio = Figure(ratio.median, low, high)
+        elif reason is None:
+            reason = "no other case of its load was measured in the same rounds"
+    return Change(
+        case=case,
+        figure=figure,
+        kind="times",
+        before=_figure(own.before),
+        after=_figure(own.after),
+        ratio=ratio,
+        is_higher_better=is_higher_better(figure),
+        reason=reason,
+    )
+
+
+def _relative(own: _Sides, others: _Sides) -> tuple[Logs, Logs]:
+    pairs = ((own.before, others.before), (own.after, others.after))
+    before, after = (
+        {number: mine[number] - theirs[number] for number in mine.keys() & theirs.keys()}
+        for mine, theirs in pairs
+    )
+    return before, after
+
+
+def _interval(sides: _Sides, missed: float) -> Figure:
+    """after ÷ before: the ratio of the geometric means."""
+    before, after = list(sides.before.values()), list(sides.after.values())
+    errors = [max(variance(each), _LEAST_SPREAD**2) / len(each) for each in (before, after)]
+    freedom = sum(errors) ** 2 / sum(
+        error**2 / (len(each) - 1) for error, each in zip(errors, (before, after), strict=True)
+    )
+    middle = fmean(after) - fmean(before)
+    half = quantile(missed, freedom) * sqrt(sum(errors))
+    return Figure(exp(middle), exp(middle - half), exp(middle + half))
+
+
+def _doubt(
+    case: Case, figure: str, own: _Sides, others: _Sides | None, results: tuple[Result, Result]
+) -> str | None:
+    for name, logs, result in zip(
+        ("before", "after"), (own.before, own.after), results, strict=True
+    ):
+        if not logs:
+            return f"{name} there is no {in_words(figure)}: not known, or too few samples"
+        if len(logs) < MIN_PAIRED_ROUNDS:
+            return f"{name} there are {len(logs)} rounds, and {MIN_PAIRED_ROUNDS} are needed"
+        for summary in result.summaries:
+            for warning in summary.warnings if summary.case.case_id == case.case_id else ():
+                if any(figure.startswith(prefix) for prefix in warning.figures):
+                    return f"{name}: {warning.message}"
+    if others is None:
+        return (
+            "it is alone in its load: what the host did between the results cannot be told from "
+            "a change; measure another way beside it"
+        )
+    return None
+
+
+def _figure(logs: Logs) -> Figure | None:
+    values = list(logs.values())
+    return Figure(*map(exp, (fmean(values), min(values), max(values)))) if values else None

@@ -1,0 +1,130 @@
+"""`tinygram compare` as its user calls it: what it prints, refuses, and exits with."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+from tests.support.compared import compared_result
+
+from tinygram_bench.model import store
+from tinygram_bench.model.result import Result
+
+RATES = {way: [1e5] * 8 for way in ("nodelay", "nagle")}
+WRITES = {"nodelay": [1000] * 8, "nagle": [50] * 8}
+BASE = compared_result(RATES, WRITES)
+
+
+def compared(
+    folder: Path, before: Result, after: Result, *options: str
+) -> subprocess.CompletedProcess[str]:
+    for name, result in (("before", before), ("after", after)):
+        store.save(result, folder / f"{name}.json")
+    return run(folder, "before.json", "after.json", *options)
+
+
+def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-B", "-m", "tinygram_bench", "compare", *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_same_passes_both_gates(tmp_path: Path) -> None:
+    done = compared(tmp_path, BASE, BASE, "--fail-above", "5%")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("The answer\n- No change is shown in 2 cases.\n")
+    assert "- No figure is worse by more than 5%." in done.stdout
+
+
+def test_more_writes_fail_the_gate_of_counts_and_not_that_of_times(tmp_path: Path) -> None:
+    worse = compared_result(RATES, WRITES | {"nagle": [1000] * 8})
+    done = compared(tmp_path, BASE, worse, "--fail-above", "5%")
+    assert done.returncode == 3
+    expected = "loop/nagle, stream flat out: writes per message x 20.0 (20.0-20.0)"
+    assert f"- Shown to be worse by more than 5%: {expected}." in done.stdout
+    assert run(tmp_path, "before.json", "after.json").returncode == 0
+    times = run(tmp_path, "before.json", "after.json", "--fail-above=5%", "--gate", "times")
+    assert times.returncode == 0
+    asked = run(tmp_path, "before.json", "after.json", "--fail-above=5%", "--quiet")
+    assert (asked.returncode, asked.stdout.count("\n")) == (3, 1)
+
+
+def test_what_cannot_be_said_has_a_status_of_its_own(tmp_path: Path) -> None:
+    few = compared_result({way: rates[:3] for way, rates in RATES.items()})
+    done = compared(tmp_path, few, BASE, "--fail-above", "5%", "--gate", "times")
+    assert done.returncode == 4
+    assert "and of 4 of 4 figures it cannot be said" in done.stdout
+
+
+def test_what_is_not_comparable_is_named_with_both_values(tmp_path: Path) -> None:
+    case = BASE.plan.cases[0]
+    longer = replace(case, parameters=replace(case.parameters, slice_ns=20_000_000))
+    plan = replace(BASE.plan, seed=8, cases=(longer, *BASE.plan.cases[1:]))
+    environment = BASE.environment | {"kernel": "6.2.0"}
+    other = replace(BASE, host="there", environment=environment, plan=plan)
+    done = compared(tmp_path, BASE, other)
+    assert (done.returncode, done.stdout) == (2, "")
+    for difference in (
+        "host: here before, there after",
+        "kernel: 6.1.0 before, 6.2.0 after",
+        "seed of the messages: 7 before, 8 after",
+        "parameters of stream/nodelay, slice_ns: not known before, 20000000 after",
+    ):
+        assert difference in done.stderr
+    anyway = run(tmp_path, "before.json", "after.json", "--anyway")
+    assert anyway.returncode == 0
+    assert "- not comparable: kernel: 6.1.0 before, 6.2.0 after" in anyway.stdout
+
+
+def test_versions_of_programs_are_what_one_compares(tmp_path: Path) -> None:
+    newer = replace(BASE, environment=BASE.environment | {"uvloop": "0.23.0"})
+    done = compared(tmp_path, BASE, newer)
+    assert done.returncode == 0
+    assert "- uvloop: not known before, 0.23.0 after" in done.stdout
+
+
+def test_results_without_a_common_case_are_refused(tmp_path: Path) -> None:
+    done = compared(tmp_path, BASE, compared_result({"cork": [1e5] * 8}))
+    assert done.returncode == 2
+    assert "before.json and after.json have no case in common" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("document", "fault"),
+    [
+        (b"", "is not a result file of tinygram"),
+        (b'{"a": 1}', "is not a result file of tinygram"),
+        (b"<html></html>", "is not a result file of tinygram"),
+        (b'{"schema_version": 99}', "has schema_version 99, and this tinygram reads 1 to 2"),
+        (store.encoded(BASE)[:-200], "is not a result file of tinygram"),
+    ],
+    ids=["empty", "foreign", "page", "future", "truncated"],
+)
+def test_a_file_that_is_no_result_is_refused_and_stays(
+    tmp_path: Path, document: bytes, fault: str
+) -> None:
+    store.save(BASE, tmp_path / "before.json")
+    (tmp_path / "after.json").write_bytes(document)
+    done = run(tmp_path, "before.json", "after.json")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"tinygram: error: after.json {fault}" in done.stderr
+    assert (tmp_path / "after.json").read_bytes() == document
+
+
+def test_an_older_result_is_read(tmp_path: Path) -> None:
+    stored = str(Path(__file__).parents[1] / "model" / "stored" / "v1-stream-flat-out.json")
+    done = run(tmp_path, stored, stored)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_an_unknown_gate_is_refused(tmp_path: Path) -> None:
+    done = compared(tmp_path, BASE, BASE, "--gate", "speed")
+    assert done.returncode == 2
+    assert "--gate 'speed' is unknown: the known ones are times, counts, both" in done.stderr
