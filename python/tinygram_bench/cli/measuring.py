@@ -10,6 +10,7 @@ from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.cli.terminal import console
 from tinygram_bench.crosscheck.interleaved import Interleaved
 from tinygram_bench.measurement.measure import Measurement, measure
+from tinygram_bench.measurement.sweeping import Sweeping
 from tinygram_bench.model.result import Plan, Result
 from tinygram_bench.model.store import Destination
 from tinygram_bench.processes.interrupts import INTERRUPTS
@@ -42,11 +43,12 @@ def measure_and_show(
     *,
     peers: Interleaved | None = None,
     judge: Callable[[Result], ExitCode] | None = None,
+    sweeping: Sweeping | None = None,
 ) -> ExitCode:
     """Measure (see `measure`), and print the report.
 
-    `judge` says what the status is where no run failed and nothing was interrupted. Raises
-    OutputError, after the report, when the result cannot be saved.
+    `sweeping`: what makes `plan` grow. `judge` says what the status is where no run failed and
+    nothing was interrupted. Raises OutputError, after the report, when the result cannot be saved.
     """
     is_elsewhere = any(workload.server_address(case) is not None for case in plan.cases)
     with running(workload) as made, INTERRUPTS.handled():
@@ -60,6 +62,7 @@ def measure_and_show(
             network="the server's" if is_elsewhere else None,
             peers=peers,
             check=lambda: made.check(plan),
+            sweeping=sweeping,
         )
         if measurement.result is not None:
             _show(measurement, measurement.result, destination, manner)

@@ -16,6 +16,7 @@ from tinygram_bench.statistics.figures.words import in_words
 
 MAX_NAMED_CASES = 3
 MAX_BRIEF_NOTES = 3
+_MOST_TABLES_NAMED = 4
 _FAILED, _UNAVAILABLE, _BARS_FIGURES, _TO_KNOW, _TWO_MODES, _RETRANSMITS = range(6)
 _WEIGHTS = {"two_modes": _TWO_MODES, "retransmits": _RETRANSMITS}
 
@@ -60,7 +61,8 @@ def write(pen: Pen, document: Document, with_notes: bool) -> None:
     pen.write("The answer", "bold cyan")
     pen.list(document.answer, style="bold")
     for section in document.sections:
-        if section.title is not None:
+        is_shown = section.tables or section.remarks or with_notes
+        if section.title is not None and is_shown:
             pen.head(section.title)
         for table in (*section.tables, *(section.details if with_notes else ())):
             pen.draw(table)
@@ -84,7 +86,8 @@ def write(pen: Pen, document: Document, with_notes: bool) -> None:
 def _left_out(sections: Sequence[Section], notes: int) -> str:
     more = [f"{notes} more notes" if notes > 1 else "1 more note"] if notes else []
     titles = (table.title for section in sections for table in section.details)
-    more += [f"the table “{title}”" for title in dict.fromkeys(titles)]
+    tables = [f"the table “{title}”" for title in dict.fromkeys(titles)]
+    more += tables if len(tables) <= _MOST_TABLES_NAMED else [f"{len(tables)} more tables"]
     return joined([*more, "how to read the figures"])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -19,13 +20,24 @@ from tinygram_bench.cli.bounds import (
 )
 from tinygram_bench.cli.length import MaxTime, MostRounds, Until, length
 from tinygram_bench.cli.measuring import Manner, measure_and_show
+from tinygram_bench.cli.sweep import (
+    HELD_AND_NOT,
+    SWEEP_DURATION_NS,
+    Asked,
+    LimitOption,
+    SweepOption,
+    asked_sweep,
+    with_hold,
+)
 from tinygram_bench.crosscheck.interleaved import Interleaved
 from tinygram_bench.crosscheck.selection import choose
 from tinygram_bench.links import DEFAULT_BACKEND
 from tinygram_bench.load.producers import MAX_POOL_BYTES, MAX_PRODUCERS
+from tinygram_bench.measurement.sweeping import PlanAt
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.result import MessageBytes, Plan
+from tinygram_bench.model.sweep import Parameter
 from tinygram_bench.model.units import format_bytes
 from tinygram_bench.run.slices import LEAST_MESSAGES
 from tinygram_bench.workloads.stream.cases import StreamOptions, plan_stream
@@ -131,6 +143,8 @@ def stream(
             help="Also run sockperf, iperf3, nuttcp and qperf, beside our native limits.",
         ),
     ] = False,
+    sweep: SweepOption = None,
+    limit: LimitOption = None,
     rounds: MostRounds = None,
     until: Until = None,
     max_time: MaxTime = None,
@@ -160,7 +174,17 @@ def stream(
     ] = 120 * 10**9,
 ) -> int:
     """Send the same messages in every way, side by side; one sentence says which way won."""
+    swept = asked_sweep(
+        sweep,
+        limit,
+        ("rate", "hold", "size", "rtt"),
+        given={"--cross-check": cross_check, "--published": published},
+        without={"rate": {"--rate": bool(rate)}, "size": {"--size": size is not None}},
+        is_paced=bool(rate),
+    )
     rates_per_s = rate or []
+    if swept is not None and swept.parameter == "rate":
+        rates_per_s = [swept.low]
     if rates_per_s:
         _refuse(messages is not None, "--messages cannot be combined with --rate: use --duration")
         _refuse(
@@ -211,7 +235,8 @@ def stream(
         one_of("--arrival", arrival, _ARRIVALS)
     if receiver_command is not None:
         check_command("--receiver-command", receiver_command)
-    default_ns = _DEFAULT_DURATION_NS if rates_per_s else _FLAT_OUT_DURATION_NS
+    paced_ns = _DEFAULT_DURATION_NS if swept is None else SWEEP_DURATION_NS
+    default_ns = paced_ns if rates_per_s else _FLAT_OUT_DURATION_NS
     duration_ns = default_ns if duration is None else duration
     _refuse(
         cross_check and size.min != size.max,
@@ -237,7 +262,7 @@ def stream(
         has_all=every,
         only=only or [],
         runtimes=runtime or [],
-        strategies=strategy or [],
+        strategies=strategy or _usual_strategies(swept, only),
         **options.shared(
             asked_length.rounds,
             seed,
@@ -261,9 +286,38 @@ def stream(
         is_awake=awake,
         waits=wait,
     )
+    workload = Stream(asked.seed)
+    if swept is not None:
+        sweeping = swept.over(asked_length, _planned_at(swept.parameter, asked, links))
+        links.prepare()
+        return measure_and_show(sweeping.plan, workload, destination, manner, sweeping=sweeping)
     plan = asked_length.of(links.planned(asked, lambda each: _bounded(plan_stream(each))))
     peers = Interleaved(plan, *choose(plan)) if cross_check else None
-    return measure_and_show(plan, Stream(asked.seed), destination, manner, peers=peers)
+    return measure_and_show(plan, workload, destination, manner, peers=peers)
+
+
+def _usual_strategies(swept: Asked | None, only: Sequence[str] | None) -> list[str]:
+    """Those of the usual ways; where holds are swept, one that holds, beside one that does not."""
+    return [] if swept is None or swept.parameter != "hold" or only else list(HELD_AND_NOT)
+
+
+def _planned_at(parameter: Parameter, asked: StreamOptions, links: options.Links) -> PlanAt:
+    """The plan for a value of the parameter."""
+
+    def planned(value: float) -> Plan:
+        here, there = asked, links
+        if parameter == "rate":
+            here = replace(asked, rates_per_s=[value])
+        elif parameter == "size":
+            here = replace(asked, message_bytes=MessageBytes(int(value), int(value)))
+        elif parameter == "hold":
+            ways = with_hold(asked.only, value), with_hold(asked.strategies, value)
+            here = replace(asked, only=ways[0], strategies=ways[1])
+        else:
+            there = links.at_rtt(value)
+        return there.over(here, lambda each: _bounded(plan_stream(each)))
+
+    return planned
 
 
 def _slice_ns(
