@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Annotated
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
+from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.cli.length import Length
+from tinygram_bench.cli.measuring import Manner, measure_and_show
+from tinygram_bench.cli.options import Links
 from tinygram_bench.measurement.sweeping import PlanAt, Sweeping
 from tinygram_bench.model.errors import UsageError
+from tinygram_bench.model.result import Plan
+from tinygram_bench.model.store import Destination
 from tinygram_bench.model.sweep import Limit, Parameter, Sweep
 from tinygram_bench.model.units import (
     format_duration_ns,
@@ -19,11 +24,21 @@ from tinygram_bench.model.units import (
     parse_duration_ns,
     parse_rate,
 )
+from tinygram_bench.run.workload import Workload
 from tinygram_bench.statistics.sweeps.choice import MOST_POINTS
+from tinygram_bench.workloads.echo.cases import EchoOptions
+from tinygram_bench.workloads.stream.cases import StreamOptions
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+    Options = TypeVar("Options", bound=DataclassInstance)
+
+Held = TypeVar("Held", StreamOptions, EchoOptions)
 
 SWEEP_DURATION_NS = 500 * 10**6
 """How long a paced run of a sweep lasts unless that is asked for."""
-HELD_AND_NOT = ("nodelay", "coalesce:10us")
+_HELD_AND_NOT = ("nodelay", "coalesce:10us")
 """The strategies of a sweep of holds, unless others are named."""
 _READ: Mapping[Parameter, Callable[[str], float]] = {
     "rate": parse_rate,
@@ -71,15 +86,48 @@ class Asked:
     high: float
     limit: Limit | None = None
 
-    def over(self, length: Length, plan_at: PlanAt) -> Sweeping:
-        """The plan, which will grow. Raises UsageError where a first value cannot be measured."""
+    def measured(
+        self,
+        length: Length,
+        plan_at: PlanAt,
+        links: Links,
+        workload: Workload,
+        destination: Destination,
+        manner: Manner,
+    ) -> ExitCode:
+        """Measure the sweep, and print its report; see `measure_and_show`.
+
+        Raises UsageError where a first value cannot be measured.
+        """
         if length.until_share is not None:
             raise UsageError(
                 "--until cannot be combined with --sweep, which measures each point for the same "
                 "number of rounds: use --rounds"
             )
         asked = Sweep(self.parameter, self.low, self.high, length.rounds, self.limit)
-        return Sweeping(asked, plan_at, length.max_time_ns)
+        sweeping = Sweeping(asked, plan_at, length.max_time_ns)
+        (links.at_rtt(self.low) if self.parameter == "rtt" else links).prepare()
+        return measure_and_show(sweeping.plan, workload, destination, manner, sweeping=sweeping)
+
+
+def planned_at(
+    asked: Options,
+    links: Links,
+    plan: Callable[[Options], Plan],
+    swept: Asked,
+    varied: Mapping[Parameter, Callable[[Options, float], Options]],
+) -> PlanAt:
+    """What `plan` makes of the options with a value of the parameter.
+
+    `varied`: how each parameter is put into the options; that of links is known.
+    """
+
+    def at(value: float) -> Plan:
+        if swept.parameter == "rtt":
+            return links.at_rtt(value).over(asked, plan)
+        return links.over(varied[swept.parameter](asked, value), plan)
+
+    return at
 
 
 def asked_sweep(
@@ -87,8 +135,8 @@ def asked_sweep(
     limit: str | None,
     known: Sequence[Parameter],
     *,
-    given: Mapping[str, bool],
-    without: Mapping[Parameter, Mapping[str, bool]],
+    given: Mapping[str, object],
+    without: Mapping[Parameter, Mapping[str, object]],
     is_paced: bool = False,
 ) -> Asked | None:
     """What was asked for; None where there is no sweep. Raises UsageError.
@@ -130,10 +178,19 @@ def asked_sweep(
     return Asked(asked.parameter, asked.low, asked.high, _read_limit(limit))
 
 
-def with_hold(texts: Sequence[str], hold_ns: float) -> list[str]:
-    """The ways and strategies with this hold in place of theirs: those of coalesce and timer."""
+def with_hold(asked: Held, hold_ns: float) -> Held:
+    """The options with this hold in place of those that `coalesce` and `timer` have."""
     shown = format_duration_ns(round(hold_ns))
-    return [_HELD.sub(rf"\1:{shown}", text) for text in texts]
+    return replace(
+        asked,
+        only=[_HELD.sub(rf"\1:{shown}", text) for text in asked.only],
+        strategies=[_HELD.sub(rf"\1:{shown}", text) for text in asked.strategies],
+    )
+
+
+def usual_strategies(swept: Asked | None, only: Sequence[str] | None) -> list[str]:
+    """Those of the usual ways; where holds are swept, one that holds, beside one that does not."""
+    return [] if swept is None or swept.parameter != "hold" or only else list(_HELD_AND_NOT)
 
 
 def _read(text: str, known: Sequence[Parameter]) -> Asked:

@@ -113,7 +113,8 @@ class Sweeping:
 
     def _is_late(self, now_s: float) -> bool:
         most_ns = self.plan.max_time_ns
-        passed_s = now_s - (self._began_s or now_s)
+        assert self._began_s is not None, "it is asked when time has begun"
+        passed_s = now_s - self._began_s
         return most_ns is not None and (passed_s + self._longest_s) * 1e9 > most_ns
 
     def _with(self, plan: Plan, values: Sequence[float]) -> Plan:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -21,19 +21,18 @@ from tinygram_bench.cli.bounds import (
 from tinygram_bench.cli.length import MaxTime, MostRounds, Until, length
 from tinygram_bench.cli.measuring import Manner, measure_and_show
 from tinygram_bench.cli.sweep import (
-    HELD_AND_NOT,
     SWEEP_DURATION_NS,
-    Asked,
     LimitOption,
     SweepOption,
     asked_sweep,
+    planned_at,
+    usual_strategies,
     with_hold,
 )
 from tinygram_bench.crosscheck.interleaved import Interleaved
 from tinygram_bench.crosscheck.selection import choose
 from tinygram_bench.links import DEFAULT_BACKEND
 from tinygram_bench.load.producers import MAX_POOL_BYTES, MAX_PRODUCERS
-from tinygram_bench.measurement.sweeping import PlanAt
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.result import MessageBytes, Plan
@@ -262,7 +261,7 @@ def stream(
         has_all=every,
         only=only or [],
         runtimes=runtime or [],
-        strategies=strategy or _usual_strategies(swept, only),
+        strategies=strategy or usual_strategies(swept, only),
         **options.shared(
             asked_length.rounds,
             seed,
@@ -288,36 +287,18 @@ def stream(
     )
     workload = Stream(asked.seed)
     if swept is not None:
-        sweeping = swept.over(asked_length, _planned_at(swept.parameter, asked, links))
-        links.prepare()
-        return measure_and_show(sweeping.plan, workload, destination, manner, sweeping=sweeping)
+        varied: Mapping[Parameter, Callable[[StreamOptions, float], StreamOptions]] = {
+            "rate": lambda each, rate: replace(each, rates_per_s=[rate]),
+            "size": lambda each, size: replace(
+                each, message_bytes=MessageBytes(int(size), int(size))
+            ),
+            "hold": with_hold,
+        }
+        plan_at = planned_at(asked, links, lambda each: _bounded(plan_stream(each)), swept, varied)
+        return swept.measured(asked_length, plan_at, links, workload, destination, manner)
     plan = asked_length.of(links.planned(asked, lambda each: _bounded(plan_stream(each))))
     peers = Interleaved(plan, *choose(plan)) if cross_check else None
     return measure_and_show(plan, workload, destination, manner, peers=peers)
-
-
-def _usual_strategies(swept: Asked | None, only: Sequence[str] | None) -> list[str]:
-    """Those of the usual ways; where holds are swept, one that holds, beside one that does not."""
-    return [] if swept is None or swept.parameter != "hold" or only else list(HELD_AND_NOT)
-
-
-def _planned_at(parameter: Parameter, asked: StreamOptions, links: options.Links) -> PlanAt:
-    """The plan for a value of the parameter."""
-
-    def planned(value: float) -> Plan:
-        here, there = asked, links
-        if parameter == "rate":
-            here = replace(asked, rates_per_s=[value])
-        elif parameter == "size":
-            here = replace(asked, message_bytes=MessageBytes(int(value), int(value)))
-        elif parameter == "hold":
-            ways = with_hold(asked.only, value), with_hold(asked.strategies, value)
-            here = replace(asked, only=ways[0], strategies=ways[1])
-        else:
-            there = links.at_rtt(value)
-        return there.over(here, lambda each: _bounded(plan_stream(each)))
-
-    return planned
 
 
 def _slice_ns(

@@ -16,7 +16,11 @@ from tinygram_bench.statistics.figures.words import in_words
 from tinygram_bench.statistics.sweeps.curves import Curve, Swept
 from tinygram_bench.statistics.workloads.loads import way_of
 
-_UNTOLD = ("messages", "warm_up_messages", "slice_ns", "duration_ns", "link_backend", "timeout_ns")
+_UNTOLD = (
+    *("messages", "warm_up_messages", "slice_ns", "duration_ns", "link_backend", "timeout_ns"),
+    *("server", "server_kind", "buffer_bytes"),
+)
+"""Parameters that follow from others, or that the name of a way has."""
 
 
 @dataclass(frozen=True)
