@@ -88,7 +88,7 @@ def test_without_a_limit_knees_are_told() -> None:
 
 def test_what_was_stopped_anywhere_goes_on_as_if_nothing_had_been() -> None:
     whole = grown(Sweeping(asked(LIMIT), plan_at))
-    for last in (3, 9, 20):
+    for last in (3, 9):
         left = whole_rounds_of(
             grown(Sweeping(asked(LIMIT), plan_at), stop=partial(int.__lt__, last))
         )
