@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from tinygram_bench.report.numbers import UNKNOWN, median
+from tinygram_bench.report.prose import first_of
 from tinygram_bench.report.sweeps.words import SAID, labels_of
 from tinygram_bench.report.table import Column, Row, Table
 from tinygram_bench.statistics.figures.words import in_words, unit_of
 from tinygram_bench.statistics.sweeps.curves import Curve, Swept
 
-_BEHIND = "!"
+_BEHIND, _DOUBTED = "!", "?"
 
 
 def table_on(swept: Swept) -> Table:
@@ -26,15 +27,20 @@ def table_on(swept: Swept) -> Table:
         Row((said.value(value), *(_cell(curve, at) for curve in swept.curves)))
         for at, value in enumerate(swept.values)
     )
-    is_marked = any(any(curve.is_behind) for curve in swept.curves)
-    note = f"{_BEHIND}  fell behind its schedule in half of the rounds or more"
+    notes = []
+    if any(any(curve.is_behind) for curve in swept.curves):
+        notes.append(f"{_BEHIND}  fell behind its schedule in half of the rounds or more")
+    doubts = dict.fromkeys(each for curve in swept.curves for each in curve.doubts if each)
+    if doubts:
+        notes.append(f"{_DOUBTED}  no verdict: {first_of(list(doubts), 1)}")
     title = f"{in_words(swept.figure).capitalize()} at each {said.noun}" + (
         f" ({unit})" if unit else ""
     )
-    return Table(title, columns, rows, (note,) if is_marked else ())
+    return Table(title, columns, rows, tuple(notes))
 
 
 def _cell(curve: Curve, at: int) -> str:
     figure = curve.figures[at]
     text = UNKNOWN if figure is None else median(figure)
-    return text + (_BEHIND if curve.is_behind[at] else "")
+    doubt = _DOUBTED if any(curve.doubts[at : at + 1]) else ""
+    return text + (_BEHIND if curve.is_behind[at] else doubt)

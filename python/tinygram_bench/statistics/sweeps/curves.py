@@ -25,12 +25,14 @@ class Curve:
 
     `rounds`: the figure in the rounds of each point's step, none where it is not known.
     `is_behind`: where it could not keep up in half of the rounds or more; `has_failed`: in each.
+    `doubts`: why the figure gets no verdict at a point, but for that; None: it may.
     """
 
     cases: tuple[Case, ...]
     rounds: tuple[tuple[float, ...], ...]
     is_behind: tuple[bool, ...]
     has_failed: tuple[bool, ...]
+    doubts: tuple[str | None, ...] = ()
 
     @property
     def figures(self) -> tuple[Figure | None, ...]:
@@ -81,7 +83,8 @@ def swept_of(plan: Plan, runs: Sequence[Run]) -> Swept:
     first = at_points[0][0].case
     figure = Load.of(first).compared_figures[0] if sweep.limit is None else sweep.limit.figure
     curves = {
-        n: _curve(figure, [samples[n] for samples in at_points]) for n in range(len(at_points[0]))
+        n: _curve(figure, [samples[n] for samples in at_points], summaries)
+        for n in range(len(at_points[0]))
     }
     comparisons = tuple(
         _comparison(figure, (curves[n], curves[m]), [(at[n], at[m]) for at in at_points], summaries)
@@ -111,12 +114,24 @@ def _in_rounds(sample: Sample, sweep: Sweep, point: Point) -> Sample:
     )
 
 
-def _curve(figure: str, samples: Sequence[Sample]) -> Curve:
+def _curve(figure: str, samples: Sequence[Sample], summaries: dict[str, Summary]) -> Curve:
     return Curve(
         cases=tuple(sample.case for sample in samples),
         rounds=tuple(tuple(sample.values(figure).values()) for sample in samples),
         is_behind=tuple(map(_is_behind, samples)),
         has_failed=tuple(not each.rounds and each.failed_rounds > 0 for each in samples),
+        doubts=tuple(_doubt(figure, summaries[each.case.case_id]) for each in samples),
+    )
+
+
+def _doubt(figure: str, summary: Summary) -> str | None:
+    return next(
+        (
+            each.message
+            for each in summary.warnings
+            if each.code != _BEHIND and any(figure.startswith(name) for name in each.figures)
+        ),
+        None,
     )
 
 
