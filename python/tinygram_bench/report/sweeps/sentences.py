@@ -16,12 +16,24 @@ _MOST_TOLD = 6
 
 
 def sentences_on(swept: Swept) -> tuple[str, ...]:
-    """Two sentences: the limit, or where none was given the knees; and the crossovers."""
+    """Two sentences: the limit, or where none was given the knees; and the crossovers.
+
+    A third one where figures are in doubt.
+    """
     if not any(values for curve in swept.curves for values in curve.rounds):
         return ("Nothing was measured.",)
     limit = swept.sweep.limit
     first = _knees(swept) if limit is None else _sustained(swept, limit)
-    return (first, _crossovers(swept))
+    return (first, _crossovers(swept), *_in_doubt(swept))
+
+
+def _in_doubt(swept: Swept) -> tuple[str, ...]:
+    """How many figures are in doubt, and why: knees and limits are told of them all the same."""
+    doubts = [doubt for curve in swept.curves for doubt in curve.doubts if doubt]
+    if not doubts:
+        return ()
+    figures = len(swept.curves) * len(swept.values)
+    return (f"In doubt are {len(doubts)} of these {figures} figures: {doubts[0]}.",)
 
 
 def _sustained(swept: Swept, limit: Limit) -> str:
