@@ -53,8 +53,9 @@ def _held(swept: Swept, held: Held) -> str:
     if held.state == "not known":
         return "has too few messages to tell (allow more --duration)"
     if held.state == "never held":
-        shown = held.high == swept.values[0]
-        return f"never held: {'above' if shown else 'not shown to be below'} it at {lowest} already"
+        if held.high is None:
+            return "is at no point shown to keep to it"
+        return f"never keeps to it, and is surely above it at {value(held.high)}"
     low = "below " + lowest if held.low is None else value(held.low)
     if held.state == "held everywhere":
         sure = "" if held.low == swept.values[-1] else f", surely up to {low}"
