@@ -117,6 +117,18 @@ def takes_turns(slice_ns: int | None, alone: Mapping[str, bool]) -> bool:
     return not given
 
 
+def processes_of_callers(text: str | None, processes: int, each: int) -> tuple[int, int]:
+    """Processes and callers in each, from `2x100`; these ones without it. Raises UsageError."""
+    if text is None:
+        return processes, each
+    match = re.fullmatch(r"([0-9]{1,4})x([0-9]{1,4})", text, re.ASCII)
+    if match is None or not int(match[1]) or not int(match[2]):
+        raise UsageError(
+            f"--callers {text!r} is not PROCESSESxCALLERS, both 1 or more: for example 2x100"
+        )
+    return int(match[1]), int(match[2])
+
+
 def server_address(text: str) -> tuple[str, int]:
     """The host's IPv4 address, and the port, of `--server HOST:PORT`. Raises UsageError."""
     host, colon, port = text.rpartition(":")

@@ -11,6 +11,7 @@ from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.cli.terminal import console
 from tinygram_bench.crosscheck.interleaved import Interleaved
 from tinygram_bench.measurement.measure import Measurement, measure
+from tinygram_bench.measurement.sweeping import Sweeping
 from tinygram_bench.model.result import Plan, Result
 from tinygram_bench.model.store import Destination
 from tinygram_bench.processes.interrupts import INTERRUPTS
@@ -39,7 +40,8 @@ class Manner:
 class Asked:
     """What a measuring command's options ask for, checked: all that is left is to measure it.
 
-    `judge` says what the status is where no run failed and nothing was interrupted.
+    `sweeping`: what makes `plan` grow. `judge` says what the status is where no run failed and
+    nothing was interrupted.
     """
 
     plan: Plan
@@ -48,6 +50,7 @@ class Asked:
     manner: Manner
     peers: Interleaved | None = None
     judge: Callable[[Result], ExitCode] | None = None
+    sweeping: Sweeping | None = None
 
 
 @contextmanager
@@ -69,6 +72,7 @@ def measured(
             network="the server's" if is_elsewhere else None,
             peers=asked.peers,
             check=lambda: made.check(plan),
+            sweeping=asked.sweeping,
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -20,6 +21,7 @@ from tinygram_bench.links import (
     DEFAULT_BACKEND,
     PRESETS,
     LinkSpec,
+    parse_link,
     parse_links,
     plan_over,
     prepare,
@@ -31,12 +33,15 @@ from tinygram_bench.model.congestion_control import DEFAULT_CONGESTION_CONTROL
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.result import Plan
 from tinygram_bench.model.store import Destination
+from tinygram_bench.model.units import format_duration_ns
 from tinygram_bench.runs.answering import ANSWER_LIMIT_S
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
     Asked = TypeVar("Asked", bound=DataclassInstance)
+
+_RTT = re.compile(r"\brtt=[^,]+")
 
 Rounds = Annotated[
     int, quantities.count("How often each case is run; verdicts need six rounds.", "7")
@@ -169,11 +174,28 @@ class Links:
 
         Raises UsageError. Call it when all else is checked, before anything is started.
         """
-        made = plan_over(
+        made = self.over(asked, plan)
+        self.prepare()
+        return made
+
+    def over(self, asked: Asked, plan: Callable[[Asked], Plan]) -> Plan:
+        """What `plan` makes of `asked` over each link, as one plan. Raises UsageError."""
+        return plan_over(
             self.specs, self.backend, lambda link: plan(replace(asked, link=link.text))
         )
+
+    def prepare(self) -> None:
+        """Go on where such links can be made. Raises UsageError."""
         prepare(self.specs, self.backend)
-        return made
+
+    def at_rtt(self, rtt_ns: float) -> Links:
+        """The same links with this RTT; loopback becomes a link without a bandwidth.
+
+        Raises UsageError.
+        """
+        rtt = f"rtt={format_duration_ns(round(rtt_ns))}"
+        texts = [_RTT.sub(rtt, each.meaning) if each.is_emulated else rtt for each in self.specs]
+        return Links(tuple(map(parse_link, texts)), self.backend)
 
 
 def links(names: list[str] | None, backend: str, server: str | None = None) -> Links:

@@ -23,6 +23,7 @@ from tinygram_bench.links.spec import LOOPBACK
 from tinygram_bench.measurement.ending import Ends, may_end_early
 from tinygram_bench.measurement.recording import Recording, summed_up
 from tinygram_bench.measurement.resuming import check_plan
+from tinygram_bench.measurement.sweeping import Sweeping
 from tinygram_bench.model.errors import OutputError, UsageError
 from tinygram_bench.model.result import Case, Plan, Result, Run, RunCases
 from tinygram_bench.model.store import Destination
@@ -73,6 +74,7 @@ def measure(
     peers: Interleaved | None = None,
     check: Callable[[], None] = lambda: None,
     study: Study | None = None,
+    sweeping: Sweeping | None = None,
 ) -> Measurement:
     """Run the plan, and save its result after every round.
 
@@ -83,13 +85,17 @@ def measure(
     `command`: the words that asked for it, kept in the result.
     `network`: what the environment says of where the runs were, if it is no network of their own.
     `peers`: other programs in the same rounds, whose failures are told and do not fail ours.
-    `study`: what a study decides by itself.
+    `study`: what a study decides by itself. `sweeping`: what makes `plan` grow.
     `check` comes before the first run, and raises UsageError where none can succeed. Raises
     UsageError where keeping cores awake is not permitted, too.
     """
     running = plan if peers is None else peers.plan
-    total_runs = len(running.cases) * running.rounds
     earlier = _earlier_runs(plan, destination, peers)
+    if sweeping is not None:
+        running = msgspec.structs.replace(plan, rounds=sweeping.most_rounds)
+        if destination.earlier is not None:
+            sweeping.go_on(destination.earlier.plan)
+    total_runs = len(running.cases) * running.rounds if sweeping is None else sweeping.most_runs
     is_finished = bool(earlier) and len(earlier) == total_runs
     if is_finished or (destination.earlier is not None and destination.earlier.ending is not None):
         return Measurement(destination.earlier, is_new=False)
@@ -97,7 +103,7 @@ def measure(
         total_runs,
         quiet=is_quiet,
         earlier_runs=len(earlier),
-        may_end_early=may_end_early(plan),
+        may_end_early=may_end_early(plan) or sweeping is not None,
         most_s=inf if plan.max_time_ns is None else plan.max_time_ns / 1e9,
     )
     numbers = cores_of(placement(plan.cases[0].placement))
@@ -114,7 +120,10 @@ def measure(
             found["study"] = study.about
         sum_up = summed_up if study is None else study.sum_up
         recording = Recording(
-            *(plan, destination, found, peers, progress), command=command, sum_up=sum_up
+            plan if sweeping is None else sweeping.plan,
+            *(destination, found, peers, progress),
+            command=command,
+            sum_up=sum_up,
         )
 
         def keep(runs: tuple[Run, ...]) -> None:
@@ -124,12 +133,17 @@ def measure(
         def measured(cases: Sequence[Case], round: int) -> list[Run]:
             return [recording.marked(each) for each in run(cases, round)]
 
-        ends = Ends(plan)
+        ends = Ends(plan) if sweeping is None else sweeping
 
         def is_over(rounds: int, runs: Sequence[Run]) -> bool:
-            return ends.is_over(rounds, _own(runs, peers))
+            is_last = ends.is_over(rounds, _own(runs, peers))
+            if sweeping is not None:
+                recording.grow(sweeping.plan)
+            return is_last
 
         order, give_up_s = (ordered, inf) if study is None else (study.order, study.give_up_s)
+        if sweeping is not None:
+            order = sweeping.order
         runs, is_interrupted = run_plan(
             running, measured, progress, keep, earlier, order, give_up_s, is_over
         )

@@ -97,6 +97,10 @@ class Recording:
                 )
         self._round_began_s = time.monotonic()
 
+    def grow(self, plan: Plan) -> None:
+        """Go on with a plan that has more cases, and more rounds."""
+        self._plan = plan
+
     def finish(
         self, runs: Sequence[Run], ending: Ending | None
     ) -> tuple[Result, OutputError | None]:
@@ -133,6 +137,7 @@ class Recording:
             )
             return msgspec.structs.replace(
                 earlier,
+                plan=self._plan,
                 runs=runs,
                 summaries=(),
                 verdicts=(),

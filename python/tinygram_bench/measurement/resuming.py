@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from tinygram_bench.measurement.sweeping import asked_alike
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.result import Plan, Result, Warning
 
@@ -32,15 +33,18 @@ _MAX_NAMED = 4
 def whole_rounds_of(result: Result) -> Result:
     """The result without the runs of rounds in which a case, or a peer, was not run."""
     checked = result.cross_check
-    expected = {case.case_id for case in result.plan.cases}
+    peers: set[str] = set()
     done = {(run.case_id, run.round) for run in result.runs}
     if checked is not None:
-        expected |= {peer.peer_id for peer in checked.peers}
+        peers = {peer.peer_id for peer in checked.peers}
         done |= {(run.peer_id, run.round) for run in checked.runs}
     whole = {
         round
         for round in range(result.plan.rounds)
-        if all((each, round) in done for each in expected)
+        if all(
+            (each, round) in done
+            for each in peers.union(case.case_id for case in result.plan.due(round))
+        )
     }
     if checked is not None:
         kept = tuple(run for run in checked.runs if run.round in whole)
@@ -52,7 +56,15 @@ def whole_rounds_of(result: Result) -> Result:
 def check_plan(earlier: Result, plan: Plan, file: Path) -> None:
     """Raises UsageError unless the file's options give the same plan here as when it was begun."""
     before = earlier.plan
-    if (before.cases, before.rounds, before.seed) == (plan.cases, plan.rounds, plan.seed):
+    if before.sweep is not None and plan.sweep is not None:
+        # It has grown.
+        known = before.cases[: len(plan.cases)]
+        if asked_alike(before.sweep, plan.sweep) and (known, before.seed) == (
+            plan.cases,
+            plan.seed,
+        ):
+            return
+    elif (before.cases, before.rounds, before.seed) == (plan.cases, plan.rounds, plan.seed):
         return
     ids = {case.case_id for case in before.cases} ^ {case.case_id for case in plan.cases}
     what = ", ".join(sorted(ids)[:_MAX_NAMED]) or "the same cases with other parameters"

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import msgspec
 
 from tinygram_bench.model.parameters import AnyParameters
+from tinygram_bench.model.sweep import Sweep
 from tinygram_bench.model.value import Value
 
 SCHEMA_VERSION = 2
@@ -68,6 +69,7 @@ class Plan(Value, frozen=True, omit_defaults=True):
 
     It ends before it has all its `rounds` where comparisons are as narrow as `until_share`, half an
     interval's width ÷ its median, or where another round would take it past `max_time_ns`.
+    With a `sweep` its cases and rounds grow while it runs, and a round has the cases of its step.
     """
 
     cases: tuple[Case, ...]
@@ -76,6 +78,14 @@ class Plan(Value, frozen=True, omit_defaults=True):
     unavailable: tuple[Unavailable, ...] = ()
     until_share: float | None = None
     max_time_ns: int | None = None
+    sweep: Sweep | None = None
+
+    def due(self, round: int) -> tuple[Case, ...]:
+        """The cases that run in that round."""
+        if self.sweep is None:
+            return self.cases
+        sweep = self.sweep
+        return tuple(case for case in self.cases if sweep.is_due(case.case_id, round))
 
 
 class Warning(Value, frozen=True):
@@ -280,13 +290,14 @@ class Ending(Value, frozen=True):
     """How a measurement ended that might have had fewer rounds, or more.
 
     `looks`: how many were made, the last one at its end. `cause`: every comparison is as narrow as
-    the plan asks; another round would have taken too long; or it has all rounds that the plan has.
+    the plan asks; another round would have taken too long; it has all rounds that the plan has; or
+    a sweep has all the points that it needs.
     `confidence`: that of a comparison that every round has.
     """
 
     rounds: int
     looks: int
-    cause: Literal["narrow", "time", "rounds"]
+    cause: Literal["narrow", "time", "rounds", "points"]
     confidence: float
 
 

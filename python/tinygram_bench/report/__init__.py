@@ -18,6 +18,7 @@ from tinygram_bench.report.prose import all_cases
 from tinygram_bench.report.rr import rr_document
 from tinygram_bench.report.sizes import sizes_document
 from tinygram_bench.report.stream import stream_document
+from tinygram_bench.report.sweeps import with_sweep
 from tinygram_bench.report.table import Pen
 
 __all__ = ["answer_of", "document_of", "render"]
@@ -50,4 +51,6 @@ def document_of(result: Result, published: bool) -> Document:
     """The whole report as a value, with the published figures beside ours or without."""
     workload = next((case.workload for case in all_cases(result)), "stream")
     document = REPORTS[workload](result, published)
+    if result.plan.sweep is not None:
+        document = with_sweep(document, result)
     return replace(document, answer=(*document.answer, *ending_told(result)))

@@ -16,6 +16,7 @@ from tinygram_bench.statistics.figures.words import in_words
 
 MAX_NAMED_CASES = 3
 MAX_BRIEF_NOTES = 3
+_MOST_TABLES_NAMED = 4
 _FAILED, _UNAVAILABLE, _BARS_FIGURES, _TO_KNOW, _TWO_MODES, _RETRANSMITS = range(6)
 _WEIGHTS = {"two_modes": _TWO_MODES, "retransmits": _RETRANSMITS}
 
@@ -78,7 +79,8 @@ def write(pen: Pen, document: Document, with_notes: bool) -> None:
         pen.write("Why", "bold cyan")
         pen.list(reasons)
     for section in document.sections:
-        if section.title is not None:
+        is_shown = section.tables or section.remarks or with_notes
+        if section.title is not None and is_shown:
             pen.head(section.title)
         for table in (*section.tables, *(section.details if with_notes else ())):
             pen.draw(table)
@@ -105,7 +107,8 @@ def _left_out(sections: Sequence[Section], notes: int, reasons: int) -> str:
     counts = {"note": notes, "reason": reasons}
     more = [f"{count} more {what}{'s'[: count - 1]}" for what, count in counts.items() if count]
     titles = (table.title for section in sections for table in section.details)
-    more += [f"the table “{title}”" for title in dict.fromkeys(titles)]
+    tables = [f"the table “{title}”" for title in dict.fromkeys(titles)]
+    more += tables if len(tables) <= _MOST_TABLES_NAMED else [f"{len(tables)} more tables"]
     return joined([*more, "how to read the figures"])
 
 

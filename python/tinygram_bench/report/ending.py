@@ -21,7 +21,7 @@ def ending_told(result: Result) -> Iterator[str]:
     95.4% confidence.`
     """
     ending, plan = result.ending, result.plan
-    if ending is None or (ending.cause == "rounds" and plan.until_share is None):
+    if ending is None or (ending.cause in ("rounds", "points") and plan.until_share is None):
         return
     found = ""
     if ending.rounds < MIN_PAIRED_ROUNDS:
@@ -36,6 +36,8 @@ def _when(ending: Ending, plan: Plan) -> str:
     rounds = "1 round" if ending.rounds == 1 else f"{ending.rounds} rounds"
     if plan.until_share is None:
         rounds = f"{ending.rounds} of {plan.rounds} rounds"
+        if plan.sweep is not None:
+            rounds = f"{len(plan.sweep.points)} points ({ending.rounds} rounds)"
     else:
         rounds += f" (look {ending.looks} of {len(LOOKS)})"
     if ending.cause == "time" and plan.max_time_ns is not None:

@@ -61,7 +61,7 @@ def surroundings_of(result: Result, cpu: str | None = None) -> Surroundings:
     """The text of every report on its rounds, its intervals and its CPU columns (`cpu`)."""
     plan = result.plan
     asked_rounds = plan.rounds if result.ending is None else result.ending.rounds
-    asked = len(plan.cases) * asked_rounds
+    asked = sum(len(plan.due(round)) for round in range(asked_rounds))
     stopped = (
         "" if len(result.runs) == asked else f", stopped after {len(result.runs)} of {asked} runs"
     )

@@ -108,6 +108,26 @@ PROPERTIES: Mapping[str, Mapping[str, str]] = {
         "until_share": "it ends at a look after which every comparison is as narrow: half an "
         "interval's width ÷ its median; absent: it has all its rounds",
         "max_time_ns": "it ends before a round that would take it past so many ns; absent: never",
+        "sweep": "the parameter whose values were chosen while it ran; absent: none",
+    },
+    "Sweep": {
+        "parameter": "rate, in messages per second; hold, in ns; size, in bytes of a message or "
+        "request; or rtt, of the link, in ns",
+        "low": "its lowest value",
+        "high": "its highest value",
+        "rounds": "of each step",
+        "limit": "what a latency is to stay below; null: nothing was asked",
+        "steps": "the points that each step adds. Step n has the plan's rounds from n × rounds on, "
+        "and in these run its points' cases and those that belong to no point. The n-th case of "
+        "every point is the same but for the value",
+    },
+    "Point": {
+        "value": "of the parameter, in its unit",
+        "case_ids": "the cases that have it",
+    },
+    "Limit": {
+        "figure": "which is to stay below it",
+        "below_us": "in µs",
     },
     "Warning": {
         "code": "what kind of warning it is",
@@ -216,7 +236,8 @@ PROPERTIES: Mapping[str, Mapping[str, str]] = {
         "rounds": "that it has",
         "looks": "how often it was looked whether it ends, the last time included",
         "cause": "narrow: every comparison is as narrow as the plan asks; time: another round "
-        "would have taken too long; rounds: it has all that the plan has",
+        "would have taken too long; rounds: it has all that the plan has; points: a sweep has all "
+        "points that it needs",
         "confidence": "of a comparison that every round has, 0 to 1",
     },
     "Result": {

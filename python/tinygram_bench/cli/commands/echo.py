@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -19,8 +20,17 @@ from tinygram_bench.cli.bounds import (
 )
 from tinygram_bench.cli.length import MaxTime, MostRounds, Until, length
 from tinygram_bench.cli.measuring import Asked, Manner
+from tinygram_bench.cli.sweep import (
+    LimitOption,
+    SweepOption,
+    asked_sweep,
+    planned_at,
+    usual_strategies,
+    with_hold,
+)
 from tinygram_bench.links import DEFAULT_BACKEND, has_own_proc
 from tinygram_bench.model.errors import UsageError
+from tinygram_bench.model.sweep import Parameter
 from tinygram_bench.model.units import format_duration_ns
 from tinygram_bench.processes.workers import LISTEN_LIMIT_S
 from tinygram_bench.runs.answering import ANSWER_LIMIT_S
@@ -135,6 +145,8 @@ def echo(
             "uvloop/protocol (repeatable).",
         ),
     ] = None,
+    sweep: SweepOption = None,
+    limit: LimitOption = None,
     rounds: MostRounds = None,
     until: Until = None,
     max_time: MaxTime = None,
@@ -156,6 +168,13 @@ def echo(
     ] = 30 * 10**9,
 ) -> Asked:
     """Measure servers that send back what they read; every byte is compared with what was sent."""
+    swept = asked_sweep(
+        sweep,
+        limit,
+        ("hold", "size", "rtt"),
+        given={"--published": published, "--server": server, "--server-command": server_command},
+        without={"size": {"--size": size}},
+    )
     if messages is not None and duration is not None:
         raise UsageError("--messages cannot be combined with --duration: a run ends by one of them")
     has_turns = takes_turns(
@@ -187,7 +206,7 @@ def echo(
         has_all=every,
         only=only or [],
         runtimes=runtime or [],
-        strategies=strategy or [],
+        strategies=strategy or usual_strategies(swept, only),
         **options.shared(asked_length.rounds, seed, links, pin, congestion_control, probe),
     )
     in_flight_bytes = asked.workers * asked.depth * max(asked.message_bytes)
@@ -204,13 +223,20 @@ def echo(
         is_awake=awake,
         waits=wait,
     )
+    workload = Echo(asked.seed)
+    if swept is not None:
+        varied: Mapping[Parameter, Callable[[EchoOptions, float], EchoOptions]] = {
+            "size": lambda each, size: replace(each, message_bytes=[int(size)]),
+            "hold": with_hold,
+        }
+        plan_at = planned_at(asked, links, plan_echo, swept, varied)
+        return swept.measured(asked_length, plan_at, links, workload, destination, manner)
     plan = asked_length.of(links.planned(asked, plan_echo))
     if server_command is not None and not has_own_proc():
         raise UsageError(
             "--server-command over a link needs a /proc of the link's processes, and mounting one "
             "is not permitted here: leave out --link, or run as root outside a container"
         )
-    workload = Echo(asked.seed)
     if slice is not None:
         trip_ns = max(map(workload.waits_ns, plan.cases))
         least_ns = LEAST_MESSAGES * trip_ns

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, TextIO
 
@@ -15,6 +15,7 @@ from tinygram_bench.cli.bounds import (
     backlog_below,
     between,
     duration_between_ns,
+    processes_of_callers,
     server_address,
     slice_length_ns,
     takes_turns,
@@ -22,6 +23,7 @@ from tinygram_bench.cli.bounds import (
 from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.cli.length import USUAL_ROUNDS, MaxTime, Until, length
 from tinygram_bench.cli.measuring import Asked, Manner
+from tinygram_bench.cli.sweep import LimitOption, SweepOption, asked_sweep, planned_at
 from tinygram_bench.crosscheck.interleaved import Interleaved
 from tinygram_bench.crosscheck.selection import choose
 from tinygram_bench.host.network import private_network
@@ -158,6 +160,8 @@ def rr(
     rounds: Annotated[
         int | None, quantities.count("How often each case is run.", "7; for a scenario 3")
     ] = None,
+    sweep: SweepOption = None,
+    limit: LimitOption = None,
     until: Until = None,
     max_time: MaxTime = None,
     seed: options.Seed = 1,
@@ -181,6 +185,13 @@ def rr(
     if list_scenarios:
         print(scenarios.listing())
         return ExitCode.OK
+    swept = asked_sweep(
+        sweep,
+        limit,
+        ("size", "rtt"),
+        given={"--scenario": scenario, "--cross-check": cross_check, "--server": server},
+        without={"size": {"--request": request}},
+    )
     shape: dict[str, Any] = {
         "connections": connections,
         "sends_per_request": sends_per_request,
@@ -230,7 +241,7 @@ def rr(
     usual_rounds = USUAL_ROUNDS if scenario is None else scenarios.ROUNDS
     asked_length = length(rounds, until, max_time, usual_rounds)
     each_of_default = _DEFAULTS.callers if scenario is None else scenarios.callers_of(scenario)
-    processes, each = _callers(callers, each_of_default)
+    processes, each = processes_of_callers(callers, _DEFAULTS.processes, each_of_default)
     duration_ns = duration_between_ns(
         "--duration", _DEFAULT_DURATION_NS if duration is None else duration, *_DURATION_NS
     )
@@ -256,6 +267,17 @@ def rr(
         ),
     )
     destination = options.destination("rr", json, resume, anonymous)
+    manner = Manner(
+        is_quiet=quiet,
+        is_published=published,
+        with_notes=notes,
+        is_awake=awake,
+        waits=wait,
+    )
+    if swept is not None:
+        _check_backlogs(asked)
+        plan_at = planned_at(asked, links, plan_rr, swept, {"size": _with_size})
+        return swept.measured(asked_length, plan_at, links, Rr(asked.seed), destination, manner)
     case_ids: dict[str, str] = {}
     if scenario is None:
         plan = asked_length.of(links.planned(asked, plan_rr))
@@ -264,13 +286,6 @@ def rr(
     if server is None:
         _check_backlogs(asked)
     peers = Interleaved(plan, *choose(plan)) if cross_check else None
-    manner = Manner(
-        is_quiet=quiet,
-        is_published=published,
-        with_notes=notes,
-        is_awake=awake,
-        waits=wait,
-    )
 
     def judge(result: Result) -> ExitCode:
         if scenario is None:
@@ -279,6 +294,10 @@ def rr(
         return _judge(scenario, case_ids, result, None if quiet else output)
 
     return Asked(plan, Rr(asked.seed), destination, manner, peers=peers, judge=judge)
+
+
+def _with_size(asked: RrOptions, size: float) -> RrOptions:
+    return replace(asked, request_bytes=int(size))
 
 
 def _judge(
@@ -362,18 +381,6 @@ def _cross_checked(shape: dict[str, Any]) -> dict[str, Any]:
         "request_bytes": size,
         "reply_bytes": size,
     }
-
-
-def _callers(text: str | None, callers: int) -> tuple[int, int]:
-    """Processes and callers in each, from `2x100`; `callers` of each without it."""
-    if text is None:
-        return _DEFAULTS.processes, callers
-    match = re.fullmatch(r"([0-9]{1,4})x([0-9]{1,4})", text, re.ASCII)
-    if match is None or not int(match[1]) or not int(match[2]):
-        raise UsageError(
-            f"--callers {text!r} is not PROCESSESxCALLERS, both 1 or more: for example 2x100"
-        )
-    return int(match[1]), int(match[2])
 
 
 def _check_backlogs(asked: RrOptions) -> None:

@@ -10,7 +10,9 @@ import typer
 
 from tinygram_bench.cli import options, quantities
 from tinygram_bench.cli.bounds import between, one_of, read, server_address, takes_turns
+from tinygram_bench.cli.length import length
 from tinygram_bench.cli.measuring import Asked, Manner
+from tinygram_bench.cli.sweep import LimitOption, SweepOption, asked_sweep, planned_at
 from tinygram_bench.links import DEFAULT_BACKEND
 from tinygram_bench.workloads.sizes.cases import (
     RUNTIME,
@@ -79,6 +81,8 @@ def sizes(
     published: Annotated[
         bool, typer.Option("--published", help="Show the published figures beside ours.")
     ] = False,
+    sweep: SweepOption = None,
+    limit: LimitOption = None,
     rounds: options.Rounds = 7,
     seed: options.Seed = 1,
     json: Annotated[Path | None, options.result_file("sizes")] = None,
@@ -96,6 +100,7 @@ def sizes(
     timeout: Annotated[int, quantities.duration("Time limit for each run.", "60s")] = 60 * 10**9,
 ) -> Asked:
     """A connection per sample: time by size and round trips, and the model that explains it."""
+    swept = asked_sweep(sweep, limit, ("rtt",), given={"--server": server}, without={})
     for each in strategy or []:
         one_of("--strategy", each, STRATEGIES)
     for each in runtime or []:
@@ -124,6 +129,10 @@ def sizes(
         is_awake=awake,
         waits=wait,
     )
+    if swept is not None:
+        plan_at = planned_at(replace(asked, has_local=False), links, plan_sizes, swept, {})
+        asked_length = length(rounds, None, None)
+        return swept.measured(asked_length, plan_at, links, Sizes(asked.seed), destination, manner)
     # The parts of a local round trip are on no link: once is enough.
     plan = links.planned(
         asked, lambda each: plan_sizes(replace(each, has_local=local and each.link == asked.link))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -19,6 +20,15 @@ from tinygram_bench.cli.bounds import (
 )
 from tinygram_bench.cli.length import MaxTime, MostRounds, Until, length
 from tinygram_bench.cli.measuring import Asked, Manner
+from tinygram_bench.cli.sweep import (
+    SWEEP_DURATION_NS,
+    LimitOption,
+    SweepOption,
+    asked_sweep,
+    planned_at,
+    usual_strategies,
+    with_hold,
+)
 from tinygram_bench.crosscheck.interleaved import Interleaved
 from tinygram_bench.crosscheck.selection import choose
 from tinygram_bench.links import DEFAULT_BACKEND
@@ -27,6 +37,7 @@ from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.result import MessageBytes, Plan
 from tinygram_bench.model.strategies import examples_of_strategies
+from tinygram_bench.model.sweep import Parameter
 from tinygram_bench.model.units import format_bytes
 from tinygram_bench.runs.slices import LEAST_MESSAGES
 from tinygram_bench.ways.runtimes import RUNTIMES
@@ -136,6 +147,8 @@ def stream(
             help="Also run sockperf, iperf3, nuttcp and qperf, beside our native limits.",
         ),
     ] = False,
+    sweep: SweepOption = None,
+    limit: LimitOption = None,
     rounds: MostRounds = None,
     until: Until = None,
     max_time: MaxTime = None,
@@ -165,7 +178,17 @@ def stream(
     ] = 120 * 10**9,
 ) -> Asked:
     """Send the same messages in every way, side by side; one sentence says which way won."""
+    swept = asked_sweep(
+        sweep,
+        limit,
+        ("rate", "hold", "size", "rtt"),
+        given={"--cross-check": cross_check, "--published": published},
+        without={"rate": {"--rate": bool(rate)}, "size": {"--size": size is not None}},
+        is_paced=bool(rate),
+    )
     rates_per_s = [float(each) for each in rate or []]
+    if swept is not None and swept.parameter == "rate":
+        rates_per_s = [swept.low]
     if rates_per_s:
         _refuse(messages is not None, "--messages cannot be combined with --rate: use --duration")
         _refuse(
@@ -216,7 +239,8 @@ def stream(
         one_of("--arrival", arrival, _ARRIVALS)
     if receiver_command is not None:
         check_command("--receiver-command", receiver_command)
-    default_ns = _DEFAULT_DURATION_NS if rates_per_s else _FLAT_OUT_DURATION_NS
+    paced_ns = _DEFAULT_DURATION_NS if swept is None else SWEEP_DURATION_NS
+    default_ns = paced_ns if rates_per_s else _FLAT_OUT_DURATION_NS
     duration_ns = default_ns if duration is None else duration
     _refuse(
         cross_check and size.min != size.max,
@@ -242,7 +266,7 @@ def stream(
         has_all=every,
         only=only or [],
         runtimes=runtime or [],
-        strategies=strategy or [],
+        strategies=strategy or usual_strategies(swept, only),
         **options.shared(
             asked_length.rounds,
             seed,
@@ -266,9 +290,20 @@ def stream(
         is_awake=awake,
         waits=wait,
     )
+    workload = Stream(asked.seed)
+    if swept is not None:
+        varied: Mapping[Parameter, Callable[[StreamOptions, float], StreamOptions]] = {
+            "rate": lambda each, rate: replace(each, rates_per_s=[rate]),
+            "size": lambda each, size: replace(
+                each, message_bytes=MessageBytes(int(size), int(size))
+            ),
+            "hold": with_hold,
+        }
+        plan_at = planned_at(asked, links, lambda each: _bounded(plan_stream(each)), swept, varied)
+        return swept.measured(asked_length, plan_at, links, workload, destination, manner)
     plan = asked_length.of(links.planned(asked, lambda each: _bounded(plan_stream(each))))
     peers = Interleaved(plan, *choose(plan)) if cross_check else None
-    return Asked(plan, Stream(asked.seed), destination, manner, peers=peers)
+    return Asked(plan, workload, destination, manner, peers=peers)
 
 
 def _slice_ns(

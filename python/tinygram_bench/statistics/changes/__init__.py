@@ -1,1 +1,1 @@
-"""Changes: what differs between two results, and how sure that is (decision 0029)."""
+"""Changes: what differs between two results, and how sure that is (decision 0031)."""

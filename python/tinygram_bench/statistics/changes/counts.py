@@ -1,4 +1,4 @@
-"""Counts of two results: what changed, beyond what each varies by itself (decision 0029).
+"""Counts of two results: what changed, beyond what each varies by itself (decision 0031).
 
 The host's speed is in no count by itself, but flat out, and where messages gather, time decides how
 many do. So a count has changed only where the ranges of both results' rounds are farther from each

@@ -1,4 +1,4 @@
-"""Times of two results that were measured at different times: what changed (decision 0029).
+"""Times of two results that were measured at different times: what changed (decision 0031).
 
 The host drifts between two results, and moves all cases of a load alike. So a figure is compared
 twice: as it is, and as a ratio to the mean of the load's other cases in the same round. The

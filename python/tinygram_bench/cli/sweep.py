@@ -1,0 +1,236 @@
+"""`--sweep PARAMETER=LOW..HIGH` and `--limit`: values to choose from, and what is sought."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+
+from tinygram_bench.cli.length import Length
+from tinygram_bench.cli.measuring import Asked, Manner
+from tinygram_bench.cli.options import Links
+from tinygram_bench.measurement.sweeping import PlanAt, Sweeping
+from tinygram_bench.model.errors import UsageError
+from tinygram_bench.model.result import Plan
+from tinygram_bench.model.store import Destination
+from tinygram_bench.model.sweep import Limit, Parameter, Sweep
+from tinygram_bench.model.units import (
+    format_duration_ns,
+    parse_bytes,
+    parse_duration_ns,
+    parse_rate,
+)
+from tinygram_bench.runs.workload import Workload
+from tinygram_bench.statistics.sweeps.choice import MOST_POINTS
+from tinygram_bench.workloads.echo.cases import EchoOptions
+from tinygram_bench.workloads.stream.cases import StreamOptions
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+    Options = TypeVar("Options", bound=DataclassInstance)
+
+Held = TypeVar("Held", StreamOptions, EchoOptions)
+
+SWEEP_DURATION_NS = 500 * 10**6
+"""How long a paced run of a sweep lasts unless that is asked for."""
+_HELD_AND_NOT = ("nodelay", "coalesce:10us")
+"""The strategies of a sweep of holds, unless others are named."""
+_READ: Mapping[Parameter, Callable[[str], float]] = {
+    "rate": parse_rate,
+    "hold": parse_duration_ns,
+    "size": parse_bytes,
+    "rtt": parse_duration_ns,
+}
+_EXAMPLES: Mapping[Parameter, str] = {
+    "rate": "rate=1k..500k",
+    "hold": "hold=1us..10ms",
+    "size": "size=1..64KiB",
+    "rtt": "rtt=200us..50ms",
+}
+_LIMITED = {"p50": "latency_p50_us", "p99": "latency_p99_us", "p99.9": "latency_p99_9_us"}
+_LIMIT_EXAMPLE = "--limit 'p99<1ms'"
+_HELD = re.compile(r"\b(coalesce|timer):[^/,]+")
+
+SweepOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--sweep",
+        metavar="PARAMETER=LOW..HIGH",
+        help=f"Measure at up to {MOST_POINTS} values, chosen where the curve bends or the order of "
+        f"ways changes: {', '.join(_EXAMPLES.values())}.",
+        show_default=False,
+    ),
+]
+LimitOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PERCENTILE<DURATION",
+        help=f"With --sweep: up to which value does a latency stay below this? {_LIMIT_EXAMPLE}; "
+        f"{', '.join(_LIMITED)}.",
+        show_default=False,
+    ),
+]
+
+
+@dataclass(frozen=True)
+class AskedSweep:
+    """A sweep that was asked for."""
+
+    parameter: Parameter
+    low: float
+    high: float
+    limit: Limit | None = None
+
+    def measured(
+        self,
+        length: Length,
+        plan_at: PlanAt,
+        links: Links,
+        workload: Workload,
+        destination: Destination,
+        manner: Manner,
+    ) -> Asked:
+        """What the command's options ask for with the sweep.
+
+        Raises UsageError where a first value cannot be measured.
+        """
+        if length.until_share is not None:
+            raise UsageError(
+                "--until cannot be combined with --sweep, which measures each point for the same "
+                "number of rounds: use --rounds"
+            )
+        asked = Sweep(self.parameter, self.low, self.high, length.rounds, self.limit)
+        sweeping = Sweeping(asked, plan_at, length.max_time_ns)
+        (links.at_rtt(self.low) if self.parameter == "rtt" else links).prepare()
+        return Asked(sweeping.plan, workload, destination, manner, sweeping=sweeping)
+
+
+def planned_at(
+    asked: Options,
+    links: Links,
+    plan: Callable[[Options], Plan],
+    swept: AskedSweep,
+    varied: Mapping[Parameter, Callable[[Options, float], Options]],
+) -> PlanAt:
+    """What `plan` makes of the options with a value of the parameter.
+
+    `varied`: how each parameter is put into the options; that of links is known.
+    """
+
+    def at(value: float) -> Plan:
+        if swept.parameter == "rtt":
+            return links.at_rtt(value).over(asked, plan)
+        return links.over(varied[swept.parameter](asked, value), plan)
+
+    return at
+
+
+def asked_sweep(
+    texts: Sequence[str] | None,
+    limit: str | None,
+    known: Sequence[Parameter],
+    *,
+    given: Mapping[str, object],
+    without: Mapping[Parameter, Mapping[str, object]],
+    is_paced: bool = False,
+) -> AskedSweep | None:
+    """What was asked for; None where there is no sweep. Raises UsageError.
+
+    `known`: the parameters that the command has. `given`: options that no sweep goes with, and
+    whether they are given; `without`: those that the sweep of a parameter sets itself. `is_paced`:
+    whether messages have a rate in any case.
+    """
+    if not texts:
+        if limit is not None:
+            raise UsageError(
+                f"--limit {limit} needs values to try: add --sweep, for example --sweep "
+                f"{_EXAMPLES['rate']}"
+            )
+        return None
+    if len(texts) > 1:
+        raise UsageError(
+            f"--sweep {texts[0]} and --sweep {texts[1]}: a measurement sweeps one parameter; give "
+            "the other one a value"
+        )
+    asked = _read(texts[0], known)
+    for option, is_given in given.items():
+        if is_given:
+            raise UsageError(f"{option} cannot be combined with --sweep: leave out one of them")
+    for option, is_given in without.get(asked.parameter, {}).items():
+        if is_given:
+            raise UsageError(
+                f"{option} cannot be combined with --sweep {asked.parameter}, which sets it "
+                f"itself: leave out {option}"
+            )
+    if limit is None:
+        return asked
+    if not (is_paced or asked.parameter == "rate"):
+        raise UsageError(
+            f"--limit {limit} is for messages that are due at a rate, whose latency counts from "
+            f"then: sweep that (tinygram stream --sweep {_EXAMPLES['rate']}), or add --rate to "
+            "tinygram stream"
+        )
+    return AskedSweep(asked.parameter, asked.low, asked.high, _read_limit(limit))
+
+
+def with_hold(asked: Held, hold_ns: float) -> Held:
+    """The options with this hold in place of those that `coalesce` and `timer` have."""
+    shown = format_duration_ns(round(hold_ns))
+    return replace(
+        asked,
+        only=[_HELD.sub(rf"\1:{shown}", text) for text in asked.only],
+        strategies=[_HELD.sub(rf"\1:{shown}", text) for text in asked.strategies],
+    )
+
+
+def usual_strategies(swept: AskedSweep | None, only: Sequence[str] | None) -> list[str]:
+    """Those of the usual ways; where holds are swept, one that holds, beside one that does not."""
+    return [] if swept is None or swept.parameter != "hold" or only else list(_HELD_AND_NOT)
+
+
+def _read(text: str, known: Sequence[Parameter]) -> AskedSweep:
+    name, equals, values = text.partition("=")
+    parameter = next((each for each in _READ if each == name.strip()), None)
+    low_text, dots, high_text = values.partition("..")
+    if not equals or (parameter is None and not dots):
+        raise UsageError(
+            f"--sweep {text!r} is not PARAMETER=LOW..HIGH: for example --sweep "
+            f"{_EXAMPLES[known[0] if known else 'rate']}"
+        )
+    if parameter is None or parameter not in known:
+        there = f"sweeps {', '.join(known)}" if known else "has nothing to sweep"
+        raise UsageError(f"--sweep {text!r}: this command has no {name.strip()!r}; it {there}")
+    if not (dots and low_text.strip() and high_text.strip()):
+        raise UsageError(
+            f"--sweep {text!r} is no range: write the lowest and the highest value, for example "
+            f"--sweep {_EXAMPLES[parameter]}"
+        )
+    try:
+        low, high = (float(_READ[parameter](each)) for each in (low_text, high_text))
+    except UsageError as error:
+        raise UsageError(f"--sweep {text!r}: {error}") from error
+    if low > high:
+        raise UsageError(
+            f"--sweep {text!r} is reversed: write the smaller value first, "
+            f"{parameter}={high_text.strip()}..{low_text.strip()}"
+        )
+    if low == high:
+        raise UsageError(f"--sweep {text!r} has a single value: name two that differ")
+    return AskedSweep(parameter, low, high)
+
+
+def _read_limit(text: str) -> Limit:
+    name, less, duration = (part.strip() for part in text.partition("<"))
+    if not less or name not in _LIMITED:
+        raise UsageError(
+            f"--limit {text!r} is not PERCENTILE<DURATION with one of {', '.join(_LIMITED)}: for "
+            f"example {_LIMIT_EXAMPLE}"
+        )
+    try:
+        return Limit(_LIMITED[name], parse_duration_ns(duration) / 1e3)
+    except UsageError as error:
+        raise UsageError(f"--limit {text!r}: {error}") from error

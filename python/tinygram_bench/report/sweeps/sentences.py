@@ -1,0 +1,142 @@
+"""The answer of a sweep: what can be sustained, or where curves bend; and what is best where."""
+
+from __future__ import annotations
+
+from tinygram_bench.model.result import Figure
+from tinygram_bench.model.sweep import Limit
+from tinygram_bench.report.prose import confidence, first_of, listed
+from tinygram_bench.report.sweeps.words import SAID, labels_of, limit_in_words
+from tinygram_bench.statistics.figures.words import in_words
+from tinygram_bench.statistics.sweeps.bends import LEAST_POINTS, LEAST_ROUNDS, knee_of
+from tinygram_bench.statistics.sweeps.crossings import Crossover, crossovers_of, firsts
+from tinygram_bench.statistics.sweeps.curves import Swept
+from tinygram_bench.statistics.sweeps.limits import Held, held_of
+
+_MOST_TOLD = 6
+
+
+def sentences_on(swept: Swept) -> tuple[str, ...]:
+    """Two sentences: the limit, or where none was given the knees; and the crossovers.
+
+    A third one where figures are in doubt.
+    """
+    if not any(values for curve in swept.curves for values in curve.rounds):
+        return ("Nothing was measured.",)
+    limit = swept.sweep.limit
+    first = _knees(swept) if limit is None else _sustained(swept, limit)
+    return (first, _crossovers(swept), *_in_doubt(swept))
+
+
+def _in_doubt(swept: Swept) -> tuple[str, ...]:
+    """How many figures are in doubt, and why: knees and limits are told of them all the same."""
+    doubts = [doubt for curve in swept.curves for doubt in curve.doubts if doubt]
+    if not doubts:
+        return ()
+    figures = len(swept.curves) * len(swept.values)
+    return (f"In doubt are {len(doubts)} of these {figures} figures: {doubts[0]}.",)
+
+
+def _sustained(swept: Swept, limit: Limit) -> str:
+    """`With p99 latency below 1 ms, nodelay sustains 38,000/s (35,000/s–41,000/s); …`."""
+    labels = labels_of(swept)
+    told = [
+        f"{label} {_held(swept, held_of(swept.values, curve, limit))}"
+        for curve, label in labels.items()
+    ]
+    return f"With {limit_in_words(limit)}: {first_of(told, _MOST_TOLD)}{_how_sure(swept)}."
+
+
+def _held(swept: Swept, held: Held) -> str:
+    value, noun = SAID[swept.sweep.parameter].value, SAID[swept.sweep.parameter].noun
+    lowest, highest = value(swept.values[0]), value(swept.values[-1])
+    is_rate = swept.sweep.parameter == "rate"
+    if held.state == "not known":
+        return "has too few messages to tell (allow more --duration)"
+    if held.state == "never held":
+        if held.high is None:
+            return "is at no point shown to keep to it"
+        return f"never keeps to it, and is surely above it at {value(held.high)}"
+    low = "below " + lowest if held.low is None else value(held.low)
+    if held.state == "held everywhere":
+        sure = "" if held.low == swept.values[-1] else f", surely up to {low}"
+        what = "sustains every" if is_rate else "holds at every"
+        return f"{what} {noun} up to {highest}, where the limit is not reached{sure}"
+    assert held.held is not None, "it held up to a point"
+    high = "above " + highest if held.high is None else value(held.high)
+    verb = "sustains" if is_rate else "holds up to"
+    return f"{verb} {value(held.held)} ({low}–{high})"
+
+
+def _knees(swept: Swept) -> str:
+    """`Median latency begins to rise: nodelay at 38,000/s (35,000/s–41,000/s); …`."""
+    labels = labels_of(swept)
+    knees = {
+        curve: knee_of(swept.values, curve.rounds, is_higher_better=swept.is_higher_better)
+        for curve in swept.curves
+    }
+    told = [f"{labels[curve]} at {_at(swept, at)}" for curve, at in knees.items() if at]
+    without = [labels[curve] for curve, at in knees.items() if at is None]
+    what = in_words(swept.figure).capitalize()
+    turns = "falls" if swept.is_higher_better else "rises"
+    if not told:
+        needed = f"a knee takes {LEAST_POINTS} points and {LEAST_ROUNDS} rounds"
+        low, high = (SAID[swept.sweep.parameter].value(swept.values[at]) for at in (0, -1))
+        few = swept.sweep.rounds < LEAST_ROUNDS or len(swept.values) < LEAST_POINTS
+        return f"No knee of {in_words(swept.figure)} is shown between {low} and {high}" + (
+            f" ({needed})." if few else f"{_how_sure(swept)}."
+        )
+    rest = f"; no knee is shown for {listed(without)}" if without else ""
+    return f"{what} {turns} faster from its knee on: {first_of(told, _MOST_TOLD)}{rest}" + (
+        f"{_how_sure(swept)}."
+    )
+
+
+def _crossovers(swept: Swept) -> str:
+    """`loop: above 38,000/s (35,000/s–41,000/s) coalesce:10us is faster than nodelay.`"""
+    if not swept.comparisons:
+        return "No two ways were compared."
+    found = list(firsts(swept, crossovers_of(swept)))
+    if not found:
+        return f"No change of order is shown{_order(swept)}{_how_sure(swept)}."
+    told = [_crossover(swept, each) for each in sorted(found, key=lambda each: each.at.median)]
+    text = first_of(told, _MOST_TOLD)
+    return f"{text[:1].upper()}{text[1:]}, by {in_words(swept.figure)}{_how_sure(swept)}."
+
+
+def _crossover(swept: Swept, each: Crossover) -> str:
+    labels = {
+        case.case_id: label for curve, label in labels_of(swept).items() for case in curve.cases
+    }
+    above, below = labels[each.above.case_id], labels[each.below.case_id]
+    return f"above {_at(swept, each.at)} {above} is faster than {below}"
+
+
+def _order(swept: Swept) -> str:
+    """`: nodelay is faster than nagle at 4 of 9 points`, the pairs that any point tells apart."""
+    labels = labels_of(swept)
+    told = []
+    for each in swept.comparisons:
+        for sign, ways in ((1, (each.second, each.first)), (-1, (each.first, each.second))):
+            count = each.order.count(sign)
+            if count:
+                names = [labels[way] for way in ways]
+                told.append(
+                    (
+                        count,
+                        f"{names[0]} is faster than {names[1]} at {count} of "
+                        f"{len(swept.values)} points",
+                    )
+                )
+    told.sort(key=lambda each: -each[0])
+    return f": {first_of([text for _, text in told])}" if told else ""
+
+
+def _at(swept: Swept, at: Figure) -> str:
+    value = SAID[swept.sweep.parameter].value
+    return f"{value(at.median)} ({value(at.low)}–{value(at.high)})"
+
+
+def _how_sure(swept: Swept) -> str:
+    """The confidence of each interval, by the fewest rounds of a point that has figures."""
+    fewest = min(len(values) for curve in swept.curves for values in curve.rounds if values)
+    return f", each at {confidence(fewest)}" if fewest > 1 else ", from a single round"

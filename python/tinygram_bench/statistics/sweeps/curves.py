@@ -1,0 +1,181 @@
+"""The curves of a sweep: the figure of each way at each point, and how two ways compare there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+from tinygram_bench.model.result import Case, Figure, Plan, Run, Summary, Verdict
+from tinygram_bench.model.sweep import Point, Sweep
+from tinygram_bench.statistics.figures.intervals import figure_of
+from tinygram_bench.statistics.figures.runs import is_higher_better
+from tinygram_bench.statistics.figures.samples import Sample, samples_of
+from tinygram_bench.statistics.summary import summarise
+from tinygram_bench.statistics.verdicts.comparison import round_ratios, verdict_on
+from tinygram_bench.statistics.workloads import WORKLOADS
+from tinygram_bench.statistics.workloads.loads import Load, is_base, is_faulty, is_limit
+
+_BEHIND = "fell_behind"
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A way over all points: `cases` and what is known of each, the lowest value first.
+
+    `rounds`: the figure in the rounds of each point's step, none where it is not known.
+    `is_behind`: where it could not keep up in half of the rounds or more; `has_failed`: in each.
+    `doubts`: why the figure gets no verdict at a point, but for that; None: it may.
+    """
+
+    cases: tuple[Case, ...]
+    rounds: tuple[tuple[float, ...], ...]
+    is_behind: tuple[bool, ...]
+    has_failed: tuple[bool, ...]
+    doubts: tuple[str | None, ...] = ()
+
+    @property
+    def figures(self) -> tuple[Figure | None, ...]:
+        return tuple(figure_of(values) if values else None for values in self.rounds)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two curves of a load: `ratios` second ÷ first in the rounds of each point, and `verdicts`."""
+
+    first: Curve
+    second: Curve
+    ratios: tuple[tuple[float, ...], ...]
+    verdicts: tuple[Verdict, ...]
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """At each point 1 where the second is shown to be faster, -1 the first, 0 neither."""
+        signs = {"faster": 1, "slower": -1}
+        return tuple(signs.get(each.verdict, 0) for each in self.verdicts)
+
+
+@dataclass(frozen=True)
+class Swept:
+    """All curves of a sweep over its points; `figure` is what they show."""
+
+    sweep: Sweep
+    figure: str
+    curves: tuple[Curve, ...]
+    comparisons: tuple[Comparison, ...]
+
+    @property
+    def values(self) -> tuple[float, ...]:
+        return tuple(point.value for point in self.sweep.points)
+
+    @property
+    def is_higher_better(self) -> bool:
+        return is_higher_better(self.figure)
+
+
+def swept_of(plan: Plan, runs: Sequence[Run]) -> Swept:
+    """The curves of a plan that has a sweep. Raises what `samples_of` raises."""
+    sweep = plan.sweep
+    assert sweep is not None, "it is asked of a sweep alone"
+    at_points = _samples_at_points(plan, sweep, samples_of(plan, runs))
+    # Warnings of a reference are those of all of its rounds.
+    summaries = {each.case.case_id: each for each in summarise(plan, runs)}
+    first = at_points[0][0].case
+    figure = Load.of(first).compared_figures[0] if sweep.limit is None else sweep.limit.figure
+    curves = {
+        n: _curve(figure, [samples[n] for samples in at_points], summaries)
+        for n in range(len(at_points[0]))
+    }
+    comparisons = tuple(
+        _comparison(figure, (curves[n], curves[m]), [(at[n], at[m]) for at in at_points], summaries)
+        for n, m in _compared(curves)
+    )
+    return Swept(sweep, figure, tuple(curves.values()), comparisons)
+
+
+def _samples_at_points(
+    plan: Plan, sweep: Sweep, samples: dict[str, Sample]
+) -> list[tuple[Sample, ...]]:
+    """For each point those of its cases, and of cases that belong to no point, in its rounds."""
+    swept_ids = sweep.swept_ids
+    references = [case.case_id for case in plan.cases if case.case_id not in swept_ids]
+    return [
+        tuple(_in_rounds(samples[id_], sweep, point) for id_ in (*point.case_ids, *references))
+        for point in sweep.points
+    ]
+
+
+def _in_rounds(sample: Sample, sweep: Sweep, point: Point) -> Sample:
+    rounds = sweep.rounds_of(point)
+    return replace(
+        sample,
+        rounds={number: each for number, each in sample.rounds.items() if number in rounds},
+        good_runs=tuple(run for run in sample.good_runs if run.round in rounds),
+    )
+
+
+def _curve(figure: str, samples: Sequence[Sample], summaries: dict[str, Summary]) -> Curve:
+    return Curve(
+        cases=tuple(sample.case for sample in samples),
+        rounds=tuple(tuple(sample.values(figure).values()) for sample in samples),
+        is_behind=tuple(map(_is_behind, samples)),
+        has_failed=tuple(not each.rounds and each.failed_rounds > 0 for each in samples),
+        doubts=tuple(_doubt(figure, summaries[each.case.case_id]) for each in samples),
+    )
+
+
+def _doubt(figure: str, summary: Summary) -> str | None:
+    return next(
+        (
+            each.message
+            for each in summary.warnings
+            if each.code != _BEHIND and any(figure.startswith(name) for name in each.figures)
+        ),
+        None,
+    )
+
+
+def _is_behind(sample: Sample) -> bool:
+    behind = [run for run in sample.good_runs if any(w.code == _BEHIND for w in run.warnings)]
+    return bool(behind) and 2 * len(behind) >= len(sample.good_runs)
+
+
+def _compared(curves: dict[int, Curve]) -> Iterator[tuple[int, int]]:
+    """Pairs of the ways that the workload compares; where it names none, those of a load that are
+    of one runtime, or of which one is the base.
+    """
+    first = {n: curve.cases[0] for n, curve in curves.items()}
+    named = WORKLOADS[first[0].workload].pairs
+    if named is not None:
+        number = {case.case_id: n for n, case in first.items()}
+        for baseline, case_id in named(list(first.values())):
+            yield number[baseline], number[case_id]
+        return
+    for n, m in combinations(first, 2):
+        one, other = first[n], first[m]
+        competes = not any(is_limit(each) or is_faulty(each) for each in (one, other))
+        is_near = one.runtime == other.runtime or is_base(one) or is_base(other)
+        if competes and is_near and Load.of(one) == Load.of(other):
+            yield n, m
+
+
+def _comparison(
+    figure: str,
+    curves: tuple[Curve, Curve],
+    pairs: Sequence[tuple[Sample, Sample]],
+    summaries: dict[str, Summary],
+) -> Comparison:
+    first, second = curves
+    return Comparison(
+        first,
+        second,
+        tuple(round_ratios(one, other, figure) for one, other in pairs),
+        tuple(
+            verdict_on(
+                figure,
+                (summaries[one.case.case_id], one),
+                (summaries[other.case.case_id], other),
+            )
+            for one, other in pairs
+        ),
+    )

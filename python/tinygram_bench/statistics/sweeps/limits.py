@@ -1,0 +1,70 @@
+"""Limits: up to which value of the parameter a latency stays below what was asked.
+
+A paced sender's latency counts from the time at which its schedule hands a message over, however
+late the sender is: a sender that stands still does not hide the messages that it should have sent
+(G. Tene, How NOT to Measure Latency: coordinated omission).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tinygram_bench.model.sweep import Limit
+from tinygram_bench.statistics.sweeps.curves import Curve
+
+
+@dataclass(frozen=True)
+class Held:
+    """How far a way keeps to the limit.
+
+    `held`: the highest value with a median below the limit there and at all lower ones. `low`: the
+    same with the whole interval below it; `high`: the lowest value with the whole interval above
+    it. Each is None where there is none.
+    """
+
+    state: Literal["held up to", "held everywhere", "never held", "not known"]
+    held: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+def held_at(curve: Curve, limit: Limit) -> tuple[int, ...]:
+    """At each point 1 where the interval is below the limit, -1 where it is above, else 0.
+
+    A way that failed in every round is above it.
+    """
+    return tuple(
+        -1
+        if has_failed or (figure is not None and figure.low >= limit.below_us)
+        else int(figure is not None and figure.high < limit.below_us)
+        for figure, has_failed in zip(curve.figures, curve.has_failed, strict=True)
+    )
+
+
+def held_of(values: tuple[float, ...], curve: Curve, limit: Limit) -> Held:
+    """How far the way keeps to the limit, as `values` of the parameter rise.
+
+    Points that have too few messages for the figure are left out.
+    """
+    known = [
+        (value, sign, figure is not None and sign >= 0 and figure.median < limit.below_us)
+        for value, sign, figure in zip(values, held_at(curve, limit), curve.figures, strict=True)
+        if sign or figure is not None
+    ]
+    if not known:
+        return Held("not known")
+    held = low = None
+    is_sure = True
+    for value, sign, is_below in known:
+        if not is_below:
+            high = next((each for each, other, _ in known if other < 0 and each >= value), None)
+            state: Literal["never held", "held up to"] = (
+                "never held" if held is None else "held up to"
+            )
+            return Held(state, held, low, high)
+        held = value
+        is_sure = is_sure and sign > 0
+        low = value if is_sure else low
+    is_all = known[-1][0] == values[-1]
+    return Held("held everywhere" if is_all else "held up to", held, low)

@@ -1,0 +1,62 @@
+"""A sweep that cannot be made is refused in a line, with a remedy, before anything is measured."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tinygram_bench.cli import main
+
+RATE = "rate=1k..2k"
+WRONG: list[tuple[str, tuple[str, ...]]] = [
+    ("stream --sweep rate=10k..1k", ("reversed", "rate=1k..10k")),
+    ("stream --sweep rate=1k..1k", ("single value", "two that differ")),
+    ("stream --sweep rate=1k", ("no range", "rate=1k..500k")),
+    ("stream --sweep rate=", ("no range", "rate=1k..500k")),
+    ("stream --sweep=", ("PARAMETER=LOW..HIGH", "rate=1k..500k")),
+    ("stream --sweep speed=1..2", ("no 'speed'", "rate, hold, size, rtt")),
+    ("stream --sweep rate=1ms..2ms", ("'1ms' has an unknown unit", "messages per second")),
+    ("stream --sweep hold=1..2", ("'1' has no unit", "10us")),
+    ("stream --sweep rtt=1us..1ms", ("1us", "below the floor")),
+    ("stream --sweep hold=1us..2us --only loop/nodelay", ("--sweep hold", "name one that has")),
+    (f"stream --sweep {RATE} --rate 5", ("--rate", "leave out --rate")),
+    ("stream --sweep size=1..5 --size 5", ("--size", "leave out --size")),
+    ("stream --sweep size=1..5 --sweep hold=1us..2us", ("size=1..5", "hold=1us..2us", "one")),
+    (f"stream --sweep {RATE} --until 2%", ("--until", "use --rounds")),
+    (f"stream --sweep {RATE} --cross-check", ("--cross-check", "leave out one")),
+    ("stream --sweep rate=1k..30M --duration 1s --only loop/nodelay", ("--rate", "a lower rate")),
+    ("stream --limit p99<1ms", ("--limit p99<1ms", "--sweep rate=1k..500k")),
+    ("stream --sweep size=1..5 --limit p99<1ms", ("due at a rate", "add --rate")),
+    (f"stream --sweep {RATE} --limit p98<1ms", ("'p98<1ms'", "p50, p99, p99.9")),
+    (f"stream --sweep {RATE} --limit p99", ("'p99'", "p50, p99, p99.9")),
+    (f"stream --sweep {RATE} --limit p99<1", ("'p99<1'", "has no unit")),
+    (f"rr --sweep {RATE}", ("no 'rate'", "size, rtt")),
+    ("rr --sweep size=1..1k", ("--sends-per-request 10", "1 … 1")),
+    ("rr --sweep size=10..1k --limit p99<1ms", ("due at a rate", "tinygram stream")),
+    ("rr --sweep size=10..1k --request 5", ("--request", "leave out --request")),
+    ("rr --sweep size=10..1k --server 127.0.0.1:9", ("--server", "leave out one")),
+    (f"echo --sweep {RATE}", ("no 'rate'", "hold, size, rtt")),
+    ("echo --sweep size=1..1k --size 5", ("--size", "leave out --size")),
+    ("sizes --sweep size=1..1k", ("no 'size'", "rtt")),
+]
+
+
+@pytest.mark.parametrize(("words", "said"), WRONG, ids=[words for words, _ in WRONG])
+def test_what_cannot_be_swept_is_refused(
+    words: str,
+    said: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["tinygram", *words.split()])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    captured = capsys.readouterr()
+    assert (ended.value.code, captured.out) == (2, "")
+    assert len(captured.err.splitlines()) == 1
+    assert [each for each in said if each not in captured.err] == []
+    assert list(tmp_path.iterdir()) == []
