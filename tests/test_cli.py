@@ -20,8 +20,7 @@ import tinygram
 from tinygram_bench.cli import app as app_module
 from tinygram_bench.cli import main
 from tinygram_bench.cli.exit_codes import ExitCode
-from tinygram_bench.cli.help import version
-from tinygram_bench.host.probes import features
+from tinygram_bench.cli.help import features, version
 from tinygram_bench.model.errors import UsageError
 
 COMMAND = [sys.executable, "-B", "-m", "tinygram_bench"]

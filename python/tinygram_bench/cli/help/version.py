@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 import tinygram
-from tinygram_bench.host.probes.features import io_uring_refusal, tun_refusal
+from tinygram_bench.cli.help.features import io_uring_refusal, tun_refusal
 from tinygram_bench.links import sandbox
 
 _PACKAGES = ("tinygram", "tinygram-bench")
