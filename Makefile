@@ -204,6 +204,14 @@ claim-links: build ## the same over emulated links, a part of the loads, in 25 m
 man: build ## write the man pages of the command into target/man/man1 (MANPATH=target/man man tinygram)
 	@$(BIN)/tinygram man --into target/man/man1
 
+# Each page there has its result inside: measure one again by `tinygram rerun PAGE --json FILE`, and make it
+# a page by `tinygram report FILE --html PAGE`.
+.PHONY: figures
+figures: build ## draw the figures of README and docs from the stored results in results/published
+	@for page in results/published/*.html; do \
+		$(BIN)/tinygram report $$page --svg docs/figures/$$(basename $$page .html) || exit 1; \
+	done
+
 .PHONY: wheel
 wheel: $(STAMPS)/maturin ## build the wheels of library and bench, for every Python from 3.11 on, into dist/
 	$(BIN)/$(WHEEL) --interpreter $(BIN)/python --out dist
