@@ -1,4 +1,4 @@
-"""One HTML page of results that needs nothing from elsewhere: answer, charts, tables, warnings.
+"""One HTML page of results that needs nothing from elsewhere: answer, why, charts, tables, notes.
 
 Laws: the page asks for nothing over the network, and its content policy forbids that; all text from
 a result is escaped; what a chart draws is also a table and a download; the results are inside.
@@ -65,6 +65,8 @@ def _seen(named: Named, at: int) -> dict[str, Any]:
         "measured": _measured(result),
         "answer": document.answer[:ANSWER_SENTENCES],
         "more_answer": document.answer[ANSWER_SENTENCES:],
+        "reasons": [each.text for each in document.reasons if not each.is_detail],
+        "more_reasons": [each.text for each in document.reasons if each.is_detail],
         "charts": charts,
         "groups": [(title, [*of]) for title, of in groupby(charts[1:], _title_of)],
         "notes": full_notes(document.notes, document.measured),
