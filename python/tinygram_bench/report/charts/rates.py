@@ -97,7 +97,7 @@ def _chart(said: str, rows: tuple[Row, ...], series: tuple[Series, ...]) -> Char
     text = (
         f"The {said} of the latency at each rate, with its interval. A cross marks a rate at which "
         "a way fell behind its schedule in half of the rounds or more. A ring marks the highest "
-        "rate that it kept up with: at this rate, and at all lower ones, it did not."
+        "rate that it kept up with, as it did with all lower ones."
     )
     name = f"latency-against-rate-{said}"
     return Chart(name, f"Latency against rate: {said}", text, COLUMNS, rows, draw, series)
