@@ -13,10 +13,11 @@ from tinygram_bench.statistics.figures.samples import Sample
 from tinygram_bench.statistics.figures.stalls import STALL_US, STALLED_SHARE
 from tinygram_bench.statistics.figures.words import in_words, unit_of
 from tinygram_bench.statistics.link_warnings import LINK_FAULTS
+from tinygram_bench.statistics.recurring import FELL_BEHIND, recurs
 from tinygram_bench.statistics.verdicts.doubts import MAX_PACING_ERROR_SHARE, MIN_PAIRED_ROUNDS
 
 MAX_HOLD_RATIO = 2.0
-_OF_SOME_ROUNDS = (*LINK_FAULTS, "other_measurement", "fell_behind", "slices_entered")
+_OF_SOME_ROUNDS = (*LINK_FAULTS, "other_measurement", FELL_BEHIND, "slices_entered")
 """Warnings about conditions that may come and go between two rounds."""
 _MOST_STALLED = 0.01
 """Share of the slices that may be stalled before a warning tells of it."""
@@ -37,8 +38,7 @@ def warnings_of(sample: Sample, figures: Figures) -> tuple[Warning, ...]:
 def _run_warnings(sample: Sample) -> tuple[Warning, ...]:
     """The runs' warnings, one per code: the first message, and in how many rounds it came up.
 
-    A condition that may disturb single rounds bars figures only if half of the rounds or more have
-    it: with fewer the median is that of undisturbed rounds, and the interval covers the others.
+    A condition that may disturb single rounds bars figures only if it recurs.
     """
     by_code: dict[str, list[Warning]] = {}
     rounds: dict[str, int] = {}
@@ -52,7 +52,7 @@ def _run_warnings(sample: Sample) -> tuple[Warning, ...]:
             code=code,
             message=f"{same[0].message} ({_share(rounds[code], len(sample.good_runs))})",
             figures=()
-            if code in _OF_SOME_ROUNDS and 2 * rounds[code] < len(sample.good_runs)
+            if code in _OF_SOME_ROUNDS and not recurs(code, sample.good_runs)
             else tuple(dict.fromkeys(figure for each in same for figure in each.figures)),
         )
         for code, same in by_code.items()

@@ -132,6 +132,17 @@ def test_every_chart_has_its_specification_a_table_and_a_download(
         assert chart.title in " ".join(elements.texts("caption"))
 
 
+def test_a_download_has_the_names_that_the_result_has(tmp_path: Path) -> None:
+    name = 'a,"b"\nc'
+    document = next(path for path in STORED if "paced" in path.name).read_text()
+    (tmp_path / "a.json").write_text(document.replace('"coalesce:10us"', json.dumps(name)))
+    elements = Elements(page_html([Named("a", store.load(tmp_path / "a.json"))], "1.2.3"))
+    address = str(elements.with_attribute("download")[0]["href"])
+    text = base64.b64decode(address.partition("base64,")[2]).decode()
+    ways = [line[0] for line in csv.reader(io.StringIO(text, newline=""))]
+    assert f"loop/{name}" in ways
+
+
 def test_every_warning_and_fact_is_there(page: str, results: list[Named]) -> None:
     elements = Elements(page)
     text, facts = elements.texts("li"), elements.texts("th")

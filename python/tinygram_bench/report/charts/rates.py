@@ -1,12 +1,13 @@
-"""Latency against rate, with the highest rate that each way sustained."""
+"""Latency against rate, with the highest rate that each way kept up with."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import takewhile
 
 import altair as alt
 
-from tinygram_bench.model.result import Result
+from tinygram_bench.model.result import Result, Run
 from tinygram_bench.report.charts.chart import (
     Chart,
     Drawing,
@@ -19,9 +20,8 @@ from tinygram_bench.report.charts.chart import (
     tooltips,
 )
 from tinygram_bench.report.charts.ways import Entrant, fields_of, series_of
+from tinygram_bench.statistics.recurring import FELL_BEHIND, recurs
 
-BEHIND = "fell_behind"
-"""The warning of a run whose messages came later and later: the sender cannot send so many."""
 _SHOWN = {"latency_p50_us": "median", "latency_p99_us": "p99"}
 COLUMNS = {
     "way": "way",
@@ -40,44 +40,37 @@ def rate_charts(result: Result) -> Iterator[Chart]:
         for entrant in field.entrants:
             if entrant.case.rate_per_s is not None:
                 ways.setdefault(entrant.label, []).append(entrant)
-    series = series_of(result)
+    series, behind = series_of(result), _behind_in(result.runs)
     for figure, said in _SHOWN.items():
-        rows = tuple(row for way in ways.values() for row in _rows(way, figure))
+        rows = tuple(row for way in ways.values() for row in _rows(way, figure, behind))
         if len({row["rate_per_s"] for row in rows}) > 1:
             shown = dict.fromkeys(str(row["way"]) for row in rows)
             yield _chart(said, rows, tuple(series[label] for label in shown))
 
 
-def _rows(way: list[Entrant], figure: str) -> Iterator[Row]:
+def _behind_in(runs: Iterable[Run]) -> frozenset[str]:
+    """The cases that fell behind their schedule, as in a sweep's table."""
+    runs_of: dict[str, list[Run]] = {}
+    for run in runs:
+        runs_of.setdefault(run.case_id, []).append(run)
+    return frozenset(case_id for case_id, of in runs_of.items() if recurs(FELL_BEHIND, of))
+
+
+def _rows(way: list[Entrant], figure: str, behind: frozenset[str]) -> Iterator[Row]:
     by_rate = sorted(way, key=lambda each: each.case.rate_per_s or 0)
-    sustained = _highest_sustained(by_rate)
+    held = takewhile(lambda id_: id_ not in behind, (each.case.case_id for each in by_rate))
+    kept_up = dict.fromkeys(behind, "no") | dict.fromkeys([*held][-1:], "up to here")
     for each in by_rate:
         found = each.summary.figures.get(figure)
         if found is not None:
-            kept_up = _kept_up(each)
-            is_mark = each.case.rate_per_s == sustained
             yield {
                 "way": each.label,
                 "rate_per_s": each.case.rate_per_s,
                 "median": found.median,
                 "low": found.low,
                 "high": found.high,
-                "kept_up": "highest sustained" if is_mark else "yes" if kept_up else "no",
+                "kept_up": kept_up.get(each.case.case_id, "yes"),
             }
-
-
-def _kept_up(entrant: Entrant) -> bool:
-    return all(warning.code != BEHIND for warning in entrant.summary.warnings)
-
-
-def _highest_sustained(by_rate: list[Entrant]) -> float | None:
-    """The highest rate up to which the way kept up at every rate that was measured."""
-    highest = None
-    for each in by_rate:
-        if not _kept_up(each):
-            break
-        highest = each.case.rate_per_s
-    return highest
 
 
 def _chart(said: str, rows: tuple[Row, ...], series: tuple[Series, ...]) -> Chart:
@@ -87,7 +80,7 @@ def _chart(said: str, rows: tuple[Row, ...], series: tuple[Series, ...]) -> Char
             y=Scale.logarithmic("µs", rows, "low", "median", "high").y("median"),
             color=series_colour(series),
         )
-        marked = base.transform_filter("datum.kept_up == 'highest sustained'")
+        marked = base.transform_filter("datum.kept_up == 'up to here'")
         behind = base.transform_filter("datum.kept_up == 'no'")
         return layered(
             base.mark_line(strokeWidth=2).encode(strokeDash=series_dash(series)),
@@ -102,9 +95,9 @@ def _chart(said: str, rows: tuple[Row, ...], series: tuple[Series, ...]) -> Char
         )
 
     text = (
-        f"The {said} of the latency at each rate, with its interval. A ring marks the highest rate "
-        "that a way sustained: at this rate, and at all lower ones, its messages did not come "
-        "later and later. A cross marks a rate at which they did, in some round."
+        f"The {said} of the latency at each rate, with its interval. A cross marks a rate at which "
+        "a way fell behind its schedule in half of the rounds or more. A ring marks the highest "
+        "rate that it kept up with, as it did with all lower ones."
     )
     name = f"latency-against-rate-{said}"
     return Chart(name, f"Latency against rate: {said}", text, COLUMNS, rows, draw, series)

@@ -15,13 +15,15 @@ _MARKS = re.compile(r"([\\`*_<>\[\]|~#&])")
 
 
 def report_markdown(results: Iterable[Named]) -> str:
-    """Each result under a heading: the answer, every table, then what to know of them."""
+    """Each result under a heading: the answer, why, every table, then what to know of them."""
     return "\n".join(line for each in results for line in _lines(each))
 
 
 def _lines(named: Named) -> Iterator[str]:
     document = document_of(named.result, published=False)
     yield from (f"## {escaped(named.name)}", "", *_items(document.answer), "")
+    if document.reasons:
+        yield from ("### Why", "", *_items(each.text for each in document.reasons), "")
     for section in document.sections:
         if section.title is not None:
             yield from (f"### {escaped(section.title)}", "")

@@ -1,4 +1,4 @@
-"""One HTML page of results that needs nothing from elsewhere: answer, charts, tables, warnings.
+"""One HTML page of results that needs nothing from elsewhere: answer, why, charts, tables, notes.
 
 Laws: the page asks for nothing over the network, and its content policy forbids that; all text from
 a result is escaped; what a chart draws is also a table and a download; the results are inside.
@@ -8,7 +8,9 @@ A section of the page is a block in page.html.jinja, and its values are in `_see
 from __future__ import annotations
 
 import base64
+import csv
 import gzip
+import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -65,6 +67,8 @@ def _seen(named: Named, at: int) -> dict[str, Any]:
         "measured": _measured(result),
         "answer": document.answer[:ANSWER_SENTENCES],
         "more_answer": document.answer[ANSWER_SENTENCES:],
+        "reasons": [each.text for each in document.reasons if not each.is_detail],
+        "more_reasons": [each.text for each in document.reasons if each.is_detail],
         "charts": charts,
         "groups": [(title, [*of]) for title, of in groupby(charts[1:], _title_of)],
         "notes": full_notes(document.notes, document.measured),
@@ -121,15 +125,12 @@ def _shown(cell: Cell) -> str:
 
 def _csv_url(chart: Chart) -> str:
     """The chart's table as a link that holds it."""
-    lines = [chart.columns.values(), *([row[name] for name in chart.columns] for row in chart.rows)]
-    text = "".join(",".join(map(_quoted, line)) + "\n" for line in lines)
-    return f"data:text/csv;charset=utf-8;base64,{base64.b64encode(text.encode()).decode()}"
-
-
-def _quoted(cell: Cell) -> str:
-    text = "" if cell is None else str(cell)
-    needs_quotes = any(each in text for each in ',"\n')
-    return '"' + text.replace('"', '""') + '"' if needs_quotes else text
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(chart.columns.values())
+    writer.writerows([row[name] for name in chart.columns] for row in chart.rows)
+    packed = base64.b64encode(text.getvalue().encode()).decode()
+    return f"data:text/csv;charset=utf-8;base64,{packed}"
 
 
 @cache

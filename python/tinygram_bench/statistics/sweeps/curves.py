@@ -11,12 +11,11 @@ from tinygram_bench.model.sweep import Point, Sweep
 from tinygram_bench.statistics.figures.intervals import figure_of
 from tinygram_bench.statistics.figures.runs import is_higher_better
 from tinygram_bench.statistics.figures.samples import Sample, samples_of
+from tinygram_bench.statistics.recurring import FELL_BEHIND, recurs
 from tinygram_bench.statistics.summary import summarise
 from tinygram_bench.statistics.verdicts.comparison import round_ratios, verdict_on
 from tinygram_bench.statistics.workloads import WORKLOADS
 from tinygram_bench.statistics.workloads.loads import Load, is_base, is_faulty, is_limit
-
-_BEHIND = "fell_behind"
 
 
 @dataclass(frozen=True)
@@ -118,7 +117,7 @@ def _curve(figure: str, samples: Sequence[Sample], summaries: dict[str, Summary]
     return Curve(
         cases=tuple(sample.case for sample in samples),
         rounds=tuple(tuple(sample.values(figure).values()) for sample in samples),
-        is_behind=tuple(map(_is_behind, samples)),
+        is_behind=tuple(recurs(FELL_BEHIND, sample.good_runs) for sample in samples),
         has_failed=tuple(not each.rounds and each.failed_rounds > 0 for each in samples),
         doubts=tuple(_doubt(figure, summaries[each.case.case_id]) for each in samples),
     )
@@ -129,15 +128,10 @@ def _doubt(figure: str, summary: Summary) -> str | None:
         (
             each.message
             for each in summary.warnings
-            if each.code != _BEHIND and any(figure.startswith(name) for name in each.figures)
+            if each.code != FELL_BEHIND and any(figure.startswith(name) for name in each.figures)
         ),
         None,
     )
-
-
-def _is_behind(sample: Sample) -> bool:
-    behind = [run for run in sample.good_runs if any(w.code == _BEHIND for w in run.warnings)]
-    return bool(behind) and 2 * len(behind) >= len(sample.good_runs)
 
 
 def _compared(curves: dict[int, Curve]) -> Iterator[tuple[int, int]]:

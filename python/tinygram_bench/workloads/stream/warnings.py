@@ -11,6 +11,7 @@ from tinygram_bench.model.result import Case, Warning
 from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.runs.sliced import slices_told
 from tinygram_bench.runs.workload import strangers_told
+from tinygram_bench.statistics.recurring import FELL_BEHIND
 
 _MOST_BEHIND = 0.01
 """Share of the schedule's duration: a sender that is later cannot keep up with the rate."""
@@ -41,7 +42,7 @@ def warnings_of(
     if isinstance(duration_ns, int) and behind_ns > _MOST_BEHIND * duration_ns:
         warnings.append(
             Warning(
-                "fell_behind",
+                FELL_BEHIND,
                 f"the last message arrived {behind_ns / 1e6:.1f} ms after it was due: this rate is "
                 "above what the sender can send, or something stopped it",
                 ("latency_",),
