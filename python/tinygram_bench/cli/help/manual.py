@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 import tinygram
-from tinygram_bench.cli.exit_codes import MEANINGS
+from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.cli.help.examples import EXAMPLES
 from tinygram_bench.cli.help.tree import Command, commands_of
 from tinygram_bench.model import store
@@ -74,8 +74,8 @@ def _page(command: Command, commands: Sequence[Command]) -> Iterator[str]:
     for example in EXAMPLES[command.words]:
         yield from (".TP", f".B {_text(example.line)}", _text(example.meaning))
     yield ".SH EXIT STATUS"
-    for code, meaning in MEANINGS.items():
-        yield from (".TP", f".B {code.value}", _text(meaning))
+    for code in ExitCode:
+        yield from (".TP", f".B {int(code)}", _text(code.meaning))
     yield from (".SH SEE ALSO", *_see_also(command, commands))
 
 
