@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 from typer.main import get_command
 
 from tinygram_bench.cli.app import app
+from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.cli.help.manual import name_of, page
 from tinygram_bench.cli.help.tree import commands_of
 
@@ -19,6 +21,7 @@ CHECKERS = {
     "groff": ("groff", "-ww", "-z", "-man", "-Tutf8"),
     "mandoc": ("mandoc", "-Tlint", "-Wwarning"),
 }
+OTHER_QUESTIONS = Path(__file__).parents[2] / "docs" / "how-to" / "ask-other-questions.md"
 HERE = [name for name in CHECKERS if shutil.which(name)]
 
 
@@ -38,7 +41,9 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     done = written(tmp_path / "file" / "man1")
     assert done.returncode == 2
-    assert done.stderr.startswith(f"tinygram: error: --into {tmp_path / 'file' / 'man1'}: ")
+    assert done.stderr.startswith(
+        f"tinygram: error: cannot write to the folder {tmp_path / 'file' / 'man1'}: "
+    )
     assert done.stderr.count("\n") == 1
 
 
@@ -49,6 +54,15 @@ def test_a_page_says_what_the_help_says() -> None:
         assert f"\n.TP\n.B {parameter.usage}\n" in shown
     assert "\n.SH EXAMPLES\n.TP\n.B tinygram stream --runtime asyncio" in shown
     assert "\n.BR tinygram-serve-rr (1)" in shown
+
+
+@pytest.mark.parametrize("code", ExitCode)
+def test_every_exit_status_is_in_the_manual(code: ExitCode) -> None:
+    shown = page(COMMANDS[0], COMMANDS).replace("\\-", "-").partition("\n.SH EXIT STATUS\n")[2]
+    assert code.meaning
+    assert f".TP\n.B {int(code)}\n{code.meaning}\n" in shown
+    statuses = OTHER_QUESTIONS.read_text().partition("Exit codes: ")[2].partition("\n\n")[0]
+    assert re.search(rf"(^|; |;\n){int(code)} ", statuses)
 
 
 def test_no_text_is_a_request_of_roff() -> None:

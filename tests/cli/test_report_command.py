@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import util
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,6 @@ from tests.support.hdr_format import decoded
 
 from tinygram_bench._native import Histogram
 from tinygram_bench.cli import main
-from tinygram_bench.cli.commands import report as command
 from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.model import store
 
@@ -133,12 +133,19 @@ def test_markdown_has_tables_that_no_name_can_break(report: Report, tmp_path: Pa
         ((PACED, "--csv", "folder"), "cannot write folder: it is not a file"),
         ((PACED, "--csv", "/proc/a.csv"), "cannot write /proc/a.csv"),
         ((PACED, "--html", "none/a.html"), "cannot write none/a.html: No such file"),
-        ((PACED, "--svg", "old.csv"), "cannot make the folder old.csv: File exists"),
-        ((PACED, "--svg", "none/charts"), "cannot make the folder none/charts: No such file"),
+        ((PACED, "--svg", "old.csv"), "cannot write to the folder old.csv: File exists"),
+        ((PACED, "--svg", "old.csv/a"), "cannot write to the folder old.csv/a: Not a directory"),
         (("none.json", "--svg", "charts"), "cannot read none.json"),
-        ((PACED, "--svg", "/proc"), "cannot write /proc/chart.svg"),
+        ((PACED, "--svg", "/proc"), "cannot write to the folder /proc: "),
         ((PACED, "--csv", "a", "--hlog", "./a"), "--hlog and --csv both write to a"),
         ((PACED, "--csv", "-", "--markdown"), "--markdown and --csv both write to -"),
+        *(
+            ((PACED, "--notes", *words), f"with {words[0]} they are not: leave out --notes")
+            for words in (
+                *(("--html", "a"), ("--svg", "a"), ("--csv", "-"), ("--hlog", "-")),
+                ("--markdown",),
+            )
+        ),
         (("good.json", "--csv", "good.json"), "--csv would replace good.json, which is read"),
         (("good.json", "none.json", "--csv", "old.csv"), "cannot read none.json"),
     ],
@@ -197,10 +204,10 @@ def test_a_page_is_read_like_the_results_in_it(report: Report, tmp_path: Path) -
 
 
 def test_every_chart_is_a_picture_of_its_own(report: Report, tmp_path: Path) -> None:
-    done = report(PACED, SIZES, "--svg", "charts")
+    done = report(PACED, SIZES, "--svg", "new/charts")
     assert (done.returncode, done.stderr) == (0, "")
-    pictures = sorted((tmp_path / "charts").iterdir())
-    assert done.stdout == f"Saved: {len(pictures)} charts in charts\n"
+    pictures = sorted((tmp_path / "new" / "charts").iterdir())
+    assert done.stdout == f"Saved: {len(pictures)} charts in new/charts\n"
     names = [path.name for path in pictures]
     assert "v1-stream-paced-latency-percentiles.svg" in names
     assert "v1-sizes-size-model.svg" in names
@@ -223,14 +230,13 @@ def test_pictures_of_names_that_look_alike_do_not_replace_each_other(
     assert pictures[-1].startswith("a_b-2-")
 
 
-@pytest.mark.parametrize("option", ["--html", "--svg"])
+@pytest.mark.parametrize(("option", "missing"), [("--html", "jinja2"), ("--svg", "altair")])
 def test_a_missing_extra_is_named(
-    report: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str
+    report: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str, missing: str
 ) -> None:
-    monkeypatch.setattr(command, "find_spec", lambda name: None if name == "altair" else name)
+    monkeypatch.setattr(util, "find_spec", lambda name: None if name == missing else name)
     done = report(PACED, option, "a")
     assert (done.returncode, done.stdout) == (ExitCode.USAGE, "")
-    assert "the Python package 'altair', which is missing: pip install 'tinygram[report]'" in (
-        done.stderr
-    )
+    said = "charts need the extra `report`: pip install 'tinygram[report]'"
+    assert done.stderr == f"tinygram: error: {said}\n"
     assert list(tmp_path.iterdir()) == []

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
 
 from tinygram_bench.cli import main
+from tinygram_bench.cli.app import app
+from tinygram_bench.cli.help.tree import commands_of
 
 RATE = "rate=1k..2k"
 WRONG: list[tuple[str, tuple[str, ...]]] = [
@@ -28,13 +32,19 @@ WRONG: list[tuple[str, tuple[str, ...]]] = [
     (f"stream --sweep {RATE} --cross-check", ("--cross-check", "leave out one")),
     ("stream --sweep rate=1k..30M --duration 1s --only loop/nodelay", ("--rate", "a lower rate")),
     ("stream --limit p99<1ms", ("--limit p99<1ms", "--sweep rate=1k..500k")),
-    ("stream --sweep size=1..5 --limit p99<1ms", ("due at a rate", "add --rate")),
+    (
+        "stream --sweep size=1..5 --limit p99<1ms",
+        ("needs a rate: add --rate, or use --sweep rate=1k..500k",),
+    ),
     (f"stream --sweep {RATE} --limit p98<1ms", ("'p98<1ms'", "p50, p99, p99.9")),
     (f"stream --sweep {RATE} --limit p99", ("'p99'", "p50, p99, p99.9")),
     (f"stream --sweep {RATE} --limit p99<1", ("'p99<1'", "has no unit")),
     (f"rr --sweep {RATE}", ("no 'rate'", "size, rtt")),
     ("rr --sweep size=1..1k", ("--sends-per-request 10", "1 … 1")),
-    ("rr --sweep size=10..1k --limit p99<1ms", ("due at a rate", "tinygram stream")),
+    *(
+        (f"{command} --limit p99<1ms", ("No such option: --limit",))
+        for command in ("rr", "echo", "sizes")
+    ),
     ("rr --sweep size=10..1k --request 5", ("--request", "leave out --request")),
     ("rr --sweep size=10..1k --server 127.0.0.1:9", ("--server", "leave out one")),
     (f"echo --sweep {RATE}", ("no 'rate'", "hold, size, rtt")),
@@ -60,3 +70,20 @@ def test_what_cannot_be_swept_is_refused(
     assert len(captured.err.splitlines()) == 1
     assert [each for each in said if each not in captured.err] == []
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "known"),
+    [
+        ("stream", ("rate", "hold", "size", "rtt")),
+        ("rr", ("size", "rtt")),
+        ("echo", ("hold", "size", "rtt")),
+        ("sizes", ("rtt",)),
+    ],
+)
+def test_the_help_names_what_the_command_can_sweep(command: str, known: tuple[str, ...]) -> None:
+    (found,) = (
+        each for each in commands_of(get_command(app)) if each.words == f"tinygram {command}"
+    )
+    (sweep,) = (each for each in found.parameters if each.names == ("--sweep",))
+    assert re.findall(r"(\w+)=\S+\.\.", sweep.meaning) == list(known)

@@ -6,22 +6,23 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    OK = 0
-    RUN_FAILED = 1
-    USAGE = 2
-    """Bad usage, unreadable input, unwritable output, or not permitted here."""
-    REGRESSION = 3
-    """Something is shown to be worse by more than `compare --fail-above` allows."""
-    INCONCLUSIVE = 4
-    INTERRUPTED = 130
-    """Ctrl-C; finished runs are saved."""
+    """A status, and its `meaning` as the manual tells it."""
 
+    meaning: str
 
-MEANINGS = {
-    ExitCode.OK: "Success.",
-    ExitCode.RUN_FAILED: "A run failed.",
-    ExitCode.USAGE: "Bad usage, unreadable input, unwritable output, or not permitted here.",
-    ExitCode.INCONCLUSIVE: "What was asked cannot be said from what was measured.",
-    ExitCode.INTERRUPTED: "Interrupted by Ctrl-C; the finished runs are saved.",
-}
-"""What each tells the user."""
+    def __new__(cls, status: int, meaning: str) -> ExitCode:
+        """The status as a number, which is what the process exits with."""
+        code = int.__new__(cls, status)
+        code._value_ = status
+        code.meaning = meaning
+        return code
+
+    OK = 0, "Success."
+    RUN_FAILED = 1, "A run failed, or a scenario's figure is out of its range."
+    USAGE = 2, "Bad usage, unreadable input, unwritable output, or not permitted here."
+    REGRESSION = (
+        3,
+        "A figure is shown to be worse by more than `compare --fail-above` allows.",
+    )
+    INCONCLUSIVE = 4, "What was asked cannot be said from what was measured."
+    INTERRUPTED = 130, "Interrupted by Ctrl-C; the finished runs are saved."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -48,32 +48,33 @@ _READ: Mapping[Parameter, Callable[[str], float]] = {
 _EXAMPLES: Mapping[Parameter, str] = {
     "rate": "rate=1k..500k",
     "hold": "hold=1us..10ms",
-    "size": "size=1..64KiB",
+    "size": "size=10..64KiB",
     "rtt": "rtt=200us..50ms",
 }
 _LIMITED = {"p50": "latency_p50_us", "p99": "latency_p99_us", "p99.9": "latency_p99_9_us"}
 _LIMIT_EXAMPLE = "--limit 'p99<1ms'"
 _HELD = re.compile(r"\b(coalesce|timer):[^/,]+")
 
-SweepOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--sweep",
-        metavar="PARAMETER=LOW..HIGH",
-        help=f"Measure at up to {MOST_POINTS} values, chosen where the curve bends or the order of "
-        f"ways changes: {', '.join(_EXAMPLES.values())}.",
-        show_default=False,
-    ),
-]
 LimitOption = Annotated[
     str | None,
     typer.Option(
         metavar="PERCENTILE<DURATION",
-        help=f"With --sweep: up to which value does a latency stay below this? {_LIMIT_EXAMPLE}; "
-        f"{', '.join(_LIMITED)}.",
+        help="With --sweep, at a rate: up to which value does a latency stay below this? "
+        f"{_LIMIT_EXAMPLE}; {', '.join(_LIMITED)}.",
         show_default=False,
     ),
 ]
+
+
+def sweep_option(*known: Parameter) -> Any:
+    """`--sweep` of a command that has these parameters."""
+    return typer.Option(
+        "--sweep",
+        metavar="PARAMETER=LOW..HIGH",
+        help=f"Measure at up to {MOST_POINTS} values, chosen where the curve bends or the order of "
+        f"ways changes: {', '.join(_EXAMPLES[each] for each in known)}.",
+        show_default=False,
+    )
 
 
 @dataclass(frozen=True)
@@ -131,18 +132,18 @@ def planned_at(
 
 def asked_sweep(
     texts: Sequence[str] | None,
-    limit: str | None,
     known: Sequence[Parameter],
     *,
-    given: Mapping[str, object],
-    without: Mapping[Parameter, Mapping[str, object]],
+    never_with: Mapping[str, object],
+    set_by_sweep: Mapping[Parameter, Mapping[str, object]],
+    limit: str | None = None,
     is_paced: bool = False,
 ) -> AskedSweep | None:
     """What was asked for; None where there is no sweep. Raises UsageError.
 
-    `known`: the parameters that the command has. `given`: options that no sweep goes with, and
-    whether they are given; `without`: those that the sweep of a parameter sets itself. `is_paced`:
-    whether messages have a rate in any case.
+    `known`: the parameters that the command has. `never_with`: options that no sweep goes with, and
+    whether they are given; `set_by_sweep`: those that the sweep of a parameter sets itself.
+    `limit`: what is given for `--limit`. `is_paced`: whether messages have a rate in any case.
     """
     if not texts:
         if limit is not None:
@@ -157,10 +158,10 @@ def asked_sweep(
             "the other one a value"
         )
     asked = _read(texts[0], known)
-    for option, is_given in given.items():
+    for option, is_given in never_with.items():
         if is_given:
             raise UsageError(f"{option} cannot be combined with --sweep: leave out one of them")
-    for option, is_given in without.get(asked.parameter, {}).items():
+    for option, is_given in set_by_sweep.get(asked.parameter, {}).items():
         if is_given:
             raise UsageError(
                 f"{option} cannot be combined with --sweep {asked.parameter}, which sets it "
@@ -170,9 +171,7 @@ def asked_sweep(
         return asked
     if not (is_paced or asked.parameter == "rate"):
         raise UsageError(
-            f"--limit {limit} is for messages that are due at a rate, whose latency counts from "
-            f"then: sweep that (tinygram stream --sweep {_EXAMPLES['rate']}), or add --rate to "
-            "tinygram stream"
+            f"--limit {limit} needs a rate: add --rate, or use --sweep {_EXAMPLES['rate']}"
         )
     return AskedSweep(asked.parameter, asked.low, asked.high, _read_limit(limit))
 

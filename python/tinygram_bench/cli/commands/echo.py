@@ -21,10 +21,9 @@ from tinygram_bench.cli.bounds import (
 from tinygram_bench.cli.length import MaxTime, MostRounds, Until, length
 from tinygram_bench.cli.measuring import Asked, Manner
 from tinygram_bench.cli.sweep import (
-    LimitOption,
-    SweepOption,
     asked_sweep,
     planned_at,
+    sweep_option,
     usual_strategies,
     with_hold,
 )
@@ -46,6 +45,7 @@ from tinygram_bench.workloads.echo.cases import (
 from tinygram_bench.workloads.echo.order import FAULTS, PER_READ, REPLIES
 from tinygram_bench.workloads.echo.run import Echo
 
+_SWEPT: tuple[Parameter, ...] = ("hold", "size", "rtt")
 _MAX_WORKERS = 256
 """A worker takes two descriptors of a library server; writes to 1,024 of them can be counted."""
 _MAX_DEPTH = 65_536
@@ -145,8 +145,7 @@ def echo(
             "uvloop/protocol (repeatable).",
         ),
     ] = None,
-    sweep: SweepOption = None,
-    limit: LimitOption = None,
+    sweep: Annotated[list[str] | None, sweep_option(*_SWEPT)] = None,
     rounds: MostRounds = None,
     until: Until = None,
     max_time: MaxTime = None,
@@ -170,10 +169,13 @@ def echo(
     """Measure servers that send back what they read; every byte is compared with what was sent."""
     swept = asked_sweep(
         sweep,
-        limit,
-        ("hold", "size", "rtt"),
-        given={"--published": published, "--server": server, "--server-command": server_command},
-        without={"size": {"--size": size}},
+        _SWEPT,
+        never_with={
+            "--published": published,
+            "--server": server,
+            "--server-command": server_command,
+        },
+        set_by_sweep={"size": {"--size": size}},
     )
     if messages is not None and duration is not None:
         raise UsageError("--messages cannot be combined with --duration: a run ends by one of them")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -18,9 +17,10 @@ import typer
 import tinygram
 from tinygram_bench._native import Histogram
 from tinygram_bench.cli.terminal import console
+from tinygram_bench.host.packages import check_charts
 from tinygram_bench.measurement.recording import summed_up
 from tinygram_bench.model import store
-from tinygram_bench.model.errors import OutputError, UsageError
+from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.result import Named
 from tinygram_bench.model.store import STANDARD_OUTPUT
 from tinygram_bench.report import render
@@ -89,12 +89,18 @@ def report(
     """
     asked = (("--html", html), ("--csv", csv), ("--hlog", hlog))
     outputs = {option: path for option, path in asked if path}
+    instead = [*outputs, *(["--svg"] if svg else []), *(["--markdown"] if markdown else [])]
+    if notes and instead:
+        raise UsageError(
+            "--notes adds to the tables that are printed without other options, and with "
+            f"{', '.join(instead)} they are not: leave out --notes"
+        )
     if html or svg:
-        _check_extra()
+        check_charts()
     _check(outputs, files, markdown)
     results = _loaded(files)
     if svg:
-        _check_folder(svg)
+        store.make_folder(svg, _EXAMPLE_FOLDER)
     for option, path in outputs.items():
         text = _MADE[option](results)
         if path == STANDARD_OUTPUT:
@@ -142,28 +148,6 @@ def _draw(results: Sequence[Named], folder: Path) -> None:
     for name, text in drawn:
         store.write(folder / name, text.encode(), _EXAMPLE_FOLDER)
     print(f"Saved: {len(drawn)} charts in {folder}")
-
-
-def _check_extra() -> None:
-    """Raise UsageError where what draws charts is not installed."""
-    for name in ("altair", "jinja2", "vl_convert"):
-        if find_spec(name) is None:
-            raise UsageError(
-                f"--html and --svg need the Python package {name!r}, which is missing: "
-                "pip install 'tinygram[report]'"
-            )
-
-
-def _check_folder(folder: Path) -> None:
-    """Make the folder if it is missing. Raises OutputError where nothing can be written there."""
-    try:
-        folder.mkdir(exist_ok=True)
-    except OSError as error:
-        raise OutputError(
-            f"cannot make the folder {folder}: {error.strerror}; name one that exists, or can be "
-            f"made, e.g. {_EXAMPLE_FOLDER}"
-        ) from error
-    store.check_writable(folder / "chart.svg", _EXAMPLE_FOLDER)
 
 
 def _check(outputs: dict[str, Path], files: Sequence[Path], markdown: bool) -> None:

@@ -23,13 +23,14 @@ from tinygram_bench.cli.bounds import (
 from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.cli.length import USUAL_ROUNDS, MaxTime, Until, length
 from tinygram_bench.cli.measuring import Asked, Manner
-from tinygram_bench.cli.sweep import LimitOption, SweepOption, asked_sweep, planned_at
+from tinygram_bench.cli.sweep import asked_sweep, planned_at, sweep_option
 from tinygram_bench.crosscheck.interleaved import Interleaved
 from tinygram_bench.crosscheck.selection import choose
 from tinygram_bench.host.network import private_network
 from tinygram_bench.links import DEFAULT_BACKEND
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.result import Result
+from tinygram_bench.model.sweep import Parameter
 from tinygram_bench.statistics.verdicts.expectations import findings
 from tinygram_bench.workloads.rr import scenarios
 from tinygram_bench.workloads.rr.cases import CONNECTIONS, MAX_BYTES, STRATEGIES, RrOptions, plan_rr
@@ -37,6 +38,7 @@ from tinygram_bench.workloads.rr.run import Rr
 from tinygram_bench.workloads.rr.serving import longest_backlog
 
 _DEFAULTS = RrOptions()
+_SWEPT: tuple[Parameter, ...] = ("size", "rtt")
 _SIZES = ("request_bytes", "reply_bytes")
 _CROSS_CHECK_BYTES = 100
 _DEFAULT_DURATION_NS = 10**9
@@ -160,8 +162,7 @@ def rr(
     rounds: Annotated[
         int | None, quantities.count("How often each case is run.", "7; for a scenario 3")
     ] = None,
-    sweep: SweepOption = None,
-    limit: LimitOption = None,
+    sweep: Annotated[list[str] | None, sweep_option(*_SWEPT)] = None,
     until: Until = None,
     max_time: MaxTime = None,
     seed: options.Seed = 1,
@@ -187,10 +188,9 @@ def rr(
         return ExitCode.OK
     swept = asked_sweep(
         sweep,
-        limit,
-        ("size", "rtt"),
-        given={"--scenario": scenario, "--cross-check": cross_check, "--server": server},
-        without={"size": {"--request": request}},
+        _SWEPT,
+        never_with={"--scenario": scenario, "--cross-check": cross_check, "--server": server},
+        set_by_sweep={"size": {"--request": request}},
     )
     shape: dict[str, Any] = {
         "connections": connections,

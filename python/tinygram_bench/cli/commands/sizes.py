@@ -12,8 +12,9 @@ from tinygram_bench.cli import options, quantities
 from tinygram_bench.cli.bounds import between, one_of, read, server_address, takes_turns
 from tinygram_bench.cli.length import length
 from tinygram_bench.cli.measuring import Asked, Manner
-from tinygram_bench.cli.sweep import LimitOption, SweepOption, asked_sweep, planned_at
+from tinygram_bench.cli.sweep import asked_sweep, planned_at, sweep_option
 from tinygram_bench.links import DEFAULT_BACKEND
+from tinygram_bench.model.sweep import Parameter
 from tinygram_bench.workloads.sizes.cases import (
     RUNTIME,
     STRATEGIES,
@@ -24,6 +25,8 @@ from tinygram_bench.workloads.sizes.cases import (
     plan_sizes,
 )
 from tinygram_bench.workloads.sizes.run import Sizes
+
+_SWEPT: tuple[Parameter, ...] = ("rtt",)
 
 
 def sizes(
@@ -81,8 +84,7 @@ def sizes(
     published: Annotated[
         bool, typer.Option("--published", help="Show the published figures beside ours.")
     ] = False,
-    sweep: SweepOption = None,
-    limit: LimitOption = None,
+    sweep: Annotated[list[str] | None, sweep_option(*_SWEPT)] = None,
     rounds: options.Rounds = 7,
     seed: options.Seed = 1,
     json: Annotated[Path | None, options.result_file("sizes")] = None,
@@ -100,7 +102,7 @@ def sizes(
     timeout: Annotated[int, quantities.duration("Time limit for each run.", "60s")] = 60 * 10**9,
 ) -> Asked:
     """A connection per sample: time by size and round trips, and the model that explains it."""
-    swept = asked_sweep(sweep, limit, ("rtt",), given={"--server": server}, without={})
+    swept = asked_sweep(sweep, _SWEPT, never_with={"--server": server}, set_by_sweep={})
     for each in strategy or []:
         one_of("--strategy", each, STRATEGIES)
     for each in runtime or []:

@@ -23,9 +23,9 @@ from tinygram_bench.cli.measuring import Asked, Manner
 from tinygram_bench.cli.sweep import (
     SWEEP_DURATION_NS,
     LimitOption,
-    SweepOption,
     asked_sweep,
     planned_at,
+    sweep_option,
     usual_strategies,
     with_hold,
 )
@@ -44,6 +44,7 @@ from tinygram_bench.ways.runtimes import RUNTIMES
 from tinygram_bench.workloads.stream.cases import StreamOptions, plan_stream
 from tinygram_bench.workloads.stream.run import Stream
 
+_SWEPT: tuple[Parameter, ...] = ("rate", "hold", "size", "rtt")
 _ARRIVALS = ("constant", "poisson", "onoff")
 _DEFAULT_SIZE = MessageBytes(1, 500)
 _CROSS_CHECK_SIZE = MessageBytes(100, 100)
@@ -147,7 +148,7 @@ def stream(
             help="Also run sockperf, iperf3, nuttcp and qperf, beside our native limits.",
         ),
     ] = False,
-    sweep: SweepOption = None,
+    sweep: Annotated[list[str] | None, sweep_option(*_SWEPT)] = None,
     limit: LimitOption = None,
     rounds: MostRounds = None,
     until: Until = None,
@@ -180,10 +181,10 @@ def stream(
     """Send the same messages in every way, side by side; one sentence says which way won."""
     swept = asked_sweep(
         sweep,
-        limit,
-        ("rate", "hold", "size", "rtt"),
-        given={"--cross-check": cross_check, "--published": published},
-        without={"rate": {"--rate": bool(rate)}, "size": {"--size": size is not None}},
+        _SWEPT,
+        never_with={"--cross-check": cross_check, "--published": published},
+        set_by_sweep={"rate": {"--rate": bool(rate)}, "size": {"--size": size is not None}},
+        limit=limit,
         is_paced=bool(rate),
     )
     rates_per_s = [float(each) for each in rate or []]
