@@ -5,8 +5,11 @@ from __future__ import annotations
 import random
 
 import pytest
+from msgspec.structs import replace
 from tests.support.compared import compared_result
 
+from tinygram_bench.model.result import Summary, Warning
+from tinygram_bench.report.comparing import said
 from tinygram_bench.statistics.changes.change import Change
 from tinygram_bench.statistics.changes.comparison import Comparison, compare_results
 from tinygram_bench.statistics.changes.student import beyond, quantile
@@ -133,6 +136,29 @@ def test_a_count_changes_beyond_what_it_varies_by_itself(
         compared_result(rates, WRITES), compared_result(rates, WRITES | after), "counts"
     )
     assert shown(comparison, "counts") == expected
+
+
+@pytest.mark.parametrize("name", ["before", "after"])
+def test_a_count_of_none_has_no_ratio_and_says_so(name: str) -> None:
+    rates = {"nodelay": [1e5] * 8}
+    none = {"nodelay": [0, *[1000] * 7]}
+    before, after = (
+        compared_result(rates, none if each == name else WRITES) for each in ("before", "after")
+    )
+    change = change_of(compare_results(before, after, "counts"), "nodelay", "writes_per_message")
+    reason = f"{name} a round counted none, so there is no ratio"
+    assert (change.shown, change.ratio, change.reason) == ("cannot_say", None, reason)
+    assert said(change) == f"loop/nodelay, stream flat out: writes per message: {reason}"
+
+
+def test_what_a_warning_bars_says_why_and_no_ratio() -> None:
+    before, after = (compared_result(values(seed)) for seed in (1, 2))
+    warning = Warning("stopped", "it was stopped", ("throughput",))
+    summary = Summary(before.plan.cases[0], 8, 0, 0.99, {}, (warning,))
+    before = replace(before, summaries=(summary,))
+    change = change_of(compare_results(before, after, "times"), "nodelay", "throughput_per_s")
+    assert change.ratio is not None
+    assert said(change) == "loop/nodelay, stream flat out: throughput: before: it was stopped"
 
 
 def test_a_count_that_one_result_lacks_cannot_be_said() -> None:

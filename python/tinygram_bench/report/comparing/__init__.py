@@ -73,8 +73,8 @@ def answer(comparison: Comparison) -> tuple[str, ...]:
 
 
 def said(change: Change) -> str:
-    """`loop/nodelay, stream flat out: throughput × 0.91 (0.88-0.94)`."""
-    if change.ratio is None:
+    """`loop/nodelay, stream flat out: throughput × 0.91 (0.88-0.94)`, or why it cannot be said."""
+    if change.reason is not None:
         return f"{name_of(change)}: {_figure(change)}: {change.reason}"
     values = f"× {_ratio(change.ratio)} ({_interval(change.ratio)})"
     return f"{name_of(change)}: {_figure(change)} {values}"

@@ -18,7 +18,8 @@ class Change:
 
     `before`, `after`: the rounds' middle, of times the geometric mean and of counts the median,
     between the least and the greatest of them; None: the result does not have it. `ratio`: after ÷
-    before, with its interval; None where it cannot be said, and `reason` says why.
+    before, with its interval; None where there is none. `reason`: why it cannot be said whether it
+    changed, even where there is a ratio; None where it can.
     `is_higher_better`: whether a ratio above 1 is an improvement.
     """
 

@@ -55,15 +55,17 @@ def _change(case: Case, what: str, sides: Sequence[Sequence[float]]) -> Change:
             reason = f"{name} it was not counted"
         elif len(values) < MIN_PAIRED_ROUNDS:
             reason = f"{name} there are {len(values)} rounds, and {MIN_PAIRED_ROUNDS} are needed"
+        elif not min(values):
+            reason = f"{name} a round counted none, so there is no ratio"
     unit = WORKLOADS[case.workload].unit.removesuffix("s")
-    figures = [_figure(values) for values in sides]
+    before, after = sides
     return Change(
         case=case,
         figure=f"{what}_per_{unit}",
         kind="counts",
-        before=figures[0],
-        after=figures[1],
-        ratio=_ratio(*figures) if reason is None else None,
+        before=_figure(before),
+        after=_figure(after),
+        ratio=_ratio(before, after) if reason is None else None,
         reason=reason,
     )
 
@@ -72,13 +74,11 @@ def _figure(values: Sequence[float]) -> Figure | None:
     return Figure(median(values), min(values), max(values)) if values else None
 
 
-def _ratio(before: Figure | None, after: Figure | None) -> Figure | None:
+def _ratio(before: Sequence[float], after: Sequence[float]) -> Figure:
     """after ÷ before; its ends are those of the ranges, moved by the wider range's width."""
-    if before is None or after is None or not before.low or not after.low:
-        return None
-    width = max(each.high / each.low for each in (before, after))
+    width = max(max(each) / min(each) for each in (before, after))
     return Figure(
-        median=after.median / before.median,
-        low=after.low / before.high / width,
-        high=after.high / before.low * width,
+        median=median(after) / median(before),
+        low=min(after) / max(before) / width,
+        high=max(after) / min(before) * width,
     )
