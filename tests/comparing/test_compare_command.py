@@ -40,6 +40,7 @@ def test_the_same_passes_both_gates(tmp_path: Path) -> None:
     done = compared(tmp_path, BASE, BASE, "--fail-above", "5%")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("The answer\n- No change is shown in 2 cases.\n")
+    assert "- 8 figures show no change.\n" in done.stdout
     assert "- No figure is worse by more than 5%." in done.stdout
 
 
@@ -60,7 +61,10 @@ def test_what_cannot_be_said_has_a_status_of_its_own(tmp_path: Path) -> None:
     few = compared_result({way: rates[:3] for way, rates in RATES.items()})
     done = compared(tmp_path, few, BASE, "--fail-above", "5%", "--gate", "times")
     assert done.returncode == 4
-    assert "and of 4 of 4 figures it cannot be said" in done.stdout
+    assert "- Of 4 figures it cannot be said.\n" in done.stdout
+    assert (
+        "- No figure is shown to be worse by more than 5%, but of 4 of 4 it cannot be said: "
+    ) in done.stdout
 
 
 def test_what_is_not_comparable_is_named_with_both_values(tmp_path: Path) -> None:

@@ -46,11 +46,12 @@ def compare(
     anyway: Annotated[
         bool,
         typer.Option(
-            "--anyway", help="Compare also what was measured elsewhere, or in another manner."
+            "--anyway", help="Compare even where host, kernel, settings or parameters differ."
         ),
     ] = False,
     quiet: Annotated[
-        bool, typer.Option("--quiet", help="Print nothing but the gate's no.")
+        bool,
+        typer.Option("--quiet", help="Print nothing unless the gate fails or cannot say."),
     ] = False,
 ) -> int:
     """Say what changed between two results, figure by figure, and how sure that is."""
@@ -107,8 +108,8 @@ def _gated(
     if unknown:
         clauses = first_of([said(each) for each in found["cannot_say"]])
         told = (
-            f"Nothing is shown to be worse by more than {limit}, and of {unknown} of "
-            f"{unknown + passed} figures it cannot be said: {clauses}."
+            f"No figure is shown to be worse by more than {limit}, but of {unknown} of "
+            f"{unknown + passed} it cannot be said: {clauses}."
         )
         return ExitCode.INCONCLUSIVE, (told,)
     return ExitCode.OK, (f"No figure is worse by more than {limit}.",)

@@ -55,7 +55,7 @@ def write_comparison(pen: Pen, comparison: Comparison, gate_told: Sequence[str])
 
 
 def answer(comparison: Comparison) -> tuple[str, ...]:
-    """Two sentences: what is shown to have changed, and of how much nothing is shown."""
+    """What is shown to have changed, and how many figures show no change or cannot be judged."""
     worse = [each for each in comparison.changes if each.shown == "worse"]
     better = [each for each in comparison.changes if each.shown == "better"]
     clauses = [
@@ -69,7 +69,16 @@ def answer(comparison: Comparison) -> tuple[str, ...]:
     first = f"{joined(clauses)}." if clauses else f"No change is shown in {cases}."
     unknown = sum(each.shown == "cannot_say" for each in comparison.changes)
     alike = len(comparison.changes) - len(worse) - len(better) - unknown
-    return (first, f"Of {alike} figures no change is shown, and of {unknown} it cannot be said.")
+    return (first, *_others(alike, unknown))
+
+
+def _others(alike: int, unknown: int) -> tuple[str, ...]:
+    if not alike:
+        figures = "1 figure" if unknown == 1 else f"{unknown} figures"
+        return (f"Of {figures} it cannot be said.",) if unknown else ()
+    same = "1 figure shows" if alike == 1 else f"{alike} figures show"
+    rest = f"; of {unknown} it cannot be said" if unknown else ""
+    return (f"{same} no change{rest}.",)
 
 
 def said(change: Change) -> str:
