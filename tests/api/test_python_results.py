@@ -73,9 +73,10 @@ def test_what_there_is_no_frame_of(name: str, library: str | None, fault: str) -
 
 def test_a_missing_extra_names_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(results, "find_spec", lambda _name: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
     with pytest.raises(UsageError, match=r"pip install 'tinygram\[frames\]'"):
         Result(PACED).frame("runs")
-    with pytest.raises(UsageError, match=r"pip install 'tinygram\[report\]'"):
+    with pytest.raises(UsageError, match=r"the extra `report`: pip install 'tinygram\[report\]'"):
         Result(PACED).chart("percentiles")
 
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import util
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,6 @@ from tests.support.hdr_format import decoded
 
 from tinygram_bench._native import Histogram
 from tinygram_bench.cli import main
-from tinygram_bench.cli.commands import report as command
 from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.model import store
 
@@ -223,14 +223,13 @@ def test_pictures_of_names_that_look_alike_do_not_replace_each_other(
     assert pictures[-1].startswith("a_b-2-")
 
 
-@pytest.mark.parametrize("option", ["--html", "--svg"])
+@pytest.mark.parametrize(("option", "missing"), [("--html", "jinja2"), ("--svg", "altair")])
 def test_a_missing_extra_is_named(
-    report: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str
+    report: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str, missing: str
 ) -> None:
-    monkeypatch.setattr(command, "find_spec", lambda name: None if name == "altair" else name)
+    monkeypatch.setattr(util, "find_spec", lambda name: None if name == missing else name)
     done = report(PACED, option, "a")
     assert (done.returncode, done.stdout) == (ExitCode.USAGE, "")
-    assert "the Python package 'altair', which is missing: pip install 'tinygram[report]'" in (
-        done.stderr
-    )
+    said = "charts need the extra `report`: pip install 'tinygram[report]'"
+    assert done.stderr == f"tinygram: error: {said}\n"
     assert list(tmp_path.iterdir()) == []

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from tinygram_bench.host.packages import check_charts
 from tinygram_bench.model import result as stored
 from tinygram_bench.model import store
 from tinygram_bench.model.errors import UsageError
@@ -17,7 +18,6 @@ from tinygram_bench.model.errors import UsageError
 Library = Literal["polars", "pandas"]
 _LIBRARIES: tuple[Library, ...] = ("polars", "pandas")
 _FRAMES_REMEDY = "pip install 'tinygram[frames]'"
-_CHARTS_REMEDY = "pip install 'tinygram[report]'"
 
 Row = dict[str, Any]
 
@@ -84,8 +84,7 @@ def load(path: str | os.PathLike[str]) -> Result:
 
 
 def _charts(result: stored.Result) -> Mapping[str, Any]:
-    if find_spec("altair") is None:
-        raise UsageError(f"charts need the extra `report`: {_CHARTS_REMEDY}")
+    check_charts()
     # It imports altair.
     from tinygram_bench.report.charts import charts_of
 

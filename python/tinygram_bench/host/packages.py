@@ -1,14 +1,24 @@
-"""Packages that some ways need and that tinygram does without: each is an extra of its name."""
+"""Packages that only some ways, or reports, need: each is in an extra."""
 
 from __future__ import annotations
 
 import importlib.util
 from collections.abc import Iterable
 
+from tinygram_bench.model.errors import UsageError
+
+_OF_CHARTS = ("altair", "jinja2", "vl_convert")
+
 
 def missing(packages: Iterable[str]) -> str | None:
-    """Why what needs these cannot run here; None when it can."""
+    """Why what needs these cannot run here, each of which is an extra; None when it can."""
     for package in packages:
         if not importlib.util.find_spec(package):
             return f"{package} is not installed: pip install 'tinygram[{package}]'"
     return None
+
+
+def check_charts() -> None:
+    """Raise UsageError where what draws charts, and the page of them, is not installed."""
+    if not all(map(importlib.util.find_spec, _OF_CHARTS)):
+        raise UsageError("charts need the extra `report`: pip install 'tinygram[report]'")

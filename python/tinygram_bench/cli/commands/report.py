@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -18,6 +17,7 @@ import typer
 import tinygram
 from tinygram_bench._native import Histogram
 from tinygram_bench.cli.terminal import console
+from tinygram_bench.host.packages import check_charts
 from tinygram_bench.measurement.recording import summed_up
 from tinygram_bench.model import store
 from tinygram_bench.model.errors import OutputError, UsageError
@@ -90,7 +90,7 @@ def report(
     asked = (("--html", html), ("--csv", csv), ("--hlog", hlog))
     outputs = {option: path for option, path in asked if path}
     if html or svg:
-        _check_extra()
+        check_charts()
     _check(outputs, files, markdown)
     results = _loaded(files)
     if svg:
@@ -142,16 +142,6 @@ def _draw(results: Sequence[Named], folder: Path) -> None:
     for name, text in drawn:
         store.write(folder / name, text.encode(), _EXAMPLE_FOLDER)
     print(f"Saved: {len(drawn)} charts in {folder}")
-
-
-def _check_extra() -> None:
-    """Raise UsageError where what draws charts is not installed."""
-    for name in ("altair", "jinja2", "vl_convert"):
-        if find_spec(name) is None:
-            raise UsageError(
-                f"--html and --svg need the Python package {name!r}, which is missing: "
-                "pip install 'tinygram[report]'"
-            )
 
 
 def _check_folder(folder: Path) -> None:
