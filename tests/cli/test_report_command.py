@@ -139,6 +139,13 @@ def test_markdown_has_tables_that_no_name_can_break(report: Report, tmp_path: Pa
         ((PACED, "--svg", "/proc"), "cannot write /proc/chart.svg"),
         ((PACED, "--csv", "a", "--hlog", "./a"), "--hlog and --csv both write to a"),
         ((PACED, "--csv", "-", "--markdown"), "--markdown and --csv both write to -"),
+        *(
+            ((PACED, "--notes", *words), f"with {words[0]} they are not: leave out --notes")
+            for words in (
+                *(("--html", "a"), ("--svg", "a"), ("--csv", "-"), ("--hlog", "-")),
+                ("--markdown",),
+            )
+        ),
         (("good.json", "--csv", "good.json"), "--csv would replace good.json, which is read"),
         (("good.json", "none.json", "--csv", "old.csv"), "cannot read none.json"),
     ],

@@ -89,6 +89,12 @@ def report(
     """
     asked = (("--html", html), ("--csv", csv), ("--hlog", hlog))
     outputs = {option: path for option, path in asked if path}
+    instead = [*outputs, *(["--svg"] if svg else []), *(["--markdown"] if markdown else [])]
+    if notes and instead:
+        raise UsageError(
+            "--notes adds to the tables that are printed without other options, and with "
+            f"{', '.join(instead)} they are not: leave out --notes"
+        )
     if html or svg:
         check_charts()
     _check(outputs, files, markdown)
