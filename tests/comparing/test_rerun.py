@@ -44,8 +44,18 @@ def test_a_plan_is_measured_again_and_compared(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("result", "fault"),
     [
-        (replace(RESULT, environment={"study": {}}), "decides by itself what it runs"),
-        (replace(RESULT, cross_check=CrossCheck((), (), ())), "it has other programs beside"),
+        (
+            replace(RESULT, environment={"study": {}}, command=("tinygram", "trust", "--pin=a b")),
+            "decides by itself what it runs; call its command again: tinygram trust '--pin=a b'\n",
+        ),
+        (
+            replace(
+                RESULT,
+                cross_check=CrossCheck((), (), ()),
+                command=("tinygram", "stream", "--cross-check"),
+            ),
+            "versions are their own; call its command again: tinygram stream --cross-check\n",
+        ),
         (replace(RESULT, plan=replace(RESULT.plan, cases=())), "its plan has no case"),
     ],
     ids=["study", "peers", "empty"],

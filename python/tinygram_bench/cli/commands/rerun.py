@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import socket
 import sys
 from collections.abc import Callable, Mapping
@@ -88,17 +89,16 @@ def _workload_of(earlier: Result, file: Path) -> Workload:
     remedy = "measure anew with the command of its workload"
     if not names:
         raise UsageError(f"{file} cannot be measured again: its plan has no case; {remedy}")
+    again = f"call its command again: {shlex.join(earlier.command)}"
     if "study" in earlier.environment or len(names) > 1:
-        command = " ".join(earlier.command[:2])
         raise UsageError(
-            f"{file} cannot be measured again from its file: `{command}` decides by itself what it "
-            "runs; call that again"
+            f"{file} cannot be measured again from its file: the command decides by itself what it "
+            f"runs; {again}"
         )
     if earlier.cross_check is not None:
         raise UsageError(
             f"{file} cannot be measured again from its file: it has other programs beside "
-            "(--cross-check), whose versions are their own; call its command again: "
-            f"{' '.join(earlier.command)}"
+            f"(--cross-check), whose versions are their own; {again}"
         )
     if LEFT_OUT in msgspec.json.encode(earlier.plan).decode():
         raise UsageError(
