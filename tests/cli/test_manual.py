@@ -41,7 +41,9 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     done = written(tmp_path / "file" / "man1")
     assert done.returncode == 2
-    assert done.stderr.startswith(f"tinygram: error: --into {tmp_path / 'file' / 'man1'}: ")
+    assert done.stderr.startswith(
+        f"tinygram: error: cannot write to the folder {tmp_path / 'file' / 'man1'}: "
+    )
     assert done.stderr.count("\n") == 1
 
 

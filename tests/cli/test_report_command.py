@@ -133,10 +133,10 @@ def test_markdown_has_tables_that_no_name_can_break(report: Report, tmp_path: Pa
         ((PACED, "--csv", "folder"), "cannot write folder: it is not a file"),
         ((PACED, "--csv", "/proc/a.csv"), "cannot write /proc/a.csv"),
         ((PACED, "--html", "none/a.html"), "cannot write none/a.html: No such file"),
-        ((PACED, "--svg", "old.csv"), "cannot make the folder old.csv: File exists"),
-        ((PACED, "--svg", "none/charts"), "cannot make the folder none/charts: No such file"),
+        ((PACED, "--svg", "old.csv"), "cannot write to the folder old.csv: File exists"),
+        ((PACED, "--svg", "old.csv/a"), "cannot write to the folder old.csv/a: Not a directory"),
         (("none.json", "--svg", "charts"), "cannot read none.json"),
-        ((PACED, "--svg", "/proc"), "cannot write /proc/chart.svg"),
+        ((PACED, "--svg", "/proc"), "cannot write to the folder /proc: "),
         ((PACED, "--csv", "a", "--hlog", "./a"), "--hlog and --csv both write to a"),
         ((PACED, "--csv", "-", "--markdown"), "--markdown and --csv both write to -"),
         *(
@@ -204,10 +204,10 @@ def test_a_page_is_read_like_the_results_in_it(report: Report, tmp_path: Path) -
 
 
 def test_every_chart_is_a_picture_of_its_own(report: Report, tmp_path: Path) -> None:
-    done = report(PACED, SIZES, "--svg", "charts")
+    done = report(PACED, SIZES, "--svg", "new/charts")
     assert (done.returncode, done.stderr) == (0, "")
-    pictures = sorted((tmp_path / "charts").iterdir())
-    assert done.stdout == f"Saved: {len(pictures)} charts in charts\n"
+    pictures = sorted((tmp_path / "new" / "charts").iterdir())
+    assert done.stdout == f"Saved: {len(pictures)} charts in new/charts\n"
     names = [path.name for path in pictures]
     assert "v1-stream-paced-latency-percentiles.svg" in names
     assert "v1-sizes-size-model.svg" in names

@@ -29,7 +29,7 @@ from tinygram_bench.model.pages import is_page, results_in
 from tinygram_bench.model.result import SCHEMA_VERSION, Named, Result
 
 RESULTS_DIRECTORY = Path("results")
-"""The default directory of results; the only one that is ever created."""
+"""The default directory of results; the only one that is created unasked."""
 STANDARD_OUTPUT = Path("-")
 _EXAMPLE = "--json /tmp/result.json"
 _NO_HARD_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
@@ -133,6 +133,23 @@ def check_writable(path: Path, example: str = _EXAMPLE) -> None:
             pass
     except (OSError, RuntimeError) as error:  # RuntimeError: a loop of links, before Python 3.13
         raise _unwritable(path, error, example) from error
+
+
+def make_folder(folder: Path, example: str) -> None:
+    """Make the folder that an option names, and those above it, where they are missing.
+
+    `example`: the option with a folder. Raises OutputError where that, or a file in it, cannot be
+    made.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise OutputError(
+            f"cannot write to the folder {folder}: {error.strerror}; name one that you may write "
+            f"to, e.g. {example}"
+        ) from error
 
 
 def save(result: Result, path: Path, lock: FileLock | None = None) -> None:

@@ -20,7 +20,7 @@ from tinygram_bench.cli.terminal import console
 from tinygram_bench.host.packages import check_charts
 from tinygram_bench.measurement.recording import summed_up
 from tinygram_bench.model import store
-from tinygram_bench.model.errors import OutputError, UsageError
+from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.result import Named
 from tinygram_bench.model.store import STANDARD_OUTPUT
 from tinygram_bench.report import render
@@ -100,7 +100,7 @@ def report(
     _check(outputs, files, markdown)
     results = _loaded(files)
     if svg:
-        _check_folder(svg)
+        store.make_folder(svg, _EXAMPLE_FOLDER)
     for option, path in outputs.items():
         text = _MADE[option](results)
         if path == STANDARD_OUTPUT:
@@ -148,18 +148,6 @@ def _draw(results: Sequence[Named], folder: Path) -> None:
     for name, text in drawn:
         store.write(folder / name, text.encode(), _EXAMPLE_FOLDER)
     print(f"Saved: {len(drawn)} charts in {folder}")
-
-
-def _check_folder(folder: Path) -> None:
-    """Make the folder if it is missing. Raises OutputError where nothing can be written there."""
-    try:
-        folder.mkdir(exist_ok=True)
-    except OSError as error:
-        raise OutputError(
-            f"cannot make the folder {folder}: {error.strerror}; name one that exists, or can be "
-            f"made, e.g. {_EXAMPLE_FOLDER}"
-        ) from error
-    store.check_writable(folder / "chart.svg", _EXAMPLE_FOLDER)
 
 
 def _check(outputs: dict[str, Path], files: Sequence[Path], markdown: bool) -> None:

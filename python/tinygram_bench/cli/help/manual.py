@@ -14,31 +14,30 @@ from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.cli.help.examples import EXAMPLES
 from tinygram_bench.cli.help.tree import Command, commands_of
 from tinygram_bench.model import store
-from tinygram_bench.model.errors import OutputError
+
+_EXAMPLE_FOLDER = "--into /tmp/man1"
 
 
 def man(
     context: typer.Context,
     into: Annotated[
         Path,
-        typer.Option(metavar="DIR", help="Folder for the pages; it is made where there is none."),
+        typer.Option(
+            metavar="FOLDER", help="Write the pages to this folder, which is made if it is missing."
+        ),
     ],
 ) -> None:
     """Write the man pages of all commands, made from what their --help says.
 
-    `man DIR/tinygram.1` shows one of them. In a folder man1 below one that MANPATH names, man finds
-    them by their names.
+    `man FOLDER/tinygram.1` shows one of them. In a folder man1 below one that MANPATH names, man
+    finds them by their names.
     """
     root: Any = context.find_root().command
     commands = list(commands_of(root))
-    try:
-        into.mkdir(parents=True, exist_ok=True)
-        for each in commands:
-            store.replace(into / f"{name_of(each)}.1", page(each, commands).encode("ascii"))
-    except OSError as error:
-        raise OutputError(
-            f"--into {into}: {error.strerror}; name a folder that you may write to"
-        ) from error
+    store.make_folder(into, _EXAMPLE_FOLDER)
+    for each in commands:
+        document = page(each, commands).encode("ascii")
+        store.write(into / f"{name_of(each)}.1", document, _EXAMPLE_FOLDER)
     print(f"Saved: {len(commands)} pages in {into}")
 
 
