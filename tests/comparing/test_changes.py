@@ -142,10 +142,10 @@ def test_a_count_changes_beyond_what_it_varies_by_itself(
 def test_a_count_of_none_has_no_ratio_and_says_so(name: str) -> None:
     rates = {"nodelay": [1e5] * 8}
     none = {"nodelay": [0, *[1000] * 7]}
-    sides = [
+    before, after = (
         compared_result(rates, none if each == name else WRITES) for each in ("before", "after")
-    ]
-    change = change_of(compare_results(*sides, "counts"), "nodelay", "writes_per_message")
+    )
+    change = change_of(compare_results(before, after, "counts"), "nodelay", "writes_per_message")
     reason = f"{name} a round counted none, so there is no ratio"
     assert (change.shown, change.ratio, change.reason) == ("cannot_say", None, reason)
     assert said(change) == f"loop/nodelay, stream flat out: writes per message: {reason}"

@@ -104,6 +104,9 @@ def _gated(
     if found["fails"]:
         clauses = first_of([said(each) for each in found["fails"]])
         return ExitCode.REGRESSION, (f"Shown to be worse by more than {limit}: {clauses}.",)
+    if comparison.only_before:
+        names = listed(comparison.only_before)
+        return ExitCode.INCONCLUSIVE, (f"It cannot be said of cases that are gone: {names}.",)
     unknown, passed = len(found["cannot_say"]), len(found["passes"])
     if unknown:
         clauses = first_of([said(each) for each in found["cannot_say"]])

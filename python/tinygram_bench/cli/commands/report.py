@@ -107,7 +107,7 @@ def report(
             print(text, end="")
         else:
             store.write(path, text.encode(), _example(option))
-            print(f"Saved: {path}")
+            _tell_saved(str(path), outputs, markdown)
             if option == "--html" and len(text.encode()) > _LARGE_PAGE_BYTES:
                 _tell_large(path, len(text.encode()))
     if svg:
