@@ -61,6 +61,12 @@ def test_it_prints_what_was_printed_when_it_was_measured(report: Report, tmp_pat
     assert list(tmp_path.iterdir()) == []
 
 
+def test_what_is_saved_is_not_told_among_what_programs_read(report: Report, tmp_path: Path) -> None:
+    done = report(PACED, "--csv", "-", "--hlog", "a.hlog")
+    assert (done.returncode, done.stderr) == (0, "Saved: a.hlog\n")
+    assert done.stdout.startswith("result,case_id,")
+
+
 def test_csv_has_every_figure_of_every_summary(report: Report, tmp_path: Path) -> None:
     done = report(PACED, SIZES, "--csv", "a.csv")
     assert (done.returncode, done.stdout, done.stderr) == (0, "Saved: a.csv\n", "")

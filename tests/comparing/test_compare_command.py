@@ -67,6 +67,21 @@ def test_what_cannot_be_said_has_a_status_of_its_own(tmp_path: Path) -> None:
     ) in done.stdout
 
 
+def test_a_case_that_is_gone_is_no_pass(tmp_path: Path) -> None:
+    plan = replace(BASE.plan, cases=BASE.plan.cases[:1])
+    kept = {case.case_id for case in plan.cases}
+    fewer = replace(
+        BASE,
+        plan=plan,
+        runs=tuple(run for run in BASE.runs if run.case_id in kept),
+        summaries=tuple(each for each in BASE.summaries if each.case.case_id in kept),
+        verdicts=(),
+    )
+    done = compared(tmp_path, BASE, fewer, "--fail-above", "5%")
+    assert done.returncode == 4
+    assert "- It cannot be said of cases that are gone: " in done.stdout
+
+
 def test_what_is_not_comparable_is_named_with_both_values(tmp_path: Path) -> None:
     case = BASE.plan.cases[0]
     longer = replace(case, parameters=replace(case.parameters, slice_ns=20_000_000))

@@ -101,17 +101,20 @@ def report(
     results = _loaded(files)
     if svg:
         store.make_folder(svg, _EXAMPLE_FOLDER)
+    # Where programs read standard output, nothing else goes there.
+    is_read = markdown or STANDARD_OUTPUT in outputs.values()
+    told_on = sys.stderr if is_read else sys.stdout
     for option, path in outputs.items():
         text = _MADE[option](results)
         if path == STANDARD_OUTPUT:
             print(text, end="")
         else:
             store.write(path, text.encode(), _example(option))
-            _tell_saved(str(path), outputs, markdown)
+            print(f"Saved: {path}", file=told_on)
             if option == "--html" and len(text.encode()) > _LARGE_PAGE_BYTES:
                 _tell_large(path, len(text.encode()))
     if svg:
-        _draw(results, svg)
+        print(f"Saved: {_draw(results, svg)} charts in {svg}", file=told_on)
     if markdown:
         print(report_markdown(results), end="")
     elif not outputs and not svg:
@@ -140,14 +143,14 @@ _MADE: dict[str, Callable[[Sequence[Named]], str]] = {
 """The option → what makes the text that goes to its file."""
 
 
-def _draw(results: Sequence[Named], folder: Path) -> None:
-    """Write every chart, and tell how many there are. Raises OutputError."""
+def _draw(results: Sequence[Named], folder: Path) -> int:
+    """Write every chart, and return how many there are. Raises OutputError."""
     from tinygram_bench.report.exports.pictures import pictures
 
     drawn = list(pictures(results))
     for name, text in drawn:
         store.write(folder / name, text.encode(), _EXAMPLE_FOLDER)
-    print(f"Saved: {len(drawn)} charts in {folder}")
+    return len(drawn)
 
 
 def _check(outputs: dict[str, Path], files: Sequence[Path], markdown: bool) -> None:
