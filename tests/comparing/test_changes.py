@@ -5,8 +5,10 @@ from __future__ import annotations
 import random
 
 import pytest
+from msgspec.structs import replace
 from tests.support.compared import compared_result
 
+from tinygram_bench.model.result import Case, Result, Summary, Warning
 from tinygram_bench.statistics.changes.change import Change
 from tinygram_bench.statistics.changes.comparison import Comparison, compare_results
 from tinygram_bench.statistics.changes.student import beyond, quantile
@@ -80,6 +82,53 @@ def test_a_host_that_has_become_slower_for_all_is_no_change_of_a_case() -> None:
     assert change_of(comparison, "nagle", "run_time_s").passed(0.05) == "cannot_say"
 
 
+@pytest.mark.parametrize(
+    ("factors", "expected"),
+    [
+        ({"nodelay": 0.9, "nagle": 0.9}, set()),  # Drift that meets all alike,
+        ({"nagle": 1.2}, {("nagle", "better")}),  # the others alone,
+        ({"nodelay": 0.9, "nagle": 1.2 * 0.9}, {("nodelay", "worse"), ("nagle", "better")}),
+    ],
+)
+def test_drift_and_a_change_of_the_others_are_no_change_of_a_case_but_together_they_are(
+    factors: dict[str, float], expected: set[tuple[str, str]]
+) -> None:
+    before, after = (
+        {way: [1e5 * by.get(way, 1.0)] * 8 for way in ("nodelay", "nagle")} for by in ({}, factors)
+    )
+    found = shown(compare_results(compared_result(before), compared_result(after), "times"))
+    assert {(way, word) for (way, _), word in found.items()} == expected
+
+
+def test_a_case_that_a_warning_bars_is_not_what_others_are_compared_beside() -> None:
+    """Beside `nagle`, which a warning bars and which became faster, too, nothing would be shown."""
+    after = {"nodelay": [1.2e5] * 8, "nagle": [1.2e5] * 8, "cork": [1e5] * 8}
+    before = compared_result({way: [1e5] * 8 for way in after})
+
+    def nodelay(later: Result) -> Change:
+        comparison = compare_results(before, later, "times")
+        return change_of(comparison, "nodelay", "throughput_per_s")
+
+    def least(later: Result) -> float:
+        ratio = nodelay(later).ratio
+        assert ratio is not None
+        return ratio.low
+
+    later = compared_result(after)
+    barred = replace(later, summaries=(warned(later.plan.cases[1]),))
+    assert least(later) == pytest.approx(1.2**0.5, rel=1e-2)
+    assert least(barred) == pytest.approx(1.2, rel=1e-2)
+    all_barred = replace(later, summaries=tuple(map(warned, later.plan.cases[1:])))
+    assert "without a warning" in (nodelay(all_barred).reason or "")
+
+
+def warned(case: Case) -> Summary:
+    warning = Warning("shared_core", "another program used its core", ("",))
+    return Summary(
+        case=case, rounds=8, failed_rounds=0, confidence=0.99, figures={}, warnings=(warning,)
+    )
+
+
 def test_nothing_is_shown_in_a_hundred_comparisons_of_the_same() -> None:
     found = [
         shown(
@@ -94,7 +143,7 @@ def test_a_case_alone_cannot_be_told_from_the_host() -> None:
     before, after = ({"nodelay": rounds(seed)} for seed in (1, 2))
     comparison = compare_results(compared_result(before), compared_result(after), "times")
     assert {change.shown for change in comparison.changes} == {"cannot_say"}
-    assert "alone in its load" in (comparison.changes[0].reason or "")
+    assert "no other case of its load" in (comparison.changes[0].reason or "")
 
 
 def test_five_rounds_are_too_few() -> None:
