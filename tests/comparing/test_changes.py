@@ -100,6 +100,30 @@ def test_drift_and_a_change_of_the_others_are_no_change_of_a_case_but_together_t
     assert {(way, word) for (way, _), word in found.items()} == expected
 
 
+@pytest.mark.parametrize(
+    ("drift", "did", "of"),
+    [
+        (1.0, 1.1, ("nodelay", "nagle")),
+        (0.5, 1.0, ("nodelay", "nagle")),
+        (0.5, 1.1, ("nodelay",)),  # Drift, and beside `nagle` another case that changed: not both.
+    ],
+)
+def test_an_interval_misses_no_more_often_than_the_one_that_tells_what_a_case_did_itself(
+    drift: float, did: float, of: tuple[str, ...]
+) -> None:
+    own = {"nodelay": did, "nagle": 1.0}
+    missed = 0
+    for seed in range(1, 21):
+        before = {way: rounds(seed * 100 + at) for at, way in enumerate(own)}
+        after = {way: rounds(seed * 100 + 50 + at, drift * own[way]) for at, way in enumerate(own)}
+        found = compare_results(compared_result(before), compared_result(after), "times")
+        for way in of:
+            ratio = change_of(found, way, "throughput_per_s").ratio
+            assert ratio is not None
+            missed += not ratio.low <= own[way] <= ratio.high
+    assert missed <= 1
+
+
 def test_a_case_that_a_warning_bars_is_not_what_others_are_compared_beside() -> None:
     """Beside `nagle`, which a warning bars and which became faster, too, nothing would be shown."""
     after = {"nodelay": [1.2e5] * 8, "nagle": [1.2e5] * 8, "cork": [1e5] * 8}

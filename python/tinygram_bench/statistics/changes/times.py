@@ -5,9 +5,11 @@ compared twice: as it is, and as a ratio to the mean of the load's other cases i
 The interval encloses both, so that a change is shown only where neither drift that meets all cases
 alike nor a change of the others alone can be it. Both together can: a case that has not changed is
 shown to be slower where the host slowed it down and the others became faster. The rounds are the
-unit; of their logarithms the means are compared (B. L.
-Welch, 1947, Biometrika 34), and the intervals of all figures together miss as seldom as one of
-`FAMILY_MISSED` would (C. E. Bonferroni).
+unit; of their logarithms the means are compared (B. L. Welch, 1947, Biometrika 34), which takes
+them to be independent and normal. `FAMILY_MISSED` is shared out among the figures of a comparison
+(C. E. Bonferroni), and not among the two intervals of each: as the one that is told encloses both,
+it misses no more often than the one of them that tells what the case did itself: the one beside the
+others where these did not change and drift met all alike, the other one where there was no drift.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ from tinygram_bench.statistics.verdicts.doubts import MIN_PAIRED_ROUNDS
 from tinygram_bench.statistics.workloads.loads import Load, is_faulty, turns_of
 
 FAMILY_MISSED = 0.01
-"""How often any interval of a whole comparison may miss, where rounds are independent."""
+"""How often any interval of a whole comparison may miss what a case did itself, where rounds are
+independent, their logarithms normal, and the host did not drift while other cases changed."""
 _LEAST_SPREAD = 1e-4
 """Values of rounds are not known better than this, as a share: clocks and counters are whole."""
 
