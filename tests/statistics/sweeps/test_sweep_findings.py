@@ -46,22 +46,35 @@ def curve_of(values: Sequence[Sequence[float]], failed: Sequence[int] = ()) -> C
 def test_a_knee_is_found_between_its_neighbours(noise: float, seed: int) -> None:
     knee = knee_of(VALUES, rounds(hockey_stick, noise, seed))
     assert knee is not None
-    assert knee.low <= 38_000 <= knee.high
-    assert (knee.low, knee.high) >= (22_400, 50_000)
+    assert knee.at.low <= 38_000 <= knee.at.high
+    assert (knee.at.low, knee.at.high) >= (22_400, 50_000)
+    assert not knee.is_flattening
 
 
 def test_a_jump_has_its_knee_at_the_last_low_point() -> None:
     knee = knee_of(VALUES, rounds(lambda rate: 20.0 if rate < 45_000 else 50_000.0))
     assert knee is not None
-    assert knee.median == 40_000
+    assert knee.at.median == 40_000
 
 
 def test_throughput_has_its_knee_where_it_begins_to_fall() -> None:
     found = rounds(lambda size: 1e6 / hockey_stick(size))
     knee = knee_of(VALUES, found, is_higher_better=True)
     assert knee is not None
-    assert knee.median in (30_000, 40_000)
+    assert knee.at.median in (30_000, 40_000)
+    assert not knee.is_flattening
     assert knee_of(VALUES, found) is None
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("is_higher_better", [True, False])
+def test_a_curve_that_saturates_flattens_at_its_knee(is_higher_better: bool, seed: int) -> None:
+    power = 1 if is_higher_better else -1
+    found = rounds(lambda hold: min(hold, 38_000) ** power, 0.02, seed)
+    knee = knee_of(VALUES, found, is_higher_better=is_higher_better)
+    assert knee is not None
+    assert knee.at.low <= 38_000 <= knee.at.high
+    assert knee.is_flattening
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -68,17 +68,27 @@ def _held(swept: Swept, held: Held) -> str:
 
 
 def _knees(swept: Swept) -> str:
-    """`Median latency begins to rise: nodelay at 38,000/s (35,000/s–41,000/s); …`."""
+    """`Median latency rises faster from its knee on: nodelay at 38,000/s (35,000/s–41,000/s)`."""
     labels = labels_of(swept)
     knees = {
         curve: knee_of(swept.values, curve.rounds, is_higher_better=swept.is_higher_better)
         for curve in swept.curves
     }
-    told = [f"{labels[curve]} at {_at(swept, at)}" for curve, at in knees.items() if at]
-    without = [labels[curve] for curve, at in knees.items() if at is None]
+    without = [labels[curve] for curve, knee in knees.items() if knee is None]
     what = in_words(swept.figure).capitalize()
-    turns = "falls" if swept.is_higher_better else "rises"
-    if not told:
+    rises, falls = ("falls", "gains") if swept.is_higher_better else ("rises", "falls")
+    clauses = [
+        f"{turns} from its knee on: {first_of(told, _MOST_TOLD)}"
+        for is_flattening, turns in ((False, f"{rises} faster"), (True, f"{falls} less"))
+        if (
+            told := [
+                f"{labels[curve]} at {_at(swept, knee.at)}"
+                for curve, knee in knees.items()
+                if knee is not None and knee.is_flattening == is_flattening
+            ]
+        )
+    ]
+    if not clauses:
         needed = f"a knee takes {LEAST_POINTS} points and {LEAST_ROUNDS} rounds"
         low, high = (SAID[swept.sweep.parameter].value(swept.values[at]) for at in (0, -1))
         few = swept.sweep.rounds < LEAST_ROUNDS or len(swept.values) < LEAST_POINTS
@@ -86,9 +96,7 @@ def _knees(swept: Swept) -> str:
             f" ({needed})." if few else f"{_how_sure(swept)}."
         )
     rest = f"; no knee is shown for {listed(without)}" if without else ""
-    return f"{what} {turns} faster from its knee on: {first_of(told, _MOST_TOLD)}{rest}" + (
-        f"{_how_sure(swept)}."
-    )
+    return f"{what} {'; '.join(clauses)}{rest}{_how_sure(swept)}."
 
 
 def _crossovers(swept: Swept) -> str:
