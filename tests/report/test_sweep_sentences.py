@@ -59,3 +59,28 @@ def test_curves_of_both_kinds_are_told_apart() -> None:
 def test_a_latency_that_stops_falling_is_no_latency_that_rises() -> None:
     (knees, _) = told("latency_p50_us", curve_of("cork", [1 / each for each in SATURATING]))
     assert knees.startswith("Median latency falls less from its knee on: loop/cork at 40 µs")
+
+
+def test_what_falls_behind_is_not_said_to_hold() -> None:
+    limit = Limit("latency_p99_us", 1_000.0)
+    (kept, _) = told(
+        "latency_p99_us",
+        curve_of("cork", (10.0,) * 5, behind=2),
+        curve_of("more", (10.0,) * 5, behind=5),
+        limit=limit,
+    )
+    assert "loop/cork holds up to 40 µs (40 µs–80 µs); loop/more never keeps to it" in kept
+    assert kept.endswith(
+        "and surely not at 10 µs, each point's interval at 98.4% confidence from 7 rounds."
+    )
+
+
+def test_one_doubt_of_several_is_an_example() -> None:
+    alike = ("the link was late", None, "the link was late", None, None)
+    other = (*alike[:4], "two modes")
+    assert told("latency_p50_us", curve_of("cork", (10.0,) * 5, alike))[-1] == (
+        "In doubt are 2 of these 5 figures: the link was late."
+    )
+    assert told("latency_p50_us", curve_of("cork", (10.0,) * 5, other))[-1] == (
+        "In doubt are 3 of these 5 figures: for example, the link was late."
+    )

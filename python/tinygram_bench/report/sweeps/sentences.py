@@ -33,7 +33,8 @@ def _in_doubt(swept: Swept) -> tuple[str, ...]:
     if not doubts:
         return ()
     figures = len(swept.curves) * len(swept.values)
-    return (f"In doubt are {len(doubts)} of these {figures} figures: {doubts[0]}.",)
+    example = "for example, " if len(set(doubts)) > 1 else ""
+    return (f"In doubt are {len(doubts)} of these {figures} figures: {example}{doubts[0]}.",)
 
 
 def _sustained(swept: Swept, limit: Limit) -> str:
@@ -55,7 +56,7 @@ def _held(swept: Swept, held: Held) -> str:
     if held.state == "never held":
         if held.high is None:
             return "is at no point shown to keep to it"
-        return f"never keeps to it, and is surely above it at {value(held.high)}"
+        return f"never keeps to it, and surely not at {value(held.high)}"
     low = "below " + lowest if held.low is None else value(held.low)
     if held.state == "held everywhere":
         sure = "" if held.low == swept.values[-1] else f", surely up to {low}"
@@ -145,6 +146,10 @@ def _at(swept: Swept, at: Figure) -> str:
 
 
 def _how_sure(swept: Swept) -> str:
-    """The confidence of each interval, by the fewest rounds of a point that has figures."""
+    """The confidence of each point's interval, by the fewest rounds of one that has figures.
+
+    What is told of a whole curve is made of several of them, and of points chosen by what was seen.
+    """
     fewest = min(len(values) for curve in swept.curves for values in curve.rounds if values)
-    return f", each at {confidence(fewest)}" if fewest > 1 else ", from a single round"
+    sure = f", each point's interval at {confidence(fewest)}"
+    return sure if fewest > 1 else ", from a single round"
