@@ -208,6 +208,20 @@ def test_a_count_changes_beyond_what_it_varies_by_itself(
     assert shown(comparison, "counts") == expected
 
 
+def test_a_gate_asks_for_more_than_the_range_of_a_count_that_time_decides() -> None:
+    """Within it nothing is shown at 1 %; a count that does not vary is shown to be the same."""
+    rates = {way: [1e5] * 8 for way in WRITES}
+    busier = WRITES | {"nagle": [55, 66, 57, 64, 60, 56, 63, 65]}
+    comparison = compare_results(
+        compared_result(rates, WRITES), compared_result(rates, busier), "counts"
+    )
+    of_time, of_bytes = (
+        change_of(comparison, way, "writes_per_message") for way in ("nagle", "nodelay")
+    )
+    assert (of_time.shown, of_time.passed(0.01)) == ("not_shown", "cannot_say")
+    assert of_bytes.passed(0.01) == "passes"
+
+
 def test_a_count_that_one_result_lacks_cannot_be_said() -> None:
     rates = {"nodelay": [1e5] * 8}
     comparison = compare_results(compared_result(rates, WRITES), compared_result(rates), "counts")
