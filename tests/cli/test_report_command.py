@@ -61,7 +61,7 @@ def test_it_prints_what_was_printed_when_it_was_measured(report: Report, tmp_pat
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_saved_is_not_told_among_what_programs_read(report: Report, tmp_path: Path) -> None:
+def test_what_is_saved_is_not_told_among_what_programs_read(report: Report) -> None:
     done = report(PACED, "--csv", "-", "--hlog", "a.hlog")
     assert (done.returncode, done.stderr) == (0, "Saved: a.hlog\n")
     assert done.stdout.startswith("result,case_id,")

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 from tests.support.compared import compared_result
 
-from tinygram_bench.model.result import Summary, Warning
+from tinygram_bench.model.result import Case, Result, Summary, Warning
 from tinygram_bench.report.comparing import said
 from tinygram_bench.statistics.changes.change import Change
 from tinygram_bench.statistics.changes.comparison import Comparison, compare_results
@@ -83,6 +83,77 @@ def test_a_host_that_has_become_slower_for_all_is_no_change_of_a_case() -> None:
     assert change_of(comparison, "nagle", "run_time_s").passed(0.05) == "cannot_say"
 
 
+@pytest.mark.parametrize(
+    ("factors", "expected"),
+    [
+        ({"nodelay": 0.9, "nagle": 0.9}, set()),  # Drift that meets all alike,
+        ({"nagle": 1.2}, {("nagle", "better")}),  # the others alone,
+        ({"nodelay": 0.9, "nagle": 1.2 * 0.9}, {("nodelay", "worse"), ("nagle", "better")}),
+    ],
+)
+def test_drift_and_a_change_of_the_others_are_no_change_of_a_case_but_together_they_are(
+    factors: dict[str, float], expected: set[tuple[str, str]]
+) -> None:
+    before, after = (
+        {way: [1e5 * by.get(way, 1.0)] * 8 for way in ("nodelay", "nagle")} for by in ({}, factors)
+    )
+    found = shown(compare_results(compared_result(before), compared_result(after), "times"))
+    assert {(way, word) for (way, _), word in found.items()} == expected
+
+
+@pytest.mark.parametrize(
+    ("drift", "did", "of"),
+    [
+        (1.0, 1.1, ("nodelay", "nagle")),
+        (0.5, 1.0, ("nodelay", "nagle")),
+        (0.5, 1.1, ("nodelay",)),  # Drift, and beside `nagle` another case that changed: not both.
+    ],
+)
+def test_an_interval_misses_no_more_often_than_the_one_that_tells_what_a_case_did_itself(
+    drift: float, did: float, of: tuple[str, ...]
+) -> None:
+    own = {"nodelay": did, "nagle": 1.0}
+    missed = 0
+    for seed in range(1, 21):
+        before = {way: rounds(seed * 100 + at) for at, way in enumerate(own)}
+        after = {way: rounds(seed * 100 + 50 + at, drift * own[way]) for at, way in enumerate(own)}
+        found = compare_results(compared_result(before), compared_result(after), "times")
+        for way in of:
+            ratio = change_of(found, way, "throughput_per_s").ratio
+            assert ratio is not None
+            missed += not ratio.low <= own[way] <= ratio.high
+    assert missed <= 1
+
+
+def test_a_case_that_a_warning_bars_is_not_what_others_are_compared_beside() -> None:
+    """Beside `nagle`, which a warning bars and which became faster, too, nothing would be shown."""
+    after = {"nodelay": [1.2e5] * 8, "nagle": [1.2e5] * 8, "cork": [1e5] * 8}
+    before = compared_result({way: [1e5] * 8 for way in after})
+
+    def nodelay(later: Result) -> Change:
+        comparison = compare_results(before, later, "times")
+        return change_of(comparison, "nodelay", "throughput_per_s")
+
+    def least(later: Result) -> float:
+        ratio = nodelay(later).ratio
+        assert ratio is not None
+        return ratio.low
+
+    later = compared_result(after)
+    barred = replace(later, summaries=(warned(later.plan.cases[1]),))
+    assert least(later) == pytest.approx(1.2**0.5, rel=1e-2)
+    assert least(barred) == pytest.approx(1.2, rel=1e-2)
+    all_barred = replace(later, summaries=tuple(map(warned, later.plan.cases[1:])))
+    assert "without a warning" in (nodelay(all_barred).reason or "")
+
+
+def warned(case: Case) -> Summary:
+    warning = Warning("shared_core", "another program used its core", ("",))
+    return Summary(
+        case=case, rounds=8, failed_rounds=0, confidence=0.99, figures={}, warnings=(warning,)
+    )
+
+
 def test_nothing_is_shown_in_a_hundred_comparisons_of_the_same() -> None:
     found = [
         shown(
@@ -97,7 +168,7 @@ def test_a_case_alone_cannot_be_told_from_the_host() -> None:
     before, after = ({"nodelay": rounds(seed)} for seed in (1, 2))
     comparison = compare_results(compared_result(before), compared_result(after), "times")
     assert {change.shown for change in comparison.changes} == {"cannot_say"}
-    assert "alone in its load" in (comparison.changes[0].reason or "")
+    assert "no other case of its load" in (comparison.changes[0].reason or "")
 
 
 def test_five_rounds_are_too_few() -> None:
@@ -159,6 +230,20 @@ def test_what_a_warning_bars_says_why_and_no_ratio() -> None:
     change = change_of(compare_results(before, after, "times"), "nodelay", "throughput_per_s")
     assert change.ratio is not None
     assert said(change) == "loop/nodelay, stream flat out: throughput: before: it was stopped"
+
+
+def test_a_gate_asks_for_more_than_the_range_of_a_count_that_time_decides() -> None:
+    """Within it nothing is shown at 1 %; a count that does not vary is shown to be the same."""
+    rates = {way: [1e5] * 8 for way in WRITES}
+    busier = WRITES | {"nagle": [55, 66, 57, 64, 60, 56, 63, 65]}
+    comparison = compare_results(
+        compared_result(rates, WRITES), compared_result(rates, busier), "counts"
+    )
+    of_time, of_bytes = (
+        change_of(comparison, way, "writes_per_message") for way in ("nagle", "nodelay")
+    )
+    assert (of_time.shown, of_time.passed(0.01)) == ("not_shown", "cannot_say")
+    assert of_bytes.passed(0.01) == "passes"
 
 
 def test_a_count_that_one_result_lacks_cannot_be_said() -> None:

@@ -44,6 +44,19 @@ def test_the_same_passes_both_gates(tmp_path: Path) -> None:
     assert "- No figure is worse by more than 5%." in done.stdout
 
 
+def test_what_intervals_rest_on_is_said_of_each_kind_that_is_shown(tmp_path: Path) -> None:
+    both = " ".join(compared(tmp_path, BASE, BASE).stdout.split())
+    for said in (
+        "if rounds are independent and their logarithms normal",
+        "if the host did not drift while other cases of the load changed",
+        "widened by as much as a count varies by itself; how often they miss is not known",
+    ):
+        assert said in both
+    counts = run(tmp_path, "before.json", "after.json", "--gate", "counts").stdout
+    assert "Of counts, intervals" in counts
+    assert "Of times" not in counts
+
+
 def test_more_writes_fail_the_gate_of_counts_and_not_that_of_times(tmp_path: Path) -> None:
     worse = compared_result(RATES, WRITES | {"nagle": [1000] * 8})
     done = compared(tmp_path, BASE, worse, "--fail-above", "5%")

@@ -25,6 +25,7 @@ def rounds_of(
     pacing_us: Sequence[float] = (0, 0),
     link_us: Sequence[float] = (0, 0),
     has_slices: bool = True,
+    samples: int = 200,
 ) -> list[Run]:
     """Runs of both cases. `ratio`: of the case's latency to the baseline's, which are given."""
     runs = []
@@ -32,7 +33,7 @@ def rounds_of(
         for case, factor, late_us, link_late_us in zip(
             (BASELINE, CASE), (1.0, ratio), pacing_us, link_us, strict=True
         ):
-            run = paced_run(case, number, latency_us * factor)
+            run = paced_run(case, number, latency_us * factor, samples)
             histograms = {
                 **run.histograms,
                 "pacing_error_ns": histogram([round(late_us * 1_000)] * 200),
@@ -43,9 +44,9 @@ def rounds_of(
     return runs
 
 
-def verdict_on(runs: Sequence[Run]) -> Verdict:
+def verdict_on(runs: Sequence[Run], figure: str = "latency_p50_us") -> Verdict:
     result = result_of(plan_of([BASELINE, CASE], runs), runs)
-    (found,) = {each for each in result.verdicts if each.figure == "latency_p50_us"}
+    (found,) = {each for each in result.verdicts if each.figure == figure}
     return found
 
 
@@ -106,12 +107,43 @@ def test_a_link_that_is_later_by_over_a_quarter_of_the_difference_is_a_doubt(
 def test_links_that_stood_still_in_unlike_shares_of_the_slices_are_a_doubt(
     stopped: tuple[tuple[int, ...], tuple[int, ...]], doubt: str | None
 ) -> None:
-    runs = [
-        replace(run, slices={**run.slices, "link_stood_still_us": (9.0,) * of + (0.0,) * (40 - of)})
-        for run in rounds_of([100] * ROUNDS, 0.9)
-        for of in [stopped[run.case_id == CASE.case_id][run.round]]
-    ]
-    assert verdict_on(runs).doubt == doubt
+    assert verdict_on(of_stops(stopped, "latency_p50_us", 40)).doubt == doubt
+
+
+def of_stops(stopped: Sequence[Sequence[int]], figure: str, values: int) -> list[Run]:
+    """Runs of 40 slices, of which the link stood still in so many of each case and round.
+
+    `values`: how many the figure has in each run: as many as slices, or as blocks of them.
+    """
+    runs = []
+    for run in rounds_of([100] * ROUNDS, 0.9, samples=1_100):
+        is_case = run.case_id == CASE.case_id
+        of = stopped[is_case][run.round]
+        slices = {
+            figure: ((90.0 if is_case else 100.0),) * values,
+            "link_stood_still_us": (9.0,) * of + (0.0,) * (40 - of),
+        }
+        runs.append(replace(run, slices=slices))
+    return runs
+
+
+@pytest.mark.parametrize(
+    ("of_case", "values", "doubt"),
+    [
+        ((0,) * 6, 4, None),
+        ((1,) * 6, 40, None),
+        ((1,) * 6, 4, "link_stops_differ"),  # A slice in forty, and up to one block in four.
+        ((1,) * 6, 3, "link_stops_differ"),  # Of 13 slices each, and one that fills no block.
+        ((2, 1, 1, 1, 1, 0), 4, None),
+    ],
+    ids=["none", "of slices", "of blocks", "of longer blocks", "not in every round"],
+)
+def test_a_stop_in_one_slice_counts_for_all_of_its_block(
+    of_case: tuple[int, ...], values: int, doubt: str | None
+) -> None:
+    runs = of_stops(((0,) * 6, of_case), "latency_p99_us", values)
+    found = verdict_on(runs, "latency_p99_us")
+    assert (found.doubt, found.verdict) == (doubt, "cannot_say" if doubt else "faster")
 
 
 def test_a_stall_of_the_link_in_one_round_is_not_that_of_all() -> None:

@@ -157,7 +157,15 @@ def test_a_sweep_is_measured_saved_and_told(command: Command) -> None:
         *("--only", "loop/nodelay", "--limit", "p50<10s"),
     )
     assert done.code == 0, done.stderr
-    assert "With median latency below 10 s: loop/nodelay sustains every rate" in done.stdout
+    # A host that stops the sender for a moment lets it fall behind so short a schedule.
+    behind = [
+        any(each["code"] == "fell_behind" for each in run["warnings"])
+        for run in sorted(done.runs, key=lambda run: str(run["case_id"]))
+    ]
+    kept = "sustains 1,000/s" if behind[1] else "sustains every rate up to 1,100/s"
+    if behind[0]:
+        kept = "never keeps to it, and surely not at 1,000/s"
+    assert f"With median latency below 10 s: loop/nodelay {kept}" in done.stdout
     points = [each["value"] for step in done.result["plan"]["sweep"]["steps"] for each in step]
     assert sorted(points) == [1_000, 1_100]
     assert len(done.runs) == len(points) == len(done.result["plan"]["cases"])

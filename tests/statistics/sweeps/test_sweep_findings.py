@@ -12,7 +12,7 @@ from tinygram_bench.model.sweep import Limit
 from tinygram_bench.statistics.sweeps.bends import knee_of
 from tinygram_bench.statistics.sweeps.crossings import crossings_of
 from tinygram_bench.statistics.sweeps.curves import Curve
-from tinygram_bench.statistics.sweeps.limits import Held, held_of
+from tinygram_bench.statistics.sweeps.limits import Held, held_at, held_of
 
 VALUES = (1_000.0, 4_730.0, 22_400.0, 30_000.0, 40_000.0, 50_000.0, 106_000.0, 500_000.0)
 LIMIT = Limit("latency_p99_us", 1_000.0)
@@ -31,12 +31,14 @@ def hockey_stick(rate: float) -> float:
     return 20.0 * max(1.0, rate / 38_000) ** 3
 
 
-def curve_of(values: Sequence[Sequence[float]], failed: Sequence[int] = ()) -> Curve:
+def curve_of(
+    values: Sequence[Sequence[float]], failed: Sequence[int] = (), behind: Sequence[int] = ()
+) -> Curve:
     case = way("loop/nodelay", 1_000)
     return Curve(
         cases=(case,) * len(values),
         rounds=tuple(map(tuple, values)),
-        is_behind=(False,) * len(values),
+        is_behind=tuple(at in behind for at in range(len(values))),
         has_failed=tuple(at in failed for at in range(len(values))),
     )
 
@@ -46,22 +48,35 @@ def curve_of(values: Sequence[Sequence[float]], failed: Sequence[int] = ()) -> C
 def test_a_knee_is_found_between_its_neighbours(noise: float, seed: int) -> None:
     knee = knee_of(VALUES, rounds(hockey_stick, noise, seed))
     assert knee is not None
-    assert knee.low <= 38_000 <= knee.high
-    assert (knee.low, knee.high) >= (22_400, 50_000)
+    assert knee.at.low <= 38_000 <= knee.at.high
+    assert (knee.at.low, knee.at.high) >= (22_400, 50_000)
+    assert not knee.is_flattening
 
 
 def test_a_jump_has_its_knee_at_the_last_low_point() -> None:
     knee = knee_of(VALUES, rounds(lambda rate: 20.0 if rate < 45_000 else 50_000.0))
     assert knee is not None
-    assert knee.median == 40_000
+    assert knee.at.median == 40_000
 
 
 def test_throughput_has_its_knee_where_it_begins_to_fall() -> None:
     found = rounds(lambda size: 1e6 / hockey_stick(size))
     knee = knee_of(VALUES, found, is_higher_better=True)
     assert knee is not None
-    assert knee.median in (30_000, 40_000)
+    assert knee.at.median in (30_000, 40_000)
+    assert not knee.is_flattening
     assert knee_of(VALUES, found) is None
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("is_higher_better", [True, False])
+def test_a_curve_that_saturates_flattens_at_its_knee(is_higher_better: bool, seed: int) -> None:
+    power = 1 if is_higher_better else -1
+    found = rounds(lambda hold: min(hold, 38_000) ** power, 0.02, seed)
+    knee = knee_of(VALUES, found, is_higher_better=is_higher_better)
+    assert knee is not None
+    assert knee.at.low <= 38_000 <= knee.at.high
+    assert knee.is_flattening
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -112,6 +127,17 @@ def test_a_limit_that_is_not_reached_or_never_held_is_said_so() -> None:
     low, high = curve_of(rounds(lambda _: 10.0)), curve_of(rounds(lambda _: 5_000.0))
     assert held_of(VALUES, low, LIMIT) == Held("held everywhere", VALUES[-1], VALUES[-1])
     assert held_of(VALUES, high, LIMIT) == Held("never held", high=VALUES[0])
+
+
+def test_a_way_that_falls_behind_does_not_hold_whatever_its_latency_is() -> None:
+    low = rounds(lambda _: 10.0)
+    assert held_of(VALUES, curve_of(low, behind=[3, 4]), LIMIT) == Held(
+        "held up to", VALUES[2], VALUES[2], VALUES[3]
+    )
+    assert held_of(VALUES, curve_of(low, behind=range(8)), LIMIT) == Held(
+        "never held", high=VALUES[0]
+    )
+    assert held_at(curve_of(low, behind=[7]), LIMIT) == (1,) * 7 + (-1,)
 
 
 def test_a_later_point_below_the_limit_does_not_count() -> None:

@@ -40,7 +40,7 @@ def compare(
         typer.Option(
             metavar="GATE",
             help="What is compared: times, counts (writes, segments and bytes of each message, "
-            "which do not depend on how fast the host is), or both.",
+            "which vary with the host only where time decides how messages gather), or both.",
         ),
     ] = "both",
     anyway: Annotated[

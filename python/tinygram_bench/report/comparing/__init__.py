@@ -26,6 +26,16 @@ _COLUMNS: tuple[Shown[Change], ...] = (
     Shown(Column("shown"), lambda change: _WORDS[change.shown]),
 )
 
+_INTERVALS = {
+    "times": f"Of times, in {FAMILY_MISSED:.0%} of comparisons at most an interval misses what a "
+    "case did itself, if rounds are independent and their logarithms normal, and if the host did "
+    "not drift while other cases of the load changed: each holds both the change as it is and the "
+    "change beside these others. Middles are geometric means of the rounds.",
+    "counts": "Of counts, intervals are the ranges of the rounds, widened by as much as a count "
+    "varies by itself; how often they miss is not known.",
+}
+"""What the intervals of each kind mean."""
+
 
 def write_comparison(pen: Pen, comparison: Comparison, gate_told: Sequence[str]) -> None:
     """Print it; `gate_told`: what the gate says, if one was asked for."""
@@ -47,10 +57,11 @@ def write_comparison(pen: Pen, comparison: Comparison, gate_told: Sequence[str])
     pen.write("")
     pen.list(remarks)
     pen.write(
-        f"Of times, all intervals together miss in {FAMILY_MISSED:.0%} of comparisons at most, if "
-        "rounds are independent; each holds the change itself and the change beside the load's "
-        "other cases, and middles are geometric means of the rounds. Of counts, they are the "
-        "ranges of the rounds, widened by as much as a count varies by itself."
+        " ".join(
+            words
+            for kind, words in _INTERVALS.items()
+            if any(each.kind == kind for each in comparison.changes)
+        )
     )
 
 

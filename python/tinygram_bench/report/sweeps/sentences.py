@@ -33,7 +33,8 @@ def _in_doubt(swept: Swept) -> tuple[str, ...]:
     if not doubts:
         return ()
     figures = len(swept.curves) * len(swept.values)
-    return (f"In doubt are {len(doubts)} of these {figures} figures: {doubts[0]}.",)
+    example = "for example, " if len(set(doubts)) > 1 else ""
+    return (f"In doubt are {len(doubts)} of these {figures} figures: {example}{doubts[0]}.",)
 
 
 def _sustained(swept: Swept, limit: Limit) -> str:
@@ -55,7 +56,7 @@ def _held(swept: Swept, held: Held) -> str:
     if held.state == "never held":
         if held.high is None:
             return "is at no point shown to keep to it"
-        return f"never keeps to it, and is surely above it at {value(held.high)}"
+        return f"never keeps to it, and surely not at {value(held.high)}"
     low = "below " + lowest if held.low is None else value(held.low)
     if held.state == "held everywhere":
         sure = "" if held.low == swept.values[-1] else f", surely up to {low}"
@@ -68,17 +69,27 @@ def _held(swept: Swept, held: Held) -> str:
 
 
 def _knees(swept: Swept) -> str:
-    """`Median latency begins to rise: nodelay at 38,000/s (35,000/s–41,000/s); …`."""
+    """`Median latency rises faster from its knee on: nodelay at 38,000/s (35,000/s–41,000/s)`."""
     labels = labels_of(swept)
     knees = {
         curve: knee_of(swept.values, curve.rounds, is_higher_better=swept.is_higher_better)
         for curve in swept.curves
     }
-    told = [f"{labels[curve]} at {_at(swept, at)}" for curve, at in knees.items() if at]
-    without = [labels[curve] for curve, at in knees.items() if at is None]
+    without = [labels[curve] for curve, knee in knees.items() if knee is None]
     what = in_words(swept.figure).capitalize()
-    turns = "falls" if swept.is_higher_better else "rises"
-    if not told:
+    rises, falls = ("falls", "gains") if swept.is_higher_better else ("rises", "falls")
+    clauses = [
+        f"{turns} from its knee on: {first_of(told, _MOST_TOLD)}"
+        for is_flattening, turns in ((False, f"{rises} faster"), (True, f"{falls} less"))
+        if (
+            told := [
+                f"{labels[curve]} at {_at(swept, knee.at)}"
+                for curve, knee in knees.items()
+                if knee is not None and knee.is_flattening == is_flattening
+            ]
+        )
+    ]
+    if not clauses:
         needed = f"a knee takes {LEAST_POINTS} points and {LEAST_ROUNDS} rounds"
         low, high = (SAID[swept.sweep.parameter].value(swept.values[at]) for at in (0, -1))
         few = swept.sweep.rounds < LEAST_ROUNDS or len(swept.values) < LEAST_POINTS
@@ -86,9 +97,7 @@ def _knees(swept: Swept) -> str:
             f" ({needed})." if few else f"{_how_sure(swept)}."
         )
     rest = f"; no knee is shown for {listed(without)}" if without else ""
-    return f"{what} {turns} faster from its knee on: {first_of(told, _MOST_TOLD)}{rest}" + (
-        f"{_how_sure(swept)}."
-    )
+    return f"{what} {'; '.join(clauses)}{rest}{_how_sure(swept)}."
 
 
 def _crossovers(swept: Swept) -> str:
@@ -137,6 +146,10 @@ def _at(swept: Swept, at: Figure) -> str:
 
 
 def _how_sure(swept: Swept) -> str:
-    """The confidence of each interval, by the fewest rounds of a point that has figures."""
+    """The confidence of each point's interval, by the fewest rounds of one that has figures.
+
+    What is told of a whole curve is made of several of them, and of points chosen by what was seen.
+    """
     fewest = min(len(values) for curve in swept.curves for values in curve.rounds if values)
-    return f", each at {confidence(fewest)}" if fewest > 1 else ", from a single round"
+    sure = f", each point's interval at {confidence(fewest)}"
+    return sure if fewest > 1 else ", from a single round"

@@ -1,8 +1,9 @@
 """Counts of two results: what changed, beyond what each varies by itself (decision 0031).
 
-The host's speed is in no count by itself, but flat out, and where messages gather, time decides how
-many do. So a count has changed only where the ranges of both results' rounds are farther from each
-other than the wider of them is wide.
+Counts of code that decides by bytes and iterations (`nodelay`, `tick`) do not vary with the host.
+Where time decides how messages gather, as flat out and where they are held, they do. So a count has
+changed only where the ranges of both results' rounds are farther from each other than the wider of
+them is wide: a count that does not vary has changed when it changes by anything.
 """
 
 from __future__ import annotations

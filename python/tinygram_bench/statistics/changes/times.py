@@ -1,11 +1,15 @@
 """Times of two results that were measured at different times: what changed (decision 0031).
 
-The host drifts between two results, and moves all cases of a load alike. So a figure is compared
-twice: as it is, and as a ratio to the mean of the load's other cases in the same round. The
-interval encloses both, so that a change is shown only where neither the host's drift nor a change
-of the others can be it. The rounds are the unit; of their logarithms the means are compared (B. L.
-Welch, 1947, Biometrika 34), and the intervals of all figures together miss as seldom as one of
-`FAMILY_MISSED` would (C. E. Bonferroni).
+The host drifts between two results, and mostly moves all cases of a load alike. So a figure is
+compared twice: as it is, and as a ratio to the mean of the load's other cases in the same round.
+The interval encloses both, so that a change is shown only where neither drift that meets all cases
+alike nor a change of the others alone can be it. Both together can: a case that has not changed is
+shown to be slower where the host slowed it down and the others became faster. The rounds are the
+unit; of their logarithms the means are compared (B. L. Welch, 1947, Biometrika 34), which takes
+them to be independent and normal. `FAMILY_MISSED` is shared out among the figures of a comparison
+(C. E. Bonferroni), and not among the two intervals of each: as the one that is told encloses both,
+it misses no more often than the one of them that tells what the case did itself: the one beside the
+others where these did not change and drift met all alike, the other one where there was no drift.
 """
 
 from __future__ import annotations
@@ -25,7 +29,8 @@ from tinygram_bench.statistics.verdicts.doubts import MIN_PAIRED_ROUNDS
 from tinygram_bench.statistics.workloads.loads import Load, is_faulty, turns_of
 
 FAMILY_MISSED = 0.01
-"""How often any interval of a whole comparison may miss, where rounds are independent."""
+"""How often any interval of a whole comparison may miss what a case did itself, where rounds are
+independent, their logarithms normal, and the host did not drift while other cases changed."""
 _LEAST_SPREAD = 1e-4
 """Values of rounds are not known better than this, as a share: clocks and counters are whole."""
 
@@ -52,10 +57,11 @@ def time_changes(before: Result, after: Result, cases: Sequence[Case]) -> tuple[
         if not is_faulty(case):
             loads.setdefault(turns_of(case), []).append(case)
     asked = [
-        (case, figure, _sides(samples, case, figure), _others(samples, alike, case, figure))
+        (case, figure, _sides(samples, case, figure), _mean_of(samples, others, figure))
         for alike in loads.values()
         for case in alike
         for figure in Load.of(case).compared_figures
+        for others in [_unbarred((before, after), alike, case, figure)]
     ]
     count = sum(own.has_enough for _, _, own, _ in asked)
     return tuple(
@@ -75,14 +81,22 @@ def _logs(sample: Sample, figure: str) -> Logs:
     return {number: log(each) for number, each in sample.values(figure).items() if each > 0}
 
 
-def _others(
-    samples: tuple[Mapping[str, Sample], Mapping[str, Sample]],
-    alike: Sequence[Case],
-    case: Case,
-    figure: str,
+def _unbarred(
+    results: tuple[Result, Result], alike: Sequence[Case], case: Case, figure: str
+) -> list[Case]:
+    """The load's other cases whose figure no warning bars in either result."""
+    return [
+        other
+        for other in alike
+        if other is not case and not any(_barring(each, other, figure) for each in results)
+    ]
+
+
+def _mean_of(
+    samples: tuple[Mapping[str, Sample], Mapping[str, Sample]], others: Sequence[Case], figure: str
 ) -> _Sides | None:
-    """The mean of the load's other cases; None where there is none that both results know."""
-    found = [_sides(samples, other, figure) for other in alike if other is not case]
+    """The mean of the other cases; None where there is none that both results know."""
+    found = [_sides(samples, other, figure) for other in others]
     known = [each for each in found if each.has_enough]
     if not known:
         return None
@@ -102,7 +116,7 @@ def _change(
     missed: float,
     results: tuple[Result, Result],
 ) -> Change:
-    ratio, reason = None, _doubt(case, figure, own, others, results)
+    ratio, reason = None, _doubt(case, figure, own, results)
     if own.has_enough:
         ratio = _interval(own, missed)
         relative = None if others is None else _Sides(*_relative(own, others))
@@ -111,7 +125,11 @@ def _change(
             low, high = min(ratio.low, beside.low), max(ratio.high, beside.high)
             ratio = Figure(ratio.median, low, high)
         elif reason is None:
-            reason = "no other case of its load was measured in the same rounds"
+            reason = (
+                "no other case of its load is known in the same rounds without a warning: what the "
+                "host did between the results cannot be told from a change; measure another way "
+                "beside it"
+            )
     return Change(
         case=case,
         figure=figure,
@@ -145,9 +163,7 @@ def _interval(sides: _Sides, missed: float) -> Figure:
     return Figure(exp(middle), exp(middle - half), exp(middle + half))
 
 
-def _doubt(
-    case: Case, figure: str, own: _Sides, others: _Sides | None, results: tuple[Result, Result]
-) -> str | None:
+def _doubt(case: Case, figure: str, own: _Sides, results: tuple[Result, Result]) -> str | None:
     for name, logs, result in zip(
         ("before", "after"), (own.before, own.after), results, strict=True
     ):
@@ -155,15 +171,18 @@ def _doubt(
             return f"{name} there is no {in_words(figure)}: not known, or too few samples"
         if len(logs) < MIN_PAIRED_ROUNDS:
             return f"{name} there are {len(logs)} rounds, and {MIN_PAIRED_ROUNDS} are needed"
-        for summary in result.summaries:
-            for warning in summary.warnings if summary.case.case_id == case.case_id else ():
-                if any(figure.startswith(prefix) for prefix in warning.figures):
-                    return f"{name}: {warning.message}"
-    if others is None:
-        return (
-            "it is alone in its load: what the host did between the results cannot be told from "
-            "a change; measure another way beside it"
-        )
+        message = _barring(result, case, figure)
+        if message is not None:
+            return f"{name}: {message}"
+    return None
+
+
+def _barring(result: Result, case: Case, figure: str) -> str | None:
+    """The first warning that bars the case's figure."""
+    for summary in result.summaries:
+        for warning in summary.warnings if summary.case.case_id == case.case_id else ():
+            if any(figure.startswith(prefix) for prefix in warning.figures):
+                return warning.message
     return None
 
 

@@ -19,8 +19,8 @@ class Held:
     """How far a way keeps to the limit.
 
     `held`: the highest value with a median below the limit there and at all lower ones. `low`: the
-    same with the whole interval below it; `high`: the lowest value with the whole interval above
-    it. Each is None where there is none.
+    same with the whole interval below it; `high`: the lowest value at which it is not kept to (see
+    `held_at`). Each is None where there is none.
     """
 
     state: Literal["held up to", "held everywhere", "never held", "not known"]
@@ -30,15 +30,18 @@ class Held:
 
 
 def held_at(curve: Curve, limit: Limit) -> tuple[int, ...]:
-    """At each point 1 where the interval is below the limit, -1 where it is above, else 0.
+    """At each point 1 where the interval is below the limit, -1 where it is not kept to, else 0.
 
-    A way that failed in every round is above it.
+    It is not where the interval is above it, nor where a way failed in every round, or fell behind
+    its schedule in half of them: it does not send what was asked, whatever its latency is.
     """
     return tuple(
         -1
-        if has_failed or (figure is not None and figure.low >= limit.below_us)
+        if has_failed or is_behind or (figure is not None and figure.low >= limit.below_us)
         else int(figure is not None and figure.high < limit.below_us)
-        for figure, has_failed in zip(curve.figures, curve.has_failed, strict=True)
+        for figure, has_failed, is_behind in zip(
+            curve.figures, curve.has_failed, curve.is_behind, strict=True
+        )
     )
 
 

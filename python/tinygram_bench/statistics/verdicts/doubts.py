@@ -25,7 +25,8 @@ _PACING_ERROR_IN = {
 _PERCENTILES = {"_p50_us": 50.0, "_p99_us": 99.0}
 """The ends of the names of figures that a link's lateness is in, as the same percentile."""
 _MOST_STOPS_APART = 0.05
-"""By what share of the slices the links of two cases may differ in how often they stood still."""
+"""By what share of a figure's values the links of two cases may differ in how often they stood
+still: of its slices, or of its blocks of slices."""
 _MET_ALIKE = ("pacing_error", "link_late", "two_modes")
 """Warnings of what the host did. Where cases took turns it met both: their ratio is judged."""
 
@@ -76,7 +77,7 @@ def doubt_on(
             _two_modes(summaries, find_modes(ratios), "rounds")
             or _kinds_doubt(figure, summaries, samples)
             or _lateness_doubt(figure, summaries, samples, ratio)
-            or _stops_doubt(samples)
+            or _stops_doubt(figure, samples)
         )
     return doubt
 
@@ -149,19 +150,23 @@ def _lateness_doubt(
     )
 
 
-def _stops_doubt(samples: tuple[Sample, Sample]) -> Doubt | None:
+def _stops_doubt(figure: str, samples: tuple[Sample, Sample]) -> Doubt | None:
     """The doubt where one case's link stood still in more of its slices than the other's.
 
     Judged as a figure is: the interval of the rounds' differences leaves out 0, and half of them
-    are of over a twentieth of the slices. Below that, the median of the ratios moves by little: it
-    becomes another quantile of theirs, by half of that difference at most.
+    are of over a twentieth of the figure's values. Below that, the median of the ratios moves by
+    little: it becomes another quantile of theirs, by half of that difference at most. A value of
+    p50 is of one slice, but one of p99 is of a block of many, and a stop in any of them may be in
+    it: a share of the slices may be in as many times as large a share of the blocks.
     """
     shares = [_stopped_shares(sample) for sample in samples]
     differences = [shares[1][each] - shares[0][each] for each in shares[1] if each in shares[0]]
     if not differences:
         return None
     by = figure_of(differences, samples[1].looks)
-    if by.low <= 0 <= by.high or abs(by.median) <= _MOST_STOPS_APART:
+    if by.low <= 0 <= by.high or (
+        abs(by.median) * _slices_in_a_value(figure, samples) <= _MOST_STOPS_APART
+    ):
         return None
     later, other = (way_of(each.case) for each in (samples if by.median < 0 else samples[::-1]))
     return Doubt(
@@ -169,6 +174,20 @@ def _stops_doubt(samples: tuple[Sample, Sample]) -> Doubt | None:
         f"the link of {later} stood still in {abs(by.median):.0%} more of its slices than that of "
         f"{other}",
     )
+
+
+def _slices_in_a_value(figure: str, samples: tuple[Sample, Sample]) -> float:
+    """How many slices a value of the figure is made of: a run's slices ÷ its values.
+
+    Slices at the end that fill no block make that more, and never less. 1 where nobody knows.
+    """
+    found = [
+        len(stops) / len(values)
+        for sample in samples
+        for number, values in sample.slices(figure).items()
+        for stops in [sample.slices(STOOD_STILL_US).get(number, ())]
+    ]
+    return max(found, default=1.0)
 
 
 def _stopped_shares(sample: Sample) -> dict[int, float]:
