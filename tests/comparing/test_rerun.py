@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ from msgspec.structs import replace
 from tests.support.command import Command
 from tests.support.compared import compared_result
 
+from tinygram_bench import Plan
+from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.model import store
 from tinygram_bench.model.result import CrossCheck, Result
 
@@ -67,3 +70,43 @@ def test_the_file_itself_is_never_replaced(tmp_path: Path) -> None:
     assert done.code == 2
     assert "is the result to compare with: name another file" in done.stderr
     assert command.result_path.read_bytes() == (tmp_path / "copy.json").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        (lambda: Plan.stream(receiver_command="touch here"), "runs the program 'touch here'"),
+        (lambda: Plan.echo(server_command="touch here", port=9), "runs the program 'touch here'"),
+        (lambda: Plan.echo(server="10.9.8.7:80"), "sends its load to the server '10.9.8.7:80'"),
+        (lambda: Plan.rr(server="10.9.8.7:80"), "sends its load to the server '10.9.8.7:80'"),
+        (lambda: Plan.sizes(server="10.9.8.7:80"), "sends its load to the server '10.9.8.7:80'"),
+    ],
+    ids=["receiver", "echo-command", "echo-server", "rr-server", "sizes-server"],
+)
+def test_programs_and_servers_that_the_file_names_are_told_and_not_used_unasked(
+    tmp_path: Path, asked: Callable[[], Plan], told: str
+) -> None:
+    plan = replace(RESULT.plan, cases=asked().cases)
+    store.save(replace(RESULT, plan=plan), tmp_path / "before.json")
+    done = Command(tmp_path, "rerun").run("before.json")
+    assert (done.code, done.stdout, done.result) == (2, "", None)
+    assert told in done.stderr
+    assert "add --run-commands" in done.stderr
+    assert not (tmp_path / "here").exists()
+
+
+def test_programs_of_the_file_are_run_where_that_is_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "first").mkdir()
+    first = Command(tmp_path / "first")
+    assert first.run("--only", "loop/nodelay", "--messages", "500", "--rounds", "1").code == 0
+    earlier = store.load(first.result_path)
+    receiver = tmp_path / "receiver"
+    receiver.write_text("#!/bin/sh\ntouch here\nexit 1\n")
+    receiver.chmod(0o755)
+    (case,) = earlier.plan.cases
+    case = replace(case, parameters=replace(case.parameters, receiver_command=str(receiver)))
+    plan = replace(earlier.plan, cases=(case,))
+    store.save(replace(earlier, plan=plan), tmp_path / "before.json")
+    done = Command(tmp_path, "rerun").run("before.json", "--run-commands")
+    assert done.code == ExitCode.RUN_FAILED
+    assert (tmp_path / "here").exists()

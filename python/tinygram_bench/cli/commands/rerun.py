@@ -42,6 +42,12 @@ _WORKLOADS: Mapping[str, Callable[[int], Workload]] = {
 def rerun(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The result to measure again.")],
     json: Annotated[Path | None, options.result_file("rerun")] = None,
+    run_commands: Annotated[
+        bool,
+        typer.Option(
+            "--run-commands", help="Run the programs, and load the servers, that the file names."
+        ),
+    ] = False,
     anonymous: options.Anonymous = False,
     quiet: options.Quiet = False,
     notes: options.Notes = False,
@@ -54,6 +60,8 @@ def rerun(
     earlier = store.load(file)
     plan = earlier.plan
     workload = _workload_of(earlier, file)
+    if not run_commands:
+        _refuse_commands(plan, file)
     if json is not None and json.exists() and json.samefile(file):
         raise UsageError(f"--json {json} is the result to compare with: name another file")
     destination = options.destination("rerun", json, None, anonymous)
@@ -106,6 +114,27 @@ def _workload_of(earlier: Result, file: Path) -> Workload:
             f"needs; {remedy}"
         )
     return _WORKLOADS[names.pop()](earlier.plan.seed)
+
+
+def _refuse_commands(plan: Plan, file: Path) -> None:
+    """Raises UsageError where programs, or servers elsewhere, are named: others may have done so.
+
+    A server of which only the address is known gets the load, whoever's it is.
+    """
+    told: dict[str, None] = {}
+    for case in plan.cases:
+        asked = case.parameters
+        command = getattr(asked, "server_command", None) or getattr(asked, "receiver_command", None)
+        address = getattr(asked, "server_address", None)
+        if command is not None:
+            told[f"runs the program {command!r}"] = None
+        elif address is not None:
+            told[f"sends its load to the server {address!r}"] = None
+    if told:
+        raise UsageError(
+            f"measuring {file} again {' and '.join(told)}, as the file says: add --run-commands "
+            "if you trust whoever made it"
+        )
 
 
 def _prepare_links(plan: Plan) -> None:
