@@ -16,6 +16,7 @@ from tinygram_bench import Plan
 from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.model import store
 from tinygram_bench.model.result import CrossCheck, Result
+from tinygram_bench.model.sweep import Point, Sweep
 
 RESULT = compared_result({"nodelay": [1e5] * 8})
 
@@ -42,6 +43,23 @@ def test_a_plan_is_measured_again_and_compared(tmp_path: Path) -> None:
     assert f"Since {before} ({earlier['started_at']})" in said
     assert "loop/nodelay, stream flat out" in said.partition("Since ")[2]
     assert before.read_bytes() == kept
+
+
+def test_each_point_of_a_sweep_is_measured_again_in_the_rounds_of_its_step(tmp_path: Path) -> None:
+    (tmp_path / "first").mkdir()
+    first = Command(tmp_path / "first")
+    paced = ("--only", "loop/nodelay", "--rate", "1k", "--rate", "2k", "--duration", "20ms")
+    assert first.run(*paced, "--rounds", "2").code == 0
+    earlier = store.load(first.result_path)
+    ids = [case.case_id for case in earlier.plan.cases]
+    steps = tuple((Point(1e3 * at, (id,)),) for at, id in enumerate(ids, 1))
+    plan = replace(earlier.plan, sweep=Sweep("rate", 1e3, 2e3, 1, steps=steps))
+    runs = tuple(run for run in earlier.runs if run.case_id == ids[run.round])
+    store.save(replace(earlier, plan=plan, runs=runs), tmp_path / "before.json")
+    done = Command(tmp_path, "rerun").run("before.json")
+    assert done.code == 0, done.stderr
+    assert [(run["case_id"], run["round"]) for run in done.runs] == [(ids[0], 0), (ids[1], 1)]
+    assert "run 2/2" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,11 @@ def measure(
         running = msgspec.structs.replace(plan, rounds=sweeping.most_rounds)
         if destination.earlier is not None:
             sweeping.go_on(destination.earlier.plan)
-    total_runs = len(running.cases) * running.rounds if sweeping is None else sweeping.most_runs
+    total_runs = (
+        sum(len(running.due(round)) for round in range(running.rounds))
+        if sweeping is None
+        else sweeping.most_runs
+    )
     is_finished = bool(earlier) and len(earlier) == total_runs
     if is_finished or (destination.earlier is not None and destination.earlier.ending is not None):
         return Measurement(destination.earlier, is_new=False)
