@@ -26,6 +26,7 @@ from tinygram_bench.model.earlier_versions import from_version_1
 from tinygram_bench.model.errors import OutputError, UsageError
 from tinygram_bench.model.file_lock import FileLock
 from tinygram_bench.model.pages import TooLargeError, is_page, results_in
+from tinygram_bench.model.plain_text import as_utf8
 from tinygram_bench.model.result import SCHEMA_VERSION, Named, Result
 
 RESULTS_DIRECTORY = Path("results")
@@ -196,7 +197,7 @@ def load_all(path: Path) -> tuple[Named, ...]:
     if not document.strip():
         raise UsageError(f"{path} is not a result file of tinygram: it is empty")
     if not is_page(document):
-        return (Named(path.stem, _read(document, str(path))),)
+        return (Named(as_utf8(path.stem), _read(document, str(path))),)
     try:
         found = tuple(
             Named(name, _read(each, f"{path} ({name})")) for name, each in results_in(document)
