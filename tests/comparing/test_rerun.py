@@ -113,18 +113,35 @@ def test_programs_and_servers_that_the_file_names_are_told_and_not_used_unasked(
     assert not (tmp_path / "here").exists()
 
 
-def test_programs_of_the_file_are_run_where_that_is_asked_for(tmp_path: Path) -> None:
+RECEIVER = """#!/bin/sh
+[ -e here ] || { touch here; exit 1; }
+until [ -s pid ]; do sleep 0.01; done
+kill -INT $(cat pid)
+exec sleep 1000
+"""
+"""It fails at first; then it ends the measurement as Ctrl-C does."""
+
+
+@pytest.mark.parametrize(("rounds", "code"), [(1, ExitCode.RUN_FAILED), (2, ExitCode.INTERRUPTED)])
+def test_programs_run_where_that_is_asked_for_and_what_is_finished_is_compared(
+    tmp_path: Path, rounds: int, code: ExitCode
+) -> None:
     (tmp_path / "first").mkdir()
     first = Command(tmp_path / "first")
-    assert first.run("--only", "loop/nodelay", "--messages", "500", "--rounds", "1").code == 0
+    ways = ("--only", "loop/nodelay", "--only", "loop/nagle", "--lone")
+    assert first.run(*ways, "--messages", "500", "--rounds", "1").code == 0
     earlier = store.load(first.result_path)
     receiver = tmp_path / "receiver"
-    receiver.write_text("#!/bin/sh\ntouch here\nexit 1\n")
+    receiver.write_text(RECEIVER)
     receiver.chmod(0o755)
-    (case,) = earlier.plan.cases
-    case = replace(case, parameters=replace(case.parameters, receiver_command=str(receiver)))
-    plan = replace(earlier.plan, cases=(case,))
+    sound, other = earlier.plan.cases
+    other = replace(other, parameters=replace(other.parameters, receiver_command=str(receiver)))
+    plan = replace(earlier.plan, cases=(sound, other), rounds=rounds)
     store.save(replace(earlier, plan=plan), tmp_path / "before.json")
-    done = Command(tmp_path, "rerun").run("before.json", "--run-commands")
-    assert done.code == ExitCode.RUN_FAILED
-    assert (tmp_path / "here").exists()
+    command = Command(tmp_path, "rerun")
+    process = command.start("before.json", "--run-commands")
+    (tmp_path / "pid").write_text(str(process.pid))
+    done = command.finish(process)
+    assert done.code == code, done.stderr
+    assert [run["case_id"] for run in done.runs if run["failure"]] == [other.case_id]
+    assert sound.strategy in done.stdout.partition("\nSince before.json")[2]

@@ -12,7 +12,6 @@ import msgspec
 import typer
 
 from tinygram_bench.cli import options
-from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.cli.measuring import Asked, Manner, measure_and_show
 from tinygram_bench.cli.terminal import console
 from tinygram_bench.links import DEFAULT_BACKEND, parse_links, prepare
@@ -77,16 +76,11 @@ def rerun(
         is_awake="--awake" in earlier.command,
         waits=wait,
     )
-    measured: list[Result] = []
-
-    def noted(result: Result) -> ExitCode:
-        measured.append(result)
-        return ExitCode.OK
-
-    code = measure_and_show(Asked(plan, workload, destination, manner, judge=noted))
-    if measured and not quiet:
+    code = measure_and_show(Asked(plan, workload, destination, manner))
+    # Also where a run failed, or after Ctrl-C: what is finished can be compared.
+    if destination.saved is not None and not quiet:
         pen.head(f"Since {file} ({earlier.started_at or 'at an unknown time'})")
-        write_comparison(pen, compare_results(earlier, measured[0]), ())
+        write_comparison(pen, compare_results(earlier, destination.saved), ())
     return code
 
 
