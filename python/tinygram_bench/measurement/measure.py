@@ -140,7 +140,16 @@ def measure(
         ends = Ends(plan) if sweeping is None else sweeping
 
         def is_over(rounds: int, runs: Sequence[Run]) -> bool:
-            is_last = ends.is_over(rounds, _own(runs, peers))
+            try:
+                is_last = ends.is_over(rounds, _own(runs, peers))
+            except Exception:
+                # Such as a point of a sweep that cannot be measured: what is finished is kept.
+                if runs:
+                    with INTERRUPTS.held():
+                        _, unsaved = recording.finish(runs, None)
+                    saved = f"the finished runs are saved: {destination.path}"
+                    progress.warn(f"tinygram: {unsaved or saved}")
+                raise
             if sweeping is not None:
                 recording.grow(sweeping.plan)
             return is_last
