@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -192,16 +193,41 @@ def test_what_runs_beside_is_shown_whole_and_its_failure_fails_all(
     assert ("FAILED beside the rest, with 4" in done.stderr) == (beside == 4)
 
 
-def test_who_ends_a_command_ends_what_runs_beside_it() -> None:
+def test_what_runs_beside_a_command_that_is_not_there_is_ended() -> None:
+    done = subprocess.run(
+        [sys.executable, BESIDE, "exec sleep 1000", "./nowhere"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout) == (127, "")
+    assert done.stderr == "cannot run ./nowhere: No such file or directory\n"
+
+
+@pytest.mark.parametrize("name", ["HUP", "QUIT", "TERM"])
+def test_who_ends_a_command_ends_what_runs_beside_it(name: str, tmp_path: Path) -> None:
     # It waits once it has a second thread.
     waiting = "until set -- /proc/$PPID/task/* && [ $# -gt 1 ]"
-    command = f"{waiting}; do sleep 0.01; done; kill -TERM $PPID; exec sleep 1000"
+    command = f"{waiting}; do sleep 0.01; done; kill -{name} $PPID; exec sleep 1000"
     done = subprocess.run(
         [sys.executable, BESIDE, "exec sleep 1000", "sh", "-c", command],
+        cwd=tmp_path,  # SIGQUIT may leave a memory image.
         stdout=subprocess.DEVNULL,
         check=False,
     )
-    assert done.returncode == 128 + 15
+    assert done.returncode == 128 + getattr(signal, f"SIG{name}")
+
+
+def test_a_signal_before_both_have_started_ends_both() -> None:
+    """What runs beside sends it at once, when nothing else may have started."""
+    done = subprocess.run(
+        [sys.executable, BESIDE, "kill -TERM $PPID; exec sleep 1000", "sleep", "1000"],
+        stdout=subprocess.DEVNULL,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 128 + signal.SIGTERM
 
 
 def test_every_script_that_the_makefile_measures_with_exists() -> None:

@@ -85,6 +85,22 @@ def test_a_result_is_returned_and_saved(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["kept.json"]
 
 
+def test_a_plan_is_run_once_and_may_be_anonymous() -> None:
+    plan = Plan.stream(
+        runtime=["native"],
+        strategy=["nodelay"],
+        messages=1_000,
+        rounds=1,
+        quiet=True,
+        anonymous=True,
+    )
+    result = run(plan)
+    assert len(result.stored.runs) == 1
+    assert result.stored.host is None
+    with pytest.raises(UsageError, match="has been run: make another one with the same options"):
+        run(plan)
+
+
 def test_a_process_that_imports_the_bench_alone_imports_none_of_this() -> None:
     program = "import sys, tinygram_bench; print('typer' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -197,6 +199,16 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (ExitCode.USAGE, "")
     assert "cannot write a.csv: File too large; name a file" in done.stderr
     assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [("a.csv", "old")]
+
+
+def test_a_name_that_is_not_utf_8_is_shown_as_far_as_it_is(report: Report, tmp_path: Path) -> None:
+    source = tmp_path / os.fsdecode(b"a\xff.json")
+    shutil.copy(SIZES, source)
+    done = report(source, "--html", "a.html", "--csv", "a.csv", "--hlog", "a.hlog")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "a\ufffd" in (tmp_path / "a.csv").read_text("utf-8")
+    assert store.load(tmp_path / "a.html") == store.load(SIZES)
+    assert [each.name for each in store.load_all(tmp_path / "a.html")] == ["a\ufffd"]
 
 
 def test_a_page_is_read_like_the_results_in_it(report: Report, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -91,12 +92,17 @@ def interrupted(line: str, folder: Path, around: dict[str, str], first: str) -> 
         text=True,
     ) as command:
         assert command.stdout is not None
-        told = ""
-        while not told.startswith(first):
-            told = command.stdout.readline()
-            assert told, f"it ended before it told {first!r}"
-        command.send_signal(signal.SIGINT)
-        command.communicate(timeout=LIMIT_S)
+        limit = threading.Timer(LIMIT_S, command.kill)
+        limit.start()
+        try:
+            told = ""
+            while not told.startswith(first):
+                told = command.stdout.readline()
+                assert told, f"it ended, or {LIMIT_S} s were over, before it told {first!r}"
+            command.send_signal(signal.SIGINT)
+            command.communicate()
+        finally:
+            limit.cancel()
     assert command.returncode == ExitCode.INTERRUPTED
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,11 @@ from msgspec.structs import replace
 from tests.support.command import Command
 from tests.support.compared import compared_result
 
+from tinygram_bench import Plan
+from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.model import store
 from tinygram_bench.model.result import CrossCheck, Result
+from tinygram_bench.model.sweep import Point, Sweep
 
 RESULT = compared_result({"nodelay": [1e5] * 8})
 
@@ -39,6 +43,23 @@ def test_a_plan_is_measured_again_and_compared(tmp_path: Path) -> None:
     assert f"Since {before} ({earlier['started_at']})" in said
     assert "loop/nodelay, stream flat out" in said.partition("Since ")[2]
     assert before.read_bytes() == kept
+
+
+def test_each_point_of_a_sweep_is_measured_again_in_the_rounds_of_its_step(tmp_path: Path) -> None:
+    (tmp_path / "first").mkdir()
+    first = Command(tmp_path / "first")
+    paced = ("--only", "loop/nodelay", "--rate", "1k", "--rate", "2k", "--duration", "20ms")
+    assert first.run(*paced, "--rounds", "2").code == 0
+    earlier = store.load(first.result_path)
+    ids = [case.case_id for case in earlier.plan.cases]
+    steps = tuple((Point(1e3 * at, (id,)),) for at, id in enumerate(ids, 1))
+    plan = replace(earlier.plan, sweep=Sweep("rate", 1e3, 2e3, 1, steps=steps))
+    runs = tuple(run for run in earlier.runs if run.case_id == ids[run.round])
+    store.save(replace(earlier, plan=plan, runs=runs), tmp_path / "before.json")
+    done = Command(tmp_path, "rerun").run("before.json")
+    assert done.code == 0, done.stderr
+    assert [(run["case_id"], run["round"]) for run in done.runs] == [(ids[0], 0), (ids[1], 1)]
+    assert "run 2/2" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -77,3 +98,60 @@ def test_the_file_itself_is_never_replaced(tmp_path: Path) -> None:
     assert done.code == 2
     assert "is the result to compare with: name another file" in done.stderr
     assert command.result_path.read_bytes() == (tmp_path / "copy.json").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        (lambda: Plan.stream(receiver_command="touch here"), "runs the program 'touch here'"),
+        (lambda: Plan.echo(server_command="touch here", port=9), "runs the program 'touch here'"),
+        (lambda: Plan.echo(server="10.9.8.7:80"), "sends its load to the server '10.9.8.7:80'"),
+        (lambda: Plan.rr(server="10.9.8.7:80"), "sends its load to the server '10.9.8.7:80'"),
+        (lambda: Plan.sizes(server="10.9.8.7:80"), "sends its load to the server '10.9.8.7:80'"),
+    ],
+    ids=["receiver", "echo-command", "echo-server", "rr-server", "sizes-server"],
+)
+def test_programs_and_servers_that_the_file_names_are_told_and_not_used_unasked(
+    tmp_path: Path, asked: Callable[[], Plan], told: str
+) -> None:
+    plan = replace(RESULT.plan, cases=asked().cases)
+    store.save(replace(RESULT, plan=plan), tmp_path / "before.json")
+    done = Command(tmp_path, "rerun").run("before.json")
+    assert (done.code, done.stdout, done.result) == (2, "", None)
+    assert told in done.stderr
+    assert "add --run-commands" in done.stderr
+    assert not (tmp_path / "here").exists()
+
+
+RECEIVER = """#!/bin/sh
+[ -e here ] || { touch here; exit 1; }
+until [ -s pid ]; do sleep 0.01; done
+kill -INT $(cat pid)
+exec sleep 1000
+"""
+"""It fails at first; then it ends the measurement as Ctrl-C does."""
+
+
+@pytest.mark.parametrize(("rounds", "code"), [(1, ExitCode.RUN_FAILED), (2, ExitCode.INTERRUPTED)])
+def test_programs_run_where_that_is_asked_for_and_what_is_finished_is_compared(
+    tmp_path: Path, rounds: int, code: ExitCode
+) -> None:
+    (tmp_path / "first").mkdir()
+    first = Command(tmp_path / "first")
+    ways = ("--only", "loop/nodelay", "--only", "loop/nagle", "--lone")
+    assert first.run(*ways, "--messages", "500", "--rounds", "1").code == 0
+    earlier = store.load(first.result_path)
+    receiver = tmp_path / "receiver"
+    receiver.write_text(RECEIVER)
+    receiver.chmod(0o755)
+    sound, other = earlier.plan.cases
+    other = replace(other, parameters=replace(other.parameters, receiver_command=str(receiver)))
+    plan = replace(earlier.plan, cases=(sound, other), rounds=rounds)
+    store.save(replace(earlier, plan=plan), tmp_path / "before.json")
+    command = Command(tmp_path, "rerun")
+    process = command.start("before.json", "--run-commands")
+    (tmp_path / "pid").write_text(str(process.pid))
+    done = command.finish(process)
+    assert done.code == code, done.stderr
+    assert [run["case_id"] for run in done.runs if run["failure"]] == [other.case_id]
+    assert sound.strategy in done.stdout.partition("\nSince before.json")[2]

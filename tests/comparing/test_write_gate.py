@@ -15,6 +15,9 @@ import uvloop
 
 import tinygram
 from tinygram.bench.gate import WriteGate
+from tinygram_bench import _native
+from tinygram_bench.host.own_writes import OwnWrites
+from tinygram_bench.model.errors import UsageError
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "ci" / "test_writes_of_a_handler.py"
 Loop = Callable[[], asyncio.AbstractEventLoop]
@@ -39,6 +42,12 @@ def test_every_call_that_writes_is_counted(pair: tuple[socket.socket, socket.soc
         other.send(b"another connection's")
     ours.send(b"after")
     assert (counted.writes, counted.written_bytes) == (5, 8)
+
+
+def test_where_its_library_cannot_be_loaded_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_native, "count_writes_library", lambda: b"no library")
+    with pytest.raises(UsageError, match="writes cannot be counted in this process: that needs"):
+        OwnWrites()
 
 
 def test_one_write_too_many_fails(pair: tuple[socket.socket, socket.socket]) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.small_result import RESULT
 
-from tinygram_bench.model import store
+from tinygram_bench.model import pages, store
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.pages import element_of, is_page, results_in
 
@@ -27,7 +27,7 @@ def page(tmp_path: Path, *elements: str, before: bytes = PAGE) -> Path:
 def test_every_result_is_read_back_by_its_name(names: list[str], content: bytes) -> None:
     document = PAGE + "".join(element_of(name, content) for name in names).encode()
     assert is_page(document)
-    assert results_in(document) == tuple((name, content) for name in names)
+    assert tuple(results_in(document)) == tuple((name, content) for name in names)
 
 
 @pytest.mark.parametrize("before", [PAGE, b"\xef\xbb\xbf<html>", b"\n\n  <!DOCTYPE HTML>"])
@@ -72,3 +72,28 @@ def cut(element: str) -> str:
 def test_what_is_no_result_is_refused(tmp_path: Path, element: str, fault: str) -> None:
     with pytest.raises(UsageError, match=f"page.html.*{fault}"):
         store.load(page(tmp_path, element))
+
+
+def test_all_results_of_a_page_together_are_limited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = store.encoded(RESULT)
+    path = page(tmp_path, element_of("a", document), element_of("b", document))
+    monkeypatch.setattr(pages, "_MOST_BYTES", 2 * len(document))
+    assert len(store.load_all(path)) == 2
+    monkeypatch.setattr(pages, "_MOST_BYTES", 2 * len(document) - 1)
+    with pytest.raises(UsageError, match=r"unpack to more than .* name the result files"):
+        store.load_all(path)
+    found = results_in(path.read_bytes())
+    assert next(found) == ("a", document)
+    with pytest.raises(pages.TooLargeError):
+        next(found)
+
+
+def test_the_memory_that_unpacking_takes_is_limited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = page(tmp_path, element_of("a", store.encoded(RESULT)))
+    monkeypatch.setattr(pages, "_MOST_WORKING_BYTES", 8 << 20)
+    with pytest.raises(UsageError, match="would take more than 8 MiB of memory; name the result"):
+        store.load(path)

@@ -67,6 +67,7 @@ class Plan:
     def __init__(self, asked: Asked) -> None:
         """A plan of checked options: it is made by the functions above."""
         self._asked = asked
+        self._is_run = False
 
     @property
     def cases(self) -> tuple[stored.Case, ...]:
@@ -87,15 +88,20 @@ class Plan:
 def run(plan: Plan) -> Result:
     """Measure it, with progress on standard error unless the plan is `quiet`.
 
-    Call it from the main thread, for Ctrl-C is handled meanwhile. A run that fails is in the result
-    with its `failure`. Raises UsageError where nothing can be measured, OutputError where the
-    result cannot be saved, and KeyboardInterrupt after Ctrl-C: finished runs are then in the plan's
-    `json` alone.
+    A plan is run once: make another one with the same options to measure again. Call it from the
+    main thread, for Ctrl-C is handled meanwhile. A run that fails is in the result with its
+    `failure`. Raises UsageError where nothing can be measured or the plan has been run, OutputError
+    where the result cannot be saved, and KeyboardInterrupt after Ctrl-C: finished runs are then in
+    the plan's `json` alone.
     """
+    if plan._is_run:
+        # What makes it grow, its other programs and its file have changed with the first run.
+        raise UsageError("this plan has been run: make another one with the same options")
+    plan._is_run = True
     asked = plan._asked
     destination = asked.destination
     if destination.is_standard_output:
-        destination = _Nowhere(Path())
+        destination = _Nowhere(Path(), is_anonymous=destination.is_anonymous)
     with measured(asked, destination, _program()) as measurement:
         pass
     if measurement.output_error is not None:

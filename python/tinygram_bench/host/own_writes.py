@@ -21,6 +21,10 @@ _WRITES = _WATCHED_WORDS
 _BYTES = _WATCHED_WORDS + 1
 _Shared = ctypes.c_uint64 * (_WATCHED_WORDS + 3)
 """`struct counts` of the library."""
+_UNCOUNTED = (
+    "writes cannot be counted in this process: that needs Linux on x86-64 or aarch64, and "
+    "permission to load a library and to write to the tables of libraries' calls"
+)
 
 
 @dataclass
@@ -40,6 +44,8 @@ class OwnWrites:
         try:
             os.write(fd, _native.count_writes_library())
             self._library = ctypes.CDLL(f"/proc/self/fd/{fd}")
+        except OSError as error:
+            raise UsageError(f"{_UNCOUNTED}: {error}") from error
         finally:
             os.close(fd)
         self._library.tinygram_write_counts.restype = ctypes.POINTER(_Shared)
@@ -74,10 +80,7 @@ class OwnWrites:
 
     def _lead(self) -> None:
         if self._library.tinygram_lead_writes_here():
-            raise UsageError(
-                "writes cannot be counted in this process: that needs Linux on x86-64 or aarch64, "
-                "and permission to write to the tables of its libraries' calls"
-            )
+            raise UsageError(_UNCOUNTED)
 
 
 def _fd_of(connection: Any) -> int:

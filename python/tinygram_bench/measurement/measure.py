@@ -95,7 +95,11 @@ def measure(
         running = msgspec.structs.replace(plan, rounds=sweeping.most_rounds)
         if destination.earlier is not None:
             sweeping.go_on(destination.earlier.plan)
-    total_runs = len(running.cases) * running.rounds if sweeping is None else sweeping.most_runs
+    total_runs = (
+        sum(len(running.due(round)) for round in range(running.rounds))
+        if sweeping is None
+        else sweeping.most_runs
+    )
     is_finished = bool(earlier) and len(earlier) == total_runs
     if is_finished or (destination.earlier is not None and destination.earlier.ending is not None):
         return Measurement(destination.earlier, is_new=False)
@@ -136,7 +140,16 @@ def measure(
         ends = Ends(plan) if sweeping is None else sweeping
 
         def is_over(rounds: int, runs: Sequence[Run]) -> bool:
-            is_last = ends.is_over(rounds, _own(runs, peers))
+            try:
+                is_last = ends.is_over(rounds, _own(runs, peers))
+            except Exception:
+                # Such as a point of a sweep that cannot be measured: what is finished is kept.
+                if runs:
+                    with INTERRUPTS.held():
+                        _, unsaved = recording.finish(runs, None)
+                    saved = f"the finished runs are saved: {destination.path}"
+                    progress.warn(f"tinygram: {unsaved or saved}")
+                raise
             if sweeping is not None:
                 recording.grow(sweeping.plan)
             return is_last

@@ -19,6 +19,7 @@ from tinygram_bench.crosscheck.interleaved import Interleaved
 from tinygram_bench.measurement.anonymous import anonymised
 from tinygram_bench.measurement.resuming import differences, warning_of
 from tinygram_bench.model.errors import OutputError
+from tinygram_bench.model.plain_text import as_utf8
 from tinygram_bench.model.result import (
     SCHEMA_VERSION,
     CrossCheck,
@@ -61,9 +62,9 @@ class Recording:
         self._environment = dict(found)
         self._peers = peers
         self._progress = progress
-        self._command = tuple(map(_as_text, command))
+        self._command = tuple(map(as_utf8, command))
         self._sum_up = sum_up
-        self._host = _as_text(socket.gethostname())
+        self._host = as_utf8(socket.gethostname())
         self._started_at = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
         self._earlier = destination.earlier
         self._differs: dict[str, Any] = {}
@@ -176,8 +177,3 @@ def summed_up(raw: Result) -> Result:
     verdicts = compare(raw.plan, summaries, raw.runs)
     result = msgspec.structs.replace(raw, summaries=summaries, verdicts=verdicts)
     return msgspec.structs.replace(result, answer=answer_of(result))
-
-
-def _as_text(argument: str) -> str:
-    """The argument with bytes that are not UTF-8 replaced: JSON cannot have them."""
-    return argument.encode(errors="surrogateescape").decode(errors="replace")

@@ -7,7 +7,6 @@ its ways beside each other.
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable, Sequence
 from typing import Literal
@@ -17,6 +16,7 @@ from msgspec.structs import replace
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.result import Case, Ending, Plan, Run
 from tinygram_bench.model.sweep import Limit, Parameter, Point, Sweep
+from tinygram_bench.runs.rounds import ordered
 from tinygram_bench.statistics.figures.intervals import confidence_of
 from tinygram_bench.statistics.sweeps.choice import MOST_POINTS, Seen, first_values, next_values
 from tinygram_bench.statistics.sweeps.seeing import seen_in
@@ -73,9 +73,7 @@ class Sweeping:
 
     def order(self, _plan: Plan, round: int, _finished: Sequence[Run]) -> list[Case]:
         """The cases of a round in their order: the same for the same seed."""
-        cases = list(self.plan.due(round))
-        random.Random(f"{self.plan.seed}/{round}").shuffle(cases)
-        return cases
+        return ordered(self.plan, round)
 
     def is_over(self, round: int, runs: Sequence[Run]) -> bool:
         """Whether the sweep ends with so many rounds; where a step ends, the next one is added.

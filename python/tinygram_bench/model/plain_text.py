@@ -36,6 +36,11 @@ def as_ascii(text: str) -> str:
     return text.encode("ascii", _ERRORS).decode("ascii")
 
 
+def as_utf8(text: str) -> str:
+    """The text with bytes that are not UTF-8 replaced, as names and arguments may have them."""
+    return text.encode(errors="surrogateescape").decode(errors="replace")
+
+
 def wants_ascii(environment: Mapping[str, str]) -> bool:
     """Whether the locale is the C locale, which has ASCII alone."""
     for name in ("LC_ALL", "LC_CTYPE", "LANG"):

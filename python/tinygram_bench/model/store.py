@@ -25,7 +25,8 @@ import msgspec
 from tinygram_bench.model.earlier_versions import from_version_1
 from tinygram_bench.model.errors import OutputError, UsageError
 from tinygram_bench.model.file_lock import FileLock
-from tinygram_bench.model.pages import is_page, results_in
+from tinygram_bench.model.pages import TooLargeError, is_page, results_in
+from tinygram_bench.model.plain_text import as_utf8
 from tinygram_bench.model.result import SCHEMA_VERSION, Named, Result
 
 RESULTS_DIRECTORY = Path("results")
@@ -213,9 +214,13 @@ def load_all(path: Path) -> tuple[Named, ...]:
     if not document.strip():
         raise UsageError(f"{path} is not a result file of tinygram: it is empty")
     if not is_page(document):
-        return (Named(path.stem, _read(document, str(path))),)
+        return (Named(as_utf8(path.stem), _read(document, str(path))),)
     try:
-        found = results_in(document)
+        found = tuple(
+            Named(name, _read(each, f"{path} ({name})")) for name, each in results_in(document)
+        )
+    except TooLargeError as error:
+        raise UsageError(f"{path}: {error}; name the result files that it was made of") from error
     except ValueError as error:
         raise UsageError(f"{path}: {error}; make the page again from the result file") from error
     if not found:
@@ -223,7 +228,7 @@ def load_all(path: Path) -> tuple[Named, ...]:
             f"{path} is a page without a result of tinygram: name a result file, or a page that "
             "`tinygram report --html` wrote"
         )
-    return tuple(Named(name, _read(each, f"{path} ({name})")) for name, each in found)
+    return found
 
 
 def _read(document: bytes, where: str) -> Result:

@@ -1,4 +1,4 @@
-"""Runs a plan: every case once in each round, each round in its own seeded order.
+"""Runs a plan: every case that is due once in each round, each in its own seeded order.
 
 A study may pick the cases of a round by itself, from what the runs before say.
 """
@@ -22,8 +22,8 @@ and after the last one."""
 
 
 def ordered(plan: Plan, round: int, _finished: Sequence[Run] = ()) -> list[Case]:
-    """All cases in the order of that round: the same for the same seed."""
-    cases = list(plan.cases)
+    """The cases of that round in their order: the same for the same seed."""
+    cases = list(plan.due(round))
     random.Random(f"{plan.seed}/{round}").shuffle(cases)
     return cases
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -12,13 +12,15 @@ import pytest
 from tests.support.command import Command
 from tests.support.experiments import paced_run, way
 
+from tinygram_bench.measurement.measure import measure
 from tinygram_bench.measurement.recording import summed_up
 from tinygram_bench.measurement.resuming import check_plan, whole_rounds_of
 from tinygram_bench.measurement.sweeping import Sweeping
 from tinygram_bench.model.errors import UsageError
-from tinygram_bench.model.result import SCHEMA_VERSION, Plan, Result, Run
+from tinygram_bench.model.result import SCHEMA_VERSION, Case, Plan, Result, Run
+from tinygram_bench.model.store import Destination, load
 from tinygram_bench.model.sweep import Limit, Sweep
-from tinygram_bench.statistics.sweeps.choice import MOST_POINTS
+from tinygram_bench.statistics.sweeps.choice import MOST_POINTS, first_values
 
 LOW, HIGH, KNEE = 1_000.0, 500_000.0, 38_000.0
 LIMIT = Limit("latency_p99_us", 1_000.0)
@@ -112,6 +114,31 @@ def test_time_ends_it_before_a_round_that_would_not_fit() -> None:
     result = grown(sweeping)
     assert result.ending is not None
     assert (result.ending.cause, result.ending.rounds) == ("time", 10)
+
+
+def test_a_later_point_that_cannot_be_measured_leaves_what_is_finished(tmp_path: Path) -> None:
+    def at(rate: float) -> Plan:
+        if rate not in first_values(LOW, HIGH):
+            raise UsageError(f"{rate} is no rate")
+        return plan_at(rate)
+
+    def run_cases(cases: Sequence[Case], round: int) -> list[Run]:
+        ways = [(f"{case.runtime}/{case.strategy}", case.rate_per_s or 0) for case in cases]
+        return [run_of(text, rate, round) for text, rate in ways]
+
+    sweeping = Sweeping(asked(LIMIT), at)
+    with pytest.raises(UsageError, match="is no rate"):
+        measure(
+            *(sweeping.plan, run_cases, Destination(tmp_path / "a.json")),
+            is_quiet=True,
+            is_awake=False,
+            waits=False,
+            command=("tinygram", "stream"),
+            sweeping=sweeping,
+        )
+    kept = load(tmp_path / "a.json")
+    assert len(kept.runs) == len(sweeping.plan.cases) * sweeping.plan.rounds
+    assert kept.answer
 
 
 def test_ways_without_the_parameter_run_in_every_step_and_once_in_the_plan() -> None:

@@ -13,7 +13,6 @@ import msgspec
 import typer
 
 from tinygram_bench.cli import options
-from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.cli.measuring import Asked, Manner, measure_and_show
 from tinygram_bench.cli.terminal import console
 from tinygram_bench.links import DEFAULT_BACKEND, parse_links, prepare
@@ -43,6 +42,12 @@ _WORKLOADS: Mapping[str, Callable[[int], Workload]] = {
 def rerun(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The result to measure again.")],
     json: Annotated[Path | None, options.result_file("rerun")] = None,
+    run_commands: Annotated[
+        bool,
+        typer.Option(
+            "--run-commands", help="Run the programs, and load the servers, that the file names."
+        ),
+    ] = False,
     anonymous: options.Anonymous = False,
     quiet: options.Quiet = False,
     notes: options.Notes = False,
@@ -55,6 +60,8 @@ def rerun(
     earlier = store.load(file)
     plan = earlier.plan
     workload = _workload_of(earlier, file)
+    if not run_commands:
+        _refuse_commands(plan, file)
     if json is not None and json.exists() and json.samefile(file):
         raise UsageError(f"--json {json} is the result to compare with: name another file")
     destination = options.destination("rerun", json, None, anonymous)
@@ -70,16 +77,11 @@ def rerun(
         is_awake="--awake" in earlier.command,
         waits=wait,
     )
-    measured: list[Result] = []
-
-    def noted(result: Result) -> ExitCode:
-        measured.append(result)
-        return ExitCode.OK
-
-    code = measure_and_show(Asked(plan, workload, destination, manner, judge=noted))
-    if measured and not quiet:
+    code = measure_and_show(Asked(plan, workload, destination, manner))
+    # Also where a run failed, or after Ctrl-C: what is finished can be compared.
+    if destination.saved is not None and not quiet:
         pen.head(f"Since {file} ({earlier.started_at or 'at an unknown time'})")
-        write_comparison(pen, compare_results(earlier, measured[0]), ())
+        write_comparison(pen, compare_results(earlier, destination.saved), ())
     return code
 
 
@@ -106,6 +108,27 @@ def _workload_of(earlier: Result, file: Path) -> Workload:
             f"needs; {remedy}"
         )
     return _WORKLOADS[names.pop()](earlier.plan.seed)
+
+
+def _refuse_commands(plan: Plan, file: Path) -> None:
+    """Raises UsageError where programs, or servers elsewhere, are named: others may have done so.
+
+    A server of which only the address is known gets the load, whoever's it is.
+    """
+    told: dict[str, None] = {}
+    for case in plan.cases:
+        asked = case.parameters
+        command = getattr(asked, "server_command", None) or getattr(asked, "receiver_command", None)
+        address = getattr(asked, "server_address", None)
+        if command is not None:
+            told[f"runs the program {command!r}"] = None
+        elif address is not None:
+            told[f"sends its load to the server {address!r}"] = None
+    if told:
+        raise UsageError(
+            f"measuring {file} again {' and '.join(told)}, as the file says: add --run-commands "
+            "if you trust whoever made it"
+        )
 
 
 def _prepare_links(plan: Plan) -> None:

@@ -10,13 +10,20 @@ import binascii
 import html
 import lzma
 import re
+from collections.abc import Iterator
 
 _TYPE = "application/x-tinygram-result"
 _ELEMENT = re.compile(
     rb'<script type="' + re.escape(_TYPE).encode() + rb'" data-name="([^"<>]*)">([^<]*)</script>'
 )
-_MOST_BYTES = 1 << 30
-"""A result that unpacks to more is refused: nobody has measured one."""
+_MOST_BYTES = 256 << 20
+"""All results of a page together may unpack to so much: nobody has measured more."""
+_MOST_WORKING_BYTES = 64 << 20
+"""Unpacking may take so much memory beside: 9 MiB are needed for what `element_of` packs."""
+
+
+class TooLargeError(ValueError):
+    """A page's results unpack to more than is allowed."""
 
 
 def is_page(document: bytes) -> bool:
@@ -30,20 +37,31 @@ def element_of(name: str, document: bytes) -> str:
     return f'<script type="{_TYPE}" data-name="{html.escape(name)}">{packed}</script>'
 
 
-def results_in(page: bytes) -> tuple[tuple[str, bytes], ...]:
-    """The names and contents of a page's results. Raises ValueError where one is damaged."""
-    return tuple(
-        (html.unescape(name.decode("utf-8", "replace")), _unpacked(packed))
-        for name, packed in _ELEMENT.findall(page)
-    )
+def results_in(page: bytes) -> Iterator[tuple[str, bytes]]:
+    """The names and contents of a page's results, each unpacked when it is asked for.
+
+    Raises ValueError where one is damaged, and TooLargeError before too much memory is taken.
+    """
+    left = _MOST_BYTES
+    for found in _ELEMENT.finditer(page):
+        document = _unpacked(found[2], left)
+        left -= len(document)
+        yield html.unescape(found[1].decode("utf-8", "replace")), document
 
 
-def _unpacked(packed: bytes) -> bytes:
+def _unpacked(packed: bytes, most_bytes: int) -> bytes:
     try:
-        unpacking = lzma.LZMADecompressor(lzma.FORMAT_XZ)
-        document = unpacking.decompress(base64.b64decode(packed, validate=True), _MOST_BYTES)
+        unpacking = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_MOST_WORKING_BYTES)
+        document = unpacking.decompress(base64.b64decode(packed, validate=True), most_bytes + 1)
     except (binascii.Error, lzma.LZMAError) as error:
+        if "limit" in str(error):
+            raise TooLargeError(
+                f"unpacking a result in it would take more than {_MOST_WORKING_BYTES >> 20} MiB of "
+                "memory"
+            ) from error
         raise ValueError(f"the result in it is damaged: {error}") from error
+    if len(document) > most_bytes:
+        raise TooLargeError(f"the results in it unpack to more than {_MOST_BYTES >> 20} MiB")
     if not unpacking.eof:
         raise ValueError("the result in it is damaged: its end is missing")
     return document
