@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from tests.links.workloads.facts import facts
 from tests.support.experiments import (
+    failed,
     flat_out,
     histogram,
     paced_run,
@@ -129,6 +130,48 @@ def test_the_highest_rate_that_was_sustained_is_marked() -> None:
         rates, "way", "rate_per_s", "median", "low", "high"
     ):
         assert figures[name, rate_per_s] == Figure(median, low, high)
+
+
+def test_each_load_has_its_own_chart_of_rates() -> None:
+    def at(link: str, rate_per_s: float, us: float) -> tuple[Case, list[Run]]:
+        made = way("loop/nodelay", rate_per_s)
+        # As plans do it: the lower the rate, the longer the slices.
+        parameters = msgspec.structs.replace(made.parameters, slice_ns=round(1e9 / rate_per_s))
+        case_id = f"{link} {rate_per_s:g}"
+        made = msgspec.structs.replace(made, link=link, case_id=case_id, parameters=parameters)
+        return made, [paced_run(made, number, us, 2_000) for number in range(ROUNDS)]
+
+    found = [
+        *(at("lan", 1_000, 10), at("lan", 2_000, 20)),
+        *(at("wan", 1_000, 300), at("wan", 2_000, 400)),
+        at("loopback", 1_000, 5),
+    ]
+    runs = [run for _, of in found for run in of]
+    charts = charts_of(result_of(plan_of([case for case, _ in found], runs), runs))
+    drawn = {
+        (each.name, each.where): [
+            (row["rate_per_s"], round(float(row["median"] or 0))) for row in each.rows
+        ]
+        for each in charts
+        if "against-rate-median" in each.name
+    }
+    assert drawn == {
+        ("latency-against-rate-median-1", "over lan"): [(1_000, 10), (2_000, 20)],
+        ("latency-against-rate-median-2", "over wan"): [(1_000, 300), (2_000, 400)],
+    }
+
+
+def test_no_rate_above_one_at_which_all_runs_failed_is_sustained() -> None:
+    result = paced(1_000, 10_000, 100_000)
+    runs = [failed(run) if run.case_id == "loop/nagle 10000" else run for run in result.runs]
+    rates = chart(result_of(result.plan, runs), "latency-against-rate-median")
+    assert values(rates, "way", "rate_per_s", "kept_up") == [
+        ("loop/nodelay", 1_000, "yes"),
+        ("loop/nodelay", 10_000, "yes"),
+        ("loop/nodelay", 100_000, "highest sustained"),
+        ("loop/nagle", 1_000, "highest sustained"),
+        ("loop/nagle", 100_000, "yes"),
+    ]
 
 
 def test_the_timeline_shows_when_the_host_was_disturbed_and_not_a_way() -> None:

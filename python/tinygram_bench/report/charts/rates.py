@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 
 import altair as alt
 
-from tinygram_bench.model.result import Result
+from tinygram_bench.model.result import Case, Result
 from tinygram_bench.report.charts.chart import (
     Chart,
     Drawing,
@@ -19,6 +20,8 @@ from tinygram_bench.report.charts.chart import (
     tooltips,
 )
 from tinygram_bench.report.charts.ways import Entrant, fields_of, series_of
+from tinygram_bench.report.prose import names_without_rate, without_rate
+from tinygram_bench.statistics.workloads.loads import Load, way_of
 
 BEHIND = "fell_behind"
 """The warning of a run whose messages came later and later: the sender cannot send so many."""
@@ -34,23 +37,55 @@ COLUMNS = {
 
 
 def rate_charts(result: Result) -> Iterator[Chart]:
-    """A chart for the median and one for p99, where a way was measured at two rates or more."""
-    ways: dict[str, list[Entrant]] = {}
-    for field in fields_of(result):
-        for entrant in field.entrants:
-            if entrant.case.rate_per_s is not None:
-                ways.setdefault(entrant.label, []).append(entrant)
-    series = series_of(result)
+    """Charts for the median and for p99, of each load that has two rates or more."""
+    names, series, failed_at = names_without_rate(result), series_of(result), _failed_at(result)
+    loads = _by_load(result)
     for figure, said in _SHOWN.items():
-        rows = tuple(row for way in ways.values() for row in _rows(way, figure))
-        if len({row["rate_per_s"] for row in rows}) > 1:
-            shown = dict.fromkeys(str(row["way"]) for row in rows)
-            yield _chart(said, rows, tuple(series[label] for label in shown))
+        for at, (load, ways) in enumerate(loads.items()):
+            rows = tuple(row for way in ways for row in _rows(way, figure, failed_at))
+            if len({row["rate_per_s"] for row in rows}) > 1:
+                shown = dict.fromkeys(str(row["way"]) for row in rows)
+                name = f"latency-against-rate-{said}" + (f"-{at + 1}" if len(loads) > 1 else "")
+                chosen = tuple(series[label] for label in shown)
+                yield _chart(name, names[load], said, rows, chosen)
 
 
-def _rows(way: list[Entrant], figure: str) -> Iterator[Row]:
+def _by_load(result: Result) -> dict[Load, list[list[Entrant]]]:
+    """Load without its rate → each of its ways at all of its rates, where these are two or more."""
+    found: dict[Load, dict[str, list[Entrant]]] = {}
+    rates: dict[Load, set[float]] = {}
+    for entrant in (each for field in fields_of(result) for each in field.entrants):
+        rate_per_s = entrant.case.rate_per_s
+        if rate_per_s is not None:
+            load = without_rate(Load.of(entrant.case))
+            found.setdefault(load, {}).setdefault(entrant.label, []).append(entrant)
+            rates.setdefault(load, set()).add(rate_per_s)
+    return {load: [*ways.values()] for load, ways in found.items() if len(rates[load]) > 1}
+
+
+def _failed_at(result: Result) -> dict[tuple[Load, str], float]:
+    """Load without its rate, and way → the lowest rate at which it failed in all rounds."""
+    found: dict[tuple[Load, str], float] = {}
+    for summary in result.summaries:
+        rate_per_s = summary.case.rate_per_s
+        if rate_per_s is not None and summary.failed_rounds and not summary.rounds:
+            key = _way(summary.case)
+            found[key] = min(rate_per_s, found.get(key, inf))
+    return found
+
+
+def _way(case: Case) -> tuple[Load, str]:
+    return without_rate(Load.of(case)), way_of(case)
+
+
+def _rows(
+    way: list[Entrant], figure: str, failed_at: dict[tuple[Load, str], float]
+) -> Iterator[Row]:
     by_rate = sorted(way, key=lambda each: each.case.rate_per_s or 0)
-    sustained = _highest_sustained(by_rate)
+    failed_from = failed_at.get(_way(way[0].case), inf)
+    sustained = _highest_sustained(
+        [each for each in by_rate if (each.case.rate_per_s or 0) < failed_from]
+    )
     for each in by_rate:
         found = each.summary.figures.get(figure)
         if found is not None:
@@ -80,7 +115,9 @@ def _highest_sustained(by_rate: list[Entrant]) -> float | None:
     return highest
 
 
-def _chart(said: str, rows: tuple[Row, ...], series: tuple[Series, ...]) -> Chart:
+def _chart(
+    name: str, where: str, said: str, rows: tuple[Row, ...], series: tuple[Series, ...]
+) -> Chart:
     def draw(data: alt.InlineData) -> Drawing:
         base = alt.Chart(data, height=340).encode(
             x=Scale.logarithmic("messages per second", rows, "rate_per_s").x("rate_per_s"),
@@ -104,7 +141,8 @@ def _chart(said: str, rows: tuple[Row, ...], series: tuple[Series, ...]) -> Char
     text = (
         f"The {said} of the latency at each rate, with its interval. A ring marks the highest rate "
         "that a way sustained: at this rate, and at all lower ones, its messages did not come "
-        "later and later. A cross marks a rate at which they did, in some round."
+        "later and later. A cross marks a rate at which they did, in some round. A rate at which a "
+        "way failed in all rounds has no point, and no higher one counts as sustained."
     )
-    name = f"latency-against-rate-{said}"
-    return Chart(name, f"Latency against rate: {said}", text, COLUMNS, rows, draw, series)
+    title = f"Latency against rate: {said}"
+    return Chart(name, title, text, COLUMNS, rows, draw, series, where=where)
