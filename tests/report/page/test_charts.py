@@ -26,7 +26,7 @@ from tests.support.plans import sizes as sizes_plans
 
 from tinygram_bench.model import store
 from tinygram_bench.model.parameters import SizesParameters
-from tinygram_bench.model.result import Case, Figure, Result, Run, Warning
+from tinygram_bench.model.result import EVERY_FIGURE, Case, Figure, Result, Run, Warning
 from tinygram_bench.report.charts import charts_of
 from tinygram_bench.report.charts.chart import Chart
 from tinygram_bench.statistics.workloads.loads import way_of
@@ -215,6 +215,62 @@ def test_one_way_alone_does_not_tell_whether_it_was_the_host() -> None:
     names = [each.name for each in charts_of(result_of(result.plan, runs))]
     assert "latency-median" in names
     assert "timeline" not in names
+
+
+def test_a_figure_that_a_warning_bars_has_a_question_mark_and_is_not_ranked() -> None:
+    late = Warning("pacing_error", "the pacer was late", ("latency_p50",))
+    result = paced(1_000, 10_000)
+    runs = [warned(run, late) if run.case_id == "loop/nodelay 1000" else run for run in result.runs]
+    result = result_of(result.plan, runs)
+    bars = chart(result, "latency-median-1")
+    assert values(bars, "label", "is_barred") == [
+        ("loop/nagle", "no"),
+        ("loop/nodelay ?", "yes"),
+    ]
+    curves = chart(result, "latency-percentiles-1")
+    assert [row for row in values(curves, "way", "percentile", "is_barred") if row[2] == "yes"] == [
+        ("loop/nodelay", 50, "yes")
+    ]
+    rates = chart(result, "latency-against-rate-median")
+    assert [row for row in values(rates, "way", "rate_per_s", "is_barred") if row[2] == "yes"] == [
+        ("loop/nodelay", 1_000, "yes")
+    ]
+    for each in (bars, curves, rates):
+        assert "A question mark: a warning bars this value" in each.text
+    for name in ("latency-median-2", "latency-percentiles-2", "latency-against-rate-p99"):
+        other = chart(result, name)
+        assert {row["is_barred"] for row in other.rows} == {"no"}
+        assert "question mark" not in other.text
+
+
+def test_a_warning_that_bars_all_figures_bars_those_of_messages_and_of_echo() -> None:
+    slow = Warning("link_slow", "the link was slow", EVERY_FIGURE)
+    stream = store.load(STORED / "v1-stream-flat-out.json")
+    first = stream.plan.cases[0].case_id
+    runs = [warned(run, slow) if run.case_id == first else run for run in stream.runs]
+    messages = chart(result_of(stream.plan, runs), "messages-per-write")
+    marked = {row["way"] for row in messages.rows if row["is_barred"] == "yes"}
+    assert marked == {way_of(stream.plan.cases[0])}
+    plan = echo_plans.planned("asyncio/protocol", "asyncio/streams:64KiB", message_bytes=[1, 9])
+    echo = echoed.measured(plan, {"asyncio/protocol": 50_000, "asyncio/streams:64KiB": 25_000})
+    first = plan.cases[0].case_id
+    runs = [warned(run, slow) if run.case_id == first else run for run in echo.runs]
+    grid = chart(result_of(plan, runs), "echo-sizes")
+    assert [str(row["text"]).endswith("k ?") for row in grid.rows] == [True, False, False, False]
+
+
+def test_what_the_host_did_to_ways_that_took_turns_bars_no_figure() -> None:
+    late = Warning("pacing_error", "the pacer was late", ("latency",))
+    result = paced(1_000)
+    cases = [
+        msgspec.structs.replace(
+            case, parameters=msgspec.structs.replace(case.parameters, slice_ns=20_000_000)
+        )
+        for case in result.plan.cases
+    ]
+    runs = [warned(run, late) for run in result.runs]
+    bars = chart(result_of(plan_of(cases, runs), runs), "latency-median")
+    assert {row["is_barred"] for row in bars.rows} == {"no"}
 
 
 def test_messages_of_a_write_and_of_a_segment_stand_side_by_side() -> None:

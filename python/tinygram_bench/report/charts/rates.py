@@ -9,17 +9,19 @@ import altair as alt
 
 from tinygram_bench.model.result import Case, Result
 from tinygram_bench.report.charts.chart import (
+    BARRED,
     Chart,
     Drawing,
     Row,
     Scale,
     Series,
     layered,
+    questioned,
     series_colour,
     series_dash,
     tooltips,
 )
-from tinygram_bench.report.charts.ways import Entrant, fields_of, series_of
+from tinygram_bench.report.charts.ways import Entrant, barred, fields_of, series_of, told
 from tinygram_bench.report.prose import names_without_rate, without_rate
 from tinygram_bench.statistics.workloads.loads import Load, way_of
 
@@ -33,6 +35,7 @@ COLUMNS = {
     "low": "low",
     "high": "high",
     "kept_up": "kept up",
+    **BARRED,
 }
 
 
@@ -98,6 +101,7 @@ def _rows(
                 "low": found.low,
                 "high": found.high,
                 "kept_up": "highest sustained" if is_mark else "yes" if kept_up else "no",
+                "is_barred": barred(each.summary, figure),
             }
 
 
@@ -132,10 +136,11 @@ def _chart(
                 y=Scale.logarithmic("µs", rows, "low", "median", "high").y("low"), y2="high:Q"
             ),
             base.mark_circle(size=42, opacity=1).encode(
-                tooltip=tooltips(COLUMNS, "way", "kept_up")
+                tooltip=tooltips(COLUMNS, "way", "kept_up", *BARRED)
             ),
             marked.mark_point(size=190, strokeWidth=2, filled=False),
             behind.mark_point(size=150, strokeWidth=2, shape="cross", filled=False, angle=45),
+            questioned(base, dy=-17),
         )
 
     text = (
@@ -145,4 +150,5 @@ def _chart(
         "way failed in all rounds has no point, and no higher one counts as sustained."
     )
     title = f"Latency against rate: {said}"
+    text = told(text, rows)
     return Chart(name, title, text, COLUMNS, rows, draw, series, where=where)
