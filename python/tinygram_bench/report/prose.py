@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from tinygram_bench.model.result import Case, MessageBytes, Result, Verdict
 from tinygram_bench.statistics.figures.intervals import confidence_of
@@ -17,6 +18,10 @@ _ASPECTS: Mapping[str, Callable[[Load], str]] = {
     "placement": lambda load: f"placement {load.placement}",
     "busy_thread": lambda load: "a busy thread beside" if load.busy_thread else "no busy thread",
     "parameters": lambda load: ", ".join(f"{name} {value}" for name, value in load.parameters),
+}
+_PACING: Mapping[str, Callable[[Load], str]] = {
+    "arrival": lambda load: f"arrival {load.arrival}",
+    "burst": lambda load: f"bursts of {load.burst}",
 }
 
 
@@ -76,11 +81,34 @@ def load_titles(result: Result) -> dict[Load, str]:
 def load_names(result: Result) -> dict[Load, str]:
     """Load → the fewest words that tell it from the result's other loads."""
     loads = loads_of(all_cases(result))
-    distinct = [name for name in _ASPECTS if len({getattr(load, name) for load in loads}) > 1]
     return {
-        load: ", ".join((pace(load), *(_ASPECTS[name](load) for name in distinct)))
-        for load in loads
+        load: ", ".join((pace(load), *differing))
+        for load, differing in _differing(loads, _ASPECTS).items()
     }
+
+
+def names_without_rate(result: Result) -> dict[Load, str]:
+    """Paced load without its rate → the fewest words that tell it from the others of these.
+
+    They are empty where there are no others.
+    """
+    paced = [load for load in loads_of(all_cases(result)) if load.rate_per_s is not None]
+    differing = _differing(map(without_rate, paced), {**_PACING, **_ASPECTS})
+    return {load: ", ".join(words) for load, words in differing.items()}
+
+
+def without_rate(load: Load) -> Load:
+    """The load without its rate and without the length of its slices, which follows from that."""
+    return replace(load, rate_per_s=None, slice_ns=None)
+
+
+def _differing(
+    loads: Iterable[Load], aspects: Mapping[str, Callable[[Load], str]]
+) -> dict[Load, list[str]]:
+    """Load → those of its aspects that are not the same in all loads."""
+    loads = dict.fromkeys(loads)
+    distinct = [name for name in aspects if len({getattr(load, name) for load in loads}) > 1]
+    return {load: [aspects[name](load) for name in distinct] for load in loads}
 
 
 def pace(load: Load) -> str:

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from tests.links.workloads.facts import facts
 from tests.support.experiments import (
+    failed,
     flat_out,
     histogram,
     paced_run,
@@ -25,7 +26,7 @@ from tests.support.plans import sizes as sizes_plans
 
 from tinygram_bench.model import store
 from tinygram_bench.model.parameters import SizesParameters
-from tinygram_bench.model.result import Case, Figure, Result, Run, Warning
+from tinygram_bench.model.result import EVERY_FIGURE, Case, Figure, Result, Run, Warning
 from tinygram_bench.report.charts import charts_of
 from tinygram_bench.report.charts.chart import Chart
 from tinygram_bench.statistics.workloads.loads import way_of
@@ -131,6 +132,48 @@ def test_the_highest_rate_that_a_way_kept_up_with_is_marked() -> None:
         assert figures[name, rate_per_s] == Figure(median, low, high)
 
 
+def test_each_load_has_its_own_chart_of_rates() -> None:
+    def at(link: str, rate_per_s: float, us: float) -> tuple[Case, list[Run]]:
+        made = way("loop/nodelay", rate_per_s)
+        # As plans do it: the lower the rate, the longer the slices.
+        parameters = msgspec.structs.replace(made.parameters, slice_ns=round(1e9 / rate_per_s))
+        case_id = f"{link} {rate_per_s:g}"
+        made = msgspec.structs.replace(made, link=link, case_id=case_id, parameters=parameters)
+        return made, [paced_run(made, number, us, 2_000) for number in range(ROUNDS)]
+
+    found = [
+        *(at("lan", 1_000, 10), at("lan", 2_000, 20)),
+        *(at("wan", 1_000, 300), at("wan", 2_000, 400)),
+        at("loopback", 1_000, 5),
+    ]
+    runs = [run for _, of in found for run in of]
+    charts = charts_of(result_of(plan_of([case for case, _ in found], runs), runs))
+    drawn = {
+        (each.name, each.where): [
+            (row["rate_per_s"], round(float(row["median"] or 0))) for row in each.rows
+        ]
+        for each in charts
+        if "against-rate-median" in each.name
+    }
+    assert drawn == {
+        ("latency-against-rate-median-1", "over lan"): [(1_000, 10), (2_000, 20)],
+        ("latency-against-rate-median-2", "over wan"): [(1_000, 300), (2_000, 400)],
+    }
+
+
+def test_no_rate_above_one_at_which_all_runs_failed_is_sustained() -> None:
+    result = paced(1_000, 10_000, 100_000)
+    runs = [failed(run) if run.case_id == "loop/nagle 10000" else run for run in result.runs]
+    rates = chart(result_of(result.plan, runs), "latency-against-rate-median")
+    assert values(rates, "way", "rate_per_s", "kept_up") == [
+        ("loop/nodelay", 1_000, "yes"),
+        ("loop/nodelay", 10_000, "yes"),
+        ("loop/nodelay", 100_000, "highest sustained"),
+        ("loop/nagle", 1_000, "highest sustained"),
+        ("loop/nagle", 100_000, "yes"),
+    ]
+
+
 def test_the_timeline_shows_when_the_host_was_disturbed_and_not_a_way() -> None:
     result = paced(1_000, ways=("loop/nodelay", "loop/nagle", "loop/cork"))
     usual = {"loop/nodelay 1000": 10.0, "loop/nagle 1000": 20.0, "loop/cork 1000": 30.0}
@@ -172,6 +215,62 @@ def test_one_way_alone_does_not_tell_whether_it_was_the_host() -> None:
     names = [each.name for each in charts_of(result_of(result.plan, runs))]
     assert "latency-median" in names
     assert "timeline" not in names
+
+
+def test_a_figure_that_a_warning_bars_has_a_question_mark_and_is_not_ranked() -> None:
+    late = Warning("pacing_error", "the pacer was late", ("latency_p50",))
+    result = paced(1_000, 10_000)
+    runs = [warned(run, late) if run.case_id == "loop/nodelay 1000" else run for run in result.runs]
+    result = result_of(result.plan, runs)
+    bars = chart(result, "latency-median-1")
+    assert values(bars, "label", "is_barred") == [
+        ("loop/nagle", "no"),
+        ("loop/nodelay ?", "yes"),
+    ]
+    curves = chart(result, "latency-percentiles-1")
+    assert [row for row in values(curves, "way", "percentile", "is_barred") if row[2] == "yes"] == [
+        ("loop/nodelay", 50, "yes")
+    ]
+    rates = chart(result, "latency-against-rate-median")
+    assert [row for row in values(rates, "way", "rate_per_s", "is_barred") if row[2] == "yes"] == [
+        ("loop/nodelay", 1_000, "yes")
+    ]
+    for each in (bars, curves, rates):
+        assert "A question mark: a warning bars this value" in each.text
+    for name in ("latency-median-2", "latency-percentiles-2", "latency-against-rate-p99"):
+        other = chart(result, name)
+        assert {row["is_barred"] for row in other.rows} == {"no"}
+        assert "question mark" not in other.text
+
+
+def test_a_warning_that_bars_all_figures_bars_those_of_messages_and_of_echo() -> None:
+    slow = Warning("link_slow", "the link was slow", EVERY_FIGURE)
+    stream = store.load(STORED / "v1-stream-flat-out.json")
+    first = stream.plan.cases[0].case_id
+    runs = [warned(run, slow) if run.case_id == first else run for run in stream.runs]
+    messages = chart(result_of(stream.plan, runs), "messages-per-write")
+    marked = {row["way"] for row in messages.rows if row["is_barred"] == "yes"}
+    assert marked == {way_of(stream.plan.cases[0])}
+    plan = echo_plans.planned("asyncio/protocol", "asyncio/streams:64KiB", message_bytes=[1, 9])
+    echo = echoed.measured(plan, {"asyncio/protocol": 50_000, "asyncio/streams:64KiB": 25_000})
+    first = plan.cases[0].case_id
+    runs = [warned(run, slow) if run.case_id == first else run for run in echo.runs]
+    grid = chart(result_of(plan, runs), "echo-sizes")
+    assert [str(row["text"]).endswith("k ?") for row in grid.rows] == [True, False, False, False]
+
+
+def test_what_the_host_did_to_ways_that_took_turns_bars_no_figure() -> None:
+    late = Warning("pacing_error", "the pacer was late", ("latency",))
+    result = paced(1_000)
+    cases = [
+        msgspec.structs.replace(
+            case, parameters=msgspec.structs.replace(case.parameters, slice_ns=20_000_000)
+        )
+        for case in result.plan.cases
+    ]
+    runs = [warned(run, late) for run in result.runs]
+    bars = chart(result_of(plan_of(cases, runs), runs), "latency-median")
+    assert {row["is_barred"] for row in bars.rows} == {"no"}
 
 
 def test_messages_of_a_write_and_of_a_segment_stand_side_by_side() -> None:

@@ -8,6 +8,7 @@ import altair as alt
 
 from tinygram_bench.model.result import Result
 from tinygram_bench.report.charts.chart import (
+    BARRED,
     Chart,
     Drawing,
     Row,
@@ -19,10 +20,12 @@ from tinygram_bench.report.charts.chart import (
 from tinygram_bench.report.charts.ways import (
     Entrant,
     Field,
+    barred,
     fields_of,
     named,
     series_in,
     series_of,
+    told,
 )
 from tinygram_bench.statistics.figures.runs import is_higher_better
 
@@ -38,7 +41,7 @@ STEP = 38
 
 
 def bar_charts(result: Result) -> Iterator[Chart]:
-    """A chart for each load, the best way first."""
+    """A chart for each load, the best way first, and last those whose figure a warning bars."""
     series = series_of(result)
     for at, field in enumerate(fields_of(result)):
         for figure in _FIGURES.get(field.entrants[0].case.workload, _OF_RR):
@@ -53,17 +56,26 @@ def _rows(field: Field, figure: str) -> tuple[Row, ...]:
         assert found is not None
         note = "fastest" if entrant.is_best else "limit" if entrant.is_limit else ""
         label = f"{entrant.label} ({note})" if note else entrant.label
+        is_barred = barred(entrant.summary, figure)
         values = {"median": found.median, "low": found.low, "high": found.high}
-        return {"way": entrant.label, "label": label, **values}
+        return {
+            "way": entrant.label,
+            "label": f"{label} ?" if is_barred == "yes" else label,
+            **values,
+            "is_barred": is_barred,
+        }
 
     known = [each for each in field.entrants if each.summary.figures.get(figure) is not None]
     sign = -1 if is_higher_better(figure) else 1
-    return tuple(sorted(map(row, known), key=lambda row: sign * float(row["median"] or 0)))
+    rows = map(row, known)
+    return tuple(
+        sorted(rows, key=lambda row: (row["is_barred"] == "yes", sign * float(row["median"] or 0)))
+    )
 
 
 def _chart(at: int, field: Field, figure: str, rows: tuple[Row, ...], colour: alt.Color) -> Chart:
     title, unit, name = _TITLES[figure]
-    columns = {"way": "way", "median": unit, "low": "low", "high": "high"}
+    columns = {"way": "way", "median": unit, "low": "low", "high": "high", **BARRED}
     better = "more is better" if is_higher_better(figure) else "less is better"
 
     def draw(data: alt.InlineData) -> Drawing:
@@ -73,6 +85,7 @@ def _chart(at: int, field: Field, figure: str, rows: tuple[Row, ...], colour: al
         f"A bar is the median over the rounds in {unit}: {better}. The line across its end is its "
         "interval, low to high, which holds the true median with the confidence that is told below."
     )
+    text = told(text, rows, " Such ways come last.")
     return Chart(named(name, at, field), title, text, columns, rows, draw, where=field.title)
 
 
@@ -81,7 +94,8 @@ def _drawn(
 ) -> Drawing:
     """Horizontal bars of `median`, with a line from `low` to `high`, in the order of the data."""
     base = alt.Chart(data, height=STEP * count).encode(
-        y=alt.Y("way:N", sort=None, axis=None, title=None), tooltip=tooltips(columns, "way")
+        y=alt.Y("way:N", sort=None, axis=None, title=None),
+        tooltip=tooltips(columns, "way", *BARRED),
     )
     return layered(
         base.mark_bar(height=11, yOffset=8, cornerRadiusEnd=3, opacity=0.4).encode(

@@ -21,6 +21,8 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 GREY = "#808080"
 """Seen on white and on black."""
 DASHES = ((1, 0), (7, 3), (2, 2), (9, 3, 2, 3), (12, 4), (4, 4, 1, 4))
+BARRED = {"is_barred": "barred by a warning"}
+"""The field, and its header, of rows whose value may get no verdict: `yes`, or `no`."""
 FILE_WIDTH = 720
 """The width of a chart in a file of its own, in pixels."""
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
@@ -89,6 +91,14 @@ def layered(*layers: alt.Chart) -> Drawing:
     drawing = alt.layer(*layers)
     assert isinstance(drawing, alt.LayerChart)
     return drawing
+
+
+def questioned(base: alt.Chart, **place: Any) -> alt.Chart:
+    """A question mark where a row is barred, as in the tables; `place`: beside what it is of."""
+    marked: alt.Chart = base.transform_filter("datum.is_barred == 'yes'").mark_text(
+        text="?", fontSize=13, fontWeight="bold", **place
+    )
+    return marked
 
 
 def series_colour(series: Sequence[Series], of: str = "way") -> alt.Color:

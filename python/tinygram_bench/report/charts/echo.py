@@ -8,16 +8,18 @@ from functools import partial
 import altair as alt
 
 from tinygram_bench.model.result import Case, Result
-from tinygram_bench.report.charts.chart import Chart, Drawing, Row, layered, tooltips
-from tinygram_bench.report.charts.ways import fields_of
+from tinygram_bench.report.charts.chart import BARRED, Chart, Drawing, Row, layered, tooltips
+from tinygram_bench.report.charts.ways import barred, fields_of, told
 from tinygram_bench.report.numbers import rate, size
 from tinygram_bench.statistics.workloads.loads import is_faulty, is_limit
 
+FIGURE = "throughput_per_s"
 COLUMNS = {
     "way": "server",
     "size": "message size",
     "throughput_per_s": "messages per second",
     "share": "share of the best",
+    **BARRED,
 }
 _TEXT = (
     "What each server echoes at each message size, in messages per second; the darker, the closer "
@@ -34,7 +36,7 @@ def echo_charts(result: Result) -> Iterator[Chart]:
         found = {
             each.label: (each, figure.median)
             for each in field.entrants
-            if (figure := each.summary.figures.get("throughput_per_s")) is not None
+            if (figure := each.summary.figures.get(FIGURE)) is not None
         }
         ours = [value for each, value in found.values() if not _is_apart(each.case)]
         if not ours:
@@ -46,21 +48,23 @@ def echo_charts(result: Result) -> Iterator[Chart]:
                 "throughput_per_s": value,
                 "share": value / max(ours),
                 "shown_share": min(1.0, value / max(ours)),
-                "text": rate(value),
+                "text": rate(value) + (" ?" if is_barred == "yes" else ""),
+                "is_barred": is_barred,
             }
             for label, (each, value) in found.items()
+            for is_barred in [barred(each.summary, FIGURE)]
         ]
     if len({row["size"] for row in rows}) > 1:
         name, title = "echo-sizes", "Message size × server"
         draw = partial(_draw, count=len({row["way"] for row in rows}))
-        yield Chart(name, title, _TEXT, COLUMNS, tuple(rows), draw)
+        yield Chart(name, title, told(_TEXT, rows), COLUMNS, tuple(rows), draw)
 
 
 def _draw(data: alt.InlineData, count: int) -> Drawing:
     base = alt.Chart(data, height=26 * count).encode(
         x=alt.X("size:N", sort=None, title="message size", axis=alt.Axis(labelAngle=0)),
         y=alt.Y("way:N", sort=None, title=None, axis=alt.Axis(labelLimit=210)),
-        tooltip=tooltips(COLUMNS, "way", "size"),
+        tooltip=tooltips(COLUMNS, "way", "size", *BARRED),
     )
     is_dark = "datum.shown_share > 0.55"
     return layered(

@@ -9,6 +9,7 @@ import altair as alt
 from tinygram_bench.model.result import Result
 from tinygram_bench.report.charts.bars import STEP
 from tinygram_bench.report.charts.chart import (
+    BARRED,
     COLOURS,
     Chart,
     Drawing,
@@ -16,16 +17,24 @@ from tinygram_bench.report.charts.chart import (
     Scale,
     Series,
     layered,
+    questioned,
     series_colour,
     tooltips,
 )
-from tinygram_bench.report.charts.ways import Field, fields_of, named
+from tinygram_bench.report.charts.ways import Field, barred, fields_of, named, told
 
 COUNTED = {
     "messages_per_write": Series("per write", COLOURS[0]),
     "messages_per_segment": Series("per segment", COLOURS[1]),
 }
-COLUMNS = {"way": "way", "of": "of", "median": "messages", "low": "low", "high": "high"}
+COLUMNS = {
+    "way": "way",
+    "of": "of",
+    "median": "messages",
+    "low": "low",
+    "high": "high",
+    **BARRED,
+}
 _TEXT = (
     "How many messages the kernel was handed in a write, and how many a TCP segment carried; "
     "medians over the rounds, with their intervals. Fewer writes and segments cost less."
@@ -42,7 +51,8 @@ def message_charts(result: Result) -> Iterator[Chart]:
             series = tuple(each for each in COUNTED.values() if each.label in shown)
             name = named("messages-per-write", at, field)
             draw = _drawing(rows, series, [each.label for each in field.entrants])
-            yield Chart(name, title, _TEXT, COLUMNS, rows, draw, series, "of", field.title)
+            text = told(_TEXT, rows)
+            yield Chart(name, title, text, COLUMNS, rows, draw, series, "of", field.title)
 
 
 def _rows(field: Field) -> Iterator[Mapping[str, str | float | None]]:
@@ -50,8 +60,14 @@ def _rows(field: Field) -> Iterator[Mapping[str, str | float | None]]:
         for figure, series in COUNTED.items():
             found = entrant.summary.figures.get(figure)
             if found is not None:
-                values = {"median": found.median, "low": found.low, "high": found.high}
-                yield {"way": entrant.label, "of": series.label, **values}
+                yield {
+                    "way": entrant.label,
+                    "of": series.label,
+                    "median": found.median,
+                    "low": found.low,
+                    "high": found.high,
+                    "is_barred": barred(entrant.summary, figure),
+                }
 
 
 def _drawing(
@@ -76,8 +92,9 @@ def _drawing(
                     x=scale.x("median"),
                     color=colour,
                     shape=alt.Shape("of:N", title=None, scale=_shapes(series)),
-                    tooltip=tooltips(COLUMNS, "way", "of"),
+                    tooltip=tooltips(COLUMNS, "way", "of", *BARRED),
                 ),
+                questioned(those, yOffset=place, dx=12).encode(x=scale.x("median"), color=colour),
             ]
         return layered(
             *marks,

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import altair as alt
 
-from tinygram_bench._native import Histogram
 from tinygram_bench.model.parameters import SizesParameters
-from tinygram_bench.model.result import Result
+from tinygram_bench.model.result import Result, Summary
 from tinygram_bench.report.charts.chart import (
+    BARRED,
     COLOURS,
     DASHES,
     Chart,
@@ -19,30 +19,34 @@ from tinygram_bench.report.charts.chart import (
     Scale,
     Series,
     layered,
+    questioned,
     series_colour,
     series_dash,
     tooltips,
 )
 from tinygram_bench.report.charts.ways import (
+    barred,
     fields_of,
     named,
     pooled,
     series_in,
     series_of,
+    told,
 )
 from tinygram_bench.statistics.figures.runs import MIN_SAMPLES_BEYOND
 from tinygram_bench.statistics.sizes_fits import fits_of
 
 PERCENTILES = (0, 25, 50, 75, 90, 95, 97.5, 99, 99.5, 99.75, 99.9, 99.95, 99.975, 99.99)
-COLUMNS = {"way": "way", "percentile": "percentile", "time_us": "µs"}
+COLUMNS = {"way": "way", "percentile": "percentile", "time_us": "µs", **BARRED}
 _TITLES = {
     "stream": ("latency_ns", "Latency from the intended send time", "latency-percentiles"),
     "rr": ("call_ns", "Time of a call", "call-percentiles"),
     "echo": ("round_trip_ns", "Round trip", "round-trip-percentiles"),
 }
 _TEXT = (
-    "How long the fastest 50 %, 99 %, 99.99 % took at most, of all rounds together. The further "
-    "right, the rarer; a line ends where fewer than ten samples are beyond."
+    "How long the fastest 50 %, 99 %, 99.99 % took at most. The further right, the rarer; a "
+    "line ends where fewer than ten samples are beyond. The samples are pooled over the rounds, "
+    "without intervals: verdicts are in the tables."
 )
 _TICKS = [2, 10, 100, 1_000, 10_000]
 _TICK_LABELS = (
@@ -58,10 +62,11 @@ def percentile_charts(result: Result) -> Iterator[Chart]:
         histogram, title, name = _TITLES[field.entrants[0].case.workload]
         if histogram == "latency_ns" and field.entrants[0].case.is_flat_out:
             continue
-        samples = {
-            each.label: pooled(result, [each.case.case_id], histogram) for each in field.entrants
-        }
-        rows = tuple(row for label, found in samples.items() for row in _rows(label, found))
+        rows = tuple(
+            row
+            for each in field.entrants
+            for row in _rows(result, each.label, [each.summary], histogram)
+        )
         if rows:
             chosen = series_in(field, series)
             found = _chart(named(name, at, field), title, _TEXT, rows, chosen)
@@ -71,8 +76,9 @@ def percentile_charts(result: Result) -> Iterator[Chart]:
 def connect_charts(result: Result) -> Iterator[Chart]:
     """How long connecting took, where a workload connects often enough to tell."""
     series = dict(series_of(result))
+    summaries = {summary.case.case_id: summary for summary in result.summaries}
     cases = {
-        entrant.label: [entrant.case.case_id]
+        entrant.label: [entrant.summary]
         for field in fields_of(result)
         for entrant in field.entrants
         if entrant.case.workload == "rr"
@@ -80,12 +86,10 @@ def connect_charts(result: Result) -> Iterator[Chart]:
     for at, fit in enumerate(fits_of(result.plan, result.runs)):
         first = fit.cases[0]
         label = f"{first.strategy}, {SizesParameters.of(first).setup_writes} writes, {first.link}"
-        cases[label] = [case.case_id for case in fit.cases]
+        cases[label] = [summaries[case.case_id] for case in fit.cases if case.case_id in summaries]
         series[label] = Series(label, COLOURS[at % len(COLOURS)], DASHES[at // len(COLOURS)])
     rows = tuple(
-        row
-        for label, ids in cases.items()
-        for row in _rows(label, pooled(result, ids, "connect_ns"))
+        row for label, found in cases.items() for row in _rows(result, label, found, "connect_ns")
     )
     if rows:
         shown = {str(row["way"]) for row in rows}
@@ -94,17 +98,29 @@ def connect_charts(result: Result) -> Iterator[Chart]:
         yield _chart("connect-percentiles", "Time to connect", text, rows, chosen)
 
 
-def _rows(label: str, samples: Histogram) -> Iterator[Mapping[str, str | float | None]]:
+def _rows(
+    result: Result, label: str, summaries: Sequence[Summary], histogram: str
+) -> Iterator[Mapping[str, str | float | None]]:
+    """A row for each percentile of all samples of these cases; what bars one's figure bars it."""
+    samples = pooled(result, [each.case.case_id for each in summaries], histogram)
     for percentile in PERCENTILES:
         beyond = samples.count * (100 - percentile) / 100
         if samples.count and beyond >= MIN_SAMPLES_BEYOND - 1e-6:
             at_ns = samples.percentile_ns(percentile) if percentile else samples.min_ns
+            figure = _figure(histogram, percentile)
             yield {
                 "way": label,
                 "percentile": percentile,
                 "one_in": 100 / (100 - percentile),
                 "time_us": at_ns / 1_000,
+                "is_barred": max(barred(each, figure) for each in summaries),
             }
+
+
+def _figure(histogram: str, percentile: float) -> str:
+    """`latency_p99_9_us`, and of the percentile 0 `latency_min_us`."""
+    name = f"p{percentile:g}".replace(".", "_") if percentile else "min"
+    return f"{histogram.removesuffix('_ns')}_{name}_us"
 
 
 def _chart(
@@ -125,8 +141,9 @@ def _chart(
         return layered(
             base.mark_line(strokeWidth=2).encode(strokeDash=series_dash(series)),
             base.mark_circle(size=34, opacity=1).encode(
-                tooltip=tooltips(COLUMNS, "way", "percentile")
+                tooltip=tooltips(COLUMNS, "way", "percentile", *BARRED)
             ),
+            questioned(base, dy=-12),
         )
 
-    return Chart(name, title, text, COLUMNS, rows, draw, series)
+    return Chart(name, title, told(text, rows), COLUMNS, rows, draw, series)

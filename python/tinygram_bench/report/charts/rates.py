@@ -1,26 +1,31 @@
-"""Latency against rate, with the highest rate that each way kept up with."""
+"""Latency against rate, with the highest rate that each way sustained."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import takewhile
+from math import inf
 
 import altair as alt
 
-from tinygram_bench.model.result import Result, Run
+from tinygram_bench.model.result import Case, Result, Run
 from tinygram_bench.report.charts.chart import (
+    BARRED,
     Chart,
     Drawing,
     Row,
     Scale,
     Series,
     layered,
+    questioned,
     series_colour,
     series_dash,
     tooltips,
 )
-from tinygram_bench.report.charts.ways import Entrant, fields_of, series_of
+from tinygram_bench.report.charts.ways import Entrant, barred, fields_of, series_of, told
+from tinygram_bench.report.prose import names_without_rate, without_rate
 from tinygram_bench.statistics.recurring import FELL_BEHIND, recurs
+from tinygram_bench.statistics.workloads.loads import Load, way_of
 
 _SHOWN = {"latency_p50_us": "median", "latency_p99_us": "p99"}
 COLUMNS = {
@@ -30,22 +35,51 @@ COLUMNS = {
     "low": "low",
     "high": "high",
     "kept_up": "kept up",
+    **BARRED,
 }
 
 
 def rate_charts(result: Result) -> Iterator[Chart]:
-    """A chart for the median and one for p99, where a way was measured at two rates or more."""
-    ways: dict[str, list[Entrant]] = {}
-    for field in fields_of(result):
-        for entrant in field.entrants:
-            if entrant.case.rate_per_s is not None:
-                ways.setdefault(entrant.label, []).append(entrant)
-    series, behind = series_of(result), _behind_in(result.runs)
+    """Charts for the median and for p99, of each load that has two rates or more."""
+    names, series, failed_at = names_without_rate(result), series_of(result), _failed_at(result)
+    behind = _behind_in(result.runs)
+    loads = _by_load(result)
     for figure, said in _SHOWN.items():
-        rows = tuple(row for way in ways.values() for row in _rows(way, figure, behind))
-        if len({row["rate_per_s"] for row in rows}) > 1:
-            shown = dict.fromkeys(str(row["way"]) for row in rows)
-            yield _chart(said, rows, tuple(series[label] for label in shown))
+        for at, (load, ways) in enumerate(loads.items()):
+            rows = tuple(row for way in ways for row in _rows(way, figure, failed_at, behind))
+            if len({row["rate_per_s"] for row in rows}) > 1:
+                shown = dict.fromkeys(str(row["way"]) for row in rows)
+                name = f"latency-against-rate-{said}" + (f"-{at + 1}" if len(loads) > 1 else "")
+                chosen = tuple(series[label] for label in shown)
+                yield _chart(name, names[load], said, rows, chosen)
+
+
+def _by_load(result: Result) -> dict[Load, list[list[Entrant]]]:
+    """Load without its rate → each of its ways at all of its rates, where these are two or more."""
+    found: dict[Load, dict[str, list[Entrant]]] = {}
+    rates: dict[Load, set[float]] = {}
+    for entrant in (each for field in fields_of(result) for each in field.entrants):
+        rate_per_s = entrant.case.rate_per_s
+        if rate_per_s is not None:
+            load = without_rate(Load.of(entrant.case))
+            found.setdefault(load, {}).setdefault(entrant.label, []).append(entrant)
+            rates.setdefault(load, set()).add(rate_per_s)
+    return {load: [*ways.values()] for load, ways in found.items() if len(rates[load]) > 1}
+
+
+def _failed_at(result: Result) -> dict[tuple[Load, str], float]:
+    """Load without its rate, and way → the lowest rate at which it failed in all rounds."""
+    found: dict[tuple[Load, str], float] = {}
+    for summary in result.summaries:
+        rate_per_s = summary.case.rate_per_s
+        if rate_per_s is not None and summary.failed_rounds and not summary.rounds:
+            key = _way(summary.case)
+            found[key] = min(rate_per_s, found.get(key, inf))
+    return found
+
+
+def _way(case: Case) -> tuple[Load, str]:
+    return without_rate(Load.of(case)), way_of(case)
 
 
 def _behind_in(runs: Iterable[Run]) -> frozenset[str]:
@@ -56,10 +90,20 @@ def _behind_in(runs: Iterable[Run]) -> frozenset[str]:
     return frozenset(case_id for case_id, of in runs_of.items() if recurs(FELL_BEHIND, of))
 
 
-def _rows(way: list[Entrant], figure: str, behind: frozenset[str]) -> Iterator[Row]:
+def _rows(
+    way: list[Entrant],
+    figure: str,
+    failed_at: dict[tuple[Load, str], float],
+    behind: frozenset[str],
+) -> Iterator[Row]:
     by_rate = sorted(way, key=lambda each: each.case.rate_per_s or 0)
-    held = takewhile(lambda id_: id_ not in behind, (each.case.case_id for each in by_rate))
-    kept_up = dict.fromkeys(behind, "no") | dict.fromkeys([*held][-1:], "up to here")
+    failed_from = failed_at.get(_way(way[0].case), inf)
+    held = takewhile(
+        lambda each: each.case_id not in behind and (each.rate_per_s or 0) < failed_from,
+        (each.case for each in by_rate),
+    )
+    last = [case.case_id for case in held][-1:]
+    kept_up = dict.fromkeys(behind, "no") | dict.fromkeys(last, "up to here")
     for each in by_rate:
         found = each.summary.figures.get(figure)
         if found is not None:
@@ -70,10 +114,13 @@ def _rows(way: list[Entrant], figure: str, behind: frozenset[str]) -> Iterator[R
                 "low": found.low,
                 "high": found.high,
                 "kept_up": kept_up.get(each.case.case_id, "yes"),
+                "is_barred": barred(each.summary, figure),
             }
 
 
-def _chart(said: str, rows: tuple[Row, ...], series: tuple[Series, ...]) -> Chart:
+def _chart(
+    name: str, where: str, said: str, rows: tuple[Row, ...], series: tuple[Series, ...]
+) -> Chart:
     def draw(data: alt.InlineData) -> Drawing:
         base = alt.Chart(data, height=340).encode(
             x=Scale.logarithmic("messages per second", rows, "rate_per_s").x("rate_per_s"),
@@ -88,16 +135,19 @@ def _chart(said: str, rows: tuple[Row, ...], series: tuple[Series, ...]) -> Char
                 y=Scale.logarithmic("µs", rows, "low", "median", "high").y("low"), y2="high:Q"
             ),
             base.mark_circle(size=42, opacity=1).encode(
-                tooltip=tooltips(COLUMNS, "way", "kept_up")
+                tooltip=tooltips(COLUMNS, "way", "kept_up", *BARRED)
             ),
             marked.mark_point(size=190, strokeWidth=2, filled=False),
             behind.mark_point(size=150, strokeWidth=2, shape="cross", filled=False, angle=45),
+            questioned(base, dy=-17),
         )
 
     text = (
         f"The {said} of the latency at each rate, with its interval. A cross marks a rate at which "
         "a way fell behind its schedule in half of the rounds or more. A ring marks the highest "
-        "rate that it kept up with, as it did with all lower ones."
+        "rate that it kept up with, as it did with all lower ones. A rate at which a way failed in "
+        "all rounds has no point, and no higher one has a ring."
     )
-    name = f"latency-against-rate-{said}"
-    return Chart(name, f"Latency against rate: {said}", text, COLUMNS, rows, draw, series)
+    title = f"Latency against rate: {said}"
+    text = told(text, rows)
+    return Chart(name, title, text, COLUMNS, rows, draw, series, where=where)

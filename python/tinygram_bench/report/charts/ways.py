@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tinygram_bench._native import Histogram
 from tinygram_bench.model.result import Case, Result, Summary
-from tinygram_bench.report.charts.chart import COLOURS, DASHES, GREY, Series
+from tinygram_bench.report.charts.chart import COLOURS, DASHES, GREY, Row, Series
 from tinygram_bench.report.loads.tables import rows_of
 from tinygram_bench.report.prose import load_names
 from tinygram_bench.report.rr import labels_of
-from tinygram_bench.statistics.workloads.loads import server_of
+from tinygram_bench.statistics.verdicts.doubts import barring
+from tinygram_bench.statistics.workloads.loads import is_alone, server_of
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,20 @@ def series_of(result: Result) -> Mapping[str, Series]:
 
 def series_in(field: Field, series: Mapping[str, Series]) -> tuple[Series, ...]:
     return tuple(series[each.label] for each in field.entrants)
+
+
+def barred(summary: Summary, figure: str) -> str:
+    """`yes` where a warning of the case bars the figure from any verdict, or `no`."""
+    took_turns = not is_alone(summary.case)
+    return "no" if barring(figure, summary, took_turns=took_turns) is None else "yes"
+
+
+def told(text: str, rows: Sequence[Row], place: str = "") -> str:
+    """The text of a chart and, if it has question marks, what they mean and their `place`."""
+    if all(row["is_barred"] == "no" for row in rows):
+        return text
+    meaning = "A question mark: a warning bars this value from any verdict, and the notes say why."
+    return f"{text} {meaning}{place}"
 
 
 def pooled(result: Result, case_ids: Iterable[str], histogram: str) -> Histogram:

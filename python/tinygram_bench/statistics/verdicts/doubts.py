@@ -7,7 +7,7 @@ from statistics import median
 from typing import NamedTuple
 
 from tinygram_bench._native import Histogram
-from tinygram_bench.model.result import Figure, Summary
+from tinygram_bench.model.result import Figure, Summary, Warning
 from tinygram_bench.statistics.figures.intervals import figure_of
 from tinygram_bench.statistics.figures.modes import Modes, find_kinds, find_modes
 from tinygram_bench.statistics.figures.samples import Sample
@@ -64,11 +64,9 @@ def doubt_on(
         rounds = "1 round has" if len(ratios) == 1 else f"{len(ratios)} rounds have"
         return Doubt("few_rounds", f"{rounds} both, and {MIN_PAIRED_ROUNDS} are needed")
     for summary in summaries:
-        for warning in summary.warnings:
-            if took_turns and warning.code in _MET_ALIKE:
-                continue
-            if any(figure.startswith(prefix) for prefix in warning.figures):
-                return Doubt(warning.code, f"{way_of(summary.case)}: {warning.message}")
+        warning = barring(figure, summary, took_turns=took_turns)
+        if warning is not None:
+            return Doubt(warning.code, f"{way_of(summary.case)}: {warning.message}")
     if ratio is None:
         return None
     doubt = _pacing_doubt(figure, summaries, ratio)
@@ -80,6 +78,16 @@ def doubt_on(
             or _stops_doubt(figure, samples)
         )
     return doubt
+
+
+def barring(figure: str, summary: Summary, *, took_turns: bool) -> Warning | None:
+    """The first warning because of which the figure gets no verdict; None: it may get one."""
+    for warning in summary.warnings:
+        if took_turns and warning.code in _MET_ALIKE:
+            continue
+        if any(figure.startswith(prefix) for prefix in warning.figures):
+            return warning
+    return None
 
 
 def cycle_ratios(baseline: Sample, case: Sample, figure: str) -> Iterator[tuple[float, ...]]:
