@@ -174,49 +174,6 @@ def test_no_rate_above_one_at_which_all_runs_failed_is_sustained() -> None:
     ]
 
 
-def test_the_timeline_shows_when_the_host_was_disturbed_and_not_a_way() -> None:
-    result = paced(1_000, ways=("loop/nodelay", "loop/nagle", "loop/cork"))
-    usual = {"loop/nodelay 1000": 10.0, "loop/nagle 1000": 20.0, "loop/cork 1000": 30.0}
-
-    def sliced(run: Run) -> Run:
-        slices: list[float | None] = [usual[run.case_id]] * 4
-        if run.round == 1:
-            slices[2] = 5 * usual[run.case_id]
-        if run.round == 3 and run.case_id == "loop/cork 1000":
-            slices[0] = 9 * usual[run.case_id]
-        return msgspec.structs.replace(run, slices={"latency_p50_us": tuple(slices)})
-
-    timeline = chart(result_of(result.plan, [*map(sliced, result.runs)]), "timeline")
-    assert len(timeline.rows) == 4 * ROUNDS
-    disturbed = [row for row in timeline.rows if row["is_disturbed"] == "yes"]
-    assert [(row["round"], row["position"], row["median"]) for row in disturbed] == [(2, 7, 5)]
-    assert values(timeline, "round", "median", "low", "high")[12] == (4, 1, 1, 9)
-
-
-def test_a_lower_rate_counts_as_slower() -> None:
-    plan, runs = flat_out({"loop/nodelay": [100, 100], "loop/nagle": [200, 200]})
-    sliced = [
-        msgspec.structs.replace(run, slices={"throughput_per_s": (base, base, base / 4)})
-        for run in runs
-        for base in [100.0 if "nodelay" in run.case_id else 200.0]
-    ]
-    timeline = chart(result_of(plan, sliced), "timeline")
-    assert values(timeline, "round", "median", "is_disturbed") == [
-        *((1, 1, "no"), (1, 1, "no"), (1, 4, "yes")),
-        *((2, 1, "no"), (2, 1, "no"), (2, 4, "yes")),
-    ]
-
-
-def test_one_way_alone_does_not_tell_whether_it_was_the_host() -> None:
-    result = paced(1_000, ways=("loop/nodelay",))
-    runs = [
-        msgspec.structs.replace(run, slices={"latency_p50_us": (1.0, 9.0)}) for run in result.runs
-    ]
-    names = [each.name for each in charts_of(result_of(result.plan, runs))]
-    assert "latency-median" in names
-    assert "timeline" not in names
-
-
 def test_a_figure_that_a_warning_bars_has_a_question_mark_and_is_not_ranked() -> None:
     late = Warning("pacing_error", "the pacer was late", ("latency_p50",))
     result = paced(1_000, 10_000)

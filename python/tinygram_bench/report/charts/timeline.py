@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
 from statistics import median
 
 import altair as alt
@@ -30,40 +32,75 @@ FIGURES = {
     "latency_p50_us": "the median latency",
     "round_trip_p50_us": "the median round trip",
     "call_p50_us": "the median call time",
-    "queueing_p50_us": "the median queueing time",
     "throughput_per_s": "the time that a message took",
     "calls_per_s": "the time that a call took",
+    "queueing_p50_us": "the median queueing time",
 }
-"""The first of these that the slices have is drawn; of a rate its inverse: more is slower."""
+"""The first of these that the slices have is drawn; of a rate its inverse: more is slower.
+
+Queueing is the last: flat out it is how long a queue is, which a way may choose, and no slowness.
+"""
 DISTURBED = 1.5
-"""Times as slow as usual: where half of the ways are slower at once, it is the host."""
+"""Times as slow as usual: where more than half of the ways are slower at once, it is the host."""
 MAX_POINTS = 400
+"""More cycles are drawn in blocks, about so many; the last of each round may be shorter."""
 COLUMNS = {
-    "position": "slice",
+    "position": "cycle",
     "round": "round",
     "median": "half of the ways, × their usual",
     "low": "fastest way",
     "high": "slowest way",
     "is_disturbed": "disturbed",
 }
-_TEXT = (
+_CYCLES = (
     "Each point is a cycle, in which each way had a slice: {figure} there, beside the way's own "
-    "median, for half of the ways; the band has all of them. The ways take turns, so what slows "
-    "all of them at once is the host: a large point marks where half of them were over "
+    "median, for half of the ways; the band has all of them. "
+)
+_BLOCKS = (
+    "Each point is a block of {size} cycles of one round; the last of a round may be shorter. "
+    "In a cycle each way had a slice: {figure} there, beside the way's own median, for half of the "
+    "block's slices; the band has all of them. "
+)
+_DISTURBED = (
+    "The ways take turns, so what slows all of them at once is the host: a large point marks "
+    "{where} more than half of the ways, and two at least, were over "
     f"{DISTURBED:g} times as slow as usual. Upright lines separate the rounds."
 )
+
+
+@dataclass(frozen=True)
+class Cycle:
+    """How many times as slow as usual each way was that has the figure there."""
+
+    round: int
+    slowness: tuple[float, ...]
+
+    @property
+    def is_disturbed(self) -> bool:
+        """Whether more than half of the ways were slow, and two at least: of two, both."""
+        slow = sum(each > DISTURBED for each in self.slowness)
+        return slow >= 2 and 2 * slow > len(self.slowness)
 
 
 def timeline_charts(result: Result) -> Iterator[Chart]:
     """A chart for each group of two cases or more that took turns in slices."""
     groups = [group for field in fields_of(result) for group in _groups(field)]
     for at, (where, entrants) in enumerate(groups):
-        rows, figure = _rows(result, entrants)
+        cycles, figure = _cycles(result, entrants)
+        size = max(1, -(-len(cycles) // MAX_POINTS))
+        rows = tuple(_rows(cycles, size))
         if rows:
             name = f"timeline-{at + 1}" if len(groups) > 1 else "timeline"
-            text = _TEXT.format(figure=FIGURES[figure])
+            text = _text(FIGURES[figure], size)
             draw = partial(_draw, rows=rows)
             yield Chart(name, "Timeline of slices", text, COLUMNS, rows, draw, where=where)
+
+
+def _text(figure: str, size: int) -> str:
+    if size == 1:
+        return _CYCLES.format(figure=figure) + _DISTURBED.format(where="where")
+    blocks = _BLOCKS.format(figure=figure, size=size)
+    return blocks + _DISTURBED.format(where="a block with a cycle in which")
 
 
 def _groups(field: Field) -> Iterator[tuple[str, list[Entrant]]]:
@@ -78,7 +115,8 @@ def _groups(field: Field) -> Iterator[tuple[str, list[Entrant]]]:
             yield load if len(groups) > 1 else field.title, entrants
 
 
-def _rows(result: Result, entrants: Sequence[Entrant]) -> tuple[tuple[Row, ...], str]:
+def _cycles(result: Result, entrants: Sequence[Entrant]) -> tuple[list[Cycle], str]:
+    """Every cycle in the order of time, and the figure that it has."""
     case_ids = {each.case.case_id for each in entrants}
     runs = [run for run in result.runs if run.case_id in case_ids and run.failure is None]
     for figure in FIGURES:
@@ -87,29 +125,32 @@ def _rows(result: Result, entrants: Sequence[Entrant]) -> tuple[tuple[Row, ...],
             if any(run.slices.get(figure, ())):
                 slices.setdefault(run.case_id, {})[run.round] = run.slices[figure]
         if slices:
-            return tuple(_blocks(_relative(slices, is_rate=is_higher_better(figure)))), figure
-    return (), ""
+            return _relative(slices, is_rate=is_higher_better(figure)), figure
+    return [], ""
 
 
-def _blocks(cycles: Sequence[tuple[int, list[float]]]) -> Iterator[Row]:
-    """A row for each cycle or, where there are too many, for each block of them."""
-    size = max(1, -(-len(cycles) // MAX_POINTS))
-    for at in range(0, len(cycles), size):
-        block = [value for _, values in cycles[at : at + size] for value in values]
-        if block:
-            middle = median(block)
-            yield {
-                "position": at + 1,
-                "round": cycles[at][0] + 1,
-                "median": middle,
-                "low": min(block),
-                "high": max(block),
-                "is_disturbed": "yes" if middle > DISTURBED else "no",
-            }
+def _rows(cycles: Sequence[Cycle], size: int) -> Iterator[Row]:
+    """A row for each block of `size` cycles of one round; at the end of a round, of fewer."""
+    at = 0
+    for round, group in groupby(cycles, key=lambda each: each.round):
+        of_round = list(group)
+        for first in range(0, len(of_round), size):
+            block = of_round[first : first + size]
+            values = [value for each in block for value in each.slowness]
+            if values:
+                yield {
+                    "position": at + first + 1,
+                    "round": round + 1,
+                    "median": median(values),
+                    "low": min(values),
+                    "high": max(values),
+                    "is_disturbed": "yes" if any(each.is_disturbed for each in block) else "no",
+                }
+        at += len(of_round)
 
 
-def _relative(slices: Slices, *, is_rate: bool) -> list[tuple[int, list[float]]]:
-    """For each cycle of each round, how many times as slow as usual each way was."""
+def _relative(slices: Slices, *, is_rate: bool) -> list[Cycle]:
+    """Every cycle of every round."""
     usual = {}
     for case_id, rounds in slices.items():
         known = [value for values in rounds.values() for value in values if value]
@@ -123,7 +164,7 @@ def _relative(slices: Slices, *, is_rate: bool) -> list[tuple[int, list[float]]]
                 for case_id, rounds in slices.items()
                 if at < len(found := rounds.get(round, ())) and (value := found[at])
             ]
-            cycles.append((round, values))
+            cycles.append(Cycle(round, tuple(values)))
     return cycles
 
 
@@ -131,7 +172,7 @@ def _draw(data: alt.InlineData, rows: tuple[Row, ...]) -> Drawing:
     base = alt.Chart(data, height=220).encode(
         x=alt.X(
             "position:Q",
-            title="slice, in the order of time",
+            title="cycle, in the order of time",
             scale=alt.Scale(nice=False),
             axis=alt.Axis(grid=False, tickCount=6),
         )
