@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from markupsafe import escape
 from tests.support.experiments import paced_run, plan_of, result_of, warned, way
 
 from tinygram_bench.model.result import Named, Plan, Result, Warning
@@ -58,7 +59,7 @@ def test_the_page_and_markdown_have_the_answer_and_the_table(swept: Result) -> N
     page, text = page_html([named], "1.2.3"), report_markdown([named])
     table = document_of(swept, published=False).sections[0].tables[0]
     for sentence in answer_of(swept):
-        assert f'<p class="sentence">{sentence}</p>' in page
+        assert f'<p class="sentence">{escape(sentence)}</p>' in page
         assert f"- {escaped(sentence)}\n" in text
     for row in table.rows:
         cells = "".join(f"<td>{cell}</td>" for cell in row.cells[1:])
