@@ -48,7 +48,7 @@ def test_what_intervals_rest_on_is_said_of_each_kind_that_is_shown(tmp_path: Pat
     both = " ".join(compared(tmp_path, BASE, BASE).stdout.split())
     for said in (
         "if rounds are independent and their logarithms normal",
-        "if the host did not drift while other cases of the load changed",
+        "if drift of the host met all cases of a load alike, and did not come together with",
         "widened by as much as a count varies by itself; how often they miss is not known",
     ):
         assert said in both

@@ -28,9 +28,10 @@ _COLUMNS: tuple[Shown[Change], ...] = (
 
 _INTERVALS = {
     "times": f"Of times, in {FAMILY_MISSED:.0%} of comparisons at most an interval misses what a "
-    "case did itself, if rounds are independent and their logarithms normal, and if the host did "
-    "not drift while other cases of the load changed: each holds both the change as it is and the "
-    "change beside these others. Middles are geometric means of the rounds.",
+    "case did itself, if rounds are independent and their logarithms normal, and if drift of "
+    "the host met all cases of a load alike, and did not come together with a change of the "
+    "others: each holds both the change as it is and the change beside the others. Middles are "
+    "geometric means of the rounds.",
     "counts": "Of counts, intervals are the ranges of the rounds, widened by as much as a count "
     "varies by itself; how often they miss is not known.",
 }

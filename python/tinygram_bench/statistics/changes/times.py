@@ -30,7 +30,7 @@ from tinygram_bench.statistics.workloads.loads import Load, is_faulty, turns_of
 
 FAMILY_MISSED = 0.01
 """How often any interval of a whole comparison may miss what a case did itself, where rounds are
-independent, their logarithms normal, and the host did not drift while other cases changed."""
+independent, their logarithms normal, and drift met all alike and came with no change of others."""
 _LEAST_SPREAD = 1e-4
 """Values of rounds are not known better than this, as a share: clocks and counters are whole."""
 
