@@ -20,7 +20,7 @@ from tinygram_bench.processes.workers import Worker
 from tinygram_bench.runs.bench import running
 from tinygram_bench.runs.slices import Slices, Used
 from tinygram_bench.runs.stage import Address, Turn
-from tinygram_bench.runs.workload import Exchanged, Waiting, Workload
+from tinygram_bench.runs.workload import Exchanged, TakesTurns, Waiting
 from tinygram_bench.workloads.echo.run import Echo
 from tinygram_bench.workloads.rr.cases import RrOptions, plan_rr
 from tinygram_bench.workloads.rr.run import Rr
@@ -35,7 +35,7 @@ SLACK_S = 3.0
 LONG_NS = 60_000_000_000
 WAYS = ("loop/stdlib/nodelay", "loop/tinygram/nodelay", "loop/tinygram/tick")
 
-Load = tuple[Workload, Sequence[Case]]
+Load = tuple[TakesTurns, Sequence[Case]]
 
 
 def streams(**load: object) -> Load:

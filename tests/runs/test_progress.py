@@ -55,7 +55,7 @@ def run_of(case: Case, latency_us: float = 20.0, failure: str | None = None) -> 
 
 
 class Stolen:
-    """Of each 1,000 ticks 5 are stolen; so many pass each time that somebody asks."""
+    """Each 1,000 ticks have 5 that are stolen; 1,000 pass each time that somebody asks."""
 
     asked = 0
 

@@ -14,7 +14,7 @@ from tinygram_bench.model.result import Case
 from tinygram_bench.runs.bench import running
 from tinygram_bench.runs.slices import Slices
 from tinygram_bench.runs.stage import Address, Turn
-from tinygram_bench.runs.workload import Waiting, Workload
+from tinygram_bench.runs.workload import TakesTurns, Waiting
 from tinygram_bench.workloads.echo.run import Echo
 from tinygram_bench.workloads.stream.run import Stream
 
@@ -22,7 +22,7 @@ SLICE_NS = 20_000_000
 
 
 def waitings(
-    monkeypatch: pytest.MonkeyPatch, workload: Workload, cases: list[Case]
+    monkeypatch: pytest.MonkeyPatch, workload: TakesTurns, cases: list[Case]
 ) -> list[tuple[Turn, Waiting]]:
     """What each case says of itself when it waits for its first slice; its run must succeed."""
     warmed_up = type(workload).warmed_up

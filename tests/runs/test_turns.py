@@ -187,7 +187,7 @@ def test_producers_that_sleep_are_netted_each_with_its_own(bench: Bench) -> None
 
 
 def check_netted(whole: Histogram, net: Histogram, late: Histogram) -> None:
-    """As far as three significant digits of each value tell: of a long stop they leave little."""
+    """Values have three significant digits: beside a long stop they leave little."""
     rounded_ns = (whole.mean_ns + late.mean_ns) / 1_000
     assert whole.mean_ns - late.mean_ns == pytest.approx(
         net.mean_ns, rel=0.01, abs=1_000 + rounded_ns

@@ -20,7 +20,7 @@ from tinygram_bench.runs.answering import answer_limit_s, call_once, unanswered
 from tinygram_bench.runs.attempts import attempt, checked
 from tinygram_bench.runs.group import Alternation, Group
 from tinygram_bench.runs.stage import Stage, Turn
-from tinygram_bench.runs.workload import Workload
+from tinygram_bench.runs.workload import Alternates, TakesTurns, Workload
 from tinygram_bench.statistics.workloads.loads import is_alone
 
 Kept = Callable[[Case], Hashable | None]
@@ -52,12 +52,14 @@ class Bench:
             return [self.run_case(case, round) for case in cases]
         (slice_ns,) = {case.parameters.slice_ns for case in cases}
         if slice_ns is None:
+            assert isinstance(self._workload, Alternates), "its plans have such cases"
             with ExitStack() as stack:
                 set_up = partial(self._set_up, stack, round=round)
                 return Alternation(self._workload, cases, round).run(stack, set_up)
         return self._in_slices(cases, round, slice_ns)
 
     def _in_slices(self, cases: Sequence[Case], round: int, slice_ns: int) -> list[Run]:
+        assert isinstance(self._workload, TakesTurns), "its plans have such cases"
         group = Group(self._workload, cases, round, slice_ns)
         keys = [None if self._kept is None else self._kept(case) for case in cases]
         ended = list(keys)

@@ -24,7 +24,7 @@ from tinygram_bench.runs import reaching
 from tinygram_bench.runs.attempts import attempt, checked
 from tinygram_bench.runs.slices import LEAST_MESSAGES, Slices, Used, table, used_in_slices
 from tinygram_bench.runs.stage import Address, Stage, Turn
-from tinygram_bench.runs.workload import Rehearsed, Waiting, Workload
+from tinygram_bench.runs.workload import Alternates, Rehearsed, TakesTurns, Waiting
 
 _LEAD_NS = 50_000_000
 """From telling the sides of a group their start to the start: each must have been told."""
@@ -69,7 +69,7 @@ class _Side:
 class Group:
     """Cases of a load, in a round. `slice_ns`: as asked; slow messages make slices longer."""
 
-    workload: Workload
+    workload: TakesTurns
     cases: Sequence[Case]
     round: int
     slice_ns: int
@@ -165,7 +165,7 @@ class Alternation:
     Slices would need processes for each of them, and lie seconds apart where the cases are many.
     """
 
-    workload: Workload
+    workload: Alternates
     cases: Sequence[Case]
     round: int
 

@@ -67,14 +67,6 @@ class Workload(ABC):
         """How long an exchange may take."""
         return case.parameters.timeout_ns / 1e9
 
-    def own_ns(self, case: Case) -> int:
-        """How long the slices of a case are together."""
-        raise NotImplementedError(f"{type(self).__name__} takes no turns in slices")
-
-    def waits_ns(self, case: Case) -> int:
-        """How long messages may be on their way after a slice, beside their time on this host."""
-        raise NotImplementedError(f"{type(self).__name__} takes no turns in slices")
-
     @abstractmethod
     def listen(self, turn: Turn) -> Address | None:
         """Have the far end listen; None where there is none. Raises OSError and RunError."""
@@ -82,21 +74,6 @@ class Workload(ABC):
     @abstractmethod
     def exchange(self, turn: Turn, address: Address | None) -> Exchanged:
         """Have the near end exchange with it what is asked for. Raises RunError."""
-
-    def rehearsed(self, turn: Turn, address: Address | None) -> Rehearsed:  # noqa: ARG002 - others do
-        """Have the near end try what it will do in slices. Raises RunError."""
-        return Rehearsed()
-
-    def warmed_up(self, turn: Turn, address: Address | None, slices: Slices) -> Waiting:
-        """Have the near end connect and warm up for its slices. Raises RunError."""
-        raise NotImplementedError(f"{type(self).__name__} takes no turns in slices")
-
-    def alternated(self, turn: Turn, cases: Sequence[Case]) -> Sequence[Run]:
-        """Have both ends exchange what is asked for of each case, in turns by single samples.
-
-        A case that fails has a run that says so. Raises OSError and RunError where all fail.
-        """
-        raise NotImplementedError(f"{type(self).__name__} takes no turns by samples")
 
     def foreign_server(self, case: Case) -> str | None:
         """The option and value that named a server which is not ours; None: it is ours."""
@@ -109,6 +86,37 @@ class Workload(ABC):
         By default nothing is sent, and the server must only end the connection after us.
         """
         return b"", 0
+
+
+class TakesTurns(Workload):
+    """A workload whose cases take turns in slices."""
+
+    @abstractmethod
+    def own_ns(self, case: Case) -> int:
+        """How long the slices of a case are together."""
+
+    @abstractmethod
+    def waits_ns(self, case: Case) -> int:
+        """How long messages may be on their way after a slice, beside their time on this host."""
+
+    def rehearsed(self, turn: Turn, address: Address | None) -> Rehearsed:  # noqa: ARG002 - others do
+        """Have the near end try what it will do in slices. Raises RunError."""
+        return Rehearsed()
+
+    @abstractmethod
+    def warmed_up(self, turn: Turn, address: Address | None, slices: Slices) -> Waiting:
+        """Have the near end connect and warm up for its slices. Raises RunError."""
+
+
+class Alternates(Workload):
+    """A workload the single samples of whose cases alternate."""
+
+    @abstractmethod
+    def alternated(self, turn: Turn, cases: Sequence[Case]) -> Sequence[Run]:
+        """Have both ends exchange what is asked for of each case, in turns by single samples.
+
+        A case that fails has a run that says so. Raises OSError and RunError where all fail.
+        """
 
 
 def strangers_told(counters: Mapping[str, int | None]) -> tuple[Warning, ...]:

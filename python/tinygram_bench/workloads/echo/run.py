@@ -20,7 +20,7 @@ from tinygram_bench.processes.orders import End, Go, Ready, Start
 from tinygram_bench.processes.workers import RunError
 from tinygram_bench.runs.slices import Slices, Used
 from tinygram_bench.runs.stage import Address, Turn
-from tinygram_bench.runs.workload import Exchanged, Waiting, Workload
+from tinygram_bench.runs.workload import Exchanged, TakesTurns, Waiting
 from tinygram_bench.statistics.workloads.loads import EXTERNAL
 from tinygram_bench.workloads.echo.cases import in_flight_ns
 from tinygram_bench.workloads.echo.marks import (
@@ -41,7 +41,7 @@ _SERVER = "server"
 
 
 @dataclass(frozen=True)
-class Echo(Workload):
+class Echo(TakesTurns):
     """A server under test, which sends back what it reads, and a client that checks it."""
 
     def server_address(self, case: Case) -> Address | None:

@@ -17,7 +17,7 @@ from tinygram_bench.processes.children import Child
 from tinygram_bench.processes.orders import End
 from tinygram_bench.runs.slices import Slices, Used
 from tinygram_bench.runs.stage import Address, Turn
-from tinygram_bench.runs.workload import Exchanged, Rehearsed, Waiting, Workload
+from tinygram_bench.runs.workload import Exchanged, Rehearsed, TakesTurns, Waiting
 from tinygram_bench.workloads.rr.order import CallOrder, Report, ServerOrder, Span, Start, Warm
 from tinygram_bench.workloads.rr.outcome import Found, assembled
 from tinygram_bench.workloads.rr.withheld import check_waits
@@ -35,7 +35,7 @@ _NO_END_NS = (1 << 63) - 1
 
 
 @dataclass(frozen=True)
-class Rr(Workload):
+class Rr(TakesTurns):
     """A server, and callers that send it requests and wait for its replies."""
 
     def server_address(self, case: Case) -> Address | None:

@@ -22,7 +22,7 @@ from tinygram_bench.processes.orders import End
 from tinygram_bench.processes.workers import RunError
 from tinygram_bench.runs.attempts import attempt
 from tinygram_bench.runs.stage import Address, Turn
-from tinygram_bench.runs.workload import Exchanged, Workload, strangers_told
+from tinygram_bench.runs.workload import Alternates, Exchanged, strangers_told
 from tinygram_bench.statistics.workloads.sizes import TIME
 from tinygram_bench.workloads.sizes.cases import first_sample
 from tinygram_bench.workloads.sizes.order import Cell, Order, Report, ServerOrder
@@ -33,7 +33,7 @@ Counters = dict[str, int | None]
 
 
 @dataclass(frozen=True)
-class Sizes(Workload):
+class Sizes(Alternates):
     """A server, and a client that takes samples; or the local parts of a sample."""
 
     def server_address(self, case: Case) -> Address | None:

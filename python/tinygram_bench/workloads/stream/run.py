@@ -18,7 +18,7 @@ from tinygram_bench.processes.orders import Start
 from tinygram_bench.processes.workers import contents, session_of
 from tinygram_bench.runs.slices import Slices, Used
 from tinygram_bench.runs.stage import Address, Turn
-from tinygram_bench.runs.workload import Exchanged, Waiting, Workload
+from tinygram_bench.runs.workload import Exchanged, TakesTurns, Waiting
 from tinygram_bench.statistics.workloads.loads import is_limit
 from tinygram_bench.ways import runtimes
 from tinygram_bench.workloads.stream.order import (
@@ -45,7 +45,7 @@ _UNSENT = 3
 
 
 @dataclass(frozen=True)
-class Stream(Workload):
+class Stream(TakesTurns):
     """A sender and a receiver; only acknowledgements go back."""
 
     def listen(self, turn: Turn) -> Address:
