@@ -53,7 +53,7 @@ def measure(path: Path, options: Iterable[str]) -> None:
 
 
 def told(pairs: Iterable[tuple[Result, Result]], is_anyway: bool) -> str:
-    """Of how many comparisons something is shown, and a gate would have failed."""
+    """How many comparisons show something, and in how many a gate would have failed."""
     compared = refused = figures = barred = excluding = 0
     shown, failed = dict.fromkeys(KINDS, 0), dict.fromkeys(KINDS, 0)
     for before, after in pairs:

@@ -21,7 +21,7 @@ def linked_within(text: str, page: Path, pages: Path) -> str:
         words, target, anchor = found[1], found[2], found[3] or ""
         if target.startswith(_ELSEWHERE):
             return found[0]
-        # As a path from docs/: `../` first where it is outside.
+        # Its path from docs/, which begins with `../` where it is outside.
         place = posixpath.normpath(posixpath.join(page.parent.as_posix(), target))
         if page.parts[0] == "published":
             place = posixpath.normpath(posixpath.join("../results", page.parent.as_posix(), target))

@@ -99,7 +99,7 @@ def _members(kind: type) -> Iterator[str]:
 
 
 def _signature(what: Any) -> str:
-    """As it is called: without `self` and what a class returns; annotations as they are written."""
+    """How it is called: without `self` and a class's result, annotations as written."""
     try:
         found = inspect.signature(what)
     except (TypeError, ValueError):  # A value, or a native class that does not say.

@@ -93,7 +93,7 @@ def on_the_page(named: Named) -> str:
 
 
 def test_the_document_has_something_of_all() -> None:
-    """So that a new field of a document has to be in the next test."""
+    """A new field of a document has to be in the next test."""
     assert [field.name for field in fields(WHOLE) if not getattr(WHOLE, field.name)] == []
     section = WHOLE.sections[0]
     assert [field.name for field in fields(section) if not getattr(section, field.name)] == []

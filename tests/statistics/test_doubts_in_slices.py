@@ -133,7 +133,7 @@ def of_stops(stopped: Sequence[Sequence[int]], figure: str, values: int) -> list
         ((0,) * 6, 4, None),
         ((1,) * 6, 40, None),
         ((1,) * 6, 4, "link_stops_differ"),  # A slice in forty, and up to one block in four.
-        ((1,) * 6, 3, "link_stops_differ"),  # Of 13 slices each, and one that fills no block.
+        ((1,) * 6, 3, "link_stops_differ"),  # Blocks of 13 slices, and one that fills no block.
         ((2, 1, 1, 1, 1, 0), 4, None),
     ],
     ids=["none", "of slices", "of blocks", "of longer blocks", "not in every round"],

@@ -1,4 +1,4 @@
-"""Who runs a command: users without rights, made by setpriv(1) and unshare(1) of whoever tests.
+"""Users without rights who run a command: setpriv(1) and unshare(1) make them of whoever tests.
 
 Where root tests, they are `nobody`, to whom what lies in a closed directory (a home, a checkout) is
 shown in a mount namespace of the command's own.

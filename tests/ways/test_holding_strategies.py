@@ -1,4 +1,4 @@
-"""Who holds by hand: what is held leaves at its time's end, and before anything follows.
+"""Strategies that hold by hand: what is held leaves when its time is over, and before what follows.
 
 The source is played, and the clock but for the event loop's own timer: there is nothing more until
 what was given has left. End to end: test_holds.py.

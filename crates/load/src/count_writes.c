@@ -78,7 +78,7 @@ void *tinygram_write_counts(void)
     return counts == &nothing ? NULL : counts;
 }
 
-/* So much of this thread's CPU time just now is not the program's: the bench's pacer spun. */
+/* Leave this much of the thread's CPU time out of the program's: the bench's pacer spun. */
 void tinygram_leave_out(uint64_t ns)
 {
     own.left_out_ns += ns;

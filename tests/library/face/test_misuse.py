@@ -117,7 +117,7 @@ def test_what_one_that_is_gone_has_still_to_send_is_sent_before_anything_else(tc
 
 
 def next_one(ours: socket.socket) -> CoalescingSocket:
-    """As soon as the writing thread has taken note that the kernel has all."""
+    """Wait until the writing thread has taken note that the kernel has all."""
     give_up = time.monotonic() + LONGEST_S
     while True:
         try:

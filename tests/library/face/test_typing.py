@@ -18,7 +18,7 @@ _Lines = set[tuple[str, int]]
 
 
 def _output_of(folder: Path, *command: str) -> str:
-    """Of a checker in a folder that holds the programs alone: no configuration is found there."""
+    """What a checker says in a folder that holds the programs alone, without a configuration."""
     shutil.copytree(_PROGRAMS, folder, dirs_exist_ok=True)
     environment = os.environ | {"PYRIGHT_PYTHON_IGNORE_WARNINGS": "1"}
     names = sorted(path.name for path in folder.glob("*.py"))

@@ -135,7 +135,7 @@ def test_the_highest_rate_that_a_way_kept_up_with_is_marked() -> None:
 def test_each_load_has_its_own_chart_of_rates() -> None:
     def at(link: str, rate_per_s: float, us: float) -> tuple[Case, list[Run]]:
         made = way("loop/nodelay", rate_per_s)
-        # As plans do it: the lower the rate, the longer the slices.
+        # Plans do so: the lower the rate, the longer the slices.
         parameters = msgspec.structs.replace(made.parameters, slice_ns=round(1e9 / rate_per_s))
         case_id = f"{link} {rate_per_s:g}"
         made = msgspec.structs.replace(made, link=link, case_id=case_id, parameters=parameters)

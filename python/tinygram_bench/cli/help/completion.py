@@ -200,7 +200,7 @@ def _subcommands(commands: Sequence[Command], command: Command) -> list[tuple[st
 
 
 def _quoted(text: str) -> str:
-    """As one word of all three shells: without apostrophes, which each escapes in its own way."""
+    """One word in all three shells: without apostrophes, which each escapes in its own way."""
     return "'" + text.replace("'", "’").replace("\\", "/") + "'"
 
 

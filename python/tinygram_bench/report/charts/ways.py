@@ -1,4 +1,4 @@
-"""Who is compared in a result, by the labels of the report, and the colour and dash of each."""
+"""The cases that are compared in a result: their labels in the report, colours and dashes."""
 
 from __future__ import annotations
 

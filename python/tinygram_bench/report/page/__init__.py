@@ -32,7 +32,7 @@ from tinygram_bench.report.document import full_notes
 from tinygram_bench.report.exports.pictures import VEGA_LITE
 
 ANSWER_SENTENCES = 2
-"""So many stand above the first chart; the others can be unfolded."""
+"""The number of sentences above the first chart; the others can be unfolded."""
 
 _GLOBALS = "window.vegaEmbed = vegaEmbed;"
 

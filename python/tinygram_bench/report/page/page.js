@@ -45,7 +45,7 @@
   async function drawAll() {
     for (const id of Object.keys(specs)) {
       await draw(id);
-      await new Promise((done) => setTimeout(done)); // So that the page answers meanwhile.
+      await new Promise((done) => setTimeout(done)); // The page answers meanwhile.
     }
     document.documentElement.dataset.drawn = String(views.size);
   }

@@ -43,7 +43,7 @@ def sentence(why: Why) -> str | None:
     if not clauses:
         return None
     verdict = next((each for each in why.verdicts if each.ratio is not None), None)
-    # Of times nothing was shown, but counts do not depend on what else the host did.
+    # No verdict on times, but counts do not depend on what else the host did.
     head = _names(why) if verdict is None else _head(why, verdict)
     return f"{head}: {'; '.join(clauses)}."
 

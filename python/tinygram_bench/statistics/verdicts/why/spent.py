@@ -20,7 +20,7 @@ CPU_PARTS = {
 ARRIVAL = {"stream": "latency_ns", "rr": "call_ns", "echo": "round_trip_ns"}
 """Workload → the histogram of the time until a message, reply or echo was there."""
 LEAST_SAMPLES = 20
-"""So many samples of the kernel's queues at least say how long bytes waited in them."""
+"""The fewest samples of the kernel's queues that say how long bytes waited in them."""
 
 
 def cpu_spent(case: Case, run: Run) -> Spent | None:
