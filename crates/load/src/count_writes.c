@@ -233,9 +233,13 @@ struct leading {
 /* Make one place hold `here`: the linker may have made it read-only since. */
 static int put(void **place, void *here, ElfW(Addr) sealed_from, ElfW(Addr) sealed_to)
 {
+    if (__atomic_load_n(place, __ATOMIC_ACQUIRE) == here)
+        return 0;
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    void *start = (void *)((uintptr_t)place & ~(page - 1));
-    int is_sealed = (uintptr_t)place >= sealed_from && (uintptr_t)place < sealed_to;
+    void *start = (void *)((uintptr_t)place & -page);
+    /* The linker seals whole pages: what lies behind the last of them stays writable. */
+    int is_sealed =
+        (uintptr_t)place >= (sealed_from & -page) && (uintptr_t)place < (sealed_to & -page);
     if (is_sealed && mprotect(start, page, PROT_READ | PROT_WRITE))
         return -1;
     __atomic_store_n(place, here, __ATOMIC_RELEASE);
@@ -283,7 +287,10 @@ static int lead_library(struct dl_phdr_info *library, size_t size, void *argumen
             uint32_t kind = ELF64_R_TYPE(each->r_info);
             if (kind != SLOT && kind != ENTRY)
                 continue;
-            const char *name = names + symbols[ELF64_R_SYM(each->r_info)].st_name;
+            const ElfW(Sym) *symbol = &symbols[ELF64_R_SYM(each->r_info)];
+            if (symbol->st_shndx != SHN_UNDEF)
+                continue; /* A function of the library's own that has such a name. */
+            const char *name = names + symbol->st_name;
             for (size_t which = 0; which < sizeof led / sizeof *led; which++)
                 if (!strcmp(name, led[which].name))
                     leading->failed |= put((void **)(base + each->r_offset), led[which].here,
