@@ -115,6 +115,14 @@ def test_what_is_not_comparable_is_named_with_both_values(tmp_path: Path) -> Non
     assert "- not comparable: kernel: 6.1.0 before, 6.2.0 after" in anyway.stdout
 
 
+def test_hosts_that_are_not_known_may_be_two(tmp_path: Path) -> None:
+    unknown = replace(BASE, host=None)
+    done = compared(tmp_path, unknown, unknown)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "host: not known before, not known after" in done.stderr
+    assert run(tmp_path, "before.json", "after.json", "--anyway").returncode == 0
+
+
 def test_versions_of_programs_are_what_one_compares(tmp_path: Path) -> None:
     newer = replace(BASE, environment=BASE.environment | {"uvloop": "0.23.0"})
     done = compared(tmp_path, BASE, newer)
@@ -152,7 +160,7 @@ def test_a_file_that_is_no_result_is_refused_and_stays(
 
 def test_an_older_result_is_read(tmp_path: Path) -> None:
     stored = str(Path(__file__).parents[1] / "model" / "stored" / "v1-stream-flat-out.json")
-    done = run(tmp_path, stored, stored)
+    done = run(tmp_path, stored, stored, "--anyway")  # It does not say of which host it is.
     assert (done.returncode, done.stderr) == (0, "")
 
 

@@ -33,6 +33,9 @@ _DECISIVE = {
 _FLEETING = ("load_average_1_5_15_min", "memory_bytes", "noise_floor", "study")
 
 
+_NO_HOST = ("host", None)
+
+
 @dataclass(frozen=True)
 class Difference:
     """What differs between two results, in words, and the two values."""
@@ -52,7 +55,10 @@ def common_cases(before: Result, after: Result) -> tuple[Case, ...]:
 
 
 def hindrances(before: Result, after: Result) -> tuple[Difference, ...]:
-    """What makes the two incomparable: host, kernel, messages and method, in that order."""
+    """What makes the two incomparable: host, kernel, messages and method, in that order.
+
+    Hosts that are not known, as in anonymous results, may be two.
+    """
     found = [Difference("host", before.host, after.host)]
     for name, words in _DECISIVE.items():
         found += _within(words, before.environment.get(name), after.environment.get(name))
@@ -62,7 +68,9 @@ def hindrances(before: Result, after: Result) -> tuple[Difference, ...]:
         old, new = msgspec.to_builtins(earlier[case.case_id]), msgspec.to_builtins(case)
         for name in old:
             found += _within(f"{name} of {case.case_id}", old[name], new[name])
-    return tuple(each for each in found if each.before != each.after)
+    return tuple(
+        each for each in found if each.before != each.after or (each.what, each.after) == _NO_HOST
+    )
 
 
 def other_differences(before: Result, after: Result) -> tuple[Difference, ...]:
