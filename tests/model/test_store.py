@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -21,6 +22,7 @@ from tinygram_bench.model.errors import OutputError, UsageError
 from tinygram_bench.model.result import (
     Result,
 )
+from tinygram_bench.model.sweep import Sweep
 from tinygram_bench.schema import json_schema
 
 
@@ -173,3 +175,14 @@ def test_a_damaged_file_reads_as_a_result_or_is_a_usage_error(
     path.write_bytes(document)
     with contextlib.suppress(UsageError):
         assert isinstance(store.load(path), Result)
+
+
+def test_a_sweep_without_rounds_is_no_result(tmp_path: Path) -> None:
+    """No measurement makes one, but a file may have it."""
+    sweep = Sweep("rate", 1e3, 1e5, 6)
+    plan = msgspec.structs.replace(RESULT.plan, sweep=sweep)
+    path = tmp_path / "result.json"
+    store.save(msgspec.structs.replace(RESULT, plan=plan), path)
+    path.write_text(re.sub(r'("high": 100000.0,\s+"rounds": )6', r"\g<1>0", path.read_text()))
+    with pytest.raises(UsageError, match="a sweep of 0 rounds a step"):
+        store.load(path)

@@ -43,6 +43,11 @@ class Sweep(Value, frozen=True):
     limit: Limit | None = None
     steps: tuple[tuple[Point, ...], ...] = ()
 
+    def __post_init__(self) -> None:
+        """Raises ValueError for what no measurement makes, as a file may have it."""
+        if self.rounds < 1:
+            raise ValueError(f"a sweep of {self.rounds} rounds a step")
+
     @property
     def points(self) -> tuple[Point, ...]:
         """All points, the lowest value first."""
