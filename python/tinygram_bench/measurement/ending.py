@@ -30,6 +30,32 @@ def compared(plan: Plan, runs: Sequence[Run]) -> Iterable[Sequence[float]]:
     return first_ratios(plan, summarise(plan, runs), runs)
 
 
+class RoundTimes:
+    """How long rounds take, of those that this process makes; the time begins with the first."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._began_s: float | None = None
+        self._round_began_s = 0.0
+        self._longest_s = 0.0
+
+    def round_begins(self) -> None:
+        """Take note that a round begins, and the one before is over."""
+        now_s = self._clock()
+        if self._began_s is None:
+            self._began_s = now_s
+        else:
+            self._longest_s = max(self._longest_s, now_s - self._round_began_s)
+        self._round_began_s = now_s
+
+    def is_late(self, max_time_ns: int | None) -> bool:
+        """Whether the round that begins, as long as the longest one, would take too long."""
+        if max_time_ns is None or self._began_s is None:
+            return False
+        passed_s = self._round_began_s - self._began_s
+        return (passed_s + self._longest_s) * 1e9 > max_time_ns
+
+
 class Ends:
     """Decides before each round whether the plan ends there; `ending` then says why."""
 
@@ -42,10 +68,7 @@ class Ends:
         self.ending: Ending | None = None
         self._plan = plan
         self._compared = compared
-        self._clock = clock
-        self._began_s: float | None = None
-        self._round_began_s = 0.0
-        self._longest_s = 0.0
+        self._times = RoundTimes(clock)
 
     def is_over(self, round: int, runs: Sequence[Run]) -> bool:
         """Whether it ends with so many rounds; see `IsOver`.
@@ -54,15 +77,10 @@ class Ends:
         """
         if not may_end_early(self._plan):
             return False
-        now_s = self._clock()
-        if self._began_s is None:
-            self._began_s = now_s
-        else:
-            self._longest_s = max(self._longest_s, now_s - self._round_began_s)
-        self._round_began_s = now_s
+        self._times.round_begins()
         if any(run.round >= round for run in runs):
             return False  # It goes on with later rounds.
-        is_late = self._is_late(now_s - self._began_s)
+        is_late = self._times.is_late(self._plan.max_time_ns)
         cause: Literal["narrow", "time", "rounds"]
         if (round in LOOKS or is_late) and self._is_narrow(runs):
             cause = "narrow"
@@ -76,11 +94,6 @@ class Ends:
         made = 1 if looks == 1 else bisect_left(LOOKS, round) + 1
         self.ending = Ending(round, made, cause, confidence_of(round, looks))
         return True
-
-    def _is_late(self, passed_s: float) -> bool:
-        """Whether another round, as long as the longest one, would take too long."""
-        most_ns = self._plan.max_time_ns
-        return most_ns is not None and (passed_s + self._longest_s) * 1e9 > most_ns
 
     def _is_narrow(self, runs: Sequence[Run]) -> bool:
         """Whether there are comparisons, and all have rounds enough and are narrow enough."""

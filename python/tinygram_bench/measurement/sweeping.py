@@ -13,6 +13,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
+from tinygram_bench.measurement.ending import RoundTimes
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.result import Case, Ending, Plan, Run
 from tinygram_bench.model.sweep import Limit, Parameter, Point, Sweep
@@ -43,10 +44,7 @@ class Sweeping:
         """With the first points. Raises UsageError where no way has the parameter."""
         self._plan_at = plan_at
         self._see = see
-        self._clock = clock
-        self._began_s: float | None = None
-        self._round_began_s = 0.0
-        self._longest_s = 0.0
+        self._times = RoundTimes(clock)
         self.ending: Ending | None = None
         empty = replace(plan_at(asked.low), cases=(), max_time_ns=max_time_ns, sweep=asked)
         self.plan = self._with(empty, first_values(asked.low, asked.high))
@@ -80,22 +78,17 @@ class Sweeping:
 
         Time is looked at as with `--max-time` in general (ending.py).
         """
-        now_s = self._clock()
-        if self._began_s is None:
-            self._began_s = now_s
-        else:
-            self._longest_s = max(self._longest_s, now_s - self._round_began_s)
-        self._round_began_s = now_s
+        self._times.round_begins()
         if any(run.round >= round for run in runs):
             return False  # It goes on with later rounds.
         if round == self.plan.rounds:
             values = next_values(self._see(self.plan, runs))
             if not values:
                 return self._ended(round, "points")
-            if self._is_late(now_s):
+            if self._times.is_late(self.plan.max_time_ns):
                 return self._ended(round, "time")
             self.plan = self._with(self.plan, values)
-        elif self._is_late(now_s):
+        elif self._times.is_late(self.plan.max_time_ns):
             return self._ended(round, "time")
         return False
 
@@ -108,12 +101,6 @@ class Sweeping:
         known = confidence_of(min(round, self._sweep.rounds))
         self.ending = Ending(round, 1, cause, known)
         return True
-
-    def _is_late(self, now_s: float) -> bool:
-        most_ns = self.plan.max_time_ns
-        assert self._began_s is not None, "it is asked when time has begun"
-        passed_s = now_s - self._began_s
-        return most_ns is not None and (passed_s + self._longest_s) * 1e9 > most_ns
 
     def _with(self, plan: Plan, values: Sequence[float]) -> Plan:
         """The plan with one more step."""
