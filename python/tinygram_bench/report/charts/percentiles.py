@@ -35,13 +35,14 @@ from tinygram_bench.report.charts.ways import (
 )
 from tinygram_bench.statistics.figures.runs import MIN_SAMPLES_BEYOND
 from tinygram_bench.statistics.sizes_fits import fits_of
+from tinygram_bench.statistics.workloads import WORKLOADS
 
 PERCENTILES = (0, 25, 50, 75, 90, 95, 97.5, 99, 99.5, 99.75, 99.9, 99.95, 99.975, 99.99)
 COLUMNS = {"way": "way", "percentile": "percentile", "time_us": "µs", **BARRED}
 _TITLES = {
-    "stream": ("latency_ns", "Latency from the intended send time", "latency-percentiles"),
-    "rr": ("call_ns", "Time of a call", "call-percentiles"),
-    "echo": ("round_trip_ns", "Round trip", "round-trip-percentiles"),
+    "latency": "Latency from the intended send time",
+    "call": "Time of a call",
+    "round_trip": "Round trip",
 }
 _TEXT = (
     "How long the fastest 50 %, 99 %, 99.99 % took at most. The further right, the rarer; a "
@@ -59,17 +60,16 @@ def percentile_charts(result: Result) -> Iterator[Chart]:
     """A chart for each load that has latencies, calls or round trips."""
     series = series_of(result)
     for at, field in enumerate(fields_of(result)):
-        histogram, title, name = _TITLES[field.entrants[0].case.workload]
-        if histogram == "latency_ns" and field.entrants[0].case.is_flat_out:
-            continue
+        time = WORKLOADS[field.entrants[0].case.workload].time
         rows = tuple(
             row
             for each in field.entrants
-            for row in _rows(result, each.label, [each.summary], histogram)
+            for row in _rows(result, each.label, [each.summary], f"{time}_ns")
         )
         if rows:
             chosen = series_in(field, series)
-            found = _chart(named(name, at, field), title, _TEXT, rows, chosen)
+            name = named(f"{time.replace('_', '-')}-percentiles", at, field)
+            found = _chart(name, _TITLES[time], _TEXT, rows, chosen)
             yield replace(found, where=field.title)
 
 

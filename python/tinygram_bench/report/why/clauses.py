@@ -146,4 +146,4 @@ def _percent(share: float) -> str:
 
 
 def _unit(why: Why) -> str:
-    return WORKLOADS[why.case.workload].unit.removesuffix("s")
+    return WORKLOADS[why.case.workload].one

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 from tinygram_bench.model.result import Case, Run
 from tinygram_bench.statistics.figures.runs import figures_of
+from tinygram_bench.statistics.workloads import WORKLOADS
 
-_LATENCY = {"stream": "latency", "rr": "call", "echo": "round_trip", "sizes": "total"}
-"""The histogram of each workload that is told; flat out, `stream` has none of latency."""
 _RATES = ("throughput_per_s", "calls_per_s")
 
 
@@ -35,7 +34,7 @@ def latest_of(case: Case, run: Run) -> Latest | None:
         return None
     figures = figures_of(case, run).values
     rates = (figures.get(name) for name in _RATES)
-    histogram = _LATENCY[case.workload]
+    histogram = WORKLOADS[case.workload].time
     return Latest(
         case.rate_per_s,
         next((rate for rate in rates if rate is not None), None),

@@ -58,11 +58,11 @@ def _change(case: Case, what: str, sides: Sequence[Sequence[float]]) -> Change:
             reason = f"{name} there are {len(values)} rounds, and {MIN_PAIRED_ROUNDS} are needed"
         elif not min(values):
             reason = f"{name} a round counted none, so there is no ratio"
-    unit = WORKLOADS[case.workload].unit.removesuffix("s")
+    one = WORKLOADS[case.workload].one
     before, after = sides
     return Change(
         case=case,
-        figure=f"{what}_per_{unit}",
+        figure=f"{what}_per_{one}",
         kind="counts",
         before=_figure(before),
         after=_figure(after),

@@ -30,10 +30,12 @@ class Workload:
     case that all others are measured against.
     `side_by_side`: the key of the cases that take turns; None: those of a load do.
     Loads: `load_parameters` belong to it, too; in a closed loop the replies say when the next
-    message is sent. `unit`: the counter of what was exchanged.
+    message is sent. `unit`: the counter of what was exchanged. `time`: the histogram of what one of
+    them takes; flat out, where a stream has none, it is empty.
     """
 
     histograms: Histograms
+    time: str
     counted: tuple[str, ...]
     compared: tuple[str, ...]
     compared_paced: tuple[str, ...] = ()
@@ -45,6 +47,11 @@ class Workload:
     load_parameters: tuple[str, ...] = ()
     is_closed_loop: bool = False
     unit: str = "messages"
+
+    @property
+    def one(self) -> str:
+        """One of what was exchanged, in words."""
+        return self.unit.removesuffix("s")
 
 
 _SPREAD = ("min", "mean", "p50", "p99", "p99_9", "max")
@@ -67,6 +74,7 @@ WORKLOADS: Mapping[str, Workload] = {
             **dict.fromkeys(("latency", "queueing"), _TAIL_TOO),
             **dict.fromkeys(("pacing_error", "hold"), ("p50", "p99")),
         },
+        time="latency",
         counted=(
             *_OF_MESSAGES,
             "bytes_per_read",
@@ -89,6 +97,7 @@ WORKLOADS: Mapping[str, Workload] = {
     ),
     "rr": Workload(
         histograms={"call": _TAIL_TOO, "connect": ("mean", "p50", "p99", "max")},
+        time="call",
         counted=(
             "run_time_s",
             "calls_per_s",
@@ -105,6 +114,7 @@ WORKLOADS: Mapping[str, Workload] = {
     ),
     "echo": Workload(
         histograms={"round_trip": _TAIL_TOO},
+        time="round_trip",
         counted=(
             *_OF_MESSAGES,
             "both_ways_mb_per_s",
@@ -129,6 +139,7 @@ WORKLOADS: Mapping[str, Workload] = {
             **dict.fromkeys(("first_trip", "next_trip"), ("p50", "p99")),
             "part": ("min", "mean", "p50", "p99"),
         },
+        time="total",
         counted=("first_sample_us", "mb_per_s", "total_mb_per_s", "delayed_acks"),
         compared=(sizes.TIME,),
         pairs=sizes.compared_pairs,

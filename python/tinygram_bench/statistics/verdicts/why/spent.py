@@ -17,8 +17,6 @@ CPU_PARTS = {
     "timing": "timing_cpu_ns",
 }
 """Part of the CPU time of the sender, or of the server under test → its counter."""
-ARRIVAL = {"stream": "latency_ns", "rr": "call_ns", "echo": "round_trip_ns"}
-"""Workload → the histogram of the time until a message, reply or echo was there."""
 LEAST_SAMPLES = 20
 """The fewest samples of the kernel's queues that say how long bytes waited in them."""
 
@@ -44,7 +42,7 @@ def arrival_spent(case: Case, run: Run) -> Spent | None:
     in the kernel is known where its queues were sampled (`--probe`), by Little's law: bytes that
     wait ÷ bytes a second.
     """
-    total = _histogram(run, ARRIVAL.get(case.workload))
+    total = _histogram(run, f"{WORKLOADS[case.workload].time}_ns")
     if total is None or (case.workload == "stream" and case.is_flat_out):
         return None
     parts_us = {}
@@ -65,8 +63,8 @@ def arrival_spent(case: Case, run: Run) -> Spent | None:
     return Spent(total.mean_ns / 1e3, parts_us)
 
 
-def _histogram(run: Run, name: str | None) -> Histogram | None:
-    text = run.histograms.get(name) if name is not None else None
+def _histogram(run: Run, name: str) -> Histogram | None:
+    text = run.histograms.get(name)
     found = Histogram.from_base64(text) if text is not None else None
     return found if found is not None and found.count else None
 
