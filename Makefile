@@ -40,13 +40,15 @@ build: $(STAMPS)/bench ## build everything that the command needs, into .venv
 demo: build ## build, then send small messages in every way, side by side
 	@$(BIN)/tinygram stream
 
-# Tests wait more than they compute. What only computes runs beside them, in the time that they leave.
+# Tests wait more than they compute. What only computes runs beside them, in the time that they leave; the
+# Rust tests have deadlines of milliseconds, and come after it.
 .PHONY: test
 test: $(STAMPS)/real $(STAMPS)/older-uvloop ## lint, types, documentation and the tests
 	@$(BIN)/python scripts/beside "$(MAKE) --no-print-directory checks" $(MAKE) --no-print-directory pytest
+	@$(MAKE) --no-print-directory cargo-test
 
 .PHONY: checks
-checks: lint types stubtest doc cargo-test models ## what `make test` does beside the Python tests
+checks: lint types stubtest doc cargo-build models ## what `make test` does beside the Python tests
 
 .PHONY: lint
 lint: $(STAMPS)/dev ## check formatting, lints and the architecture's import rules
@@ -71,6 +73,10 @@ doc: $(STAMPS)/dev ## build the Rust crates' documentation, into target/doc
 docs: $(STAMPS)/docs ## build the documentation as a site, into target/website/site; a warning is an error
 	@$(BIN)/python -m website
 	@cd target/website && $(CURDIR)/$(BIN)/zensical build --strict
+
+.PHONY: cargo-build
+cargo-build: $(STAMPS)/dev
+	$(CARGO) test --quiet --workspace --locked --no-run
 
 .PHONY: cargo-test
 cargo-test: $(STAMPS)/dev
