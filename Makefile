@@ -41,14 +41,14 @@ demo: build ## build, then send small messages in every way, side by side
 	@$(BIN)/tinygram stream
 
 # Tests wait more than they compute. What only computes runs beside them, in the time that they leave; the
-# Rust tests have deadlines of milliseconds, and come after it.
+# Rust tests but for the simulation's have deadlines of milliseconds, and come after it.
 .PHONY: test
 test: $(STAMPS)/real $(STAMPS)/older-uvloop ## lint, types, documentation and the tests
 	@$(BIN)/python scripts/beside "$(MAKE) --no-print-directory checks" $(MAKE) --no-print-directory pytest
-	@$(MAKE) --no-print-directory cargo-test
+	$(CARGO) test --quiet --workspace --locked --exclude tinygram-simulation
 
 .PHONY: checks
-checks: lint types stubtest doc cargo-build models ## what `make test` does beside the Python tests
+checks: lint types stubtest doc cargo-build simulation-test models ## what `make test` does beside the Python tests
 
 .PHONY: lint
 lint: $(STAMPS)/dev ## check formatting, lints and the architecture's import rules
@@ -77,6 +77,10 @@ docs: $(STAMPS)/docs ## build the documentation as a site, into target/website/s
 .PHONY: cargo-build
 cargo-build: $(STAMPS)/dev
 	$(CARGO) test --quiet --workspace --locked --no-run
+
+.PHONY: simulation-test
+simulation-test: $(STAMPS)/dev
+	$(CARGO) test --quiet --locked --package tinygram-simulation
 
 .PHONY: cargo-test
 cargo-test: $(STAMPS)/dev
