@@ -10,6 +10,8 @@ from tinygram_bench.model.result import Case, MessageBytes
 from tinygram_bench.statistics.workloads import WORKLOADS
 
 LIMIT_RUNTIME = "native"
+_OF_BLOCKS = "_p99_9_us"
+"""The end of the names of figures that are compared in slices alone, block by block of 5,000."""
 EXTERNAL = "external"
 """The runtime, and the implementation, of a server that is not ours."""
 
@@ -66,7 +68,7 @@ class Load:
             # A case that takes turns has no time of its own, but CPU time that is worth a verdict.
             own = {"run_time_s": "cpu_s_per_million"}
             return tuple(own.get(figure, figure) for figure in figures)
-        return figures
+        return tuple(figure for figure in figures if not figure.endswith(_OF_BLOCKS))
 
 
 def alternates(case: Case) -> bool:
