@@ -189,6 +189,9 @@ class Pacer:
         """How long after it was due, or asked for if that was later, each message was released."""
 
     def late_ns(self) -> list[int]: ...
+    def errors_by_slice_ns(self) -> list[list[int]]:
+        """`errors` of what was due in each slice, once it has settled; empty without slices."""
+
     @property
     def is_finished(self) -> bool: ...
     @property

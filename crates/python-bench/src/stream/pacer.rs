@@ -111,7 +111,7 @@ impl Pacer {
         Ok(Self {
             inner: match slices {
                 None => inner,
-                Some((slices, _)) => inner.in_slices(slices),
+                Some((slices, settling_ns)) => inner.in_slices(slices, settling_ns),
             },
         })
     }
@@ -153,6 +153,10 @@ impl Pacer {
 
     fn spin_cpu_ns_by_slice(&self) -> Vec<u64> {
         self.inner.spin_cpu_ns_by_slice().to_vec()
+    }
+
+    fn errors_by_slice_ns(&self) -> Vec<Vec<u32>> {
+        self.inner.errors_by_slice_ns()
     }
 
     #[getter]

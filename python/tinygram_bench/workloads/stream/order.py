@@ -104,6 +104,8 @@ class Report(Value, frozen=True):
 
     `late_ns`: how late the pacer was with each message, where it sleeps. `handed_over`: how many of
     the measured messages each producer has handed over, where it did so until its slices were over.
+    `pacing_errors_ns_by_slice`: how late the pacer was with each message that is measured in a
+    slice; empty without slices.
     """
 
     local_port: int
@@ -113,4 +115,5 @@ class Report(Value, frozen=True):
     histograms: dict[str, str]
     late_ns: tuple[int, ...] = ()
     spin_cpu_ns_by_slice: tuple[int, ...] = ()
+    pacing_errors_ns_by_slice: tuple[tuple[int, ...], ...] = ()
     handed_over: tuple[int, ...] = ()

@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable
 from functools import partial
+from itertools import chain
 
 from tinygram_bench import _native
 from tinygram_bench.host.network import connect_from
@@ -135,8 +136,9 @@ def _send(order: Order, begun_ns: int, orders: Orders) -> Report:
         ],
         counters=counters,
         histograms=histograms,
-        late_ns=_late_ns(source),
+        late_ns=_late_ns(source) if order.pace is not None and order.pace.sleeps else (),
         spin_cpu_ns_by_slice=_spun_by_slice(source),
+        pacing_errors_ns_by_slice=_errors_by_slice_ns(source),
         handed_over=source.handed_over() if order.ends_with_slices else (),
     )
 
@@ -202,7 +204,7 @@ def spin_of(order: Order) -> str:
 
 
 def _late_ns(source: Source) -> tuple[int, ...]:
-    """How late each message was released, in the order of the schedule; empty unless noted."""
+    """How late each message was released, in the order of the schedule."""
     of_each = [pacer.late_ns() for pacer in source.pacers()]
     late_ns = [0] * sum(map(len, of_each))
     if late_ns:
@@ -215,6 +217,12 @@ def _spun_by_slice(source: Source) -> tuple[int, ...]:
     """CPU time that the pacers spun in each slice; empty without slices."""
     of_each = [pacer.spin_cpu_ns_by_slice() for pacer in source.pacers()]
     return tuple(map(sum, zip(*of_each, strict=True)))
+
+
+def _errors_by_slice_ns(source: Source) -> tuple[tuple[int, ...], ...]:
+    """The pacers' errors with what is measured of each slice; empty without slices."""
+    of_each = [pacer.errors_by_slice_ns() for pacer in source.pacers()]
+    return tuple(tuple(chain(*of_slice)) for of_slice in zip(*of_each, strict=True))
 
 
 def _shares(order: Order, pool: _native.MessagePool) -> list[Share]:
