@@ -219,7 +219,7 @@ def environment_of(plan: Plan, named: str | None) -> dict[str, Any]:
         found = environment(any_case.parameters.congestion_control)
     floor = noise_floor.recent()
     return found | {
-        "noise_floor": None if floor is None else msgspec.to_builtins(floor),
+        "noise_floor": None if floor is None else floor.told,
         "network": named or ("private" if network.is_private else "host"),
         "sender_core": where.sender_cpu,
         "receiver_core": where.receiver_cpu,

@@ -10,7 +10,7 @@ import gzip
 import importlib.metadata
 import os
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -78,9 +78,14 @@ def environment(congestion_control: str, root: Path = Path("/")) -> dict[str, An
     Values are JSON values, null where unknown. `sysctls` are texts as the kernel shows them.
     `root` stands for the file system in tests.
     """
-    facts = {name: _read(reader, root) for name, reader in _READERS.items()}
+    facts = facts_named(_READERS, root)
     sysctls = {name: _read(_sysctl(name), root) for name in _SYSCTLS}
     return {"congestion_control": congestion_control, **facts, "sysctls": sysctls}
+
+
+def facts_named(names: Iterable[str], root: Path = Path("/")) -> dict[str, Any]:
+    """These facts of `environment` alone."""
+    return {name: _read(_READERS[name], root) for name in names}
 
 
 def _read(reader: Reader, root: Path) -> Any:
