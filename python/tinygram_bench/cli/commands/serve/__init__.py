@@ -9,7 +9,9 @@ from tinygram_bench.cli.commands.serve.rr import serve_rr
 from tinygram_bench.cli.commands.serve.sizes import serve_sizes
 from tinygram_bench.cli.help.examples import epilog
 
-serve = typer.Typer()
+serve = typer.Typer(
+    name="serve", epilog=epilog("tinygram serve"), add_completion=False, rich_markup_mode=None
+)
 
 
 # With a callback typer requires the server's name even if there is only one.
