@@ -13,7 +13,7 @@ from tinygram_bench.statistics.verdicts.why.account import Account, Part
 from tinygram_bench.statistics.verdicts.why.evidence import Evidence
 from tinygram_bench.statistics.verdicts.why.pairs import Why
 
-NOTHING = Evidence(*[None] * 9)
+NOTHING = Evidence(*[None] * 10)
 BEFORE = replace(NOTHING, writes=1.0, waits=0.5, segments=1.0)
 AFTER = replace(NOTHING, writes=1 / 39, waits=0.5, segments=1 / 39)
 

@@ -22,7 +22,7 @@ from tinygram_bench.processes.children import as_they_answer
 from tinygram_bench.processes.workers import RunError
 from tinygram_bench.runs import reaching
 from tinygram_bench.runs.attempts import attempt, checked
-from tinygram_bench.runs.slices import LEAST_MESSAGES, Slices, Used, table, used_in_slices
+from tinygram_bench.runs.slices import LEAST_MESSAGES, Ends, Slices, Used, table, used_in_slices
 from tinygram_bench.runs.stage import Address, Stage, Turn
 from tinygram_bench.runs.workload import Alternates, Rehearsed, TakesTurns, Waiting
 
@@ -88,7 +88,13 @@ class Group:
         give_up_s = self._give_up_s(start_ns, turns)
         at_turn = {number: each for number, each in enumerate(sides) if isinstance(each, _Side)}
         timed = [
-            (each.slices, each.waiting.pids, each.waiting.resting_pids) for each in at_turn.values()
+            Ends(
+                each.slices,
+                each.waiting.pids,
+                each.waiting.resting_pids,
+                counts_acks=each.up.turn.link.counter_fds is not None,
+            )
+            for each in at_turn.values()
         ]
         cores = cores_of(placement(self.cases[0].placement))
         used = used_in_slices(start_ns, timed, give_up_s, cores)

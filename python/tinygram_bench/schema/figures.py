@@ -58,12 +58,15 @@ _OF_COUNTERS: Mapping[str, Said] = {
     "messages_per_segment": ("messages", "messages ÷ segments with data"),
     "context_switches_per_million": (
         "switches",
-        "for a million messages; null in slices, whose rests add some",
+        "for a million messages; in slices, of these alone (sliced_context_switches)",
     ),
     "messages_per_release": ("messages", "messages ÷ the pacer's releases; paced only"),
     "connect_us": ("µs", "connect_ns"),
     "startup_ms": ("ms", "startup_ns"),
-    "delayed_acks": ("acknowledgements", "kernel_DelayedACKs; null in slices, whose ends add some"),
+    "delayed_acks": (
+        "acknowledgements",
+        "kernel_DelayedACKs; in slices sliced_delayed_acks, for their ends add some",
+    ),
     "calls_per_s": ("1/s", "calls ÷ the mean time of a caller"),
     "calls_in_flight": ("calls", "on average at a time, by Little's law"),
     "cpu_us_per_call": (

@@ -29,12 +29,21 @@ def _scaled(counter: str, scale: float = 1.0) -> Callable[[Counters], Number]:
 
 
 def _context_switches_per_million(counters: Counters) -> Number:
+    """In slices, without what others' slices did to it: from begin to end of each."""
+    if counters.get("slices"):
+        return _quotient("sliced_context_switches", "messages", PER_MILLION)(counters)
     voluntary = counters.get("voluntary_context_switches")
     involuntary = counters.get("involuntary_context_switches")
     messages = counters.get("messages")
     if voluntary is None or involuntary is None or not messages:
         return None
     return (voluntary + involuntary) / messages * PER_MILLION
+
+
+def _delayed_acks(counters: Counters) -> Number:
+    """In slices those that were sent in them: each slice's end adds one, when all is over."""
+    name = "sliced_delayed_acks" if counters.get("slices") else "kernel_DelayedACKs"
+    return _scaled(name)(counters)
 
 
 def _calls_per_s(counters: Counters) -> Number:
@@ -79,11 +88,11 @@ FORMULAS: Mapping[str, Callable[[Counters], Number]] = {
     "cpu_s_per_million": _quotient("cpu_ns", "messages", PER_MILLION / 1e9),
     "receiver_cpu_s_per_million": _quotient("receiver_cpu_ns", "messages", PER_MILLION / 1e9),
     "messages_per_segment": _quotient("messages", "data_segments"),
-    "context_switches_per_million": _alone(_context_switches_per_million),
+    "context_switches_per_million": _context_switches_per_million,
     "messages_per_release": _quotient("messages", "releases"),
     "connect_us": _scaled("connect_ns", 1e-3),
     "startup_ms": _scaled("startup_ns", 1e-6),
-    "delayed_acks": _alone(_scaled("kernel_DelayedACKs")),
+    "delayed_acks": _delayed_acks,
     "calls_per_s": _calls_per_s,
     "calls_in_flight": _in_flight,
     "cpu_us_per_call": _quotient("cpu_ns", "calls", 1e-3),
