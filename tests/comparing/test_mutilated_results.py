@@ -15,13 +15,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.support.compared import compared_result
-from tests.support.experiments import paced_run, plan_of, result_of, way
+from tests.support.experiments import swept
 
 from tinygram_bench import cli
 from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.model import store
-from tinygram_bench.model.result import Plan, Result
-from tinygram_bench.model.sweep import Point, Sweep
 
 WAYS, RATES, ROUNDS = ("loop/nodelay", "loop/nagle"), (1e3, 1e4, 1e5), 6
 OTHERS = (None, "text", -1, 0, 2.5, True, [], {}, [1])
@@ -36,19 +34,6 @@ FORMS = (
     ("rerun", "FILE"),
 )
 Path_ = tuple[str | int, ...]
-
-
-def swept() -> Result:
-    cases = {(text, rate): way(text, rate) for rate in RATES for text in WAYS}
-    runs = [
-        paced_run(case, number, 10 * (at + 1))
-        for at, case in enumerate(cases.values())
-        for number in range(ROUNDS)
-    ]
-    points = tuple(Point(rate, tuple(cases[text, rate].case_id for text in WAYS)) for rate in RATES)
-    sweep = Sweep("rate", RATES[0], RATES[-1], ROUNDS, steps=(points,))
-    plan = plan_of(cases.values(), runs)
-    return result_of(Plan(plan.cases, plan.rounds, plan.seed, sweep=sweep), runs)
 
 
 def places(value: Any, path: Path_ = ()) -> Iterator[Path_]:
@@ -77,7 +62,7 @@ def mutilated(document: bytes, path: Path_, other: object, *, is_gone: bool) -> 
 
 
 FLAT_OUT = compared_result({"nodelay": [1e5] * 8, "nagle": [9e4] * 8}, {"nagle": [50] * 8})
-WHOLE = {name: store.encoded(each) for name, each in (("flat", FLAT_OUT), ("swept", swept()))}
+WHOLE = {name: store.encoded(each) for name, each in (("flat", FLAT_OUT), ("swept", swept(WAYS, RATES, ROUNDS)))}
 PLACES = [(name, path) for name, text in WHOLE.items() for path in places(json.loads(text))]
 
 

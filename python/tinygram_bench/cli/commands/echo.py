@@ -232,7 +232,7 @@ def echo(
             "hold": with_hold,
         }
         plan_at = planned_at(asked, links, plan_echo, swept, varied)
-        return swept.measured(asked_length, plan_at, links, workload, destination, manner)
+        return swept.asked_with(asked_length, plan_at, links, workload, destination, manner)
     plan = asked_length.of(links.planned(asked, plan_echo))
     if server_command is not None and not has_own_proc():
         raise UsageError(

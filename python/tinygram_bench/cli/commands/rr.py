@@ -277,7 +277,7 @@ def rr(
     if swept is not None:
         _check_backlogs(asked)
         plan_at = planned_at(asked, links, plan_rr, swept, {"size": _with_size})
-        return swept.measured(asked_length, plan_at, links, Rr(asked.seed), destination, manner)
+        return swept.asked_with(asked_length, plan_at, links, Rr(asked.seed), destination, manner)
     case_ids: dict[str, str] = {}
     if scenario is None:
         plan = asked_length.of(links.planned(asked, plan_rr))

@@ -134,7 +134,7 @@ def sizes(
     if swept is not None:
         plan_at = planned_at(replace(asked, has_local=False), links, plan_sizes, swept, {})
         asked_length = length(rounds, None, None)
-        return swept.measured(asked_length, plan_at, links, Sizes(asked.seed), destination, manner)
+        return swept.asked_with(asked_length, plan_at, links, Sizes(asked.seed), destination, manner)
     # The parts of a local round trip are on no link: once is enough.
     plan = links.planned(
         asked, lambda each: plan_sizes(replace(each, has_local=local and each.link == asked.link))

@@ -301,7 +301,7 @@ def stream(
             "hold": with_hold,
         }
         plan_at = planned_at(asked, links, lambda each: _bounded(plan_stream(each)), swept, varied)
-        return swept.measured(asked_length, plan_at, links, workload, destination, manner)
+        return swept.asked_with(asked_length, plan_at, links, workload, destination, manner)
     plan = asked_length.of(links.planned(asked, lambda each: _bounded(plan_stream(each))))
     peers = Interleaved(plan, *choose(plan)) if cross_check else None
     return Asked(plan, workload, destination, manner, peers=peers)

@@ -13,6 +13,7 @@ from tinygram_bench.report.charts.chart import (
     Drawing,
     Row,
     Scale,
+    around,
     layered,
     series_colour,
     tooltips,
@@ -57,7 +58,7 @@ def _rows(field: Field, figure: str) -> tuple[Row, ...]:
         note = "fastest" if entrant.is_best else "limit" if entrant.is_limit else ""
         label = f"{entrant.label} ({note})" if note else entrant.label
         is_barred = barred(entrant.summary, figure)
-        values = {"median": found.median, "low": found.low, "high": found.high}
+        values = around(found)
         return {
             "way": entrant.label,
             "label": f"{label} ?" if is_barred == "yes" else label,

@@ -39,7 +39,7 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Pairing:
     """Two curves of a load: `ratios` second ÷ first in the rounds of each point, and `verdicts`."""
 
     first: Curve
@@ -61,7 +61,7 @@ class Swept:
     sweep: Sweep
     figure: str
     curves: tuple[Curve, ...]
-    comparisons: tuple[Comparison, ...]
+    pairings: tuple[Pairing, ...]
 
     @property
     def values(self) -> tuple[float, ...]:
@@ -85,11 +85,11 @@ def swept_of(plan: Plan, runs: Sequence[Run]) -> Swept:
         n: _curve(figure, [samples[n] for samples in at_points], summaries)
         for n in range(len(at_points[0]))
     }
-    comparisons = tuple(
-        _comparison(figure, (curves[n], curves[m]), [(at[n], at[m]) for at in at_points], summaries)
+    pairings = tuple(
+        _pairing(figure, (curves[n], curves[m]), [(at[n], at[m]) for at in at_points], summaries)
         for n, m in _compared(curves)
     )
-    return Swept(sweep, figure, tuple(curves.values()), comparisons)
+    return Swept(sweep, figure, tuple(curves.values()), pairings)
 
 
 def _samples_at_points(
@@ -153,14 +153,14 @@ def _compared(curves: dict[int, Curve]) -> Iterator[tuple[int, int]]:
             yield n, m
 
 
-def _comparison(
+def _pairing(
     figure: str,
     curves: tuple[Curve, Curve],
     pairs: Sequence[tuple[Sample, Sample]],
     summaries: dict[str, Summary],
-) -> Comparison:
+) -> Pairing:
     first, second = curves
-    return Comparison(
+    return Pairing(
         first,
         second,
         tuple(round_ratios(one, other, figure) for one, other in pairs),
