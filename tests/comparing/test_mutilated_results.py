@@ -1,4 +1,4 @@
-"""A result file of which one value was taken away, or is another: it works, or is refused in a line.
+"""A result file in which one value is gone, or another: it works, or is refused in one line.
 
 People edit these files by hand, and other programs write them. No such file ends in a traceback.
 """
@@ -62,7 +62,10 @@ def mutilated(document: bytes, path: Path_, other: object, *, is_gone: bool) -> 
 
 
 FLAT_OUT = compared_result({"nodelay": [1e5] * 8, "nagle": [9e4] * 8}, {"nagle": [50] * 8})
-WHOLE = {name: store.encoded(each) for name, each in (("flat", FLAT_OUT), ("swept", swept(WAYS, RATES, ROUNDS)))}
+WHOLE = {
+    name: store.encoded(each)
+    for name, each in (("flat", FLAT_OUT), ("swept", swept(WAYS, RATES, ROUNDS)))
+}
 PLACES = [(name, path) for name, text in WHOLE.items() for path in places(json.loads(text))]
 
 
@@ -90,7 +93,9 @@ def test_a_file_with_one_value_changed_works_or_is_refused_in_one_line(
         patch.chdir(tmp_path)
         # A file that is whole enough is measured again, which is not what is looked at here.
         patch.setattr("tinygram_bench.cli.commands.rerun.measure_and_show", lambda _asked: 0)
-        patch.setattr(sys, "argv", ["tinygram", *(each.replace("FILE", file.name) for each in form)])
+        patch.setattr(
+            sys, "argv", ["tinygram", *(each.replace("FILE", file.name) for each in form)]
+        )
         with pytest.raises(SystemExit) as ended:
             cli.main()
     said = capsys.readouterr().err
@@ -108,8 +113,9 @@ def test_a_sweep_without_steps_is_refused(
     file = tmp_path / "sweep.json"
     file.write_bytes(mutilated(WHOLE["swept"], ("plan", "sweep", "steps"), [], is_gone=False))
     words = [command, str(file), *([str(file)] if command == "compare" else [])]
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as ended:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", ["tinygram", *words])
-        cli.main()
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
     assert ended.value.code == ExitCode.USAGE
     assert "is not a result file of tinygram: a sweep without points" in capsys.readouterr().err

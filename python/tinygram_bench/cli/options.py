@@ -13,6 +13,7 @@ import typer
 
 from tinygram_bench.cli import quantities
 from tinygram_bench.cli.bounds import between, one_of, probe_interval_ns, read
+from tinygram_bench.cli.measuring import Manner
 from tinygram_bench.crosscheck.control import common_congestion_control
 from tinygram_bench.host.network import permitted_congestion_control
 from tinygram_bench.host.placement import PLACEMENTS, default_placement, placement
@@ -208,6 +209,17 @@ def links(names: list[str] | None, backend: str, server: str | None = None) -> L
     if server is not None:
         found.check_loopback(f"--server {server}", "that is on no host of ours")
     return found
+
+
+def manner(quiet: bool, published: bool, notes: bool, awake: bool, wait: bool) -> Manner:
+    """How to measure and show, by the options of these names."""
+    return Manner(
+        is_quiet=quiet,
+        is_published=published,
+        with_notes=notes,
+        is_awake=awake,
+        waits=wait,
+    )
 
 
 def shared(

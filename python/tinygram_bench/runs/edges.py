@@ -44,7 +44,7 @@ class Clocks:
     ends: list[int | None] = field(default_factory=list)
 
     def read(self) -> int | None:
-        """The CPU time of the processes so far, in ns; None where one has ended, or there is none."""
+        """Their CPU time so far, in ns; None where one has ended, or there is none."""
         try:
             # CPUCLOCK_SCHED of each process (clock_getcpuclockid(3)).
             used = [time.clock_gettime_ns((~pid << 3) | 2) for pid in self.pids]
@@ -142,7 +142,7 @@ class DelayedAcks:
             return None
 
     def counted(self, slices: int) -> int | None:
-        """In all slices: those that were sent while a slice lasted, and not in the rest after it."""
+        """In all slices: those sent while a slice lasted, and not in the rest after it."""
         pairs = zip(padded(self.begins, slices), padded(self.ends, slices), strict=True)
         return summed(
             [

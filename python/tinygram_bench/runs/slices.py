@@ -82,8 +82,9 @@ def table(waits_ns: Sequence[int], own_ns: int, slice_ns: int, seed: str) -> tup
 
 @dataclass(frozen=True)
 class Ends:
-    """A case that takes turns: its slices, its processes, and those at its other end, as far as they
-    are known. `counts_acks`: the kernel's count of delayed acknowledgements is theirs alone.
+    """A case that takes turns: its slices, its processes, and those at its other end, where known.
+
+    `counts_acks`: the kernel's count of delayed acknowledgements is theirs alone.
     """
 
     slices: Slices
@@ -204,5 +205,3 @@ def _edges(
         next_ns = start_ns + begin_ns + of_cases[number].slice_ns + of_cases[number].gap_ns
     if ended is not None:
         yield next_ns - _BEFORE_NS, ended, None
-
-

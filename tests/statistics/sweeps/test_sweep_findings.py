@@ -9,9 +9,9 @@ import pytest
 from tests.support.experiments import way
 
 from tinygram_bench.model.sweep import Limit
-from tinygram_bench.statistics.sweeps.knees import knee_of
 from tinygram_bench.statistics.sweeps.crossovers import crossings_of
 from tinygram_bench.statistics.sweeps.curves import Curve
+from tinygram_bench.statistics.sweeps.knees import knee_of
 from tinygram_bench.statistics.sweeps.limits import Met, met_at, met_of
 
 VALUES = (1_000.0, 4_730.0, 22_400.0, 30_000.0, 40_000.0, 50_000.0, 106_000.0, 500_000.0)
@@ -134,9 +134,7 @@ def test_a_way_that_falls_behind_does_not_hold_whatever_its_latency_is() -> None
     assert met_of(VALUES, curve_of(low, behind=[3, 4]), LIMIT) == Met(
         "met up to", VALUES[2], VALUES[2], VALUES[3]
     )
-    assert met_of(VALUES, curve_of(low, behind=range(8)), LIMIT) == Met(
-        "never met", high=VALUES[0]
-    )
+    assert met_of(VALUES, curve_of(low, behind=range(8)), LIMIT) == Met("never met", high=VALUES[0])
     assert met_at(curve_of(low, behind=[7]), LIMIT) == (1,) * 7 + (-1,)
 
 

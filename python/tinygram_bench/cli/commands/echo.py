@@ -19,7 +19,7 @@ from tinygram_bench.cli.bounds import (
     takes_turns,
 )
 from tinygram_bench.cli.length import MaxTime, MostRounds, Until, length
-from tinygram_bench.cli.measuring import Asked, Manner
+from tinygram_bench.cli.measuring import Asked
 from tinygram_bench.cli.sweep import (
     asked_sweep,
     planned_at,
@@ -218,13 +218,7 @@ def echo(
             "flight: at most 1 GiB is allowed, so ask for fewer or smaller messages"
         )
     destination = options.destination("echo", json, resume, anonymous)
-    manner = Manner(
-        is_quiet=quiet,
-        is_published=published,
-        with_notes=notes,
-        is_awake=awake,
-        waits=wait,
-    )
+    manner = options.manner(quiet, published, notes, awake, wait)
     workload = Echo(asked.seed)
     if swept is not None:
         varied: Mapping[Parameter, Callable[[EchoOptions, float], EchoOptions]] = {

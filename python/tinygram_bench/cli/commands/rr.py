@@ -22,7 +22,7 @@ from tinygram_bench.cli.bounds import (
 )
 from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.cli.length import USUAL_ROUNDS, MaxTime, Until, length
-from tinygram_bench.cli.measuring import Asked, Manner
+from tinygram_bench.cli.measuring import Asked
 from tinygram_bench.cli.sweep import asked_sweep, planned_at, sweep_option
 from tinygram_bench.crosscheck.interleaved import Interleaved
 from tinygram_bench.crosscheck.selection import choose
@@ -267,13 +267,7 @@ def rr(
         ),
     )
     destination = options.destination("rr", json, resume, anonymous)
-    manner = Manner(
-        is_quiet=quiet,
-        is_published=published,
-        with_notes=notes,
-        is_awake=awake,
-        waits=wait,
-    )
+    manner = options.manner(quiet, published, notes, awake, wait)
     if swept is not None:
         _check_backlogs(asked)
         plan_at = planned_at(asked, links, plan_rr, swept, {"size": _with_size})

@@ -19,7 +19,7 @@ from tinygram_bench.cli.bounds import (
     takes_turns,
 )
 from tinygram_bench.cli.length import MaxTime, MostRounds, Until, length
-from tinygram_bench.cli.measuring import Asked, Manner
+from tinygram_bench.cli.measuring import Asked
 from tinygram_bench.cli.sweep import (
     SWEEP_DURATION_NS,
     LimitOption,
@@ -284,13 +284,7 @@ def stream(
             "together they may take 64 MiB, so ask for fewer or smaller ones"
         )
     destination = options.destination("stream", json, resume, anonymous)
-    manner = Manner(
-        is_quiet=quiet,
-        is_published=published,
-        with_notes=notes,
-        is_awake=awake,
-        waits=wait,
-    )
+    manner = options.manner(quiet, published, notes, awake, wait)
     workload = Stream(asked.seed)
     if swept is not None:
         varied: Mapping[Parameter, Callable[[StreamOptions, float], StreamOptions]] = {

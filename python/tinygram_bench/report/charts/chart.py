@@ -46,8 +46,8 @@ class Chart:
     `where`: the load that it is of, empty where the result has no other.
 
     `columns`: field of the rows → header of its column, with the unit. `draw` makes the panel of
-    the data. `series_field`: the field that has the label of the row's series. `is_detail`: the page
-    has it folded.
+    the data. `series_field`: the field that has the label of the row's series. `is_detail`: the
+    page has it folded.
     """
 
     name: str

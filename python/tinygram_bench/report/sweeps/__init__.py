@@ -19,13 +19,9 @@ def by_value(result: Result) -> Result:
     In the plan they are as they were chosen; cases that belong to no point stay behind them.
     """
     assert result.plan.sweep is not None, "it is asked of a sweep alone"
-    ranks = {
-        id_: at for at, point in enumerate(result.plan.sweep.points) for id_ in point.case_ids
-    }
+    ranks = {id_: at for at, point in enumerate(result.plan.sweep.points) for id_ in point.case_ids}
     cases = sorted(result.plan.cases, key=lambda case: ranks.get(case.case_id, len(ranks)))
-    summaries = sorted(
-        result.summaries, key=lambda each: ranks.get(each.case.case_id, len(ranks))
-    )
+    summaries = sorted(result.summaries, key=lambda each: ranks.get(each.case.case_id, len(ranks)))
     plan = replace_fields(result.plan, cases=tuple(cases))
     return replace_fields(result, plan=plan, summaries=tuple(summaries))
 

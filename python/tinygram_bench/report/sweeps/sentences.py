@@ -7,9 +7,9 @@ from tinygram_bench.model.sweep import Limit
 from tinygram_bench.report.prose import confidence, first_of, listed
 from tinygram_bench.report.sweeps.words import SAID, labels_of, limit_in_words
 from tinygram_bench.statistics.figures.words import in_words
-from tinygram_bench.statistics.sweeps.knees import LEAST_POINTS, LEAST_ROUNDS, knee_of
 from tinygram_bench.statistics.sweeps.crossovers import Crossover, crossovers_of, firsts
 from tinygram_bench.statistics.sweeps.curves import Swept
+from tinygram_bench.statistics.sweeps.knees import LEAST_POINTS, LEAST_ROUNDS, knee_of
 from tinygram_bench.statistics.sweeps.limits import Met, met_of
 
 _MOST_TOLD = 6

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tinygram_bench.report.numbers import number
 from tinygram_bench.report.prose import joined
+from tinygram_bench.statistics.figures.words import in_words
 from tinygram_bench.statistics.verdicts.why.account import Account
 from tinygram_bench.statistics.verdicts.why.pairs import Why
 from tinygram_bench.statistics.workloads import WORKLOADS
@@ -67,8 +68,8 @@ def arrival_clause(why: Why) -> str | None:
     """`holding costs 23 of 25 µs of mean latency`, with what waits in the kernel where known."""
     if why.arrival is None or not why.arrival.parts:
         return None
-    what = {"rr": "of the mean call", "echo": "of the mean round trip"}
-    return _accounted(why.arrival, _OF_ARRIVAL, what.get(why.case.workload, "of mean latency"))
+    figure = f"{WORKLOADS[why.case.workload].time}_mean_us"
+    return _accounted(why.arrival, _OF_ARRIVAL, f"of {in_words(figure)}")
 
 
 def evidence_clause(why: Why) -> str | None:

@@ -14,6 +14,7 @@ from tinygram_bench.statistics.figures.samples import Sample, samples_of
 from tinygram_bench.statistics.recurring import FELL_BEHIND, recurs
 from tinygram_bench.statistics.summary import summarise
 from tinygram_bench.statistics.verdicts.comparison import round_ratios, verdict_on
+from tinygram_bench.statistics.verdicts.doubts import barring
 from tinygram_bench.statistics.workloads import WORKLOADS
 from tinygram_bench.statistics.workloads.loads import Load, is_base, is_faulty, is_limit
 
@@ -124,14 +125,8 @@ def _curve(figure: str, samples: Sequence[Sample], summaries: dict[str, Summary]
 
 
 def _doubt(figure: str, summary: Summary) -> str | None:
-    return next(
-        (
-            each.message
-            for each in summary.warnings
-            if each.code != FELL_BEHIND and any(figure.startswith(name) for name in each.figures)
-        ),
-        None,
-    )
+    warning = barring(figure, summary, took_turns=False, but_for=FELL_BEHIND)
+    return None if warning is None else warning.message
 
 
 def _compared(curves: dict[int, Curve]) -> Iterator[tuple[int, int]]:

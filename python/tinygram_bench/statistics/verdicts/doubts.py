@@ -76,10 +76,15 @@ def doubt_on(
     return doubt
 
 
-def barring(figure: str, summary: Summary, *, took_turns: bool) -> Warning | None:
-    """The first warning because of which the figure gets no verdict; None: it may get one."""
+def barring(
+    figure: str, summary: Summary, *, took_turns: bool, but_for: str | None = None
+) -> Warning | None:
+    """The first warning because of which the figure gets no verdict; None: it may get one.
+
+    `but_for`: the code of a warning that is told apart.
+    """
     for warning in summary.warnings:
-        if took_turns and warning.code in _MET_ALIKE:
+        if (took_turns and warning.code in _MET_ALIKE) or warning.code == but_for:
             continue
         if any(figure.startswith(prefix) for prefix in warning.figures):
             return warning

@@ -18,7 +18,7 @@ CPU_PARTS = {
 }
 """Part of the CPU time of the sender, or of the server under test → its counter."""
 _INSTEAD = {"unsent": {"rest"}, "unread": {"server", "server_core"}}
-"""Part of what waits in the kernel's queues → parts that were counted, and are in it or it in them."""
+"""What waits in the kernel's queues → parts that were counted, which have a share of it."""
 LEAST_SAMPLES = 20
 """The fewest samples of the kernel's queues that say how long bytes waited in them."""
 
