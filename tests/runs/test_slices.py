@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tinygram_bench.runs.edges import Sched, Scheduled, Threads
+from tinygram_bench.runs.edges import DelayedAcks, Sched, Scheduled, Threads
 from tinygram_bench.runs.slices import GAP_NS, Ends, Slices, Used, table, used_in_slices
 
 MS = 1_000_000
@@ -203,6 +203,31 @@ def test_the_scheduler_counts_every_wake_up_of_a_thread() -> None:
         pytest.skip("this kernel does not count them")
     assert found is not None
     assert found.switches >= 50
+
+
+def test_delayed_acknowledgements_are_those_sent_while_slices_lasted() -> None:
+    def tables(*counts: int) -> bytes:
+        told = b"TcpExt: SyncookiesSent DelayedACKs\nTcpExt: 7 %d\nIpExt: InOctets\nIpExt: 5\n"
+        return b"".join(told % count for count in counts)
+
+    # Of two networks; each rest adds one, and the last slice was not reached.
+    acks = DelayedAcks((0, 0))
+    acks.begins.extend([tables(10, 1), tables(15, 1), tables(19, 1)])
+    acks.ends.extend([tables(14, 1), tables(18, 1)])
+    assert acks.counted(2) == 7
+    assert acks.counted(3) == round(7 / 2 * 3)
+    assert acks.counted(5) is None
+
+
+def test_both_ends_of_loopback_are_one_network_that_is_counted_once() -> None:
+    with ExitStack() as stack:
+        own = [os.getpid()]
+        acks = DelayedAcks.of([own, own], stack)
+        assert len(acks.fds) == 1
+        acks.begins.append(acks.read())
+        acks.ends.append(acks.begins[0])
+        assert acks.counted(1) == 0
+        assert DelayedAcks.of([own, []], stack).read() is None
 
 
 def test_what_is_read_too_late_is_unknown() -> None:

@@ -70,23 +70,30 @@ class Clocks:
         return summed(rests)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Sched:
-    """The scheduler's counts of each thread at the begins and ends of slices."""
+    """The scheduler's counts of each thread at the begins and ends of slices.
+
+    `has_too_many`: threads to read them all, as was found once.
+    """
 
     pids: Sequence[int]
     stack: ExitStack
     begins: list[Threads] = field(default_factory=list)
     ends: list[Threads] = field(default_factory=list)
     fds: dict[str, int] = field(default_factory=dict)
+    has_too_many: bool = False
 
     def read(self) -> Threads:
         """The counts so far (schedstat of each thread: time on a core, waited for one, turns)."""
-        found = {}
+        found: dict[str, tuple[int, int]] = {}
+        if self.has_too_many:
+            return None
         try:
             for pid in self.pids:
                 threads = os.listdir(f"/proc/{pid}/task")
-                if len(found) + len(threads) > _MOST_THREADS:
+                self.has_too_many = len(found) + len(threads) > _MOST_THREADS
+                if self.has_too_many:
                     return None
                 for thread in threads:
                     fd = self._fd(f"/proc/{pid}/task/{thread}/schedstat")

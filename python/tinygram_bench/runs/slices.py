@@ -31,7 +31,7 @@ _BEFORE_NS = GAP_NS // 2
 """CPU clocks are read so long before a slice begins."""
 _MOST_LATE = 0.05
 """They are known where they are read at most so late, as a share of a slice."""
-_MOST_OF_IT = 0.6
+_MOST_OF_IT = 0.8
 """In so much of the time before a slice what else is counted is read."""
 
 
@@ -168,7 +168,7 @@ class _Watch:
 
     def read_counts(self, at_ns: int, *, is_end: bool) -> None:
         """The next slice must not be disturbed: what there is no time for is not known."""
-        for each in (*self.sched, self.acks):
+        for each in (self.acks, *self.sched):
             is_late = time.monotonic_ns() - at_ns > _BEFORE_NS * _MOST_OF_IT
             (each.ends if is_end else each.begins).append(None if is_late else each.read())
 
