@@ -92,7 +92,12 @@ def evidence_clause(why: Why) -> str | None:
     one = _unit(why)
     counts = (
         (f"delayed acknowledgements a thousand {one}s", after.delayed_acks, before.delayed_acks),
-        (f"context switches a thousand {one}s", after.switches, before.switches),
+        # How often threads are put on a core depends on what else the host does, as times do.
+        *(
+            [(f"context switches a thousand {one}s", after.switches, before.switches)]
+            if why.verdicts
+            else []
+        ),
     )
     said = [
         f"{_percent(first)} {what} instead of {_percent(second)}"
