@@ -1,0 +1,99 @@
+"""What the pages of the claim found, which benches/claim made of its results: for other pages.
+
+`results/published/claim.md` and `claim-links.md` are what is stored; figures that README and
+docs/claim.md tell come from them.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from published.stored import ROOT, Column, Figure, Row
+
+_COUNTED = re.compile(
+    r"Of (\d+) cells `adaptive` held (\d+) \((\d+) of them by counts.*?\), lost (\d+), "
+    r"and (\d+) are undecided.*?in (\d+) it is worse by more than"
+)
+_SINGLE = re.compile(r"does best with (.*?), which costs over 5 % more .*? in (\d+) of")
+_OWN = re.compile(r"^\| \*\*adaptive\*\* \| (\d+) of \d+ \| (\d+) \|", re.MULTILINE)
+_REGRET = re.compile(r"\| ([\d,.]+) % against ([\d,.]+) % of ")
+_BEGUN = re.compile(r"begun\s+(\d{4}-\d\d-\d\d)T")
+COLUMNS = [
+    Column("cells", "cells", 0),
+    Column("held", "held", 0),
+    Column("of these by counts", "by_counts", 0),
+    Column("lost", "lost", 0),
+    Column("undecided", "undecided", 0),
+    Column("the fixed strategy that loses the fewest, by the estimate", "single", is_text=True),
+    Column("over 5 % worse", "single_worse", 0),
+    Column("`adaptive`", "own_worse", 0),
+    Column("the page", "page", is_text=True),
+]
+
+
+@dataclass(frozen=True)
+class Found:
+    """Cells counted, and two worst regrets in percent, as a page tells them.
+
+    `single`: the fixed strategy that does best everywhere; it and ours cost over 5 % more than the
+    best one in `single_worse` and `own_worse` cells, ours over 10 % more in `own_much_worse`.
+    """
+
+    page: str
+    on: date
+    cells: int
+    held: int
+    by_counts: int
+    lost: int
+    undecided: int
+    large: int
+    single: str
+    single_worse: int
+    own_worse: int
+    own_much_worse: int
+    regret: str
+    single_regret: str
+
+    @property
+    def row(self) -> Row:
+        """As a row of docs/claim.md."""
+        where = "links of 1 and 5 ms" if "links" in self.page else "loopback"
+        day = f"{self.on.day} {self.on:%B %Y}"
+        counted = ("cells", "held", "by_counts", "lost", "undecided", "single_worse", "own_worse")
+        return Row(
+            f"{where}, set *tuning*, in slices, {day}",
+            {name: Figure(getattr(self, name)) for name in counted}
+            | {"single": self.single, "page": f"[{self.page}](../results/published/{self.page})"},
+        )
+
+
+def found_in(page: Path) -> Found:
+    """Raises SystemExit where the page does not tell one of them."""
+    text = page.read_text()
+    matches = []
+    for pattern in (_COUNTED, _SINGLE, _OWN, _REGRET, _BEGUN):
+        match = pattern.search(text)
+        if match is None:
+            raise SystemExit(f"{page} tells nothing like {pattern.pattern!r}")
+        matches.append(match)
+    counted, single, own, regret, begun = matches
+    return Found(
+        page.name,
+        date.fromisoformat(begun[1]),
+        *map(int, counted.groups()),
+        single[1],
+        int(single[2]),
+        *map(int, own.groups()),
+        *regret.groups(),
+    )
+
+
+def loopback() -> Found:
+    return found_in(ROOT / "results/published/claim.md")
+
+
+def links() -> Found:
+    return found_in(ROOT / "results/published/claim-links.md")
