@@ -73,6 +73,7 @@ def measured(
             peers=asked.peers,
             check=lambda: made.check(plan),
             sweeping=asked.sweeping,
+            live=made.live,
         )
 
 

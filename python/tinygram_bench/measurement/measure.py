@@ -29,6 +29,7 @@ from tinygram_bench.model.result import Case, Plan, Result, Run, RunCases
 from tinygram_bench.model.store import Destination
 from tinygram_bench.processes.interrupts import INTERRUPTS
 from tinygram_bench.runs.progress import Progress
+from tinygram_bench.runs.progress.live import Live
 from tinygram_bench.runs.rounds import Order, ordered, run_plan
 
 
@@ -75,6 +76,7 @@ def measure(
     check: Callable[[], None] = lambda: None,
     study: Study | None = None,
     sweeping: Sweeping | None = None,
+    live: Live | None = None,
 ) -> Measurement:
     """Run the plan, and save its result after every round.
 
@@ -86,6 +88,7 @@ def measure(
     `network`: what the environment says of where the runs were, if it is no network of their own.
     `peers`: other programs in the same rounds, whose failures are told and do not fail ours.
     `study`: what a study decides by itself. `sweeping`: what makes `plan` grow.
+    `live`: the bench's, for what is told while cases take turns.
     `check` comes before the first run, and raises UsageError where none can succeed. Raises
     UsageError where keeping cores awake is not permitted, too.
     """
@@ -110,6 +113,8 @@ def measure(
         may_end_early=may_end_early(plan) or sweeping is not None,
         most_s=inf if plan.max_time_ns is None else plan.max_time_ns / 1e9,
     )
+    if live is not None and progress.is_rewritten:
+        live.tell = progress.goes_on
     numbers = cores_of(placement(plan.cases[0].placement))
     with (
         closing(destination.lock),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -116,12 +116,17 @@ class Used:
 
 
 def used_in_slices(
-    start_ns: int, cases: Sequence[Ends], give_up_s: float, cores: Collection[int] = ()
+    start_ns: int,
+    cases: Sequence[Ends],
+    give_up_s: float,
+    cores: Collection[int] = (),
+    between: Callable[[int], None] = lambda _ended: None,
 ) -> list[Used]:
     """What each case's processes use; sleeps until the last slice is over, or until `give_up_s`.
 
     Clocks are read between slices alone: reading takes a core away, which a message that is due
     then would wait for. `give_up_s` is a time of time.monotonic. `cores`: those that they use.
+    `between` is told after each slice, when the clocks are read, whose it was.
     """
     with ExitStack() as stack, urgent(cores):
         found = [_Watch.on(case, stack) for case in cases]
@@ -136,6 +141,8 @@ def used_in_slices(
                 watch.read_clocks(at_ns, is_end=is_end)
             for watch, is_end in sides:
                 watch.read_counts(at_ns, is_end=is_end)
+            if ended is not None:
+                between(ended)
             if time.monotonic() > give_up_s:
                 break
     return [each.used() for each in found]
