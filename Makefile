@@ -164,7 +164,7 @@ ON_SPEED := bench.calls_speed bench.echo_speed bench.peers_speed bench.pacing \
 
 .PHONY: bench
 bench: build $(STAMPS)/older-uvloop ## measure what the bench itself costs, and how fast it is (STORE=1: for docs/speed.md)
-	@status=0; for module in bench.receiver_speed bench.counting_cost bench.by_hand \
+	@status=0; for module in bench.receiver_speed bench.counting_cost bench.live_cost bench.by_hand \
 		library.stats_cost; do \
 		echo "$$module"; $(IN_BENCHES) $$module || status=1; \
 	done; for module in $(ON_SPEED); do \

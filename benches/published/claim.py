@@ -15,7 +15,7 @@ from published.stored import ROOT, Column, Figure, Row
 
 _COUNTED = re.compile(
     r"Of (\d+) cells `adaptive` held (\d+) \((\d+) of them by counts.*?\), lost (\d+), "
-    r"and (\d+) are undecided.*?in (\d+) it is worse by more than"
+    r"and (\d+) are undecided"
 )
 _SINGLE = re.compile(r"does best with (.*?), which costs over 5 % more .*? in (\d+) of")
 _OWN = re.compile(r"^\| \*\*adaptive\*\* \| (\d+) of \d+ \| (\d+) \|", re.MULTILINE)
@@ -49,7 +49,6 @@ class Found:
     by_counts: int
     lost: int
     undecided: int
-    large: int
     single: str
     single_worse: int
     own_worse: int
@@ -81,13 +80,19 @@ def found_in(page: Path) -> Found:
         matches.append(match)
     counted, single, own, regret, begun = matches
     return Found(
-        page.name,
-        date.fromisoformat(begun[1]),
-        *map(int, counted.groups()),
-        single[1],
-        int(single[2]),
-        *map(int, own.groups()),
-        *regret.groups(),
+        page=page.name,
+        on=date.fromisoformat(begun[1]),
+        cells=int(counted[1]),
+        held=int(counted[2]),
+        by_counts=int(counted[3]),
+        lost=int(counted[4]),
+        undecided=int(counted[5]),
+        single=single[1],
+        single_worse=int(single[2]),
+        own_worse=int(own[1]),
+        own_much_worse=int(own[2]),
+        regret=regret[1],
+        single_regret=regret[2],
     )
 
 

@@ -7,7 +7,7 @@ page has in its place; the words around it are the author's.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from published.stored import Figure
@@ -37,7 +37,7 @@ def told_in(section: str) -> list[re.Match[str]]:
     ]
 
 
-def with_figures(content: str, stored: dict[str, Sequence[Figure]], page: Path) -> str:
+def with_figures(content: str, stored: Mapping[str, Sequence[Figure]], page: Path) -> str:
     """The page's content with the stored figures of each section.
 
     Exits where a section has more or fewer of them than are stored.
