@@ -255,7 +255,7 @@ $(STAMPS)/maturin: constraints.txt $(STAMPS)/venv
 $(STAMPS)/bench: $(STAMPS)/maturin pyproject.toml python/pyproject.toml $(RUST_SOURCES)
 	@echo "building tinygram and tinygram-bench into .venv (release; the first time takes a minute or two)"
 	@$(DEVELOP) --extras uvloop,aiofastnet
-	@$(IN_BENCH) ../$(DEVELOP) --extras report,frames
+	@$(IN_BENCH) ../$(DEVELOP) --extras report,frames,tls
 	@touch $@
 
 # What else pip installs is for the tinygram that is in .venv: nothing is built or packed again.

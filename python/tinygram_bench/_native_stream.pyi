@@ -40,6 +40,9 @@ class StreamCheck:
     def finish(self) -> None:
         """The stream has ended; ValueError unless every byte of every message arrived."""
 
+    def turns(self) -> bytes:
+        """Whose each message was, as they came; empty for a pool of one producer."""
+
 def match_flat_out(
     notes: bytes,
     pool: MessagePool,

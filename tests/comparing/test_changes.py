@@ -265,3 +265,21 @@ def test_a_count_that_one_result_lacks_cannot_be_said() -> None:
     change = change_of(comparison, "nodelay", "writes_per_message")
     assert (change.shown, change.reason) == ("cannot_say", "after it was not counted")
     assert change.passed(0.05) == "cannot_say"
+
+
+def test_records_of_tls_and_their_bytes_are_counts_of_a_message() -> None:
+    """A record for each message, where a batch had been one."""
+    rates = {"nodelay": [1e5] * 8}
+
+    def over_tls(records: int, wire_bytes: int) -> Result:
+        result = compared_result(rates, WRITES)
+        more: dict[str, int | None] = {"tls_records": records, "wire_bytes": wire_bytes}
+        runs = tuple(replace(run, counters=run.counters | more) for run in result.runs)
+        return replace(result, runs=runs)
+
+    comparison = compare_results(over_tls(160, 103_520), over_tls(1_000, 122_000), "counts")
+    found = {
+        figure: change_of(comparison, "nodelay", figure).shown
+        for figure in ("records_per_message", "wire_bytes_per_message")
+    }
+    assert found == {"records_per_message": "worse", "wire_bytes_per_message": "worse"}

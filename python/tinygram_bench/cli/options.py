@@ -101,6 +101,13 @@ Lone = Annotated[
         "--lone", help="Run each case alone; otherwise the cases of a load take turns in slices."
     ),
 ]
+Tls = Annotated[
+    bool,
+    typer.Option("--tls", help="Measure over TLS 1.3, with a certificate that is made for it."),
+]
+Plain = Annotated[
+    bool, typer.Option("--plain", help="With --tls: measure each way without TLS, too.")
+]
 Awake = Annotated[
     bool,
     typer.Option(
@@ -137,6 +144,13 @@ Server = Annotated[
         f"answer within {ANSWER_LIMIT_S:g} s.",
     ),
 ]
+
+
+def with_tls(tls: bool, plain: bool) -> tuple[bool, ...]:
+    """Whether each way is measured over TLS; both: so and so. Raises UsageError."""
+    if plain and not tls:
+        raise UsageError("--plain needs --tls: without it every way is measured in plain alone")
+    return (False, True) if plain else (tls,)
 
 
 def result_file(workload: str) -> Any:

@@ -54,7 +54,7 @@ class StreamParameters(Parameters, frozen=True, tag="stream", kw_only=True):
     """Parameters of `stream`.
 
     `duration_ns`: how long messages are sent in each run; None where all `messages` go flat out,
-    which are otherwise as many as there may be at most.
+    which are otherwise as many as there may be at most. `tls`: over TLS 1.3.
     """
 
     messages: int
@@ -65,6 +65,7 @@ class StreamParameters(Parameters, frozen=True, tag="stream", kw_only=True):
     busy_thread: bool
     duration_ns: int | None = None
     study: StudySwitches = StudySwitches()
+    tls: bool = False
 
 
 class RrParameters(Parameters, frozen=True, tag="rr", kw_only=True):

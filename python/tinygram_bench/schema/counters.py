@@ -99,7 +99,21 @@ _OF_PROCESSES: Mapping[str, Said] = {
     "releases": ("releases", "of messages by the pacer: each hands over what is due"),
     "last_due_ns": ("ns", "from the start until the last message was due"),
     "send_buffer_bytes": ("bytes", "of the sending socket's buffer (SO_SNDBUF)"),
-    "reads": ("system calls", f"by which the receiver read; {_ENDS_OF_SLICES}"),
+    "reads": (
+        "system calls",
+        "by which the receiver read, over TLS records that it decrypted; " + _ENDS_OF_SLICES,
+    ),
+    "tls_records": (
+        "records",
+        "of TLS that brought these messages, by the headers that the receiver took; "
+        + _ENDS_OF_SLICES,
+    ),
+    "wire_bytes": ("bytes", "of these records, with headers and tags"),
+    "closing_wire_bytes": ("bytes", "of the record by which the sender closed TLS; 0: it did not"),
+    "receiving_ns": (
+        "ns",
+        "in which a receiver that decrypts was to receive; in slices, the length of all of them",
+    ),
     "receiver_cpu_ns": ("ns", f"of CPU time of the receiver; {_WHOLE_RUN}"),
     "receiver_voluntary_context_switches": (
         "switches",

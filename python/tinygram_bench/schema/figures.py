@@ -54,6 +54,12 @@ _OF_COUNTERS: Mapping[str, Said] = {
         "of CPU time for a million messages: of the sender or server; of a slice, until the case's "
         "next one begins, for all its messages, those that settle with them",
     ),
+    "receiver_cpu_share": (
+        "1",
+        "of the time that it was to receive, the receiver's CPU time; where it decrypts",
+    ),
+    "records_per_message": ("records", "of TLS, with data, ÷ messages"),
+    "wire_bytes_per_message": ("bytes", "of TLS records, their headers included, ÷ messages"),
     "receiver_cpu_s_per_million": ("s", "of the receiver's CPU time for a million messages"),
     "messages_per_segment": ("messages", "messages ÷ segments with data"),
     "context_switches_per_million": (

@@ -42,6 +42,7 @@ PROPERTIES: Mapping[str, Mapping[str, str]] = {
         "receiver_command": "the program in the receiver's place; null: ours",
         "busy_thread": "whether another Python thread computes all the time",
         "duration_ns": "how long the schedule lasts, in ns; null: flat out",
+        "tls": "whether over TLS 1.3, with the cipher TLS_AES_256_GCM_SHA384",
         "study": "switches that only a study sets",
     },
     "StudySwitches": {

@@ -94,6 +94,8 @@ def stream(
         bool,
         typer.Option("--busy-thread", help="Run another Python thread that computes all the time."),
     ] = False,
+    tls: options.Tls = False,
+    plain: options.Plain = False,
     duration: Annotated[
         int | None, quantities.duration("Duration of each run.", "2s with --rate, else 200ms")
     ] = None,
@@ -231,6 +233,14 @@ def stream(
                 bool(value), f"--cross-check cannot be combined with {option}, which it sets itself"
             )
         only = [_CROSS_CHECK_ONLY]
+    _refuse(
+        tls and cross_check,
+        "--tls cannot be combined with --cross-check: the other programs do not encrypt",
+    )
+    _refuse(
+        tls and receiver_command is not None,
+        "--tls cannot be combined with --receiver-command: only a receiver of ours counts records",
+    )
     if size is None:
         size = _CROSS_CHECK_SIZE if cross_check else _DEFAULT_SIZE
     if messages is None:
@@ -261,6 +271,7 @@ def stream(
         duration_ns=duration_ns,
         slice_ns=None if slice is None else _slice_ns(slice, duration_ns, rates_per_s, links),
         takes_turns=has_turns,
+        tls=options.with_tls(tls, plain),
         receive_buffer_bytes=receive_buffer,
         receiver_command=receiver_command,
         timeout_ns=timeout + (duration_ns if rates_per_s or has_turns else 0),

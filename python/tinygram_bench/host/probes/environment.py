@@ -10,6 +10,7 @@ import gzip
 import importlib.metadata
 import os
 import platform
+import ssl
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from typing import Any
 import tinygram
 from tinygram_bench.host.probes.cgroups import cpu_quota_cores
 from tinygram_bench.host.urgent import may_be_urgent
+from tinygram_bench.tls.kernel import kernel_tls_refusal
 
 Reader = Callable[[Path], Any]
 """Reads one fact below the given root directory; may raise what `_UNKNOWN` lists."""
@@ -64,6 +66,8 @@ _READERS: dict[str, Reader] = {
     "loopback_mtu_bytes": lambda root: int(_text(root, "sys/class/net/lo/mtu")),
     "python": lambda _: f"{platform.python_implementation()} {platform.python_version()}",
     "tinygram": lambda _: tinygram.__version__,
+    "openssl": lambda _: ssl.OPENSSL_VERSION,
+    "has_kernel_tls": lambda _: kernel_tls_refusal() is None,
     "msgspec": lambda _: importlib.metadata.version("msgspec"),
     "uvloop": lambda _: importlib.metadata.version("uvloop"),
 }

@@ -21,6 +21,8 @@ COUNTED: Mapping[str, str] = {
     "writes": "writes",
     "segments": "data_segments",
     "bytes": "bytes",
+    "records": "tls_records",
+    "wire_bytes": "wire_bytes",
 }
 """What is counted for each message, or call → the counter."""
 

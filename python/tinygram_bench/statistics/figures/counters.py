@@ -74,6 +74,14 @@ def _throughput_per_s(counters: Counters) -> Number:
     return _quotient("messages", "run_time_ns", 1e9)(counters)
 
 
+def _receiver_cpu_share(counters: Counters) -> Number:
+    """In slices without what the receiver used between them."""
+    used_ns, of_ns = counters.get("receiver_cpu_ns"), counters.get("receiving_ns")
+    if used_ns is None or not of_ns:
+        return None
+    return (used_ns - (counters.get("other_resting_cpu_ns") or 0)) / of_ns
+
+
 def _alone(formula: Callable[[Counters], Number]) -> Callable[[Counters], Number]:
     """None where cases took turns: a run has no time of its own then, and its rests count."""
     return lambda counters: None if counters.get("slices") else formula(counters)
@@ -87,6 +95,9 @@ FORMULAS: Mapping[str, Callable[[Counters], Number]] = {
     "bytes_per_read": _quotient("bytes", "reads"),
     "cpu_s_per_million": _quotient("cpu_ns", "messages", PER_MILLION / 1e9),
     "receiver_cpu_s_per_million": _quotient("receiver_cpu_ns", "messages", PER_MILLION / 1e9),
+    "receiver_cpu_share": _receiver_cpu_share,
+    "records_per_message": _quotient("tls_records", "messages"),
+    "wire_bytes_per_message": _quotient("wire_bytes", "messages"),
     "messages_per_segment": _quotient("messages", "data_segments"),
     "context_switches_per_million": _context_switches_per_million,
     "messages_per_release": _quotient("messages", "releases"),

@@ -65,6 +65,7 @@ _OF_MESSAGES = (
     "context_switches_per_million",
     "connect_us",
 )
+_OF_TLS = ("records_per_message", "wire_bytes_per_message")
 _OF_SLICES = ("stalled_slices_share",)
 _OF_THE_KERNEL = ("delayed_acks", "listen_overflows", "syn_retransmits", "resets")
 
@@ -79,6 +80,8 @@ WORKLOADS: Mapping[str, Workload] = {
             *_OF_MESSAGES,
             "bytes_per_read",
             "receiver_cpu_s_per_million",
+            "receiver_cpu_share",
+            *_OF_TLS,
             "messages_per_segment",
             "messages_per_release",
             "startup_ms",

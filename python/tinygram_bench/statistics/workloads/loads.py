@@ -33,15 +33,22 @@ class Load:
     connections: int
     placement: str
     busy_thread: bool
+    tls: bool = False
     slice_ns: int | None = None
     parameters: tuple[tuple[str, Any], ...] = ()
 
     @classmethod
     def of(cls, case: Case) -> Load:
-        named = cls.__dataclass_fields__.keys() - {"busy_thread", "slice_ns", "parameters"}
+        named = cls.__dataclass_fields__.keys() - {
+            "busy_thread",
+            "tls",
+            "slice_ns",
+            "parameters",
+        }
         return cls(
             **{name: getattr(case, name) for name in named},
             busy_thread=getattr(case.parameters, "busy_thread", False),
+            tls=getattr(case.parameters, "tls", False),
             slice_ns=case.parameters.slice_ns,
             parameters=tuple(
                 (name, getattr(case.parameters, name))

@@ -7,6 +7,7 @@ from tinygram_bench.host.probes.kernel import CounterFds
 from tinygram_bench.loads.source import BURST_MESSAGES
 from tinygram_bench.model.value import Value
 from tinygram_bench.runs.slices import Slices
+from tinygram_bench.tls.certificates import Identity
 
 
 class ReceiverOrder(Value, frozen=True):
@@ -14,7 +15,8 @@ class ReceiverOrder(Value, frozen=True):
 
     `notes_fd`, `turns_fd`: the files that it writes (receiver.py). `host`: where it listens;
     `sender_host`: the only address that it accepts a connection from, null: any. `may_end_early`:
-    the stream may end after any message.
+    the stream may end after any message. `tls`: what it decrypts with, null: nothing; it then says
+    in the file `arrived_fd` how much of the warm-up has arrived (tls_receiver.py).
     """
 
     messages: int
@@ -30,6 +32,8 @@ class ReceiverOrder(Value, frozen=True):
     host: str
     sender_host: str | None
     may_end_early: bool = False
+    tls: Identity | None = None
+    arrived_fd: int = -1
 
 
 class Heard(Value, frozen=True):
@@ -68,7 +72,8 @@ class Order(Value, frozen=True):
     `host`: where the receiver listens; `own_host`: the address to connect from, by which the
     receiver knows the sender; `counter_fds`: what is read of the kernel's counters
     (probes/kernel.py). With `slices` the sender answers `Warm` when it has warmed up, and waits for
-    a `Start`.
+    a `Start`. `certificate`: the one that its receiver must show, null: nothing is encrypted;
+    `arrived_fd`: where that says how much of the warm-up has arrived.
     """
 
     port: int
@@ -92,6 +97,8 @@ class Order(Value, frozen=True):
     host: str = "127.0.0.1"
     own_host: str | None = None
     slices: Slices | None = None
+    certificate: str | None = None
+    arrived_fd: int = -1
 
     @property
     def ends_with_slices(self) -> bool:

@@ -20,6 +20,7 @@ from tinygram_bench.runs.slices import Slices, Used
 from tinygram_bench.runs.stage import Address, Turn
 from tinygram_bench.runs.workload import Exchanged, TakesTurns, Waiting
 from tinygram_bench.statistics.workloads.loads import is_limit
+from tinygram_bench.tls.certificates import Identity, new_identity
 from tinygram_bench.ways import runtimes
 from tinygram_bench.workloads.stream.order import (
     Heard,
@@ -33,6 +34,7 @@ from tinygram_bench.workloads.stream.outcome import assembled, received_counters
 
 PACKAGE = "tinygram_bench.workloads.stream"
 _RECEIVER = "receiver"
+_ARRIVED = "arrived"
 _DELAYED_ACK_NS = 45_000_000
 """An acknowledgement may be delayed for 40 ms, and a tick."""
 _CORKED_NS = 220_000_000
@@ -57,6 +59,7 @@ class Stream(TakesTurns):
             words = [*shlex.split(substitute), *_options(turn, order)]
             program = turn.program(_RECEIVER, words, pass_fds=fds)
             return Address(turn.link.far_address, program.wait_listening(turn.listen_limit_s))
+        fds.append(order.arrived_fd)
         receiver = turn.stage.far(_RECEIVER, f"{PACKAGE}.receiver", pass_fds=fds)
         receiver.tell(order)
         return turn.listening(receiver)
@@ -119,6 +122,8 @@ class Stream(TakesTurns):
             host=turn.link.far_address,
             sender_host=turn.link.client_host,
             may_end_early=asked.slice_ns is not None and case.is_flat_out,
+            tls=_identity(turn) if asked.tls else None,
+            arrived_fd=_memory(turn, _ARRIVED),
         )
 
     def _sender_order(self, turn: Turn, address: Address | None) -> Order:
@@ -158,14 +163,15 @@ class Stream(TakesTurns):
             sleep_ns=asked.study.sleep_ns,
             # A receiver that is not ours gets no `sender_host`: it accepts any sender.
             own_host=link.client_host if asked.receiver_command is None else None,
+            certificate=_identity(turn).certificate if asked.tls else None,
+            arrived_fd=_memory(turn, _ARRIVED),
         )
 
 
 def _sender(turn: Turn, order: Order) -> Child:
     """The sending process, which was told the order."""
-    sender = turn.stage.near(
-        "sender", f"{PACKAGE}.sender", counts_writes=True, pass_fds=turn.link.counter_fds or ()
-    )
+    fds = [*(turn.link.counter_fds or ()), order.arrived_fd]
+    sender = turn.stage.near("sender", f"{PACKAGE}.sender", counts_writes=True, pass_fds=fds)
     sender.tell(order)
     return sender
 
@@ -182,6 +188,11 @@ def _collected(turn: Turn, order: Order, sender: Child, used: Used | None = None
 def by_runtime_and_link(case: Case) -> tuple[str, str, str]:
     """The key of cases that share processes: many short runs would spend their time on starts."""
     return case.runtime, case.link, case.placement
+
+
+def _identity(turn: Turn) -> Identity:
+    """The receiver's certificate, made for this stage."""
+    return turn.stage.once("identity", new_identity)
 
 
 def _memory(turn: Turn, name: str) -> int:

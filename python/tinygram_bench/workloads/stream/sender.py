@@ -22,9 +22,11 @@ from tinygram_bench.loads.openings import Openings
 from tinygram_bench.loads.planted import PlantedSource
 from tinygram_bench.loads.source import Share, Source, message_pool
 from tinygram_bench.processes.orders import Orders, Start, carry_out
+from tinygram_bench.tls.contexts import check_agreed, client_context
 from tinygram_bench.ways import runtimes
 from tinygram_bench.workloads.stream.busy_thread import BusyThread
 from tinygram_bench.workloads.stream.order import Order, Report, Warm
+from tinygram_bench.workloads.stream.tls_receiver import arrived_bytes
 
 _DELIVERY_LIMIT_S = 10.0
 
@@ -42,7 +44,8 @@ def main() -> int:
 
 def _send(order: Order, begun_ns: int, orders: Orders) -> Report:
     strategy = order.strategy
-    run = runtimes.runtime(order.runtime, order.implementation, strategy).load()
+    runtime = runtimes.runtime(order.runtime, order.implementation, strategy)
+    run = runtime.load()
     sock, connect_ns = _connect(order)
     # A second descriptor, because a runtime may close its own before we have read the counters.
     probe = sock.dup()
@@ -50,6 +53,7 @@ def _send(order: Order, begun_ns: int, orders: Orders) -> Report:
         order.runtime,
         strategy,
         order.pace is None,
+        tls=None if order.certificate is None else client_context(order.certificate),
         watch_writes=lambda: _native.watch_writes(probe.fileno()),
     )
     way.watch_writes()
@@ -60,6 +64,8 @@ def _send(order: Order, begun_ns: int, orders: Orders) -> Report:
     marks: list[Mark] = []
 
     def has_arrived() -> bool:
+        if way.tls is not None:
+            return arrived_bytes(order.arrived_fd) >= warm_up_bytes
         counts = _native.write_counts()
         is_written = (
             counts is None or counts_before is None or counts[1] - counts_before[1] >= warm_up_bytes
@@ -97,7 +103,7 @@ def _send(order: Order, begun_ns: int, orders: Orders) -> Report:
     gc.collect()
     gc.freeze()
     startup_ns = time.monotonic_ns() - begun_ns
-    run(sock, source, way)
+    run(_encrypted(sock, runtime, way), source, way)
     busy_cpu_ns = 0 if busy is None else busy.stop()
     end = Mark.at_end(probe, way.child_pids, order.counter_fds)
     _wait_delivered(probe)
@@ -156,6 +162,15 @@ def _connect(order: Order) -> tuple[socket.socket, int]:
     start_ns = time.monotonic_ns()
     sock.connect((order.host, order.port))
     return sock, time.monotonic_ns() - start_ns
+
+
+def _encrypted(sock: socket.socket, runtime: runtimes.Runtime, way: runtimes.Way) -> socket.socket:
+    """The socket that the way sends on: wrapped, the handshake made, where a socket encrypts."""
+    if way.tls is None or runtime.tls_by != "socket":
+        return sock
+    wrapped = way.tls.wrap_socket(sock, server_hostname=way.server_name)
+    check_agreed(wrapped)
+    return wrapped
 
 
 def _started_ns() -> int:
