@@ -5,6 +5,7 @@
 //! none of ours goes there: what both need is compiled into both.
 
 mod address;
+mod cipher;
 mod descriptor;
 mod diag;
 mod echo;

@@ -96,7 +96,8 @@ class EchoParameters(Parameters, frozen=True, tag="echo", kw_only=True):
     """Parameters of `echo`. `server` is a row's name, `server_kind` that of the server.
 
     `buffer_bytes` is None where the server decides it, `fault` for an honest server;
-    `server_command` and `server_address` are those of a program that is not ours.
+    `server_command` and `server_address` are those of a program that is not ours. `tls`: over TLS
+    1.3.
     """
 
     server: str
@@ -110,6 +111,7 @@ class EchoParameters(Parameters, frozen=True, tag="echo", kw_only=True):
     warm_up_messages: int
     server_command: str | None
     server_address: str | None
+    tls: bool = False
 
 
 class SizesParameters(Parameters, frozen=True, tag="sizes", kw_only=True):

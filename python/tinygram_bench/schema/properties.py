@@ -84,6 +84,7 @@ PROPERTIES: Mapping[str, Mapping[str, str]] = {
         "warm_up_messages": "messages that go before, in no figure",
         "server_command": "the program that was started as server; null: none",
         "server_address": "HOST:PORT of a program that is not ours; null: the server is ours",
+        "tls": "whether over TLS 1.3, with the cipher TLS_AES_256_GCM_SHA384",
     },
     "SizesParameters": {
         **_OF_EVERY_WORKLOAD,

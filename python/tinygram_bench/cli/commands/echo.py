@@ -89,6 +89,8 @@ def echo(
         quantities.duration("Length of a case's turns beside the other cases of its load.", "20ms"),
     ] = None,
     lone: options.Lone = False,
+    tls: options.Tls = False,
+    plain: options.Plain = False,
     faulty: Annotated[
         str | None,
         typer.Option(
@@ -183,6 +185,8 @@ def echo(
         slice,
         {"--lone": lone, "--messages": messages is not None, "--probe": probe is not None},
     )
+    if tls:
+        _check_tls({"--server": server, "--server-command": server_command, "--faulty": faulty})
     one_of("--reply", reply, REPLIES)
     _check_fault(faulty, reply)
     if published and (size or workers != 5 or depth != 1 or reply != PER_READ):
@@ -204,6 +208,7 @@ def echo(
         external=_external(server_command, port, server),
         slice_ns=slice,
         takes_turns=has_turns,
+        tls=options.with_tls(tls, plain),
         timeout_ns=timeout,
         has_all=every,
         only=only or [],
@@ -247,6 +252,15 @@ def _buffers(asked: list[int] | None, every: bool, published: bool) -> Sequence[
     if published:
         return PUBLISHED_BUFFERS
     return ALL_BUFFERS if every else DEFAULT_BUFFERS
+
+
+def _check_tls(given: Mapping[str, object]) -> None:
+    for option, value in given.items():
+        if value is not None:
+            raise UsageError(
+                f"--tls cannot be combined with {option}: it is for honest servers of ours, for "
+                "which certificates are made"
+            )
 
 
 def _check_fault(fault: str | None, reply: str) -> None:

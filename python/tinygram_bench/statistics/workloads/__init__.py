@@ -134,6 +134,7 @@ WORKLOADS: Mapping[str, Workload] = {
             "both_ways_mb_per_s",
             "in_flight",
             "client_cpu_share",
+            *_OF_TLS,
             *_OF_THE_KERNEL,
             *_OF_SLICES,
         ),
