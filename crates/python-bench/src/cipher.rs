@@ -1,6 +1,6 @@
 use pyo3::{prelude::*, types::PyBytes};
 use std::{io, os::fd::RawFd};
-use tinygram_load::echo::cipher::Cipher;
+use tinygram_load::echo::client::Cipher;
 
 /// A connection that Python's ssl module encrypts: `workloads/echo/tls_wires.py`.
 #[derive(Debug)]

@@ -24,8 +24,7 @@ use tinygram_core::Knobs;
 use tinygram_load::{
     echo::{
         Reply,
-        cipher::Encrypt,
-        client::{self, ClientError, Exchange, Goal, RoundTrips, Turn},
+        client::{self, ClientError, Encrypt, Exchange, Goal, RoundTrips, Turn},
         server,
     },
     messages::MessagePool,

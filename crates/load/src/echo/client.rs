@@ -1,12 +1,11 @@
 //! The client: keeps `depth` messages of each worker in flight, times each round trip, and compares
 //! every byte that comes back, after it has taken the time.
 
-use super::cipher::Encrypt;
 pub use super::exchange::{Exchange, RoundTrips, Turn};
 use super::run::{Run, Window, left_messages};
 pub use super::settings::Settings;
-pub use super::worker::Fault;
 use super::worker::Worker;
+pub use super::worker::{Cipher, Encrypt, Fault};
 use crate::{
     messages::{EchoError, Echoes, MessagePool},
     process::thread_cpu_ns,

@@ -4,7 +4,6 @@
 //! the limit that it is measured against.
 
 mod bounds;
-pub mod cipher;
 pub mod client;
 mod connection;
 pub mod exchange;

@@ -1,15 +1,13 @@
 //! A worker, which is one connection of the client, and why it failed.
 
-use super::{
-    cipher::{Cipher, Encrypt},
-    settings::Settings,
-};
+use super::settings::Settings;
 use crate::{
     messages::{Completed, EchoError, Echoes, MessagePool},
     socket::{connect_from, receive_now, receive_some},
 };
 use rustix::net::sockopt;
 use std::{
+    fmt::Debug,
     io,
     net::{SocketAddr, TcpStream},
     os::fd::{AsRawFd, RawFd},
@@ -58,6 +56,24 @@ pub enum Fault {
     #[error(transparent)]
     Echo(#[from] EchoError),
 }
+
+/// Sends and receives the plaintext of an encrypted connection, and does not block.
+pub trait Cipher: Debug + Send + Sync {
+    /// Send what the connection takes now; 0: nothing. What was not taken is offered again.
+    ///
+    /// # Errors
+    /// When the connection fails.
+    fn send(&mut self, bytes: &[u8]) -> io::Result<usize>;
+
+    /// Read plaintext once, of one record at most; 0: the peer has ended, `None`: nothing has come.
+    ///
+    /// # Errors
+    /// When the connection fails.
+    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>>;
+}
+
+/// Encrypts the connection of a descriptor, which stays its owner's: makes the handshake.
+pub type Encrypt<'a> = &'a dyn Fn(RawFd) -> io::Result<Box<dyn Cipher>>;
 
 /// A connection and its messages.
 #[derive(Debug)]

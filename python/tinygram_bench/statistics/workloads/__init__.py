@@ -65,7 +65,9 @@ _OF_MESSAGES = (
     "context_switches_per_million",
     "connect_us",
 )
-_OF_TLS = ("records_per_message", "wire_bytes_per_message")
+_OF_RECORDS = ("records_per_message", "wire_bytes_per_message")
+OF_TLS = (*_OF_RECORDS, "receiver_cpu_share")
+"""Figures that only cases over TLS have."""
 _OF_SLICES = ("stalled_slices_share",)
 _OF_THE_KERNEL = ("delayed_acks", "listen_overflows", "syn_retransmits", "resets")
 
@@ -80,8 +82,7 @@ WORKLOADS: Mapping[str, Workload] = {
             *_OF_MESSAGES,
             "bytes_per_read",
             "receiver_cpu_s_per_million",
-            "receiver_cpu_share",
-            *_OF_TLS,
+            *OF_TLS,
             "messages_per_segment",
             "messages_per_release",
             "startup_ms",
@@ -134,7 +135,7 @@ WORKLOADS: Mapping[str, Workload] = {
             "both_ways_mb_per_s",
             "in_flight",
             "client_cpu_share",
-            *_OF_TLS,
+            *_OF_RECORDS,
             *_OF_THE_KERNEL,
             *_OF_SLICES,
         ),

@@ -37,7 +37,7 @@ class TlsWires:
 
 
 class _Wire:
-    """One encrypted connection, as the native client drives it (crates/load, cipher.rs)."""
+    """One encrypted connection, as the native client drives it (`Cipher` in crates/load)."""
 
     def __init__(self, connection: ssl.SSLSocket) -> None:
         self._connection = connection
