@@ -230,8 +230,8 @@ def test_a_count_that_is_none_in_every_round_has_changed_only_where_it_is_some_n
     before: int, after: int, shown: str, passed: str
 ) -> None:
     rates = {"nodelay": [1e5] * 8}
-    sides = [compared_result(rates, {"nodelay": [each] * 8}) for each in (before, after)]
-    change = change_of(compare_results(*sides, "counts"), "nodelay", "writes_per_message")
+    earlier, later = (compared_result(rates, {"nodelay": [each] * 8}) for each in (before, after))
+    change = change_of(compare_results(earlier, later, "counts"), "nodelay", "writes_per_message")
     assert (change.shown, change.passed(0.05)) == (shown, passed)
 
 

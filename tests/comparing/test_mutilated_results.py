@@ -22,7 +22,7 @@ from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.model import store
 
 WAYS, RATES, ROUNDS = ("loop/nodelay", "loop/nagle"), (1e3, 1e4, 1e5), 6
-OTHERS = (None, "text", -1, 0, 2.5, True, [], {}, [1])
+OTHERS: tuple[object, ...] = (None, "text", -1, 0, 2.5, True, [], {}, [1])
 """What stands in a value's place; a deletion is one more."""
 FORMS = (
     ("report", "FILE"),

@@ -175,9 +175,12 @@ class _Watch:
 
     def read_counts(self, at_ns: int, *, is_end: bool) -> None:
         """The next slice must not be disturbed: what there is no time for is not known."""
-        for each in (self.acks, *self.sched):
-            is_late = time.monotonic_ns() - at_ns > _BEFORE_NS * _MOST_OF_IT
-            (each.ends if is_end else each.begins).append(None if is_late else each.read())
+        latest_ns = at_ns + _BEFORE_NS * _MOST_OF_IT
+        tables = self.acks.read() if time.monotonic_ns() <= latest_ns else None
+        (self.acks.ends if is_end else self.acks.begins).append(tables)
+        for each in self.sched:
+            threads = each.read() if time.monotonic_ns() <= latest_ns else None
+            (each.ends if is_end else each.begins).append(threads)
 
     def used(self) -> Used:
         slices = len(self.slices.begins_ns)

@@ -134,7 +134,10 @@ fn the_rest_of_a_request_is_timed_from_its_first_part_on_and_the_first_request_i
     stream.write_all(tail).unwrap();
     stream.read_exact(&mut [0; 2]).unwrap();
     let counts = server.stop();
-    assert_eq!((counts.requests, counts.split_requests, counts.rest_ns), (1, 0, 0));
+    assert_eq!(
+        (counts.requests, counts.split_requests, counts.rest_ns),
+        (1, 0, 0)
+    );
 }
 
 #[test]
