@@ -94,13 +94,6 @@ class Plan(Value, frozen=True, omit_defaults=True):
         known = [case.case_id for case in self.cases]
         if len(set(known)) < len(known):
             raise ValueError("two cases of the plan have the same case_id")
-        if self.sweep is None:
-            return
-        counts = {len(point.case_ids) for point in self.sweep.points}
-        if not counts:
-            raise ValueError("a sweep without points")
-        if len(counts) > 1 or 0 in counts:
-            raise ValueError("the points of a sweep have not as many cases each")
 
     def due(self, round: int) -> tuple[Case, ...]:
         """The cases that run in that round."""
@@ -349,6 +342,12 @@ class Result(Value, frozen=True):
     def __post_init__(self) -> None:
         """Raises ValueError where it tells of cases that its plan does not have."""
         known = {case.case_id for case in self.plan.cases}
+        if self.plan.sweep is not None:
+            counts = {len(point.case_ids) for point in self.plan.sweep.points}
+            if not counts:
+                raise ValueError("a sweep without points")
+            if len(counts) > 1 or 0 in counts:
+                raise ValueError("the points of a sweep have not as many cases each")
         told = {
             "point": [] if self.plan.sweep is None else self.plan.sweep.swept_ids,
             "run": [run.case_id for run in self.runs],
