@@ -1,4 +1,4 @@
-"""The subcommands. To add one: a module with a function of the same name, and a line here."""
+"""The subcommands. To add one: a module with a function of the same name, and its name here."""
 
 from __future__ import annotations
 
