@@ -9,9 +9,9 @@ from tests.support.command import Command, Done
 from tests.support.plans.echo import planned
 
 from tinygram_bench.runs.bench import running
+from tinygram_bench.runs.stage import Stage
 from tinygram_bench.tls.certificates import new_identity
 from tinygram_bench.tls.contexts import RECORD_OVERHEAD_BYTES
-from tinygram_bench.workloads.echo import run as echo_run
 from tinygram_bench.workloads.echo.run import Echo
 from tinygram_bench.workloads.echo.servers import SERVERS
 
@@ -75,7 +75,7 @@ def test_a_server_with_another_certificate_fails_the_run_by_name(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # Both ends ask for it, and each gets its own.
-    monkeypatch.setattr(echo_run, "_identity", lambda _turn: new_identity())
+    monkeypatch.setattr(Stage, "identity", lambda _stage: new_identity())
     only, timeout_ns = "runtime=asyncio,implementation=stdlib,server=protocol", 60_000_000_000
     (case,) = planned(only, tls=(True,), messages=100, timeout_ns=timeout_ns).cases
     with running(Echo(1)) as bench:

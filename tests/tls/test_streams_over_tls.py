@@ -13,12 +13,13 @@ from tests.support.command import Command, Done
 from tests.support.plans.stream import planned
 
 from tinygram_bench.model.strategies import parse_strategy
+from tinygram_bench.runs import stage
 from tinygram_bench.runs.bench import running
+from tinygram_bench.runs.stage import Stage
 from tinygram_bench.tls.certificates import new_identity
 from tinygram_bench.tls.contexts import MOST_RECORD_BYTES, RECORD_OVERHEAD_BYTES
 from tinygram_bench.tls.kernel import kernel_tls_refusal
 from tinygram_bench.ways import runtimes
-from tinygram_bench.workloads.stream import run as stream_run
 from tinygram_bench.workloads.stream.run import Stream
 
 MESSAGES = 3_000
@@ -173,12 +174,22 @@ def test_a_receiver_with_another_certificate_fails_the_run_by_name(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # Both ends ask for it, and each gets its own.
-    monkeypatch.setattr(stream_run, "_identity", lambda _turn: new_identity())
+    monkeypatch.setattr(Stage, "identity", lambda _stage: new_identity())
     (case,) = planned("loop/nodelay", tls=(True,), timeout_ns=60_000_000_000).cases
     with running(Stream(1)) as bench:
         run = bench.run_case(case, 0)
     assert run.failure is not None
     assert "certificate" in run.failure or "unknown ca" in run.failure
+
+
+def test_a_run_without_the_package_of_certificates_fails_and_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (case,) = planned("loop/nodelay", tls=(True,), timeout_ns=60_000_000_000).cases
+    said = "cryptography is not installed: pip install 'tinygram[tls]'"
+    monkeypatch.setattr(stage, "missing", lambda _packages: said)
+    with running(Stream(1)) as bench:
+        assert bench.run_case(case, 0).failure == said
 
 
 def test_the_table_of_records_is_shown_over_tls_alone(flat_out: Done, tmp_path: Any) -> None:

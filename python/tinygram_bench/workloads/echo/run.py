@@ -22,7 +22,6 @@ from tinygram_bench.runs.slices import Slices, Used
 from tinygram_bench.runs.stage import Address, Turn
 from tinygram_bench.runs.workload import Exchanged, TakesTurns, Waiting
 from tinygram_bench.statistics.workloads.loads import EXTERNAL
-from tinygram_bench.tls.certificates import Identity, new_identity
 from tinygram_bench.workloads.echo.cases import in_flight_ns
 from tinygram_bench.workloads.echo.marks import (
     Marks,
@@ -130,7 +129,7 @@ class Echo(TakesTurns):
             congestion_control=asked.congestion_control,
             own_host=turn.link.client_host if is_ours else None,
             slices=slices,
-            certificate=_identity(turn).certificate if asked.tls else None,
+            certificate=turn.stage.identity().certificate if asked.tls else None,
         )
 
 
@@ -207,15 +206,10 @@ def _start_ours(turn: Turn) -> Address:
             congestion_control=asked.congestion_control,
             host=link.far_address,
             client_host=link.client_host,
-            tls=_identity(turn) if asked.tls else None,
+            tls=turn.stage.identity() if asked.tls else None,
         )
     )
     return turn.listening(server)
-
-
-def _identity(turn: Turn) -> Identity:
-    """The server's certificate, made for this stage."""
-    return turn.stage.once("identity", new_identity)
 
 
 def _start_external(turn: Turn) -> Address:

@@ -20,7 +20,6 @@ from tinygram_bench.runs.slices import Slices, Used
 from tinygram_bench.runs.stage import Address, Turn
 from tinygram_bench.runs.workload import Exchanged, TakesTurns, Waiting
 from tinygram_bench.statistics.workloads.loads import is_limit
-from tinygram_bench.tls.certificates import Identity, new_identity
 from tinygram_bench.ways import runtimes
 from tinygram_bench.workloads.stream.order import (
     Heard,
@@ -127,7 +126,7 @@ class Stream(TakesTurns):
             host=turn.link.far_address,
             sender_host=turn.link.client_host,
             may_end_early=asked.slice_ns is not None and case.is_flat_out,
-            tls=_identity(turn) if asked.tls else None,
+            tls=turn.stage.identity() if asked.tls else None,
             arrived_fd=_memory(turn, _ARRIVED),
         )
 
@@ -168,7 +167,7 @@ class Stream(TakesTurns):
             sleep_ns=asked.study.sleep_ns,
             # A receiver that is not ours gets no `sender_host`: it accepts any sender.
             own_host=link.client_host if asked.receiver_command is None else None,
-            certificate=_identity(turn).certificate if asked.tls else None,
+            certificate=turn.stage.identity().certificate if asked.tls else None,
             arrived_fd=_memory(turn, _ARRIVED),
         )
 
@@ -191,11 +190,6 @@ def _collected(turn: Turn, order: Order, sender: Child, used: Used | None = None
 def by_runtime_and_link(case: Case) -> tuple[str, str, str]:
     """The key of cases that share processes: many short runs would spend their time on starts."""
     return case.runtime, case.link, case.placement
-
-
-def _identity(turn: Turn) -> Identity:
-    """The receiver's certificate, made for this stage."""
-    return turn.stage.once("identity", new_identity)
 
 
 def _memory(turn: Turn, name: str) -> int:
