@@ -8,6 +8,7 @@ import time
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -67,7 +68,9 @@ def _measure(asked: argparse.Namespace) -> int:
     sizes = SETS[asked.set]
     cells = _cells(asked)
     path = asked.out or _default_path(asked)
-    about = About("claim", asked.grid, sizes, code(), _earlier(asked, sizes, path.parent))
+    about: dict[str, Any] = msgspec.to_builtins(
+        About("claim", asked.grid, sizes, code(), _earlier(asked, sizes, path.parent))
+    )
     prepare(parse_links([cell.link for cell in cells]), DEFAULT_BACKEND)
     with ExitStack() as stack:
         stack.enter_context(INTERRUPTS.handled())
@@ -79,7 +82,7 @@ def _measure(asked: argparse.Namespace) -> int:
             rounds=asked.rounds,
             seed=sizes.seed,
         )
-        grid = Grid(cells, plan, bench, give_up_s)
+        grid = Grid(cells, plan, bench, give_up_s, about)
         measurement = measure(
             plan,
             grid.run_cases,
@@ -88,7 +91,7 @@ def _measure(asked: argparse.Namespace) -> int:
             is_awake=False,
             waits=False,
             command=("tinygram", *sys.argv[1:]),
-            study=Study(msgspec.to_builtins(about), grid.order, give_up_s),
+            study=Study(about, grid.order, give_up_s),
         )
     if measurement.result is None:
         return _nothing_measured()

@@ -148,11 +148,12 @@ def test_the_answer_comes_first(held: ClaimResult, lost: ClaimResult) -> None:
     assert report.opening(held).startswith("**The claim holds**, over all 3 cells")
     assert (
         "4 of 4 goals met. Of 3 cells `adaptive` held 3 (0 of them by counts, not by the clock), "
-        "lost 0, and 0 are undecided"
+        "lost 0 (0 by counts), and 0 are undecided"
     ) in report.opening(held)
     assert report.opening(lost).startswith("**The claim does not hold**, over all 3 cells")
-    assert "lost 3, and 0 are undecided, with a margin of 5 %; in 3 it is worse by more" in (
-        report.opening(lost)
+    assert (
+        "lost 3 (0 by counts), and 0 are undecided, with a margin of 5 %; in 3 it is worse by more"
+        in (report.opening(lost))
     )
     assert "does best with nagle, which costs over 5 % more than the best one in 0 of 3 cells" in (
         report.opening(lost)
