@@ -123,20 +123,6 @@ def scheduled_messages(
 ) -> int:
     """How many messages a schedule holds; ValueError when it cannot be made."""
 
-def offline_optimum(
-    rate_per_s: float,
-    arrival: str,
-    burst: int,
-    duration_ns: int,
-    seed: int,
-    write_cost_ns: int,
-) -> tuple[int, int]:
-    """(ns that all messages wait together, writes) of the plan for which their sum is least.
-
-    Each write counts as `write_cost_ns`; the plan knows the whole schedule beforehand, and its
-    writes take no time (Dooly, Goldman and Scott, JACM 2001). ValueError as above.
-    """
-
 @final
 class Pacer:
     """Says which messages of a schedule are due: never early, everything that is due.

@@ -11,6 +11,7 @@ import pytest
 from claim.code import code
 from claim.grid import GRIDS, OURS, SETS, Cell
 from claim.judging.compare import LOOKS
+from claim.others import Others
 from claim.page import report
 from claim.page.goals import goals_of
 from claim.planned import PlannedRun, all_runs
@@ -141,6 +142,24 @@ def test_a_result_without_a_cells_run_of_the_first_rounds_ended_early(held: Clai
 def test_a_result_of_something_else_is_refused() -> None:
     with pytest.raises(UsageError, match="not one of the claim"):
         claim_of(RESULT)
+
+
+def test_what_others_used_is_told(held: ClaimResult) -> None:
+    beside = [
+        changed(run, warnings=("other_measurement",)) if run.round == 1 else run
+        for run in held.runs
+    ]
+    told = report.opening(replace(result_of(beside), others=Others(0.071, 0.002)))
+    assert f"In {100 / LOOKS[0]:.1f} % of the runs another measurement used the same cores" in told
+    assert "other programs had 7.1 % of the cores' time, and other machines" in told
+    assert "took 0.2 %" in told
+
+
+def test_the_worst_regret_is_told_with_the_worst_that_is_shown(lost: ClaimResult) -> None:
+    (found,) = (goal.found for goal in goals_of(lost) if goal.text.startswith("worst regret"))
+    worst = {each.strategy: each for each in lost.judged.worst if each.runtime is None}[OURS]
+    assert worst.regret == worst.beyond
+    assert f"{round(100 * (worst.beyond or 0)):,} % where the whole interval is beyond 5 %" in found
 
 
 @pytest.mark.usefixtures("small_grid")

@@ -36,14 +36,13 @@ class Parameters(Value, frozen=True, tag_field="workload", omit_defaults=True, k
 class StudySwitches(Value, frozen=True, omit_defaults=True, kw_only=True):
     """Switches that studies set, and no command does.
 
-    `pacer_sleeps`: the pacer does not spin. `withholds`: nothing is handed over when it is due, but
-    all messages with the last one. `flat_out_burst`: messages that are handed over at one instant.
+    `pacer_sleeps`: the pacer does not spin. `flat_out_burst`: messages that are handed over at one
+    instant.
     Planted differences: `spin_ns`, `sleep_ns` (loads/planted.py), and `more_bytes`, by which each
     message is longer than the case says.
     """
 
     pacer_sleeps: bool = False
-    withholds: bool = False
     flat_out_burst: int | None = None
     spin_ns: int = 0
     sleep_ns: int = 0

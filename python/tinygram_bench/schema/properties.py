@@ -47,7 +47,6 @@ PROPERTIES: Mapping[str, Mapping[str, str]] = {
     },
     "StudySwitches": {
         "pacer_sleeps": "whether the pacer sleeps until a message is due, and does not spin",
-        "withholds": "whether all messages are handed over with the last one",
         "flat_out_burst": "messages that are handed over at one instant; null: as the bench does",
         "spin_ns": "how long the sender computes before it hands over a message, in ns",
         "sleep_ns": "how long it sleeps before one message in a hundred, in ns",

@@ -50,20 +50,6 @@ pub fn scheduled_messages(
     Ok(schedule(rate_per_s, arrival, burst, duration_ns, seed)?.messages())
 }
 
-#[pyfunction]
-pub fn offline_optimum(
-    rate_per_s: f64,
-    arrival: &str,
-    burst: u64,
-    duration_ns: u64,
-    seed: u64,
-    write_cost_ns: u64,
-) -> PyResult<(u64, u64)> {
-    let schedule = schedule(rate_per_s, arrival, burst, duration_ns, seed)?;
-    let optimum = tinygram_load::schedule::offline_optimum(schedule.all_due_ns(), write_cost_ns);
-    Ok((optimum.delay_ns, optimum.writes))
-}
-
 #[pyclass(module = "tinygram_bench._native")]
 pub struct Pacer {
     pub inner: pacer::Pacer,

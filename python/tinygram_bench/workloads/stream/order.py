@@ -66,9 +66,7 @@ class Warm(Value, frozen=True):
 class Order(Value, frozen=True):
     """The order for a sending process.
 
-    `withholds`: all messages are handed over with the last one, none when it is due. The CPU time
-    of such a run is that of the load itself, without what sending in time adds. `spin_ns`,
-    `sleep_ns`: a planted difference (loads/planted.py).
+    `spin_ns`, `sleep_ns`: a planted difference (loads/planted.py).
     `host`: where the receiver listens; `own_host`: the address to connect from, by which the
     receiver knows the sender; `counter_fds`: what is read of the kernel's counters
     (probes/kernel.py). With `slices` the sender answers `Warm` when it has warmed up, and waits for
@@ -91,7 +89,6 @@ class Order(Value, frozen=True):
     producers: int = 1
     has_busy_thread: bool = False
     flat_out_burst: int = BURST_MESSAGES
-    withholds: bool = False
     spin_ns: int = 0
     sleep_ns: int = 0
     host: str = "127.0.0.1"

@@ -162,7 +162,6 @@ class Stream(TakesTurns):
             congestion_control=asked.congestion_control,
             counter_fds=link.counter_fds,
             flat_out_burst=asked.study.flat_out_burst or BURST_MESSAGES,
-            withholds=asked.study.withholds,
             spin_ns=asked.study.spin_ns,
             sleep_ns=asked.study.sleep_ns,
             # A receiver that is not ours gets no `sender_host`: it accepts any sender.

@@ -98,7 +98,6 @@ def _send(order: Order, begun_ns: int, orders: Orders) -> Report:
         way.strategy.duration_ns or 0,
         _shares(order, pool),
         order.flat_out_burst,
-        order.withholds,
         None if order.producers > 1 else _openings(order),
     )
     gc.collect()
