@@ -210,7 +210,7 @@ claim: build ## test the claim of docs/claim.md in 45 minutes (SET=confirm: othe
 	@$(CLAIM)
 
 .PHONY: claim-quick
-claim-quick: build ## the same for a part of the cells, in 5 minutes
+claim-quick: build ## the same for a part of the cells, in 7 minutes
 	@$(CLAIM) --grid quick
 
 .PHONY: claim-links

@@ -87,7 +87,7 @@ def test_the_first_look_fits_into_the_time_that_was_promised() -> None:
             / 60
         )
     assert minutes["full"] < 40
-    assert minutes["quick"] < 4.6
+    assert minutes["quick"] < 6.6
     assert minutes["links"] < 20
 
 

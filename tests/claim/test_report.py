@@ -14,6 +14,7 @@ from claim.judging.compare import LOOKS
 from claim.others import Others
 from claim.page import report
 from claim.page.goals import goals_of
+from claim.page.summary import summary
 from claim.planned import PlannedRun, all_runs
 from claim.result import About, ClaimResult, claim_of, earlier_of, is_whole, judge
 from claim.runs import Measured
@@ -282,3 +283,19 @@ def test_the_picture_has_a_square_for_every_strategy_of_every_cell(lost: ClaimRe
     style = picture.findtext(f"{space}style")
     assert style is not None
     assert "prefers-color-scheme:dark" in style
+
+
+def test_the_summary_tells_what_clock_and_counts_decide_apart(
+    lost: ClaimResult, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(GRIDS, "full", lambda _: list(CELLS))
+    said = summary(lost)
+    assert said.startswith("**It does not hold** (grid *full*, set *tuning*, 2026-01-01): ")
+    assert "| 3 | 0 | 0 | 3 | 0 | 0 (0 %) |" in said
+    for goal in goals_of(lost):
+        assert f"- {goal.text}: {goal.found}; **" in said
+    assert "nagle, the best of the fixed ones, in 0 and 0" in said
+
+
+def test_a_part_of_the_grid_sums_up_as_a_part(held: ClaimResult) -> None:
+    assert "It is not shown either way: a part was measured" in summary(held)

@@ -8,15 +8,21 @@ others run; and how often what is behind a write waits for it. So a round's pred
 
     1 + (CPU time more + hold more + waits for more writes) ÷ the rival's cost
 
-with a lower and an upper bound. It assumes, beside what `_bounds` says of holds and waits, that
-from its write to its receipt a message takes as long under both strategies, and that on average a
-message of a batch waits for at least half as long as the first one. On threads a message that is
-handed to another thread is held until that one writes, so that its wake-up is in the hold, and its
-CPU time in the process's. Flat out nothing is predicted: there the time of a message is its CPU
-time, and the clock knows that.
+for the least and the most that the parts may weigh, each the same in all rounds (`_unknowns`).
+The rival's cost is what it is in calm slices, or in usual ones: a host that stops both would make
+any difference small. It assumes, beside what is said there, that from its write to its receipt a
+message takes as long under both strategies, and that on average a message of a batch waits for at
+least half as long as the first one. On threads a message that is handed to another thread is held
+until that one writes, so that its wake-up is in the hold, and its CPU time in the process's. Flat
+out nothing is predicted: there the time of a message is its CPU time, and the clock knows that.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+from statistics import median
+from typing import NamedTuple
 
 from claim.grid import Cell
 from claim.judging.compare import Rule, compared
@@ -41,39 +47,53 @@ LEAST_RATIO = 0.01
 """What a prediction is at least: it is made of differences, and a ratio is above 0."""
 
 
+class _Unknown(NamedTuple):
+    """What is not known, and is the same in all rounds.
+
+    `stretch`: how many times as long as the sender is busy longer messages take. `wait_ns`: what
+    an additional write a message adds to the delay of one. `ours`, `theirs`: the mean hold of a
+    batch's messages ÷ that of its first one.
+    """
+
+    stretch: float
+    wait_ns: float
+    ours: float
+    theirs: float
+
+
 def predicted(
     samples: Samples, number: int, cell: Cell, ours: str, rival: str, rule: Rule = compared
 ) -> Figure | None:
-    """Delay + CPU time of ours ÷ the rival's: between the bounds of all rounds, by `rule`.
+    """Delay + CPU time of ours ÷ the rival's, with an interval of the rounds by `rule`.
 
-    The low end is the interval's of the rounds' lower bounds, the high end that of the upper ones.
-    None: not known.
+    It has the intervals of all that the unknowns may be, from the lowest end to the highest. None:
+    not known.
     """
-    cost_ns = samples.cost_ns(number, rival, "sum")
-    cpus_ns = [samples.cost_ns(number, name, "cpu") for name in (ours, rival)]
+    costs_ns = samples.calm_and_usual_cost_ns(number, rival, "sum")
     price_ns = samples.write_price_ns(number, (ours, rival))
-    if cell.rate_per_s is None or cost_ns is None or None in cpus_ns or price_ns is None:
+    load = _load(samples, number, cell, (ours, rival))
+    rival_cpu_ns = samples.cost_ns(number, rival, "cpu")
+    if costs_ns is None or price_ns is None or load is None or rival_cpu_ns is None:
         return None
-    busy = max(each or 0.0 for each in cpus_ns) * cell.rate_per_s / 1e9
-    if cell.arrival == "onoff":
-        busy *= FASTEST_PHASE
-    if busy > MOST_BUSY:
-        return None
-    lows, highs = {}, {}
     more_cpu = samples.ratios(number, ours, rival, "cpu")
-    for round, (our, their) in samples.pairs(number, ours, rival).items():
-        if round not in more_cpu:
-            continue
-        cpu_ns = (cpus_ns[1] or 0.0) * (more_cpu[round] - 1)
-        bounds = _bounds(our, their, cell, cpu_ns, price_ns, 1 / (1 - busy))
-        if bounds is None:
-            return None
-        lows[round], highs[round] = (max(1 + each / cost_ns, LEAST_RATIO) for each in bounds)
-    middles = {round: (lows[round] * highs[round]) ** 0.5 for round in lows}
-    low, middle, high = rule(lows), rule(middles), rule(highs)
-    if low is None or middle is None or high is None:
+    known = {
+        round: parts
+        for round, (our, their) in samples.pairs(number, ours, rival).items()
+        if round in more_cpu and (parts := _parts(our, their, more_cpu[round], rival_cpu_ns))
+    }
+    found = []
+    unknowns = _unknowns(list(known.values()), cell, price_ns, 1 / (1 - load))
+    for unknown, cost_ns in product(unknowns, costs_ns):
+        ratios = {
+            round: max(1 + parts.more_ns(unknown) / cost_ns, LEAST_RATIO)
+            for round, parts in known.items()
+        }
+        found.append(rule(ratios))
+    figures = [each for each in found if each is not None]
+    if not figures:
         return None
-    return Figure(middle.median, low.low, high.high)
+    middle = (min(each.median for each in figures) * max(each.median for each in figures)) ** 0.5
+    return Figure(middle, min(each.low for each in figures), max(each.high for each in figures))
 
 
 def is_bounded(ratio: Figure) -> bool:
@@ -81,33 +101,63 @@ def is_bounded(ratio: Figure) -> bool:
     return ratio.high < NO_BOUND
 
 
-def _bounds(
-    ours: Measured, theirs: Measured, cell: Cell, cpu_ns: float, price_ns: float, queue: float
-) -> tuple[float, float] | None:
-    """What ours costs more than the rival in a round, in ns a message: at least, and at most.
+def _load(samples: Samples, number: int, cell: Cell, strategies: Sequence[str]) -> float | None:
+    """The share of the time that the busier sender is busy; None: too large, or not known."""
+    cpus_ns = [samples.cost_ns(number, name, "cpu") for name in strategies]
+    if cell.rate_per_s is None or None in cpus_ns:
+        return None
+    load = max(each or 0.0 for each in cpus_ns) * cell.rate_per_s / 1e9
+    if cell.arrival == "onoff":
+        load *= FASTEST_PHASE
+    return load if load <= MOST_BUSY else None
 
-    `cpu_ns`: of the sender. `queue`: how many times as long what comes meanwhile waits as the
-    sender is busy longer. None: not known.
 
-    Holds: where batches are alike, half of the difference of their first messages' holds at least
-    and all of it at most; else each strategy's own hold is only known so well. Waits: what is
-    behind a write that the other strategy does not make, a burst or a batch, waits for it; and
-    where messages leave one by one, for the CPU time of those before.
-    """
+class _Parts(NamedTuple):
+    """What is known of a round: CPU time more, holds, writes, and what left at once, a message."""
+
+    cpu_ns: float
+    ours_held_ns: float
+    theirs_held_ns: float
+    our_writes: float
+    their_writes: float
+    at_once: float
+
+    def more_ns(self, unknown: _Unknown) -> float:
+        """What ours costs more than the rival."""
+        held_ns = unknown.ours * self.ours_held_ns - unknown.theirs * self.theirs_held_ns
+        wait_ns = unknown.wait_ns * (self.our_writes - self.their_writes)
+        return unknown.stretch * self.cpu_ns + held_ns + wait_ns
+
+
+def _parts(ours: Measured, theirs: Measured, cpu: float, rival_cpu_ns: float) -> _Parts | None:
+    """None: not known. `cpu`: the CPU time of ours ÷ the rival's."""
     ours_held, theirs_held = ours.held_ns, theirs.held_ns
     our_writes, their_writes = ours.writes_per_message, theirs.writes_per_message
     if ours_held is None or theirs_held is None or not our_writes or not their_writes:
         return None
-    if max(our_writes, their_writes) <= MOST_UNLIKE * min(our_writes, their_writes):
-        held = sorted((ours_held - theirs_held, LEAST_KNOWN_HOLD * (ours_held - theirs_held)))
-    else:
-        held = [
-            LEAST_KNOWN_HOLD * ours_held - theirs_held,
-            ours_held - LEAST_KNOWN_HOLD * theirs_held,
-        ]
-    together = max(cell.burst, 1 / our_writes, 1 / their_writes)
-    wait_ns = WRITE_AND_READ * price_ns * (our_writes - their_writes) * together * queue
     at_once = max(ours.at_once_share or 0.0, theirs.at_once_share or 0.0)
-    behind_ns = cpu_ns * queue * (1 + (together - 1) * at_once)
-    low, high = sorted((cpu_ns, behind_ns))
-    return low + held[0] + min(0.0, wait_ns), high + held[1] + max(0.0, wait_ns)
+    more_cpu_ns = rival_cpu_ns * (cpu - 1)
+    return _Parts(more_cpu_ns, ours_held, theirs_held, our_writes, their_writes, at_once)
+
+
+def _unknowns(
+    rounds: Sequence[_Parts], cell: Cell, price_ns: float, queue: float
+) -> Iterator[_Unknown]:
+    """The corners of what is not known. `queue`: how much longer what comes meanwhile waits.
+
+    Holds: where batches are alike, both have the same share of their first messages' holds. Waits:
+    what is behind a write that the other strategy does not make, a burst or a batch, waits for it;
+    and where messages leave one by one, for the CPU time of those before.
+    """
+    if not rounds:
+        return
+    our_writes = median(each.our_writes for each in rounds)
+    their_writes = median(each.their_writes for each in rounds)
+    together = max(cell.burst, 1 / our_writes, 1 / their_writes)
+    is_alike = max(our_writes, their_writes) <= MOST_UNLIKE * min(our_writes, their_writes)
+    stretch = queue * (1 + (together - 1) * median(each.at_once for each in rounds))
+    wait_ns = WRITE_AND_READ * price_ns * together * queue
+    shares = (LEAST_KNOWN_HOLD, 1.0)
+    for one, wait, ours, theirs in product((1.0, stretch), (0.0, wait_ns), shares, shares):
+        if ours == theirs or not is_alike:
+            yield _Unknown(one, wait, ours, theirs)

@@ -90,6 +90,18 @@ class Samples:
         """The median over the rounds of a strategy's cost."""
         return self.median(cell, strategy, lambda run: _cost_ns(run, figure))
 
+    def calm_and_usual_cost_ns(
+        self, cell: int, strategy: str, figure: FigureName
+    ) -> tuple[float, float] | None:
+        """A strategy's cost in a slice: the lower quartile, and the median; None: not known."""
+        known = sorted(
+            each
+            for run in self.of_strategy(cell, strategy)
+            for each in run.costs.get(figure, ())
+            if each is not None
+        )
+        return (known[len(known) // 4], median(known)) if known else None
+
     def picking_costs(
         self, cell: int, strategies: Iterable[str], figure: FigureName
     ) -> dict[str, float]:
