@@ -57,7 +57,7 @@ def _report(asked: argparse.Namespace) -> int:
     claim = claim_of(store.load(asked.report))
     _tell(claim, asked.page)
     if asked.into:
-        pages.fill(asked.into, PARTS.get(claim.grid, ""), summary(claim))
+        pages.fill(asked.into, PARTS.get(claim.grid, claim.grid), summary(claim))
     return 0 if report.holds(claim) else 1
 
 
