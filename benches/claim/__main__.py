@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import pages
+from published.pages import fill
 
 from claim.code import code
 from claim.grid import GRIDS, RUNTIMES, SETS, Cell, Set
@@ -57,7 +57,7 @@ def _report(asked: argparse.Namespace) -> int:
     claim = claim_of(store.load(asked.report))
     _tell(claim, asked.page)
     if asked.into:
-        pages.fill(asked.into, PARTS.get(claim.grid, claim.grid), summary(claim))
+        fill(asked.into, PARTS.get(claim.grid, claim.grid), summary(claim))
     return 0 if report.holds(claim) else 1
 
 

@@ -12,11 +12,10 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from published.claim import COLUMNS, links, loopback
 from published.pages import filled
 from published.prose import with_figures
 from published.stored import ROOT, ROWS, SENTENCES, Figure, Stored, read
-from published.tables import lines_of, markdown
+from published.tables import markdown
 
 PAGES = {
     "speed": "docs/speed.md",
@@ -25,7 +24,6 @@ PAGES = {
     "measure-over-a-network": "docs/how-to/measure-over-a-network.md",
 }
 """File of rows → the page that shows its tables."""
-_CLAIM = "docs/claim.md"
 
 
 def main() -> int:
@@ -50,9 +48,6 @@ def pages() -> Iterator[tuple[str, str]]:
     for name, told in PAGES.items():
         page = ROOT / told
         yield told, page_of(page.read_text(), read(ROWS / f"{name}.json"), page)
-    rows = [loopback().row, links().row]
-    page = ROOT / _CLAIM
-    yield _CLAIM, filled(page.read_text(), "claim", lines_of("where", COLUMNS, rows), page)
 
 
 def page_of(content: str, stored: Stored, page: Path) -> str:

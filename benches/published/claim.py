@@ -1,7 +1,7 @@
 """What the pages of the claim found, which benches/claim made of its results: for other pages.
 
 `results/published/claim.md` and `claim-links.md` are what is stored; figures that README and
-docs/claim.md tell come from them.
+docs/how-to/measure-over-a-network.md tell come from them. docs/claim.md is filled by the study.
 """
 
 from __future__ import annotations
@@ -11,27 +11,16 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
-from published.stored import ROOT, Column, Figure, Row
+from published.stored import ROOT
 
 _COUNTED = re.compile(
-    r"Of (\d+) cells `adaptive` held (\d+) \((\d+) of them by counts.*?\), lost (\d+), "
-    r"and (\d+) are undecided"
+    r"Of (\d+) cells `adaptive` held (\d+) \((\d+) of them by counts.*?\), lost (\d+)"
+    r"(?: \(\d+ by counts\))?, and (\d+) are undecided"
 )
 _SINGLE = re.compile(r"does best with (.*?), which costs over 5 % more .*? in (\d+) of")
 _OWN = re.compile(r"^\| \*\*adaptive\*\* \| (\d+) of \d+ \| (\d+) \|", re.MULTILINE)
-_REGRET = re.compile(r"\| ([\d,.]+) % against ([\d,.]+) % of ")
+_REGRET = re.compile(r"\| ([\d,.]+) %(?: by the estimate, .*?,)? against ([\d,.]+) % of ")
 _BEGUN = re.compile(r"begun\s+(\d{4}-\d\d-\d\d)T")
-COLUMNS = [
-    Column("cells", "cells", 0),
-    Column("held", "held", 0),
-    Column("of these by counts", "by_counts", 0),
-    Column("lost", "lost", 0),
-    Column("undecided", "undecided", 0),
-    Column("the fixed strategy that loses the fewest, by the estimate", "single", is_text=True),
-    Column("over 5 % worse", "single_worse", 0),
-    Column("`adaptive`", "own_worse", 0),
-    Column("the page", "page", is_text=True),
-]
 
 
 @dataclass(frozen=True)
@@ -55,18 +44,6 @@ class Found:
     own_much_worse: int
     regret: str
     single_regret: str
-
-    @property
-    def row(self) -> Row:
-        """As a row of docs/claim.md."""
-        where = "links of 1 and 5 ms" if "links" in self.page else "loopback"
-        day = f"{self.on.day} {self.on:%B %Y}"
-        counted = ("cells", "held", "by_counts", "lost", "undecided", "single_worse", "own_worse")
-        return Row(
-            f"{where}, set *tuning*, in slices, {day}",
-            {name: Figure(getattr(self, name)) for name in counted}
-            | {"single": self.single, "page": f"[{self.page}](../results/published/{self.page})"},
-        )
 
 
 def found_in(page: Path) -> Found:
