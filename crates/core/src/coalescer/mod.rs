@@ -24,6 +24,9 @@ use policy::{AnyPolicy, Loop, Moment, Policy, Writer};
 pub use stats::{Reason, Stats};
 pub use strategy::{KnobError, Knobs, Strategy};
 
+/// A write of no more, in bytes, costs what a write costs, whatever is in it.
+const SMALL_BYTES: usize = 2_048;
+
 /// What to do next. It is exhaustive on purpose: a caller that did nothing at an answer that it does
 /// not know would lose bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -307,6 +310,9 @@ impl Coalescer {
         let due_ns = self.due_ns();
         self.policy
             .on_written(end_ns, messages, Writer::Sender { of_batch });
+        if written <= SMALL_BYTES && written == held_bytes + message.len() {
+            self.policy.on_small_write(end_ns.saturating_sub(start_ns));
+        }
         if of_batch {
             self.buffer.record_hold(start_ns, due_ns);
         }

@@ -113,7 +113,7 @@ impl Knobs {
     pub const MAX_BYTES: usize = 64 << 10;
     /// How long `Adaptive` holds at most while more keeps coming.
     pub const ADAPTIVE_HOLD: Duration = Duration::from_micros(300);
-    /// The same for threads, where a batch costs a change to the writing thread and back, too.
+    /// How long it holds at most where the writing thread of many senders does not come, and they send.
     pub const THREADS_HOLD: Duration = Duration::from_millis(1);
     /// `MAX_BYTES` for threads.
     pub const THREADS_MAX_BYTES: usize = 256 << 10;

@@ -78,16 +78,15 @@ impl Coalescer {
         is_overdue
     }
 
+    /// The writing thread is about to be told to come: how long it takes is what a wake-up costs.
+    pub fn on_told(&mut self, now_ns: u64) {
+        self.policy.on_told(now_ns);
+    }
+
     /// Whether a writing thread that comes at `visit_ns` must be told to come sooner: what is held is
     /// due earlier than it was when the thread came last, and waiting for it would cost too much.
     pub fn is_too_late(&self, visit_ns: u64) -> bool {
         !self.buffer.is_empty() && !self.is_blocked && self.policy.is_too_late(visit_ns)
-    }
-
-    /// When the writing thread must visit next, even if nothing is held; `None`: when it is told,
-    /// or at [`Coalescer::deadline_ns`].
-    pub fn next_visit_ns(&self, now_ns: u64) -> Option<u64> {
-        self.policy.next_visit_ns(now_ns)
     }
 
     /// Give away what is held, to be written elsewhere from `start_ns` on; `spare` is an empty

@@ -1,5 +1,5 @@
 //! The thread that writes for all connections of a process: started by the first message that is
-//! held, started anew after a fork, asleep while nothing is held and no connection is polled.
+//! held, started anew after a fork, asleep while nothing is held.
 
 use super::{
     failure::{Failure, FlushError},

@@ -75,11 +75,11 @@ pub(super) trait Policy {
     /// A write has ended.
     fn on_written(&mut self, _end_ns: u64, _messages: u64, _by: Writer) {}
 
-    /// When the writing thread must visit next, even if nothing is held; `None`: when it is told,
-    /// or a hold ends.
-    fn next_visit_ns(&self, _now_ns: u64) -> Option<u64> {
-        None
-    }
+    /// A sender's write of few bytes, all of which the kernel took, has taken so long.
+    fn on_small_write(&mut self, _took_ns: u64) {}
+
+    /// The writing thread is about to be told to come.
+    fn on_told(&mut self, _now_ns: u64) {}
 
     /// Whether only a time lets held messages go, and no tick.
     fn waits_for_time(&self) -> bool {
@@ -203,8 +203,12 @@ impl Policy for AnyPolicy {
         each_policy!(self, policy => policy.on_written(end_ns, messages, by))
     }
 
-    fn next_visit_ns(&self, now_ns: u64) -> Option<u64> {
-        each_policy!(self, policy => policy.next_visit_ns(now_ns))
+    fn on_small_write(&mut self, took_ns: u64) {
+        each_policy!(self, policy => policy.on_small_write(took_ns))
+    }
+
+    fn on_told(&mut self, now_ns: u64) {
+        each_policy!(self, policy => policy.on_told(now_ns))
     }
 
     fn waits_for_time(&self) -> bool {

@@ -69,6 +69,7 @@ impl Connection {
             }
         };
         state.duty = Duty::Soon;
+        state.coalescer.on_told(monotonic_ns());
         // Before any sender holds a message and returns: the end of the program looks for it here.
         if !std::mem::replace(&mut state.is_known, true) {
             writer.know(Arc::downgrade(self) as _);
@@ -226,7 +227,7 @@ impl Served for Connection {
         if state.taken.bytes == 0 {
             let now_ns = monotonic_ns();
             let Some(reason) = state.reason_to_write(now_ns) else {
-                return state.rest(now_ns);
+                return state.rest();
             };
             state.take(reason, now_ns);
         }
@@ -245,7 +246,7 @@ impl Served for Connection {
                 if state.taken.bytes > 0 {
                     NextVisit::WhenWritable
                 } else {
-                    state.after_write(end_ns)
+                    state.after_write()
                 }
             }
             Err(error) => {

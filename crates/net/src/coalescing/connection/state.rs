@@ -56,7 +56,7 @@ pub(super) enum Duty {
     None,
     /// The thread will look at it as soon as it can, and write what no sender wrote before.
     Soon,
-    /// The thread will look at it when a hold ends, or when it polls.
+    /// The thread will look at it when a hold ends.
     Timed,
 }
 
@@ -170,10 +170,9 @@ impl State {
     }
 
     /// The writing thread has written all that it took.
-    pub(super) fn after_write(&mut self, now_ns: u64) -> NextVisit {
-        let comes = self.coalescer.next_visit_ns(now_ns).is_some();
-        if self.held_bytes() == 0 || (comes && !self.is_flushing() && !self.coalescer.is_full()) {
-            self.rest(now_ns)
+    pub(super) fn after_write(&mut self) -> NextVisit {
+        if self.held_bytes() == 0 {
+            self.rest()
         } else {
             NextVisit::Again
         }
@@ -198,14 +197,11 @@ impl State {
     }
 
     /// The writing thread has nothing to write now. Returns when it comes next.
-    pub(super) fn rest(&mut self, now_ns: u64) -> NextVisit {
+    pub(super) fn rest(&mut self) -> NextVisit {
         self.coalescer.on_writable();
         let at_ns = match self.failure {
             Some(_) => None,
-            None => self
-                .coalescer
-                .next_visit_ns(now_ns)
-                .or(self.coalescer.deadline_ns()),
+            None => self.coalescer.deadline_ns(),
         };
         self.duty = at_ns.map_or(Duty::None, |_| Duty::Timed);
         self.visit_ns = at_ns.unwrap_or(0);
@@ -221,39 +217,20 @@ mod tests {
 
     const NOW_NS: u64 = 1_000_000_000;
 
-    /// A connection that the writing thread polls, with a batch of `held` bytes and one that it took.
-    fn polled(held: usize) -> State {
-        let mut knobs = Knobs::of_threads(Strategy::Adaptive);
-        knobs.max_bytes = 1000;
-        let mut state = State::new(Coalescer::of_threads(knobs).unwrap());
-        state
-            .coalescer
-            .on_taken_written(0, Reason::Tick, NOW_NS, true);
-        for _ in 0..20 {
-            if state.coalescer.next_visit_ns(NOW_NS).is_some() {
-                break;
-            }
-            state.coalescer.hold(b"abcd", || NOW_NS);
-            let reason = state.reason_to_write(NOW_NS).unwrap_or(Reason::Asked);
-            state.take(reason, NOW_NS);
-            state.put_back(b"abcd".to_vec(), 4, NOW_NS);
-        }
-        state.coalescer.hold(b"abcd", || NOW_NS);
-        state.take(Reason::Tick, NOW_NS);
-        for _ in 0..held {
-            state.coalescer.hold(b"e", || NOW_NS);
-        }
-        state
-    }
-
     #[test]
-    fn what_gathered_while_a_polled_connection_was_written_waits_unless_it_is_a_batch() {
-        for (held, waits) in [(10, true), (1000, false)] {
-            let mut state = polled(held);
+    fn the_writing_thread_goes_on_with_what_gathered_while_it_wrote() {
+        for held in [0, 10] {
+            let mut state =
+                State::new(Coalescer::of_threads(Knobs::of_threads(Strategy::Adaptive)).unwrap());
+            state.coalescer.hold(b"abcd", || NOW_NS);
+            state.take(Reason::Tick, NOW_NS);
+            for _ in 0..held {
+                state.coalescer.hold(b"e", || NOW_NS);
+            }
             state.put_back(b"abcd".to_vec(), 4, NOW_NS);
-            let next = state.after_write(NOW_NS);
-            assert_eq!(matches!(next, NextVisit::At(_)), waits, "{held}");
-            assert_eq!(matches!(next, NextVisit::Again), !waits, "{held}");
+            let next = state.after_write();
+            assert_eq!(matches!(next, NextVisit::Again), held > 0, "{held}");
+            assert_eq!(matches!(next, NextVisit::Rest), held == 0, "{held}");
         }
     }
 
@@ -264,7 +241,7 @@ mod tests {
         let mut state = State::new(Coalescer::of_threads(knobs).unwrap());
         state.coalescer.hold(b"a", || NOW_NS);
         assert!(state.must_hurry(), "nobody has been told");
-        assert!(matches!(state.rest(NOW_NS), NextVisit::At(at_ns) if at_ns == NOW_NS + 1_600));
+        assert!(matches!(state.rest(), NextVisit::At(at_ns) if at_ns == NOW_NS + 1_600));
         assert!(!state.must_hurry());
         state.coalescer.hold(b"b", || NOW_NS + 600);
         assert!(state.must_hurry(), "it is due after 1,100 ns");
@@ -272,7 +249,7 @@ mod tests {
         state.coalescer.hold(b"c", || NOW_NS + 700);
         assert!(!state.must_hurry());
         let at = |at_ns| matches!(at_ns, NextVisit::At(at_ns) if at_ns == NOW_NS + 967);
-        assert!(at(state.rest(NOW_NS + 700)));
+        assert!(at(state.rest()));
         // It would be due at 959 ns, and to come at 967 costs 4 × 8 ns more: no sixteenth of the price.
         state.coalescer.hold(b"d", || NOW_NS + 935);
         assert!(!state.must_hurry());
@@ -294,8 +271,11 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_connection_is_not_polled_and_holds_nothing_more() {
-        let mut state = polled(10);
+    fn a_failed_connection_is_not_visited_and_holds_nothing_more() {
+        let price = Duration::from_nanos(1_600);
+        let knobs = Knobs::of_threads(Strategy::Competitive { price });
+        let mut state = State::new(Coalescer::of_threads(knobs).unwrap());
+        state.coalescer.hold(b"a", || NOW_NS);
         let error = io::Error::from_raw_os_error(libc::EPIPE);
         state.failure = Some(Failure {
             errno: error.raw_os_error().unwrap(),
@@ -306,7 +286,7 @@ mod tests {
         state.coalescer.discard();
         state.taken = Taken::default();
         assert!(state.reason_to_write(NOW_NS).is_none());
-        assert!(matches!(state.rest(NOW_NS), NextVisit::Rest));
+        assert!(matches!(state.rest(), NextVisit::Rest));
         assert_eq!(state.duty, Duty::None);
         state.duty = Duty::Timed;
         assert!(!state.is_expected(1, true));

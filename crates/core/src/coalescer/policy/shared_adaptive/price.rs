@@ -1,0 +1,65 @@
+//! What something takes, measured again and again.
+
+/// The least and the most that anything is taken to cost, whatever a clock says.
+const LEAST_NS: u64 = 500;
+const MOST_NS: u64 = 100_000;
+/// A sample moves the price by this part of it.
+const STEP_SHARE: u64 = 16;
+
+/// The median of all samples, nearly: each moves it a step towards itself, however far away it is, so
+/// that the few which the scheduler or the kernel has stretched do not count for more than others.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Price {
+    ns: u64,
+}
+
+impl Price {
+    /// `ns`: the price until it is measured.
+    pub(super) fn new(ns: u64) -> Self {
+        Self { ns }
+    }
+
+    /// It took so long this time.
+    pub(super) fn note(&mut self, took_ns: u64) {
+        let step_ns = self.ns / STEP_SHARE;
+        self.ns = if took_ns > self.ns {
+            took_ns.min(self.ns + step_ns).min(MOST_NS)
+        } else {
+            took_ns.max(self.ns - step_ns).max(LEAST_NS)
+        };
+    }
+
+    /// The price in nanoseconds; never 0.
+    pub(super) fn ns(self) -> u64 {
+        self.ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_price_comes_to_what_most_samples_are_and_rare_long_ones_move_it_little() {
+        for (before_ns, each_ns) in [(5_000, 1_300), (5_000, 22_000), (10_000, 10_000)] {
+            let mut price = Price::new(before_ns);
+            for sample in 0..100 {
+                let is_stretched = sample % 10 == 9;
+                price.note(if is_stretched { 4_000_000 } else { each_ns });
+            }
+            let part = price.ns() as f64 / each_ns as f64;
+            assert!((0.9..1.1).contains(&part), "{each_ns}: {part}");
+        }
+    }
+
+    #[test]
+    fn no_sample_takes_a_price_out_of_its_bounds() {
+        let mut price = Price::new(5_000);
+        for (took_ns, bound_ns) in [(0, LEAST_NS), (u64::MAX, MOST_NS), (0, LEAST_NS)] {
+            for _ in 0..200 {
+                price.note(took_ns);
+            }
+            assert_eq!(price.ns(), bound_ns);
+        }
+    }
+}
