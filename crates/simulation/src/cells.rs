@@ -1,6 +1,7 @@
 //! The loads, loops, programs and links of a grid.
 
 use crate::Link;
+use tinygram_core::{Knobs, Strategy};
 use tinygram_load::schedule::{Arrival, Schedule};
 
 /// The loop that drives the sending.
@@ -12,6 +13,26 @@ pub enum LoopKind {
     Foreign,
     /// A program's own loop around a blocking socket.
     Plain,
+    /// Threads that share a connection, on one core with the thread that writes for them.
+    ThreadsOnOneCore,
+    /// The same, with a core for that thread.
+    ThreadsOnTwoCores,
+}
+
+impl LoopKind {
+    /// Whether threads share the connection, and one thread writes what they do not.
+    pub fn is_threads(self) -> bool {
+        matches!(self, Self::ThreadsOnOneCore | Self::ThreadsOnTwoCores)
+    }
+
+    /// The knobs of a strategy there, the others at their defaults.
+    pub fn knobs(self, strategy: Strategy) -> Knobs {
+        if self.is_threads() {
+            Knobs::of_threads(strategy)
+        } else {
+            Knobs::new(strategy)
+        }
+    }
 }
 
 /// What the program does around its messages.
@@ -126,6 +147,14 @@ impl Grid {
                     yields: false,
                 })
                 .to_vec(),
+            ..Self::small(seed)
+        }
+    }
+
+    /// The loads of [`Grid::small`] by threads: 104 cells.
+    pub fn threads(seed: u64) -> Self {
+        Self {
+            loops: vec![LoopKind::ThreadsOnOneCore, LoopKind::ThreadsOnTwoCores],
             ..Self::small(seed)
         }
     }

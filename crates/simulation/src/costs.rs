@@ -23,6 +23,10 @@ pub struct Costs {
     pub write_ns: u64,
     /// A write's bytes: picoseconds each.
     pub byte_ps: u64,
+    /// To tell a thread that sleeps.
+    pub notify_ns: u64,
+    /// CPU time of a thread that is told or whose time has come; it runs so much later on a core of its own.
+    pub writer_wake_ns: u64,
     /// At the receiver: to be woken.
     pub receiver_wake_ns: u64,
     /// At the receiver: to read once.
@@ -83,6 +87,8 @@ impl Model {
             wake_ns: scaled(measured.wake_ns, self.wake),
             least_sleep_ns: scaled(measured.least_sleep_ns, self.wake),
             write_ns: scaled(measured.write_ns, self.write),
+            notify_ns: scaled(measured.notify_ns, self.wake),
+            writer_wake_ns: scaled(measured.writer_wake_ns, self.wake),
             ..measured
         }
     }
@@ -105,8 +111,10 @@ pub enum CostsError {
     Missing(String),
 }
 
-/// What is not measured: telling our loop of an iteration's end, having another one call us, a read
+/// What is not measured: telling the writing thread and changing to it, telling our loop of an iteration's end, having another one call us, a read
 /// when bytes are there, an acknowledgement, and the kernel's slack of timers.
+const NOTIFY_NS: u64 = 2_500;
+const WRITER_WAKE_NS: u64 = 5_000;
 const RESTING_TICK_NS: u64 = 100;
 const FOREIGN_TICK_NS: u64 = 500;
 const READ_NS: u64 = 1_500;
@@ -158,7 +166,7 @@ impl Machine {
         let (kind, tick_ns, timer_slack_ns) = match of_loop {
             LoopKind::Resting => ("resting", RESTING_TICK_NS, 0),
             LoopKind::Foreign => ("foreign", FOREIGN_TICK_NS, 0),
-            LoopKind::Plain => ("plain", RESTING_TICK_NS, TIMER_SLACK_NS),
+            _ => ("plain", RESTING_TICK_NS, TIMER_SLACK_NS),
         };
         let of_kind = |name: &str| cost(&format!("{kind}.{name}"));
         let receive_ns = cost("receive_ns")?;
@@ -171,6 +179,8 @@ impl Machine {
             timer_slack_ns,
             write_ns: cost("write_ns")?,
             byte_ps: cost("byte_ps")?,
+            notify_ns: NOTIFY_NS,
+            writer_wake_ns: WRITER_WAKE_NS,
             receiver_wake_ns: receive_ns.saturating_sub(READ_NS),
             read_ns: READ_NS,
             acknowledgement_ns: ACKNOWLEDGEMENT_NS,

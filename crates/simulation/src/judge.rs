@@ -1,18 +1,26 @@
 //! `adaptive` beside the best fixed strategy of each cell.
 
-use crate::{Cell, Machine, Model, Outcome, run};
+use crate::{Cell, Costs, LoopKind, Machine, Model, Outcome, run};
 use std::time::Duration;
 use tinygram_core::Strategy;
 
+/// No message is held longer by `adaptive` where it stands beside `competitive`.
+const BESIDE_COMPETITIVE: Duration = Duration::from_micros(300);
+
 /// The fixed strategies that a program could name instead.
-fn strategies() -> Vec<(&'static str, Strategy)> {
+fn strategies(of_loop: LoopKind) -> Vec<(&'static str, Strategy)> {
     let coalesce = |micros| Strategy::Coalesce {
         hold: Duration::from_micros(micros),
+    };
+    let natural = if of_loop.is_threads() {
+        ("combine", Strategy::Combine)
+    } else {
+        ("tick", Strategy::Tick)
     };
     vec![
         ("nodelay", Strategy::NoDelay),
         ("nagle", Strategy::Nagle),
-        ("tick", Strategy::Tick),
+        natural,
         ("coalesce:10us", coalesce(10)),
         ("coalesce:100us", coalesce(100)),
         ("coalesce:1ms", coalesce(1_000)),
@@ -30,6 +38,9 @@ pub struct Judged {
     pub best: &'static str,
     /// Whether the time of a message decides: flat out, and where no fixed strategy keeps up.
     pub is_by_time: bool,
+    /// The price of `adaptive` that holds for 300 µs at most ÷ that of `competitive` with the price of a write
+    /// of one message.
+    pub beside_competitive: f64,
     /// By strategy, `adaptive` last: its price ÷ that of the best fixed one, and what it made.
     pub ratios: Vec<(&'static str, f64, Outcome)>,
 }
@@ -39,9 +50,10 @@ pub struct Judged {
 /// rate, the time of a message.
 pub fn judge(cell: &Cell, machine: &Machine, model: &Model) -> Judged {
     let costs = model.costs(machine, cell.of_loop);
-    let mut outcomes: Vec<_> = strategies()
+    let knobs = |strategy| cell.of_loop.knobs(strategy);
+    let mut outcomes: Vec<_> = strategies(cell.of_loop)
         .into_iter()
-        .map(|(name, strategy)| (name, run(cell, strategy, costs)))
+        .map(|(name, strategy)| (name, run(cell, knobs(strategy), costs)))
         .collect();
     let is_overloaded = outcomes.iter().all(|(_, outcome)| outcome.is_overloaded());
     let is_by_time = is_overloaded || cell.is_flat_out();
@@ -54,17 +66,28 @@ pub fn judge(cell: &Cell, machine: &Machine, model: &Model) -> Judged {
         .map(|(name, outcome)| (*name, price(outcome)))
         .min_by(|one, other| one.1.total_cmp(&other.1))
         .expect("there are fixed strategies");
-    outcomes.push(("adaptive", run(cell, Strategy::Adaptive, costs)));
+    outcomes.push(("adaptive", run(cell, knobs(Strategy::Adaptive), costs)));
+    let (bounded, competitive) = beside_competitive(cell, costs);
     Judged {
         cell: cell.name.clone(),
         model: model.name,
         best,
         is_by_time,
+        beside_competitive: price(&bounded) / price(&competitive),
         ratios: outcomes
             .into_iter()
             .map(|(name, outcome)| (name, price(&outcome) / least, outcome))
             .collect(),
     }
+}
+
+/// `adaptive` that holds no longer than a bound, and the strategy with a proof.
+fn beside_competitive(cell: &Cell, costs: Costs) -> (Outcome, Outcome) {
+    let mut bounded = cell.of_loop.knobs(Strategy::Adaptive);
+    bounded.max_hold = Some(BESIDE_COMPETITIVE);
+    let price = Duration::from_nanos(costs.write_ns);
+    let competitive = cell.of_loop.knobs(Strategy::Competitive { price });
+    (run(cell, bounded, costs), run(cell, competitive, costs))
 }
 
 /// A strategy over many cells.

@@ -19,6 +19,7 @@ mod judge;
 mod outcome;
 mod run;
 mod sender;
+mod threads;
 mod wire;
 
 pub use cells::{Cell, Grid, Load, LoopKind, Program};

@@ -3,6 +3,8 @@
 /// Mean, median and tail of the time from due to received, and what a message cost the sender.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
+    /// How many messages were received.
+    pub messages: usize,
     /// The mean time from due to received.
     pub mean_delay_us: f64,
     /// Its median.
@@ -34,6 +36,7 @@ impl Outcome {
         let each_us = |ns: u64| ns as f64 / 1e3 / messages as f64;
         let percentile_us = |percent: usize| delays_ns[(messages - 1) * percent / 100] as f64 / 1e3;
         Self {
+            messages,
             mean_delay_us: each_us(delays_ns.iter().sum()),
             p50_us: percentile_us(50),
             p99_us: percentile_us(99),

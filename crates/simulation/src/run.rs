@@ -1,17 +1,20 @@
 //! The models of the loops.
 
-use crate::{Cell, Costs, Load, LoopKind, Outcome, sender::Sender};
-use tinygram_core::Strategy;
+use crate::{Cell, Costs, Load, LoopKind, Outcome, sender::Sender, threads};
+use tinygram_core::Knobs;
 
-/// What a strategy makes of a cell.
-pub fn run(cell: &Cell, strategy: Strategy, costs: Costs) -> Outcome {
-    let mut sender = Sender::new(cell, strategy, costs);
+/// What a strategy makes of a cell, with its knobs.
+pub fn run(cell: &Cell, knobs: Knobs, costs: Costs) -> Outcome {
+    if cell.of_loop.is_threads() {
+        return threads::run(cell, knobs, costs);
+    }
+    let mut sender = Sender::new(cell, knobs, costs);
     let mut source = Source::new(cell);
     while !source.is_done() || sender.holds() {
         match cell.of_loop {
             LoopKind::Resting => iterate_resting(&mut sender, &mut source, cell),
             LoopKind::Foreign => iterate_foreign(&mut sender, &mut source, cell),
-            LoopKind::Plain => iterate_plain(&mut sender, &mut source, cell),
+            _ => iterate_plain(&mut sender, &mut source, cell),
         }
     }
     let last_due_ns = source.last_due_ns(sender.now_ns);
@@ -79,13 +82,13 @@ fn wait(sender: &mut Sender, source: &Source<'_>) {
 }
 
 /// The messages that are left of a cell's load.
-struct Source<'a> {
+pub(crate) struct Source<'a> {
     load: &'a Load,
     next: usize,
 }
 
 impl<'a> Source<'a> {
-    fn new(cell: &'a Cell) -> Self {
+    pub(crate) fn new(cell: &'a Cell) -> Self {
         Self {
             load: &cell.load,
             next: 0,
@@ -96,7 +99,7 @@ impl<'a> Source<'a> {
         matches!(self.load, Load::FlatOut { .. })
     }
 
-    fn is_done(&self) -> bool {
+    pub(crate) fn is_done(&self) -> bool {
         self.next
             >= match self.load {
                 Load::Paced(due_ns) => due_ns.len(),
@@ -108,25 +111,39 @@ impl<'a> Source<'a> {
     fn hand_over(&mut self, sender: &mut Sender, cell: &Cell) -> bool {
         let before = self.next;
         let begin_ns = sender.now_ns;
-        let most = match self.load {
-            Load::Paced(_) => usize::MAX,
-            Load::FlatOut { burst, .. } => *burst as usize,
-        };
-        while self.next - before < most && !self.is_done() {
-            let due_ns = self.next_due_ns().unwrap_or(sender.now_ns);
-            if due_ns > begin_ns && !self.is_flat_out() {
+        for _ in 0..self.most_at_once() {
+            let Some(due_ns) = self.take_due(begin_ns, sender.now_ns) else {
                 break;
-            }
+            };
             // The program's own work is not what sending costs: it takes time, but is not counted.
             sender.now_ns += cell.program.work_ns;
             sender.send(due_ns);
-            self.next += 1;
         }
         self.next > before
     }
 
+    /// How many messages an iteration hands over at most.
+    pub(crate) fn most_at_once(&self) -> u64 {
+        match self.load {
+            Load::Paced(_) => u64::MAX,
+            Load::FlatOut { burst, .. } => *burst,
+        }
+    }
+
+    /// Take the next message, if an iteration that began at `begin_ns` finds it due. Returns when it
+    /// was: flat out at `now_ns`.
+    pub(crate) fn take_due(&mut self, begin_ns: u64, now_ns: u64) -> Option<u64> {
+        if self.is_done() {
+            return None;
+        }
+        let due_ns = self.next_due_ns().unwrap_or(now_ns);
+        let is_due = due_ns <= begin_ns || self.is_flat_out();
+        self.next += usize::from(is_due);
+        is_due.then_some(due_ns)
+    }
+
     /// When the next message is due; `None`: as soon as the loop lets it, or there is none.
-    fn next_due_ns(&self) -> Option<u64> {
+    pub(crate) fn next_due_ns(&self) -> Option<u64> {
         match self.load {
             Load::Paced(due_ns) => due_ns
                 .get(self.next)
@@ -135,7 +152,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    fn last_due_ns(&self, now_ns: u64) -> u64 {
+    pub(crate) fn last_due_ns(&self, now_ns: u64) -> u64 {
         match self.load {
             Load::Paced(due_ns) => due_ns.last().map_or(now_ns, |&it| Sender::due_ns(it)),
             Load::FlatOut { .. } => now_ns,

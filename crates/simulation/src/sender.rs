@@ -1,12 +1,12 @@
 //! The caller's side of a coalescer, in virtual time.
 
 use crate::{Cell, Costs, LoopKind, Outcome, wire::Wire};
-use tinygram_core::{Coalescer, Knobs, Next, Reason, Strategy};
+use tinygram_core::{Coalescer, Knobs, Next, Reason};
 
 /// The message of all cells, as long as the bench's default.
-const MESSAGE: [u8; 100] = [0; 100];
+pub(crate) const MESSAGE: [u8; 100] = [0; 100];
 /// Virtual time does not begin at zero: a policy must not depend on it.
-const BEGIN_NS: u64 = 1_000_000_000;
+pub(crate) const BEGIN_NS: u64 = 1_000_000_000;
 
 /// A program's thread with a coalescer, what it holds, and what it has cost so far.
 #[derive(Debug)]
@@ -25,23 +25,22 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    pub(crate) fn new(cell: &Cell, strategy: Strategy, costs: Costs) -> Self {
-        let knobs = Knobs::new(strategy);
+    pub(crate) fn new(cell: &Cell, knobs: Knobs, costs: Costs) -> Self {
         let coalescer = match cell.of_loop {
             LoopKind::Resting => Coalescer::of_resting_loop(knobs),
             LoopKind::Foreign => Coalescer::of_foreign_loop(knobs),
-            LoopKind::Plain => Coalescer::new(knobs),
+            _ => Coalescer::new(knobs),
         };
         Self {
             costs,
             now_ns: BEGIN_NS,
             cpu_ns: 0,
-            coalescer: coalescer.expect("the knobs are those by default"),
+            coalescer: coalescer.expect("the knobs are within their ranges"),
             is_plain: cell.of_loop == LoopKind::Plain,
             held_due_ns: Vec::new(),
             is_armed: false,
             writes: 0,
-            wire: Wire::new(cell.link, costs, !strategy.wants_nodelay()),
+            wire: Wire::new(cell.link, costs, !knobs.strategy.wants_nodelay()),
         }
     }
 

@@ -54,6 +54,38 @@ fn adaptive_is_near_the_best_fixed_strategy_of_each_cell_on_every_host() {
 }
 
 #[test]
+fn adaptive_of_threads_is_near_the_best_fixed_strategy_of_each_cell_on_every_host() {
+    let (flat_out, paced): (Vec<_>, Vec<_>) = judged(&Grid::threads(SEED), &TUNING_MODELS)
+        .into_iter()
+        .partition(|it| it.cell.contains("flat out"));
+    assert_eq!((paced.len(), flat_out.len()), (5 * 96, 5 * 8));
+    let adaptive = of("adaptive", &paced);
+    assert!(adaptive.worst <= 1.30, "{adaptive:?}");
+    assert!(adaptive.mean <= 1.02, "{adaptive:?}");
+    assert!(adaptive.above_10_percent <= 8, "{adaptive:?}");
+    let adaptive = of("adaptive", &flat_out);
+    assert!(adaptive.worst <= 1.10, "{adaptive:?}");
+    // The bounds mean something: no fixed strategy keeps them.
+    let combine = of("combine", &paced);
+    assert!(combine.worst > 1.40 && combine.mean > 1.03, "{combine:?}");
+}
+
+/// The factor of decision 0033.
+#[test]
+fn adaptive_within_300_us_costs_at_most_so_much_more_than_competitive() {
+    for (grid, factor) in [(Grid::small(SEED), 1.25), (Grid::threads(SEED), 1.25)] {
+        let judged = judged(&grid, &TUNING_MODELS);
+        let most = judged
+            .iter()
+            .max_by(|one, other| one.beside_competitive.total_cmp(&other.beside_competitive))
+            .expect("a grid has cells");
+        assert!(most.beside_competitive <= factor, "{most:?}");
+        // It is no bound that anything would keep.
+        assert!(most.beside_competitive > 1.05, "{most:?}");
+    }
+}
+
+#[test]
 fn the_same_cells_cost_the_same_each_time() {
     let grid = Grid {
         rates_per_s: vec![5e4],
