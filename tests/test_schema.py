@@ -43,6 +43,8 @@ MEASURED = {
         *("--only", "runtime=native", "--only", "runtime=threads"),
     ),
     "sizes": ("--samples", 100, "--sizes", "1,100", "--round-trips", "0,1,2"),
+    "fanout": ("--subscribers", 3, "--duration", "100ms", "--runtime", "native"),
+    "fanout paced": ("--subscribers", 3, "--rate", 100, "--duration", "100ms"),
 }
 COVERED = {
     "stream": {"queueing_ns", "hold_ns"},
@@ -51,6 +53,8 @@ COVERED = {
     "rr": {"call_ns", "connect_ns"},
     "echo": {"round_trip_ns"},
     "sizes": {"connect_ns", "total_ns", "next_trip_ns", "part_ns"},
+    "fanout": {"last_ns"},
+    "fanout paced": {"latency_ns", "last_ns"},
 }
 
 

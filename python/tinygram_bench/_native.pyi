@@ -7,6 +7,15 @@ from typing import final
 
 from tinygram_bench._native_diag import SocketDiag, SocketProbe, proc_sockets, socket_options
 from tinygram_bench._native_echo import EchoClient, EchoServer, watch_more_writes
+from tinygram_bench._native_fanout import (
+    NativePublisher,
+    Publications,
+    Subscribers,
+    Timer,
+    io_uring_refusal,
+    publications_due_ns,
+    watch_all_writes,
+)
 from tinygram_bench._native_link import (
     CALIBRATION_BITS_PER_S,
     CALIBRATION_DELAY_NS,
@@ -60,7 +69,9 @@ __all__ = [
     "Histogram",
     "LinkRelay",
     "MessagePool",
+    "NativePublisher",
     "Pacer",
+    "Publications",
     "Receiver",
     "RequestReader",
     "RrCallers",
@@ -69,6 +80,8 @@ __all__ = [
     "SocketDiag",
     "SocketProbe",
     "StreamCheck",
+    "Subscribers",
+    "Timer",
     "__version__",
     "call_times",
     "count_writes_library",
@@ -76,6 +89,7 @@ __all__ = [
     "die_with_parent",
     "enter_network_namespace",
     "enter_pid_namespace",
+    "io_uring_refusal",
     "match_flat_out",
     "match_flat_out_sliced",
     "match_paced",
@@ -83,6 +97,7 @@ __all__ = [
     "pid_namespace_refusal",
     "ping_pong_ns",
     "proc_sockets",
+    "publications_due_ns",
     "read_notes",
     "scheduled_messages",
     "send_flat_out",
@@ -94,6 +109,7 @@ __all__ = [
     "take_samples",
     "tcp_info",
     "time_local",
+    "watch_all_writes",
     "watch_more_writes",
     "watch_writes",
     "write_counts",

@@ -39,7 +39,7 @@ def test_a_plan_is_that_of_the_command_line() -> None:
     assert (plan.rounds, plan.unavailable) == (8, told.plan.unavailable)
 
 
-@pytest.mark.parametrize("workload", ["stream", "rr", "echo", "sizes"])
+@pytest.mark.parametrize("workload", ["stream", "rr", "echo", "sizes", "fanout"])
 def test_every_workload_has_the_command_s_defaults(workload: str) -> None:
     assert getattr(Plan, workload)().cases == asked_by(workload).plan.cases
     options = set(inspect.signature(getattr(Plan, workload)).parameters)

@@ -43,7 +43,7 @@ WRONG: list[tuple[str, tuple[str, ...]]] = [
     ("rr --sweep size=1..1k", ("--sends-per-request 10", "1 … 1")),
     *(
         (f"{command} --limit p99<1ms", ("No such option: --limit",))
-        for command in ("rr", "echo", "sizes")
+        for command in ("rr", "echo", "sizes", "fanout")
     ),
     ("rr --sweep size=10..1k --request 5", ("--request", "leave out --request")),
     ("rr --sweep size=10..1k --server 127.0.0.1:9", ("--server", "leave out one")),

@@ -32,6 +32,7 @@ QUICK = {
     "rr --callers": "--rounds 1 --calls 20 --json result.json",
     "echo": "--rounds 1 --messages 500 --json result.json",
     "sizes": "--rounds 1 --sizes 1,2 --json result.json",
+    "fanout": "--rounds 1 --duration 100ms --json result.json",
     "trust": "--json result.json",
     "serve": "--port 0",
 }

@@ -33,7 +33,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define WATCHED_WORDS 16
+#define WATCHED_WORDS 512
 
 struct counts {
     atomic_uint_fast64_t watched[WATCHED_WORDS]; /* a bit for each descriptor */

@@ -1,7 +1,7 @@
 //! The bench's load: two processes that send, receive, serve, count and keep time.
 //!
 //! - Without I/O: [`messages`], what is sent and what was made of it; [`schedule`], when; [`generator`].
-//! - `stream`: [`pacer`], [`sender`] and [`receiver`]; [`rr`], [`echo`] and [`sizes`] have their own.
+//! - `stream`: [`pacer`], [`sender`] and [`receiver`]; [`rr`], [`echo`], [`sizes`] and [`fanout`] have their own.
 //! - [`diag`] tells what the kernel holds of sockets, by [`netlink`]; [`write_counts`], what was written.
 //!
 //! Laws: plain blocking code, no async runtime; time is CLOCK_MONOTONIC; nothing allocates without
@@ -11,6 +11,7 @@
 
 pub mod diag;
 pub mod echo;
+pub mod fanout;
 pub mod generator;
 pub mod margin;
 pub mod messages;

@@ -1,6 +1,7 @@
 //! Reads the counts of the preloaded library (`count_writes.c`).
 
 use std::{
+    collections::HashSet,
     fs, io,
     os::{fd::RawFd, linux::fs::MetadataExt},
     sync::{
@@ -12,7 +13,8 @@ use std::{
 /// The shared library to preload into a sender's process.
 pub const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libtinygram_count_writes.so"));
 
-const WATCHED_WORDS: usize = 16;
+/// A bit for each descriptor: 32,768 of them.
+const WATCHED_WORDS: usize = 512;
 
 /// `struct counts` of the library.
 #[repr(C)]
@@ -92,7 +94,7 @@ pub fn watch(fd: RawFd) -> io::Result<bool> {
     let Some(shared) = shared() else {
         return Ok(false);
     };
-    for (shared, word) in shared.watched.iter().zip(bits_of(fd)?) {
+    for (shared, word) in shared.watched.iter().zip(bits_of(&[fd])?) {
         shared.store(word, Relaxed);
     }
     Ok(true)
@@ -106,16 +108,30 @@ pub fn watch_also(fd: RawFd) -> io::Result<bool> {
     let Some(shared) = shared() else {
         return Ok(false);
     };
-    for (shared, word) in shared.watched.iter().zip(bits_of(fd)?) {
+    for (shared, word) in shared.watched.iter().zip(bits_of(&[fd])?) {
         shared.fetch_or(word, Relaxed);
     }
     Ok(true)
 }
 
-/// A bit for each descriptor that is of the same file as `fd`.
-fn bits_of(fd: RawFd) -> io::Result<[u64; WATCHED_WORDS]> {
+/// The same for many more sockets, all at once: looking descriptors up takes a while.
+///
+/// # Errors
+/// Those of [`watch`].
+pub fn watch_all(fds: &[RawFd]) -> io::Result<bool> {
+    let Some(shared) = shared() else {
+        return Ok(false);
+    };
+    for (shared, word) in shared.watched.iter().zip(bits_of(fds)?) {
+        shared.fetch_or(word, Relaxed);
+    }
+    Ok(true)
+}
+
+/// A bit for each descriptor that is of the same file as one of `fds`.
+fn bits_of(fds: &[RawFd]) -> io::Result<[u64; WATCHED_WORDS]> {
     let mut watched = [0u64; WATCHED_WORDS];
-    for same in descriptors_of(fd)? {
+    for same in descriptors_of(fds)? {
         let word = watched.get_mut(same / 64).ok_or_else(|| {
             let limit = 64 * WATCHED_WORDS;
             io::Error::other(format!("descriptor {same} cannot be watched: {limit} can"))
@@ -125,17 +141,20 @@ fn bits_of(fd: RawFd) -> io::Result<[u64; WATCHED_WORDS]> {
     Ok(watched)
 }
 
-/// All descriptors of this process that are of the same file as `fd`.
-fn descriptors_of(fd: RawFd) -> io::Result<Vec<usize>> {
+/// All descriptors of this process that are of the same file as one of `fds`.
+fn descriptors_of(fds: &[RawFd]) -> io::Result<Vec<usize>> {
     let identity = |name: &str| {
         fs::metadata(format!("/proc/self/fd/{name}")).map(|file| (file.st_dev(), file.st_ino()))
     };
-    let wanted = identity(&fd.to_string())?;
+    let wanted = fds
+        .iter()
+        .map(|fd| identity(&fd.to_string()))
+        .collect::<io::Result<HashSet<_>>>()?;
     let mut same = Vec::new();
     for entry in fs::read_dir("/proc/self/fd")? {
         let name = entry?.file_name().into_string().unwrap_or_default();
         // One that was closed since it was listed is nobody's.
-        if identity(&name).is_ok_and(|found| found == wanted) {
+        if identity(&name).is_ok_and(|found| wanted.contains(&found)) {
             same.extend(name.parse::<usize>());
         }
     }

@@ -11,6 +11,7 @@ mod diag;
 mod echo;
 #[path = "../../python/src/errors.rs"]
 mod errors;
+mod fanout;
 #[path = "../../python/src/histogram.rs"]
 mod histogram;
 mod link;
@@ -31,14 +32,18 @@ mod _native {
     #[pymodule_export]
     use super::echo::{EchoClient, EchoServer};
     #[pymodule_export]
+    use super::fanout::{
+        NativePublisher, Publications, Subscribers, Timer, io_uring_refusal, publications_due_ns,
+    };
+    #[pymodule_export]
     use super::histogram::Histogram;
     #[pymodule_export]
     use super::link::{LinkRelay, enter_pid_namespace, pid_namespace_refusal, ping_pong_ns};
     #[pymodule_export]
     use super::process::{
         call_times, count_writes_library, create_network_namespace, die_with_parent,
-        enter_network_namespace, send_queue_bytes, set_process_name, tcp_info, watch_more_writes,
-        watch_writes, write_counts,
+        enter_network_namespace, send_queue_bytes, set_process_name, tcp_info, watch_all_writes,
+        watch_more_writes, watch_writes, write_counts,
     };
     #[pymodule_export]
     use super::rr::{CallContent, RequestReader, RrCallers, RrServer};

@@ -42,6 +42,11 @@ pub fn watch_more_writes(fd: RawFd) -> PyResult<bool> {
 }
 
 #[pyfunction]
+pub fn watch_all_writes(fds: Vec<RawFd>) -> PyResult<bool> {
+    counts::watch_all(&fds).or_os_error()
+}
+
+#[pyfunction]
 pub fn write_counts() -> Option<(u64, u64, u64)> {
     counts::read().map(|counts| (counts.writes, counts.bytes, counts.would_block))
 }

@@ -11,6 +11,7 @@ from typing import ParamSpec
 
 from tinygram_bench.api.results import Result
 from tinygram_bench.cli.commands.echo import echo
+from tinygram_bench.cli.commands.fanout import fanout
 from tinygram_bench.cli.commands.rr import rr
 from tinygram_bench.cli.commands.sizes import sizes
 from tinygram_bench.cli.commands.stream import stream
@@ -52,17 +53,19 @@ def _planned(command: Callable[Options, Asked | ExitCode]) -> Callable[Options, 
 class Plan:
     """What is to be measured: options that have been checked. `run` measures it.
 
-    `Plan.stream`, `Plan.rr`, `Plan.echo` and `Plan.sizes` take the options of the commands of these
-    names, such as `Plan.stream(rate=[1_000], runtime=["asyncio"], rounds=8)`; `json` is the file
-    where the result is saved after every round, and without it none is. They raise UsageError with
-    the text that the command line has. Over a link, the program goes on in a child process in
-    namespaces of its own from then on: make such a plan before any thread is started.
+    `Plan.stream`, `Plan.rr`, `Plan.echo`, `Plan.sizes` and `Plan.fanout` take the options of the
+    commands of these names, such as `Plan.stream(rate=[1_000], runtime=["asyncio"], rounds=8)`;
+    `json` is the file where the result is saved after every round, and without it none is. They
+    raise UsageError with the text that the command line has. Over a link, the program goes on in a
+    child process in namespaces of its own from then on: make such a plan before any thread is
+    started.
     """
 
     stream = staticmethod(_planned(stream))
     rr = staticmethod(_planned(rr))
     echo = staticmethod(_planned(echo))
     sizes = staticmethod(_planned(sizes))
+    fanout = staticmethod(_planned(fanout))
 
     def __init__(self, asked: Asked) -> None:
         """A plan of checked options: it is made by the functions above."""

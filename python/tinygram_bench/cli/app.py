@@ -12,7 +12,9 @@ from typer.core import TyperGroup
 from tinygram_bench.cli.help.examples import epilog
 
 _HERE = "tinygram_bench.cli"
-_MEASURING = {name: f"{_HERE}.commands.{name}" for name in ("stream", "rr", "echo", "sizes")}
+_MEASURING = {
+    name: f"{_HERE}.commands.{name}" for name in ("stream", "rr", "echo", "sizes", "fanout")
+}
 _OTHERS = ("report", "compare", "rerun", "trust", "emulate", "watch", "schema")
 _MODULES = {
     **_MEASURING,

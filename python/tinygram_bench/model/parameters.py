@@ -129,4 +129,15 @@ class SizesParameters(Parameters, frozen=True, tag="sizes", kw_only=True):
     alternates: bool = False
 
 
-AnyParameters = StreamParameters | RrParameters | EchoParameters | SizesParameters
+class FanoutParameters(Parameters, frozen=True, tag="fanout", kw_only=True):
+    """Parameters of `fanout`. `server`: what the publisher calls to write; how many subscribers
+    there are is the case's `connections`.
+    """
+
+    server: str
+    duration_ns: int
+
+
+AnyParameters = (
+    StreamParameters | RrParameters | EchoParameters | SizesParameters | FanoutParameters
+)

@@ -33,7 +33,8 @@ class MessageBytes(Value, frozen=True):
 class Case(Value, frozen=True):
     """One point: workload × runtime × implementation × strategy × link × parameters.
 
-    `rate_per_s`, `arrival` and `burst` are null where the case runs flat out.
+    `rate_per_s` and `arrival` are null where the case runs flat out, and so is `burst`, but for
+    bursts of `fanout`.
     """
 
     case_id: str

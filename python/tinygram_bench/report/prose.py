@@ -117,7 +117,7 @@ def pace(load: Load) -> str:
     if load.is_closed_loop:
         return "closed loop"
     if load.rate_per_s is None:
-        return "flat out"
+        return f"flat out, bursts of {load.burst}" if load.burst else "flat out"
     parts = [f"at {load.rate_per_s:,.10g}/s"]
     if load.arrival is not None:
         parts.append(load.arrival)

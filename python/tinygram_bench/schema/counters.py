@@ -47,6 +47,7 @@ _OF_RUNS: Mapping[str, Said] = {
         "ns",
         "from the start of the sender's process until it could send, less its wait for an order",
     ),
+    "publications": ("publications", "of `fanout`, each to all subscribers"),
     "probe_cpu_ns": ("ns", "of CPU time that --probe took"),
     "throttled_periods": (
         "periods",

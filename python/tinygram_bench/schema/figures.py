@@ -13,6 +13,8 @@ from tinygram_bench.statistics.figures.runs import STATISTIC_OF_FIGURE
 
 HISTOGRAMS: Mapping[str, str] = {
     "latency_ns": "every message, from when it was due until its last byte was read",
+    "last_ns": "every publication of `fanout`, from when it was due, flat out from when it was "
+    "begun, until its last subscriber had read it",
     "net_latency_ns": "every message, the same without what the pacer was late with it",
     "queueing_ns": "the first message of each burst, from the hand-over until its last byte was "
     "read; flat out a burst has up to 64 messages, so that of 200,000 messages 3,125 are sampled; "
@@ -47,6 +49,10 @@ _OF_COUNTERS: Mapping[str, Said] = {
     "throughput_per_s": ("1/s", "messages ÷ run time; flat out only"),
     "run_time_s": ("s", "run_time_ns; flat out only"),
     "messages_per_write": ("messages", "messages ÷ writes"),
+    "writes_per_message": (
+        "system calls",
+        "writes ÷ messages; of `fanout`, a message is one that came to one subscriber",
+    ),
     "writes": ("system calls", "the counter"),
     "bytes_per_read": ("bytes", "bytes ÷ the receiver's reads"),
     "cpu_s_per_million": (

@@ -18,7 +18,7 @@ PROPERTIES: Mapping[str, Mapping[str, str]] = {
     "MessageBytes": {"min": "smallest size, in bytes", "max": "largest size, in bytes"},
     "Case": {
         "case_id": "what names the case in runs and verdicts; unique in the file",
-        "workload": "stream, rr, echo or sizes",
+        "workload": "stream, rr, echo, sizes or fanout",
         "runtime": "who drives the sending: loop, threads, asyncio, uvloop, processes or native; "
         "of echo, external for a program that is not ours",
         "implementation": "who wrote the sending code under test",
@@ -27,7 +27,7 @@ PROPERTIES: Mapping[str, Mapping[str, str]] = {
         "message_bytes": "sizes of messages, or of requests",
         "rate_per_s": "messages that are due per second; null: flat out, or in a closed loop",
         "arrival": "constant, poisson or onoff; null: flat out",
-        "burst": "messages that are due at one instant; null: flat out",
+        "burst": "messages that are due at one instant; null: flat out, in `fanout` one at a time",
         "producers": "threads that hand messages over; of rr, callers",
         "connections": "connections at a time",
         "placement": "where both ends run: apart, same (core) or none (the kernel's choice)",
@@ -84,6 +84,11 @@ PROPERTIES: Mapping[str, Mapping[str, str]] = {
         "server_command": "the program that was started as server; null: none",
         "server_address": "HOST:PORT of a program that is not ours; null: the server is ours",
         "tls": "whether over TLS 1.3, with the cipher TLS_AES_256_GCM_SHA384",
+    },
+    "FanoutParameters": {
+        **_OF_EVERY_WORKLOAD,
+        "server": "what the publisher calls to write: protocol, streams, epoll or io_uring",
+        "duration_ns": "how long publications are due, or are begun, in ns",
     },
     "SizesParameters": {
         **_OF_EVERY_WORKLOAD,

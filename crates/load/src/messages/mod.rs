@@ -3,7 +3,7 @@
 //! `pool` has the messages of a stream, `check` compares every byte of it; `interleaving` knows those
 //! of several producers. `matching` puts what was sent beside the receiver's notes, `in_slices` finds
 //! what came in each slice. `cutter` and `echo` are the two ends of an echo, `calls` the bytes of
-//! requests and replies, `sizes` its wire protocol.
+//! requests and replies, `sizes` its wire protocol, `publications` what goes to many subscribers.
 
 mod calls;
 mod check;
@@ -13,6 +13,7 @@ mod in_slices;
 mod interleaving;
 mod matching;
 mod pool;
+mod publications;
 mod sizes;
 
 pub use calls::{CallContent, ContentError, MAX_CALL_BYTES, RequestReader};
@@ -23,6 +24,7 @@ pub use in_slices::{Received, received_in_slices};
 pub use interleaving::arrivals;
 pub use matching::{MatchError, Note, match_receipts};
 pub use pool::{MAX_MESSAGE_BYTES, MAX_PRODUCERS, MessagePool, PoolError};
+pub use publications::{Follower, HEADER_BYTES, PublicationError, Publications};
 pub use sizes::{
     ACKNOWLEDGEMENT_BYTES, Acknowledgements, Event, Exchange, Limits, SETUP_BYTES, Setup,
     WireError, sample_content,

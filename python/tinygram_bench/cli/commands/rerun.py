@@ -26,6 +26,7 @@ from tinygram_bench.runs.workload import Workload
 from tinygram_bench.statistics.changes.comparable import hindrances, other_differences
 from tinygram_bench.statistics.changes.comparison import compare_results
 from tinygram_bench.workloads.echo.run import Echo
+from tinygram_bench.workloads.fanout.run import Fanout
 from tinygram_bench.workloads.rr.run import Rr
 from tinygram_bench.workloads.sizes.run import Sizes
 from tinygram_bench.workloads.stream.run import Stream
@@ -34,6 +35,7 @@ _WORKLOADS: Mapping[str, Callable[[int], Workload]] = {
     "stream": Stream,
     "rr": Rr,
     "echo": Echo,
+    "fanout": Fanout,
     "sizes": Sizes,
 }
 

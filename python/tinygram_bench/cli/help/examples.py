@@ -60,6 +60,17 @@ EXAMPLES: dict[str, tuple[Example, Example]] = {
             "What does Nagle's algorithm cost a client that writes its setup apart?",
         ),
     ),
+    "tinygram fanout": (
+        Example(
+            "tinygram fanout --subscribers 300 --runtime asyncio --runtime native",
+            "How many messages a second go from one publisher to 300 subscribers?",
+        ),
+        Example(
+            "tinygram fanout --subscribers 100 --rate 50 --only asyncio/protocol "
+            "--only asyncio/tinygram/protocol/tick",
+            "How late has the last of 100 subscribers each message, 50 times a second?",
+        ),
+    ),
     "tinygram report": (
         Example("tinygram report result.json", "What was found? The tables, once more."),
         Example(

@@ -91,6 +91,7 @@ FORMULAS: Mapping[str, Callable[[Counters], Number]] = {
     "throughput_per_s": _throughput_per_s,
     "run_time_s": _alone(_scaled("run_time_ns", 1e-9)),
     "messages_per_write": _quotient("messages", "writes"),
+    "writes_per_message": _quotient("writes", "messages"),
     "writes": _scaled("writes"),
     "bytes_per_read": _quotient("bytes", "reads"),
     "cpu_s_per_million": _quotient("cpu_ns", "messages", PER_MILLION / 1e9),

@@ -150,6 +150,21 @@ WORKLOADS: Mapping[str, Workload] = {
         load_parameters=("depth", "reply"),
         is_closed_loop=True,
     ),
+    "fanout": Workload(
+        histograms={"latency": _TAIL_TOO, "last": _TAIL_TOO},
+        time="latency",
+        counted=(
+            *_OF_MESSAGES,
+            "writes_per_message",
+            "receiver_cpu_s_per_million",
+            "startup_ms",
+            *_OF_THE_KERNEL,
+            *_OF_SLICES,
+        ),
+        compared=("throughput_per_s", "last_p50_us", "cpu_s_per_million"),
+        compared_paced=("latency_p50_us", "latency_p99_us", "last_p50_us", "cpu_s_per_million"),
+        base=("asyncio", "stdlib", "nodelay", "protocol"),
+    ),
     "sizes": Workload(
         histograms={
             **dict.fromkeys(("connect", "setup", "transfer", "total"), _SPREAD),

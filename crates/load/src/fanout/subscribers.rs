@@ -1,0 +1,300 @@
+//! All subscribers of a publisher, on one thread with epoll(7): every byte is compared, and every
+//! receipt is timed.
+
+use super::tally::{Tally, Turns};
+use crate::{
+    messages::{Follower, Publications},
+    process::Usage,
+    socket::{is_stranger, listening, receive_now, reset_when_closed},
+};
+use std::{
+    io::{self, ErrorKind},
+    net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream},
+    os::fd::{AsRawFd, RawFd},
+};
+use tinygram_net::{
+    clock::monotonic_ns,
+    epoll::{Epoll, For},
+};
+
+const BACKLOG: i32 = 4096;
+const BUFFER_BYTES: usize = 64 << 10;
+/// How often it looks whether time is up, in milliseconds.
+const LOOK_MS: i32 = 100;
+
+/// The subscribers, from when they listen for the publisher until it has ended all connections.
+#[derive(Debug)]
+pub struct Subscribers {
+    listener: TcpListener,
+    epoll: Epoll,
+    publications: Publications,
+    /// By the order in which they were accepted.
+    subscribers: Vec<Subscriber>,
+    /// Descriptor → subscriber.
+    by_fd: Vec<usize>,
+    open: usize,
+    /// How many subscribers have warmed up.
+    reached: usize,
+    tally: Tally,
+    buffer: Vec<u8>,
+    strangers: u64,
+    reads: u64,
+    bytes: u64,
+    /// The most publications that a subscriber has got.
+    received: u64,
+}
+
+#[derive(Debug)]
+struct Subscriber {
+    /// `None`: the publisher has ended it.
+    stream: Option<TcpStream>,
+    follower: Follower,
+}
+
+/// What the subscribers have counted since the slices began.
+#[derive(Clone, Copy, Debug)]
+pub struct Counts {
+    /// Reads that brought something.
+    pub reads: u64,
+    /// What they brought.
+    pub bytes: u64,
+    /// What the thread has used.
+    pub usage: Usage,
+    /// Publications that came to all.
+    pub publications: u64,
+    /// Connections that were not the publisher's, and were closed at once.
+    pub strangers: u64,
+}
+
+impl Subscribers {
+    /// Listen on an address of this host.
+    ///
+    /// # Errors
+    /// When the address or the congestion control is not available.
+    pub fn listen(
+        host: Ipv4Addr,
+        congestion_control: &str,
+        publications: Publications,
+    ) -> io::Result<Self> {
+        let address = SocketAddrV4::new(host, 0);
+        let listener = listening(address, Some(congestion_control), BACKLOG)?;
+        listener.set_nonblocking(true)?;
+        Ok(Self {
+            listener,
+            epoll: Epoll::new()?,
+            publications,
+            subscribers: Vec::new(),
+            by_fd: Vec::new(),
+            open: 0,
+            reached: 0,
+            tally: Tally::new(0),
+            // Not zero, so that the pages are touched now.
+            buffer: vec![1; BUFFER_BYTES],
+            strangers: 0,
+            reads: 0,
+            bytes: 0,
+            received: 0,
+        })
+    }
+
+    /// The port it listens on.
+    ///
+    /// # Errors
+    /// When the socket is gone.
+    pub fn port(&self) -> io::Result<u16> {
+        Ok(self.listener.local_addr()?.port())
+    }
+
+    /// Accept `count` connections, and receive `warm_up` publications on each.
+    ///
+    /// # Errors
+    /// When they have not come by `give_up_ns`; otherwise those of [`Self::receive`].
+    pub fn warm_up(
+        &mut self,
+        count: usize,
+        publisher: Option<Ipv4Addr>,
+        warm_up: u64,
+        give_up_ns: u64,
+    ) -> io::Result<()> {
+        self.tally = Tally::new(count as u64);
+        self.epoll.watch(self.listener.as_raw_fd(), For::Reading)?;
+        while self.subscribers.len() < count {
+            if monotonic_ns() > give_up_ns {
+                let here = self.subscribers.len();
+                return Err(io::Error::other(format!(
+                    "{here} of {count} subscribers were connected in time"
+                )));
+            }
+            self.epoll.wait(LOOK_MS).or_else(unless_interrupted)?;
+            while self.subscribers.len() < count && self.accept(publisher)? {}
+        }
+        self.epoll.unwatch(self.listener.as_raw_fd());
+        for stream in self
+            .subscribers
+            .iter()
+            .filter_map(|one| one.stream.as_ref())
+        {
+            self.epoll.watch(stream.as_raw_fd(), For::Reading)?;
+        }
+        self.reached = 0;
+        while self.reached < count {
+            self.turn(give_up_ns, Some(warm_up))?;
+        }
+        Ok(())
+    }
+
+    fn accept(&mut self, publisher: Option<Ipv4Addr>) -> io::Result<bool> {
+        match self.listener.accept() {
+            Ok((_, peer)) if is_stranger(peer, publisher) => self.strangers += 1,
+            Ok((stream, _)) => {
+                // Our end is the second to end, and keeps no port in TIME_WAIT.
+                reset_when_closed(&stream)?;
+                let fd = stream.as_raw_fd() as usize;
+                if fd >= self.by_fd.len() {
+                    self.by_fd.resize(fd + 1, usize::MAX);
+                }
+                self.by_fd[fd] = self.subscribers.len();
+                self.subscribers.push(Subscriber {
+                    stream: Some(stream),
+                    follower: Follower::default(),
+                });
+                self.open += 1;
+            }
+            Err(error) => match error.kind() {
+                ErrorKind::WouldBlock => return Ok(false),
+                ErrorKind::Interrupted | ErrorKind::ConnectionAborted => {}
+                _ => return Err(error),
+            },
+        }
+        Ok(true)
+    }
+
+    /// Receive until the publisher has ended all connections.
+    ///
+    /// # Errors
+    /// When a byte is not the one that was published, a connection is reset or ends earlier than others,
+    /// or `give_up_ns` has come; the subscriber is named.
+    pub fn receive(&mut self, turns: Turns, give_up_ns: u64) -> io::Result<Counts> {
+        let before = Usage::of_thread();
+        let first = self.received;
+        (self.reads, self.bytes) = (0, 0);
+        self.tally.begin(turns);
+        while self.open > 0 {
+            self.turn(give_up_ns, None)?;
+        }
+        let behind = |one: &Subscriber| one.follower.received() < self.received;
+        if let Some(index) = self.subscribers.iter().position(behind) {
+            return Err(self.ended_early(index, self.received));
+        }
+        Ok(Counts {
+            reads: self.reads,
+            bytes: self.bytes,
+            usage: Usage::of_thread().since(before),
+            publications: self.received - first,
+            strangers: self.strangers,
+        })
+    }
+
+    /// What came of each slice.
+    pub fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// Read what is ready. `until`: how many publications are waited for; `None`: the end.
+    fn turn(&mut self, give_up_ns: u64, until: Option<u64>) -> io::Result<()> {
+        let ready = self.epoll.wait(LOOK_MS).or_else(unless_interrupted)?;
+        for index in 0..ready {
+            let fd = self.epoll.ready(index).fd;
+            self.read(fd, until)?;
+        }
+        if ready == 0 && monotonic_ns() > give_up_ns {
+            return Err(self.missing(until));
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, fd: RawFd, until: Option<u64>) -> io::Result<()> {
+        let index = self.by_fd[fd as usize];
+        let subscriber = &mut self.subscribers[index];
+        if subscriber.stream.is_none() {
+            return Ok(());
+        }
+        let named =
+            |why: &dyn std::fmt::Display| io::Error::other(format!("subscriber {index}: {why}"));
+        let count = match receive_now(fd, &mut self.buffer).map_err(|error| named(&error))? {
+            None => return Ok(()),
+            Some(0) => return self.end(index, until),
+            Some(count) => count,
+        };
+        let at_ns = monotonic_ns();
+        self.reads += 1;
+        self.bytes += count as u64;
+        let before = subscriber.follower.received();
+        let tally = &mut self.tally;
+        let mut tallied = Ok(());
+        subscriber
+            .follower
+            .push(
+                &self.buffer[..count],
+                &self.publications,
+                |number, due_ns| {
+                    if tallied.is_ok() {
+                        tallied = tally.on_receipt(number, due_ns, at_ns);
+                    }
+                },
+            )
+            .map_err(|fault| named(&fault))?;
+        tallied.map_err(|fault| named(&fault))?;
+        let now = subscriber.follower.received();
+        self.received = self.received.max(now);
+        if until.is_some_and(|wanted| before < wanted && wanted <= now) {
+            self.reached += 1;
+        }
+        Ok(())
+    }
+
+    /// The publisher has ended this connection.
+    fn end(&mut self, index: usize, until: Option<u64>) -> io::Result<()> {
+        let subscriber = &mut self.subscribers[index];
+        subscriber.stream = None;
+        self.open -= 1;
+        match until {
+            None if !subscriber.follower.is_amidst() => Ok(()),
+            wanted => Err(self.ended_early(index, wanted.unwrap_or(self.received))),
+        }
+    }
+
+    fn ended_early(&self, index: usize, wanted: u64) -> io::Error {
+        let follower = &self.subscribers[index].follower;
+        let received = follower.received();
+        let part = if follower.is_amidst() {
+            " and a part"
+        } else {
+            ""
+        };
+        io::Error::other(format!(
+            "subscriber {index}: the publisher ended the connection after {received}{part} of \
+             {wanted} publications"
+        ))
+    }
+
+    fn missing(&self, until: Option<u64>) -> io::Error {
+        let living = self.subscribers.iter().enumerate();
+        let slowest = living
+            .filter(|(_, one)| one.stream.is_some())
+            .map(|(index, one)| (one.follower.received(), index))
+            .min();
+        let told = slowest.map_or_else(String::new, |(received, index)| {
+            format!("subscriber {index} has {received} of ")
+        });
+        let wanted = until.unwrap_or(self.received);
+        io::Error::other(format!("nothing more came: {told}{wanted} publications"))
+    }
+}
+
+fn unless_interrupted(error: io::Error) -> io::Result<usize> {
+    match error.kind() {
+        ErrorKind::Interrupted => Ok(0),
+        _ => Err(error),
+    }
+}

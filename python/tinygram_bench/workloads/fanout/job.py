@@ -1,0 +1,126 @@
+"""What every publisher is given, and how it tells how far it is."""
+
+from __future__ import annotations
+
+import gc
+import resource
+import socket
+import time
+from collections.abc import Callable, Sequence
+
+from tinygram_bench import _native
+from tinygram_bench.host.network import connect_from
+from tinygram_bench.host.probes.calls import CallTimes, call_times, taken_between
+from tinygram_bench.processes.orders import Go, Orders, Ready
+from tinygram_bench.workloads.fanout.order import (
+    WARM_UP,
+    Begin,
+    PublisherOrder,
+    Report,
+    Warm,
+)
+
+_CONNECT_LIMIT_S = 10.0
+
+
+class Job:
+    """A publisher's order and its connections; one run."""
+
+    def __init__(self, order: PublisherOrder, orders: Orders) -> None:
+        """Connect to all subscribers. Raises OSError."""
+        self.order = order
+        self.publications = _native.Publications(order.seed, order.message_bytes)
+        self.calls: Callable[[], tuple[int, int]] | None = None
+        """Writes and writes that found a buffer full, of a publisher that counts its own calls."""
+        self._orders = orders
+        self._began_ns = time.monotonic_ns()
+        connected = [_connected(order) for _ in range(order.subscribers)]
+        self.sockets: Sequence[socket.socket] = [sock for sock, _ in connected]
+        self._connects_ns = [took_ns for _, took_ns in connected]
+        self._startup_ns = 0
+        self._before = _Used(None)
+        self._counters: dict[str, int | None] = {}
+        self._publications = 0
+
+    def watch_writes(self) -> None:
+        """Count the writes to all connections, through whatever descriptor they have by now."""
+        _native.watch_all_writes([sock.fileno() for sock in self.sockets])
+
+    def warmed_up(self, took_ns: int) -> Begin:
+        """Tell it, and wait for the start; the publications of the warm-up took so long together.
+
+        Raises EOFError when the bench has ended.
+        """
+        gc.collect()
+        gc.freeze()
+        self._startup_ns = time.monotonic_ns() - self._began_ns
+        self._orders.say(Warm(took_ns // WARM_UP))
+        begin = self._orders.hear(Begin)
+        if begin is None:
+            raise EOFError("the bench has ended")
+        self._before = _Used(self.calls)
+        return begin
+
+    def published(self, count: int) -> None:
+        """Tell that all was handed over, and wait until the slices of all cases are over.
+
+        Ending connections would take a core from them. Raises EOFError when the bench has ended.
+        """
+        self._counters = _Used(self.calls).since(self._before)
+        self._publications = count
+        self._orders.say(Ready())
+        if self._orders.hear(Go) is None:
+            raise EOFError("the bench has ended")
+
+    def report(self) -> Report:
+        connects_ns = self._connects_ns
+        return Report(
+            self._publications,
+            self._counters
+            | {
+                "connect_ns": sum(connects_ns) // len(connects_ns),
+                "connect_max_ns": max(connects_ns),
+                "startup_ns": self._startup_ns,
+            },
+        )
+
+
+class _Used:
+    """What this process has used and written so far."""
+
+    def __init__(self, calls: Callable[[], tuple[int, int]] | None) -> None:
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        writes, written_bytes, would_block = _native.write_counts() or (None, None, None)
+        if calls is not None:
+            (writes, would_block), written_bytes = calls(), None
+        self._times: CallTimes | None = None if calls is not None else call_times()
+        self._counts: dict[str, int | None] = {
+            "cpu_ns": time.process_time_ns(),
+            "voluntary_context_switches": usage.ru_nvcsw,
+            "involuntary_context_switches": usage.ru_nivcsw,
+            "writes": writes,
+            "written_bytes": written_bytes,
+            "would_block": would_block,
+        }
+
+    def since(self, earlier: _Used) -> dict[str, int | None]:
+        """What was used in between; null where it is not known."""
+        grown = {
+            name: None if count is None or before is None else count - before
+            for (name, count), before in zip(
+                self._counts.items(), earlier._counts.values(), strict=True
+            )
+        }
+        return grown | taken_between(earlier._times, self._times)
+
+
+def _connected(order: PublisherOrder) -> tuple[socket.socket, int]:
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, order.congestion_control.encode())
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, order.strategy.name != "nagle")
+    connect_from(sock, order.own_host)
+    start_ns = time.monotonic_ns()
+    sock.settimeout(_CONNECT_LIMIT_S)
+    sock.connect((order.host, order.port))
+    sock.settimeout(None)
+    return sock, time.monotonic_ns() - start_ns

@@ -1,0 +1,107 @@
+"""The orders to the two processes of `fanout`, and their reports: lines of JSON."""
+
+from __future__ import annotations
+
+from tinygram.strategies import Strategy
+from tinygram_bench.model.value import Value
+from tinygram_bench.runs.sliced import Values
+from tinygram_bench.runs.slices import Slices
+
+RING = "io_uring"
+"""The name of the publisher by io_uring(7)."""
+WARM_UP = 8
+"""Publications that go before the measured ones."""
+
+
+class Pace(Value, frozen=True):
+    """When publications are due: a schedule's parameters."""
+
+    rate_per_s: float
+    arrival: str
+    duration_ns: int
+    seed: int
+
+
+class SubscribersOrder(Value, frozen=True):
+    """The order for the subscribers.
+
+    `publisher_host`: the only address that they accept connections from; null: any.
+    """
+
+    subscribers: int
+    message_bytes: int
+    seed: int
+    congestion_control: str
+    host: str
+    publisher_host: str | None
+    timeout_ns: int
+
+
+class PublisherOrder(Value, frozen=True):
+    """The order for the publisher.
+
+    `server`: what it calls to write. `burst`: publications at a time. `pace` null: it publishes as
+    soon as the last ones were handed over. `patience_ns`: how long a subscriber may take nothing.
+    """
+
+    host: str
+    port: int
+    own_host: str | None
+    runtime: str
+    implementation: str
+    server: str
+    strategy: Strategy
+    subscribers: int
+    message_bytes: int
+    seed: int
+    burst: int
+    pace: Pace | None
+    patience_ns: int
+    congestion_control: str
+
+    @property
+    def native_pace(self) -> tuple[float, str, int, int, int] | None:
+        """The pace as native code takes it."""
+        pace = self.pace
+        if pace is None:
+            return None
+        return pace.rate_per_s, pace.arrival, self.burst, pace.duration_ns, pace.seed
+
+
+class Warm(Value, frozen=True):
+    """The publisher's answer when it has warmed up: how long a publication takes."""
+
+    publication_ns: int
+
+
+class Begin(Value, frozen=True):
+    """To both, when all are ready: the slices, and when the first cycle begins.
+
+    `at_ns`: CLOCK_MONOTONIC. `give_up_ns`: how long after it the subscribers wait at most.
+    """
+
+    at_ns: int
+    slices: Slices
+    give_up_ns: int
+
+
+class Report(Value, frozen=True):
+    """The publisher's report: raw counters, null where not known."""
+
+    publications: int
+    counters: dict[str, int | None]
+
+
+class Heard(Value, frozen=True):
+    """What came to the subscribers: counters, histograms, and figures of slices.
+
+    `messages`, `last_ns`: of each slice, how many came in its middle, how many were due in it
+    altogether, and when the last of these came, in ns of CLOCK_MONOTONIC.
+    """
+
+    counters: dict[str, int]
+    histograms: dict[str, str]
+    messages: tuple[int, ...]
+    all_messages: tuple[int, ...]
+    last_ns: tuple[int, ...]
+    figures: dict[str, Values]

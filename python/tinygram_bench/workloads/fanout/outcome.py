@@ -1,0 +1,142 @@
+"""The outcome of a run of `fanout`: every byte is accounted for, and warnings are added."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tinygram_bench import _native
+from tinygram_bench.model.parameters import FanoutParameters
+from tinygram_bench.model.result import Case, Run, Warning
+from tinygram_bench.processes.workers import RunError
+from tinygram_bench.runs.sliced import Values, counters_of, slices_told
+from tinygram_bench.runs.slices import Slices, Used
+from tinygram_bench.runs.workload import strangers_told
+from tinygram_bench.statistics.recurring import FELL_BEHIND
+from tinygram_bench.workloads.fanout.order import Heard, PublisherOrder, Report
+from tinygram_bench.workloads.fanout.slices import figures_of, middles
+
+_BUSY = 0.9
+"""Share of the slices on the CPU: subscribers that are busier may be the limit."""
+_MOST_BEHIND = 0.01
+"""Share of the schedule: a publisher that is later cannot keep up with the rate."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """Findings beside the two reports; `kernel`: its counters of the whole run."""
+
+    slices: Slices
+    start_ns: int
+    used: Used
+    kernel: dict[str, int | None]
+    has_private_network: bool
+
+
+def assembled(
+    case: Case, round: int, order: PublisherOrder, report: Report, heard: Heard, found: Found
+) -> Run:
+    """Check the counts against each other, and add the warnings. Raises RunError."""
+    messages = sum(heard.all_messages)
+    counters: dict[str, int | None] = {
+        **heard.counters,
+        **report.counters,
+        **found.kernel,
+        **middles(heard, found.slices),
+        "messages": messages,
+        "bytes": messages * order.message_bytes,
+    }
+    _check(order, report, heard, counters)
+    slices: dict[str, Values] = {}
+    if case.parameters.slice_ns is not None:
+        slices = figures_of(heard, found.slices, found.used, found.start_ns)
+        counters |= counters_of(found.used)
+    histograms = dict(heard.histograms)
+    if order.pace is None:
+        # Nothing was due at a time of its own.
+        del histograms["latency_ns"]
+    return Run(
+        case.case_id,
+        round,
+        counters,
+        histograms,
+        (
+            *strangers_told(counters),
+            *slices_told(
+                FanoutParameters.of(case).duration_ns, counters, "the publisher", "the subscribers"
+            ),
+            *_warnings(case, order, heard, counters, found),
+        ),
+        slices=slices,
+    )
+
+
+def _check(
+    order: PublisherOrder, report: Report, heard: Heard, counters: dict[str, int | None]
+) -> None:
+    publications = report.publications
+    if not publications:
+        raise RunError("nothing was published: name a longer --duration")
+    if heard.counters["publications"] != publications:
+        raise RunError(
+            f"{publications} publications were sent, and {heard.counters['publications']} came"
+        )
+    if counters["messages"] != publications * order.subscribers:
+        raise RunError(
+            f"{counters['messages']} messages of {publications} publications came to "
+            f"{order.subscribers} subscribers in its slices"
+        )
+    written_bytes = counters["written_bytes"]
+    if written_bytes is not None and written_bytes != counters["bytes"]:
+        raise RunError(
+            f"the publisher's counted writes hold {written_bytes} bytes, what came "
+            f"{counters['bytes']}"
+        )
+
+
+def _warnings(
+    case: Case,
+    order: PublisherOrder,
+    heard: Heard,
+    counters: dict[str, int | None],
+    found: Found,
+) -> Iterator[Warning]:
+    if counters["writes"] is None:
+        yield Warning("writes_not_counted", "the write-counting library did not load")
+    if counters.get("kernel_RetransSegs"):
+        segments = counters["kernel_RetransSegs"]
+        yield Warning("retransmits", f"segments retransmitted by both ends: {segments}")
+    if not found.has_private_network:
+        yield Warning(
+            "host_network",
+            "the run shared the host's network (a private one needs CAP_SYS_ADMIN): the kernel's "
+            "counters are not known",
+        )
+    own_ns = found.slices.slice_ns * len(found.slices.begins_ns)
+    busy = heard.counters["receiver_cpu_ns"] / own_ns
+    if case.placement == "same":
+        yield Warning(
+            "client_busy", "the publisher and the subscribers shared a core", ("throughput",)
+        )
+    elif busy > _BUSY:
+        yield Warning(
+            "client_busy",
+            f"the subscribers, one thread, were busy {busy:.0%} of the run: the publisher may be "
+            "faster than this",
+            ("throughput", "latency", "last"),
+        )
+    if order.native_pace is not None:
+        late_ns = _behind_ns(order.native_pace, heard, found)
+        if late_ns > _MOST_BEHIND * own_ns:
+            yield Warning(
+                FELL_BEHIND,
+                f"the last message of a slice came {late_ns / 1e6:.1f} ms after its publication "
+                "was due: this rate is above what the publisher can send, or something stopped it",
+                ("latency_", "last_"),
+            )
+
+
+def _behind_ns(pace: tuple[float, str, int, int, int], heard: Heard, found: Found) -> int:
+    """How long after the last publication was due its last message came."""
+    due_ns = _native.publications_due_ns(pace, found.slices.native)[-1]
+    return max(heard.last_ns) - found.start_ns - due_ns

@@ -1,0 +1,238 @@
+"""An event loop that writes each message on every connection, as programs do.
+
+On the transports of protocols, or the writers of streams; on the library's loop the same program.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from collections.abc import AsyncIterator, Callable
+from itertools import groupby
+
+import tinygram
+from tinygram_bench import _native
+from tinygram_bench.ways.event_loops import loop_factory
+from tinygram_bench.workloads.fanout.job import Job
+from tinygram_bench.workloads.fanout.order import WARM_UP, Begin
+
+MOST_WAITING_BYTES = 64 << 20
+"""While so much waits in this process for subscribers, nothing more is published."""
+_CLOSE_LIMIT_S = 10.0
+
+Write = Callable[[bytes], None]
+
+
+def publish(job: Job) -> None:
+    order = job.order
+
+    def make_loop() -> asyncio.AbstractEventLoop:
+        base = loop_factory(order.runtime)
+        if order.implementation == "tinygram":
+            return tinygram.new_event_loop(base, strategy=order.strategy)
+        return base()
+
+    with asyncio.Runner(loop_factory=make_loop) as runner:
+        runner.run(_publish(job))
+
+
+class Ends:
+    """What the transports report of all subscribers: who is behind, and who is lost."""
+
+    def __init__(self) -> None:
+        self.transports: list[asyncio.WriteTransport] = []
+        self._behind: set[int] = set()
+        self._lost: tuple[int, Exception | None] | None = None
+        self._closed = 0
+        self._is_changed = asyncio.Event()
+
+    def on_full(self, subscriber: int) -> None:
+        self._behind.add(subscriber)
+
+    def on_room(self, subscriber: int) -> None:
+        self._behind.discard(subscriber)
+        self._is_changed.set()
+
+    def on_lost(self, subscriber: int, reason: Exception | None) -> None:
+        self._closed += 1
+        if self._lost is None:
+            self._lost = subscriber, reason
+        self._is_changed.set()
+
+    async def written(self) -> None:
+        """Let the loop finish its iteration. Raises OSError where a subscriber is lost.
+
+        Or where more waits than may.
+        """
+        await asyncio.sleep(0)
+        self._check_lost()
+        if self._behind:
+            most, bytes_of = self._waiting()
+            if sum(bytes_of.values()) > MOST_WAITING_BYTES:
+                raise _behind(most, bytes_of)
+
+    async def handed_over(self, patience_ns: int) -> None:
+        """The same, and wait while a subscriber's transport is above its high-water mark.
+
+        Raises OSError where it takes nothing for `patience_ns`.
+        """
+        await self.written()
+        while self._behind:
+            self._is_changed.clear()
+            try:
+                async with asyncio.timeout(patience_ns / 1e9):
+                    await self._is_changed.wait()
+            except TimeoutError:
+                raise _behind(*self._waiting()) from None
+            self._check_lost()
+
+    async def close(self) -> None:
+        """End all connections, and wait until they are. Raises OSError where one is lost."""
+        for transport in self.transports:
+            transport.close()
+        async with asyncio.timeout(_CLOSE_LIMIT_S):
+            while self._closed < len(self.transports):
+                self._is_changed.clear()
+                await self._is_changed.wait()
+        if self._lost is not None and self._lost[1] is not None:
+            self._check_lost()
+
+    def _check_lost(self) -> None:
+        if self._lost is not None:
+            subscriber, reason = self._lost
+            raise OSError(
+                f"subscriber {subscriber} has ended its connection: {reason or 'end of stream'}"
+            )
+
+    def _waiting(self) -> tuple[int, dict[int, int]]:
+        """The subscriber that most waits for, and the bytes that wait for each that is behind."""
+        bytes_of = {each: self.transports[each].get_write_buffer_size() for each in self._behind}
+        return max(bytes_of, key=bytes_of.__getitem__), bytes_of
+
+
+def _behind(most: int, bytes_of: dict[int, int]) -> OSError:
+    return OSError(
+        f"subscriber {most} does not keep up: {bytes_of[most]} of the {sum(bytes_of.values())} "
+        "bytes that wait here wait for it"
+    )
+
+
+class _Subscriber(asyncio.Protocol):
+    def __init__(self, subscriber: int, ends: Ends) -> None:
+        self._subscriber, self._ends = subscriber, ends
+
+    def pause_writing(self) -> None:
+        self._ends.on_full(self._subscriber)
+
+    def resume_writing(self) -> None:
+        self._ends.on_room(self._subscriber)
+
+    def connection_lost(self, reason: Exception | None) -> None:
+        self._ends.on_lost(self._subscriber, reason)
+
+
+class _StreamSubscriber(asyncio.StreamReaderProtocol):
+    """The protocol of streams, which tells the same beside what it does."""
+
+    def __init__(self, subscriber: int, ends: Ends) -> None:
+        self.reader = asyncio.StreamReader()
+        super().__init__(self.reader)
+        self._subscriber, self._ends = subscriber, ends
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._ends.on_full(self._subscriber)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._ends.on_room(self._subscriber)
+
+    def connection_lost(self, reason: Exception | None) -> None:
+        super().connection_lost(reason)
+        self._ends.on_lost(self._subscriber, reason)
+
+
+class _Alarm:
+    """Wakes the loop when a publication is due, as an event from outside would."""
+
+    def __init__(self) -> None:
+        self._timer = _native.Timer()
+        self._loop = asyncio.get_running_loop()
+        self._rung = self._loop.create_future()
+        self._loop.add_reader(self._timer.fileno(), self._ring)
+
+    async def until(self, at_ns: int) -> None:
+        if time.monotonic_ns() >= at_ns:
+            return
+        self._rung = self._loop.create_future()
+        self._timer.set(at_ns)
+        await self._rung
+
+    def close(self) -> None:
+        self._loop.remove_reader(self._timer.fileno())
+
+    def _ring(self) -> None:
+        if self._timer.take() and not self._rung.done():
+            self._rung.set_result(None)
+
+
+async def _publish(job: Job) -> None:
+    order, publications = job.order, job.publications
+    ends = Ends()
+    writes = [await _connected(job, ends, number, sock) for number, sock in enumerate(job.sockets)]
+    job.watch_writes()
+    began_ns = time.monotonic_ns()
+    for number in range(WARM_UP):
+        message = publications.message(number, time.monotonic_ns())
+        for write in writes:
+            write(message)
+        await ends.handed_over(order.patience_ns)
+    begin = job.warmed_up(time.monotonic_ns() - began_ns)
+    number = WARM_UP
+    async for due_ns, count in _due(job, begin, ends):
+        for _ in range(count):
+            message = publications.message(number, due_ns)
+            for write in writes:
+                write(message)
+            number += 1
+    job.published(number - WARM_UP)
+    await ends.close()
+
+
+async def _connected(job: Job, ends: Ends, number: int, sock: socket.socket) -> Write:
+    loop = asyncio.get_running_loop()
+    sock.setblocking(False)
+    if job.order.server == "streams":
+        protocol = _StreamSubscriber(number, ends)
+        transport, _ = await loop.create_connection(lambda: protocol, sock=sock)
+        ends.transports.append(transport)
+        return asyncio.StreamWriter(transport, protocol, protocol.reader, loop).write
+    transport, _ = await loop.create_connection(lambda: _Subscriber(number, ends), sock=sock)
+    ends.transports.append(transport)
+    return transport.write
+
+
+async def _due(job: Job, begin: Begin, ends: Ends) -> AsyncIterator[tuple[int, int]]:
+    """When publications are due, CLOCK_MONOTONIC, once that time has come, and how many.
+
+    Without a pace as soon as those before them were handed over, in the open part of each slice.
+    """
+    order, slices = job.order, begin.slices
+    alarm = _Alarm()
+    if order.native_pace is not None:
+        all_due_ns = _native.publications_due_ns(order.native_pace, slices.native)
+        for after_ns, those in groupby(all_due_ns):
+            due_ns = begin.at_ns + after_ns
+            await alarm.until(due_ns)
+            yield due_ns, len(list(those))
+            await ends.written()
+        await ends.handed_over(order.patience_ns)
+    else:
+        for after_ns in slices.begins_ns:
+            begin_ns = begin.at_ns + after_ns
+            await alarm.until(begin_ns)
+            while (now_ns := time.monotonic_ns()) < begin_ns + slices.open_ns:
+                yield now_ns, order.burst
+                await ends.handed_over(order.patience_ns)
+    alarm.close()

@@ -1,0 +1,178 @@
+"""One run of `fanout`: the orders for the publisher and its subscribers, and their answers."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from tinygram_bench.host.occupied import cores_of
+from tinygram_bench.host.placement import placement
+from tinygram_bench.host.probes.kernel import Counted, counted_between
+from tinygram_bench.links import parse_link
+from tinygram_bench.model.parameters import FanoutParameters
+from tinygram_bench.model.result import Case
+from tinygram_bench.model.strategies import parse_strategy
+from tinygram_bench.processes.children import Child
+from tinygram_bench.processes.orders import Go, Ready
+from tinygram_bench.runs.slices import SETTLING_SHARE, Slices, Used, used_in_slices
+from tinygram_bench.runs.stage import Address, Turn
+from tinygram_bench.runs.workload import Exchanged, Rehearsed, TakesTurns, Waiting
+from tinygram_bench.workloads.fanout.order import (
+    Begin,
+    Heard,
+    Pace,
+    PublisherOrder,
+    Report,
+    SubscribersOrder,
+    Warm,
+)
+from tinygram_bench.workloads.fanout.outcome import Found, assembled
+
+PACKAGE = "tinygram_bench.workloads.fanout"
+_SUBSCRIBERS = "subscribers"
+_PUBLISHER = "publisher"
+_AT_A_TIME = 5
+"""With so many publications at a time a slice has four of the slowest publisher's."""
+_LEAD_NS = 50_000_000
+"""From telling both ends of a case that is alone when it starts to the start."""
+_QUEUED_NS = 10_000_000
+"""By then the subscribers have read what a publisher has put into the sockets' buffers."""
+
+
+@dataclass(frozen=True)
+class Fanout(TakesTurns):
+    """A publisher under test, and all its subscribers."""
+
+    def limit_s(self, case: Case) -> float:
+        asked = FanoutParameters.of(case)
+        return (asked.timeout_ns + asked.duration_ns) / 1e9
+
+    def listen(self, turn: Turn) -> Address:
+        """Have the subscribers listen for the publisher."""
+        case, link = turn.case, turn.link
+        asked = FanoutParameters.of(case)
+        subscribers = turn.stage.far(_SUBSCRIBERS, f"{PACKAGE}.subscribers")
+        subscribers.tell(
+            SubscribersOrder(
+                subscribers=case.connections,
+                message_bytes=case.message_bytes.max,
+                seed=self.seed,
+                congestion_control=asked.congestion_control,
+                host=link.far_address,
+                publisher_host=link.client_host,
+                timeout_ns=asked.timeout_ns,
+            )
+        )
+        return turn.listening(subscribers)
+
+    def own_ns(self, case: Case) -> int:
+        return FanoutParameters.of(case).duration_ns
+
+    def waits_ns(self, case: Case) -> int:
+        link = parse_link(case.link)
+        waits_ns = 2 * link.rtt_ns + 2 * link.jitter_ns
+        if link.bandwidth_bits_per_s is not None:
+            all_bits = 8 * case.connections * case.message_bytes.max
+            waits_ns += round(all_bits / link.bandwidth_bits_per_s * 1e9)
+        strategy = parse_strategy(case.strategy)
+        return waits_ns + _QUEUED_NS + (strategy.duration_ns or 0)
+
+    def rehearsed(self, turn: Turn, address: Address | None) -> Rehearsed:
+        """Have the publisher connect and warm up."""
+        publisher = turn.stage.near(
+            _PUBLISHER,
+            f"{PACKAGE}.publisher",
+            counts_writes=True,
+            pass_fds=turn.link.counter_fds or (),
+        )
+        publisher.tell(self._publisher_order(turn, address))
+        warm = turn.hear(publisher, Warm)
+        turn.hear(turn.stage.child(_SUBSCRIBERS), Ready)
+        is_paced = turn.case.rate_per_s is not None
+        return Rehearsed(0 if is_paced else warm.publication_ns, _AT_A_TIME)
+
+    def warmed_up(self, turn: Turn, address: Address | None, slices: Slices) -> Waiting:
+        """Both ends have warmed up; they take the slices with the start."""
+        order = self._publisher_order(turn, address)
+        publisher = turn.stage.child(_PUBLISHER)
+        subscribers = turn.stage.child(_SUBSCRIBERS)
+        before = turn.stage.counters()
+        began_ns: list[int] = []
+
+        def start(at_ns: int) -> None:
+            began_ns.append(at_ns)
+            over_ns = slices.begins_ns[-1] + slices.slice_ns
+            begin = Begin(at_ns, slices, over_ns + round(turn.limit_s * 1e9))
+            subscribers.tell(begin)
+            publisher.tell(begin)
+
+        def collect(used: Used) -> Exchanged:
+            return _collected(turn, order, before, slices, began_ns[0], used)
+
+        return Waiting(
+            (publisher.worker.pid,), (subscribers.worker.pid,), [publisher], start, collect
+        )
+
+    def exchange(self, turn: Turn, address: Address | None) -> Exchanged:
+        """A case that is alone has one slice, as long as it lasts."""
+        self.rehearsed(turn, address)
+        own_ns = self.own_ns(turn.case)
+        slices = Slices((0,), own_ns, round(own_ns * SETTLING_SHARE))
+        waiting = self.warmed_up(turn, address, slices)
+        turn.begin()
+        start_ns = time.monotonic_ns() + _LEAD_NS
+        waiting.start(start_ns)
+        ends = [(slices, waiting.pids, waiting.resting_pids)]
+        (used,) = used_in_slices(
+            start_ns, ends, turn.give_up_s, cores_of(placement(turn.case.placement))
+        )
+        return waiting.collect(used)
+
+    def _publisher_order(self, turn: Turn, address: Address | None) -> PublisherOrder:
+        assert address is not None, "there are always subscribers"
+        case = turn.case
+        asked = FanoutParameters.of(case)
+        pace = None
+        if case.rate_per_s is not None:
+            pace = Pace(
+                rate_per_s=case.rate_per_s,
+                arrival=str(case.arrival),
+                duration_ns=asked.duration_ns,
+                # The same arrivals for every case of a round, others in the next round.
+                seed=self.seed + turn.round,
+            )
+        return PublisherOrder(
+            host=address.host,
+            port=address.port,
+            own_host=turn.link.client_host,
+            runtime=case.runtime,
+            implementation=case.implementation,
+            server=asked.server,
+            strategy=parse_strategy(case.strategy),
+            subscribers=case.connections,
+            message_bytes=case.message_bytes.max,
+            seed=self.seed,
+            burst=case.burst or 1,
+            pace=pace,
+            patience_ns=asked.timeout_ns,
+            congestion_control=asked.congestion_control,
+        )
+
+
+def _collected(
+    turn: Turn,
+    order: PublisherOrder,
+    before: Counted,
+    slices: Slices,
+    start_ns: int,
+    used: Used,
+) -> Exchanged:
+    """What both ends tell when the slices of all cases are over. Raises RunError."""
+    publisher: Child = turn.stage.child(_PUBLISHER)
+    turn.hear(publisher, Ready)
+    kernel = counted_between(before, turn.stage.counters())
+    publisher.tell(Go())
+    report = turn.hear(publisher, Report)
+    heard = turn.hear(turn.stage.child(_SUBSCRIBERS), Heard)
+    found = Found(slices, start_ns, used, kernel, turn.link.counter_fds is not None)
+    return Exchanged(assembled(turn.case, turn.round, order, report, heard, found), start_ns)

@@ -1,0 +1,111 @@
+"""Every publisher, from the command line to the result file, with 1, 3 and 300 subscribers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.support.command import Command, Done
+
+from tinygram_bench import _native
+from tinygram_bench._native import Histogram
+from tinygram_bench.workloads.fanout.publishing import PUBLISHERS
+
+SUBSCRIBERS = (1, 3, 300)
+BYTES = 100
+RATE_PER_S, DURATION_S = 50, 0.4
+PUBLICATIONS = round(RATE_PER_S * DURATION_S)
+COUNTS = [word for count in SUBSCRIBERS for word in ("--subscribers", count)]
+LOAD = (*COUNTS, "--size", BYTES, "--duration", "400ms", "--rounds", 1)
+WAYS = [
+    f"{known.runtime}/{known.implementation}/{known.name}/{strategy}"
+    for known in PUBLISHERS
+    for strategy in known.defaults
+]
+EACH = [(way, count) for way in WAYS for count in SUBSCRIBERS]
+
+
+@pytest.fixture(scope="module")
+def flat_out(tmp_path_factory: pytest.TempPathFactory) -> Done:
+    """All publishers of a load in turns."""
+    return measured(tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def paced(tmp_path_factory: pytest.TempPathFactory) -> Done:
+    """Each publisher alone."""
+    return measured(tmp_path_factory, "--rate", RATE_PER_S, "--lone")
+
+
+def measured(tmp_path_factory: pytest.TempPathFactory, *options: object) -> Done:
+    command = Command(tmp_path_factory.mktemp("every-publisher"), "fanout")
+    done = command.run(*LOAD, *options)
+    command.end()
+    assert done.code == 0, done.stderr
+    assert "The answer" in done.stdout
+    return done
+
+
+def run_of(done: Done, way: str, count: int) -> Any:
+    if way.startswith("native/tinygram/io_uring") and _native.io_uring_refusal() is not None:
+        pytest.skip("this kernel does not permit io_uring")
+    found = [
+        run
+        for run in done.runs
+        if run["case_id"].startswith(f"fanout/{way}/")
+        and f"/{count}-subscribers/" in run["case_id"]
+    ]
+    assert len(found) == 1
+    assert found[0]["failure"] is None
+    return found[0]
+
+
+@pytest.mark.parametrize(("way", "count"), EACH)
+def test_every_message_comes_to_every_subscriber(flat_out: Done, way: str, count: int) -> None:
+    counters = run_of(flat_out, way, count)["counters"]
+    publications = counters["publications"]
+    assert publications > 0
+    assert counters["messages"] == publications * count
+    assert counters["bytes"] == counters["messages"] * BYTES
+    assert counters["cpu_ns"] > 0
+    assert counters["receiver_cpu_ns"] > 0
+    assert 0 <= counters["middle_messages"] <= counters["messages"]
+
+
+@pytest.mark.parametrize(("way", "count"), EACH)
+def test_a_write_hands_over_one_message_or_by_io_uring_those_to_all(
+    flat_out: Done, way: str, count: int
+) -> None:
+    counters = run_of(flat_out, way, count)["counters"]
+    if "io_uring" in way:
+        assert counters["writes"] >= counters["publications"]
+        # A subscriber whose socket was full has what waits for it in a call of its own.
+        assert counters["writes"] < counters["messages"] or count == 1
+    elif "tinygram" not in way or "native" in way:
+        assert counters["writes"] == counters["messages"] or counters["would_block"] > 0
+    else:
+        assert 0 < counters["writes"] <= counters["messages"]
+
+
+@pytest.mark.parametrize(("way", "count"), EACH)
+def test_each_case_of_a_load_has_slices(flat_out: Done, way: str, count: int) -> None:
+    run = run_of(flat_out, way, count)
+    slices = run["counters"]["slices"]
+    assert slices >= 1
+    for figure in ("throughput_per_s", "cpu_s_per_million", "last_p50_us", "late_us"):
+        assert len(run["slices"][figure]) == slices
+    assert list(run["histograms"]) == ["last_ns"]
+
+
+@pytest.mark.parametrize(("way", "count"), EACH)
+def test_a_schedule_is_kept_and_every_message_timed(paced: Done, way: str, count: int) -> None:
+    run = run_of(paced, way, count)
+    assert run["counters"]["publications"] == PUBLICATIONS
+    assert run["counters"]["messages"] == PUBLICATIONS * count
+    latencies = Histogram.from_base64(run["histograms"]["latency_ns"])
+    lasts = Histogram.from_base64(run["histograms"]["last_ns"])
+    # What is due in the first 15 % is not measured.
+    assert latencies.count == lasts.count * count
+    assert lasts.count == PUBLICATIONS - 3
+    assert lasts.max_ns == latencies.max_ns
+    assert lasts.min_ns >= latencies.min_ns > 0

@@ -1,0 +1,54 @@
+"""What is asked wrongly of `tinygram fanout` is said in one line, with a remedy."""
+
+from __future__ import annotations
+
+import resource
+import sys
+
+import pytest
+
+from tinygram_bench.cli import main
+
+WRONG = [
+    (("--subscribers", "0"), ("--subscribers 0", "1 … 10000")),
+    (("--subscribers", "10001"), ("--subscribers 10001", "1 … 10000")),
+    (("--size", "15"), ("--size 15", "16 … ")),
+    (("--subscribers", "5000", "--size", "1MiB"), ("256 MiB", "smaller messages")),
+    (("--burst", "0"), ("--burst", "0")),
+    (("--burst", "2000"), ("--burst 2000", "1 … 1000")),
+    (("--arrival", "poisson"), ("--arrival", "--rate")),
+    (("--rate", "10", "--arrival", "onoff"), ("'onoff'", "constant, poisson")),
+    (("--rate", "0.1"), ("--rate 0.1", "--duration")),
+    (("--rate", "1M", "--subscribers", "1000"), ("100 million", "fewer subscribers")),
+    (("--slice", "1us"), ("--slice 1us", "1ms")),
+    (("--slice", "2s"), ("--slice 2s", "--duration")),
+    (("--rate", "10", "--slice", "100ms"), ("--slice 100ms", "400ms")),
+    (("--strategy", "cork"), ("strategy=cork", "asyncio/stdlib/protocol")),
+    (("--only", "asyncio/datagrams"), ("'datagrams'", "protocol, streams, epoll, io_uring")),
+]
+
+
+@pytest.mark.parametrize(("words", "said"), WRONG)
+def test_one_line_names_the_value_and_the_remedy(
+    words: tuple[str, ...],
+    said: tuple[str, ...],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["tinygram", "fanout", *words])
+    assert main() == 2
+    told = capsys.readouterr().err
+    assert all(each in told for each in said), told
+    assert len(told.splitlines()) == 1
+
+
+def test_more_subscribers_than_descriptors_are_refused_with_the_limit(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (256, 1024))
+    monkeypatch.setattr(sys, "argv", ["tinygram", "fanout", "--subscribers", "1000"])
+    assert main() == 2
+    told = capsys.readouterr().err
+    assert len(told.splitlines()) == 1
+    for each in ("--subscribers 1000 needs 2100 descriptors", "1024", "ulimit -Hn 2100", "462"):
+        assert each in told
