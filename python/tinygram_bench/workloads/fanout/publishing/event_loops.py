@@ -20,6 +20,7 @@ from tinygram_bench.workloads.fanout.order import WARM_UP, Begin
 MOST_WAITING_BYTES = 64 << 20
 """While so much waits in this process for subscribers, nothing more is published."""
 _CLOSE_LIMIT_S = 10.0
+_LOOK_S = 0.0005
 
 Write = Callable[[bytes], None]
 
@@ -86,6 +87,20 @@ class Ends:
             except TimeoutError:
                 raise _behind(*self._waiting()) from None
             self._check_lost()
+
+    async def emptied(self, patience_ns: int) -> None:
+        """Wait until no transport has anything left: some strategies hold beyond an iteration.
+
+        Raises OSError where a subscriber takes nothing for `patience_ns`.
+        """
+        await self.handed_over(patience_ns)
+        give_up_ns = time.monotonic_ns() + patience_ns
+        for subscriber, transport in enumerate(self.transports):
+            while left := transport.get_write_buffer_size():
+                if time.monotonic_ns() > give_up_ns:
+                    raise _behind(subscriber, {subscriber: left})
+                await asyncio.sleep(_LOOK_S)
+                self._check_lost()
 
     async def close(self) -> None:
         """End all connections, and wait until they are. Raises OSError where one is lost."""
@@ -188,7 +203,9 @@ async def _publish(job: Job) -> None:
         for write in writes:
             write(message)
         await ends.handed_over(order.patience_ns)
-    begin = job.warmed_up(time.monotonic_ns() - began_ns)
+    took_ns = time.monotonic_ns() - began_ns
+    await ends.emptied(order.patience_ns)
+    begin = job.warmed_up(took_ns)
     number = WARM_UP
     async for due_ns, count in _due(job, begin, ends):
         for _ in range(count):
@@ -196,6 +213,7 @@ async def _publish(job: Job) -> None:
             for write in writes:
                 write(message)
             number += 1
+    await ends.emptied(order.patience_ns)
     job.published(number - WARM_UP)
     await ends.close()
 
