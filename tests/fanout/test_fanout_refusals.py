@@ -36,7 +36,8 @@ def test_one_line_names_the_value_and_the_remedy(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["tinygram", "fanout", *words])
-    assert main() == 2
+    with pytest.raises(SystemExit, match=r"^2$"):
+        main()
     told = capsys.readouterr().err
     assert all(each in told for each in said), told
     assert len(told.splitlines()) == 1
@@ -47,7 +48,8 @@ def test_more_subscribers_than_descriptors_are_refused_with_the_limit(
 ) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (256, 1024))
     monkeypatch.setattr(sys, "argv", ["tinygram", "fanout", "--subscribers", "1000"])
-    assert main() == 2
+    with pytest.raises(SystemExit, match=r"^2$"):
+        main()
     told = capsys.readouterr().err
     assert len(told.splitlines()) == 1
     for each in ("--subscribers 1000 needs 2100 descriptors", "1024", "ulimit -Hn 2100", "462"):
