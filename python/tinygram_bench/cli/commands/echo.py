@@ -167,6 +167,14 @@ def echo(
     ] = 30 * 10**9,
 ) -> Asked:
     """Measure servers that send back what they read; every byte is compared with what was sent."""
+    far = options.far_end(server)
+    if far is not None:
+        if server_command is not None or port is not None:
+            raise UsageError(
+                "--server cannot be combined with --server-command and --port: programs that are "
+                "not ours run here alone"
+            )
+        server = None
     swept = asked_sweep(
         sweep,
         _SWEPT,
@@ -190,7 +198,7 @@ def echo(
             "--published sets sizes, workers, depth and reply itself: leave out --size, --workers, "
             "--depth and --reply"
         )
-    links = options.links(link, link_backend, server)
+    links = options.links(link, link_backend, server, far)
     asked_length = length(rounds, until, max_time)
     asked = EchoOptions(
         message_bytes=size or [1_000, 4_096, 64 << 10],
@@ -224,6 +232,7 @@ def echo(
         with_notes=notes,
         is_awake=awake,
         waits=wait,
+        far=far,
     )
     workload = Echo(asked.seed)
     if swept is not None:

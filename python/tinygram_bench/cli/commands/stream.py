@@ -167,6 +167,7 @@ def stream(
         int,
         quantities.size("Largest read of the receiver.", "256KiB", _MAX_RECEIVE_BUFFER_BYTES),
     ] = 256 << 10,
+    server: options.FarServer = None,
     receiver_command: Annotated[
         str | None, typer.Option(metavar="COMMAND", help="Program to run in place of the receiver.")
     ] = None,
@@ -248,7 +249,15 @@ def stream(
         "--cross-check needs one size, since other programs have one, and not "
         f"{size.min}-{size.max}: for example --size 100",
     )
-    links = options.links(link, link_backend)
+    far = options.far_end(server, is_ours=True)
+    if far is not None:
+        given = {"--cross-check": cross_check, "--receiver-command": receiver_command is not None}
+        for option, is_given in given.items():
+            _refuse(
+                is_given,
+                f"--server cannot be combined with {option}: other programs run here alone",
+            )
+    links = options.links(link, link_backend, far=far)
     asked_length = length(rounds, until, max_time)
     asked = StreamOptions(
         messages=messages,
@@ -290,6 +299,7 @@ def stream(
         with_notes=notes,
         is_awake=awake,
         waits=wait,
+        far=far,
     )
     workload = Stream(asked.seed)
     if swept is not None:

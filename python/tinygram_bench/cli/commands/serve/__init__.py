@@ -1,23 +1,17 @@
-"""`tinygram serve`: a native server alone, on 127.0.0.1, until Ctrl-C."""
+"""`tinygram serve`: the far end of another host's measurements, or a native server alone."""
 
 from __future__ import annotations
 
 import typer
 
 from tinygram_bench.cli.commands.serve.echo import serve_echo
+from tinygram_bench.cli.commands.serve.hosts import serve_hosts
 from tinygram_bench.cli.commands.serve.rr import serve_rr
 from tinygram_bench.cli.commands.serve.sizes import serve_sizes
 from tinygram_bench.cli.help.examples import epilog
 
 serve = typer.Typer()
-
-
-# With a callback typer requires the server's name even if there is only one.
-@serve.callback()
-def _serve() -> None:
-    """A native server alone, on 127.0.0.1, until Ctrl-C."""
-
-
+serve.callback(invoke_without_command=True)(serve_hosts)
 serve.command("rr", epilog=epilog("tinygram serve rr"))(serve_rr)
 serve.command("echo", epilog=epilog("tinygram serve echo"))(serve_echo)
 serve.command("sizes", epilog=epilog("tinygram serve sizes"))(serve_sizes)
