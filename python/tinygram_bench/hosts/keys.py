@@ -125,7 +125,9 @@ def _read(file: Path) -> Keys | None:
     try:
         if not text.startswith(_PREFIX):
             raise ValueError("no key of this version")
-        return msgspec.msgpack.decode(base64.b64decode(text[len(_PREFIX) :], validate=True), type=Keys)
+        return msgspec.msgpack.decode(
+            base64.b64decode(text[len(_PREFIX) :], validate=True), type=Keys
+        )
     except ValueError as error:
         raise UsageError(
             f"{file} holds no key ({error}): make one with `tinygram serve --new-key` on the "
