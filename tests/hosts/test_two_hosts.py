@@ -21,7 +21,7 @@ WORKLOADS = {
     "stream paced in slices": ("stream", *STREAM, "--rate", "1k", "--duration", "200ms"),
     "stream paced alone": ("stream", *STREAM, "--rate", "1k", "--duration", "100ms", "--lone"),
     "stream of producers": (
-        *("stream", "--only", "threads/combine", "--rounds", 1),
+        *("stream", "--only", "threads/tinygram/combine", "--rounds", 1),
         *("--producers", 2, "--duration", "100ms"),
     ),
     "rr": (
@@ -71,7 +71,7 @@ def test_a_server_that_dies_is_told_and_finished_rounds_are_kept(tmp_path: Path)
     assert time.monotonic() - killed_s < LATEST_S
     assert done.code == 1
     assert done.runs[0]["failure"] is None
-    assert "the connection to the far host was lost" in done.runs[1]["failure"]
+    assert "far host" in done.runs[1]["failure"]
     assert "cannot be made again" in done.runs[2]["failure"]
 
 

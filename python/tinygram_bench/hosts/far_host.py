@@ -21,6 +21,10 @@ from tinygram_bench.processes.orders import Listening
 from tinygram_bench.processes.workers import LISTEN_LIMIT_S, RunError
 
 
+_PATIENCE_S, _STEP_S = 3.0, 0.2
+"""A server that was started again may need so long until it listens."""
+
+
 class FarChild(Told):
     """A process on the far host, which the server there started; ended at the stack's end."""
 
@@ -113,13 +117,24 @@ class FarHost:
         if self._line.failure is None:
             return
         if self._dead is None:
+            lost = self._line.failure
             self._stack.close()
-            try:
-                self._connect()
-            except (UsageError, RunError) as failure:
-                self._dead = f"{self._line.failure}, and it cannot be made again: {failure}"
+            give_up_s = time.monotonic() + _PATIENCE_S
+            while (failure := self._connected_again()) is not None:
+                if time.monotonic() > give_up_s:
+                    self._dead = f"{lost}, and it cannot be made again: {failure}"
+                    break
+                time.sleep(_STEP_S)
         if self._dead is not None:
             raise RunError(self._dead)
+
+    def _connected_again(self) -> str | None:
+        """Connect; why that failed, None where it did not."""
+        try:
+            self._connect()
+        except (UsageError, RunError) as failure:
+            return str(failure)
+        return None
 
     def _clock(self, stack: ExitStack) -> Clock:
         """Raises RunError."""
