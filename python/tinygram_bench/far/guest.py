@@ -8,9 +8,10 @@ from __future__ import annotations
 import asyncio
 import os
 import resource
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 import msgspec
 
@@ -162,7 +163,7 @@ class Guest:
 
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
-    def _later(self, coroutine) -> None:  # type: ignore[no-untyped-def]
+    def _later(self, coroutine: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(coroutine)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -183,9 +184,10 @@ async def line_from(reader: asyncio.StreamReader) -> bytes:
 def wire_order(line: bytes) -> wire.Order:
     """Raises RefusedError."""
     try:
-        return wire.order_of(line)
+        order: wire.Order = wire.order_of(line)
     except ValueError as error:
         raise RefusedError(f"this is no order of version {wire.VERSION}: {error}") from error
+    return order
 
 
 def _core(name: str) -> int | None:
@@ -206,7 +208,12 @@ async def _readable(child: Child) -> bool:
     """Sleep until there is something to read; True, always."""
     loop = asyncio.get_running_loop()
     ready: asyncio.Future[None] = loop.create_future()
-    loop.add_reader(child.fileno(), lambda: ready.done() or ready.set_result(None))
+
+    def wake() -> None:
+        if not ready.done():
+            ready.set_result(None)
+
+    loop.add_reader(child.fileno(), wake)
     try:
         await ready
     finally:

@@ -39,10 +39,10 @@ def parse_server(text: str) -> FarAddress:
         known = socket.getaddrinfo(found[1], port, socket.AF_INET, socket.SOCK_STREAM)
     except OSError as error:
         raise UsageError(
-            f"--server {text}: {found[1]} has no IPv4 address here ({error.strerror}): name an "
+            f"--server {text!r} has no IPv4 address here ({error.strerror}): name an "
             "address, or mend the name"
         ) from error
-    return FarAddress(text, known[0][4][0], port)
+    return FarAddress(text, str(known[0][4][0]), port)
 
 
 def greeting_of(sock: socket.socket, limit_s: float) -> tuple[int, str | None] | None:

@@ -20,7 +20,6 @@ from tinygram_bench.processes.children import Told, answers
 from tinygram_bench.processes.orders import Listening
 from tinygram_bench.processes.workers import LISTEN_LIMIT_S, RunError
 
-
 _PATIENCE_S, _STEP_S = 3.0, 0.2
 """A server that was started again may need so long until it listens."""
 

@@ -10,9 +10,10 @@ import asyncio
 import os
 import socket
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -22,6 +23,7 @@ from tinygram_bench.hosts.keys import client_keys
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.processes.workers import RunError
 
+T = TypeVar("T")
 _LOST = "the connection to the far host was lost"
 
 
@@ -105,7 +107,7 @@ class Line:
             raise RunError(f"the {process.role} on the far host has ended")
         return used
 
-    def _run(self, coroutine):  # type: ignore[no-untyped-def]
+    def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
     def _stop(self) -> None:
@@ -218,13 +220,14 @@ class Line:
     async def _heard(self) -> wire.Answer:
         """The next answer. Raises OSError, EOFError and ValueError."""
         try:
-            return wire.answer_of(await self._reader.readuntil(b"\n"))
+            answer: wire.Answer = wire.answer_of(await self._reader.readuntil(b"\n"))
         except asyncio.IncompleteReadError as error:
             raise EOFError("it has ended the connection") from error
         except asyncio.LimitOverrunError as error:
             raise ValueError("it sent a line that is too long") from error
+        return answer
 
-    def _start(self, coroutine) -> None:  # type: ignore[no-untyped-def]
+    def _start(self, coroutine: Coroutine[Any, Any, None]) -> None:
         task = self._loop.create_task(coroutine)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

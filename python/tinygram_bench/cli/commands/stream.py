@@ -251,8 +251,11 @@ def stream(
     )
     far = options.far_end(server, is_ours=True)
     if far is not None:
-        given = {"--cross-check": cross_check, "--receiver-command": receiver_command is not None}
-        for option, is_given in given.items():
+        given_here = {
+            "--cross-check": cross_check,
+            "--receiver-command": receiver_command is not None,
+        }
+        for option, is_given in given_here.items():
             _refuse(
                 is_given,
                 f"--server cannot be combined with {option}: other programs run here alone",

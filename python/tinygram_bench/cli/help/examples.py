@@ -104,7 +104,6 @@ EXAMPLES: dict[str, tuple[Example, Example]] = {
     ),
     "tinygram serve": (
         Example("tinygram serve", "Be the far end of measurements with --server on this host."),
-        _SERVE_ECHO,
         _SERVE_RR,
     ),
     "tinygram serve rr": (
