@@ -156,19 +156,26 @@ counts: build ## count instructions, writes and wake-ups a message, beside those
 	@scripts/check-tools counts
 	@$(IN_BENCHES) counts $(if $(RENEW),--renew)
 
+# STORE=1: put the rows of a measurement where `make figures` makes the documentation's tables of them.
+ROWS := results/published/rows
+INTO = $(if $(STORE),--into $(ROWS)/$(1).json)
+ON_SPEED := bench.calls_speed bench.echo_speed bench.peers_speed bench.pacing \
+	library.speed library.large_writes library.connects library.threads
+
 .PHONY: bench
-bench: build $(STAMPS)/older-uvloop ## measure what the bench itself costs, and how fast it is
-	@status=0; for module in bench.receiver_speed bench.counting_cost bench.by_hand bench.calls_speed \
-		bench.echo_speed bench.peers_speed bench.pacing library.stats_cost library.speed \
-		library.large_writes library.connects library.threads; do \
+bench: build $(STAMPS)/older-uvloop ## measure what the bench itself costs, and how fast it is (STORE=1: for docs/speed.md)
+	@status=0; for module in bench.receiver_speed bench.counting_cost bench.live_cost bench.by_hand \
+		library.stats_cost; do \
 		echo "$$module"; $(IN_BENCHES) $$module || status=1; \
+	done; for module in $(ON_SPEED); do \
+		echo "$$module"; $(IN_BENCHES) $$module $(call INTO,speed) || status=1; \
 	done; exit $$status
 
 .PHONY: bench-real
-bench-real: $(STAMPS)/real ## measure those programs on each loop, as it is and with the drop-in
+bench-real: $(STAMPS)/real ## measure those programs on each loop, as it is and with the drop-in (STORE=1: for docs/)
 	@scripts/check-tools bench-real
-	@$(IN_BENCHES) real.servers
-	@$(IN_BENCHES) real.programs
+	@$(IN_BENCHES) real.servers $(call INTO,real-programs)
+	@$(IN_BENCHES) real.programs $(call INTO,real-programs)
 
 .PHONY: bench-links
 bench-links: build ## measure how accurate emulated links are, into docs/links.md
@@ -203,7 +210,7 @@ claim: build ## test the claim of docs/claim.md in 45 minutes (SET=confirm: othe
 	@$(CLAIM)
 
 .PHONY: claim-quick
-claim-quick: build ## the same for a part of the cells, in 5 minutes
+claim-quick: build ## the same for a part of the cells, in 7 minutes
 	@$(CLAIM) --grid quick
 
 .PHONY: claim-links
@@ -217,7 +224,8 @@ man: build ## write the man pages of the command into target/man/man1 (MANPATH=t
 # Each page there has its result inside: measure one again by `tinygram rerun PAGE --json FILE`, and make it
 # a page by `tinygram report FILE --html PAGE`.
 .PHONY: figures
-figures: build ## draw the figures of README and docs from the stored results in results/published
+figures: build ## draw the charts of README and docs, and fill in their tables, from results/published
+	@$(IN_BENCHES) published
 	@for page in results/published/*.html; do \
 		$(BIN)/tinygram report $$page --svg docs/figures/$$(basename $$page .html) || exit 1; \
 	done
@@ -247,7 +255,7 @@ $(STAMPS)/maturin: constraints.txt $(STAMPS)/venv
 $(STAMPS)/bench: $(STAMPS)/maturin pyproject.toml python/pyproject.toml $(RUST_SOURCES)
 	@echo "building tinygram and tinygram-bench into .venv (release; the first time takes a minute or two)"
 	@$(DEVELOP) --extras uvloop,aiofastnet
-	@$(IN_BENCH) ../$(DEVELOP) --extras report,frames
+	@$(IN_BENCH) ../$(DEVELOP) --extras report,frames,tls
 	@touch $@
 
 # What else pip installs is for the tinygram that is in .venv: nothing is built or packed again.

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from pages import fill
+from published.pages import fill
 
 from tinygram_bench.host.awake import cores_awake
 from tinygram_bench.host.network import Network

@@ -108,13 +108,18 @@ def side_by_side(
 
 def show_environment(congestion_control: str) -> None:
     """Print on what this is measured, and the command."""
+    print(environment_words(congestion_control))
+    print(shlex.join(sys.orig_argv), flush=True)
+
+
+def environment_words(congestion_control: str) -> str:
+    """On what this is measured."""
     facts = environment(congestion_control)
     is_awake = facts["cpu_latency_limit_us"] == 0
     cores = "kept awake" if is_awake else "that may sleep while idle"
-    print(f"Linux {facts['kernel']}, {facts['cpu_model']}, {facts['cores']} cores {cores}")
+    machine = f"Linux {facts['kernel']}, {facts['cpu_model']}, {facts['cores']} cores {cores}"
     versions = f"uvloop {facts['uvloop']}, aiofastnet {importlib.metadata.version('aiofastnet')}"
-    print(f"{facts['python']}, {versions}; congestion control {facts['congestion_control']}")
-    print(shlex.join(sys.orig_argv), flush=True)
+    return f"{machine}; {facts['python']}, {versions}; {facts['congestion_control']}"
 
 
 def at_least(found: Figure, asked: float) -> bool | None:

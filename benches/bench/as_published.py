@@ -17,12 +17,14 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import cycle, islice
 from typing import Any
 
 from pairs import SEED, show_environment, side_by_side
+from published.stored import Cell, Column, Row, figure
+from published.telling import asked_into, store
 
 from tinygram_bench.host.placement import placement
 from tinygram_bench.statistics.figures.intervals import figure_of
@@ -36,6 +38,14 @@ _READ_BYTES = 256 << 10
 _LIMIT_S = 60
 _STRATEGIES = ("nagle", "nodelay", "coalesce:10us")
 _HABITS = ("none", "made", "pickled", "made+pickled")
+_UNIT = "thousands of messages/s"
+_COLUMNS = (
+    Column("neither habit", "none", 0),
+    Column("made while sending", "made", 0),
+    Column("pickled", "pickled", 0),
+    Column("both", "made+pickled", 0),
+    Column("both ÷ neither", "ratio", 2),
+)
 
 
 def main() -> int:
@@ -43,6 +53,7 @@ def main() -> int:
         return _receive(*sys.argv[2:])
     if sys.argv[1:2] == ["--send"]:
         return _send(*sys.argv[2:])
+    into = asked_into(__doc__)
     show_environment("cubic")
     sides: dict[str, Callable[[], float]] = {"making alone": _making_per_s}
     for strategy in _STRATEGIES:
@@ -57,7 +68,18 @@ def main() -> int:
             f"{name:<28} {rate.median / 1e3:7.0f} ({rate.low / 1e3:.0f}-{rate.high / 1e3:.0f}) "
             f"k messages/s; ÷ neither {ratio.median:.2f} ({ratio.low:.2f}-{ratio.high:.2f})"
         )
-    return 0
+    rows = [_row(strategy, found) for strategy in _STRATEGIES]
+    return store(into, "bench.as_published", "as-published", _UNIT, _COLUMNS, rows)
+
+
+def _row(strategy: str, found: Mapping[str, Sequence[float]]) -> Row:
+    """Thousands of messages a second with each habit, and with both ÷ with neither."""
+    rates = {habits: found[f"{strategy}, {habits}"] for habits in _HABITS}
+    both = zip(rates[_HABITS[-1]], rates[_HABITS[0]], strict=True)
+    cells: dict[str, Cell] = {
+        habits: figure(figure_of([each / 1e3 for each in rates[habits]])) for habits in _HABITS
+    }
+    return Row(strategy, cells | {"ratio": figure(figure_of([a / b for a, b in both]))})
 
 
 def _made() -> Iterator[bytes]:

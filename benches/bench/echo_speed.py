@@ -12,7 +12,9 @@ import sys
 from collections.abc import Sequence
 from statistics import median
 
-from pairs import at_least, measured, show_environment, shown, verdict
+from pairs import at_least, measured, show_environment, shown
+from published.stored import Asked, Column, Row, figure
+from published.telling import asked_into, store, tell
 
 from tinygram_bench.host.awake import cores_awake
 from tinygram_bench.model.parameters import EchoParameters
@@ -26,26 +28,27 @@ from tinygram_bench.workloads.echo.run import Echo
 _ROUNDS = 15
 _SEED = 1
 _NATIVE = "native/epoll:64KiB"
+_COLUMNS = (Column("ratio", "ratio", 2),)
 
 
 def main() -> int:
+    into = asked_into(__doc__)
     with cores_awake(), running(Echo(_SEED)) as bench:
         show_environment("cubic")
-        reached = [
-            _is_reached(bench, _cases(size, 1, "per-read"), _NATIVE, 1.15)
-            for size in (1_000, 4_096)
+        rows = [
+            _compared(bench, _cases(size, 1, "per-read"), _NATIVE, 1.15) for size in (1_000, 4_096)
         ]
         gathered = [
             case
             for only in ("implementation=stdlib", "runtime=native,strategy=tick")
             for case in _cases(100, 64, "per-message", only)
         ]
-        reached.append(_is_reached(bench, gathered, f"{_NATIVE}/tick", 40))
-    return 0 if all(reached) else 1
+        rows.append(_compared(bench, gathered, f"{_NATIVE}/tick", 40))
+        return store(into, "bench.echo_speed", "echoes", "row", _COLUMNS, rows)
 
 
-def _is_reached(bench: Bench, cases: Sequence[Case], native: str, asked: float) -> bool:
-    """Whether `native` is so many times as fast as the best Python row; says so."""
+def _compared(bench: Bench, cases: Sequence[Case], native: str, asked: float) -> Row:
+    """How many times as fast `native` is as the best Python row; says so."""
     rates = {way_of(case): list[float]() for case in cases}
     for round in range(_ROUNDS):
         for case in random.Random(f"{_SEED}/{round}").sample(cases, len(cases)):
@@ -57,7 +60,8 @@ def _is_reached(bench: Bench, cases: Sequence[Case], native: str, asked: float) 
     )
     case = cases[0]
     what = f"{native} ÷ {best}, {case.message_bytes.max} B, depth {EchoParameters.of(case).depth}"
-    return verdict(what, at_least(ratio, asked), f"{shown(ratio)}, asked {asked}")
+    row = Row(what, {"ratio": figure(ratio)}, Asked(asked), at_least(ratio, asked))
+    return tell(row, f"{shown(ratio)}, asked {asked}")
 
 
 def _cases(size: int, depth: int, reply: str, *only: str) -> list[Case]:

@@ -23,6 +23,8 @@ from pathlib import Path
 from statistics import median
 
 from pairs import SEED, at_most, show_environment, shown, side_by_side, verdict
+from published.stored import Asked, Column, Row, figure
+from published.telling import asked_into, store, tell
 
 from tinygram_bench._native import Histogram
 from tinygram_bench.host.awake import cores_awake
@@ -41,6 +43,10 @@ _ALONE_PER_S = (5_000, 20_000, 100_000, 200_000)
 _ASKED_ERROR_US = 1.0
 _ASKED_NEAR = 0.10
 _HELD = 0.95
+_COLUMNS = (
+    Column("p50 ÷ that of an independent program", "ratio", 3),
+    Column("p50 in µs, ours and theirs", "p50_us", 1),
+)
 _LIMIT_S = 30
 _HERE = Path(__file__).parent
 _NATIVE, _LOOP = "native", "loop"
@@ -56,6 +62,7 @@ class Paced:
 
 
 def main() -> int:
+    into = asked_into(__doc__)
     with (
         cores_awake(),
         running(Stream(SEED), by_runtime_and_link) as bench,
@@ -67,7 +74,7 @@ def main() -> int:
         subprocess.run(["cc", "-O2", "-Wall", "-o", program, source], check=True)
         script = str(_HERE / "paced_stream.py")
         theirs = {_NATIVE: [str(program), "send"], _LOOP: [sys.executable, script]}
-        reached = []
+        reached, rows = [], []
         for rate_per_s in sorted((*_COMPARED_PER_S, *_ALONE_PER_S)):
             sides: dict[str, Callable[[], Paced]] = {
                 runtime: _ours(bench, runtime, rate_per_s) for runtime in theirs
@@ -80,8 +87,9 @@ def main() -> int:
                 reached.append(_is_in_time(runtime, rate_per_s, found[runtime]))
                 if rate_per_s in _COMPARED_PER_S:
                     pairs = zip(found[runtime], found[f"beside {runtime}"], strict=True)
-                    reached.append(_is_near(runtime, rate_per_s, list(pairs)))
-    return 0 if all(reached) else 1
+                    rows.append(_near(runtime, rate_per_s, list(pairs)))
+        status = store(into, "bench.pacing", "pacing", "sender", _COLUMNS, rows)
+    return status if all(reached) else 1
 
 
 def _is_in_time(runtime: str, rate_per_s: int, runs: list[Paced]) -> bool:
@@ -96,16 +104,18 @@ def _is_in_time(runtime: str, rate_per_s: int, runs: list[Paced]) -> bool:
     return verdict(what, is_reached, f"{figures}, asked at most {_ASKED_ERROR_US:g}")
 
 
-def _is_near(runtime: str, rate_per_s: int, pairs: list[tuple[Paced, Paced]]) -> bool:
+def _near(runtime: str, rate_per_s: int, pairs: list[tuple[Paced, Paced]]) -> Row:
     ratio = figure_of([ours.latency_p50_us / theirs.latency_p50_us for ours, theirs in pairs])
     p50_us = [median(run.latency_p50_us for run in side) for side in zip(*pairs, strict=True)]
     name = {_NATIVE: "C", _LOOP: "Python"}[runtime]
     figures = f"{shown(ratio)}, asked {1 - _ASKED_NEAR:g} to {1 + _ASKED_NEAR:g}"
-    return verdict(
-        f"{runtime}, {rate_per_s:,}/s: p50 ÷ that of a program in {name}",
+    row = Row(
+        f"{runtime}, beside {name}, {rate_per_s:,} messages/s",
+        {"ratio": figure(ratio), "p50_us": [*p50_us]},
+        Asked(1 - _ASKED_NEAR, 1 + _ASKED_NEAR),
         _within(ratio),
-        f"{figures}; {p50_us[0]:.1f} and {p50_us[1]:.1f} µs",
     )
+    return tell(row, f"p50 ÷ {figures}; {p50_us[0]:.1f} and {p50_us[1]:.1f} µs")
 
 
 def _within(ratio: Figure) -> bool | None:

@@ -25,6 +25,8 @@ from pairs import (
     side_by_side,
     verdict,
 )
+from published.stored import Asked, Column, Row, figure
+from published.telling import asked_into, store, tell
 
 from tinygram_bench.crosscheck.control import common_congestion_control
 from tinygram_bench.crosscheck.run import run_peer
@@ -40,11 +42,13 @@ _BATCHED_MESSAGES = 10_000_000
 _SINGLE_MESSAGES = 1_500_000
 _PROGRAMS = ("sockperf", "nuttcp")
 _ASKED_BATCHED, _ASKED_EQUAL = 12, 0.95
+_COLUMNS = (Column("ratio", "ratio", 2),)
 
 Rates = dict[str, list[float]]
 
 
 def main() -> int:
+    into = asked_into(__doc__)
     with cores_awake(), bench() as streams:
         control = common_congestion_control(None)
         show_environment(control)
@@ -61,11 +65,11 @@ def main() -> int:
         print(f"           {name}: {median(found):,.0f} messages/s", flush=True)
     theirs = _best(rates, [each.peer.peer_id for each in peers])
     ours = _best(rates, [case.strategy for case in singly])
-    reached = (
-        _is_reached("batched", rates, batched.strategy, theirs, _ASKED_BATCHED),
-        _is_reached("equal writes", rates, ours, theirs, _ASKED_EQUAL),
+    rows = (
+        _compared("batched", rates, batched.strategy, theirs, _ASKED_BATCHED),
+        _compared("equal writes", rates, ours, theirs, _ASKED_EQUAL),
     )
-    return 0 if all(reached) else 1
+    return store(into, "bench.peers_speed", "peers", "row", _COLUMNS, rows, control)
 
 
 def _case(strategy: str, messages: int, congestion_control: str) -> Case:
@@ -108,11 +112,12 @@ def _best(rates: Rates, names: Sequence[str]) -> str:
     return max(names, key=lambda name: median(rates[name]))
 
 
-def _is_reached(what: str, rates: Rates, ours: str, theirs: str, asked: float) -> bool:
+def _compared(what: str, rates: Rates, ours: str, theirs: str, asked: float) -> Row:
     ratio = figure_of([a / b for a, b in zip(rates[ours], rates[theirs], strict=True)])
     figures = f"{shown(ratio)}, asked {asked}"
     what = f"native stream of 100 B, {what} ({ours}) ÷ {theirs}"
-    return verdict(what, at_least(ratio, asked), figures)
+    row = Row(what, {"ratio": figure(ratio)}, Asked(asked), at_least(ratio, asked))
+    return tell(row, figures)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ from claim.judging.regret import (
     worst_of,
 )
 from claim.judging.samples import FIGURES, Samples, figures_of
+from claim.others import Others
 from claim.planned import PlannedRun
 from claim.runs import FigureName, Measured
 from claim.study import measured_of
@@ -45,7 +46,8 @@ class Judged(Value, frozen=True):
 class About(Value, frozen=True):
     """What the bench's result file keeps for the study, as `study` of its environment.
 
-    `earlier`: results of the same set before it.
+    `earlier`: results of the same set before it. `others`: what others had of the cores' time until
+    the last round; null: not known.
     """
 
     name: str
@@ -53,6 +55,7 @@ class About(Value, frozen=True):
     set: Set
     code: Code
     earlier: tuple[str, ...] = ()
+    others: Others | None = None
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,7 @@ class ClaimResult:
     judged: Judged
     judged_by: str
     runs: tuple[Measured, ...]
+    others: Others | None = None
 
     @property
     def failures(self) -> list[Measured]:
@@ -104,6 +108,7 @@ def claim_of(result: Result) -> ClaimResult:
         judged=judge(cells, runs),
         judged_by=judge_sha256(),
         runs=runs,
+        others=about.others,
     )
 
 

@@ -28,7 +28,7 @@ _SLICES: dict[Literal[FigureName, "delay"], tuple[str, float]] = {
 }
 """Figure → the bench's figure of slices, and how many nanoseconds its unit is."""
 _THROUGHPUT = "throughput_per_s"
-_COUNTERS = ("messages", "writes", "holds", "hold_mean_ns")
+_COUNTERS = ("messages", "writes", "write_cpu_ns", "holds", "hold_mean_ns")
 
 
 class Measured(Value, frozen=True):
@@ -36,8 +36,9 @@ class Measured(Value, frozen=True):
 
     Rounds count from 1. `costs`: figure → its cost in each slice, in ns; of p99 in each block of
     slices. `late_ns`: how long after the ends of slices their last messages came, the median.
-    `hold_mean_ns`: of each batch's first message, if it was held; `holds`: how many were; None: not
-    known. `warnings`: the codes of the run's warnings.
+    `hold_mean_ns`: of each batch's first message, if it was held; `holds`: how many were.
+    `write_cpu_ns`: the CPU time of all writes. None: not known. `warnings`: the codes of the run's
+    warnings.
     """
 
     run: PlannedRun
@@ -49,6 +50,7 @@ class Measured(Value, frozen=True):
     writes: int | None = None
     hold_mean_ns: float | None = None
     holds: int | None = None
+    write_cpu_ns: int | None = None
     warnings: tuple[str, ...] = ()
 
     @property
@@ -57,11 +59,17 @@ class Measured(Value, frozen=True):
         return None if self.writes is None else self.writes / self.messages
 
     @property
-    def hold_per_write_ns(self) -> float | None:
-        """How long the first message of each write was held, those that were not included."""
-        if self.holds is None or not self.writes:
+    def at_once_share(self) -> float | None:
+        """The share of the messages that were not held: each was written by itself, at once."""
+        if self.holds is None or self.writes is None or not self.messages:
             return None
-        return self.holds * (self.hold_mean_ns or 0.0) / self.writes
+        return min(1.0, max(0.0, (self.writes - self.holds) / self.messages))
+
+    @property
+    def held_ns(self) -> float | None:
+        """The mean hold of all messages, each as long as the first one of its batch."""
+        at_once = self.at_once_share
+        return None if at_once is None else (1 - at_once) * (self.hold_mean_ns or 0.0)
 
     @staticmethod
     def of(run: Run, planned: PlannedRun, cell: Cell) -> Measured:
@@ -78,6 +86,7 @@ class Measured(Value, frozen=True):
             writes=run.counters["writes"],
             hold_mean_ns=run.counters["hold_mean_ns"],
             holds=run.counters.get("holds"),
+            write_cpu_ns=run.counters.get("write_cpu_ns"),
             warnings=tuple(sorted({warning.code for warning in run.warnings})),
         )
 
@@ -111,7 +120,7 @@ def slimmed(run: Run) -> Run:
     names = (*(name for name, _ in _SLICES.values()), _THROUGHPUT, LATE_US)
     return msgspec.structs.replace(
         run,
-        counters={name: counters[name] for name in _COUNTERS},
+        counters={name: counters.get(name) for name in _COUNTERS},
         histograms={},
         slices={
             name: tuple(None if each is None else float(f"{each:.5g}") for each in run.slices[name])

@@ -6,14 +6,17 @@ next round; processes live for one round, so that where their memory lies is cha
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
 
 from claim.grid import Cell
 from claim.judging.compare import LOOKS
 from claim.judging.judge import verdicts_of
 from claim.judging.samples import Samples
+from claim.others import CoresTime
 from claim.plan import cell_seconds, strategies_of, undecided_cells
 from claim.planned import PlannedRun, runs_of_cell, shuffled
 from claim.runs import Measured, slimmed
@@ -27,8 +30,18 @@ _SAFETY = 1.15
 class Grid:
     """The cases of a plan in the order in which they run; `run_cases` runs them."""
 
-    def __init__(self, cells: Sequence[Cell], plan: Plan, bench: Bench, give_up_s: float) -> None:
-        """`give_up_s`: when the time is over (time.monotonic)."""
+    def __init__(
+        self,
+        cells: Sequence[Cell],
+        plan: Plan,
+        bench: Bench,
+        give_up_s: float,
+        about: dict[str, Any],
+    ) -> None:
+        """`give_up_s`: when the time is over (time.monotonic).
+
+        `about` is what the result file keeps of the study: `others` is told there (`About`).
+        """
         self._cells = cells
         self._seed = plan.seed
         self._cases = {PlannedRun.of(case, cells): case for case in plan.cases}
@@ -37,6 +50,8 @@ class Grid:
         self._give_up_s = give_up_s
         self._left = list(range(len(cells)))
         self._taken_s: dict[int, float] = {}
+        self._about = about
+        self._since = CoresTime.now()
 
     def run_cases(self, cases: Sequence[Case], round: int) -> list[Run]:
         """Run the cases of each cell side by side, and keep what is needed of them."""
@@ -62,14 +77,15 @@ class Grid:
             for at in self._left
         ]
         self._bench.close()
+        # Whose processes have just ended, so that what they used is known.
+        self._about["others"] = msgspec.to_builtins(CoresTime.now().others_since(self._since))
         for run in shuffled(planned, f"{self._seed}/{round + 1}"):
             if run in self._cases:
                 yield self._cases[run]
 
     def _undecided(self, rounds: int, samples: Samples) -> list[int]:
-        """What is undecided, as much as there is time for; by lot where it is not all."""
+        """What is undecided, as much as there is time for, the nearest to a verdict first."""
         numbers = undecided_cells(verdicts_of(self._cells, samples))
-        random.Random(f"{self._seed}/{rounds}").shuffle(numbers)
         seconds_left = self._give_up_s - time.monotonic()
         chosen = []
         for number in numbers:

@@ -25,14 +25,25 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
+from published.stored import Column, Row, Table, measured, put
+from published.tables import markdown
+from published.telling import take_into
+
 from counts.callgrind import dumps
-from counts.judging import SHARE, Count, Counts, differences, moved, shown
+from counts.judging import SHARE, Count, Counts, differences, moved
 
 _HERE = Path(__file__).parent
 _EXPECTED = _HERE / "expected.json"
 _MODULE = "/tinygram/_native"
 _OF_TWO_THREADS = "a list at a time"
 _JOIN = "call_soon and join by hand"
+_COLUMNS = (
+    Column("of our own code", "own", 1),
+    Column("of all code", "all", 0),
+    Column("by hand ÷ ours", "by_hand_ratio", 2),
+    Column("writes", "writes"),
+    Column("wake-ups", "wakes"),
+)
 _REACHED, _MOVED, _NOT_JUDGED = 0, 1, 3
 
 
@@ -40,15 +51,21 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--renew", action="store_true", help=f"write {_EXPECTED.name}")
     parser.add_argument("--only", default="", help="faces that have this text; nothing is judged")
+    take_into(parser)
     parser.add_argument("--keep", type=Path, help="leave callgrind's files in this folder")
     asked = parser.parse_args()
+    if asked.into and asked.only:
+        parser.error("--into stores all faces: leave --only out")
     with tempfile.TemporaryDirectory() as made:
         folder = asked.keep or Path(made)
         folder.mkdir(parents=True, exist_ok=True)
         told = _count(folder, asked.only)
         found = dumps(folder)
     counts = Counts(_made_with(), {name: _count_of(name, told[name], found[name]) for name in told})
-    _show(counts, told, found)
+    table = _table(counts, told, found)
+    print(markdown(table), end="\n\n", flush=True)
+    if asked.into:
+        put(asked.into, "counts", table)
     if asked.only:
         return _REACHED
     if asked.renew:
@@ -110,22 +127,20 @@ def _made_with() -> dict[str, str]:
     }
 
 
-def _show(
+def _table(
     counts: Counts, told: Mapping[str, Mapping[str, int]], found: Mapping[str, Counter[str]]
-) -> None:
-    print(", ".join(f"{name} {value}" for name, value in counts.made_with.items()))
-    print()
-    print("| face | instructions a message | of all code | by hand ÷ ours | writes | wake-ups |")
-    print("|---|--:|--:|--:|--:|--:|")
+) -> Table:
+    rows = []
     for name, count in counts.faces.items():
         whole = _whole(name, told, found)
         join = f"{name.split(',')[0]}, {_JOIN}"
-        ratio = f"{_whole(join, told, found) / whole:.2f}" if join in told and join != name else "–"
-        print(
-            f"| {name} | {shown(count.instructions)} | {whole:,.1f} | {ratio} | "
-            f"{count.writes:.5f} | {count.wakes:.5f} |"
-        )
-    print(flush=True)
+        has_join = join in told and join != name
+        ratio = _whole(join, told, found) / whole if has_join else None
+        cells = (count.instructions, whole, ratio, count.writes, count.wakes)
+        names = (column.figure for column in _COLUMNS)
+        rows.append(Row(name, dict(zip(names, cells, strict=True))))
+    environment = ", ".join(f"{name} {value}" for name, value in counts.made_with.items())
+    return measured("python -m counts", environment, "face", _COLUMNS, rows)
 
 
 def _whole(

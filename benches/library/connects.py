@@ -18,7 +18,9 @@ from pathlib import Path
 
 from library.connects_by_turns import ROLES, SIDES
 from library.sides.sending import CONGESTION_CONTROL
-from pairs import at_least, show_environment, shown, verdict
+from pairs import at_least, show_environment, shown
+from published.stored import Asked, Column, Row, figure
+from published.telling import store, take_into, tell
 
 from tinygram_bench.host.awake import cores_awake
 from tinygram_bench.statistics.figures.intervals import figure_of
@@ -26,18 +28,20 @@ from tinygram_bench.statistics.figures.intervals import figure_of
 _LOOPS = ("asyncio", "uvloop")
 _LIMIT_S = 300
 _LEAST = 0.95
+_COLUMNS = (Column("ratio", "ratio", 3), Column("CPU ratio", "cpu_ratio", 3))
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=100)
-    rounds = parser.parse_args().rounds
+    take_into(parser)
+    asked = parser.parse_args()
     show_environment(CONGESTION_CONTROL)
-    outcomes = [outcome for loop in _LOOPS for outcome in _compare(loop, rounds)]
-    return 0 if all(outcomes) else 1
+    rows = [row for loop in _LOOPS for row in _compare(loop, asked.rounds)]
+    return store(asked.into, "library.connects", "connects", "row", _COLUMNS, rows)
 
 
-def _compare(loop: str, rounds: int) -> list[bool]:
+def _compare(loop: str, rounds: int) -> list[Row]:
     slices: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
     printed = subprocess.run(
         [sys.executable, "-m", "library.connects_by_turns", loop, str(rounds)],
@@ -50,15 +54,21 @@ def _compare(loop: str, rounds: int) -> list[bool]:
     for line in printed.splitlines():
         side, role, took_ns, cpu_ns = json.loads(line)
         slices[role, side].append((took_ns, cpu_ns))
-    outcomes = []
+    rows = []
     for role in ROLES:
         pairs = list(zip(*(slices[role, side] for side in SIDES), strict=True))
         speed = figure_of([base[0] / ours[0] for base, ours in pairs])
         cpu = figure_of([ours[1] / base[1] for base, ours in pairs])
         what = f"{loop}, connections a second as a {role} ÷ the loop's own"
         figures = f"{shown(speed)}, asked {_LEAST}; CPU × {shown(cpu)}, {len(pairs)} pairs"
-        outcomes.append(verdict(what, at_least(speed, _LEAST), figures))
-    return outcomes
+        row = Row(
+            what,
+            {"ratio": figure(speed), "cpu_ratio": figure(cpu)},
+            Asked(at_least=_LEAST),
+            at_least(speed, _LEAST),
+        )
+        rows.append(tell(row, figures))
+    return rows
 
 
 if __name__ == "__main__":

@@ -21,7 +21,9 @@ from functools import partial
 from pathlib import Path
 
 from library.sides.sending import CONGESTION_CONTROL
-from pairs import at_least, at_most, show_environment, shown, side_by_side, verdict
+from pairs import at_least, at_most, show_environment, shown, side_by_side
+from published.stored import Asked, Cell, Column, Row, figure
+from published.telling import store, take_into, tell
 
 from tinygram_bench.host.awake import cores_awake
 from tinygram_bench.statistics.figures.intervals import figure_of
@@ -32,6 +34,10 @@ _LIMIT_S = 300
 _FASTEST_LOSS = 0.98
 _MOST_MEMORY = 1.1
 _MOST_IDLE_BYTES = 1_000
+_COLUMNS = (
+    Column("ratio, or difference", "ratio", 3),
+    Column("CPU ratio, or ours and the loop's own", "cpu_ratio", 3),
+)
 _BENCHES = Path(__file__).parents[1]
 
 
@@ -39,16 +45,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--memory-rounds", type=int, default=7)
+    take_into(parser)
     asked = parser.parse_args()
     show_environment(CONGESTION_CONTROL)
-    outcomes = []
+    rows = []
     for loop in _LOOPS:
-        outcomes += _compare_sizes(loop, asked.rounds)
-        outcomes += _compare_memory(loop, asked.memory_rounds)
-    return 0 if all(outcomes) else 1
+        rows += _compare_sizes(loop, asked.rounds)
+        rows += _compare_memory(loop, asked.memory_rounds)
+    return store(asked.into, "library.large_writes", "large-writes", "row", _COLUMNS, rows)
 
 
-def _compare_sizes(loop: str, rounds: int) -> list[bool]:
+def _compare_sizes(loop: str, rounds: int) -> list[Row]:
     slices: dict[tuple[str, int], list[tuple[int, int]]] = defaultdict(list)
     for line in _output("large_by_turns", loop, rounds, *_SIZES).splitlines():
         side, size, took_ns, cpu_ns = json.loads(line)
@@ -60,34 +67,44 @@ def _compare_sizes(loop: str, rounds: int) -> list[bool]:
 
 def _told(
     loop: str, size: int, base: Sequence[tuple[int, int]], ours: Sequence[tuple[int, int]]
-) -> bool:
+) -> Row:
     pairs = list(zip(base, ours, strict=True))
     speed = figure_of([theirs[0] / own[0] for theirs, own in pairs])
     cpu = figure_of([own[1] / theirs[1] for theirs, own in pairs])
-    what = f"{loop}, write and drain of {size >> 10} KiB: speed ÷ the loop's own"
+    what = f"{loop}, write and drain of {size >> 10} KiB, speed ÷ the loop's own"
     figures = f"{shown(speed)}, asked {_FASTEST_LOSS}; CPU × {shown(cpu)}, {len(pairs)} pairs"
-    return verdict(what, at_least(speed, _FASTEST_LOSS), figures)
+    cells: dict[str, Cell] = {"ratio": figure(speed), "cpu_ratio": figure(cpu)}
+    row = Row(what, cells, Asked(at_least=_FASTEST_LOSS), at_least(speed, _FASTEST_LOSS))
+    return tell(row, figures)
 
 
-def _compare_memory(loop: str, rounds: int) -> list[bool]:
+def _compare_memory(loop: str, rounds: int) -> list[Row]:
     ways = ("directly", "tinygram")
     peaks = side_by_side({way: partial(_bytes, "peak", loop, way) for way in ways}, rounds)
     idle = side_by_side({way: partial(_bytes, "idle", loop, way) for way in ways}, rounds)
     ratio = figure_of([b / a for a, b in zip(peaks["directly"], peaks["tinygram"], strict=True)])
     more = figure_of([b - a for a, b in zip(idle["directly"], idle["tinygram"], strict=True)])
-    megabytes = " and ".join(f"{figure_of(peaks[way]).median / 1e6:.0f} MB" for way in ways[::-1])
-    sizes = " and ".join(f"{figure_of(idle[way]).median:,.0f} bytes" for way in ways[::-1])
+    megabytes = [f"{figure_of(peaks[way]).median / 1e6:.0f} MB" for way in ways[::-1]]
+    sizes = [f"{figure_of(idle[way]).median:,.0f} bytes" for way in ways[::-1]]
     return [
-        verdict(
-            f"{loop}, peak of memory, 200 messages of 1 MB without drain ÷ the loop's own",
-            at_most(ratio, _MOST_MEMORY),
-            f"{shown(ratio)}, asked at most {_MOST_MEMORY}; {megabytes}",
+        tell(
+            Row(
+                f"{loop}, peak of memory, 200 messages of 1 MB without drain ÷ the loop's own",
+                {"ratio": figure(ratio), "cpu_ratio": [*megabytes]},
+                Asked(at_most=_MOST_MEMORY),
+                at_most(ratio, _MOST_MEMORY),
+            ),
+            f"{shown(ratio)}, asked at most {_MOST_MEMORY}; {' and '.join(megabytes)}",
         ),
-        verdict(
-            f"{loop}, memory of an idle connection − the loop's own",
-            at_most(more, _MOST_IDLE_BYTES),
+        tell(
+            Row(
+                f"{loop}, memory of an idle connection − the loop's own",
+                {"ratio": figure(more, "bytes", 0), "cpu_ratio": [*sizes]},
+                Asked(at_most=_MOST_IDLE_BYTES),
+                at_most(more, _MOST_IDLE_BYTES),
+            ),
             f"{more.median:,.0f} bytes ({more.low:,.0f}-{more.high:,.0f}), asked at most "
-            f"{_MOST_IDLE_BYTES:,}; {sizes}",
+            f"{_MOST_IDLE_BYTES:,}; {' and '.join(sizes)}",
         ),
     ]
 

@@ -21,7 +21,10 @@ from dataclasses import dataclass
 from library.ends import FLAT_OUT, PACED, PING_PONG, SERVED, TLS, Kind
 from library.sides.sending import CONGESTION_CONTROL, OLDER, older_version
 from library.turns import Costs, cost_of, ratio_of, rounds
-from pairs import show_environment, shown, verdict
+from pairs import show_environment, shown
+from published import stored
+from published.stored import Asked, Column
+from published.telling import store, take_into, tell
 
 from tinygram_bench.host.awake import cores_awake
 from tinygram_bench.model.result import Figure
@@ -32,6 +35,7 @@ _CYCLES = 12
 _CALM_CYCLES = 40
 """The cycles of rows that must not be worse: a smaller difference is looked for."""
 _NOT_WORSE = 1.05
+_COLUMNS = (Column("ratio", "ratio", 3), Column("ns", "ns", 0))
 
 
 @dataclass(frozen=True)
@@ -207,38 +211,46 @@ def main() -> int:
     parser.add_argument(
         "--calm-cycles", type=int, default=_CALM_CYCLES, help="of the rows that must not be worse"
     )
+    take_into(parser)
     asked = parser.parse_args()
+    if asked.into and (asked.only or asked.run):
+        parser.error("--into stores all rows: leave --only and --run out")
     if min(asked.rounds, asked.cycles, asked.calm_cycles) < 1:
         parser.error("there must be a round, and a cycle")
     show_environment(CONGESTION_CONTROL)
     if asked.run:
         _show_side(asked.run, asked.rounds, asked.cycles)
         return 0
-    outcomes = []
+    told = []
     for group in GROUPS:
         rows = [row for row in group.rows if asked.only in row.text]
         if rows:
             is_calm = any(row.at_least is None for row in rows)
             cycles = asked.calm_cycles if is_calm else asked.cycles
-            outcomes += _compare(group, rows, asked.rounds, cycles)
-    return 0 if all(outcomes) else 1
+            told += _compare(group, rows, asked.rounds, cycles)
+    return store(asked.into, "library.speed", "speed", "row", _COLUMNS, told)
 
 
-def _compare(group: Group, rows: Sequence[Row], number: int, cycles: int) -> list[bool]:
+def _compare(group: Group, rows: Sequence[Row], number: int, cycles: int) -> list[stored.Row]:
     wanted = sorted({side for row in rows for side in (row.ours, row.base)})
     sides = {name: (group.sides[name], group.kind) for name in wanted}
     measured = list(rounds(sides, number, cycles))
     return [_told(row, measured) for row in rows]
 
 
-def _told(row: Row, measured: Sequence[Costs]) -> bool:
+def _told(row: Row, measured: Sequence[Costs]) -> stored.Row:
     ratio = row.ratio(measured)
     asked = f"at most {_NOT_WORSE}" if row.at_least is None else f"{row.at_least:g}"
     ours, base = (cost_of(measured, name).median for name in (row.ours, row.base))
     slices = len(measured[0][row.ours])
     figures = f"{shown(ratio)}, asked {asked}; {ours:,.0f} ns and {base:,.0f} ns"
     is_reached = row.is_reached(ratio) if len(measured) >= _FEWEST_ROUNDS else None
-    return verdict(row.text, is_reached, f"{figures}, {len(measured)} rounds of {slices} pairs")
+    cells: dict[str, stored.Cell] = {"ratio": stored.figure(ratio), "ns": [ours, base]}
+    aim = Asked(at_most=_NOT_WORSE) if row.at_least is None else Asked(at_least=row.at_least)
+    return tell(
+        stored.Row(row.text, cells, aim, is_reached),
+        f"{figures}, {len(measured)} rounds of {slices} pairs",
+    )
 
 
 def _show_side(words: str, number: int, cycles: int) -> None:

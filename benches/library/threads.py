@@ -23,7 +23,10 @@ from dataclasses import dataclass
 from functools import partial
 from statistics import median
 
-from pairs import SEED, bench, show_environment, shown, side_by_side, verdict
+from pairs import SEED, bench, show_environment, shown, side_by_side
+from published import stored
+from published.stored import Asked, Column
+from published.telling import store, take_into, tell
 
 from tinygram_bench._native import Histogram, MessagePool, Pacer
 from tinygram_bench.host.awake import cores_awake
@@ -57,6 +60,7 @@ _QUEUE = "implementation=stdlib,strategy=coalesce:10us"
 _LOCK = "implementation=stdlib-lock,strategy=nodelay"
 _MANY = ("throughput_per_s", 0.7)
 _OURS = ("combine", "coalesce:10us", "adaptive")
+_COLUMNS = (Column("ratio", "ratio", 3), Column("messages/s, or µs", "medians"))
 
 
 @dataclass(frozen=True)
@@ -135,9 +139,12 @@ def main() -> int:
     parser.add_argument(
         "--busy-rounds", type=int, default=_BUSY_ROUNDS, help="of the rows beside a busy thread"
     )
+    take_into(parser)
     asked = parser.parse_args()
+    if asked.into and asked.only:
+        parser.error("--into stores all rows: leave --only out")
     show_environment("cubic")
-    outcomes = []
+    told = []
     with bench() as stream:
         for group in _groups(stream):
             rows = [row for row in group.rows if asked.only in row.text]
@@ -145,8 +152,8 @@ def main() -> int:
                 wanted = sorted({name for row in rows for name in (row.ours, row.base)})
                 number = asked.busy_rounds if group.is_busy else asked.rounds
                 rounds = group.measure(wanted, number)
-                outcomes += [_told(row, rounds) for row in rows]
-    return 0 if all(outcomes) else 1
+                told += [_told(row, rounds) for row in rows]
+    return store(asked.into, "library.threads", "threads", "row", _COLUMNS, told)
 
 
 def _groups(stream: Bench) -> Iterable[Group]:
@@ -321,14 +328,19 @@ def _no_op(placed: str) -> int:
     return 0
 
 
-def _told(row: Row, rounds: Sequence[Round]) -> bool:
+def _told(row: Row, rounds: Sequence[Round]) -> stored.Row:
     ratio = row.ratio(rounds)
     word = "at least" if row.figure.endswith("_per_s") else "at most"
-    medians = " and ".join(f"{_median(rounds, row, name):,.4g}" for name in (row.ours, row.base))
+    both = [_median(rounds, row, name) for name in (row.ours, row.base)]
+    medians = " and ".join(f"{each:,.4g}" for each in both)
     is_reached = row.is_reached(ratio) if len(rounds) >= _FEWEST_ROUNDS else None
     figures = f"{shown(ratio)}, asked {word} {row.asked:g}; {medians}, {len(rounds)} rounds"
     notes = [_paced(name, [each[name] for each in rounds]) for name in (row.ours, row.base)]
-    return verdict(row.text, is_reached, "; ".join(filter(None, [figures, *notes])))
+    aim = Asked(row.asked) if row.figure.endswith("_per_s") else Asked(at_most=row.asked)
+    cells: dict[str, stored.Cell] = {"ratio": stored.figure(ratio), "medians": [*both]}
+    return tell(
+        stored.Row(row.text, cells, aim, is_reached), "; ".join(filter(None, [figures, *notes]))
+    )
 
 
 def _median(rounds: Sequence[Round], row: Row, name: str) -> float:

@@ -24,7 +24,9 @@ from statistics import median
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from pairs import shown
+from published.stored import Column, figure, put
+from published.stored import Row as Shown
+from published.tables import markdown
 from real.loads import LOADS, Load
 from real.rounds import (
     BASES,
@@ -32,9 +34,10 @@ from real.rounds import (
     WRITE,
     Row,
     chosen,
-    counted_in_words,
+    counted,
     measure_in_pairs,
     print_conditions,
+    table_of,
     two_cores,
     verdict_on,
 )
@@ -48,6 +51,14 @@ from tinygram_bench.statistics.figures.intervals import figure_of
 _WARM_UP_S = 0.2
 _MEASURED_S = 0.8
 _TIMEOUT_S = 20
+_PACKAGES = ("aiohttp", "websockets", "redis", "coredis", "uvloop")
+_COLUMNS = (
+    Column("base loop", "base", is_text=True),
+    Column("operations/s, base", "rate_per_s", 0),
+    Column("ours ÷ base", "ratio", 3),
+    Column("messages/write, base → ours", "messages_per_write", 2, " → "),
+    Column("CPU per operation, ours ÷ base", "cpu_ratio", 3),
+)
 _START, _END = b"measured part starts", b"measured part ends"
 
 
@@ -73,7 +84,8 @@ def main() -> int:
     if sys.argv[1:2] == ["--run"]:
         name, loop, port = sys.argv[2:]
         return _run_here(name, loop, int(port))
-    rows = [Row[Ran](name, base) for name in chosen(LOADS) for base in BASES]
+    names, into = chosen(LOADS)
+    rows = [Row[Ran](name, base) for name in names for base in BASES]
     program_cpu, other_cpu = two_cores()
     os.environ["REAL_PROGRAMS_CPU"] = str(program_cpu)
     everywhere = os.sched_getaffinity(0)
@@ -82,7 +94,7 @@ def main() -> int:
         network.entered(),
         tempfile.TemporaryDirectory() as folder,
     ):
-        print_conditions(network, ("aiohttp", "websockets", "redis", "coredis", "uvloop"))
+        print_conditions(network, _PACKAGES)
         os.sched_setaffinity(0, {other_cpu})
         with redis_server(Path(folder)) as server:
             os.sched_setaffinity(0, everywhere)
@@ -90,7 +102,7 @@ def main() -> int:
             for row in rows:
                 first, second = (_messages_per_write(row, loop, server.port) for loop in row.loops)
                 row.counted = first, second
-    _print_table(rows)
+    _tell(rows, into)
     return 0
 
 
@@ -151,24 +163,26 @@ async def _portions(load: Load, port: int) -> Ran:
         return Ran(operations, now - start, cpu_seconds)
 
 
-def _print_table(rows: list[Row[Ran]]) -> None:
-    print(
-        "| program | base loop | operations/s, base | ours ÷ base | messages/write, base → ours "
-        "| CPU per operation, ours ÷ base |"
-    )
-    print("|---|---|--:|--:|--:|--:|")
-    for row in rows:
-        cpu = figure_of([ours.cpu_s / base.cpu_s for base, ours in row.pairs])
-        cells = (
+def _tell(rows: list[Row[Ran]], into: Path | None) -> None:
+    told = [
+        Shown(
             f"{LOADS[row.name].what} (per {LOADS[row.name].operation})",
-            row.base,
-            f"{median(base.rate_per_s for base, _ in row.pairs):,.0f}",
-            shown(_throughput(row)),
-            counted_in_words(row),
-            shown(cpu),
+            {
+                "base": row.base,
+                "rate_per_s": median(base.rate_per_s for base, _ in row.pairs),
+                "ratio": figure(_throughput(row)),
+                "messages_per_write": counted(row),
+                "cpu_ratio": figure(
+                    figure_of([ours.cpu_s / base.cpu_s for base, ours in row.pairs])
+                ),
+            },
         )
-        print(f"| {' | '.join(cells)} |")
-    print()
+        for row in rows
+    ]
+    table = table_of("python -m real.programs", _PACKAGES, "program", _COLUMNS, told)
+    print(markdown(table), end="\n\n")
+    if into is not None:
+        put(into, "programs", table)
     for name in dict.fromkeys(row.name for row in rows):
         said = ", ".join(
             f"{verdict_on(_throughput(row))} on {row.base}" for row in rows if row.name == name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import platform
 import random
 import re
@@ -13,6 +14,8 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from pairs import SEED
+from published import stored
+from published.telling import take_into
 
 from tinygram_bench.host.network import Network
 from tinygram_bench.host.placement import default_placement, placement
@@ -46,12 +49,17 @@ class Row(Generic[V]):
         return f"stock-{self.base}", f"tinygram-{self.base}"
 
 
-def chosen(known: Collection[str]) -> list[str]:
-    """The names on the command line; all that are known where there is none."""
-    names = sys.argv[1:] or list(known)
-    if unknown := set(names) - set(known):
+def chosen(known: Collection[str]) -> tuple[list[str], Path | None]:
+    """The names on the command line, all that are known where there is none; and `--into`."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("names", nargs="*")
+    take_into(parser)
+    asked = parser.parse_args()
+    if unknown := set(asked.names) - set(known):
         sys.exit(f"unknown: {', '.join(unknown)}; the known ones are {', '.join(known)}")
-    return names
+    if asked.into and asked.names:
+        parser.error("--into stores all rows: leave the names out")
+    return asked.names or list(known), asked.into
 
 
 def two_cores() -> tuple[int, int]:
@@ -69,11 +77,15 @@ def print_conditions(network: Network, packages: Sequence[str]) -> None:
         remark = "pinned"
     else:
         remark = "the host's: it is pinned only for root, in a network namespace"
-    print(
-        f"Linux {platform.release()}, Python {platform.python_version()}, "
-        f"{', '.join(f'{name} {version(name)}' for name in packages)}; {_ROUNDS} rounds; "
-        f"congestion control {_DEFAULT_CONGESTION_CONTROL.read_text().strip()} ({remark}).\n",
-        flush=True,
+    control = _DEFAULT_CONGESTION_CONTROL.read_text().strip()
+    print(f"{_conditions(packages)}; congestion control {control} ({remark}).\n", flush=True)
+
+
+def _conditions(packages: Sequence[str]) -> str:
+    versions = ", ".join(f"{name} {version(name)}" for name in packages)
+    return (
+        f"Linux {platform.release()}, Python {platform.python_version()}, {versions}; "
+        f"{_ROUNDS} rounds"
     )
 
 
@@ -93,9 +105,20 @@ def measure_in_pairs(rows: Sequence[Row[V]], measure: Callable[[str, str], V]) -
                 row.pairs.append((found[base], found[ours]))
 
 
-def counted_in_words(row: Row[V]) -> str:
+def counted(row: Row[V]) -> list[str | float | stored.Figure]:
     """What was counted on the base, and on ours."""
-    return " → ".join("-" if each is None else f"{each:.2f}" for each in row.counted)
+    return ["-" if each is None else each for each in row.counted]
+
+
+def table_of(
+    bench: str,
+    packages: Sequence[str],
+    first: str,
+    columns: Sequence[stored.Column],
+    rows: Sequence[stored.Row],
+) -> stored.Table:
+    """A table of what was just measured with these packages."""
+    return stored.measured(bench, _conditions(packages), first, columns, rows)
 
 
 def verdict_on(throughput: Figure) -> str:

@@ -23,16 +23,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from pairs import shown
+from published.stored import Column, figure, put
+from published.stored import Row as Shown
+from published.tables import markdown
 from real.rounds import (
     BASES,
     CALLS_THAT_WRITE,
     WRITE,
     Row,
     chosen,
-    counted_in_words,
+    counted,
     measure_in_pairs,
     print_conditions,
+    table_of,
     two_cores,
     verdict_on,
 )
@@ -47,6 +50,13 @@ _START_S = 20
 _BENCHES = Path(__file__).parents[1]
 _RATE = re.compile(r"^Requests/sec:\s+([\d.]+)$", re.M)
 _HEAD = '"HTTP/1.1 200'
+_PACKAGES = ("uvicorn", "h11", "httptools", "hypercorn", "uvloop")
+_COLUMNS = (
+    Column("base loop", "base", is_text=True),
+    Column("responses/s, base", "rate_per_s", 0),
+    Column("ours ÷ base", "ratio", 3),
+    Column("writes/response, base → ours", "writes", 2, " → "),
+)
 
 
 @dataclass(frozen=True)
@@ -87,17 +97,18 @@ ROWS = {
 
 
 def main() -> int:
-    rows = [Row[float](name, base) for name in chosen(ROWS) for base in BASES]
+    names, into = chosen(ROWS)
+    rows = [Row[float](name, base) for name in names for base in BASES]
     server_cpu, client_cpu = two_cores()
     with private_network() as network, network.entered():
-        print_conditions(network, ("uvicorn", "h11", "httptools", "hypercorn", "uvloop"))
+        print_conditions(network, _PACKAGES)
         bench = _Bench(server_cpu, client_cpu)
         measure_in_pairs(rows, lambda name, loop: bench.rate_per_s(ROWS[name], loop))
         if shutil.which("strace") is not None:
             for row in rows:
                 base, ours = (bench.writes_per_response(ROWS[row.name], each) for each in row.loops)
                 row.counted = base, ours
-    _print_table(rows)
+    _tell(rows, into)
     return 0
 
 
@@ -186,19 +197,23 @@ def _answers(port: int) -> bool:
         return False  # It does not listen yet.
 
 
-def _print_table(rows: list[Row[float]]) -> None:
-    print("| server | base loop | responses/s, base | ours ÷ base | writes/response, base → ours |")
-    print("|---|---|--:|--:|--:|")
-    for row in rows:
-        cells = (
+def _tell(rows: list[Row[float]], into: Path | None) -> None:
+    told = [
+        Shown(
             ROWS[row.name].what,
-            row.base,
-            f"{median(base for base, _ in row.pairs):,.0f}",
-            shown(_ratio(row)),
-            counted_in_words(row),
+            {
+                "base": row.base,
+                "rate_per_s": median(base for base, _ in row.pairs),
+                "ratio": figure(_ratio(row)),
+                "writes": counted(row),
+            },
         )
-        print(f"| {' | '.join(cells)} |")
-    print()
+        for row in rows
+    ]
+    table = table_of("python -m real.servers", _PACKAGES, "server", _COLUMNS, told)
+    print(markdown(table), end="\n\n")
+    if into is not None:
+        put(into, "servers", table)
     for row in rows:
         print(f"- {ROWS[row.name].what}, on {row.base}: {verdict_on(_ratio(row))}.")
 

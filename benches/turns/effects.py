@@ -18,8 +18,8 @@ from typing import Any
 from unittest import mock
 
 from msgspec.structs import replace
-from pages import fill
 from pairs import SEED, show_environment
+from published.pages import fill
 from turns.cases import CONGESTION_CONTROL, ROUNDS, rounds, stream_cases
 
 from tinygram_bench.links import DEFAULT_BACKEND, parse_links, prepare

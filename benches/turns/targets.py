@@ -19,8 +19,8 @@ from pathlib import Path
 from statistics import median
 
 from msgspec.structs import replace
-from pages import fill
 from pairs import SEED, show_environment
+from published.pages import fill
 from turns.cases import BYTES, CONGESTION_CONTROL, ROUNDS, rounds, stream_cases
 from turns.disturbing import disturbed
 

@@ -1,11 +1,20 @@
 """The part of the stub of `_native` that `tinygram echo` needs; no module has this name."""
 
-from collections.abc import Sequence
-from typing import final
+from collections.abc import Callable, Sequence
+from typing import Protocol, final
 
 from tinygram_bench._native import Histogram
 
 __all__ = ["EchoClient", "EchoServer", "watch_more_writes"]
+
+class EncryptedConnection(Protocol):
+    """A connection that does not block; not a class of the module. All errors end the client."""
+
+    def send(self, data: bytes, /) -> int:
+        """Send what the connection takes now; 0: nothing, and it is offered again."""
+
+    def receive(self, most: int, /) -> bytes | None:
+        """Read one record at most; empty: the peer has ended, None: nothing has come."""
 
 @final
 class EchoClient:
@@ -27,14 +36,16 @@ class EchoClient:
         trusts: bool = False,
         polls: bool = False,
         own_host: str | None = None,
+        encrypt: Callable[[int], EncryptedConnection] | None = None,
     ) -> EchoClient:
         """Connect `workers` times; each will have `depth` messages in flight.
 
         `trusts`: count bytes and believe that they are the right ones; `fault` then tells what the
         comparison finds. `polls`: its core is its own, and it asks for a while before it sleeps;
         that is not in the CPU time that `run` tells. `own_host`: the IPv4 address to connect from;
-        None: the kernel picks one. ValueError unless there is a worker, a depth,
-        and a size of 1 B to 1 GiB.
+        None: the kernel picks one. `encrypt`: makes an encrypted
+        connection of each descriptor, which stays the client's. ValueError unless there is a
+        worker, a depth, and a size of 1 B to 1 GiB.
         """
 
     def connects_ns(self) -> list[int]:

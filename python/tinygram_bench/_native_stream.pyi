@@ -40,6 +40,9 @@ class StreamCheck:
     def finish(self) -> None:
         """The stream has ended; ValueError unless every byte of every message arrived."""
 
+    def turns(self) -> bytes:
+        """Whose each message was, as they came; empty for a pool of one producer."""
+
 def match_flat_out(
     notes: bytes,
     pool: MessagePool,
@@ -120,20 +123,6 @@ def scheduled_messages(
 ) -> int:
     """How many messages a schedule holds; ValueError when it cannot be made."""
 
-def offline_optimum(
-    rate_per_s: float,
-    arrival: str,
-    burst: int,
-    duration_ns: int,
-    seed: int,
-    write_cost_ns: int,
-) -> tuple[int, int]:
-    """(ns that all messages wait together, writes) of the plan for which their sum is least.
-
-    Each write counts as `write_cost_ns`; the plan knows the whole schedule beforehand, and its
-    writes take no time (Dooly, Goldman and Scott, JACM 2001). ValueError as above.
-    """
-
 @final
 class Pacer:
     """Says which messages of a schedule are due: never early, everything that is due.
@@ -189,6 +178,9 @@ class Pacer:
         """How long after it was due, or asked for if that was later, each message was released."""
 
     def late_ns(self) -> list[int]: ...
+    def errors_by_slice_ns(self) -> list[list[int]]:
+        """`errors` of what was due in each slice, once it has settled; empty without slices."""
+
     @property
     def is_finished(self) -> bool: ...
     @property

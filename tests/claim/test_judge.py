@@ -147,5 +147,5 @@ def test_cells_are_counted_by_what_decides_them_and_unmeasured_ones_are_undecide
         *runs_of(cells[1:2], noise=even_noise(0.005), first=1),
     ]
     assert count_cells(cells, verdicts_of(cells, Samples.of(runs))) == Count(
-        held=1, by_counts=0, lost=1, undecided=1, large=1, shown_large=1
+        held=1, lost=1, undecided=1, large=1, shown_large=1
     )

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from claim.grid import OURS
+from claim.grid import CYCLES, OURS
 from claim.judging.compare import ALL_STRATEGIES_ROUNDS, PICKING_ROUNDS
 from claim.judging.picks import best_fixed, near_best, picking_figure
 from claim.judging.samples import Samples
 from claim.plan import HOPELESS, strategies_of
-from tests.claim.worlds import EQUAL, FLAT_OUT, LOOP, even_noise, late, runs_of, scaled
+from claim.runs import Measured
+from tests.claim.worlds import (
+    EQUAL,
+    FLAT_OUT,
+    LOOP,
+    changed,
+    even_noise,
+    late,
+    runs_of,
+    scaled,
+)
 
 FIXED = set(LOOP.strategies) - {OURS}
 
@@ -47,6 +57,26 @@ def test_what_cannot_keep_up_is_picked_only_where_nothing_can() -> None:
     assert best_fixed(samples, 0, LOOP) == "nagle"
 
 
+def test_what_counts_show_to_cost_more_is_no_rival_whatever_the_clock_says() -> None:
+    noisy = runs_of([LOOP], {**EQUAL, "nagle": 900_000.0}, noise=even_noise(0.4))
+    best, *by_clock = near_best(Samples.of(noisy), 0, LOOP)
+    assert best != "nagle"
+    dear = by_clock[-1]
+
+    def told(run: Measured) -> Measured:
+        is_held = run.run.strategy == dear
+        return changed(
+            run,
+            costs={**run.costs, "cpu": (20_000.0,) * CYCLES},
+            writes=1_000,
+            write_cpu_ns=10_000_000,
+            holds=1_000 if is_held else 0,
+            hold_mean_ns=1_000_000.0 if is_held else None,
+        )
+
+    assert near_best(Samples.of(list(map(told, noisy))), 0, LOOP) == (best, *by_clock[:-1])
+
+
 def test_nothing_measured_has_no_rivals() -> None:
     assert near_best(Samples.of([]), 0, LOOP) == ()
     assert best_fixed(Samples.of([]), 0, LOOP) is None
@@ -54,7 +84,9 @@ def test_nothing_measured_has_no_rivals() -> None:
 
 def test_the_best_is_that_of_the_rounds_that_pick() -> None:
     runs = [
-        scaled(run, "sum", 0.5 if (run.run.strategy == "tick") == (run.round <= 6) else 1)
+        scaled(
+            run, "sum", 0.5 if (run.run.strategy == "tick") == (run.round <= PICKING_ROUNDS) else 1
+        )
         for run in runs_of([LOOP])
     ]
     assert best_fixed(Samples.of(runs), 0, LOOP) == "tick"

@@ -13,7 +13,7 @@ from claim.judging.samples import Samples
 from claim.plan import cell_seconds, rounds_of_look, undecided_cells
 from claim.planned import PlannedRun, all_runs, runs_of_cell, shuffled
 from claim.study import by_strategy
-from tests.claim.worlds import FLAT_OUT, LOOP, even_noise, late, runs_of
+from tests.claim.worlds import EQUAL, FLAT_OUT, LOOP, even_noise, late, runs_of
 
 from tinygram_bench.links.spec import parse_link
 from tinygram_bench.model.parameters import StreamParameters
@@ -86,8 +86,8 @@ def test_the_first_look_fits_into_the_time_that_was_promised() -> None:
             )
             / 60
         )
-    assert minutes["full"] < 35
-    assert minutes["quick"] < 4.6
+    assert minutes["full"] < 40
+    assert minutes["quick"] < 6.6
     assert minutes["links"] < 20
 
 
@@ -130,6 +130,14 @@ def test_a_round_has_every_run_once_and_a_cell_in_one_piece() -> None:
 def test_the_looks_follow_each_other_without_a_gap() -> None:
     rounds = [round for look in range(len(LOOKS)) for round in rounds_of_look(look)]
     assert rounds == list(range(1, LOOKS[-1] + 1))
+
+
+def test_what_is_nearest_to_a_verdict_is_run_again_first() -> None:
+    cells = [LOOP, FLAT_OUT]
+    wide = runs_of([LOOP], noise=even_noise(0.4))
+    narrow = runs_of([FLAT_OUT], {**EQUAL, OURS: 104_000.0}, noise=even_noise(0.05), first=1)
+    samples = Samples.of([*wide, *narrow])
+    assert undecided_cells(verdicts_of(cells, samples)) == [1, 0]
 
 
 def test_what_is_undecided_is_run_again_and_what_no_round_can_decide_is_not() -> None:

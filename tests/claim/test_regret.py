@@ -67,7 +67,7 @@ def test_what_cannot_keep_up_is_left_out_but_for_ours() -> None:
 
 
 def test_chance_is_ours_beside_itself() -> None:
-    cells = [LOOP, Cell("loop", None, None, 16, 100), THREADS]
+    cells = [LOOP, Cell("loop", None, None, 1, 100), THREADS]
     runs = runs_of(cells, {**EQUAL, "combine": 1.0, OURS: 900_000.0}, noise=even_noise(0.01))
     found = {each.figure: each for each in chances_of(cells, Samples.of(runs))}
     assert set(found) == {"sum", "p50", "p99", "cpu", "throughput"}

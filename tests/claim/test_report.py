@@ -11,8 +11,10 @@ import pytest
 from claim.code import code
 from claim.grid import GRIDS, OURS, SETS, Cell
 from claim.judging.compare import LOOKS
+from claim.others import Others
 from claim.page import report
 from claim.page.goals import goals_of
+from claim.page.summary import summary
 from claim.planned import PlannedRun, all_runs
 from claim.result import About, ClaimResult, claim_of, earlier_of, is_whole, judge
 from claim.runs import Measured
@@ -143,16 +145,35 @@ def test_a_result_of_something_else_is_refused() -> None:
         claim_of(RESULT)
 
 
+def test_what_others_used_is_told(held: ClaimResult) -> None:
+    beside = [
+        changed(run, warnings=("other_measurement",)) if run.round == 1 else run
+        for run in held.runs
+    ]
+    told = report.opening(replace(result_of(beside), others=Others(0.071, 0.002)))
+    assert f"In {100 / LOOKS[0]:.1f} % of the runs another measurement used the same cores" in told
+    assert "other programs had 7.1 % of the cores' time, and other machines" in told
+    assert "took 0.2 %" in told
+
+
+def test_the_worst_regret_is_told_with_the_worst_that_is_shown(lost: ClaimResult) -> None:
+    (found,) = (goal.found for goal in goals_of(lost) if goal.text.startswith("worst regret"))
+    worst = {each.strategy: each for each in lost.judged.worst if each.runtime is None}[OURS]
+    assert worst.regret == worst.beyond
+    assert f"{round(100 * (worst.beyond or 0)):,} % where the whole interval is beyond 5 %" in found
+
+
 @pytest.mark.usefixtures("small_grid")
 def test_the_answer_comes_first(held: ClaimResult, lost: ClaimResult) -> None:
     assert report.opening(held).startswith("**The claim holds**, over all 3 cells")
     assert (
         "4 of 4 goals met. Of 3 cells `adaptive` held 3 (0 of them by counts, not by the clock), "
-        "lost 0, and 0 are undecided"
+        "lost 0 (0 by counts), and 0 are undecided"
     ) in report.opening(held)
     assert report.opening(lost).startswith("**The claim does not hold**, over all 3 cells")
-    assert "lost 3, and 0 are undecided, with a margin of 5 %; in 3 it is worse by more" in (
-        report.opening(lost)
+    assert (
+        "lost 3 (0 by counts), and 0 are undecided, with a margin of 5 %; in 3 it is worse by more"
+        in (report.opening(lost))
     )
     assert "does best with nagle, which costs over 5 % more than the best one in 0 of 3 cells" in (
         report.opening(lost)
@@ -262,3 +283,19 @@ def test_the_picture_has_a_square_for_every_strategy_of_every_cell(lost: ClaimRe
     style = picture.findtext(f"{space}style")
     assert style is not None
     assert "prefers-color-scheme:dark" in style
+
+
+def test_the_summary_tells_what_clock_and_counts_decide_apart(
+    lost: ClaimResult, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(GRIDS, "full", lambda _: list(CELLS))
+    said = summary(lost)
+    assert said.startswith("**It does not hold** (grid *full*, set *tuning*, 2026-01-01): ")
+    assert "| 3 | 0 | 0 | 3 | 0 | 0 (0 %) |" in said
+    for goal in goals_of(lost):
+        assert f"- {goal.text}: {goal.found}; **" in said
+    assert "nagle, the best of the fixed ones, in 0 and 0" in said
+
+
+def test_a_part_of_the_grid_sums_up_as_a_part(held: ClaimResult) -> None:
+    assert "It is not shown either way: a part was measured" in summary(held)

@@ -7,7 +7,7 @@ from itertools import product
 from math import exp, isclose
 
 import pytest
-from claim.judging.compare import LOOK_ERRORS, LOOKS
+from claim.judging.compare import LOOK_ERRORS, LOOKS, PICKING_ROUNDS
 from claim.judging.signed_rank import NO_BOUND, interval_rank, ratio_of
 from hypothesis import given
 from hypothesis import strategies as st
@@ -31,7 +31,9 @@ def test_the_rank_is_what_counting_all_signs_gives(count: int) -> None:
 def test_the_looks_together_miss_at_most_one_time_in_twenty() -> None:
     assert sum(LOOK_ERRORS) <= 0.05
     for rounds, error in zip(LOOKS, LOOK_ERRORS, strict=True):
-        assert interval_rank(rounds // 2, error) >= 1, "a look that could decide nothing"
+        assert interval_rank(rounds - PICKING_ROUNDS, error) >= 1, (
+            "a look that could decide nothing"
+        )
 
 
 def test_too_few_ratios_have_no_interval() -> None:

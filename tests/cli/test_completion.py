@@ -9,6 +9,13 @@ from pathlib import Path
 
 import pytest
 
+# Outside of an editing shell: the builtins of zsh that offer words print them, as far as they fit.
+OFFERING = """
+        compadd() {{ shift; print -rl -- ${{(M)@:#{last}*}} }}
+        _describe() {{ local names=(${{offered%%:*}}); print -rl -- ${{(M)names:#{last}*}} }}
+        _files() {{ print -rl -- {last}*(N) }}
+        _command_names() {{ whence -wm '{last}*' | cut -d: -f1 }}
+"""
 DRIVERS = {
     "bash": """
         source ./script
@@ -18,15 +25,22 @@ DRIVERS = {
         _tinygram
         printf '%s\\n' "${{COMPREPLY[@]}}"
     """,
-    # Outside of an editing shell: the builtins that offer words print them, as far as they fit.
-    "zsh": """
-        compdef() {{ :; }}
-        compadd() {{ shift; print -rl -- ${{(M)@:#{last}*}} }}
-        _describe() {{ local names=(${{offered%%:*}}); print -rl -- ${{(M)names:#{last}*}} }}
-        _files() {{ print -rl -- {last}*(N) }}
-        _command_names() {{ whence -wm '{last}*' | cut -d: -f1 }}
+    "zsh": f"""
+        compdef() {{{{ :; }}}}
+        {OFFERING}
         source ./script
-        words=({words} "{last}")
+        words=({{words}} "{{last}}")
+        CURRENT=$#words
+        _tinygram
+    """,
+    # At the first Tab a file of fpath is run, and must complete at once.
+    "zsh, a file of fpath": f"""
+        compdef() {{{{ print called though it completes >&2; }}}}
+        {OFFERING}
+        cp script _tinygram
+        fpath=(.)
+        autoload -Uz _tinygram
+        words=({{words}} "{{last}}")
         CURRENT=$#words
         _tinygram
     """,
@@ -35,7 +49,7 @@ DRIVERS = {
         complete -C '{words} {last}'
     """,
 }
-SHELLS = ["bash", *(shell for shell in ("zsh", "fish") if shutil.which(shell))]
+SHELLS = [name for name in DRIVERS if name == "bash" or shutil.which(name.partition(",")[0])]
 
 
 def printed(shell: str) -> subprocess.CompletedProcess[str]:
@@ -43,12 +57,16 @@ def printed(shell: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(words, capture_output=True, text=True, check=False)
 
 
+def program_of(shell: Path) -> str:
+    return shell.name.partition(",")[0]
+
+
 @pytest.fixture(scope="module", params=SHELLS)
 def shell(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of the shell's name, with its script and a result file."""
     found = tmp_path_factory.mktemp("completion") / str(request.param)
     found.mkdir()
-    done = printed(str(request.param))
+    done = printed(program_of(found))
     assert (done.returncode, done.stderr) == (0, "")
     (found / "script").write_text(done.stdout)
     (found / "stored.json").touch()
@@ -57,7 +75,7 @@ def shell(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 def offered(shell: Path, words: str, last: str) -> set[str]:
     done = subprocess.run(
-        [shell.name, "-c", DRIVERS[shell.name].format(words=words, last=last)],
+        [program_of(shell), "-c", DRIVERS[shell.name].format(words=words, last=last)],
         cwd=shell,
         capture_output=True,
         text=True,

@@ -217,9 +217,22 @@ def test_a_count_of_none_has_no_ratio_and_says_so(name: str) -> None:
         compared_result(rates, none if each == name else WRITES) for each in ("before", "after")
     )
     change = change_of(compare_results(before, after, "counts"), "nodelay", "writes_per_message")
-    reason = f"{name} a round counted none, so there is no ratio"
+    reason = f"{name} some rounds counted none, so there is no ratio"
     assert (change.shown, change.ratio, change.reason) == ("cannot_say", None, reason)
     assert said(change) == f"loop/nodelay, stream flat out: writes per message: {reason}"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "shown", "passed"),
+    [(0, 0, "not_shown", "passes"), (0, 3, "worse", "fails"), (3, 0, "better", "passes")],
+)
+def test_a_count_that_is_none_in_every_round_has_changed_only_where_it_is_some_now(
+    before: int, after: int, shown: str, passed: str
+) -> None:
+    rates = {"nodelay": [1e5] * 8}
+    earlier, later = (compared_result(rates, {"nodelay": [each] * 8}) for each in (before, after))
+    change = change_of(compare_results(earlier, later, "counts"), "nodelay", "writes_per_message")
+    assert (change.shown, change.passed(0.05)) == (shown, passed)
 
 
 def test_what_a_warning_bars_says_why_and_no_ratio() -> None:
@@ -252,3 +265,21 @@ def test_a_count_that_one_result_lacks_cannot_be_said() -> None:
     change = change_of(comparison, "nodelay", "writes_per_message")
     assert (change.shown, change.reason) == ("cannot_say", "after it was not counted")
     assert change.passed(0.05) == "cannot_say"
+
+
+def test_records_of_tls_and_their_bytes_are_counts_of_a_message() -> None:
+    """A record for each message, where a batch had been one."""
+    rates = {"nodelay": [1e5] * 8}
+
+    def over_tls(records: int, wire_bytes: int) -> Result:
+        result = compared_result(rates, WRITES)
+        more: dict[str, int | None] = {"tls_records": records, "wire_bytes": wire_bytes}
+        runs = tuple(replace(run, counters=run.counters | more) for run in result.runs)
+        return replace(result, runs=runs)
+
+    comparison = compare_results(over_tls(160, 103_520), over_tls(1_000, 122_000), "counts")
+    found = {
+        figure: change_of(comparison, "nodelay", figure).shown
+        for figure in ("records_per_message", "wire_bytes_per_message")
+    }
+    assert found == {"records_per_message": "worse", "wire_bytes_per_message": "worse"}

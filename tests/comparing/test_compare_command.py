@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from tests.support.compared import compared_result
 
 from tinygram_bench.model import store
-from tinygram_bench.model.result import Result
+from tinygram_bench.model.result import Result, Run
 
 RATES = {way: [1e5] * 8 for way in ("nodelay", "nagle")}
 WRITES = {"nodelay": [1000] * 8, "nagle": [50] * 8}
@@ -78,6 +78,27 @@ def test_what_cannot_be_said_has_a_status_of_its_own(tmp_path: Path) -> None:
     assert (
         "- No figure is shown to be worse by more than 5%, but of 4 of 4 it cannot be said: "
     ) in done.stdout
+
+
+def test_a_way_that_fails_altogether_fails_both_gates_and_is_told(tmp_path: Path) -> None:
+    def failed(run: Run) -> Run:
+        return replace(run, counters={}, failure="reset by peer")
+
+    runs = [failed(each) if "nagle" in each.case_id else each for each in BASE.runs]
+    done = compared(tmp_path, BASE, replace(BASE, runs=tuple(runs)), "--fail-above", "5%")
+    told = (
+        "loop/nagle, stream flat out: failed in all of its 8 rounds after, and not before: reset "
+        "by peer."
+    )
+    printed = " ".join(done.stdout.split())
+    assert (done.returncode, done.stderr) == (3, "")
+    assert f"- {told} -" in printed
+    assert f"- Shown to be worse by more than 5%: {told}" in printed
+    for gate in ("times", "counts"):
+        asked = ("before.json", "after.json", "--fail-above=5%", "--gate", gate, "--quiet")
+        assert run(tmp_path, *asked).returncode == 3
+    # The other way round it is no regression; of times that were not known nothing can be said.
+    assert run(tmp_path, "after.json", "before.json", "--fail-above=5%").returncode == 4
 
 
 def test_a_case_that_is_gone_is_no_pass(tmp_path: Path) -> None:

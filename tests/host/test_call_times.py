@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.host.programs.timed_calls import WRITES
+from tests.host.programs.timed_calls import CONTENDED, WRITES
 from tests.support.processes import search_path
 
 from tinygram_bench.host.probes.calls import TIMES, taken_between
@@ -59,6 +59,14 @@ def test_waits_are_counted_and_timed_apart_from_writes(library: Counting) -> Non
 def test_a_program_that_computes_spends_its_time_between_writes(library: Counting) -> None:
     counters = told(library, "compute")["counters"]
     assert counters["program_cpu_ns"] > 3 * counters["write_cpu_ns"]
+
+
+def test_a_wait_for_the_interpreters_lock_is_a_wait(library: Counting) -> None:
+    found = told(library, "contend")
+    assert found["counts"][0] == CONTENDED
+    # The lock is free by chance now and then; starting and joining a thread waits a few times.
+    assert found["counters"]["waits"] > CONTENDED // 40
+    assert found["counters"]["wait_cpu_ns"] > 0
 
 
 def test_a_call_that_is_timed_fails_as_it_would(library: Counting) -> None:

@@ -14,7 +14,7 @@ from tinygram_bench.host.noise_floor import NoiseFloor
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
 FLOOR = NoiseFloor(
     measured_at="2026-11-23T10:00:00+00:00",
-    boot_id=noise_floor.boot_id(),
+    machine=noise_floor.this_machine(),
     confidence=0.96875,
     pair_s=36,
     resolved={"rr": {"calls_per_s": 0.012}},
@@ -38,15 +38,46 @@ def test_what_is_kept_is_known_for_a_day() -> None:
     assert noise_floor.recent(NOW) == replace(FLOOR, pair_s=12)
 
 
-def test_that_of_another_machine_or_another_start_of_this_one_is_none() -> None:
-    noise_floor.keep(replace(FLOOR, boot_id="0dd4c2f6-0000-4000-8000-000000000000"))
+def test_that_of_another_machine_is_none() -> None:
+    noise_floor.keep(replace(FLOOR, machine="0dd4c2f6"))
     assert noise_floor.recent(NOW) is None
 
 
-def test_where_the_kernel_tells_no_start_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(noise_floor, "boot_id", lambda: "")
-    noise_floor.keep(replace(FLOOR, boot_id=""))
+def test_where_nothing_tells_machines_apart_nothing_is_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(noise_floor, "this_machine", lambda: "")
+    noise_floor.keep(replace(FLOOR, machine=""))
     assert noise_floor.recent(NOW) is None
+
+
+def written(root: Path, texts: dict[str, str]) -> Path:
+    for name, text in texts.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return root
+
+
+def test_a_restart_leaves_the_machine_and_another_processor_or_number_does_not(
+    tmp_path: Path,
+) -> None:
+    number, cpu, start = "etc/machine-id", "proc/cpuinfo", "proc/sys/kernel/random/boot_id"
+    root = written(tmp_path, {number: "1\n", cpu: "model name : A\n", start: "8\n"})
+    first = noise_floor.this_machine(root)
+    assert noise_floor.this_machine(written(root, {start: "9\n"})) == first
+    others = [
+        noise_floor.this_machine(written(root, {cpu: "model name : B\n"})),
+        noise_floor.this_machine(written(root, {number: "2\n"})),
+        noise_floor.this_machine(written(root, {number: ""})),
+        noise_floor.this_machine(written(root, {start: "10\n"})),
+    ]
+    assert len({first, *others}) == 5
+    assert noise_floor.this_machine(written(root, {start: ""})) == ""
+
+
+def test_a_result_does_not_name_the_machine() -> None:
+    assert "machine" not in FLOOR.told
+    assert FLOOR.told["resolved"] == {"rr": {"calls_per_s": 0.012}}
 
 
 @pytest.mark.parametrize(

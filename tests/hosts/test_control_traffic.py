@@ -22,7 +22,7 @@ BEGIN = {
     "program": RECEIVER,
     "placement": "none",
     "counts_writes": False,
-    "files": 2,
+    "files": 3,
 }
 RECEIVE = {
     "messages": 10,
@@ -62,7 +62,7 @@ ORDERS: dict[str, list[object]] = {
     "an unknown program": [BEGIN | {"program": "os"}],
     "a path for a program": [BEGIN | {"program": "../../bin/sh"}],
     "a number that is too large": [BEGIN | {"number": 1 << 16}],
-    "too many files": [BEGIN | {"files": 3}],
+    "too many files": [BEGIN | {"files": 4}],
     "a process twice": [BEGIN, BEGIN],
     "an unknown placement": [BEGIN | {"placement": "everywhere"}],
     "the greeting again": [HELLO],

@@ -171,23 +171,6 @@ def test_a_deadline_before_the_next_due_time_is_kept() -> None:
         assert until_ns <= time.monotonic_ns() < until_ns + LATE_NS
 
 
-@given(burst=st.integers(1, 150), times=st.integers(1, 8))
-@settings(max_examples=15)
-def test_what_is_withheld_is_handed_over_with_the_last_message_in_as_many_bursts(
-    burst: int, times: int
-) -> None:
-    pacer, count = schedule(100_000, burst, burst * times * 10_000)
-    source = Source(
-        *(pool_of("16,384 messages"), 3, count, pacer, lambda: True, lambda: None),
-        withholds=True,
-    )
-    warm_up, *withheld, last = all_bursts(source)
-    assert sent([warm_up, last]) == stream_of("16,384 messages", 3 + count)
-    assert not any(map(len, withheld))
-    # Each wake-up that the load makes is one all the same.
-    assert len(withheld) + 1 == pacer.releases
-
-
 @pytest.mark.parametrize(("hold_ns", "said"), [(0, "0.02 s"), (10 * MS, "0.03 s")])
 def test_a_warm_up_that_never_arrives_fails_when_its_time_and_the_hold_have_passed(
     monkeypatch: pytest.MonkeyPatch, hold_ns: int, said: str

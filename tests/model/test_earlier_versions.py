@@ -69,7 +69,13 @@ def test_switches_of_studies_are_taken_over(tmp_path: Path) -> None:
     (flat_out,) = (path for path in STORED if path.stem == "v1-stream-flat-out")
     path = changed(flat_out, tmp_path, pacer_sleeps=True, withholds=False, flat_out_burst=16)
     study = StreamParameters.of(store.load(path).plan.cases[0]).study
-    assert (study.pacer_sleeps, study.withholds, study.flat_out_burst) == (True, False, 16)
+    assert (study.pacer_sleeps, study.flat_out_burst) == (True, 16)
+
+
+def test_a_switch_that_is_gone_is_not_read_as_if_it_had_been_off(tmp_path: Path) -> None:
+    (flat_out,) = (path for path in STORED if path.stem == "v1-stream-flat-out")
+    with pytest.raises(UsageError, match="withholds"):
+        store.load(changed(flat_out, tmp_path, withholds=True))
 
 
 def test_sizes_to_predict_are_taken_over() -> None:

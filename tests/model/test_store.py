@@ -22,7 +22,7 @@ from tinygram_bench.model.errors import OutputError, UsageError
 from tinygram_bench.model.result import (
     Result,
 )
-from tinygram_bench.model.sweep import Sweep
+from tinygram_bench.model.sweep import Point, Sweep
 from tinygram_bench.schema import json_schema
 
 
@@ -179,7 +179,8 @@ def test_a_damaged_file_reads_as_a_result_or_is_a_usage_error(
 
 def test_a_sweep_without_rounds_is_no_result(tmp_path: Path) -> None:
     """No measurement makes one, but a file may have it."""
-    sweep = Sweep("rate", 1e3, 1e5, 6)
+    steps = ((Point(1e3, tuple(case.case_id for case in RESULT.plan.cases)),),)
+    sweep = Sweep("rate", 1e3, 1e5, 6, steps=steps)
     plan = msgspec.structs.replace(RESULT.plan, sweep=sweep)
     path = tmp_path / "result.json"
     store.save(msgspec.structs.replace(RESULT, plan=plan), path)

@@ -26,9 +26,12 @@ ROUNDS_BEHIND = {("loop/nodelay", 1_000_000.0): 7, ("loop/nagle", 10_000.0): 3} 
 
 @pytest.fixture(scope="module")
 def swept() -> Result:
-    cases = {(text, rate): way(text, rate) for rate in RATES for text in WAYS}
+    # As they may have been chosen: the middle last.
+    chosen = (RATES[0], RATES[-1], *RATES[1:-1])
+    cases = {(text, rate): way(text, rate) for rate in chosen for text in WAYS}
     runs = []
-    for at, (key, case) in enumerate(cases.items()):
+    for key, case in cases.items():
+        at = RATES.index(key[1]) * len(WAYS) + WAYS.index(key[0])
         for number in range(ROUNDS):
             run = paced_run(case, number, 10 * (at + 1))
             late = Warning(FELL_BEHIND, "the last message came late", ("latency",))
@@ -67,3 +70,48 @@ def test_the_page_and_markdown_have_the_answer_and_the_table(swept: Result) -> N
         assert f"| {' | '.join(map(escaped, row.cells))} |\n" in text
     assert re.search(r"<details>\s*<summary>The sweep</summary>", page)
     assert "### The sweep\n" in text
+
+
+def test_tables_of_single_points_are_in_the_order_of_their_values(swept: Result) -> None:
+    assert [case.rate_per_s for case in swept.plan.cases[::2]] != sorted(RATES)
+    titles = [each.title or "" for each in document_of(swept, published=False).sections]
+    shown = [rate for title in titles for rate in RATES if f"at {rate:,.0f}/s," in title]
+    assert shown == sorted(RATES), titles
+
+
+def test_the_charts_of_single_points_are_folded_and_those_of_the_sweep_are_not(
+    swept: Result,
+) -> None:
+    charts = charts_of(swept)
+    assert [each.title for each in charts if not each.is_detail] == [
+        "Latency against rate: median",
+        "Latency against rate: p99",
+    ]
+    assert any(each.is_detail for each in charts)
+    page = page_html([Named("swept", swept)], "1.2.3")
+    before, folded = page.split('<details class="points">')
+    assert "Latency against rate: p99</h2>" in before
+    assert folded.count('<figure class="chart"') == sum(each.is_detail for each in charts)
+    assert before.count('<figure class="chart"') == 2
+
+
+def test_a_sweep_of_another_parameter_has_a_chart_of_its_own_first() -> None:
+    holds_ns = (1e4, 1e6, 1e5)
+    cases = {ns: way(f"loop/coalesce:{ns / 1e3:.0f}us", 1_000) for ns in holds_ns}
+    runs = [
+        paced_run(case, number, ns / 1e3) for ns, case in cases.items() for number in range(ROUNDS)
+    ]
+    points = tuple(Point(ns, (case.case_id,)) for ns, case in cases.items())
+    sweep = Sweep("hold", min(holds_ns), max(holds_ns), ROUNDS, steps=(points,))
+    plan = plan_of(cases.values(), runs)
+    chart, *others = charts_of(
+        result_of(Plan(plan.cases, plan.rounds, plan.seed, sweep=sweep), runs)
+    )
+    assert (chart.title, chart.is_detail) == ("Median latency against hold", False)
+    assert [(row["way"], row["value"]) for row in chart.rows] == [
+        ("loop/coalesce", value) for value in (10.0, 100.0, 1_000.0)
+    ]
+    assert [row["median"] for row in chart.rows] == pytest.approx([10, 100, 1_000], rel=0.01)
+    chart.file_spec()
+    assert others
+    assert all(each.is_detail for each in others)

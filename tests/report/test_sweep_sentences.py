@@ -61,7 +61,7 @@ def test_a_latency_that_stops_falling_is_no_latency_that_rises() -> None:
     assert knees.startswith("Median latency falls less from its knee on: loop/cork at 40 µs")
 
 
-def test_what_falls_behind_is_not_said_to_hold() -> None:
+def test_what_falls_behind_is_not_said_to_keep_to_the_limit() -> None:
     limit = Limit("latency_p99_us", 1_000.0)
     (kept, _) = told(
         "latency_p99_us",
@@ -69,7 +69,7 @@ def test_what_falls_behind_is_not_said_to_hold() -> None:
         curve_of("more", (10.0,) * 5, behind=5),
         limit=limit,
     )
-    assert "loop/cork holds up to 40 µs (40 µs–80 µs); loop/more never keeps to it" in kept
+    assert "loop/cork keeps to it up to 40 µs (40 µs–80 µs); loop/more never keeps to it" in kept
     assert kept.endswith(
         "and surely not at 10 µs, each point's interval at 98.4% confidence from 7 rounds."
     )

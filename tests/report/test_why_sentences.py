@@ -13,7 +13,7 @@ from tinygram_bench.statistics.verdicts.why.account import Account, Part
 from tinygram_bench.statistics.verdicts.why.evidence import Evidence
 from tinygram_bench.statistics.verdicts.why.pairs import Why
 
-NOTHING = Evidence(*[None] * 9)
+NOTHING = Evidence(*[None] * 10)
 BEFORE = replace(NOTHING, writes=1.0, waits=0.5, segments=1.0)
 AFTER = replace(NOTHING, writes=1 / 39, waits=0.5, segments=1 / 39)
 
@@ -89,6 +89,49 @@ def test_counts_are_evidence_where_nothing_is_shown_of_times() -> None:
         "found bytes that were not sent yet instead of 89% and 3% of the segments left with "
         "nothing unacknowledged instead of 99.998%."
     )
+
+
+def test_delayed_acknowledgements_and_switches_are_told_where_they_differ() -> None:
+    known: dict[str, Any] = {
+        "baseline_evidence": replace(BEFORE, delayed_acks=900.0, switches=2_100.0),
+        "case_evidence": replace(AFTER, delayed_acks=0.2, switches=500.0),
+    }
+    text = sentence(pair(**known))
+    assert text is not None
+    assert text.endswith(
+        ": 0.20 delayed acknowledgements a thousand messages instead of 900 and 500 context "
+        "switches a thousand messages instead of 2,100."
+    )
+    # Nothing is shown of times, and the host has a part in switches.
+    unsure = sentence(pair(verdicts=(), **known))
+    assert unsure is not None
+    assert "switches" not in unsure
+    alike = {name: replace(each, switches=500.0) for name, each in known.items()}
+    told = sentence(pair(**alike))
+    assert told is not None
+    assert "switches" not in told
+
+
+def test_what_the_rounds_do_not_tell_from_nothing_is_said_so_and_no_more() -> None:
+    small = account(2.0, 1.9, writes=(1.5, 1.47))
+    assert small.explained_share < 0.9
+    surely = sentence(pair(cpu=small))
+    assert surely is not None
+    assert surely.endswith("0.07 µs (70%) unexplained.")
+    vague = replace(small, unexplained=Figure(-0.07, -0.2, 0.1))
+    text = sentence(pair(cpu=vague))
+    assert text is not None
+    assert text.endswith("0.07 µs (70%) unexplained, which the rounds do not tell from nothing.")
+
+
+def test_a_call_has_parts_of_both_ends() -> None:
+    call = account(
+        44_000.0, 2_000.0, rest=(41_000.0, 40.0), callers_core=(900.0, 400.0), server=(20.0, 21.0)
+    )
+    text = sentence(pair(arrival=call))
+    assert text is not None
+    assert "waiting for the rest of a request saves 40,960 of 42,000 µs" in text
+    assert "server" not in text
 
 
 def test_what_no_part_accounts_for_is_no_reason() -> None:

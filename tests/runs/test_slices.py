@@ -6,15 +6,19 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from itertools import pairwise
 from math import inf
 from unittest.mock import Mock, patch
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from tinygram_bench.runs.slices import GAP_NS, Slices, Used, table, used_in_slices
+from tinygram_bench.runs.edges import DelayedAcks, Sched, Scheduled, Threads
+from tinygram_bench.runs.slices import GAP_NS, Ends, Slices, Used, table, used_in_slices
 
 MS = 1_000_000
 START_NS = 10**12
@@ -61,13 +65,20 @@ class FakeHost:
     """A clock that goes on while somebody sleeps, and the CPU clocks that are read by it.
 
     `late_ns`: how much longer each sleep takes. `cpu_ns`: what process pid has used by a time.
+    `switched`: what the scheduler has counted of processes by then; None: it does not count.
     """
 
-    def __init__(self, cpu_ns: Callable[[int, int], int], late_ns: int = 0) -> None:
+    def __init__(
+        self,
+        cpu_ns: Callable[[int, int], int],
+        late_ns: int = 0,
+        switched: Callable[[Sequence[int], int], Threads] | None = None,
+    ) -> None:
         self.now_ns = START_NS - 50 * MS
         self.read_at_ns: list[int] = []
         self._cpu_ns = cpu_ns
         self._late_ns = late_ns
+        self._switched = switched
 
     def _sleep(self, seconds: float) -> None:
         self.now_ns += round(seconds * 1e9) + self._late_ns
@@ -85,11 +96,19 @@ class FakeHost:
             clock_gettime_ns=self._clock,
         )
         cases = [
-            (slices, [number], [] if others is None else [others + number])
+            Ends(slices, [number], [] if others is None else [others + number])
             for number, slices in enumerate(of_cases)
         ]
-        with patch("tinygram_bench.runs.slices.time", fake):
+        with (
+            patch("tinygram_bench.runs.slices.time", fake),
+            patch("tinygram_bench.runs.edges.time", fake),
+            patch.object(Sched, "read", lambda sched: self._threads(sched.pids)),
+        ):
             return used_in_slices(START_NS, cases, inf)
+
+    def _threads(self, pids: Sequence[int]) -> Threads:
+        self.read_at_ns.append(self.now_ns)
+        return None if self._switched is None else self._switched(pids, self.now_ns)
 
 
 @given(st.lists(st.integers(0, 200 * MS), min_size=1, max_size=6), st.integers(1, 50))
@@ -97,7 +116,8 @@ def test_no_clock_is_read_while_a_slice_lasts(waits_ns: list[int], slice_ms: int
     turns = table(waits_ns, 5 * slice_ms * MS, slice_ms * MS, "1")
     host = FakeHost(lambda _pid, _now_ns: 0)
     host.used(*turns)
-    assert len(host.read_at_ns) == 2 * 5 * len(turns)
+    # One clock, and what the scheduler counted of both ends.
+    assert len(host.read_at_ns) == 3 * 2 * 5 * len(turns)
     for each in turns:
         for begin_ns in each.begins_ns:
             begin_ns += START_NS
@@ -138,6 +158,78 @@ def test_cpu_time_of_the_other_end_between_its_slices_is_told_apart() -> None:
     ]
 
 
+def test_switches_and_waits_for_a_core_are_those_of_slices_alone() -> None:
+    """A thread is switched to ten times in each slice, and once between; one comes in the third."""
+    begins_ns = [START_NS + at * 100 * MS for at in range(5)]
+    turns = Slices(tuple(begin - START_NS for begin in begins_ns), 20 * MS, 3 * MS)
+
+    def switched(pids: Sequence[int], now_ns: int) -> Threads:
+        if not pids:
+            return None
+        begun, rested = (
+            sum(begin_ns + later_ns <= now_ns for begin_ns in begins_ns)
+            for later_ns in (10 * MS, 60 * MS)
+        )
+        found = {"1": (1 + 10 * begun + rested, 500 * begun)}
+        return found if begun < 3 else found | {"2": (4, 0)}
+
+    other = replace(turns, begins_ns=tuple(each + 50 * MS for each in turns.begins_ns))
+    first, _ = FakeHost(lambda _pid, _now_ns: 0, switched=switched).used(turns, other)
+    assert first.in_slices == Scheduled(5 * 10 + 4, 5 * 500)
+    assert first.other_in_slices is None
+
+
+def test_the_scheduler_counts_every_wake_up_of_a_thread() -> None:
+    sleeper = "import time\nprint(flush=True)\ninput()\nfor _ in range(50): time.sleep(1e-3)\n"
+    child = subprocess.Popen(
+        [sys.executable, "-c", sleeper + "print(flush=True)\ninput()"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert child.stdin is not None
+    assert child.stdout is not None
+    with child, ExitStack() as stack:
+        sched = Sched([child.pid], stack)
+        child.stdout.readline()
+        sched.begins.append(sched.read())
+        child.stdin.write(b"\n")
+        child.stdin.flush()
+        child.stdout.readline()
+        sched.ends.append(sched.read())
+        child.communicate(b"\n", timeout=60)
+        found = sched.scheduled(1)
+        assert sched.read() is None, "it has ended"
+    if sched.begins == [None]:
+        pytest.skip("this kernel does not count them")
+    assert found is not None
+    assert found.switches >= 50
+
+
+def test_delayed_acknowledgements_are_those_sent_while_slices_lasted() -> None:
+    def tables(*counts: int) -> bytes:
+        told = b"TcpExt: SyncookiesSent DelayedACKs\nTcpExt: 7 %d\nIpExt: InOctets\nIpExt: 5\n"
+        return b"".join(told % count for count in counts)
+
+    # Of two networks; each rest adds one, and the last slice was not reached.
+    acks = DelayedAcks((0, 0))
+    acks.begins.extend([tables(10, 1), tables(15, 1), tables(19, 1)])
+    acks.ends.extend([tables(14, 1), tables(18, 1)])
+    assert acks.counted(2) == 7
+    assert acks.counted(3) == round(7 / 2 * 3)
+    assert acks.counted(5) is None
+
+
+def test_both_ends_of_loopback_are_one_network_that_is_counted_once() -> None:
+    with ExitStack() as stack:
+        own = [os.getpid()]
+        acks = DelayedAcks.of([own, own], stack)
+        assert len(acks.fds) == 1
+        acks.begins.append(acks.read())
+        acks.ends.append(acks.begins[0])
+        assert acks.counted(1) == 0
+        assert DelayedAcks.of([own, []], stack).read() is None
+
+
 def test_what_is_read_too_late_is_unknown() -> None:
     turns = table([0, 0], 100 * MS, 20 * MS, "1")
     for late_ns, is_known in ((1 * MS, True), (1 * MS + 1, False)):
@@ -156,7 +248,7 @@ def test_cpu_time_is_that_of_the_slices_own_processes() -> None:
         idle.stdout.readline()
         time.sleep(0.1)
         starts = (Slices((0, 100 * MS), 40 * MS, 10 * MS), Slices((50 * MS,), 40 * MS, 10 * MS))
-        sides = [(starts[0], [busy.pid], ()), (starts[1], [idle.pid], ())]
+        sides = [Ends(starts[0], [busy.pid]), Ends(starts[1], [idle.pid])]
         give_up_s = time.monotonic() + 60
         used = used_in_slices(time.monotonic_ns() + 20 * MS, sides, give_up_s)
     finally:
@@ -175,12 +267,12 @@ def test_a_process_that_has_ended_has_no_cpu_time() -> None:
     ended.wait()
     slices = Slices((0,), 5 * MS, 1 * MS)
     give_up_s = time.monotonic() + 60
-    sides = [(slices, [ended.pid], ())]
+    sides = [Ends(slices, [ended.pid])]
     assert used_in_slices(time.monotonic_ns(), sides, give_up_s) == [Used((None,), None)]
 
 
 def test_when_time_is_up_the_rest_is_unknown() -> None:
     slices = Slices((0, 10 * MS), 5 * MS, 1 * MS)
-    sides = [(slices, [os.getpid()], ())]
+    sides = [Ends(slices, [os.getpid()])]
     (used,) = used_in_slices(time.monotonic_ns(), sides, give_up_s=0)
     assert used.by_whole_slice[1] is None

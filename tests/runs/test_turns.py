@@ -194,21 +194,6 @@ def check_netted(whole: Histogram, net: Histogram, late: Histogram) -> None:
     )
 
 
-@pytest.mark.parametrize("way", ["loop/tinygram/tick", "asyncio/tinygram/tick"])
-def test_what_is_withheld_leaves_with_the_last_message(bench: Bench, way: str) -> None:
-    case = case_of(way, rates_per_s=[2_000.0], duration_ns=200_000_000)
-    asked = msgspec.structs.replace(
-        case,
-        parameters=msgspec.structs.replace(case.parameters, study=StudySwitches(withholds=True)),
-    )
-    run = bench.run_case(asked, 0)
-    assert run.failure is None
-    assert run.counters["messages"] == 400
-    assert (run.counters["writes"] or 0) < 10
-    # A host that stops makes one of many; that none is left out is a test of the source.
-    assert 0 < (run.counters["releases"] or 0) <= 400
-
-
 def test_several_producers_then_one_tell_their_own_turns_alone(bench: Bench) -> None:
     for producers in (3, 1, 2):
         case = case_of("threads/tinygram/adaptive", producers=[producers], rates_per_s=[5_000.0])

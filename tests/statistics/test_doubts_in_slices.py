@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from tests.support.experiments import histogram, paced_run, plan_of, result_of, way
 
 from tinygram_bench.model.result import Run, Verdict, Warning
+from tinygram_bench.statistics.workloads.loads import Load
 
 ROUNDS = 6
 BASELINE, CASE = (
@@ -156,6 +157,73 @@ def test_a_stall_of_the_link_in_one_round_is_not_that_of_all() -> None:
 def test_a_pacer_that_is_later_by_over_a_quarter_of_the_difference_is_a_doubt() -> None:
     found = verdict_on(rounds_of([100] * ROUNDS, 0.9, pacing_us=(0, 4)))
     assert found.doubt == "pacing_differs"
+
+
+def paced(error_us: Sequence[Sequence[float]], pooled_us: float = 0.0) -> list[Run]:
+    """Runs in whose slices the pacers were so late; with all of the case's messages `pooled_us`."""
+    return [
+        replace(
+            run,
+            slices={
+                "latency_p50_us": (90.0 if is_case else 100.0,) * 10,
+                "pacing_error_p50_us": tuple(error_us[is_case]),
+                "latency_p99_us": (100.0,) * 2,
+                "pacing_error_p99_us": (1.0,) * 2,
+            },
+        )
+        for run in rounds_of([100] * ROUNDS, 0.9, pacing_us=(0, pooled_us))
+        for is_case in [run.case_id == CASE.case_id]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("of_case", "doubt"),
+    [
+        ([0.0] * 7 + [80.0] * 3, None),
+        ([0.0] * 3 + [4.0] * 7, "pacing_differs"),
+    ],
+    ids=["a few slices", "most slices"],
+)
+def test_a_pacer_is_judged_by_its_slices_and_not_by_all_messages(
+    of_case: Sequence[float], doubt: str | None
+) -> None:
+    # Of all messages together the median is late where few slices are, and early where most are.
+    runs = paced(([0.0] * 10, of_case), pooled_us=80.0 if doubt is None else 0.0)
+    assert verdict_on(runs).doubt == doubt
+
+
+@pytest.mark.parametrize(
+    ("late", "code", "bars"),
+    [(0, None, False), (3, "slices_pacing_late", False), (6, "pacing_error", True)],
+)
+def test_how_many_slices_had_a_late_pacer_is_told_and_bars_where_they_are_most(
+    late: int, code: str | None, bars: bool
+) -> None:
+    errors = [80.0] * late + [1.0] * (10 - late)
+    runs = paced((errors, errors), pooled_us=80.0)
+    for summary in result_of(plan_of([BASELINE, CASE], runs), runs).summaries:
+        told = [each for each in summary.warnings if "pac" in each.code]
+        assert [each.code for each in told] == ([code] if code else [])
+        assert [bool(each.figures) for each in told] == ([bars] if code else [])
+
+
+def test_p99_9_is_compared_by_blocks_as_p99_is() -> None:
+    runs = [
+        replace(
+            run,
+            slices={
+                "latency_p99_9_us": (400.0, 180.0 if run.case_id == CASE.case_id else 200.0, None)
+            },
+        )
+        for run in rounds_of([100] * ROUNDS, 0.9, samples=10_000)
+    ]
+    found = verdict_on(runs, "latency_p99_9_us")
+    assert found.ratio is not None
+    assert found.verdict == "faster"
+    assert found.ratio.median == pytest.approx(0.95)
+    few = [replace(run, slices={"latency_p99_9_us": (), "late_us": (0.0,)}) for run in runs]
+    assert verdict_on(few, "latency_p99_9_us").doubt == "too_few_messages"
+    assert "latency_p99_9_us" not in Load.of(way("loop/nodelay", 1_000)).compared_figures
 
 
 def test_two_modes_that_both_have_are_no_doubt() -> None:

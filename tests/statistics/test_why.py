@@ -7,9 +7,11 @@ from collections.abc import Mapping
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests.support.experiments import MESSAGES, deterministic, flat_out_run, histogram, way
 
-from tinygram_bench.model.result import Run, Samples
+from tinygram_bench.model.parameters import RrParameters
+from tinygram_bench.model.result import Case, Run, Samples
 from tinygram_bench.statistics.verdicts.why.account import Spent, account
 from tinygram_bench.statistics.verdicts.why.evidence import evidence_of
 from tinygram_bench.statistics.verdicts.why.pairs import why
@@ -90,6 +92,29 @@ def test_a_hold_is_a_messages_share_of_its_latency() -> None:
     assert arrival_spent(way("loop/nodelay"), run) is None, "flat out there is no latency"
 
 
+def rr_case() -> Case:
+    parameters = RrParameters(
+        congestion_control="cubic",
+        timeout_ns=60_000_000_000,
+        connections="per-caller",
+        sends_per_request=2,
+        reply_bytes=100,
+        checks_replies=True,
+        processes=1,
+        callers_per_process=1,
+        depth=None,
+        server_runtime="native",
+        server_address=None,
+        server_strategy="nodelay",
+        quickack=False,
+        backlog=128,
+        warm_up_calls=10,
+        calls=None,
+        duration_ns=10**9,
+    )
+    return replace(way("native/nagle"), workload="rr", parameters=parameters)
+
+
 def sampled(columns: Mapping[str, tuple[int, ...]]) -> Run:
     return Run(
         "", 0, {}, {"call_ns": histogram([1_000_000])}, samples=Samples(1_000_000, dict(columns))
@@ -98,10 +123,7 @@ def sampled(columns: Mapping[str, tuple[int, ...]]) -> Run:
 
 def test_what_waits_unsent_is_found_by_littles_law() -> None:
     """500 bytes on average, at a byte a microsecond: 500 µs."""
-    case = way("native/nagle")
-    case = type(case)(
-        **{name: getattr(case, name) for name in case.__struct_fields__} | {"workload": "rr"}
-    )
+    case = rr_case()
     times_ns = tuple(range(0, 100_000_000, 1_000_000))
     through = tuple(at_ns // 1_000 for at_ns in times_ns)
     columns = {"at_ns": times_ns, "client_sent_bytes": through}
@@ -117,6 +139,40 @@ def test_what_waits_unsent_is_found_by_littles_law() -> None:
         found = arrival_spent(case, sampled(unknown))
         assert found is not None
         assert "unsent" not in found.parts_us
+
+
+def test_a_call_has_the_parts_that_were_counted_at_both_ends() -> None:
+    """40 ms for the rest of each request, which the server counted with those of the warm-up."""
+    counters = {
+        "calls": 100,
+        "cpu_ns": 2_000_000,
+        "server_cpu_ns": 1_000_000,
+        "server_requests": 111,
+        "server_rest_ns": 111 * 40_000_000,
+        "sliced_core_wait_ns": 500_000,
+        "other_sliced_core_wait_ns": None,
+    }
+    call = histogram([40_100_000] * 100)
+    found = arrival_spent(rr_case(), Run("", 0, counters, {"call_ns": call}))
+    assert found is not None
+    assert found.parts_us == {
+        "rest": 40_000,
+        "callers": 20.0,
+        "server": 10.0,
+        "callers_core": 5.0,
+    }
+
+
+def test_what_was_sampled_of_a_call_gives_way_to_what_was_counted() -> None:
+    columns = {
+        "at_ns": tuple(range(0, 100_000_000, 1_000_000)),
+        "client_sent_bytes": tuple(range(0, 100_000, 1_000)),
+        "client_unsent_bytes": (0, 1_000) * 50,
+    }
+    run = replace(sampled(columns), counters={"server_rest_ns": 1_000, "server_requests": 1})
+    found = arrival_spent(rr_case(), run)
+    assert found is not None
+    assert found.parts_us == {"rest": 1.0}
 
 
 def test_evidence_is_known_where_each_round_has_it() -> None:

@@ -39,6 +39,11 @@ def test_each_run_has_its_figures_slice_by_slice(command: Command) -> None:
         # 34 of the 40 messages of a slice are measured, and 500 make a block.
         assert len(run["slices"]["latency_p99_us"]) == 1
         assert run["slices"]["latency_p99_9_us"] == []
+        # What the pacer is late with is told as what the messages took.
+        errors_us = run["slices"]["pacing_error_p50_us"]
+        assert len(errors_us) == SLICES
+        assert all(late <= whole for late, whole in zip(errors_us, p50_us, strict=True))
+        assert len(run["slices"]["pacing_error_p99_us"]) == 1
         assert len(run["slices"]["cpu_s_per_million"]) == SLICES
         assert run["counters"]["slices"] == SLICES
         assert run["sample_counts"]["latency_ns"] == pytest.approx(SLICES * 34, abs=SLICES)

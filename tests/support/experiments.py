@@ -19,6 +19,7 @@ from tinygram_bench.model.result import (
     Unavailable,
     Warning,
 )
+from tinygram_bench.model.sweep import Point, Sweep
 from tinygram_bench.statistics import compare, summarise
 
 MESSAGES = 10_000
@@ -100,6 +101,20 @@ def paced(latencies_us: Mapping[str, Sequence[float]]) -> tuple[Plan, tuple[Run,
         for number, value in enumerate(values)
     ]
     return plan_of(cases.values(), runs), tuple(runs)
+
+
+def swept(ways: Sequence[str], rates: Sequence[float], rounds: int) -> Result:
+    """A sweep of the rate over paced ways; each is slower than the one before it."""
+    cases = {(text, rate): way(text, rate) for rate in rates for text in ways}
+    runs = [
+        paced_run(case, number, 10 * (at + 1))
+        for at, case in enumerate(cases.values())
+        for number in range(rounds)
+    ]
+    points = tuple(Point(rate, tuple(cases[text, rate].case_id for text in ways)) for rate in rates)
+    sweep = Sweep("rate", rates[0], rates[-1], rounds, steps=(points,))
+    plan = plan_of(cases.values(), runs)
+    return result_of(msgspec.structs.replace(plan, sweep=sweep), runs)
 
 
 def with_pacing_error(run: Run, error_us: float) -> Run:

@@ -62,5 +62,7 @@ RESULT = Result(
             warnings=(WARNING,),
         ),
     ),
-    verdicts=(Verdict("a", "b", "writes", None, "cannot_say", "below six rounds"),),
+    verdicts=(
+        Verdict(CASE.case_id, CASE.case_id, "writes", None, "cannot_say", "below six rounds"),
+    ),
 )

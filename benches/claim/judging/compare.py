@@ -5,29 +5,31 @@ So luck in picking is none in comparing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 from claim.judging.signed_rank import ratio_of
 from tinygram_bench.model.result import Figure
 
-ALL_STRATEGIES_ROUNDS = 2
+ALL_STRATEGIES_ROUNDS = 1
 """The rounds that every strategy has."""
-PICKING_ROUNDS = 6
-"""The rounds that pick the best fixed strategy; six ratios have an interval of 97 %."""
-LOOKS = (14, 22, 30)
+PICKING_ROUNDS = 4
+"""The rounds that pick the best fixed strategy; four ratios have an interval of 87.5 %."""
+LOOKS = (12, 20, 28)
 """After so many rounds of a cell it is looked at; where it is undecided, more follow.
 
 Of the eight that compare at the first look an interval leaves room for one disturbed round.
 """
 LOOK_ERRORS = (0.0235, 0.0123, 0.0142)
 """How often an interval may miss at each look: together 5 % (Bonferroni), 2.5 % on either side."""
-_PICKING_ERROR = 0.05
+_PICKING_ERROR = 0.125
 MARGIN = 0.05
 """What counts as not worse."""
 LARGE_LOSS = 0.10
 
 Outcome = Literal["held", "lost", "undecided"]
+Rule = Callable[[Mapping[int, float]], Figure | None]
+"""What makes an interval of the ratios of rounds: `compared` or `picked`."""
 
 
 def looked_at(ratios: Mapping[int, float]) -> list[float]:

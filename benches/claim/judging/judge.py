@@ -2,28 +2,31 @@
 
 A figure is lost when it is lost to the best one, and held when it is held against each that the
 rounds that pick do not show to be worse: that is an intersection-union test, whose error needs no
-correction. Where the clock leaves the figure that decides a cell undecided, counts may hold it.
+correction. Where the clock leaves the figure that decides a cell undecided, counts may decide it
+by the same rule, either way, unless the clock contradicts them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+import msgspec
+
 from claim.grid import OURS, Cell
 from claim.judging.compare import (
     LARGE_LOSS,
     LOOKS,
+    MARGIN,
     PICKING_ROUNDS,
     Outcome,
     compared,
     looked_at,
     outcome_of,
 )
-from claim.judging.counts import MOST_APART, share_apart
+from claim.judging.counts import KERNEL_HOLDS, LEAST_RATIO, is_bounded, predicted
 from claim.judging.doubts import STILL_LOST, Doubt, doubt_of
 from claim.judging.picks import near_best, picking_figure
 from claim.judging.samples import Samples, figures_of
-from claim.judging.signed_rank import NO_BOUND
 from claim.runs import FigureName
 from tinygram_bench.model.result import Figure
 from tinygram_bench.model.value import Value
@@ -35,8 +38,9 @@ class Verdict(Value, frozen=True):
     `is_deciding`: whether the cell is decided by this figure. `rivals`: all that it must be held
     against, the best one first; `ratio`: the cost ÷ the best one's in the rounds that compare, and
     `rounds`: how many have both. `is_large`: worse, and by more than LARGE_LOSS by the estimate;
-    `is_shown_large`: by the whole interval. `by_clock`: what the clock says. `is_by_counts`: held
-    by what was counted, where the clock leaves it undecided and does not show it worse (counts.py).
+    `is_shown_large`: by the whole interval. `by_clock`: what the clock says. `by_counts`: what
+    counts say of the figure that decides a cell (counts.py), and `counted`: the ratio to the best
+    one that they predict; None: nothing.
     """
 
     cell: int
@@ -49,7 +53,8 @@ class Verdict(Value, frozen=True):
     doubt: Doubt | None
     is_large: bool
     is_shown_large: bool
-    is_by_counts: bool = False
+    by_counts: Outcome = "undecided"
+    counted: Figure | None = None
 
     @property
     def rival(self) -> str:
@@ -58,12 +63,28 @@ class Verdict(Value, frozen=True):
     @property
     def outcome(self) -> Outcome:
         """What is said: by the clock, or where that cannot say by counts."""
-        return "held" if self.is_by_counts else self.by_clock
+        return self.by_counts if self.is_by_counts else self.by_clock
+
+    @property
+    def is_by_counts(self) -> bool:
+        """Whether counts decide it, where the clock cannot say."""
+        return self.by_clock == "undecided" and self.by_counts != "undecided"
+
+    @property
+    def lacking(self) -> float:
+        """By how much the interval of an undecided verdict is too wide, of clock or counts."""
+        told = (self.ratio, self.counted or self.ratio)
+        return min(
+            each.high / (1 + MARGIN)
+            if each.median <= 1 + MARGIN
+            else (1 + MARGIN) / max(each.low, LEAST_RATIO)
+            for each in told
+        )
 
     @property
     def may_be_decided(self) -> bool:
         """Whether more rounds may change an undecided verdict."""
-        is_open = self.is_deciding and self.by_clock == "undecided" and self.doubt is None
+        is_open = self.is_deciding and self.outcome == "undecided" and self.doubt is None
         return is_open and self.rounds < LOOKS[-1] - PICKING_ROUNDS
 
 
@@ -102,19 +123,14 @@ def _verdict(
     ratio, doubt = ratios[rivals[0]], doubts[rivals[0]]
     is_known = doubt in STILL_LOST
     outcome = _outcome(ratios, rivals[0], doubts)
-    is_by_counts = (
-        is_deciding
-        and outcome == "undecided"
-        and all(
-            _is_held(of_rival, doubts[name])
-            or (
-                of_rival.low <= 1 < of_rival.high < NO_BOUND
-                and doubts[name] is None
-                and _does_the_same(samples, number, cell, figure, name)
-            )
-            for name, of_rival in ratios.items()
-        )
-    )
+    counted = {
+        name: predicted(samples, number, cell, OURS, name)
+        for name in ratios
+        if is_deciding and figure == "sum" and doubts[name] is None
+    }
+    by_counts = _by_counts(counted, ratios, doubts)
+    best = counted.get(rivals[0])
+    is_counted_worse = by_counts == "lost" and outcome == "undecided"
     return Verdict(
         cell=number,
         figure=figure,
@@ -124,18 +140,47 @@ def _verdict(
         rounds=len(looked_at(samples.ratios(number, OURS, rivals[0], figure))),
         by_clock=outcome,
         doubt=doubt,
-        is_large=is_known and ratio.low > 1 and ratio.median > 1 + LARGE_LOSS,
-        is_shown_large=is_known and ratio.low > 1 + LARGE_LOSS,
-        is_by_counts=is_by_counts,
+        is_large=(is_known and ratio.low > 1 and ratio.median > 1 + LARGE_LOSS)
+        or (is_counted_worse and best is not None and best.median > 1 + LARGE_LOSS),
+        is_shown_large=(is_known and ratio.low > 1 + LARGE_LOSS)
+        or (is_counted_worse and best is not None and best.low > 1 + LARGE_LOSS),
+        by_counts=by_counts,
+        counted=best,
     )
 
 
-def _does_the_same(
-    samples: Samples, number: int, cell: Cell, figure: FigureName, rival: str
-) -> bool:
-    """Whether ours makes as many writes after as long holds as the rival."""
-    apart = share_apart(samples, number, cell, figure, OURS, rival)
-    return apart is not None and apart <= MOST_APART
+def _by_counts(
+    counted: Mapping[str, Figure | None],
+    ratios: Mapping[str, Figure],
+    doubts: Mapping[str, Doubt | None],
+) -> Outcome:
+    """What counts say: *held* against each rival, by the clock or by them; *lost* to the best one.
+
+    Of a rival of which the clock says the contrary, wholly on the other side of 1, they say
+    nothing. What the kernel holds is not counted: that rival can cost more than predicted, never
+    less, so that ours may be held against it, and nothing is lost to it.
+    """
+
+    def by_counts(name: str) -> Outcome:
+        ratio, found = ratios[name], counted.get(name)
+        if found is None or not is_bounded(found) or not is_bounded(ratio):
+            return "undecided"
+        outcome = outcome_of(found)
+        if outcome == "held" and ratio.low <= 1:
+            return "held"
+        if outcome == "lost" and ratio.high >= 1 and name != KERNEL_HOLDS:
+            return "lost"
+        return "undecided"
+
+    if not counted:
+        return "undecided"
+    best = next(iter(ratios))
+    if by_counts(best) == "lost":
+        return "lost"
+    is_held = all(
+        _is_held(ratio, doubts[name]) or by_counts(name) == "held" for name, ratio in ratios.items()
+    )
+    return "held" if is_held else "undecided"
 
 
 def _is_held(ratio: Figure, doubt: Doubt | None) -> bool:
@@ -152,16 +197,17 @@ def _outcome(
 
 
 class Count(Value, frozen=True):
-    """Numbers of cells or figures: held, and of these by counts; lost, undecided; lost by much;
+    """Numbers of cells or figures: held and lost, and of these by counts; undecided; lost by much;
     shown to be.
     """
 
     held: int
-    by_counts: int
     lost: int
     undecided: int
     large: int
     shown_large: int
+    held_by_counts: int = 0
+    lost_by_counts: int = 0
 
     @property
     def all(self) -> int:
@@ -173,24 +219,19 @@ def count_cells(cells: Sequence[Cell], verdicts: Iterable[Verdict]) -> Count:
     deciding = [each for each in verdicts if each.is_deciding]
     counted = count_figures(deciding)
     missing = len(cells) - len({each.cell for each in deciding})
-    return Count(
-        counted.held,
-        counted.by_counts,
-        counted.lost,
-        counted.undecided + missing,
-        counted.large,
-        counted.shown_large,
-    )
+    return msgspec.structs.replace(counted, undecided=counted.undecided + missing)
 
 
 def count_figures(verdicts: Sequence[Verdict]) -> Count:
     """Figures, each by itself."""
     outcomes = [verdict.outcome for verdict in verdicts]
+    by_counts = [verdict.outcome for verdict in verdicts if verdict.is_by_counts]
     return Count(
         held=outcomes.count("held"),
-        by_counts=sum(verdict.is_by_counts for verdict in verdicts),
         lost=outcomes.count("lost"),
         undecided=outcomes.count("undecided"),
         large=sum(verdict.is_large for verdict in verdicts),
         shown_large=sum(verdict.is_shown_large for verdict in verdicts),
+        held_by_counts=by_counts.count("held"),
+        lost_by_counts=by_counts.count("lost"),
     )

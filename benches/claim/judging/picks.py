@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from claim.grid import Cell, fixed_strategies
 from claim.judging.compare import ALL_STRATEGIES_ROUNDS, PICKING_ROUNDS, picked
+from claim.judging.counts import KERNEL_HOLDS, predicted
 from claim.judging.doubts import is_overloaded
 from claim.judging.samples import Samples
 from claim.runs import FigureName
@@ -34,7 +35,7 @@ def best_fixed(samples: Samples, number: int, cell: Cell) -> str | None:
 
 
 def near_best(samples: Samples, number: int, cell: Cell) -> tuple[str, ...]:
-    """The best, and those that the rounds that pick do not show to cost more."""
+    """The best, and those that the rounds that pick do not show to cost more, by either."""
     best = best_fixed(samples, number, cell)
     if best is None:
         return ()
@@ -49,4 +50,15 @@ def near_best(samples: Samples, number: int, cell: Cell) -> tuple[str, ...]:
         is_able = figure == "cpu" or not is_overloaded(samples, number, cell, name)
         if name != best and is_able and is_there and ratio is not None and ratio.low <= 1:
             near.append(name)
-    return tuple(near)
+    return (
+        best,
+        *(name for name in near[1:] if not _costs_more(samples, number, cell, name, best)),
+    )
+
+
+def _costs_more(samples: Samples, number: int, cell: Cell, name: str, best: str) -> bool:
+    """Whether counts of the rounds that pick show that it costs more than the best one."""
+    if cell.rate_per_s is None or best == KERNEL_HOLDS:
+        return False
+    counted = predicted(samples, number, cell, name, best, picked)
+    return counted is not None and counted.low > 1

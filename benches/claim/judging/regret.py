@@ -38,7 +38,8 @@ class Worst(Value, frozen=True):
     """A strategy's largest regret over all cells of a runtime (null: of all), and where it is.
 
     `regret` leaves out what cannot keep up, which `with_overloaded` has; null where nothing is
-    left. `shown`: the largest lower end of an interval, which chance does not explain.
+    left. `shown`: the largest lower end of an interval, which chance does not explain. `beyond`:
+    the largest regret whose whole interval is beyond the margin; null: there is none.
     """
 
     strategy: str
@@ -47,6 +48,7 @@ class Worst(Value, frozen=True):
     cell: int | None
     shown: float | None
     with_overloaded: float
+    beyond: float | None = None
 
 
 def regrets_of(cells: Sequence[Cell], samples: Samples) -> tuple[Regret, ...]:
@@ -100,6 +102,7 @@ def _worst(runtime: str | None, strategy: str, regrets: Sequence[Regret]) -> Wor
         cell=worst.cell if worst else None,
         shown=max((each.low for each in kept_up), default=None),
         with_overloaded=max(each.regret for each in regrets),
+        beyond=max((each.regret for each in kept_up if each.low > MARGIN), default=None),
     )
 
 

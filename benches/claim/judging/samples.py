@@ -63,6 +63,21 @@ class Samples:
                 found[round] = median(ratios)
         return dict(sorted(found.items()))
 
+    def pairs(self, cell: int, ours: str, theirs: str) -> dict[int, tuple[Measured, Measured]]:
+        """Round → the runs of both, of the rounds that have both."""
+        above = self.runs.get(PlannedRun(cell, ours), {})
+        below = self.runs.get(PlannedRun(cell, theirs), {})
+        return {round: (above[round], below[round]) for round in sorted(above.keys() & below)}
+
+    def write_price_ns(self, cell: int, strategies: Iterable[str]) -> float | None:
+        """The CPU time of a write, of the strategy in which it is the most; None: not known."""
+
+        def of_run(run: Measured) -> float | None:
+            return run.write_cpu_ns / run.writes if run.write_cpu_ns and run.writes else None
+
+        prices = [self.median(cell, name, of_run) for name in strategies]
+        return max((each for each in prices if each is not None), default=None)
+
     def median(
         self, cell: int, strategy: str, number: Callable[[Measured], float | None]
     ) -> float | None:
@@ -74,6 +89,18 @@ class Samples:
     def cost_ns(self, cell: int, strategy: str, figure: FigureName) -> float | None:
         """The median over the rounds of a strategy's cost."""
         return self.median(cell, strategy, lambda run: _cost_ns(run, figure))
+
+    def calm_and_usual_cost_ns(
+        self, cell: int, strategy: str, figure: FigureName
+    ) -> tuple[float, float] | None:
+        """A strategy's cost in a slice: the lower quartile, and the median; None: not known."""
+        known = sorted(
+            each
+            for run in self.of_strategy(cell, strategy)
+            for each in run.costs.get(figure, ())
+            if each is not None
+        )
+        return (known[len(known) // 4], median(known)) if known else None
 
     def picking_costs(
         self, cell: int, strategies: Iterable[str], figure: FigureName

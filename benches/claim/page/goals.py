@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from claim.grid import OURS
-from claim.judging.compare import LARGE_LOSS
+from claim.judging.compare import LARGE_LOSS, MARGIN
 from claim.judging.judge import Count, Verdict, count_cells
 from claim.judging.regret import best_single, worst_everywhere
 from claim.page.wording import percent
@@ -67,9 +67,15 @@ def _regret_goal(result: ClaimResult) -> Goal:
     text = f"worst regret: at most {percent(MOST_REGRET)} of the best single strategy's"
     if single is None or OURS not in largest:
         return Goal(text, "not measured", False)
+    beyond = next(
+        (each.beyond for each in result.judged.worst if each.strategy == OURS and not each.runtime),
+        None,
+    )
+    shown = "none" if beyond is None else percent(beyond)
     return Goal(
         text,
-        f"{percent(largest[OURS])} against {percent(largest[single])} of {single}",
+        f"{percent(largest[OURS])} by the estimate, {shown} where the whole interval is beyond "
+        f"{percent(MARGIN)}, against {percent(largest[single])} of {single}",
         largest[OURS] <= MOST_REGRET * largest[single],
     )
 

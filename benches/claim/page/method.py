@@ -11,7 +11,7 @@ from claim.judging.compare import (
     MARGIN,
     PICKING_ROUNDS,
 )
-from claim.judging.counts import MOST_APART
+from claim.judging.counts import FASTEST_PHASE, MOST_BUSY, MOST_UNLIKE
 from claim.judging.doubts import MOST_BEHIND_NS
 from claim.page.wording import percent
 from claim.plan import HOPELESS
@@ -61,12 +61,19 @@ def method(result: ClaimResult) -> str:
 - **Verdicts**: *held* when the whole interval is within {percent(MARGIN)} or better, *lost* when it
   is wholly beyond, else *undecided*. *By more than {percent(LARGE_LOSS)}*: the estimate, of what is
   shown to be worse at all.
-- **Held by counts** where the clock leaves a cell of a loop undecided, without a doubt, and does
-  not show it worse: `{OURS}` does what the rival does. Over the same arrivals it makes as many
-  writes, and holds each batch's first message as long, to {percent(MOST_APART)} of the rival's cost
-  together. What is left is the work of its decisions, some ten nanoseconds a message, and on uvloop
-  an iteration more now and then. Such a cell is measured on as long as there is time: the clock may
-  still find it lost. Nothing is lost by counts, and of threads they say nothing.
+- **By counts**, where the clock leaves a paced cell undecided, without a doubt: for each round a
+  ratio is predicted, (CPU time more + hold more + waits for more writes) ÷ the rival's cost above
+  1, and its interval decides by the same margin, rounds and looks, *held* as well as *lost*, unless
+  the clock's own interval is wholly on the other side of 1. CPU time has a clock that stands still
+  while others run; holds and writes are counted by the library and in front of the C library.
+  What the host does to the delay of both alike is in none of them. It assumes that from its write
+  to its receipt a message takes as long under both, and that the messages of a batch wait for at
+  least half as long as its first one. Where one makes over {MOST_UNLIKE:g} times the other's
+  writes, each one's holds are known so well only, and the bounds are as wide; what is behind one
+  write more waits for it at both ends. Nothing is said where the sender is busy for over
+  {percent(MOST_BUSY)} of the time (on/off: in the fastest phases, {FASTEST_PHASE:g} times as busy
+  as on average), and nothing flat out. `nagle` is held by the kernel, which is not counted:
+  nothing is lost to it by counts. On threads the wake-up of the thread that writes is in the hold.
 - **No verdict** where a latency is that of a strategy that cannot keep up (if only `{OURS}` cannot,
   it may lose), where the link was late or others' messages came into its slices in a quarter of the
   rounds, and *lost* alone where the ratios of the rounds have two modes. Where a run of
@@ -74,7 +81,7 @@ def method(result: ClaimResult) -> str:
 - **More rounds where undecided**: looks after {looks} rounds of a cell, no others. The intervals'
   errors at the looks are {errors}: together {percent(sum(LOOK_ERRORS))}, half of it on either
   side (Bonferroni), so looking again adds none. A verdict uses all rounds up to the last look.
-  Where time does not suffice for all, cells are drawn by lot.
+  Where time does not suffice for all, those come first that are nearest to a verdict.
 - **Cannot keep up**: the last message of a slice arrives over {MOST_BEHIND_NS / 1e6:g} ms after it,
   and after what it is held for and a round trip, in half of the slices.
 """

@@ -6,6 +6,7 @@ from collections import Counter
 
 from claim.grid import ARRIVALS, BURSTS, LOOPBACK, OURS, PRODUCERS, RATES_PER_S
 from claim.judging.compare import LARGE_LOSS, MARGIN
+from claim.judging.counts import is_bounded
 from claim.judging.samples import Samples
 from claim.page import tables
 from claim.page.goals import count_of, goals_of, holds, lost_first
@@ -24,7 +25,8 @@ CLAIM = (
 
 def opening(result: ClaimResult) -> str:
     """The answer in a few sentences: what was measured, and what came out."""
-    return "\n".join([_answer(result), "", _counted(result), _others(result)])
+    found = [_answer(result), "", _counted(result), _others(result), _used_by_others(result)]
+    return "\n".join(found).rstrip("\n")
 
 
 def _answer(result: ClaimResult) -> str:
@@ -44,10 +46,23 @@ def _counted(result: ClaimResult) -> str:
     met = sum(goal.is_met for goal in goals)
     return (
         f"- {met} of {len(goals)} goals met. Of {count.all} cells `adaptive` held {count.held} "
-        f"({count.by_counts} of them by counts, not by the clock), lost {count.lost}, and "
-        f"{count.undecided} are undecided, with a margin of "
-        f"{percent(MARGIN)}; in {count.large} it is worse by more than {percent(LARGE_LOSS)} by "
-        f"the estimate, in {count.shown_large} by the whole interval."
+        f"({count.held_by_counts} of them by counts, not by the clock), lost {count.lost} "
+        f"({count.lost_by_counts} by counts), and {count.undecided} are undecided, with a margin "
+        f"of {percent(MARGIN)}; in {count.large} it is worse by more than {percent(LARGE_LOSS)} by "
+        f"the estimate, in {count.shown_large} by the whole interval.{_widths(result)}"
+    )
+
+
+def _widths(result: ClaimResult) -> str:
+    """How well the clock knows the figure that decides, where it has an interval."""
+    deciding = [each for each in result.judged.verdicts if each.is_deciding]
+    halves = sorted(each.ratio.half_width for each in deciding if is_bounded(each.ratio))
+    if not halves:
+        return ""
+    low, middle, high = (halves[round(share * (len(halves) - 1))] for share in (0.1, 0.5, 0.9))
+    return (
+        f" Half the width of the clock's interval is {percent(low)} to {percent(high)} (10 to 90 % "
+        f"of the cells), {percent(middle)} in the middle."
     )
 
 
@@ -61,6 +76,20 @@ def _others(result: ClaimResult) -> str:
         f"- Whoever takes one fixed strategy for everything does best with {best.strategy}, which "
         f"costs over {percent(MARGIN)} more than the best one in {best.over_margin} of "
         f"{best.cells} cells, and over {percent(LARGE_LOSS)} more in {best.over_large}."
+    )
+
+
+def _used_by_others(result: ClaimResult) -> str:
+    """What else used the cores."""
+    if not result.runs:
+        return ""
+    beside = sum("other_measurement" in run.warnings for run in result.runs) / len(result.runs)
+    text = f"- In {percent(beside)} of the runs another measurement used the same cores"
+    if result.others is None:
+        return f"{text}."
+    return (
+        f"{text}; other programs had {percent(result.others.programs)} of the cores' time, and "
+        f"other machines of the host took {percent(result.others.machines)}."
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from claim.grid import OURS, Cell, name_on_all_runtimes
 from claim.judging.chance import QUANTILE
 from claim.judging.compare import LARGE_LOSS, MARGIN
+from claim.judging.counts import is_bounded
 from claim.judging.judge import Count, Verdict, count_cells, count_figures
 from claim.judging.samples import Samples, figures_of
 from claim.page.goals import Goal, goals_of, lost_first
@@ -34,13 +35,24 @@ def goals(result: ClaimResult) -> str:
     return table(("goal", "found", "met"), map(row, goals_of(result)), left=2)
 
 
-_COUNTED = ("held (by counts)", "lost", "undecided", f"worse by more than {percent(LARGE_LOSS)}")
+_COUNTED = (
+    "held (by counts)",
+    "lost (by counts)",
+    "undecided",
+    f"worse by more than {percent(LARGE_LOSS)}",
+)
 
 
 def _counted(count: Count) -> tuple[str, ...]:
     large = f"{count.large} ({count.shown_large})"
-    held = f"{count.held} ({count.by_counts})" if count.by_counts else str(count.held)
-    return (held, str(count.lost), str(count.undecided), large)
+    held, lost = (
+        f"{number} ({by_counts})" if by_counts else str(number)
+        for number, by_counts in (
+            (count.held, count.held_by_counts),
+            (count.lost, count.lost_by_counts),
+        )
+    )
+    return (held, lost, str(count.undecided), large)
 
 
 def counts(result: ClaimResult) -> str:
@@ -115,7 +127,7 @@ def lost(result: ClaimResult) -> str:
         rows.append(
             (
                 result.cells[verdict.cell].name,
-                ratio_text(verdict.ratio),
+                _lost_by(verdict),
                 verdict.rival,
                 reason_of(verdict, ours, theirs),
                 facts_of(ours, theirs),
@@ -124,6 +136,13 @@ def lost(result: ClaimResult) -> str:
         )
     header = ("cell", "adaptive ÷ winner", "winner", "reason", "measured", "winner pays")
     return table(header, rows, left=6)
+
+
+def _lost_by(verdict: Verdict) -> str:
+    """The ratio that is lost: the clock's, or the one that counts predict."""
+    if verdict.is_by_counts and verdict.counted is not None:
+        return f"{ratio_text(verdict.counted)} by counts"
+    return ratio_text(verdict.ratio)
 
 
 def cells_of(result: ClaimResult, runtime: str) -> str:
@@ -165,7 +184,10 @@ def _outcome(verdicts: Sequence[Verdict | None]) -> str:
     by = " by CPU time" if verdict.figure == "cpu" else ""
     if verdict.is_by_counts:
         by += " by counts"
-    return f"{_SIGN[verdict.outcome]}{by} beside {', '.join(verdict.rivals)}"
+    text = f"{_SIGN[verdict.outcome]}{by} beside {', '.join(verdict.rivals)}"
+    if verdict.counted is None or not is_bounded(verdict.counted):
+        return text
+    return f"{text}; counted {ratio_text(verdict.counted)}"
 
 
 def _cost_ns(samples: Samples, verdict: Verdict) -> float | None:

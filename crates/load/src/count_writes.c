@@ -17,6 +17,7 @@
 #include <link.h>
 #include <linux/futex.h>
 #include <poll.h>
+#include <pthread.h>
 #include <semaphore.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -172,6 +173,28 @@ WAITING(sem_wait, (sem_t *semaphore), semaphore)
 WAITING(sem_timedwait, (sem_t *semaphore, const struct timespec *until), semaphore, until)
 WAITING(sem_clockwait, (sem_t *semaphore, clockid_t clock, const struct timespec *until), semaphore,
         clock, until)
+
+/* The interpreter's lock is waited for at a condition variable. Old programs have another function of
+ * that name (before GLIBC_2.3.2), which is not meant here. */
+#if defined(__x86_64__)
+#define CONDITION(name) dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2")
+#else
+#define CONDITION(name) dlsym(RTLD_NEXT, name)
+#endif
+
+int pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex,
+                           const struct timespec *until)
+{
+    static int (*_Atomic real)(pthread_cond_t *, pthread_mutex_t *, const struct timespec *);
+    int (*call)(pthread_cond_t *, pthread_mutex_t *, const struct timespec *) = real;
+    if (!call)
+        real = call = (int (*)(pthread_cond_t *, pthread_mutex_t *,
+                               const struct timespec *))CONDITION("pthread_cond_timedwait");
+    int is_timed = begin(&counts->times, WAIT);
+    int result = call(condition, mutex, until);
+    end(&counts->times, WAIT, is_timed, -1);
+    return result;
+}
 
 /* Rust's locks and parked threads wait by the system call itself. */
 long syscall(long number, ...)

@@ -63,6 +63,16 @@ impl Clock for Machine {
     }
 }
 
+/// The slices in which messages are due.
+#[derive(Debug)]
+struct Sliced {
+    slices: Slices,
+    /// The first part of each, in which errors are not told.
+    settling_ns: u64,
+    /// What was spun in each, settling or not.
+    spun_ns: Vec<u64>,
+}
+
 /// Waits for the due times of a [`Schedule`] and says which messages to send now.
 ///
 /// A wait sleeps until shortly before the due time and spins the rest, about 100 µs at most, so that
@@ -79,8 +89,7 @@ pub struct Pacer {
     /// When the sender asked for what is due next: what is late before that is not our error.
     asked_ns: u64,
     spin_cpu_ns: u64,
-    /// The slices in which messages are due, and what was spun in each.
-    slices: Option<(Slices, Vec<u64>)>,
+    slices: Option<Sliced>,
     margin: Margin,
     spin: Spin,
     /// Whether this thread's timers are exact, as it was last set.
@@ -142,14 +151,19 @@ impl Pacer {
         }
     }
 
-    /// The same for a schedule that is [in slices](Schedule::in_slices), with a note of what is spun in
-    /// each slice: see [`Pacer::spin_cpu_ns_by_slice`].
+    /// The same for a schedule that is [in slices](Schedule::in_slices), of each of which the first
+    /// `settling_ns` are not measured, with notes of each slice: see [`Pacer::spin_cpu_ns_by_slice`]
+    /// and [`Pacer::errors_by_slice_ns`].
     #[must_use]
-    pub fn in_slices(self, slices: Slices) -> Self {
+    pub fn in_slices(self, slices: Slices, settling_ns: u64) -> Self {
         let spun_ns = vec![0; slices.count()];
         Self {
-            slices: Some((slices, spun_ns)),
-            ..self
+            slices: Some(Sliced {
+                slices,
+                settling_ns,
+                spun_ns,
+            }),
+            ..self.with_notes()
         }
     }
 
@@ -278,9 +292,9 @@ impl Pacer {
     fn on_spun(&mut self, due_ns: u64, spun_ns: u64) {
         self.spin_cpu_ns += spun_ns;
         write_counts::leave_out(spun_ns);
-        if let Some((slices, spun)) = &mut self.slices {
-            if let Some(slice) = slices.measuring(due_ns - self.start_ns, 0) {
-                spun[slice] += spun_ns;
+        if let Some(sliced) = &mut self.slices {
+            if let Some(slice) = sliced.slices.measuring(due_ns - self.start_ns, 0) {
+                sliced.spun_ns[slice] += spun_ns;
             }
         }
     }
@@ -316,7 +330,7 @@ impl Pacer {
     }
 
     /// The errors in the order of the messages, at most 4 s each; empty unless
-    /// [`Pacer::with_notes`].
+    /// [`Pacer::with_notes`] or [`Pacer::in_slices`].
     pub fn late_ns(&self) -> &[u32] {
         self.late_ns.as_deref().unwrap_or_default()
     }
@@ -328,7 +342,22 @@ impl Pacer {
 
     /// The same for each slice, whole; empty unless [`Pacer::in_slices`].
     pub fn spin_cpu_ns_by_slice(&self) -> &[u64] {
-        self.slices.as_ref().map_or(&[], |(_, spun_ns)| spun_ns)
+        self.slices.as_ref().map_or(&[], |sliced| &sliced.spun_ns)
+    }
+
+    /// The errors of the messages that are due in each slice once it has settled; empty unless
+    /// [`Pacer::in_slices`].
+    pub fn errors_by_slice_ns(&self) -> Vec<Vec<u32>> {
+        let Some(sliced) = &self.slices else {
+            return Vec::new();
+        };
+        let mut found = vec![Vec::new(); sliced.slices.count()];
+        for (due_ns, &error_ns) in self.schedule.all_due_ns().zip(self.late_ns()) {
+            if let Some(slice) = sliced.slices.measuring(due_ns, sliced.settling_ns) {
+                found[slice].push(error_ns);
+            }
+        }
+        found
     }
 }
 

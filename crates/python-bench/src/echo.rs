@@ -1,5 +1,6 @@
 use crate::{
     address::ipv4_of,
+    cipher::encrypted,
     errors::OrOsError,
     histogram::Histogram,
     strategy::strategy_of,
@@ -23,7 +24,7 @@ use tinygram_core::Knobs;
 use tinygram_load::{
     echo::{
         Reply,
-        client::{self, ClientError, Exchange, Goal, RoundTrips, Turn},
+        client::{self, ClientError, Encrypt, Exchange, Goal, RoundTrips, Turn},
         server,
     },
     messages::MessagePool,
@@ -49,7 +50,7 @@ impl EchoClient {
         clippy::too_many_arguments,
         reason = "where to, what, and how: named by every caller"
     )]
-    #[pyo3(signature = (host, port, seed, message_bytes, workers, depth, congestion_control, connect_timeout_ns, trusts=false, polls=false, own_host=None))]
+    #[pyo3(signature = (host, port, seed, message_bytes, workers, depth, congestion_control, connect_timeout_ns, trusts=false, polls=false, own_host=None, encrypt=None))]
     fn new(
         py: Python<'_>,
         host: &str,
@@ -63,6 +64,7 @@ impl EchoClient {
         trusts: bool,
         polls: bool,
         own_host: Option<&str>,
+        encrypt: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         if workers == 0 || depth == 0 {
             return Err(PyValueError::new_err(format!(
@@ -82,7 +84,9 @@ impl EchoClient {
             let server = resolved(host, port)?;
             let pool = MessagePool::generate(seed, message_bytes, message_bytes)
                 .map_err(|error| PyValueError::new_err(error.to_string()))?;
-            let inner = client::EchoClient::connect(server, pool, &settings)
+            let encrypt = encrypt.as_ref().map(|made| move |fd| encrypted(made, fd));
+            let encrypt = encrypt.as_ref().map(|made| made as Encrypt<'_>);
+            let inner = client::EchoClient::connect(server, pool, &settings, encrypt)
                 .map_err(|error| os_error(&error))?;
             let turns = Vec::new();
             Ok(Self { inner, turns })

@@ -5,6 +5,7 @@
 //! none of ours goes there: what both need is compiled into both.
 
 mod address;
+mod cipher;
 mod descriptor;
 mod diag;
 mod echo;
@@ -48,7 +49,7 @@ mod _native {
         match_flat_out, match_flat_out_sliced, match_paced, match_sliced, read_notes,
     };
     #[pymodule_export]
-    use super::stream::pacer::{Pacer, offline_optimum, scheduled_messages};
+    use super::stream::pacer::{Pacer, scheduled_messages};
     #[pymodule_export]
     use super::stream::pool::{MessagePool, StreamCheck};
     #[pymodule_export]

@@ -162,6 +162,8 @@ impl RrServer {
         Ok(vec![
             ("server_connections", counts.accepted),
             ("server_requests", counts.requests),
+            ("server_split_requests", counts.split_requests),
+            ("server_rest_ns", counts.rest_ns),
             ("server_reads", counts.reads),
             ("server_writes", counts.writes),
             ("server_short_requests", counts.short_requests),

@@ -1,58 +1,76 @@
-"""The subcommands. To add one: a module with a function of the same name, and a line here."""
+"""The subcommands. To add one: a module with a function of the same name, and its name here."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections import UserDict
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from tinygram_bench.cli.commands import (
-    compare,
-    echo,
-    emulate,
-    report,
-    rerun,
-    rr,
-    schema,
-    sizes,
-    stream,
-    trust,
-    watch,
-)
-from tinygram_bench.cli.commands.serve import serve
-from tinygram_bench.cli.help.completion import completion
 from tinygram_bench.cli.help.examples import epilog
-from tinygram_bench.cli.help.manual import man
-from tinygram_bench.cli.help.version import version_lines
-from tinygram_bench.cli.resuming import MeasuringCommand
+
+_HERE = "tinygram_bench.cli"
+_MEASURING = {name: f"{_HERE}.commands.{name}" for name in ("stream", "rr", "echo", "sizes")}
+_OTHERS = ("report", "compare", "rerun", "trust", "emulate", "watch", "schema")
+_MODULES = {
+    **_MEASURING,
+    **{name: f"{_HERE}.commands.{name}" for name in _OTHERS},
+    "completion": f"{_HERE}.help.completion",
+    "man": f"{_HERE}.help.manual",
+    "serve": f"{_HERE}.commands.serve",
+}
+"""Subcommand → its module, in the order of --help."""
+_SETTINGS: dict[str, Any] = {
+    "add_completion": False,
+    "pretty_exceptions_enable": False,
+    "rich_markup_mode": None,
+}
+
+
+class _Subcommands(UserDict[str, Any]):
+    """Name → command. A module is imported when its command is asked for, and no other."""
+
+    def __getitem__(self, name: str) -> Any:
+        if self.data[name] is None:
+            self.data[name] = _made(name)
+        return self.data[name]
+
+
+class _Tinygram(TyperGroup):
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = _Subcommands(dict.fromkeys(_MODULES))
+
+
+def _made(name: str) -> Any:
+    found = getattr(import_module(_MODULES[name]), name)
+    if isinstance(found, typer.Typer):
+        return typer.main.get_command(found)
+    alone = typer.Typer(**_SETTINGS)
+    words = f"tinygram {name}"
+    if name in _MEASURING:
+        from tinygram_bench.cli.resuming import MeasuringCommand
+
+        alone.command(cls=MeasuringCommand, epilog=epilog(words))(found)
+    else:
+        alone.command(epilog=epilog(words))(found)
+    return typer.main.get_command(alone)
+
 
 app = typer.Typer(
     name="tinygram",
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
+    cls=_Tinygram,
     context_settings={"help_option_names": ["-h", "--help"]},
+    **_SETTINGS,
 )
-for _measuring in (stream.stream, rr.rr, echo.echo, sizes.sizes):
-    app.command(cls=MeasuringCommand, epilog=epilog(f"tinygram {_measuring.__name__}"))(_measuring)
-for _other in (
-    *(
-        report.report,
-        compare.compare,
-        rerun.rerun,
-        trust.trust,
-        emulate.emulate,
-        watch.watch,
-        schema.schema,
-    ),
-    *(completion, man),
-):
-    app.command(epilog=epilog(f"tinygram {_other.__name__}"))(_other)
-app.add_typer(serve, name="serve", epilog=epilog("tinygram serve"))
 
 
 def _print_version(wanted: bool) -> None:
     if wanted:
+        from tinygram_bench.cli.help.version import version_lines
+
         print("\n".join(version_lines()))
         raise typer.Exit
 

@@ -83,6 +83,7 @@ def measured(
             peers=asked.peers,
             check=lambda: made.check(plan),
             sweeping=asked.sweeping,
+            live=made.live,
         )
 
 

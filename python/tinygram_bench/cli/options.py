@@ -13,6 +13,7 @@ import typer
 
 from tinygram_bench.cli import quantities
 from tinygram_bench.cli.bounds import between, one_of, probe_interval_ns, read, server_address
+from tinygram_bench.cli.measuring import Manner
 from tinygram_bench.crosscheck.control import common_congestion_control
 from tinygram_bench.host.network import permitted_congestion_control
 from tinygram_bench.host.placement import PLACEMENTS, default_placement, placement
@@ -102,6 +103,13 @@ Lone = Annotated[
         "--lone", help="Run each case alone; otherwise the cases of a load take turns in slices."
     ),
 ]
+Tls = Annotated[
+    bool,
+    typer.Option("--tls", help="Measure over TLS 1.3, with a certificate that is made for it."),
+]
+Plain = Annotated[
+    bool, typer.Option("--plain", help="With --tls: measure each way without TLS, too.")
+]
 Awake = Annotated[
     bool,
     typer.Option(
@@ -140,6 +148,13 @@ Server = Annotated[
         f"before the first round, and must answer within {ANSWER_LIMIT_S:g} s.",
     ),
 ]
+
+
+def with_tls(tls: bool, plain: bool) -> tuple[bool, ...]:
+    """Whether each way is measured over TLS; both: so and so. Raises UsageError."""
+    if plain and not tls:
+        raise UsageError("--plain needs --tls: without it every way is measured in plain alone")
+    return (False, True) if plain else (tls,)
 
 
 def result_file(workload: str) -> Any:
@@ -244,6 +259,25 @@ def links(
     if server is not None:
         found.check_loopback(f"--server {server}", "that is on no host of ours")
     return found
+
+
+def manner(
+    quiet: bool,
+    published: bool,
+    notes: bool,
+    awake: bool,
+    wait: bool,
+    far: FarAddress | None = None,
+) -> Manner:
+    """How to measure and show, by the options of these names; `far`: the host of `--server`."""
+    return Manner(
+        is_quiet=quiet,
+        is_published=published,
+        with_notes=notes,
+        is_awake=awake,
+        waits=wait,
+        far=far,
+    )
 
 
 def shared(

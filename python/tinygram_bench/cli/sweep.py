@@ -86,7 +86,7 @@ class AskedSweep:
     high: float
     limit: Limit | None = None
 
-    def measured(
+    def asked_with(
         self,
         length: Length,
         plan_at: PlanAt,

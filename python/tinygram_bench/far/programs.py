@@ -100,13 +100,15 @@ def _receiver(order: ReceiverOrder, here: Here) -> ReceiverOrder:
         _check("bytes of all producers", order.producers * order.max_bytes, 1, MAX_POOL_BYTES)
     _check("receive_buffer_bytes", order.receive_buffer_bytes, 1, _MAX_BUFFER_BYTES)
     _check_shared(order)
-    if len(here.files) != 2:
-        raise RefusedError("a receiver writes 2 files")
-    notes_fd, turns_fd = here.files
+    _check_plain(order.tls)
+    if len(here.files) != 3:
+        raise RefusedError("a receiver writes 3 files")
+    notes_fd, turns_fd, arrived_fd = here.files
     return replace(
         order,
         notes_fd=notes_fd,
         turns_fd=turns_fd,
+        arrived_fd=arrived_fd,
         host=here.own_host,
         sender_host=here.client_host,
     )
@@ -130,6 +132,7 @@ def _echo_server(order: echo.ServerOrder, here: Here) -> echo.ServerOrder:
     missing = chosen.missing()
     if missing is not None:
         raise RefusedError(f"{order.runtime} cannot run on this server: {missing}")
+    _check_plain(order.tls)
     _check_strategy(order.strategy)
     if not chosen.supports(order.strategy):
         raise RefusedError(f"strategy {order.strategy} is none of {order.server}")
@@ -167,6 +170,12 @@ def _check_control(name: str) -> None:
         check_congestion_control(name)
     except (UsageError, ValueError) as error:
         raise RefusedError(f"on the far host, {error}") from error
+
+
+def _check_plain(tls: object) -> None:
+    """A key is not for the wire: what is measured over TLS is on one host."""
+    if tls is not None:
+        raise RefusedError("messages between two hosts are measured without TLS")
 
 
 def _check_strategy(strategy: Strategy) -> None:

@@ -8,34 +8,61 @@ from __future__ import annotations
 
 import os
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
+from tinygram_bench.host.probes.environment import facts_named
 from tinygram_bench.model import store
 from tinygram_bench.model.value import Value
 
 _KEPT_FOR = timedelta(days=1)
+_TOLD_APART_BY = ("architecture", "cpu_model", "allowed_cores", "cpu_quota_cores", "kernel")
+"""Facts of the environment without which a machine resolves something else."""
 
 
 class NoiseFloor(Value, frozen=True):
     """What was resolved: load → figure → half the width of the interval, as a share.
 
-    `measured_at`: UTC, as ISO 8601 has it. `boot_id`: the kernel's number for this start of the
-    machine (random(4)). `pair_s`: how long two cases were compared, in s.
+    `measured_at`: UTC, as ISO 8601 has it. `machine`: whose it is (`this_machine`). `pair_s`: how
+    long two cases were compared, in s.
     """
 
     measured_at: str
-    boot_id: str
+    machine: str
     confidence: float
     pair_s: float
     resolved: dict[str, dict[str, float]]
 
+    @property
+    def told(self) -> dict[str, Any]:
+        """What a result says of it, as JSON values: all but the machine, which none names."""
+        of_it: dict[str, Any] = msgspec.to_builtins(self)
+        del of_it["machine"]
+        return of_it
 
-def boot_id() -> str:
-    """The kernel's number for this start of the machine; empty where it tells none."""
+
+def this_machine(root: Path = Path("/")) -> str:
+    """The machine's key: whoever has the same one resolves the same.
+
+    A hash of the machine's number (machine-id(5)), its processor, the cores that processes may use
+    here, their quota, and the kernel. A restart leaves it as it is. A container that has no number
+    takes that of the kernel's start (random(4)); a clone that kept its number, on the same
+    processor and kernel, is taken for its original. Empty where nothing is known to tell machines
+    apart. `root` stands for the file system in tests.
+    """
+    number = _text(root / "etc/machine-id") or _text(root / "proc/sys/kernel/random/boot_id")
+    if not number:
+        return ""
+    told = f"tinygram's noise floor: {number} {facts_named(_TOLD_APART_BY, root)}"
+    return sha256(told.encode()).hexdigest()
+
+
+def _text(path: Path) -> str:
     try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return path.read_text().strip()
     except OSError:
         return ""
 
@@ -55,14 +82,11 @@ def keep(floor: NoiseFloor) -> None:
 
 
 def recent(now: datetime | None = None) -> NoiseFloor | None:
-    """What was kept on this machine within the last day, since it was started.
-
-    None: nothing that can be read.
-    """
+    """What was kept on this machine within the last day. None: nothing that can be read."""
     try:
         floor = msgspec.json.decode(path().read_bytes(), type=NoiseFloor)
         age = (now or datetime.now(UTC)) - datetime.fromisoformat(floor.measured_at)
     except (OSError, RuntimeError, ValueError, TypeError):
         return None
-    is_ours = floor.boot_id == boot_id() != ""
+    is_ours = floor.machine == this_machine() != ""
     return floor if is_ours and timedelta() <= age <= _KEPT_FOR else None

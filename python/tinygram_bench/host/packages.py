@@ -7,6 +7,8 @@ from collections.abc import Iterable
 
 from tinygram_bench.model.errors import UsageError
 
+_EXTRAS = {"cryptography": "tls"}
+"""Package → its extra, where that has another name."""
 _OF_CHARTS = ("altair", "jinja2", "vl_convert")
 
 
@@ -14,7 +16,8 @@ def missing(packages: Iterable[str]) -> str | None:
     """Why what needs these cannot run here, each of which is an extra; None when it can."""
     for package in packages:
         if not importlib.util.find_spec(package):
-            return f"{package} is not installed: pip install 'tinygram[{package}]'"
+            extra = _EXTRAS.get(package, package)
+            return f"{package} is not installed: pip install 'tinygram[{extra}]'"
     return None
 
 

@@ -27,7 +27,7 @@ MAX_ANSWER_BYTES = 1 << 20
 """The longest line that a client reads."""
 PART_BYTES = 1 << 18
 """A file is brought over in parts of this length."""
-MAX_FILES = 2
+MAX_FILES = 3
 _GREETING = re.compile(rb"tinygram serve ([0-9]{1,6}) ([0-9a-f]{16}|-)\n")
 MAX_GREETING_BYTES = 64
 _SILENT_S, _EVERY_S, _TIMES = 1, 1, 3

@@ -145,9 +145,8 @@ class Source:
     `has_settled`: whether all warm-up messages have arrived. `on_start`: called when the clock is
     about to start; it may say when that is (CLOCK_MONOTONIC, ns). Raises TimeoutError when the
     warm-up does not arrive within 10 s and the strategy's hold. `flat_out_burst`: how many messages
-    are handed over at one instant flat out; it divides 64. `withholds`: paced messages are all
-    handed over with the last one. `openings`: when messages are handed over flat out, None: always;
-    then fewer than `count` may be measured.
+    are handed over at one instant flat out; it divides 64. `openings`: when messages are handed
+    over flat out, None: always; then fewer than `count` may be measured.
     """
 
     def __init__(
@@ -161,7 +160,6 @@ class Source:
         hold_ns: int = 0,
         shares: Sequence[Share] = (),
         flat_out_burst: int = BURST_MESSAGES,
-        withholds: bool = False,
         openings: Openings | None = None,
     ) -> None:
         self.pool = pool
@@ -183,7 +181,6 @@ class Source:
         self.hand_overs_ns = array("Q")
         """Flat out: when every 64th message was handed over."""
         self._flat_out_burst = flat_out_burst
-        self._withholds = withholds
         self.openings = openings
 
     def next_burst(self, until_ns: int | None = None) -> Sequence[bytes] | None:
@@ -252,12 +249,8 @@ class Source:
     def due_messages(self, first: int, last: int) -> Sequence[bytes] | None:
         """Messages `first` … `last` − 1 of the schedule; None when there are no more."""
         # This runs between the due time and the write: it does as little as possible.
-        if first == last or self._withholds:
-            is_finished = self.pacer is not None and self.pacer.is_finished
-            if first == last and is_finished:
-                return None
-            if self._withholds:
-                first = 0 if is_finished else last
+        if first == last and self.pacer is not None and self.pacer.is_finished:
+            return None
         return self._slice(self._warm_up + first, self._warm_up + last)
 
     def _next_flat_out(self) -> Sequence[bytes] | None:

@@ -29,6 +29,7 @@ from tinygram_bench.model.result import Case, Plan, Result, Run, RunCases
 from tinygram_bench.model.store import Destination
 from tinygram_bench.processes.interrupts import INTERRUPTS
 from tinygram_bench.runs.progress import Progress
+from tinygram_bench.runs.progress.live import Live
 from tinygram_bench.runs.rounds import Order, ordered, run_plan
 
 
@@ -76,6 +77,7 @@ def measure(
     check: Callable[[], None] = lambda: None,
     study: Study | None = None,
     sweeping: Sweeping | None = None,
+    live: Live | None = None,
 ) -> Measurement:
     """Run the plan, and save its result after every round.
 
@@ -88,6 +90,7 @@ def measure(
     `far`: the environment of the far host, where that is another machine.
     `peers`: other programs in the same rounds, whose failures are told and do not fail ours.
     `study`: what a study decides by itself. `sweeping`: what makes `plan` grow.
+    `live`: the bench's, for what is told while cases take turns.
     `check` comes before the first run, and raises UsageError where none can succeed. Raises
     UsageError where keeping cores awake is not permitted, too.
     """
@@ -112,6 +115,8 @@ def measure(
         may_end_early=may_end_early(plan) or sweeping is not None,
         most_s=inf if plan.max_time_ns is None else plan.max_time_ns / 1e9,
     )
+    if live is not None and progress.is_rewritten:
+        live.tell = progress.goes_on
     numbers = cores_of(placement(plan.cases[0].placement))
     with (
         closing(destination.lock),
@@ -223,7 +228,7 @@ def environment_of(plan: Plan, named: str | None) -> dict[str, Any]:
         found = environment(any_case.parameters.congestion_control)
     floor = noise_floor.recent()
     return found | {
-        "noise_floor": None if floor is None else msgspec.to_builtins(floor),
+        "noise_floor": None if floor is None else floor.told,
         "network": named or ("private" if network.is_private else "host"),
         "sender_core": where.sender_cpu,
         "receiver_core": where.receiver_cpu,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-_SWITCHES = ("pacer_sleeps", "withholds", "flat_out_burst")
+_SWITCHES = ("pacer_sleeps", "flat_out_burst")
 
 
 def from_version_1(document: Any) -> Any:
@@ -19,6 +19,8 @@ def from_version_1(document: Any) -> Any:
     for case in cases:
         parameters = case["parameters"]
         parameters["workload"] = case["workload"]
+        if parameters.get("withholds") is False:
+            del parameters["withholds"]  # A switch that is gone; where it was on, none can be read.
         study = {name: parameters.pop(name) for name in _SWITCHES if name in parameters}
         if study:
             parameters["study"] = study

@@ -36,14 +36,13 @@ class Parameters(Value, frozen=True, tag_field="workload", omit_defaults=True, k
 class StudySwitches(Value, frozen=True, omit_defaults=True, kw_only=True):
     """Switches that studies set, and no command does.
 
-    `pacer_sleeps`: the pacer does not spin. `withholds`: nothing is handed over when it is due, but
-    all messages with the last one. `flat_out_burst`: messages that are handed over at one instant.
+    `pacer_sleeps`: the pacer does not spin. `flat_out_burst`: messages that are handed over at one
+    instant.
     Planted differences: `spin_ns`, `sleep_ns` (loads/planted.py), and `more_bytes`, by which each
     message is longer than the case says.
     """
 
     pacer_sleeps: bool = False
-    withholds: bool = False
     flat_out_burst: int | None = None
     spin_ns: int = 0
     sleep_ns: int = 0
@@ -54,7 +53,7 @@ class StreamParameters(Parameters, frozen=True, tag="stream", kw_only=True):
     """Parameters of `stream`.
 
     `duration_ns`: how long messages are sent in each run; None where all `messages` go flat out,
-    which are otherwise as many as there may be at most.
+    which are otherwise as many as there may be at most. `tls`: over TLS 1.3.
     """
 
     messages: int
@@ -65,6 +64,7 @@ class StreamParameters(Parameters, frozen=True, tag="stream", kw_only=True):
     busy_thread: bool
     duration_ns: int | None = None
     study: StudySwitches = StudySwitches()
+    tls: bool = False
 
 
 class RrParameters(Parameters, frozen=True, tag="rr", kw_only=True):
@@ -95,7 +95,8 @@ class EchoParameters(Parameters, frozen=True, tag="echo", kw_only=True):
     """Parameters of `echo`. `server` is a row's name, `server_kind` that of the server.
 
     `buffer_bytes` is None where the server decides it, `fault` for an honest server;
-    `server_command` and `server_address` are those of a program that is not ours.
+    `server_command` and `server_address` are those of a program that is not ours. `tls`: over TLS
+    1.3.
     """
 
     server: str
@@ -109,6 +110,7 @@ class EchoParameters(Parameters, frozen=True, tag="echo", kw_only=True):
     warm_up_messages: int
     server_command: str | None
     server_address: str | None
+    tls: bool = False
 
 
 class SizesParameters(Parameters, frozen=True, tag="sizes", kw_only=True):

@@ -51,6 +51,15 @@ class Case(Value, frozen=True):
     placement: str
     parameters: AnyParameters
 
+    def __post_init__(self) -> None:
+        """Raises ValueError for what no measurement makes, as a file may have it."""
+        of_parameters = type(self.parameters).__struct_config__.tag
+        if self.workload != of_parameters:
+            raise ValueError(
+                f"{self.case_id} is of the workload {self.workload!r} and has parameters of "
+                f"{of_parameters!r}"
+            )
+
     @property
     def is_flat_out(self) -> bool:
         """Whether messages are sent as fast as the sender can."""
@@ -79,6 +88,12 @@ class Plan(Value, frozen=True, omit_defaults=True):
     until_share: float | None = None
     max_time_ns: int | None = None
     sweep: Sweep | None = None
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for what no measurement makes, as a file may have it."""
+        known = [case.case_id for case in self.cases]
+        if len(set(known)) < len(known):
+            raise ValueError("two cases of the plan have the same case_id")
 
     def due(self, round: int) -> tuple[Case, ...]:
         """The cases that run in that round."""
@@ -323,6 +338,28 @@ class Result(Value, frozen=True):
     answer: tuple[str, ...] = ()
     resumptions: tuple[Resumption, ...] = ()
     ending: Ending | None = None
+
+    def __post_init__(self) -> None:
+        """Raises ValueError where it tells of cases that its plan does not have."""
+        known = {case.case_id for case in self.plan.cases}
+        if self.plan.sweep is not None:
+            counts = {len(point.case_ids) for point in self.plan.sweep.points}
+            if not counts:
+                raise ValueError("a sweep without points")
+            if len(counts) > 1 or 0 in counts:
+                raise ValueError("the points of a sweep have not as many cases each")
+        told = {
+            "point": [] if self.plan.sweep is None else self.plan.sweep.swept_ids,
+            "run": [run.case_id for run in self.runs],
+            "summary": [each.case.case_id for each in self.summaries],
+            "verdict": [
+                id_ for each in self.verdicts for id_ in (each.baseline_case_id, each.case_id)
+            ],
+        }
+        for what, ids in told.items():
+            for case_id in ids:
+                if case_id not in known:
+                    raise ValueError(f"a {what} of {case_id}, which is not in the plan")
 
 
 class Named(Value, frozen=True):

@@ -18,7 +18,7 @@ from tinygram_bench.report.prose import all_cases
 from tinygram_bench.report.rr import rr_document
 from tinygram_bench.report.sizes import sizes_document
 from tinygram_bench.report.stream import stream_document
-from tinygram_bench.report.sweeps import with_sweep
+from tinygram_bench.report.sweeps import by_value, with_sweep
 from tinygram_bench.report.table import Pen
 
 __all__ = ["answer_of", "document_of", "render"]
@@ -50,6 +50,8 @@ def answer_of(result: Result) -> tuple[str, ...]:
 def document_of(result: Result, published: bool) -> Document:
     """The whole report as a value, with the published figures beside ours or without."""
     workload = next((case.workload for case in all_cases(result)), "stream")
+    if result.plan.sweep is not None:
+        result = by_value(result)
     document = REPORTS[workload](result, published)
     if result.plan.sweep is not None:
         document = with_sweep(document, result)

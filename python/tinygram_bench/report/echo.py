@@ -12,11 +12,20 @@ from tinygram_bench.report.loads.tables import (
     shown_tail,
 )
 from tinygram_bench.report.published.echo import published_tables
+from tinygram_bench.statistics.workloads.loads import Load
 
 CPU = (
     "CPU is the server's, of all its threads, the receive work that the kernel does in its system "
     "calls included. A round trip is measured by the client, in a closed loop: a slow server is "
     "asked less often."
+)
+TLS = LoadTable(
+    "TLS records of the replies, and what they take on the wire",
+    (
+        shown_median("records\n/message", "records_per_message", 0),
+        shown_median("wire B\n/message", "wire_bytes_per_message", 0),
+        shown_median("messages\n/write", "messages_per_write", 1),
+    ),
 )
 TABLES = (
     LoadTable(
@@ -39,4 +48,8 @@ TABLES = (
 
 def echo_document(result: Result, published: bool) -> Document:
     beside = published_tables if published else None
-    return loads_document(result, lambda _load: TABLES, beside, CPU)
+    return loads_document(result, _tables_of, beside, CPU)
+
+
+def _tables_of(load: Load) -> tuple[LoadTable, ...]:
+    return (*TABLES, TLS) if load.tls else TABLES

@@ -17,6 +17,7 @@ _ASPECTS: Mapping[str, Callable[[Load], str]] = {
     "connections": lambda load: _count(load.connections, "connection"),
     "placement": lambda load: f"placement {load.placement}",
     "busy_thread": lambda load: "a busy thread beside" if load.busy_thread else "no busy thread",
+    "tls": lambda load: "over TLS 1.3" if load.tls else "without TLS",
     "parameters": lambda load: ", ".join(f"{name} {value}" for name, value in load.parameters),
 }
 _PACING: Mapping[str, Callable[[Load], str]] = {
@@ -128,7 +129,7 @@ def pace(load: Load) -> str:
 def _title(load: Load) -> str:
     """The load's aspects, except those that have their usual values."""
     unsaid = {name for name in ("producers", "connections") if getattr(load, name) == 1}
-    unsaid |= {name for name in ("busy_thread", "parameters") if not getattr(load, name)}
+    unsaid |= {name for name in ("busy_thread", "tls", "parameters") if not getattr(load, name)}
     aspects = (describe(load) for name, describe in _ASPECTS.items() if name not in unsaid)
     return f"{load.workload} {', '.join((pace(load), *aspects))}"
 

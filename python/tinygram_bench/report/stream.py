@@ -47,6 +47,17 @@ QUEUEING = LoadTable(
 FROM_CALL = LoadTable(
     "From the call of send, however late it came: hand-over to receipt (µs)", shown_tail("queueing")
 )
+TLS = LoadTable(
+    "TLS records, and what they take on the wire",
+    (
+        shown_median("records\n/message", "records_per_message", 0),
+        shown_median("wire B\n/message", "wire_bytes_per_message", 0),
+        shown_median("messages\n/write", "messages_per_write", 1),
+        shown_median("sender\nCPU\ns/M", "cpu_s_per_million", 2),
+        shown_median("receiver\nCPU\ns/M", "receiver_cpu_s_per_million", 3),
+        shown_median("receiver\nCPU\nshare", "receiver_cpu_share", 1),
+    ),
+)
 LATENCY = (
     shown_median("min", "latency_min_us", 10),
     shown_median("mean", "latency_mean_us", 11),
@@ -71,8 +82,9 @@ def stream_document(result: Result, published: bool) -> Document:
 
 
 def _tables_of(load: Load) -> tuple[LoadTable, ...]:
+    of_tls = (TLS,) if load.tls else ()
     if load.is_flat_out:
-        return THROUGHPUT if load.slice_ns is None else THROUGHPUT_IN_TURNS, QUEUEING
+        return THROUGHPUT if load.slice_ns is None else THROUGHPUT_IN_TURNS, *of_tls, QUEUEING
     title = f"Latency from the intended send time {pace(load)} (µs)"
     paced = LoadTable(title, LATENCY, compares="by marks")
-    return (paced, FROM_CALL) if load.producers > 1 else (paced,)
+    return (paced, *of_tls, FROM_CALL) if load.producers > 1 else (paced, *of_tls)

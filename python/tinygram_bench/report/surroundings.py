@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 
 from tinygram_bench.model.congestion_control import ALLOWED_SYSCTL, DEFAULT_CONGESTION_CONTROL
 from tinygram_bench.model.result import LinkFacts, Result
@@ -162,14 +163,25 @@ def _noise_floor(result: Result) -> Iterator[str]:
     floor = result.environment.get("noise_floor")
     if floor is None:
         return
+    when = _before(floor["measured_at"], result.started_at)
     for load in dict.fromkeys(load_name(case) for case in result.plan.cases):
         resolved = floor["resolved"].get(load)
         if resolved:
-            differences = [f"{in_words(each)} {share:.1%}" for each, share in resolved.items()]
+            apart = [f"{in_words(each)} by {share:.1%}" for each, share in resolved.items()]
             yield (
-                f"Differences that this machine tells apart in {floor['pair_s']:g} s a pair, as "
-                f"tinygram trust found at {floor['measured_at']} ({load}): {joined(differences)}."
+                f"This machine told apart {joined(apart)} ({load}, {floor['pair_s']:g} s a pair, "
+                f"tinygram trust{when})."
             )
+
+
+def _before(measured_at: str, started_at: str | None) -> str:
+    """`, 2 hours before`; empty where the result does not know when it was started."""
+    if started_at is None:
+        return ""
+    age = datetime.fromisoformat(started_at) - datetime.fromisoformat(measured_at)
+    minutes = round(age.total_seconds() / 60)
+    count, unit = (minutes, "minute") if minutes < 90 else (round(minutes / 60), "hour")
+    return f", {count} {unit}{'' if count == 1 else 's'} before"
 
 
 def link_tables(result: Result) -> tuple[Table, ...]:

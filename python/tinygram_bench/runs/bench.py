@@ -20,6 +20,7 @@ from tinygram_bench.processes.workers import RunError
 from tinygram_bench.runs.answering import answer_limit_s, call_once, unanswered
 from tinygram_bench.runs.attempts import attempt, checked
 from tinygram_bench.runs.group import Alternation, Group
+from tinygram_bench.runs.progress.live import Live
 from tinygram_bench.runs.stage import Stage, Turn
 from tinygram_bench.runs.workload import Alternates, TakesTurns, Workload
 from tinygram_bench.statistics.workloads.loads import is_alone
@@ -41,6 +42,7 @@ class Bench:
         self._workload = workload
         self.counting = library
         self._kept = kept
+        self.live = Live()
         self._stages: dict[Hashable, Stage] = {}
 
     def run_case(self, case: Case, round: int) -> Run:
@@ -64,7 +66,7 @@ class Bench:
 
     def _in_slices(self, cases: Sequence[Case], round: int, slice_ns: int) -> list[Run]:
         assert isinstance(self._workload, TakesTurns), "its plans have such cases"
-        group = Group(self._workload, cases, round, slice_ns)
+        group = Group(self._workload, cases, round, slice_ns, self.live)
         keys = [None if self._kept is None else self._kept(case) for case in cases]
         ended = list(keys)
         try:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
@@ -22,7 +22,8 @@ from tinygram_bench.processes.children import as_they_answer
 from tinygram_bench.processes.workers import RunError
 from tinygram_bench.runs import reaching
 from tinygram_bench.runs.attempts import attempt, checked
-from tinygram_bench.runs.slices import LEAST_MESSAGES, Slices, Used, table, used_in_slices
+from tinygram_bench.runs.progress.live import Live
+from tinygram_bench.runs.slices import LEAST_MESSAGES, Ends, Slices, Used, table, used_in_slices
 from tinygram_bench.runs.stage import Address, Stage, Turn
 from tinygram_bench.runs.workload import Alternates, Rehearsed, TakesTurns, Waiting
 
@@ -73,6 +74,7 @@ class Group:
     cases: Sequence[Case]
     round: int
     slice_ns: int
+    live: Live = field(default_factory=Live)
 
     def run(self, stack: ExitStack, set_up: Callable[[Case], Stage]) -> list[Run]:
         """A run of each case; `set_up` makes its stage, which ends with `stack`.
@@ -88,10 +90,21 @@ class Group:
         give_up_s = self._give_up_s(start_ns, turns)
         at_turn = {number: each for number, each in enumerate(sides) if isinstance(each, _Side)}
         timed = [
-            (each.slices, each.waiting.pids, each.waiting.resting_pids) for each in at_turn.values()
+            Ends(
+                each.slices,
+                each.waiting.pids,
+                each.waiting.resting_pids,
+                counts_acks=each.up.turn.link.counter_fds is not None,
+            )
+            for each in at_turn.values()
         ]
         cores = cores_of(placement(self.cases[0].placement))
-        used = used_in_slices(start_ns, timed, give_up_s, cores)
+        watched = [
+            (self.cases[number], each.slices, each.waiting.resting_pids)
+            for number, each in at_turn.items()
+        ]
+        with self.live.watching(watched) as between:
+            used = used_in_slices(start_ns, timed, give_up_s, cores, between)
         # Those that have stalled come last.
         numbers = list(at_turn)
         answering = [each.waiting.answering for each in at_turn.values()]

@@ -58,10 +58,15 @@ def late_us(late_ns: Sequence[int]) -> dict[str, Values]:
 
 def counters_of(used: Used) -> dict[str, int | None]:
     """The counters that all runs in slices have; reaching.py adds those of what came late."""
+    own, other = used.in_slices, used.other_in_slices
     return {
         "slices": len(used.by_whole_slice),
         "resting_cpu_ns": used.resting,
         "other_resting_cpu_ns": used.other_resting,
+        "sliced_context_switches": None if own is None else own.switches,
+        "sliced_core_wait_ns": None if own is None else own.waited_ns,
+        "other_sliced_core_wait_ns": None if other is None else other.waited_ns,
+        "sliced_delayed_acks": used.delayed_acks,
     }
 
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
 
 from tinygram_bench.host.urgent import urgent
 from tinygram_bench.model.value import Value
+from tinygram_bench.runs.edges import Clocks, DelayedAcks, Sched, Scheduled
 
 SLICE_NS = 20_000_000
 """The length of slices that nobody asked for, where a load does not need longer ones."""
@@ -30,6 +31,8 @@ _BEFORE_NS = GAP_NS // 2
 """CPU clocks are read so long before a slice begins."""
 _MOST_LATE = 0.05
 """They are known where they are read at most so late, as a share of a slice."""
+_MOST_OF_IT = 0.8
+"""In so much of the time before a slice what else is counted is read."""
 
 
 class Slices(Value, frozen=True):
@@ -78,54 +81,119 @@ def table(waits_ns: Sequence[int], own_ns: int, slice_ns: int, seed: str) -> tup
 
 
 @dataclass(frozen=True)
-class Used:
-    """CPU time of a case's processes, in ns.
+class Ends:
+    """A case that takes turns: its slices, its processes, and those at its other end, where known.
 
-    `by_whole_slice`: from when each slice begins until the case's next one does, so that a message
-    is paid for that settles, and one that something kept from being handed over in its slice; None
-    where a process had ended, or an edge was read too late. `resting`: of all the time between its
-    slices; None where that is not known. `other_resting`: the same of its other end.
+    `counts_acks`: the kernel's count of delayed acknowledgements is theirs alone.
+    """
+
+    slices: Slices
+    pids: Sequence[int]
+    other_pids: Sequence[int] = ()
+    counts_acks: bool = False
+
+
+@dataclass(frozen=True)
+class Used:
+    """What a case's processes used; times in ns.
+
+    `by_whole_slice`: CPU time from when each slice begins until the case's next one does, so that a
+    message is paid for that settles, and one that something kept from being handed over in its
+    slice; None where a process had ended, or an edge was read too late. `resting`: of all the time
+    between its slices; None where that is not known. `other_resting`: the same of its other end.
+    `in_slices`: how often its threads were put on a core in all its slices, and how long they had
+    waited for one; `other_in_slices`: the same of its other end; `delayed_acks`: of both. Where an
+    edge was read too late, those of a slice are the mean of the others; None where half are not
+    known.
     """
 
     by_whole_slice: tuple[int | None, ...]
     resting: int | None
     other_resting: int | None = None
+    in_slices: Scheduled | None = None
+    other_in_slices: Scheduled | None = None
+    delayed_acks: int | None = None
 
 
 def used_in_slices(
     start_ns: int,
-    cases: Sequence[tuple[Slices, Sequence[int], Sequence[int]]],
+    cases: Sequence[Ends],
     give_up_s: float,
     cores: Collection[int] = (),
+    between: Callable[[int], None] = lambda _ended: None,
 ) -> list[Used]:
     """What each case's processes use; sleeps until the last slice is over, or until `give_up_s`.
 
     Clocks are read between slices alone: reading takes a core away, which a message that is due
-    then would wait for. `cases`: the slices of each, its processes, and those at its other end, as
-    far as they are known. `give_up_s` is a time of time.monotonic. `cores`: those that they use.
+    then would wait for. `give_up_s` is a time of time.monotonic. `cores`: those that they use.
+    `between` is told after each slice, when the clocks are read, whose it was.
     """
-    clocks = [(_Clocks(), _Clocks()) for _ in cases]
-    with urgent(cores):
-        for at_ns, ended, beginning in _edges(start_ns, [slices for slices, _, _ in cases]):
+    with ExitStack() as stack, urgent(cores):
+        found = [_Watch.on(case, stack) for case in cases]
+        for at_ns, ended, beginning in _edges(start_ns, [case.slices for case in cases]):
+            left_ns = at_ns - time.monotonic_ns()
+            if left_ns > 0:
+                time.sleep(left_ns / 1e9)
+            # Of the one that has ended first; clocks before what takes longer.
+            sides = [(found[ended], True)] if ended is not None else []
+            sides += [(found[beginning], False)] if beginning is not None else []
+            for watch, is_end in sides:
+                watch.read_clocks(at_ns, is_end=is_end)
+            for watch, is_end in sides:
+                watch.read_counts(at_ns, is_end=is_end)
             if ended is not None:
-                for clock, used_ns in zip(
-                    clocks[ended], _used_at(at_ns, *cases[ended]), strict=True
-                ):
-                    clock.ends.append(used_ns)
-            if beginning is not None:
-                for clock, used_ns in zip(
-                    clocks[beginning], _used_at(at_ns, *cases[beginning]), strict=True
-                ):
-                    clock.begins.append(used_ns)
+                between(ended)
             if time.monotonic() > give_up_s:
                 break
-    return [
-        replace(
-            own.used(len(slices.begins_ns)),
-            other_resting=other.used(len(slices.begins_ns)).resting,
+    return [each.used() for each in found]
+
+
+@dataclass(frozen=True)
+class _Watch:
+    """What is read of a case: of its own processes, and of those at its other end."""
+
+    slices: Slices
+    clocks: tuple[Clocks, Clocks]
+    sched: tuple[Sched, Sched]
+    acks: DelayedAcks
+
+    @classmethod
+    def on(cls, case: Ends, stack: ExitStack) -> _Watch:
+        both = case.pids, case.other_pids
+        return cls(
+            case.slices,
+            (Clocks(case.pids), Clocks(case.other_pids)),
+            (Sched(case.pids, stack), Sched(case.other_pids, stack)),
+            DelayedAcks.of(both, stack) if case.counts_acks and all(both) else DelayedAcks(()),
         )
-        for (own, other), (slices, _, _) in zip(clocks, cases, strict=True)
-    ]
+
+    def read_clocks(self, at_ns: int, *, is_end: bool) -> None:
+        read = [each.read() for each in self.clocks]
+        is_late = time.monotonic_ns() - at_ns > self.slices.slice_ns * _MOST_LATE
+        for clocks, used_ns in zip(self.clocks, read, strict=True):
+            (clocks.ends if is_end else clocks.begins).append(None if is_late else used_ns)
+
+    def read_counts(self, at_ns: int, *, is_end: bool) -> None:
+        """The next slice must not be disturbed: what there is no time for is not known."""
+        latest_ns = at_ns + _BEFORE_NS * _MOST_OF_IT
+        tables = self.acks.read() if time.monotonic_ns() <= latest_ns else None
+        (self.acks.ends if is_end else self.acks.begins).append(tables)
+        for each in self.sched:
+            threads = each.read() if time.monotonic_ns() <= latest_ns else None
+            (each.ends if is_end else each.begins).append(threads)
+
+    def used(self) -> Used:
+        slices = len(self.slices.begins_ns)
+        own, other = self.clocks
+        own_sched, other_sched = (each.scheduled(slices) for each in self.sched)
+        return Used(
+            own.by_whole_slice(slices),
+            own.resting(slices),
+            other.resting(slices),
+            own_sched,
+            other_sched,
+            self.acks.counted(slices),
+        )
 
 
 def _edges(
@@ -147,50 +215,3 @@ def _edges(
         next_ns = start_ns + begin_ns + of_cases[number].slice_ns + of_cases[number].gap_ns
     if ended is not None:
         yield next_ns - _BEFORE_NS, ended, None
-
-
-@dataclass(frozen=True)
-class _Clocks:
-    """CPU clocks of a case at the begins and ends of its slices; None where that is not known."""
-
-    begins: list[int | None] = field(default_factory=list)
-    ends: list[int | None] = field(default_factory=list)
-
-    def used(self, slices: int) -> Used:
-        """Where there are fewer than `slices`, the rest is not known."""
-        missing = [None] * slices
-        begins, ends = (*self.begins, *missing)[:slices], (*self.ends, *missing)[:slices]
-        rests = [
-            begin - end
-            for end, begin in zip(ends, begins[1:], strict=False)
-            if end is not None and begin is not None
-        ]
-        is_known = len(rests) > 0 and len(rests) * 2 >= slices - 1
-        return Used(
-            tuple(
-                None if begin is None or until is None else until - begin
-                for begin, until in pairwise((*begins, ends[-1]))
-            ),
-            round(sum(rests) / len(rests) * (slices - 1)) if is_known else None,
-        )
-
-
-def _used_at(at_ns: int, slices: Slices, *ends: Sequence[int]) -> tuple[int | None, ...]:
-    """What the processes of each end have used at that time.
-
-    None where they have ended, or nobody knows them, or it is too late.
-    """
-    left_ns = at_ns - time.monotonic_ns()
-    if left_ns > 0:
-        time.sleep(left_ns / 1e9)
-    used_ns = tuple(_cpu_ns(pids) for pids in ends)
-    is_late = time.monotonic_ns() - at_ns > slices.slice_ns * _MOST_LATE
-    return (None,) * len(ends) if is_late else used_ns
-
-
-def _cpu_ns(pids: Sequence[int]) -> int | None:
-    try:
-        # CPUCLOCK_SCHED of each process (clock_getcpuclockid(3)).
-        return sum(time.clock_gettime_ns((~pid << 3) | 2) for pid in pids) if pids else None
-    except OSError:
-        return None

@@ -28,6 +28,10 @@ _IN_SLICES = "in slices, those that settle and that come after their ends with t
 _WHOLE_RUN = "in slices, of the whole run, settling, draining and resting with it"
 _ENDS_OF_SLICES = f"{_WHOLE_RUN}: each slice's end cuts batches short"
 _ACKNOWLEDGED = f"{_ENDS_OF_SLICES}, and adds acknowledgements that were delayed"
+_EDGES = (
+    "from 0.5 ms before each until the end of the gap after it; null: not known, of more than 32 "
+    "threads for example"
+)
 _MIDDLES = "in slices, in their middles"
 _OF_RUNS: Mapping[str, Said] = {
     "messages": ("messages", f"of the run, the warm-up not counted; {_IN_SLICES}"),
@@ -39,7 +43,10 @@ _OF_RUNS: Mapping[str, Said] = {
     ),
     "connect_ns": ("ns", "that connecting took; with several connections the mean"),
     "connect_max_ns": ("ns", "that the slowest connection took to connect"),
-    "startup_ns": ("ns", "from the start of the sender's process until it could send"),
+    "startup_ns": (
+        "ns",
+        "from the start of the sender's process until it could send, less its wait for an order",
+    ),
     "probe_cpu_ns": ("ns", "of CPU time that --probe took"),
     "throttled_periods": (
         "periods",
@@ -95,7 +102,21 @@ _OF_PROCESSES: Mapping[str, Said] = {
     "releases": ("releases", "of messages by the pacer: each hands over what is due"),
     "last_due_ns": ("ns", "from the start until the last message was due"),
     "send_buffer_bytes": ("bytes", "of the sending socket's buffer (SO_SNDBUF)"),
-    "reads": ("system calls", f"by which the receiver read; {_ENDS_OF_SLICES}"),
+    "reads": (
+        "system calls",
+        "by which the receiver read, over TLS records that it decrypted; " + _ENDS_OF_SLICES,
+    ),
+    "tls_records": (
+        "records",
+        "of TLS that brought these messages, or their replies, as the receiver or client read "
+        "them; " + _ENDS_OF_SLICES,
+    ),
+    "wire_bytes": ("bytes", "of these records, with headers and tags"),
+    "closing_wire_bytes": ("bytes", "of the record by which the sender closed TLS; 0: it did not"),
+    "receiving_ns": (
+        "ns",
+        "in which a receiver that decrypts was to receive; in slices, the length of all of them",
+    ),
     "receiver_cpu_ns": ("ns", f"of CPU time of the receiver; {_WHOLE_RUN}"),
     "receiver_voluntary_context_switches": (
         "switches",
@@ -118,6 +139,24 @@ _OF_PROCESSES: Mapping[str, Said] = {
         "ns",
         "of CPU time between its slices of the other end: of the receiver, of rr's server, or of "
         "echo's client; null: not known",
+    ),
+    "sliced_context_switches": (
+        "switches",
+        "to threads of the processes that cpu_ns is of, in its slices (schedstat of each thread): "
+        f"{_EDGES}",
+    ),
+    "sliced_core_wait_ns": (
+        "ns",
+        f"that these threads could have run and had no core, in its slices: {_EDGES}",
+    ),
+    "other_sliced_core_wait_ns": (
+        "ns",
+        f"the same of the other end: {_EDGES}",
+    ),
+    "sliced_delayed_acks": (
+        "acknowledgements",
+        "that TcpExt DelayedACKs counts in its slices, of both ends, and not those after the last "
+        f"message of each: {_EDGES}; null: others' traffic is in the count, too",
     ),
     "frozen_ns": ("ns", "for which `tinygram trust` stopped the receiver"),
     "middle_messages": (
@@ -151,6 +190,14 @@ _OF_RR: Mapping[str, Said] = {
     "server_requests": (
         "requests",
         "that the server counted, the warm-up's and one before it with them",
+    ),
+    "server_split_requests": (
+        "requests",
+        "that the server read in parts, the warm-up's with them, and not the one before it",
+    ),
+    "server_rest_ns": (
+        "ns",
+        "from reading the first part of these to reading their last, together",
     ),
     "server_reads": ("system calls", "by which the server read"),
     "server_writes": ("system calls", "by which the server wrote"),

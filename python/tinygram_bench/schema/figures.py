@@ -54,16 +54,25 @@ _OF_COUNTERS: Mapping[str, Said] = {
         "of CPU time for a million messages: of the sender or server; of a slice, until the case's "
         "next one begins, for all its messages, those that settle with them",
     ),
+    "receiver_cpu_share": (
+        "1",
+        "of the time that it was to receive, the receiver's CPU time; where it decrypts",
+    ),
+    "records_per_message": ("records", "of TLS, with data, ÷ messages"),
+    "wire_bytes_per_message": ("bytes", "of TLS records, their headers included, ÷ messages"),
     "receiver_cpu_s_per_million": ("s", "of the receiver's CPU time for a million messages"),
     "messages_per_segment": ("messages", "messages ÷ segments with data"),
     "context_switches_per_million": (
         "switches",
-        "for a million messages; null in slices, whose rests add some",
+        "for a million messages; in slices, of these alone (sliced_context_switches)",
     ),
     "messages_per_release": ("messages", "messages ÷ the pacer's releases; paced only"),
     "connect_us": ("µs", "connect_ns"),
     "startup_ms": ("ms", "startup_ns"),
-    "delayed_acks": ("acknowledgements", "kernel_DelayedACKs; null in slices, whose ends add some"),
+    "delayed_acks": (
+        "acknowledgements",
+        "kernel_DelayedACKs; in slices sliced_delayed_acks, for their ends add some",
+    ),
     "calls_per_s": ("1/s", "calls ÷ the mean time of a caller"),
     "calls_in_flight": ("calls", "on average at a time, by Little's law"),
     "cpu_us_per_call": (

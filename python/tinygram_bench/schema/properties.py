@@ -42,11 +42,11 @@ PROPERTIES: Mapping[str, Mapping[str, str]] = {
         "receiver_command": "the program in the receiver's place; null: ours",
         "busy_thread": "whether another Python thread computes all the time",
         "duration_ns": "how long the schedule lasts, in ns; null: flat out",
+        "tls": "whether over TLS 1.3, with the cipher TLS_AES_256_GCM_SHA384",
         "study": "switches that only a study sets",
     },
     "StudySwitches": {
         "pacer_sleeps": "whether the pacer sleeps until a message is due, and does not spin",
-        "withholds": "whether all messages are handed over with the last one",
         "flat_out_burst": "messages that are handed over at one instant; null: as the bench does",
         "spin_ns": "how long the sender computes before it hands over a message, in ns",
         "sleep_ns": "how long it sleeps before one message in a hundred, in ns",
@@ -83,6 +83,7 @@ PROPERTIES: Mapping[str, Mapping[str, str]] = {
         "warm_up_messages": "messages that go before, in no figure",
         "server_command": "the program that was started as server; null: none",
         "server_address": "HOST:PORT of a program that is not ours; null: the server is ours",
+        "tls": "whether over TLS 1.3, with the cipher TLS_AES_256_GCM_SHA384",
     },
     "SizesParameters": {
         **_OF_EVERY_WORKLOAD,
@@ -165,7 +166,9 @@ PROPERTIES: Mapping[str, Mapping[str, str]] = {
         "V2, compressed by zlib, in base64; 3 significant digits, values above an hour counted "
         "as one (hold_ns of the library: 1 digit, and ten seconds)",
         "slices": "figure → its value in each slice, where cases took turns, or in each block of "
-        "slices; null: too few messages. `late_us`: how long after the end of a slice its last "
+        "slices; null: too few messages. A block is as many slices in a row as have 500 messages "
+        "at the load's rate, for p99, and 5,000 for p99.9. `pacing_error_*_us`: how late the pacer "
+        "was with what is measured. `late_us`: how long after the end of a slice its last "
         "message came. `link_stood_still_us`: how much of a slice, and of the gap after it, its "
         "link's relay had no core. Of sizes whose samples alternate the time of the sample in "
         "each cycle, or, of over 1,000 cycles, the median of each block of cycles",

@@ -11,6 +11,8 @@ from tinygram_bench.statistics.figures.samples import Sample, samples_of
 from tinygram_bench.statistics.figures.stalls import STALLED_SHARE
 from tinygram_bench.statistics.sizes_fits import with_models
 from tinygram_bench.statistics.warnings import warnings_of
+from tinygram_bench.statistics.workloads import OF_TLS
+from tinygram_bench.statistics.workloads.loads import Load
 
 
 def summarise(plan: Plan, runs: Sequence[Run]) -> tuple[Summary, ...]:
@@ -23,10 +25,11 @@ def summarise(plan: Plan, runs: Sequence[Run]) -> tuple[Summary, ...]:
 
 
 def _summary(sample: Sample) -> Summary:
+    is_over_tls = Load.of(sample.case).tls
     figures = {
         name: sample.figure(name)
         for name in figure_names(sample.case.workload)
-        if name != STALLED_SHARE or sample.took_turns
+        if (name != STALLED_SHARE or sample.took_turns) and (name not in OF_TLS or is_over_tls)
     }
     return Summary(
         case=sample.case,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from statistics import fmean, median
 
 from tinygram_bench.model.errors import UsageError
@@ -20,7 +20,14 @@ MAX_HOLD_RATIO = 2.0
 _OF_SOME_ROUNDS = (*LINK_FAULTS, "other_measurement", FELL_BEHIND, "slices_entered")
 """Warnings about conditions that may come and go between two rounds."""
 _MOST_STALLED = 0.01
-"""Share of the slices that may be stalled before a warning tells of it."""
+"""Share of the slices that may be stalled, or have a late pacer, before a warning tells of it."""
+_MOST_LATE = 0.5
+"""Where the pacer was late in more of the slices, their medians tell of such slices alone."""
+_BLURRED = {
+    "p50": ("latency_min", "latency_mean", "latency_p50"),
+    "p99": ("latency_p99", "latency_max"),
+}
+"""Percentile of the pacer's error → the beginnings of the names of figures that it blurs."""
 Figures = Mapping[str, Figure | None]
 
 
@@ -28,7 +35,7 @@ def warnings_of(sample: Sample, figures: Figures) -> tuple[Warning, ...]:
     """The warnings of a case whose good rounds are `sample`, summed up in `figures`."""
     return (
         *_run_warnings(sample),
-        *_pacing_warnings(figures),
+        *_pacing_warnings(sample, figures),
         *_hold_warnings(sample.case, figures),
         *_mode_warnings(sample, figures),
         *_stall_warnings(sample),
@@ -63,26 +70,49 @@ def _share(rounds: int, of: int) -> str:
     return "in every round" if rounds == of else f"in {rounds} of {of} rounds"
 
 
-def _pacing_warnings(figures: Figures) -> tuple[Warning, ...]:
+def _pacing_warnings(sample: Sample, figures: Figures) -> Iterator[Warning]:
     """Bar verdicts where the pacer was late by over a quarter of the latency.
 
-    The error's median is compared with the latency's middle, its p99 with the tail.
+    The error's median is compared with the latency's middle, its p99 with the tail. Of a case that
+    took turns that is judged slice by slice, p99 block by block: late in over half of them bars,
+    and what stopped a few is told.
     """
     blurred: tuple[str, ...] = ()
-    shares = []
-    for percentile, prefixes in (
-        ("p50", ("latency_min", "latency_mean", "latency_p50")),
-        ("p99", ("latency_p99", "latency_max")),
-    ):
+    said = []
+    for percentile, prefixes in _BLURRED.items():
         error = figures.get(f"pacing_error_{percentile}_us")
         latency = figures.get(f"latency_{percentile}_us")
-        if error and latency and error.median > MAX_PACING_ERROR_SHARE * latency.median:
+        late_share = _late_share(sample, percentile)
+        if late_share is not None:
+            if late_share > _MOST_LATE:
+                blurred += prefixes
+                said.append(f"{percentile} in {late_share:.0%} of its slices")
+            elif percentile == "p50" and late_share > _MOST_STALLED:
+                yield Warning(
+                    "slices_pacing_late",
+                    f"in {late_share:.0%} of its slices the pacer's error is over a quarter of the "
+                    "latency; these slices count like all others",
+                )
+        elif error and latency and error.median > MAX_PACING_ERROR_SHARE * latency.median:
             blurred += prefixes
-            shares.append(f"{percentile} {error.median:.0f} of {latency.median:.0f} µs")
-    if not blurred:
-        return ()
-    message = f"the pacer's error is over a quarter of the latency: {', '.join(shares)}"
-    return (Warning(code="pacing_error", message=message, figures=blurred),)
+            said.append(f"{percentile} {error.median:.0f} of {latency.median:.0f} µs")
+    if blurred:
+        message = f"the pacer's error is over a quarter of the latency: {', '.join(said)}"
+        yield Warning(code="pacing_error", message=message, figures=blurred)
+
+
+def _late_share(sample: Sample, percentile: str) -> float | None:
+    """The share of its slices, or blocks of them, in which the pacer's error is over a quarter of
+    the latency; None where they do not say.
+    """
+    latencies = sample.slices(f"latency_{percentile}_us")
+    is_late = [
+        error_us > MAX_PACING_ERROR_SHARE * latency_us
+        for number, errors in sample.slices(f"pacing_error_{percentile}_us").items()
+        for error_us, latency_us in zip(errors, latencies.get(number, ()), strict=False)
+        if error_us is not None and latency_us is not None
+    ]
+    return sum(is_late) / len(is_late) if is_late else None
 
 
 def _hold_warnings(case: Case, figures: Figures) -> tuple[Warning, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from tinygram_bench.host.noise_floor import NoiseFloor, boot_id
+from tinygram_bench.host.noise_floor import NoiseFloor, this_machine
 from tinygram_bench.model.result import Case, Figure, Plan, Result, Summary, Warning
 from tinygram_bench.statistics.figures.intervals import TARGET_COVERAGE, confidence_of, figure_of
 from tinygram_bench.statistics.figures.samples import Sample, samples_of
@@ -127,7 +127,8 @@ def noise_floor_of(result: Result, trusted: Trusted) -> NoiseFloor | None:
         resolved.setdefault(load_name(each.case), {})[each.figure] = each.half_width
     if not resolved or not trusted.is_sure or result.started_at is None:
         return None
-    return NoiseFloor(result.started_at, boot_id(), trusted.confidence, trusted.pair_s, resolved)
+    machine = this_machine()
+    return NoiseFloor(result.started_at, machine, trusted.confidence, trusted.pair_s, resolved)
 
 
 def judged(result: Result) -> Trusted:

@@ -16,9 +16,11 @@ from tinygram_bench.ways.transports import Connection
 
 def run(sock: socket.socket, source: Source, way: Way) -> None:
     """Strategy `nodelay`: a write per message on its transport."""
-    transports.run(loop_factory(way.runtime), sock, source, _connect)
+    transports.run(loop_factory(way.runtime), sock, source, way, _connect)
 
 
-async def _connect(sock: socket.socket) -> tuple[asyncio.WriteTransport, Connection]:
+async def _connect(sock: socket.socket, way: Way) -> tuple[asyncio.WriteTransport, Connection]:
     loop = asyncio.get_running_loop()
-    return await aiofastnet.create_connection(loop, Connection, sock=sock)
+    return await aiofastnet.create_connection(
+        loop, Connection, sock=sock, ssl=way.tls, server_hostname=way.server_name
+    )

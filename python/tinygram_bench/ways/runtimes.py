@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import socket
+import ssl
 from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -17,6 +18,8 @@ from tinygram.strategies import Strategy
 from tinygram_bench.host.packages import missing
 from tinygram_bench.loads.source import Source
 from tinygram_bench.model.strategies import parse_strategy
+from tinygram_bench.tls.certificates import SERVER_NAME
+from tinygram_bench.tls.kernel import kernel_tls_refusal
 
 MAX_BATCH_BYTES = 64 << 10
 """The largest batch."""
@@ -35,9 +38,16 @@ class Way:
     """The holds by the library's own count, which cannot be reset."""
     child_pids: list[int] = field(default_factory=list)
     """Processes that send in our place."""
+    tls: ssl.SSLContext | None = None
+    """What the connection is encrypted with; None: it is not."""
     watch_writes: Callable[[], object] = lambda: None
     """A way that writes to another descriptor of the socket calls this when it has made it."""
     _warm_up_holds: Histogram = field(default_factory=Histogram)
+
+    @property
+    def server_name(self) -> str | None:
+        """The name that the receiver's certificate must be for; None without TLS."""
+        return None if self.tls is None else SERVER_NAME
 
     def on_start(self) -> None:
         """Forget earlier holds: the clock is about to start."""
@@ -63,7 +73,8 @@ class Runtime:
     entry waits until its runtime, its implementation or either is asked for by name, or there are
     several producers. `requires`: the packages that it needs. `has_producers`: whether several
     threads can hand messages over. `max_batch_bytes`: a batch this large leaves at once, where the
-    strategy has batches.
+    strategy has batches. `tls_by`: who encrypts with `--tls`: the blocking socket, which was
+    wrapped before, the event loop, or the kernel; None: nobody can.
     """
 
     name: str
@@ -75,6 +86,7 @@ class Runtime:
     requires: tuple[str, ...] = ()
     has_producers: bool = False
     max_batch_bytes: int = MAX_BATCH_BYTES
+    tls_by: Literal["socket", "loop", "kernel"] | None = None
 
     def load(self) -> Send:
         """Import what sends: `run(sock, source, way)` returns when every byte was handed over."""
@@ -83,10 +95,14 @@ class Runtime:
 
     def missing(self) -> str | None:
         """Why it cannot run here; None when it can."""
+        if self.tls_by == "kernel":
+            return kernel_tls_refusal() or _KERNEL_TLS_UNTRIED
         return missing(self.requires)
 
-    def supports(self, strategy: Strategy) -> bool:
+    def supports(self, strategy: Strategy, tls: bool = False) -> bool:
         """Whether the strategy makes sense here, whatever its duration."""
+        if tls and strategy.name in _WITHOUT_TLS:
+            return False
         return strategy.name in {parse_strategy(text).name for text in self.strategies}
 
 
@@ -101,15 +117,26 @@ _SHARED_DEFAULTS = ("combine", "coalesce:10us", "adaptive")
 SHARED = tuple(str(strategy) for strategy in reversed(strategies.OF_THREADS))
 """The library's own strategies for threads that share a connection."""
 _UVLOOP = ("uvloop",)
+_WITHOUT_TLS = ("more",)
+"""A socket that encrypts takes no flags."""
+_KERNEL_TLS_UNTRIED = (
+    "this kernel offers TLS, and no way of tinygram sends through it: none could be tried where "
+    "they were written"
+)
 
 RUNTIMES = (
-    Runtime("loop", "stdlib", "by_hand.loop", _BLOCKING, _PUBLISHED),
+    Runtime("loop", "stdlib", "by_hand.loop", _BLOCKING, _PUBLISHED, tls_by="socket"),
     Runtime("loop", "tinygram", "library.loop", LIBRARY, _LIBRARY_DEFAULTS),
-    Runtime("threads", "stdlib", "by_hand.threads", _BLOCKING, _PUBLISHED, has_producers=True),
+    Runtime(
+        *("threads", "stdlib", "by_hand.threads", _BLOCKING, _PUBLISHED),
+        has_producers=True,
+        tls_by="socket",
+    ),
     Runtime(
         *("threads", "stdlib-lock", "by_hand.threads_lock", ("nodelay", "nagle"), ("nodelay",)),
         runs_when="several",
         has_producers=True,
+        tls_by="socket",
     ),
     Runtime(
         *("threads", "tinygram", "library.threads", SHARED, _SHARED_DEFAULTS),
@@ -122,32 +149,56 @@ RUNTIMES = (
         has_producers=True,
         max_batch_bytes=4 * MAX_BATCH_BYTES,
     ),
-    Runtime("asyncio", "stdlib", _BY_HAND, _QUEUED, _PUBLISHED),
-    Runtime("asyncio", "stdlib", "by_hand.asyncio_tick", ("tick",), ("tick",)),
-    Runtime("asyncio", "tinygram", "library.event_loops", LIBRARY, _LIBRARY_DEFAULTS),
+    Runtime("asyncio", "stdlib", _BY_HAND, _QUEUED, _PUBLISHED, tls_by="loop"),
+    Runtime("asyncio", "stdlib", "by_hand.asyncio_tick", ("tick",), ("tick",), tls_by="loop"),
+    Runtime(
+        *("asyncio", "tinygram", "library.event_loops", LIBRARY, _LIBRARY_DEFAULTS), tls_by="loop"
+    ),
     Runtime(
         *("asyncio", "aiofastnet", "aiofastnet", ("nodelay",), ("nodelay",)),
         runs_when="implementation",
         requires=("aiofastnet",),
+        tls_by="loop",
     ),
-    Runtime("uvloop", "stdlib", _BY_HAND, _QUEUED, _PUBLISHED, "runtime", _UVLOOP),
-    Runtime("uvloop", "stdlib", "by_hand.asyncio_tick", ("tick",), ("tick",), "runtime", _UVLOOP),
+    Runtime(
+        *("uvloop", "stdlib", _BY_HAND, _QUEUED, _PUBLISHED, "runtime", _UVLOOP), tls_by="loop"
+    ),
+    Runtime(
+        *("uvloop", "stdlib", "by_hand.asyncio_tick", ("tick",), ("tick",), "runtime", _UVLOOP),
+        tls_by="loop",
+    ),
     Runtime(
         *("uvloop", "tinygram", "library.event_loops", LIBRARY, _LIBRARY_DEFAULTS),
         runs_when="either",
         requires=_UVLOOP,
+        tls_by="loop",
     ),
     Runtime(
         *("uvloop", "aiofastnet", "aiofastnet", ("nodelay",), ("nodelay",)),
         runs_when="implementation",
         requires=("uvloop", "aiofastnet"),
+        tls_by="loop",
     ),
-    Runtime("processes", "stdlib", "by_hand.processes", _BLOCKING, _PUBLISHED, "runtime"),
+    Runtime(
+        *("processes", "stdlib", "by_hand.processes", _BLOCKING, _PUBLISHED, "runtime"),
+        tls_by="socket",
+    ),
     Runtime("native", "tinygram", "native", ("nagle", "nodelay", "tick"), ("nodelay", "tick")),
 )
 """All runtimes, in the order of the tables."""
+KERNEL_TLS = Runtime(
+    "loop", "kernel-tls", "by_hand.loop", ("nodelay",), ("nodelay",), tls_by="kernel"
+)
+"""A row that says why it is absent."""
 HANDING_OVER = ("threads", "processes")
 """Runtimes whose producer hands its messages to a thread or process on its core, which sends."""
+
+
+def runtimes_with(tls: bool) -> tuple[Runtime, ...]:
+    """The runtimes that can send so: all of them in plain, with TLS those that encrypt."""
+    if not tls:
+        return RUNTIMES
+    return (*(known for known in RUNTIMES if known.tls_by), KERNEL_TLS)
 
 
 def runtime(name: str, implementation: str, strategy: Strategy) -> Runtime:

@@ -11,6 +11,7 @@ import socket
 from collections.abc import Awaitable, Callable
 
 from tinygram_bench.loads.source import AsyncSource, Source
+from tinygram_bench.ways.runtimes import Way
 
 
 class Connection(asyncio.Protocol):
@@ -52,8 +53,9 @@ class Connection(asyncio.Protocol):
             raise reason
 
 
-Connect = Callable[[socket.socket], Awaitable[tuple[asyncio.WriteTransport, Connection]]]
-"""Makes a transport of a connected socket, whose protocol is a new `Connection`."""
+Connect = Callable[[socket.socket, Way], Awaitable[tuple[asyncio.WriteTransport, Connection]]]
+"""Makes a transport of a connected socket, encrypted where the way is; its protocol is a new
+`Connection`."""
 Write = Callable[[bytes], None]
 
 
@@ -61,6 +63,7 @@ def run(
     make_loop: Callable[[], asyncio.AbstractEventLoop],
     sock: socket.socket,
     source: Source,
+    way: Way,
     connect: Connect,
     writing: Callable[[asyncio.WriteTransport], Write] = lambda transport: transport.write,
 ) -> None:
@@ -69,7 +72,7 @@ def run(
     async def send() -> None:
         # Loops do it themselves where `sock.proto` says TCP, and it is 0 in most sockets.
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        transport, connection = await connect(sock)
+        transport, connection = await connect(sock, way)
         try:
             await _write_each(AsyncSource(source), writing(transport), connection)
         except BaseException as failure:

@@ -7,6 +7,7 @@ import os
 import select
 import socket
 import sys
+import threading
 import time
 from contextlib import suppress
 
@@ -14,6 +15,7 @@ from tinygram_bench import _native
 from tinygram_bench.host.probes.calls import call_times, taken_between
 
 WRITES = 20_000
+CONTENDED = 2_000
 _SPIN_NS = 100_000
 
 
@@ -50,6 +52,24 @@ def compute(near: socket.socket, far: socket.socket) -> None:
             pass
 
 
+def contend(near: socket.socket, far: socket.socket) -> None:
+    """Each call lets go of the interpreter's lock, and waits for it while another thread has it."""
+    sys.setswitchinterval(1e-4)
+    is_over = threading.Event()
+
+    def spin() -> None:
+        while not is_over.is_set():
+            pass
+
+    other = threading.Thread(target=spin)
+    other.start()
+    for _ in range(CONTENDED):
+        near.send(b"x")
+        far.recv(1)
+    is_over.set()
+    other.join()
+
+
 def refused(near: socket.socket, _far: socket.socket) -> None:
     near.setblocking(False)
     with suppress(BlockingIOError):
@@ -71,7 +91,7 @@ def fork(near: socket.socket, far: socket.socket) -> None:
     write(near, far)
 
 
-ACTS = {act.__name__: act for act in (write, wait, compute, refused, fork)}
+ACTS = {act.__name__: act for act in (write, wait, compute, contend, refused, fork)}
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.browser import CHROMIUM, Browser, browsing
-from tests.support.experiments import paced_run, plan_of, result_of, way
+from tests.support.experiments import paced_run, plan_of, result_of, swept, way
 
 from tinygram_bench.model import store
 from tinygram_bench.model.result import Named, Result
@@ -111,6 +111,22 @@ def test_all_is_drawn_and_works(browser: Browser, page: Path, width: int, scheme
     assert any(text in told for text in WAYS)
 
     assert browser.requests() == [page.as_uri()]
+    assert browser.complaints() == []
+
+
+def test_charts_of_single_points_are_drawn_when_they_are_unfolded(
+    browser: Browser, tmp_path: Path
+) -> None:
+    path = tmp_path / "sweep.html"
+    path.write_text(page_html([Named("swept", swept(WAYS[:2], (1e3, 1e4), 6))], "1.2.3"))
+    browser.open(path, 1_400, 900)
+    browser.wait_for(DRAWN)
+    folded = "document.querySelectorAll('details.points .plot').length"
+    drawn = "document.querySelectorAll('details.points .plot svg').length"
+    assert browser.evaluate(drawn) == 0
+    assert browser.evaluate(folded) > 0
+    browser.evaluate("document.querySelector('details.points').open = true")
+    browser.wait_for(f"{drawn} === {folded}")
     assert browser.complaints() == []
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import msgspec
 from tests.report.page.test_charts import ROUNDS, chart, paced, values
 from tests.support.experiments import flat_out, result_of
+from tests.support.measured import sizes as timed
+from tests.support.plans import sizes as sizes_plans
 
 from tinygram_bench.model.result import Run
 from tinygram_bench.report.charts import charts_of
@@ -106,3 +108,37 @@ def test_one_way_alone_does_not_tell_whether_it_was_the_host() -> None:
     names = [each.name for each in charts_of(result_of(result.plan, runs))]
     assert "latency-median" in names
     assert "timeline" not in names
+
+
+def test_samples_that_alternate_have_a_timeline_and_those_that_do_not_have_none() -> None:
+    plan = sizes_plans.planned(sizes_bytes=[1, 1_000], round_trips=[1])
+    usual_us = {case.case_id: 10.0 * (at + 1) for at, case in enumerate(plan.cases)}
+    measured = timed.measured(plan, lambda case, _number: usual_us[case.case_id])
+
+    def sampled(run: Run) -> Run:
+        usual = usual_us[run.case_id]
+        slow = usual * (4 if run.round == 1 else 1)
+        return msgspec.structs.replace(run, slices={"total_p50_us": (usual, slow, usual)})
+
+    alternating = [
+        msgspec.structs.replace(
+            case, parameters=msgspec.structs.replace(case.parameters, alternates=True)
+        )
+        for case in plan.cases
+    ]
+    runs = [*map(sampled, measured.runs)]
+    timeline = chart(
+        result_of(msgspec.structs.replace(plan, cases=tuple(alternating)), runs), "timeline"
+    )
+    assert timeline.title == "Timeline of samples"
+    assert "in which each case had a sample: its time there" in timeline.text
+    disturbed = [row for row in timeline.rows if row["is_disturbed"] == "yes"]
+    assert [(row["round"], row["position"], row["median"]) for row in disturbed] == [(2, 5, 4)]
+    lone = [
+        msgspec.structs.replace(
+            case, parameters=msgspec.structs.replace(case.parameters, alternates=False)
+        )
+        for case in plan.cases
+    ]
+    result = result_of(msgspec.structs.replace(plan, cases=tuple(lone)), measured.runs)
+    assert not [each for each in charts_of(result) if each.name.startswith("timeline")]

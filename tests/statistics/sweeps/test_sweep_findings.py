@@ -9,10 +9,10 @@ import pytest
 from tests.support.experiments import way
 
 from tinygram_bench.model.sweep import Limit
-from tinygram_bench.statistics.sweeps.bends import knee_of
-from tinygram_bench.statistics.sweeps.crossings import crossings_of
+from tinygram_bench.statistics.sweeps.crossovers import crossings_of
 from tinygram_bench.statistics.sweeps.curves import Curve
-from tinygram_bench.statistics.sweeps.limits import Held, held_at, held_of
+from tinygram_bench.statistics.sweeps.knees import knee_of
+from tinygram_bench.statistics.sweeps.limits import Met, met_at, met_of
 
 VALUES = (1_000.0, 4_730.0, 22_400.0, 30_000.0, 40_000.0, 50_000.0, 106_000.0, 500_000.0)
 LIMIT = Limit("latency_p99_us", 1_000.0)
@@ -112,42 +112,40 @@ def test_points_that_show_nothing_take_part_in_a_crossing() -> None:
 
 def test_a_limit_holds_up_to_a_point_and_fails_at_the_next() -> None:
     curve = curve_of(rounds(lambda rate: 10.0 if rate <= 30_000 else 5_000.0))
-    assert held_of(VALUES, curve, LIMIT) == Held("held up to", 30_000, 30_000, 40_000)
+    assert met_of(VALUES, curve, LIMIT) == Met("met up to", 30_000, 30_000, 40_000)
 
 
 def test_where_rounds_differ_the_interval_is_wider() -> None:
     values = rounds(lambda rate: 10.0 if rate <= 40_000 else 5_000.0)
     values[3][0] = values[5][0] = 2_000.0  # One round in seven is above, or below, what others are.
     values[5][0] = 500.0
-    held = held_of(VALUES, curve_of(values), LIMIT)
-    assert held == Held("held up to", 40_000, 22_400, 106_000)
+    met = met_of(VALUES, curve_of(values), LIMIT)
+    assert met == Met("met up to", 40_000, 22_400, 106_000)
 
 
-def test_a_limit_that_is_not_reached_or_never_held_is_said_so() -> None:
+def test_a_limit_that_is_not_reached_or_never_met_is_said_so() -> None:
     low, high = curve_of(rounds(lambda _: 10.0)), curve_of(rounds(lambda _: 5_000.0))
-    assert held_of(VALUES, low, LIMIT) == Held("held everywhere", VALUES[-1], VALUES[-1])
-    assert held_of(VALUES, high, LIMIT) == Held("never held", high=VALUES[0])
+    assert met_of(VALUES, low, LIMIT) == Met("met everywhere", VALUES[-1], VALUES[-1])
+    assert met_of(VALUES, high, LIMIT) == Met("never met", high=VALUES[0])
 
 
 def test_a_way_that_falls_behind_does_not_hold_whatever_its_latency_is() -> None:
     low = rounds(lambda _: 10.0)
-    assert held_of(VALUES, curve_of(low, behind=[3, 4]), LIMIT) == Held(
-        "held up to", VALUES[2], VALUES[2], VALUES[3]
+    assert met_of(VALUES, curve_of(low, behind=[3, 4]), LIMIT) == Met(
+        "met up to", VALUES[2], VALUES[2], VALUES[3]
     )
-    assert held_of(VALUES, curve_of(low, behind=range(8)), LIMIT) == Held(
-        "never held", high=VALUES[0]
-    )
-    assert held_at(curve_of(low, behind=[7]), LIMIT) == (1,) * 7 + (-1,)
+    assert met_of(VALUES, curve_of(low, behind=range(8)), LIMIT) == Met("never met", high=VALUES[0])
+    assert met_at(curve_of(low, behind=[7]), LIMIT) == (1,) * 7 + (-1,)
 
 
 def test_a_later_point_below_the_limit_does_not_count() -> None:
     curve = curve_of(rounds(lambda rate: 5_000.0 if rate == 22_400 else 10.0))
-    held = held_of(VALUES, curve, LIMIT)
-    assert (held.held, held.high) == (4_730, 22_400)
+    met = met_of(VALUES, curve, LIMIT)
+    assert (met.met, met.high) == (4_730, 22_400)
 
 
 def test_a_way_that_fails_does_not_hold_and_one_with_few_messages_is_not_known() -> None:
     values: list[list[float]] = [[10.0] * 7] * 3 + [[]] * 5
-    assert held_of(VALUES, curve_of(values, failed=[3]), LIMIT).high == VALUES[3]
-    assert held_of(VALUES, curve_of(values), LIMIT) == Held("held up to", VALUES[2], VALUES[2])
-    assert held_of(VALUES, curve_of([[]] * 8), LIMIT) == Held("not known")
+    assert met_of(VALUES, curve_of(values, failed=[3]), LIMIT).high == VALUES[3]
+    assert met_of(VALUES, curve_of(values), LIMIT) == Met("met up to", VALUES[2], VALUES[2])
+    assert met_of(VALUES, curve_of([[]] * 8), LIMIT) == Met("not known")

@@ -4,8 +4,8 @@
 pub use super::exchange::{Exchange, RoundTrips, Turn};
 use super::run::{Run, Window, left_messages};
 pub use super::settings::Settings;
-pub use super::worker::Fault;
 use super::worker::Worker;
+pub use super::worker::{Cipher, Encrypt, Fault};
 use crate::{
     messages::{EchoError, Echoes, MessagePool},
     process::thread_cpu_ns,
@@ -63,7 +63,8 @@ pub struct EchoClient {
 }
 
 impl EchoClient {
-    /// Connect all workers, one after the other. `pool` is one of messages of one size.
+    /// Connect all workers, one after the other. `pool` is one of messages of one size. `encrypt` is
+    /// called with each connection; `None`: what is sent is not encrypted.
     ///
     /// # Errors
     /// [`ClientError`], at the first connection that is not made.
@@ -74,6 +75,7 @@ impl EchoClient {
         server: SocketAddr,
         pool: MessagePool,
         settings: &Settings,
+        encrypt: Option<Encrypt<'_>>,
     ) -> Result<Self, ClientError> {
         let failed = |number| move |error| of_worker(number)(Fault::Connect(error));
         let epoll = Epoll::new().map_err(failed(0))?;
@@ -88,8 +90,11 @@ impl EchoClient {
                 echoes = echoes.trusting();
             }
             let before_ns = monotonic_ns();
-            let worker = Worker::connect(server, echoes, settings).map_err(failed(number))?;
+            let mut worker = Worker::connect(server, echoes, settings).map_err(failed(number))?;
             connects_ns.push(monotonic_ns() - before_ns);
+            if let Some(encrypt) = encrypt {
+                worker.encrypt(encrypt).map_err(failed(number))?;
+            }
             let slot = worker.fd() as usize;
             if slot >= numbers.len() {
                 numbers.resize(slot + 1, 0);

@@ -87,7 +87,7 @@ impl Load {
             is_trusting: self.is_trusting,
             is_polling: self.is_polling,
         };
-        EchoClient::connect(server, self.pool.clone(), &settings).unwrap()
+        EchoClient::connect(server, self.pool.clone(), &settings, None).unwrap()
     }
 }
 
@@ -343,7 +343,7 @@ fn a_server_that_is_not_there_is_named() {
         is_trusting: false,
         is_polling: false,
     };
-    let failure = EchoClient::connect(address, pool(10), &settings).unwrap_err();
+    let failure = EchoClient::connect(address, pool(10), &settings, None).unwrap_err();
     assert!(
         failure.to_string().starts_with("worker 0: cannot connect"),
         "{failure}"

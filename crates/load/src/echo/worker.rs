@@ -7,6 +7,7 @@ use crate::{
 };
 use rustix::net::sockopt;
 use std::{
+    fmt::Debug,
     io,
     net::{SocketAddr, TcpStream},
     os::fd::{AsRawFd, RawFd},
@@ -56,10 +57,29 @@ pub enum Fault {
     Echo(#[from] EchoError),
 }
 
+/// Sends and receives the plaintext of an encrypted connection, and does not block.
+pub trait Cipher: Debug + Send + Sync {
+    /// Send what the connection takes now; 0: nothing. What was not taken is offered again.
+    ///
+    /// # Errors
+    /// When the connection fails.
+    fn send(&mut self, bytes: &[u8]) -> io::Result<usize>;
+
+    /// Read plaintext once, of one record at most; 0: the peer has ended, `None`: nothing has come.
+    ///
+    /// # Errors
+    /// When the connection fails.
+    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>>;
+}
+
+/// Encrypts the connection of a descriptor, which stays its owner's: makes the handshake.
+pub type Encrypt<'a> = &'a dyn Fn(RawFd) -> io::Result<Box<dyn Cipher>>;
+
 /// A connection and its messages.
 #[derive(Debug)]
 pub(super) struct Worker {
     stream: TcpStream,
+    cipher: Option<Box<dyn Cipher>>,
     watched: Option<For>,
     pub(super) echoes: Echoes,
 }
@@ -83,9 +103,16 @@ impl Worker {
         }
         Ok(Self {
             stream,
+            cipher: None,
             watched: None,
             echoes,
         })
+    }
+
+    /// From now on all bytes are encrypted.
+    pub(super) fn encrypt(&mut self, encrypt: Encrypt<'_>) -> io::Result<()> {
+        self.cipher = Some(encrypt(self.fd())?);
+        Ok(())
     }
 
     pub(super) fn fd(&self) -> RawFd {
@@ -114,7 +141,11 @@ impl Worker {
                 break;
             }
             let at_ns = monotonic_ns();
-            let taken = send_now(self.fd(), bytes, &[]).map_err(|source| self.failed(source))?;
+            let taken = match &mut self.cipher {
+                Some(cipher) => cipher.send(bytes),
+                None => send_now(self.stream.as_raw_fd(), bytes, &[]),
+            };
+            let taken = taken.map_err(|source| self.failed(source))?;
             if taken > 0 {
                 writes += 1;
                 self.echoes.on_sent(pool, taken, at_ns);
@@ -140,7 +171,11 @@ impl Worker {
         if buffer.is_empty() {
             return Ok(None);
         }
-        let read = receive_now(self.fd(), buffer).map_err(|source| self.failed(source))?;
+        let read = match &mut self.cipher {
+            Some(cipher) => cipher.receive(buffer),
+            None => receive_now(self.stream.as_raw_fd(), buffer),
+        };
+        let read = read.map_err(|source| self.failed(source))?;
         let Some(count) = read else {
             return Ok(None);
         };
@@ -169,7 +204,11 @@ impl Worker {
         if waiting.is_err() {
             return Ok(()); // The server was faster, and nothing came back.
         }
-        match receive_some(self.fd(), &mut [0; 4096]) {
+        let last = match &mut self.cipher {
+            Some(cipher) => last_of(cipher.as_mut(), self.stream.as_raw_fd(), patience),
+            None => receive_some(self.stream.as_raw_fd(), &mut [0; 4096]),
+        };
+        match last {
             Ok(more) if more > 0 => Err(Fault::Echo(EchoError::TooLong {
                 received: received + more as u64,
                 sent,
@@ -191,5 +230,22 @@ impl Worker {
             received,
             source,
         }
+    }
+}
+
+/// What comes of an encrypted connection within `patience`; 0: its end.
+fn last_of(cipher: &mut dyn Cipher, fd: RawFd, patience: Duration) -> io::Result<usize> {
+    let mut epoll = Epoll::new()?;
+    epoll.watch(fd, For::Reading)?;
+    let give_up_ns = monotonic_ns() + patience.as_nanos() as u64;
+    loop {
+        if let Some(count) = cipher.receive(&mut [0; 4096])? {
+            return Ok(count);
+        }
+        let left_ns = give_up_ns.saturating_sub(monotonic_ns());
+        if left_ns == 0 {
+            return Ok(0);
+        }
+        epoll.wait(i32::try_from(left_ns.div_ceil(1_000_000)).unwrap_or(i32::MAX))?;
     }
 }

@@ -149,7 +149,7 @@ fn the_timer_releases_what_is_due() {
 fn all_that_is_spun_is_spun_in_a_slice_also_while_it_settles() {
     let slices = Slices::new(vec![0, 40_000_000, 70_000_000], 5_000_000).unwrap();
     let schedule = Schedule::new(2_000.0, Arrival::Constant, 1, 15_000_000, 1).unwrap();
-    let mut pacer = Pacer::new(schedule.in_slices(&slices)).in_slices(slices);
+    let mut pacer = Pacer::new(schedule.in_slices(&slices)).in_slices(slices, 0);
     pacer.start(monotonic_ns() + 1_000_000);
     while pacer.next_due_ns().is_some() {
         pacer.wait(None);
@@ -158,4 +158,23 @@ fn all_that_is_spun_is_spun_in_a_slice_also_while_it_settles() {
     assert_eq!(spun_ns.len(), 3);
     assert_eq!(spun_ns.iter().sum::<u64>(), pacer.spin_cpu_ns());
     assert!(pacer.spin_cpu_ns() > 0);
+}
+
+#[test]
+fn errors_are_told_by_the_slice_in_which_a_message_was_due_once_it_has_settled() {
+    let slices = Slices::new(vec![0, 20_000_000, 40_000_000], 5_000_000).unwrap();
+    let schedule = Schedule::new(1_000.0, Arrival::Constant, 1, 15_000_000, 1).unwrap();
+    let alone = pacer(1_000.0, 3).with_notes();
+    let mut pacer = Pacer::new(schedule.in_slices(&slices)).in_slices(slices, 2_000_000);
+    pacer.start(monotonic_ns());
+    while pacer.next_due_ns().is_some() {
+        pacer.wait(None);
+    }
+    // A message each millisecond; those of the first two of each slice settle.
+    let late_ns = pacer.late_ns();
+    let expected: Vec<Vec<u32>> = (0..3)
+        .map(|slice| late_ns[slice * 5 + 2..slice * 5 + 5].to_vec())
+        .collect();
+    assert_eq!(pacer.errors_by_slice_ns(), expected);
+    assert!(alone.errors_by_slice_ns().is_empty());
 }

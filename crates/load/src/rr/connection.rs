@@ -11,7 +11,7 @@ use std::{
     net::TcpStream,
     os::fd::{AsRawFd, RawFd},
 };
-use tinygram_net::{epoll::For, socket::send_now};
+use tinygram_net::{clock::monotonic_ns, epoll::For, socket::send_now};
 
 /// What the event loop lends to whichever connection is ready.
 #[derive(Debug)]
@@ -49,6 +49,8 @@ pub struct Connection {
     has_ended: bool,
     /// When it was accepted, or last completed a request or took of a reply.
     progress_ns: u64,
+    /// Since when a part of a request is there, and not the rest of it.
+    part_since_ns: Option<u64>,
     /// What it is watched for.
     pub watched: For,
 }
@@ -62,6 +64,7 @@ impl Connection {
             sent_bytes: 0,
             has_ended: false,
             progress_ns: now_ns,
+            part_since_ns: None,
             watched: For::Reading,
         }
     }
@@ -117,7 +120,27 @@ impl Connection {
             self.due_bytes += completed * lent.content.reply_bytes();
             self.progress_ns = lent.now_ns;
         }
+        self.time_parts(lent, completed);
         Ok(())
+    }
+
+    /// Count how long the rest of a request took to come. A request that comes whole costs no look at a
+    /// clock. The first one of all is left out: the bench withholds its end to see that the server waits.
+    fn time_parts(&mut self, lent: &mut Lent<'_>, completed: u64) {
+        let is_between = self.reader.is_between_requests(lent.content);
+        if is_between && self.part_since_ns.is_none() {
+            return;
+        }
+        let now_ns = monotonic_ns();
+        if let Some(since_ns) = self.part_since_ns.take_if(|_| completed > 0) {
+            if lent.counts.requests > completed {
+                lent.counts.split_requests += 1;
+                lent.counts.rest_ns += now_ns.saturating_sub(since_ns);
+            }
+        }
+        if !is_between {
+            self.part_since_ns.get_or_insert(now_ns);
+        }
     }
 
     /// Write what is due, one buffer's length at most: others wait for their turn.

@@ -7,6 +7,10 @@ pub struct Counts {
     pub accepted: u64,
     /// Whole requests.
     pub requests: u64,
+    /// Those that came in parts, but for the first request of all.
+    pub split_requests: u64,
+    /// How long the rest of each of these came after its first part, together, in nanoseconds.
+    pub rest_ns: u64,
     /// Reads that returned something.
     pub reads: u64,
     /// Writes that the kernel took something of.

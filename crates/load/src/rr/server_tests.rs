@@ -106,6 +106,41 @@ fn every_request_gets_its_reply_in_order_however_it_is_cut() {
 }
 
 #[test]
+fn the_rest_of_a_request_is_timed_from_its_first_part_on_and_the_first_request_is_not() {
+    let content = content(2);
+    let server = Running::start(&content, options());
+    let mut stream = server.connect();
+    let wait = Duration::from_millis(20);
+    for index in 0..3 {
+        let (head, tail) = content.request(index).split_at(1);
+        stream.write_all(head).unwrap();
+        // Meanwhile another one is served, so that the first part has been read.
+        call(&mut server.connect(), &content, 0);
+        thread::sleep(wait);
+        stream.write_all(tail).unwrap();
+        stream.read_exact(&mut [0; 2]).unwrap();
+    }
+    call(&mut stream, &content, 3);
+    let counts = server.stop();
+    assert_eq!((counts.requests, counts.split_requests), (7, 3));
+    assert!(u128::from(counts.rest_ns) >= 3 * wait.as_nanos());
+
+    // Alone, the first request of all is what a check withholds.
+    let server = Running::start(&content, options());
+    let mut stream = server.connect();
+    let (head, tail) = content.request(0).split_at(1);
+    stream.write_all(head).unwrap();
+    thread::sleep(wait);
+    stream.write_all(tail).unwrap();
+    stream.read_exact(&mut [0; 2]).unwrap();
+    let counts = server.stop();
+    assert_eq!(
+        (counts.requests, counts.split_requests, counts.rest_ns),
+        (1, 0, 0)
+    );
+}
+
+#[test]
 fn garbage_half_requests_and_resets_end_their_own_connections_alone() {
     let content = content(2);
     let server = Running::start(&content, options());

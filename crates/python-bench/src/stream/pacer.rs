@@ -50,20 +50,6 @@ pub fn scheduled_messages(
     Ok(schedule(rate_per_s, arrival, burst, duration_ns, seed)?.messages())
 }
 
-#[pyfunction]
-pub fn offline_optimum(
-    rate_per_s: f64,
-    arrival: &str,
-    burst: u64,
-    duration_ns: u64,
-    seed: u64,
-    write_cost_ns: u64,
-) -> PyResult<(u64, u64)> {
-    let schedule = schedule(rate_per_s, arrival, burst, duration_ns, seed)?;
-    let optimum = tinygram_load::schedule::offline_optimum(schedule.all_due_ns(), write_cost_ns);
-    Ok((optimum.delay_ns, optimum.writes))
-}
-
 #[pyclass(module = "tinygram_bench._native")]
 pub struct Pacer {
     pub inner: pacer::Pacer,
@@ -111,7 +97,7 @@ impl Pacer {
         Ok(Self {
             inner: match slices {
                 None => inner,
-                Some((slices, _)) => inner.in_slices(slices),
+                Some((slices, settling_ns)) => inner.in_slices(slices, settling_ns),
             },
         })
     }
@@ -153,6 +139,10 @@ impl Pacer {
 
     fn spin_cpu_ns_by_slice(&self) -> Vec<u64> {
         self.inner.spin_cpu_ns_by_slice().to_vec()
+    }
+
+    fn errors_by_slice_ns(&self) -> Vec<Vec<u32>> {
+        self.inner.errors_by_slice_ns()
     }
 
     #[getter]

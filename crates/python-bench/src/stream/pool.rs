@@ -76,4 +76,8 @@ impl StreamCheck {
     fn finish(&self) -> PyResult<()> {
         self.inner.finish().map_err(value_error)
     }
+
+    fn turns<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, self.inner.turns())
+    }
 }

@@ -7,14 +7,13 @@ from typing import Annotated, cast
 
 import typer
 
-from tinygram_bench.cli import quantities
+from tinygram_bench.cli import quantities, stored
 from tinygram_bench.cli.bounds import one_of
 from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.cli.terminal import console
-from tinygram_bench.model import store
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.result import Result
-from tinygram_bench.report.comparing import said, write_comparison
+from tinygram_bench.report.comparing import fails_told, said, write_comparison
 from tinygram_bench.report.prose import first_of, listed
 from tinygram_bench.report.table import Pen
 from tinygram_bench.statistics.changes.comparison import (
@@ -57,13 +56,14 @@ def compare(
     """Say what changed between two results, figure by figure, and how sure that is."""
     one_of("--gate", gate, KINDS)
     asked = cast(Gate, gate)
-    earlier, later = store.load(before), store.load(after)
-    comparison = checked_comparison(before, earlier, after, later, asked, is_anyway=anyway)
-    code, told = _gated(comparison, asked, fail_above)
-    if not quiet:
-        write_comparison(Pen(console()), comparison, told)
-    elif code != ExitCode.OK:
-        Pen(console()).list(told)
+    earlier, later = stored.load(before), stored.load(after)
+    with stored.made_of(before, after):
+        comparison = checked_comparison(before, earlier, after, later, asked, is_anyway=anyway)
+        code, told = _gated(comparison, asked, fail_above)
+        if not quiet:
+            write_comparison(Pen(console()), comparison, told)
+        elif code != ExitCode.OK:
+            Pen(console()).list(told)
     return code
 
 
@@ -85,7 +85,7 @@ def checked_comparison(
             f"{first_of([str(each) for each in comparison.hindrances], most=12)}; measure both on "
             "one host in the same manner, or compare them with --anyway"
         )
-    if not comparison.changes:
+    if not comparison.changes and not comparison.failing:
         raise UsageError(
             f"{before} and {after} have no finished run with a figure to compare "
             f"(--gate {gate}): measure again"
@@ -101,6 +101,10 @@ def _gated(
         return ExitCode.OK, ()
     found = comparison.gated(gate, fail_above)
     limit = f"{100 * fail_above:g}%"
+    if comparison.failing:
+        # A way that does not work any more is worse by any measure.
+        clauses = first_of([fails_told(each) for each in comparison.failing])
+        return ExitCode.REGRESSION, (f"Shown to be worse by more than {limit}: {clauses}.",)
     if found["fails"]:
         clauses = first_of([said(each) for each in found["fails"]])
         return ExitCode.REGRESSION, (f"Shown to be worse by more than {limit}: {clauses}.",)

@@ -19,7 +19,7 @@ from tinygram_bench.cli.bounds import (
     takes_turns,
 )
 from tinygram_bench.cli.length import MaxTime, MostRounds, Until, length
-from tinygram_bench.cli.measuring import Asked, Manner
+from tinygram_bench.cli.measuring import Asked
 from tinygram_bench.cli.sweep import (
     asked_sweep,
     planned_at,
@@ -89,6 +89,8 @@ def echo(
         quantities.duration("Length of a case's turns beside the other cases of its load.", "20ms"),
     ] = None,
     lone: options.Lone = False,
+    tls: options.Tls = False,
+    plain: options.Plain = False,
     faulty: Annotated[
         str | None,
         typer.Option(
@@ -169,6 +171,8 @@ def echo(
     """Measure servers that send back what they read; every byte is compared with what was sent."""
     far = options.far_end(server)
     if far is not None:
+        if tls:
+            raise UsageError("--server cannot be combined with --tls: that is for one host")
         if server_command is not None or port is not None:
             raise UsageError(
                 "--server cannot be combined with --server-command and --port: programs that are "
@@ -191,6 +195,8 @@ def echo(
         slice,
         {"--lone": lone, "--messages": messages is not None, "--probe": probe is not None},
     )
+    if tls:
+        _check_tls({"--server": server, "--server-command": server_command, "--faulty": faulty})
     one_of("--reply", reply, REPLIES)
     _check_fault(faulty, reply)
     if published and (size or workers != 5 or depth != 1 or reply != PER_READ):
@@ -212,6 +218,7 @@ def echo(
         external=_external(server_command, port, server),
         slice_ns=slice,
         takes_turns=has_turns,
+        tls=options.with_tls(tls, plain),
         timeout_ns=timeout,
         has_all=every,
         only=only or [],
@@ -226,14 +233,7 @@ def echo(
             "flight: at most 1 GiB is allowed, so ask for fewer or smaller messages"
         )
     destination = options.destination("echo", json, resume, anonymous)
-    manner = Manner(
-        is_quiet=quiet,
-        is_published=published,
-        with_notes=notes,
-        is_awake=awake,
-        waits=wait,
-        far=far,
-    )
+    manner = options.manner(quiet, published, notes, awake, wait, far)
     workload = Echo(asked.seed)
     if swept is not None:
         varied: Mapping[Parameter, Callable[[EchoOptions, float], EchoOptions]] = {
@@ -241,7 +241,7 @@ def echo(
             "hold": with_hold,
         }
         plan_at = planned_at(asked, links, plan_echo, swept, varied)
-        return swept.measured(asked_length, plan_at, links, workload, destination, manner)
+        return swept.asked_with(asked_length, plan_at, links, workload, destination, manner)
     plan = asked_length.of(links.planned(asked, plan_echo))
     if server_command is not None and not has_own_proc():
         raise UsageError(
@@ -262,6 +262,15 @@ def _buffers(asked: list[int] | None, every: bool, published: bool) -> Sequence[
     if published:
         return PUBLISHED_BUFFERS
     return ALL_BUFFERS if every else DEFAULT_BUFFERS
+
+
+def _check_tls(given: Mapping[str, object]) -> None:
+    for option, value in given.items():
+        if value is not None:
+            raise UsageError(
+                f"--tls cannot be combined with {option}: it is for honest servers of ours, for "
+                "which certificates are made"
+            )
 
 
 def _check_fault(fault: str | None, reply: str) -> None:

@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 import tinygram
-from tinygram_bench._native import Histogram
+from tinygram_bench.cli import stored
 from tinygram_bench.cli.terminal import console
 from tinygram_bench.host.packages import check_charts
 from tinygram_bench.measurement.recording import summed_up
@@ -98,11 +98,22 @@ def report(
     if html or svg:
         check_charts()
     _check(outputs, files, markdown)
-    results = _loaded(files)
+    with stored.made_of(*files):
+        _hand_on(_loaded(files), outputs, svg, is_markdown=markdown, with_notes=notes)
+
+
+def _hand_on(
+    results: Sequence[Named],
+    outputs: dict[str, Path],
+    svg: Path | None,
+    *,
+    is_markdown: bool,
+    with_notes: bool,
+) -> None:
     if svg:
         store.make_folder(svg, _EXAMPLE_FOLDER)
     # Where programs read standard output, nothing else goes there.
-    is_read = markdown or STANDARD_OUTPUT in outputs.values()
+    is_read = is_markdown or STANDARD_OUTPUT in outputs.values()
     told_on = sys.stderr if is_read else sys.stdout
     for option, path in outputs.items():
         text = _MADE[option](results)
@@ -115,10 +126,10 @@ def report(
                 _tell_large(path, len(text.encode()))
     if svg:
         print(f"Saved: {_draw(results, svg)} charts in {svg}", file=told_on)
-    if markdown:
+    if is_markdown:
         print(report_markdown(results), end="")
     elif not outputs and not svg:
-        _show(results, notes)
+        _show(results, with_notes)
 
 
 def _tell_large(path: Path, page_bytes: int) -> None:
@@ -180,25 +191,12 @@ def _loaded(files: Sequence[Path]) -> tuple[Named, ...]:
     taken: Counter[str] = Counter()
     results = []
     for file in files:
-        for each in store.load_all(file):
-            _check_histograms(file, each)
+        for each in stored.load_all(file):
             taken[each.name] += 1
             end = "" if taken[each.name] == 1 else f"-{taken[each.name]}"
             result = each.result if each.result.summaries else summed_up(each.result)
             results.append(Named(each.name + end, result))
     return tuple(results)
-
-
-def _check_histograms(file: Path, stored: Named) -> None:
-    for run in stored.result.runs:
-        for name, text in run.histograms.items():
-            try:
-                Histogram.from_base64(text)
-            except ValueError as error:
-                raise UsageError(
-                    f"{file} is damaged: {name} of {run.case_id} in round {run.round} is no "
-                    f"histogram ({error}); measure again"
-                ) from error
 
 
 def _show(results: Sequence[Named], notes: bool) -> None:

@@ -12,13 +12,12 @@ from typing import Annotated
 import msgspec
 import typer
 
-from tinygram_bench.cli import options
+from tinygram_bench.cli import options, stored
 from tinygram_bench.cli.measuring import Asked, Manner, measure_and_show
 from tinygram_bench.cli.terminal import console
 from tinygram_bench.links import DEFAULT_BACKEND, parse_links, prepare
 from tinygram_bench.measurement.anonymous import LEFT_OUT
 from tinygram_bench.measurement.measure import environment_of
-from tinygram_bench.model import store
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.result import Plan, Result
 from tinygram_bench.report.comparing import differences_told, write_comparison
@@ -57,7 +56,7 @@ def rerun(
 
     What differs in the environment is told first; the result is stored like any other.
     """
-    earlier = store.load(file)
+    earlier = stored.load(file)
     plan = earlier.plan
     workload = _workload_of(earlier, file)
     if not run_commands:
@@ -65,11 +64,14 @@ def rerun(
     if json is not None and json.exists() and json.samefile(file):
         raise UsageError(f"--json {json} is the result to compare with: name another file")
     destination = options.destination("rerun", json, None, anonymous)
-    _prepare_links(plan)
+    with stored.made_of(file):
+        _prepare_links(plan)
     network = "the server's" if earlier.environment.get("network") == "the server's" else None
     pen = Pen(console(is_on_stderr=destination.is_standard_output))
     if not quiet:
-        _tell_differences(pen, earlier, environment_of(plan, network))
+        found = environment_of(plan, network)
+        with stored.made_of(file):
+            _tell_differences(pen, earlier, found)
     manner = Manner(
         is_quiet=quiet,
         is_published=False,
@@ -81,7 +83,8 @@ def rerun(
     # Also where a run failed, or after Ctrl-C: what is finished can be compared.
     if destination.saved is not None and not quiet:
         pen.head(f"Since {file} ({earlier.started_at or 'at an unknown time'})")
-        write_comparison(pen, compare_results(earlier, destination.saved), ())
+        with stored.made_of(file):
+            write_comparison(pen, compare_results(earlier, destination.saved), ())
     return code
 
 

@@ -22,7 +22,7 @@ from tinygram_bench.cli.bounds import (
 )
 from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.cli.length import USUAL_ROUNDS, MaxTime, Until, length
-from tinygram_bench.cli.measuring import Asked, Manner
+from tinygram_bench.cli.measuring import Asked
 from tinygram_bench.cli.sweep import asked_sweep, planned_at, sweep_option
 from tinygram_bench.crosscheck.interleaved import Interleaved
 from tinygram_bench.crosscheck.selection import choose
@@ -274,18 +274,11 @@ def rr(
         ),
     )
     destination = options.destination("rr", json, resume, anonymous)
-    manner = Manner(
-        is_quiet=quiet,
-        is_published=published,
-        with_notes=notes,
-        is_awake=awake,
-        waits=wait,
-        far=far,
-    )
+    manner = options.manner(quiet, published, notes, awake, wait, far)
     if swept is not None:
         _check_backlogs(asked)
         plan_at = planned_at(asked, links, plan_rr, swept, {"size": _with_size})
-        return swept.measured(asked_length, plan_at, links, Rr(asked.seed), destination, manner)
+        return swept.asked_with(asked_length, plan_at, links, Rr(asked.seed), destination, manner)
     case_ids: dict[str, str] = {}
     if scenario is None:
         plan = asked_length.of(links.planned(asked, plan_rr))

@@ -11,7 +11,7 @@ import typer
 from tinygram_bench.cli import options, quantities
 from tinygram_bench.cli.bounds import between, one_of, read, server_address, takes_turns
 from tinygram_bench.cli.length import length
-from tinygram_bench.cli.measuring import Asked, Manner
+from tinygram_bench.cli.measuring import Asked
 from tinygram_bench.cli.sweep import asked_sweep, planned_at, sweep_option
 from tinygram_bench.links import DEFAULT_BACKEND
 from tinygram_bench.model.sweep import Parameter
@@ -127,18 +127,13 @@ def sizes(
     )
     check_sample_bytes(asked.sizes_bytes, asked.round_trips)
     destination = options.destination("sizes", json, resume, anonymous)
-    manner = Manner(
-        is_quiet=quiet,
-        is_published=published,
-        with_notes=notes,
-        is_awake=awake,
-        waits=wait,
-        far=far,
-    )
+    manner = options.manner(quiet, published, notes, awake, wait, far)
     if swept is not None:
         plan_at = planned_at(replace(asked, has_local=False), links, plan_sizes, swept, {})
         asked_length = length(rounds, None, None)
-        return swept.measured(asked_length, plan_at, links, Sizes(asked.seed), destination, manner)
+        return swept.asked_with(
+            asked_length, plan_at, links, Sizes(asked.seed), destination, manner
+        )
     # The parts of a local round trip are on no link: once is enough.
     plan = links.planned(
         asked, lambda each: plan_sizes(replace(each, has_local=local and each.link == asked.link))

@@ -19,7 +19,7 @@ from tinygram_bench.cli.bounds import (
     takes_turns,
 )
 from tinygram_bench.cli.length import MaxTime, MostRounds, Until, length
-from tinygram_bench.cli.measuring import Asked, Manner
+from tinygram_bench.cli.measuring import Asked
 from tinygram_bench.cli.sweep import (
     SWEEP_DURATION_NS,
     LimitOption,
@@ -94,6 +94,8 @@ def stream(
         bool,
         typer.Option("--busy-thread", help="Run another Python thread that computes all the time."),
     ] = False,
+    tls: options.Tls = False,
+    plain: options.Plain = False,
     duration: Annotated[
         int | None, quantities.duration("Duration of each run.", "2s with --rate, else 200ms")
     ] = None,
@@ -232,6 +234,14 @@ def stream(
                 bool(value), f"--cross-check cannot be combined with {option}, which it sets itself"
             )
         only = [_CROSS_CHECK_ONLY]
+    _refuse(
+        tls and cross_check,
+        "--tls cannot be combined with --cross-check: the other programs do not encrypt",
+    )
+    _refuse(
+        tls and receiver_command is not None,
+        "--tls cannot be combined with --receiver-command: only a receiver of ours counts records",
+    )
     if size is None:
         size = _CROSS_CHECK_SIZE if cross_check else _DEFAULT_SIZE
     if messages is None:
@@ -252,13 +262,14 @@ def stream(
     far = options.far_end(server, is_ours=True)
     if far is not None:
         given_here = {
+            "--tls": tls,
             "--cross-check": cross_check,
             "--receiver-command": receiver_command is not None,
         }
         for option, is_given in given_here.items():
             _refuse(
                 is_given,
-                f"--server cannot be combined with {option}: other programs run here alone",
+                f"--server cannot be combined with {option}: that is for one host",
             )
     links = options.links(link, link_backend, far=far)
     asked_length = length(rounds, until, max_time)
@@ -273,6 +284,7 @@ def stream(
         duration_ns=duration_ns,
         slice_ns=None if slice is None else _slice_ns(slice, duration_ns, rates_per_s, links),
         takes_turns=has_turns,
+        tls=options.with_tls(tls, plain),
         receive_buffer_bytes=receive_buffer,
         receiver_command=receiver_command,
         timeout_ns=timeout + (duration_ns if rates_per_s or has_turns else 0),
@@ -296,14 +308,7 @@ def stream(
             "together they may take 64 MiB, so ask for fewer or smaller ones"
         )
     destination = options.destination("stream", json, resume, anonymous)
-    manner = Manner(
-        is_quiet=quiet,
-        is_published=published,
-        with_notes=notes,
-        is_awake=awake,
-        waits=wait,
-        far=far,
-    )
+    manner = options.manner(quiet, published, notes, awake, wait, far)
     workload = Stream(asked.seed)
     if swept is not None:
         varied: Mapping[Parameter, Callable[[StreamOptions, float], StreamOptions]] = {
@@ -314,7 +319,7 @@ def stream(
             "hold": with_hold,
         }
         plan_at = planned_at(asked, links, lambda each: _bounded(plan_stream(each)), swept, varied)
-        return swept.measured(asked_length, plan_at, links, workload, destination, manner)
+        return swept.asked_with(asked_length, plan_at, links, workload, destination, manner)
     plan = asked_length.of(links.planned(asked, lambda each: _bounded(plan_stream(each))))
     peers = Interleaved(plan, *choose(plan)) if cross_check else None
     return Asked(plan, workload, destination, manner, peers=peers)

@@ -102,7 +102,12 @@ _tinygram() {{
     esac
     _describe -o tinygram offered
 }}
-compdef _tinygram tinygram
+# As a file of $fpath it is run when tinygram is completed for the first time, which it then does.
+if [[ $funcstack[1] == _tinygram ]]; then
+    _tinygram "$@"
+else
+    compdef _tinygram tinygram
+fi
 """
 
 

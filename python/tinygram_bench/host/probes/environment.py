@@ -10,13 +10,15 @@ import gzip
 import importlib.metadata
 import os
 import platform
-from collections.abc import Callable
+import ssl
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import tinygram
 from tinygram_bench.host.probes.cgroups import cpu_quota_cores
 from tinygram_bench.host.urgent import may_be_urgent
+from tinygram_bench.tls.kernel import kernel_tls_refusal
 
 Reader = Callable[[Path], Any]
 """Reads one fact below the given root directory; may raise what `_UNKNOWN` lists."""
@@ -64,6 +66,8 @@ _READERS: dict[str, Reader] = {
     "loopback_mtu_bytes": lambda root: int(_text(root, "sys/class/net/lo/mtu")),
     "python": lambda _: f"{platform.python_implementation()} {platform.python_version()}",
     "tinygram": lambda _: tinygram.__version__,
+    "openssl": lambda _: ssl.OPENSSL_VERSION,
+    "has_kernel_tls": lambda _: kernel_tls_refusal() is None,
     "msgspec": lambda _: importlib.metadata.version("msgspec"),
     "uvloop": lambda _: importlib.metadata.version("uvloop"),
 }
@@ -78,9 +82,14 @@ def environment(congestion_control: str, root: Path = Path("/")) -> dict[str, An
     Values are JSON values, null where unknown. `sysctls` are texts as the kernel shows them.
     `root` stands for the file system in tests.
     """
-    facts = {name: _read(reader, root) for name, reader in _READERS.items()}
+    facts = facts_named(_READERS, root)
     sysctls = {name: _read(_sysctl(name), root) for name in _SYSCTLS}
     return {"congestion_control": congestion_control, **facts, "sysctls": sysctls}
+
+
+def facts_named(names: Iterable[str], root: Path = Path("/")) -> dict[str, Any]:
+    """These facts of `environment` alone."""
+    return {name: _read(_READERS[name], root) for name in names}
 
 
 def _read(reader: Reader, root: Path) -> Any:

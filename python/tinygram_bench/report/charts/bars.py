@@ -13,6 +13,7 @@ from tinygram_bench.report.charts.chart import (
     Drawing,
     Row,
     Scale,
+    around,
     layered,
     series_colour,
     tooltips,
@@ -28,14 +29,14 @@ from tinygram_bench.report.charts.ways import (
     told,
 )
 from tinygram_bench.statistics.figures.runs import is_higher_better
+from tinygram_bench.statistics.figures.words import in_words, unit_of
+from tinygram_bench.statistics.workloads import WORKLOADS
 
-_TITLES = {
-    "throughput_per_s": ("Throughput", "messages per second", "throughput"),
-    "latency_p50_us": ("Median latency", "µs", "latency-median"),
-    "calls_per_s": ("Calls", "calls per second", "calls"),
+_NAMES = {
+    "throughput_per_s": "throughput",
+    "latency_p50_us": "latency-median",
+    "calls_per_s": "calls",
 }
-_FIGURES = {"stream": ("throughput_per_s", "latency_p50_us"), "echo": ("throughput_per_s",)}
-_OF_RR = ("calls_per_s",)
 STEP = 38
 """The height of a bar with its label above it, in pixels."""
 
@@ -44,10 +45,14 @@ def bar_charts(result: Result) -> Iterator[Chart]:
     """A chart for each load, the best way first, and last those whose figure a warning bars."""
     series = series_of(result)
     for at, field in enumerate(fields_of(result)):
-        for figure in _FIGURES.get(field.entrants[0].case.workload, _OF_RR):
+        workload = WORKLOADS[field.entrants[0].case.workload]
+        for figure in (*workload.compared[:1], *workload.compared_paced[:1]):
             rows = _rows(field, figure)
             if rows:
-                yield _chart(at, field, figure, rows, series_colour(series_in(field, series)))
+                unit = unit_of(figure).strip()
+                unit = f"{workload.unit} per second" if unit == "/s" else unit
+                colour = series_colour(series_in(field, series))
+                yield _chart(at, field, figure, unit, rows, colour)
 
 
 def _rows(field: Field, figure: str) -> tuple[Row, ...]:
@@ -57,11 +62,10 @@ def _rows(field: Field, figure: str) -> tuple[Row, ...]:
         note = "fastest" if entrant.is_best else "limit" if entrant.is_limit else ""
         label = f"{entrant.label} ({note})" if note else entrant.label
         is_barred = barred(entrant.summary, figure)
-        values = {"median": found.median, "low": found.low, "high": found.high}
         return {
             "way": entrant.label,
             "label": f"{label} ?" if is_barred == "yes" else label,
-            **values,
+            **around(found),
             "is_barred": is_barred,
         }
 
@@ -73,8 +77,10 @@ def _rows(field: Field, figure: str) -> tuple[Row, ...]:
     )
 
 
-def _chart(at: int, field: Field, figure: str, rows: tuple[Row, ...], colour: alt.Color) -> Chart:
-    title, unit, name = _TITLES[figure]
+def _chart(
+    at: int, field: Field, figure: str, unit: str, rows: tuple[Row, ...], colour: alt.Color
+) -> Chart:
+    title, name = in_words(figure).capitalize(), _NAMES[figure]
     columns = {"way": "way", "median": unit, "low": "low", "high": "high", **BARRED}
     better = "more is better" if is_higher_better(figure) else "less is better"
 

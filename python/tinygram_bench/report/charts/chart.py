@@ -13,6 +13,8 @@ from typing import Any
 
 import altair as alt
 
+from tinygram_bench.model.result import Figure
+
 Cell = str | float | None
 Row = Mapping[str, Cell]
 Drawing = alt.LayerChart
@@ -44,7 +46,8 @@ class Chart:
     `where`: the load that it is of, empty where the result has no other.
 
     `columns`: field of the rows → header of its column, with the unit. `draw` makes the panel of
-    the data. `series_field`: the field that has the label of the row's series.
+    the data. `series_field`: the field that has the label of the row's series. `is_detail`: the
+    page has it folded.
     """
 
     name: str
@@ -56,6 +59,7 @@ class Chart:
     series: tuple[Series, ...] = ()
     series_field: str = "way"
     where: str = ""
+    is_detail: bool = False
 
     def page_spec(self) -> dict[str, Any]:
         """The Vega-Lite specification for the page, which has title, legend and colours itself."""
@@ -84,6 +88,13 @@ class Chart:
         )
         spec: dict[str, Any] = drawing.to_dict()
         return spec
+
+
+def around(figure: Figure | None) -> dict[str, float | None]:
+    """The cells of a figure: its median and interval."""
+    if figure is None:
+        return dict.fromkeys(("median", "low", "high"))
+    return {"median": figure.median, "low": figure.low, "high": figure.high}
 
 
 def layered(*layers: alt.Chart) -> Drawing:

@@ -16,6 +16,7 @@ from tinygram_bench.report.charts.chart import (
     Row,
     Scale,
     Series,
+    around,
     layered,
     questioned,
     series_colour,
@@ -63,9 +64,7 @@ def _rows(field: Field) -> Iterator[Mapping[str, str | float | None]]:
                 yield {
                     "way": entrant.label,
                     "of": series.label,
-                    "median": found.median,
-                    "low": found.low,
-                    "high": found.high,
+                    **around(found),
                     "is_barred": barred(entrant.summary, figure),
                 }
 

@@ -16,6 +16,7 @@ from tinygram_bench.report.charts.chart import (
     Row,
     Scale,
     Series,
+    around,
     layered,
     questioned,
     series_colour,
@@ -110,9 +111,7 @@ def _rows(
             yield {
                 "way": each.label,
                 "rate_per_s": each.case.rate_per_s,
-                "median": found.median,
-                "low": found.low,
-                "high": found.high,
+                **around(found),
                 "kept_up": kept_up.get(each.case.case_id, "yes"),
                 "is_barred": barred(each.summary, figure),
             }

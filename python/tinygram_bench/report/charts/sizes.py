@@ -16,6 +16,7 @@ from tinygram_bench.report.charts.chart import (
     Row,
     Scale,
     Series,
+    around,
     layered,
     series_colour,
     tooltips,
@@ -107,9 +108,7 @@ def _row(trips: int, at_bytes: float, kind: str, found: Figure | None) -> Row:
         "trips": _label(trips) if trips else "n½",
         "bytes": at_bytes,
         "kind": kind,
-        "median": found.median if found else None,
-        "low": found.low if found else None,
-        "high": found.high if found else None,
+        **around(found),
     }
 
 
@@ -131,7 +130,7 @@ def _residual_chart(fit: Fit, name: str, where: str) -> Chart:
     for case in fit.cases:
         found = fit.residual_percent(case)
         if found is not None:
-            values = {"median": found.median, "low": found.low, "high": found.high}
+            values = around(found)
             rows.append({"cell": cell_name(case), **values})
 
     def draw(data: alt.InlineData) -> Drawing:

@@ -1,4 +1,4 @@
-"""The timeline of slices: when was the host disturbed?"""
+"""The timeline of slices, or of samples that alternate: when was the host disturbed?"""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from statistics import median
 
 import altair as alt
 
-from tinygram_bench.model.result import Result
+from tinygram_bench.model.result import Case, Result
 from tinygram_bench.report.charts.chart import (
     COLOURS,
     GREY,
@@ -23,7 +23,8 @@ from tinygram_bench.report.charts.chart import (
 )
 from tinygram_bench.report.charts.ways import Entrant, Field, fields_of
 from tinygram_bench.statistics.figures.runs import is_higher_better
-from tinygram_bench.statistics.workloads.loads import turns_of
+from tinygram_bench.statistics.workloads.loads import alternates, turns_of
+from tinygram_bench.statistics.workloads.sizes import TIME, is_exchange
 
 Slices = dict[str, dict[int, Sequence[float | None]]]
 """case_id → round → the figure in each slice."""
@@ -35,6 +36,7 @@ FIGURES = {
     "throughput_per_s": "the time that a message took",
     "calls_per_s": "the time that a call took",
     "queueing_p50_us": "the median queueing time",
+    TIME: "its time",
 }
 """The first of these that the slices have is drawn; of a rate its inverse: more is slower.
 
@@ -44,28 +46,47 @@ DISTURBED = 1.5
 """Times as slow as usual: where more than half of the ways are slower at once, it is the host."""
 MAX_POINTS = 400
 """More cycles are drawn in blocks, about so many; the last of each round may be shorter."""
-COLUMNS = {
-    "position": "cycle",
-    "round": "round",
-    "median": "half of the ways, × their usual",
-    "low": "fastest way",
-    "high": "slowest way",
-    "is_disturbed": "disturbed",
-}
 _CYCLES = (
-    "Each point is a cycle, in which each way had a slice: {figure} there, beside the way's own "
-    "median, for half of the ways; the band has all of them. "
+    "Each point is a cycle, in which each {who} had a {turn}: {figure} there, beside the {who}'s "
+    "own median, for half of the {who}s; the band has all of them. "
 )
 _BLOCKS = (
     "Each point is a block of {size} cycles of one round; the last of a round may be shorter. "
-    "In a cycle each way had a slice: {figure} there, beside the way's own median, for half of the "
-    "block's slices; the band has all of them. "
+    "In a cycle each {who} had a {turn}: {figure} there, beside the {who}'s own median, for half "
+    "of the block's {turn}s; the band has all of them. "
 )
 _DISTURBED = (
-    "The ways take turns, so what slows all of them at once is the host: a large point marks "
-    "{where} more than half of the ways, and two at least, were over "
+    "The {who}s take turns, so what slows all of them at once is the host: a large point marks "
+    "{where} more than half of the {who}s, and two at least, were over "
     f"{DISTURBED:g} times as slow as usual. Upright lines separate the rounds."
 )
+
+
+@dataclass(frozen=True)
+class _Turns:
+    """Cases that take turns, and what they have in common, where others take turns, too."""
+
+    where: str
+    cases: Sequence[Case]
+
+    @property
+    def words(self) -> dict[str, str]:
+        """Who takes turns, and what a turn is."""
+        if alternates(self.cases[0]):
+            return {"who": "case", "turn": "sample"}
+        return {"who": "way", "turn": "slice"}
+
+    @property
+    def columns(self) -> dict[str, str]:
+        who = self.words["who"]
+        return {
+            "position": "cycle",
+            "round": "round",
+            "median": f"half of the {who}s, × their usual",
+            "low": f"fastest {who}",
+            "high": f"slowest {who}",
+            "is_disturbed": "disturbed",
+        }
 
 
 @dataclass(frozen=True)
@@ -83,28 +104,39 @@ class Cycle:
 
 
 def timeline_charts(result: Result) -> Iterator[Chart]:
-    """A chart for each group of two cases or more that took turns in slices."""
-    groups = [group for field in fields_of(result) for group in _groups(field)]
-    for at, (where, entrants) in enumerate(groups):
-        cycles, figure = _cycles(result, entrants)
+    """A chart for each group of two cases or more that took turns: in slices, or by samples."""
+    groups = [group for field in fields_of(result) for group in _in_slices(field)]
+    groups += _by_samples(result)
+    for at, turns in enumerate(groups):
+        cycles, figure = _cycles(result, turns.cases)
         size = max(1, -(-len(cycles) // MAX_POINTS))
         rows = tuple(_rows(cycles, size))
         if rows:
             name = f"timeline-{at + 1}" if len(groups) > 1 else "timeline"
-            text = _text(FIGURES[figure], size)
-            draw = partial(_draw, rows=rows)
-            yield Chart(name, "Timeline of slices", text, COLUMNS, rows, draw, where=where)
+            title, text = f"Timeline of {turns.words['turn']}s", _text(turns, figure, size)
+            draw = partial(_draw, rows=rows, columns=turns.columns)
+            yield Chart(name, title, text, turns.columns, rows, draw, where=turns.where)
 
 
-def _text(figure: str, size: int) -> str:
-    if size == 1:
-        return _CYCLES.format(figure=figure) + _DISTURBED.format(where="where")
-    blocks = _BLOCKS.format(figure=figure, size=size)
-    return blocks + _DISTURBED.format(where="a block with a cycle in which")
+def _text(turns: _Turns, figure: str, size: int) -> str:
+    what = _CYCLES if size == 1 else _BLOCKS
+    where = "where" if size == 1 else "a block with a cycle in which"
+    said = what.format(figure=FIGURES[figure], size=size, **turns.words)
+    return said + _DISTURBED.format(where=where, **turns.words)
 
 
-def _groups(field: Field) -> Iterator[tuple[str, list[Entrant]]]:
-    """What the entrants that take turns have in common, and these."""
+def _by_samples(result: Result) -> list[_Turns]:
+    """The cases of `sizes`, whose samples alternate, of each link."""
+    groups: dict[Hashable, list[Case]] = {}
+    for case in result.plan.cases:
+        if alternates(case) and is_exchange(case):
+            groups.setdefault(turns_of(case), []).append(case)
+    found = [cases for cases in groups.values() if len(cases) > 1]
+    return [_Turns(f"over {cases[0].link}" if len(found) > 1 else "", cases) for cases in found]
+
+
+def _in_slices(field: Field) -> Iterator[_Turns]:
+    """What the entrants that take turns have in common, and their cases."""
     groups: dict[Hashable, list[Entrant]] = {}
     for entrant in field.entrants:
         groups.setdefault(turns_of(entrant.case), []).append(entrant)
@@ -112,12 +144,13 @@ def _groups(field: Field) -> Iterator[tuple[str, list[Entrant]]]:
         if len(entrants) > 1:
             first = entrants[0]
             load = first.label.removesuffix(first.case.strategy).removesuffix(", ")
-            yield load if len(groups) > 1 else field.title, entrants
+            where = load if len(groups) > 1 else field.title
+            yield _Turns(where, [each.case for each in entrants])
 
 
-def _cycles(result: Result, entrants: Sequence[Entrant]) -> tuple[list[Cycle], str]:
+def _cycles(result: Result, cases: Sequence[Case]) -> tuple[list[Cycle], str]:
     """Every cycle in the order of time, and the figure that it has."""
-    case_ids = {each.case.case_id for each in entrants}
+    case_ids = {case.case_id for case in cases}
     runs = [run for run in result.runs if run.case_id in case_ids and run.failure is None]
     for figure in FIGURES:
         slices: Slices = {}
@@ -168,7 +201,7 @@ def _relative(slices: Slices, *, is_rate: bool) -> list[Cycle]:
     return cycles
 
 
-def _draw(data: alt.InlineData, rows: tuple[Row, ...]) -> Drawing:
+def _draw(data: alt.InlineData, rows: tuple[Row, ...], columns: dict[str, str]) -> Drawing:
     base = alt.Chart(data, height=220).encode(
         x=alt.X(
             "position:Q",
@@ -191,6 +224,6 @@ def _draw(data: alt.InlineData, rows: tuple[Row, ...]) -> Drawing:
                 "datum.is_disturbed == 'yes'", alt.value(COLOURS[1]), alt.value(COLOURS[0])
             ),
             size=alt.condition("datum.is_disturbed == 'yes'", alt.value(80), alt.value(12)),
-            tooltip=tooltips(COLUMNS, "is_disturbed"),
+            tooltip=tooltips(columns, "is_disturbed"),
         ),
     )

@@ -85,6 +85,18 @@ def series_of(result: Result) -> Mapping[str, Series]:
     return series
 
 
+def curve_series(labels: Sequence[str]) -> tuple[Series, ...]:
+    """A series for each curve of a sweep, whose ways may be of one strategy."""
+    return tuple(
+        Series(
+            label,
+            COLOURS[at % len(COLOURS)],
+            DASHES[min(at // len(COLOURS), len(DASHES) - 1)],
+        )
+        for at, label in enumerate(labels)
+    )
+
+
 def series_in(field: Field, series: Mapping[str, Series]) -> tuple[Series, ...]:
     return tuple(series[each.label] for each in field.entrants)
 

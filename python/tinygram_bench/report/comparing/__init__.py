@@ -10,7 +10,7 @@ from tinygram_bench.report.prose import first_of, joined, listed
 from tinygram_bench.report.table import Column, Pen, Shown, Table, table_of
 from tinygram_bench.statistics.changes.change import Change
 from tinygram_bench.statistics.changes.comparable import Difference
-from tinygram_bench.statistics.changes.comparison import Comparison
+from tinygram_bench.statistics.changes.comparison import Comparison, Failing
 from tinygram_bench.statistics.changes.times import FAMILY_MISSED
 from tinygram_bench.statistics.figures.words import in_words
 from tinygram_bench.statistics.workloads.loads import load_name, way_of
@@ -70,6 +70,7 @@ def answer(comparison: Comparison) -> tuple[str, ...]:
     """What is shown to have changed, and how many figures show no change or cannot be judged."""
     worse = [each for each in comparison.changes if each.shown == "worse"]
     better = [each for each in comparison.changes if each.shown == "better"]
+    fails = tuple(f"{fails_told(each)}." for each in comparison.failing)
     clauses = [
         f"{len(changes)} of {len(comparison.changes)} figures {verb} shown to be {word} "
         f"({first_of([said(each) for each in changes])})"
@@ -81,7 +82,14 @@ def answer(comparison: Comparison) -> tuple[str, ...]:
     first = f"{joined(clauses)}." if clauses else f"No change is shown in {cases}."
     unknown = sum(each.shown == "cannot_say" for each in comparison.changes)
     alike = len(comparison.changes) - len(worse) - len(better) - unknown
-    return (first, *_others(alike, unknown))
+    return (*fails, first, *_others(alike, unknown))
+
+
+def fails_told(failing: Failing) -> str:
+    """`loop/nagle, stream flat out: failed in all of its 8 rounds after, and not before: why`"""
+    where = f"{way_of(failing.case)}, {load_name(failing.case)}"
+    rounds = "its only round" if failing.rounds == 1 else f"all of its {failing.rounds} rounds"
+    return f"{where}: failed in {rounds} after, and not before: {failing.failure}"
 
 
 def _others(alike: int, unknown: int) -> tuple[str, ...]:

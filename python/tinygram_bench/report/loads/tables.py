@@ -181,7 +181,7 @@ def _with_ratios(result: Result, table: LoadTable, rows: Sequence[CaseRow]) -> T
 
 
 def _with_marks(result: Result, load: Load, table: LoadTable, rows: Sequence[CaseRow]) -> Table:
-    """The figures; p50, p99 and CPU with a mark where they are not shown to differ."""
+    """The figures; p50, p99, p99.9 and CPU with a mark where they are not shown to differ."""
     verdicts = _against_baselines(result, load, rows)
 
     def with_mark(shown: Shown[Summary]) -> Shown[Summary]:

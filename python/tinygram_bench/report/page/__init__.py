@@ -12,7 +12,7 @@ import csv
 import gzip
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from itertools import groupby
@@ -70,7 +70,8 @@ def _seen(named: Named, at: int) -> dict[str, Any]:
         "reasons": [each.text for each in document.reasons if not each.is_detail],
         "more_reasons": [each.text for each in document.reasons if each.is_detail],
         "charts": charts,
-        "groups": [(title, [*of]) for title, of in groupby(charts[1:], _title_of)],
+        "groups": _groups(each for each in charts[1:] if not each["chart"].is_detail),
+        "detail_groups": _groups(each for each in charts[1:] if each["chart"].is_detail),
         "notes": full_notes(document.notes, document.measured),
         "remarks": document.surroundings.remarks,
         "reading": document.surroundings.full,
@@ -88,6 +89,11 @@ def _chart(chart: Chart, id: str) -> dict[str, Any]:
         "rows": [[_shown(row[name]) for name in chart.columns] for row in chart.rows],
         "csv": _csv_url(chart),
     }
+
+
+def _groups(charts: Iterable[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:
+    """The charts next to each other that have the same title."""
+    return [(title, [*of]) for title, of in groupby(charts, _title_of)]
 
 
 def _title_of(chart: dict[str, Any]) -> str:

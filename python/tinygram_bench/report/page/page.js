@@ -42,11 +42,26 @@
     if (hidden.get(id)?.size) await show(id);
   }
 
+  function isFolded(id) {
+    return document.getElementById(id).closest("details:not([open])") !== null;
+  }
+
   async function drawAll() {
     for (const id of Object.keys(specs)) {
+      // What is folded has no width to draw in, and is drawn when it is unfolded.
+      if (isFolded(id)) {
+        views.get(id)?.finalize();
+        views.delete(id);
+        continue;
+      }
       await draw(id);
       await new Promise((done) => setTimeout(done)); // The page answers meanwhile.
     }
+    document.documentElement.dataset.drawn = String(views.size);
+  }
+
+  async function drawNew() {
+    for (const id of Object.keys(specs)) if (!views.has(id) && !isFolded(id)) await draw(id);
     document.documentElement.dataset.drawn = String(views.size);
   }
 
@@ -74,6 +89,7 @@
 
   for (const legend of document.querySelectorAll(".legend")) listen(legend.closest("figure"));
   await loadVega();
+  for (const points of document.querySelectorAll("details.points")) points.addEventListener("toggle", drawNew);
   await drawAll();
   dark.addEventListener("change", drawAll);
 })();

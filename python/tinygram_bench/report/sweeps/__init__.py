@@ -4,11 +4,26 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from msgspec.structs import replace as replace_fields
+
 from tinygram_bench.model.result import Result
 from tinygram_bench.report.document import Document, Section
 from tinygram_bench.report.sweeps.sentences import sentences_on
 from tinygram_bench.report.sweeps.table import table_on
 from tinygram_bench.statistics.sweeps.curves import swept_of
+
+
+def by_value(result: Result) -> Result:
+    """The same, with the cases and summaries of points in the order of their values.
+
+    In the plan they are as they were chosen; cases that belong to no point stay behind them.
+    """
+    assert result.plan.sweep is not None, "it is asked of a sweep alone"
+    ranks = {id_: at for at, point in enumerate(result.plan.sweep.points) for id_ in point.case_ids}
+    cases = sorted(result.plan.cases, key=lambda case: ranks.get(case.case_id, len(ranks)))
+    summaries = sorted(result.summaries, key=lambda each: ranks.get(each.case.case_id, len(ranks)))
+    plan = replace_fields(result.plan, cases=tuple(cases))
+    return replace_fields(result, plan=plan, summaries=tuple(summaries))
 
 
 def with_sweep(document: Document, result: Result) -> Document:

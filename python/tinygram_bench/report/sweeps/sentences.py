@@ -7,10 +7,10 @@ from tinygram_bench.model.sweep import Limit
 from tinygram_bench.report.prose import confidence, first_of, listed
 from tinygram_bench.report.sweeps.words import SAID, labels_of, limit_in_words
 from tinygram_bench.statistics.figures.words import in_words
-from tinygram_bench.statistics.sweeps.bends import LEAST_POINTS, LEAST_ROUNDS, knee_of
-from tinygram_bench.statistics.sweeps.crossings import Crossover, crossovers_of, firsts
+from tinygram_bench.statistics.sweeps.crossovers import Crossover, crossovers_of, firsts
 from tinygram_bench.statistics.sweeps.curves import Swept
-from tinygram_bench.statistics.sweeps.limits import Held, held_of
+from tinygram_bench.statistics.sweeps.knees import LEAST_POINTS, LEAST_ROUNDS, knee_of
+from tinygram_bench.statistics.sweeps.limits import Met, met_of
 
 _MOST_TOLD = 6
 
@@ -41,31 +41,31 @@ def _sustained(swept: Swept, limit: Limit) -> str:
     """`With p99 latency below 1 ms, nodelay sustains 38,000/s (35,000/s–41,000/s); …`."""
     labels = labels_of(swept)
     told = [
-        f"{label} {_held(swept, held_of(swept.values, curve, limit))}"
+        f"{label} {_met(swept, met_of(swept.values, curve, limit))}"
         for curve, label in labels.items()
     ]
     return f"With {limit_in_words(limit)}: {first_of(told, _MOST_TOLD)}{_how_sure(swept)}."
 
 
-def _held(swept: Swept, held: Held) -> str:
+def _met(swept: Swept, met: Met) -> str:
     value, noun = SAID[swept.sweep.parameter].value, SAID[swept.sweep.parameter].noun
     lowest, highest = value(swept.values[0]), value(swept.values[-1])
     is_rate = swept.sweep.parameter == "rate"
-    if held.state == "not known":
+    if met.state == "not known":
         return "has too few messages to tell (allow more --duration)"
-    if held.state == "never held":
-        if held.high is None:
+    if met.state == "never met":
+        if met.high is None:
             return "is at no point shown to keep to it"
-        return f"never keeps to it, and surely not at {value(held.high)}"
-    low = "below " + lowest if held.low is None else value(held.low)
-    if held.state == "held everywhere":
-        sure = "" if held.low == swept.values[-1] else f", surely up to {low}"
-        what = "sustains every" if is_rate else "holds at every"
+        return f"never keeps to it, and surely not at {value(met.high)}"
+    low = "below " + lowest if met.low is None else value(met.low)
+    if met.state == "met everywhere":
+        sure = "" if met.low == swept.values[-1] else f", surely up to {low}"
+        what = "sustains every" if is_rate else "keeps to it at every"
         return f"{what} {noun} up to {highest}, where the limit is not reached{sure}"
-    assert held.held is not None, "it held up to a point"
-    high = "above " + highest if held.high is None else value(held.high)
-    verb = "sustains" if is_rate else "holds up to"
-    return f"{verb} {value(held.held)} ({low}–{high})"
+    assert met.met is not None, "it met up to a point"
+    high = "above " + highest if met.high is None else value(met.high)
+    verb = "sustains" if is_rate else "keeps to it up to"
+    return f"{verb} {value(met.met)} ({low}–{high})"
 
 
 def _knees(swept: Swept) -> str:
@@ -102,7 +102,7 @@ def _knees(swept: Swept) -> str:
 
 def _crossovers(swept: Swept) -> str:
     """`loop: above 38,000/s (35,000/s–41,000/s) coalesce:10us is faster than nodelay.`"""
-    if not swept.comparisons:
+    if not swept.pairings:
         return "No two ways were compared."
     found = list(firsts(swept, crossovers_of(swept)))
     if not found:
@@ -124,7 +124,7 @@ def _order(swept: Swept) -> str:
     """`: nodelay is faster than nagle at 4 of 9 points`, the pairs that any point tells apart."""
     labels = labels_of(swept)
     told = []
-    for each in swept.comparisons:
+    for each in swept.pairings:
         for sign, ways in ((1, (each.second, each.first)), (-1, (each.first, each.second))):
             count = each.order.count(sign)
             if count:

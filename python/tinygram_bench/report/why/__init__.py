@@ -10,13 +10,11 @@ from tinygram_bench.report.numbers import ratio
 from tinygram_bench.report.why.clauses import arrival_clause, cpu_clause, evidence_clause
 from tinygram_bench.statistics.figures.words import in_words
 from tinygram_bench.statistics.verdicts.why.pairs import Why, whys_of
+from tinygram_bench.statistics.workloads import WORKLOADS
 from tinygram_bench.statistics.workloads.loads import way_of
 
-_HEADS = {
-    "throughput_per_s": "{case} sends {ratio} × the messages of {baseline}",
-    "calls_per_s": "{case} makes {ratio} × the calls of {baseline}",
-}
-_HEAD = "{case} has {ratio} × the {figure} of {baseline}"
+_VERBS = {"throughput_per_s": "sends", "calls_per_s": "makes"}
+"""The figures that are as many messages, or calls, in the same time."""
 
 
 def reasons_of(
@@ -50,12 +48,10 @@ def sentence(why: Why) -> str | None:
 
 def _head(why: Why, verdict: Verdict) -> str:
     assert verdict.ratio is not None, "it is shown to differ"
-    return _HEADS.get(verdict.figure, _HEAD).format(
-        case=_name(why.case, why.baseline),
-        baseline=_name(why.baseline, why.case),
-        ratio=ratio(verdict.ratio.median),
-        figure=in_words(verdict.figure),
-    )
+    verb = _VERBS.get(verdict.figure, "has")
+    of = WORKLOADS[why.case.workload].unit if verdict.figure in _VERBS else in_words(verdict.figure)
+    case, baseline = _name(why.case, why.baseline), _name(why.baseline, why.case)
+    return f"{case} {verb} {ratio(verdict.ratio.median)} × the {of} of {baseline}"
 
 
 def _names(why: Why) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tinygram_bench.report.numbers import number
 from tinygram_bench.report.prose import joined
+from tinygram_bench.statistics.figures.words import in_words
 from tinygram_bench.statistics.verdicts.why.account import Account
 from tinygram_bench.statistics.verdicts.why.pairs import Why
 from tinygram_bench.statistics.workloads import WORKLOADS
@@ -15,6 +16,11 @@ _LEAST_SHARE = 0.03
 """Parts that are smaller than this share of the difference are not named."""
 _ALIKE = 1.05
 """Counts are as many where neither is so many times the other."""
+_MOST_PARTS = 0.9
+"""What is explained by that share is explained."""
+_WITHIN_NOISE = ", which the rounds do not tell from nothing"
+_LEAST_COUNT = 1.0
+"""Of a thousand: what is rarer is not told."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +41,11 @@ _OF_ARRIVAL = {
     "pacer": _Subject("the pacer"),
     "unsent": _Subject("waiting for an acknowledgement before sending"),
     "unread": _Subject("waiting to be read"),
+    "rest": _Subject("waiting for the rest of a request"),
+    "callers": _Subject("the callers' CPU time"),
+    "server": _Subject("the server's CPU time"),
+    "callers_core": _Subject("the callers' wait for a core when they wake up"),
+    "server_core": _Subject("the server's wait for a core when it wakes up"),
 }
 
 
@@ -57,8 +68,8 @@ def arrival_clause(why: Why) -> str | None:
     """`holding costs 23 of 25 µs of mean latency`, with what waits in the kernel where known."""
     if why.arrival is None or not why.arrival.parts:
         return None
-    what = {"rr": "of the mean call", "echo": "of the mean round trip"}
-    return _accounted(why.arrival, _OF_ARRIVAL, what.get(why.case.workload, "of mean latency"))
+    figure = f"{WORKLOADS[why.case.workload].time}_mean_us"
+    return _accounted(why.arrival, _OF_ARRIVAL, f"of {in_words(figure)}")
 
 
 def evidence_clause(why: Why) -> str | None:
@@ -78,12 +89,32 @@ def evidence_clause(why: Why) -> str | None:
             before.after_arrival,
         ),
     )
+    one = _unit(why)
+    counts = (
+        (f"delayed acknowledgements a thousand {one}s", after.delayed_acks, before.delayed_acks),
+        # How often threads are put on a core depends on what else the host does, as times do.
+        *(
+            [(f"context switches a thousand {one}s", after.switches, before.switches)]
+            if why.verdicts
+            else []
+        ),
+    )
     said = [
         f"{_percent(first)} {what} instead of {_percent(second)}"
         for what, first, second in shares
         if first is not None and second is not None and max(first, second) > 0
     ]
+    said += [
+        f"{number(first)} {what} instead of {number(second)}"
+        for what, first, second in counts
+        if first is not None and second is not None and _differ(first, second)
+    ]
     return joined(said) if said else None
+
+
+def _differ(first: float, second: float) -> bool:
+    """Whether one of them is so much more that it is worth a word."""
+    return max(first, second) >= _LEAST_COUNT and max(first, second) > _ALIKE * min(first, second)
 
 
 def _accounted(account: Account, subjects: Mapping[str, _Subject], what: str) -> str | None:
@@ -112,7 +143,10 @@ def _accounted(account: Account, subjects: Mapping[str, _Subject], what: str) ->
         if not along
         else f"{number(abs(rest))} µs"
     )
-    said.append(f"{left} ({abs(rest / whole):.0%}) unexplained")
+    share = f"{abs(rest / whole):.0%}"
+    # A share of a small difference says little: the rounds do.
+    noise = "" if account.is_rest_shown or account.explained_share >= _MOST_PARTS else _WITHIN_NOISE
+    said.append(f"{left} ({share}) unexplained{noise}")
     return ", ".join(said)
 
 

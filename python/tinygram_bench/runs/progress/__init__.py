@@ -1,8 +1,8 @@
 """What runs, what came out of it so far, and how long it will still take: told on stderr.
 
 Law: nothing here wakes up during a run. There is no thread and no timer; the parent sleeps while
-cases are measured. So figures are those of runs that are finished, and the time left, and the
-share of the host that others took, are those at the start of what runs now.
+cases are measured. Where they take turns in slices it is told between two slices how fast they are
+so far (live.py); else, and of p50 and p99, figures are those of runs that are finished.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from __future__ import annotations
 import shutil
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import inf
 from types import TracebackType
 from typing import Self, TextIO
 
 from tinygram_bench.host.probes.stolen import CpuTime, cpu_time
 from tinygram_bench.model.result import Case, Run
-from tinygram_bench.runs.progress.latest import Latest, in_words, latest_of
+from tinygram_bench.runs.progress.latest import Latest, in_words, latest_of, number
 
 _ERASE_LINE = "\r\x1b[2K"
 _UP_AND_ERASE = "\x1b[1A\x1b[2K"
@@ -31,9 +31,10 @@ class Progress:
     `total_runs` is cases × rounds, `earlier_runs` those of them that were finished before;
     `may_end_early`: there may be fewer. `most_s`: after that time no round begins.
 
-    On a terminal it keeps a few lines, rewritten when cases start: how far it is, and each of these
-    cases with its figures of its last run. Elsewhere it writes a line at the start of each round,
-    with the ranges of the figures of the round before. A failed run always leaves its own line.
+    On a terminal it keeps a few lines, rewritten when cases start and while they take turns: how
+    far it is, and each of these cases with its rate so far and the figures of its last run.
+    Elsewhere it writes a line at the start of each round, with the ranges of the figures of the
+    round before. A failed run always leaves its own line.
     With `quiet` it writes nothing.
     """
 
@@ -64,6 +65,7 @@ class Progress:
         self._latest: dict[str, Latest | None] = {}
         self._told_round = 0
         self._lines_up = 0
+        self._running: tuple[Sequence[Case], int, int, float] = ((), 0, 0, 0.0)
 
     def __enter__(self) -> Self:
         self._started_at_s = self._clock()
@@ -82,18 +84,30 @@ class Progress:
 
     def cases_started(self, cases: Sequence[Case], round: int, rounds: int) -> None:
         """Tell that these cases run now, together; `round` counts from 1 to `rounds`."""
-        parts = [
-            f"run {self._earlier_runs + self._finished_runs + 1}/{self._total_runs}{self._most}",
-            f"round {round}/{rounds}{self._most}",
-            *self._time_left(),
-            *self._stolen(),
-        ]
+        self._running = (cases, round, rounds, self._clock())
+        parts = [*self._how_far(round, rounds), *self._time_left(), *self._stolen()]
         if self._is_terminal:
-            self._tell(" · ".join(parts), *self._rows(cases))
+            self._tell(" · ".join(parts), *self._rows(cases, {}))
         elif round != self._told_round:
             known = [each for each in self._latest.values() if each is not None]
             self._tell(" · ".join((*parts, *in_words(known))))
         self._told_round = round
+
+    @property
+    def is_rewritten(self) -> bool:
+        """Whether somebody may see what is told while cases run."""
+        return self._is_terminal and not self._quiet
+
+    def goes_on(self, rates_per_s: Mapping[str, float], left_s: float) -> None:
+        """Tell the rates so far of the cases that run now; they still run for `left_s`."""
+        cases, round, rounds, started_s = self._running
+        passed_s = self._clock() - started_s
+        parts = [
+            *self._how_far(round, rounds),
+            *self._time_left(passed_s, (passed_s + left_s) / len(cases)),
+            *self._stolen(has_run=True),
+        ]
+        self._tell(" · ".join(parts), *self._rows(cases, rates_per_s))
 
     def run_finished(self, seconds: float, case: Case, run: Run) -> None:
         """Count a run of the case; `seconds` is how long it took."""
@@ -109,34 +123,50 @@ class Progress:
         self._tell_for_good(line)
         self._quiet = was_quiet or self._quiet
 
-    def _time_left(self) -> list[str]:
-        """From the mean time of the runs so far, preparation included; nothing before the first."""
-        if not self._finished_runs:
-            return []
+    def _how_far(self, round: int, rounds: int) -> list[str]:
+        return [
+            f"run {self._earlier_runs + self._finished_runs + 1}/{self._total_runs}{self._most}",
+            f"round {round}/{rounds}{self._most}",
+        ]
+
+    def _time_left(self, running_s: float = 0, each_s: float | None = None) -> list[str]:
+        """From the mean time of the runs so far, preparation included.
+
+        `running_s`: for so long the present ones have run. `each_s`: what a run takes where none is
+        finished; None: nothing is told then.
+        """
         passed_s = self._clock() - self._started_at_s
+        if self._finished_runs:
+            each_s = (passed_s - running_s) / self._finished_runs
+        if each_s is None:
+            return []
         left_runs = self._total_runs - self._earlier_runs - self._finished_runs
-        left_s = min(passed_s / self._finished_runs * left_runs, max(0, self._most_s - passed_s))
+        left_s = min(max(0, each_s * left_runs - running_s), max(0, self._most_s - passed_s))
         minutes, seconds = divmod(round(left_s), 60)
         left = f"{minutes} min {seconds} s left" if minutes else f"{seconds} s left"
         return [left + self._most]
 
-    def _stolen(self) -> list[str]:
+    def _stolen(self, *, has_run: bool = False) -> list[str]:
         """The share since the start; nothing where it is not known, or nothing has run."""
         now = self._read_cpu_time()
-        if now is None or self._cpu_time_at_start is None or not self._finished_runs:
+        has_run = has_run or self._finished_runs > 0
+        if now is None or self._cpu_time_at_start is None or not has_run:
             return []
         share = now.stolen_share_since(self._cpu_time_at_start)
         return [] if share is None else [f"{share * 100:.1f} % of the host stolen"]
 
-    def _rows(self, cases: Sequence[Case]) -> list[str]:
-        """The cases that run now, with the figures of their last runs."""
+    def _rows(self, cases: Sequence[Case], rates_per_s: Mapping[str, float]) -> list[str]:
+        """The cases that run now, with their rates so far and the figures of their last runs."""
         most = max(1, min(_MOST_CASES, shutil.get_terminal_size().lines - 3))
         shown = cases if len(cases) <= most else cases[: most - 1]
         width = max(len(case.case_id) for case in shown)
         rows = []
         for case in shown:
             latest = self._latest.get(case.case_id)
-            words = " · ".join(in_words([] if latest is None else [latest]))
+            told = [] if latest is None else in_words([latest])
+            if case.case_id in rates_per_s:
+                told.insert(0, f"now {number(rates_per_s[case.case_id])}/s")
+            words = " · ".join(told)
             rows.append(f"  {case.case_id:{width}}  {words}".rstrip())
         if len(shown) < len(cases):
             rows.append(f"  and {len(cases) - len(shown)} more")

@@ -60,9 +60,9 @@ def in_words(found: Iterable[Latest]) -> list[str]:
 
 
 def _range(values: list[float]) -> str:
-    low, high = _number(min(values)), _number(max(values))
+    low, high = number(min(values)), number(max(values))
     return low if low == high else f"{low}–{high}"
 
 
-def _number(value: float) -> str:
+def number(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"

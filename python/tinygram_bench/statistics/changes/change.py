@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 from typing import Literal
 
 from tinygram_bench.model.result import Case, Figure
@@ -53,7 +54,7 @@ class Change:
     def sureness(self) -> float:
         """How far the nearer end of the interval lies from 1, as a factor: what is sorted by."""
         least, most = self.worsening
-        return max(least, 1 / most)
+        return max(least, 1 / most if most else inf)
 
     def passed(self, most_share: float) -> Passed:
         """Whether it is shown to be worse by more than `most_share`, or not to be."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from tinygram_bench.model.result import Result
+from tinygram_bench.model.result import Case, Result
 from tinygram_bench.statistics.changes.change import Change, Kind, Passed, sorted_changes
 from tinygram_bench.statistics.changes.comparable import (
     Difference,
@@ -25,14 +26,25 @@ KINDS: dict[str, tuple[Kind, ...]] = {
 
 
 @dataclass(frozen=True)
+class Failing:
+    """A case that failed in each of its rounds after, and did not before; `failure`: its first."""
+
+    case: Case
+    rounds: int
+    failure: str
+
+
+@dataclass(frozen=True)
 class Comparison:
     """What differs between two results.
 
     `changes`: the surest first. `hindrances`: what makes them incomparable; `others`: what else
     differs in their environments. `only_before`, `only_after`: cases that the other one lacks.
+    `failing`: cases that fail now, which no figure tells.
     """
 
     changes: tuple[Change, ...]
+    failing: tuple[Failing, ...]
     hindrances: tuple[Difference, ...]
     others: tuple[Difference, ...]
     only_before: tuple[str, ...]
@@ -60,9 +72,22 @@ def compare_results(before: Result, after: Result, gate: Gate = "both") -> Compa
     earlier, later = ([case.case_id for case in each.plan.cases] for each in (before, after))
     return Comparison(
         changes=sorted_changes(changes),
+        failing=tuple(_failing(before, after, cases)),
         hindrances=hindrances(before, after),
         others=other_differences(before, after),
         only_before=tuple(name for name in earlier if name not in common),
         only_after=tuple(name for name in later if name not in common),
         common=len(common),
     )
+
+
+def _failing(before: Result, after: Result, cases: Sequence[Case]) -> Iterator[Failing]:
+    """Those with a good round before, and failed ones alone after."""
+    for case in cases:
+        earlier, later = (
+            [run.failure for run in result.runs if run.case_id == case.case_id]
+            for result in (before, after)
+        )
+        failures = [failure for failure in later if failure is not None]
+        if None in earlier and failures and None not in later:
+            yield Failing(case, len(failures), failures[0])

@@ -9,6 +9,7 @@ them is wide: a count that does not vary has changed when it changes by anything
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import inf
 from statistics import median
 
 from tinygram_bench.model.result import Case, Figure, Result, Run
@@ -20,6 +21,8 @@ COUNTED: Mapping[str, str] = {
     "writes": "writes",
     "segments": "data_segments",
     "bytes": "bytes",
+    "records": "tls_records",
+    "wire_bytes": "wire_bytes",
 }
 """What is counted for each message, or call → the counter."""
 
@@ -56,8 +59,10 @@ def _change(case: Case, what: str, sides: Sequence[Sequence[float]]) -> Change:
             reason = f"{name} it was not counted"
         elif len(values) < MIN_PAIRED_ROUNDS:
             reason = f"{name} there are {len(values)} rounds, and {MIN_PAIRED_ROUNDS} are needed"
+        elif not min(values) < max(values):
+            continue
         elif not min(values):
-            reason = f"{name} a round counted none, so there is no ratio"
+            reason = f"{name} some rounds counted none, so there is no ratio"
     one = WORKLOADS[case.workload].one
     before, after = sides
     return Change(
@@ -76,7 +81,14 @@ def _figure(values: Sequence[float]) -> Figure | None:
 
 
 def _ratio(before: Sequence[float], after: Sequence[float]) -> Figure:
-    """after ÷ before; its ends are those of the ranges, moved by the wider range's width."""
+    """after ÷ before; its ends are those of the ranges, moved by the wider range's width.
+
+    A count of none in every round is as it was where it is none again; else it has changed by more
+    than any factor.
+    """
+    if not any(before) or not any(after):
+        factor = 1.0 if not any((*before, *after)) else inf if any(after) else 0.0
+        return Figure(factor, factor, factor)
     width = max(max(each) / min(each) for each in (before, after))
     return Figure(
         median=median(after) / median(before),

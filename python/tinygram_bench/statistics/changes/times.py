@@ -25,7 +25,7 @@ from tinygram_bench.statistics.changes.student import quantile
 from tinygram_bench.statistics.figures.runs import is_higher_better
 from tinygram_bench.statistics.figures.samples import Sample, samples_of
 from tinygram_bench.statistics.figures.words import in_words
-from tinygram_bench.statistics.verdicts.doubts import MIN_PAIRED_ROUNDS
+from tinygram_bench.statistics.verdicts.doubts import MIN_PAIRED_ROUNDS, barring
 from tinygram_bench.statistics.workloads.loads import Load, is_faulty, turns_of
 
 FAMILY_MISSED = 0.01
@@ -180,9 +180,10 @@ def _doubt(case: Case, figure: str, own: _Sides, results: tuple[Result, Result])
 def _barring(result: Result, case: Case, figure: str) -> str | None:
     """The first warning that bars the case's figure."""
     for summary in result.summaries:
-        for warning in summary.warnings if summary.case.case_id == case.case_id else ():
-            if any(figure.startswith(prefix) for prefix in warning.figures):
-                return warning.message
+        if summary.case.case_id == case.case_id:
+            # Slices are of no help: what both results met, they did not meet together.
+            warning = barring(figure, summary, took_turns=False)
+            return None if warning is None else warning.message
     return None
 
 

@@ -29,12 +29,21 @@ def _scaled(counter: str, scale: float = 1.0) -> Callable[[Counters], Number]:
 
 
 def _context_switches_per_million(counters: Counters) -> Number:
+    """In slices, without what others' slices did to it: from begin to end of each."""
+    if counters.get("slices"):
+        return _quotient("sliced_context_switches", "messages", PER_MILLION)(counters)
     voluntary = counters.get("voluntary_context_switches")
     involuntary = counters.get("involuntary_context_switches")
     messages = counters.get("messages")
     if voluntary is None or involuntary is None or not messages:
         return None
     return (voluntary + involuntary) / messages * PER_MILLION
+
+
+def _delayed_acks(counters: Counters) -> Number:
+    """In slices those that were sent in them: each slice's end adds one, when all is over."""
+    name = "sliced_delayed_acks" if counters.get("slices") else "kernel_DelayedACKs"
+    return _scaled(name)(counters)
 
 
 def _calls_per_s(counters: Counters) -> Number:
@@ -65,6 +74,14 @@ def _throughput_per_s(counters: Counters) -> Number:
     return _quotient("messages", "run_time_ns", 1e9)(counters)
 
 
+def _receiver_cpu_share(counters: Counters) -> Number:
+    """In slices without what the receiver used between them."""
+    used_ns, of_ns = counters.get("receiver_cpu_ns"), counters.get("receiving_ns")
+    if used_ns is None or not of_ns:
+        return None
+    return (used_ns - (counters.get("other_resting_cpu_ns") or 0)) / of_ns
+
+
 def _alone(formula: Callable[[Counters], Number]) -> Callable[[Counters], Number]:
     """None where cases took turns: a run has no time of its own then, and its rests count."""
     return lambda counters: None if counters.get("slices") else formula(counters)
@@ -78,12 +95,15 @@ FORMULAS: Mapping[str, Callable[[Counters], Number]] = {
     "bytes_per_read": _quotient("bytes", "reads"),
     "cpu_s_per_million": _quotient("cpu_ns", "messages", PER_MILLION / 1e9),
     "receiver_cpu_s_per_million": _quotient("receiver_cpu_ns", "messages", PER_MILLION / 1e9),
+    "receiver_cpu_share": _receiver_cpu_share,
+    "records_per_message": _quotient("tls_records", "messages"),
+    "wire_bytes_per_message": _quotient("wire_bytes", "messages"),
     "messages_per_segment": _quotient("messages", "data_segments"),
-    "context_switches_per_million": _alone(_context_switches_per_million),
+    "context_switches_per_million": _context_switches_per_million,
     "messages_per_release": _quotient("messages", "releases"),
     "connect_us": _scaled("connect_ns", 1e-3),
     "startup_ms": _scaled("startup_ns", 1e-6),
-    "delayed_acks": _alone(_scaled("kernel_DelayedACKs")),
+    "delayed_acks": _delayed_acks,
     "calls_per_s": _calls_per_s,
     "calls_in_flight": _in_flight,
     "cpu_us_per_call": _quotient("cpu_ns", "calls", 1e-3),

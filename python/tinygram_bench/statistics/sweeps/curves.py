@@ -14,6 +14,7 @@ from tinygram_bench.statistics.figures.samples import Sample, samples_of
 from tinygram_bench.statistics.recurring import FELL_BEHIND, recurs
 from tinygram_bench.statistics.summary import summarise
 from tinygram_bench.statistics.verdicts.comparison import round_ratios, verdict_on
+from tinygram_bench.statistics.verdicts.doubts import barring
 from tinygram_bench.statistics.workloads import WORKLOADS
 from tinygram_bench.statistics.workloads.loads import Load, is_base, is_faulty, is_limit
 
@@ -39,7 +40,7 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Pairing:
     """Two curves of a load: `ratios` second ÷ first in the rounds of each point, and `verdicts`."""
 
     first: Curve
@@ -61,7 +62,7 @@ class Swept:
     sweep: Sweep
     figure: str
     curves: tuple[Curve, ...]
-    comparisons: tuple[Comparison, ...]
+    pairings: tuple[Pairing, ...]
 
     @property
     def values(self) -> tuple[float, ...]:
@@ -85,11 +86,11 @@ def swept_of(plan: Plan, runs: Sequence[Run]) -> Swept:
         n: _curve(figure, [samples[n] for samples in at_points], summaries)
         for n in range(len(at_points[0]))
     }
-    comparisons = tuple(
-        _comparison(figure, (curves[n], curves[m]), [(at[n], at[m]) for at in at_points], summaries)
+    pairings = tuple(
+        _pairing(figure, (curves[n], curves[m]), [(at[n], at[m]) for at in at_points], summaries)
         for n, m in _compared(curves)
     )
-    return Swept(sweep, figure, tuple(curves.values()), comparisons)
+    return Swept(sweep, figure, tuple(curves.values()), pairings)
 
 
 def _samples_at_points(
@@ -124,14 +125,8 @@ def _curve(figure: str, samples: Sequence[Sample], summaries: dict[str, Summary]
 
 
 def _doubt(figure: str, summary: Summary) -> str | None:
-    return next(
-        (
-            each.message
-            for each in summary.warnings
-            if each.code != FELL_BEHIND and any(figure.startswith(name) for name in each.figures)
-        ),
-        None,
-    )
+    warning = barring(figure, summary, took_turns=False, but_for=FELL_BEHIND)
+    return None if warning is None else warning.message
 
 
 def _compared(curves: dict[int, Curve]) -> Iterator[tuple[int, int]]:
@@ -153,14 +148,14 @@ def _compared(curves: dict[int, Curve]) -> Iterator[tuple[int, int]]:
             yield n, m
 
 
-def _comparison(
+def _pairing(
     figure: str,
     curves: tuple[Curve, Curve],
     pairs: Sequence[tuple[Sample, Sample]],
     summaries: dict[str, Summary],
-) -> Comparison:
+) -> Pairing:
     first, second = curves
-    return Comparison(
+    return Pairing(
         first,
         second,
         tuple(round_ratios(one, other, figure) for one, other in pairs),

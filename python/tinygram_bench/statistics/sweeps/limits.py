@@ -15,21 +15,21 @@ from tinygram_bench.statistics.sweeps.curves import Curve
 
 
 @dataclass(frozen=True)
-class Held:
+class Met:
     """How far a way keeps to the limit.
 
-    `held`: the highest value with a median below the limit there and at all lower ones. `low`: the
+    `met`: the highest value with a median below the limit there and at all lower ones. `low`: the
     same with the whole interval below it; `high`: the lowest value at which it is not kept to (see
-    `held_at`). Each is None where there is none.
+    `met_at`). Each is None where there is none.
     """
 
-    state: Literal["held up to", "held everywhere", "never held", "not known"]
-    held: float | None = None
+    state: Literal["met up to", "met everywhere", "never met", "not known"]
+    met: float | None = None
     low: float | None = None
     high: float | None = None
 
 
-def held_at(curve: Curve, limit: Limit) -> tuple[int, ...]:
+def met_at(curve: Curve, limit: Limit) -> tuple[int, ...]:
     """At each point 1 where the interval is below the limit, -1 where it is not kept to, else 0.
 
     It is not where the interval is above it, nor where a way failed in every round, or fell behind
@@ -45,29 +45,27 @@ def held_at(curve: Curve, limit: Limit) -> tuple[int, ...]:
     )
 
 
-def held_of(values: tuple[float, ...], curve: Curve, limit: Limit) -> Held:
+def met_of(values: tuple[float, ...], curve: Curve, limit: Limit) -> Met:
     """How far the way keeps to the limit, as `values` of the parameter rise.
 
     Points that have too few messages for the figure are left out.
     """
     known = [
         (value, sign, figure is not None and sign >= 0 and figure.median < limit.below_us)
-        for value, sign, figure in zip(values, held_at(curve, limit), curve.figures, strict=True)
+        for value, sign, figure in zip(values, met_at(curve, limit), curve.figures, strict=True)
         if sign or figure is not None
     ]
     if not known:
-        return Held("not known")
-    held = low = None
+        return Met("not known")
+    met = low = None
     is_sure = True
     for value, sign, is_below in known:
         if not is_below:
             high = next((each for each, other, _ in known if other < 0 and each >= value), None)
-            state: Literal["never held", "held up to"] = (
-                "never held" if held is None else "held up to"
-            )
-            return Held(state, held, low, high)
-        held = value
+            state: Literal["never met", "met up to"] = "never met" if met is None else "met up to"
+            return Met(state, met, low, high)
+        met = value
         is_sure = is_sure and sign > 0
         low = value if is_sure else low
     is_all = known[-1][0] == values[-1]
-    return Held("held everywhere" if is_all else "held up to", held, low)
+    return Met("met everywhere" if is_all else "met up to", met, low)

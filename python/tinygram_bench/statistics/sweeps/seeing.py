@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tinygram_bench.model.result import Plan, Run
 from tinygram_bench.statistics.sweeps.choice import Seen
 from tinygram_bench.statistics.sweeps.curves import swept_of
-from tinygram_bench.statistics.sweeps.limits import held_at
+from tinygram_bench.statistics.sweeps.limits import met_at
 
 
 def seen_in(plan: Plan, runs: Sequence[Run]) -> Seen:
@@ -18,7 +18,7 @@ def seen_in(plan: Plan, runs: Sequence[Run]) -> Seen:
         values=swept.values,
         figures=tuple(curve.figures for curve in swept.curves),
         signs=(
-            *(each.order for each in swept.comparisons),
-            *(held_at(curve, limit) for curve in swept.curves if limit is not None),
+            *(each.order for each in swept.pairings),
+            *(met_at(curve, limit) for curve in swept.curves if limit is not None),
         ),
     )

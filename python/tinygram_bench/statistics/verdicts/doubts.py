@@ -17,13 +17,9 @@ from tinygram_bench.statistics.workloads.loads import way_of
 MIN_PAIRED_ROUNDS = 6
 MAX_PACING_ERROR_SHARE = 0.25
 """The largest share of a latency, and of the difference between two."""
-_PACING_ERROR_IN = {
-    "latency_p50_us": "pacing_error_p50_us",
-    "latency_p99_us": "pacing_error_p99_us",
-}
-"""Like is set against like: the error's median bears on the latency's, its p99 on the tail."""
-_PERCENTILES = {"_p50_us": 50.0, "_p99_us": 99.0}
-"""The ends of the names of figures that a link's lateness is in, as the same percentile."""
+_PERCENTILES = {"_p50_us": 50.0, "_p99_us": 99.0, "_p99_9_us": 99.9}
+"""The ends of the names of figures that a link's lateness, or the pacer's, is in, and where in its
+histogram: like is set against like."""
 _MOST_STOPS_APART = 0.05
 """By what share of a figure's values the links of two cases may differ in how often they stood
 still: of its slices, or of its blocks of slices."""
@@ -69,7 +65,7 @@ def doubt_on(
             return Doubt(warning.code, f"{way_of(summary.case)}: {warning.message}")
     if ratio is None:
         return None
-    doubt = _pacing_doubt(figure, summaries, ratio)
+    doubt = _pacing_doubt(figure, summaries, samples, ratio)
     if doubt is None and took_turns:
         doubt = (
             _two_modes(summaries, find_modes(ratios), "rounds")
@@ -80,10 +76,15 @@ def doubt_on(
     return doubt
 
 
-def barring(figure: str, summary: Summary, *, took_turns: bool) -> Warning | None:
-    """The first warning because of which the figure gets no verdict; None: it may get one."""
+def barring(
+    figure: str, summary: Summary, *, took_turns: bool, but_for: str | None = None
+) -> Warning | None:
+    """The first warning because of which the figure gets no verdict; None: it may get one.
+
+    `but_for`: the code of a warning that is told apart.
+    """
     for warning in summary.warnings:
-        if took_turns and warning.code in _MET_ALIKE:
+        if (took_turns and warning.code in _MET_ALIKE) or warning.code == but_for:
             continue
         if any(figure.startswith(prefix) for prefix in warning.figures):
             return warning
@@ -128,30 +129,44 @@ def _two_modes(summaries: tuple[Summary, Summary], modes: Modes | None, of: str)
     return Doubt("two_modes", f"two modes in {case} ÷ {baseline}: {lower}, {upper}")
 
 
-def _pacing_doubt(figure: str, summaries: tuple[Summary, Summary], ratio: Figure) -> Doubt | None:
+def _pacing_doubt(
+    figure: str, summaries: tuple[Summary, Summary], samples: tuple[Sample, Sample], ratio: Figure
+) -> Doubt | None:
     """The doubt where messages of one way were released later than those of the other.
 
     The bench causes that, and only one of the two latencies has it in it. On asyncio and uvloop the
     pacer sleeps to the end where a strategy holds messages back, and spins elsewhere (decision
-    0002).
+    0002). Of cases that took turns it is judged as their latencies are, slice by slice or block by
+    block: what stopped a few of them is in no median.
     """
-    name = _PACING_ERROR_IN.get(figure, "")
-    errors = [summary.figures.get(name) for summary in summaries]
-    late_us = [None if each is None else each.median for each in errors]
+    if not figure.startswith("latency_"):
+        return None
+    late_us = [_pacing_error_us(figure, each) for each in samples]
     said = "the bench handed {late} its messages {by_us:.2g} µs later than {other}"
     return _later_doubt(
         "pacing_differs", said, summaries, late_us, summaries[0].figures[figure], ratio
     )
 
 
+def _pacing_error_us(figure: str, sample: Sample) -> float | None:
+    """The pacer's error, at the percentile of the latency: the median of the rounds' values.
+
+    That of a round in slices is the median of its slices, or blocks.
+    """
+    of_slices = sample.slices(figure.replace("latency", "pacing_error"))
+    by_round = [
+        median(known)
+        for values in of_slices.values()
+        if (known := [each for each in values if each is not None])
+    ]
+    return median(by_round) if by_round else _late_us(sample, "pacing_error_ns", figure)
+
+
 def _lateness_doubt(
     figure: str, summaries: tuple[Summary, Summary], samples: tuple[Sample, Sample], ratio: Figure
 ) -> Doubt | None:
     """The doubt where the link of one case was later than that of the other."""
-    percentile = next((found for end, found in _PERCENTILES.items() if figure.endswith(end)), None)
-    if percentile is None:
-        return None
-    late_us = [_link_late_us(each, percentile) for each in samples]
+    late_us = [_late_us(each, "link_lateness_ns", figure) for each in samples]
     said = "the link of {late} was {by_us:.2g} µs later than that of {other}"
     return _later_doubt(
         "lateness_differs", said, summaries, late_us, summaries[0].figures[figure], ratio
@@ -231,13 +246,19 @@ def _later_doubt(
     return Doubt(code, f"{told}, which is over a quarter of the difference in latency")
 
 
-def _link_late_us(sample: Sample, percentile: float) -> float | None:
-    """The median of the rounds' percentiles: of all together, one round's stall would decide."""
+def _late_us(sample: Sample, histogram: str, figure: str) -> float | None:
+    """What a histogram of lateness has at the figure's percentile; None where either has none.
+
+    The median of the rounds' values: of all together, one round's stall would decide.
+    """
+    percentile = next((found for end, found in _PERCENTILES.items() if figure.endswith(end)), None)
+    if percentile is None:
+        return None
     found = [
         late.percentile_ns(percentile) / 1e3
         for run in sample.good_runs
-        if "link_lateness_ns" in run.histograms
-        and (late := Histogram.from_base64(run.histograms["link_lateness_ns"])).count
+        if histogram in run.histograms
+        and (late := Histogram.from_base64(run.histograms[histogram])).count
     ]
     return median(found) if found else None
 

@@ -25,9 +25,9 @@ class Workload:
     makes of a run and its other figures; of `histograms`, name → statistics; and `modelled`, which
     sizes_fits.py adds.
     Verdicts: on `compared`, or on `compared_paced` where messages are due at a time; the first wins
-    contests. They are given on `pairs` of (baseline, case); where that is None, on those of
-    verdicts/comparison.py, with `base`, the runtime, implementation, strategy and server of the
-    case that all others are measured against.
+    contests, and p99.9 is compared in slices alone. They are given on `pairs` of (baseline, case);
+    where that is None, on those of verdicts/comparison.py, with `base`, the runtime,
+    implementation, strategy and server of the case that all others are measured against.
     `side_by_side`: the key of the cases that take turns; None: those of a load do.
     Loads: `load_parameters` belong to it, too; in a closed loop the replies say when the next
     message is sent. `unit`: the counter of what was exchanged. `time`: the histogram of what one of
@@ -65,6 +65,9 @@ _OF_MESSAGES = (
     "context_switches_per_million",
     "connect_us",
 )
+_OF_RECORDS = ("records_per_message", "wire_bytes_per_message")
+OF_TLS = (*_OF_RECORDS, "receiver_cpu_share")
+"""Figures that only cases over TLS have."""
 _OF_SLICES = ("stalled_slices_share",)
 _OF_THE_KERNEL = ("delayed_acks", "listen_overflows", "syn_retransmits", "resets")
 
@@ -79,6 +82,7 @@ WORKLOADS: Mapping[str, Workload] = {
             *_OF_MESSAGES,
             "bytes_per_read",
             "receiver_cpu_s_per_million",
+            *OF_TLS,
             "messages_per_segment",
             "messages_per_release",
             "startup_ms",
@@ -92,7 +96,12 @@ WORKLOADS: Mapping[str, Workload] = {
             "queueing_p99_us",
             "queueing_p99_99_us",
         ),
-        compared_paced=("latency_p50_us", "latency_p99_us", "cpu_s_per_million"),
+        compared_paced=(
+            "latency_p50_us",
+            "latency_p99_us",
+            "latency_p99_9_us",
+            "cpu_s_per_million",
+        ),
         base=("loop", "stdlib", "nodelay", None),
     ),
     "rr": Workload(
@@ -107,7 +116,13 @@ WORKLOADS: Mapping[str, Workload] = {
             *_OF_THE_KERNEL,
             *_OF_SLICES,
         ),
-        compared=("calls_per_s", "call_p50_us", "call_p99_us", "cpu_us_per_call"),
+        compared=(
+            "calls_per_s",
+            "call_p50_us",
+            "call_p99_us",
+            "call_p99_9_us",
+            "cpu_us_per_call",
+        ),
         pairs=rr.compared_pairs,
         side_by_side=rr.side_by_side,
         unit="calls",
@@ -120,6 +135,7 @@ WORKLOADS: Mapping[str, Workload] = {
             "both_ways_mb_per_s",
             "in_flight",
             "client_cpu_share",
+            *_OF_RECORDS,
             *_OF_THE_KERNEL,
             *_OF_SLICES,
         ),
@@ -127,6 +143,7 @@ WORKLOADS: Mapping[str, Workload] = {
             "throughput_per_s",
             "round_trip_p50_us",
             "round_trip_p99_us",
+            "round_trip_p99_9_us",
             "cpu_s_per_million",
         ),
         base=("asyncio", "stdlib", "nodelay", "protocol"),

@@ -10,6 +10,8 @@ from tinygram_bench.model.result import Case, MessageBytes
 from tinygram_bench.statistics.workloads import WORKLOADS
 
 LIMIT_RUNTIME = "native"
+_OF_BLOCKS = "_p99_9_us"
+"""The end of the names of figures that are compared in slices alone, block by block of 5,000."""
 EXTERNAL = "external"
 """The runtime, and the implementation, of a server that is not ours."""
 
@@ -31,15 +33,22 @@ class Load:
     connections: int
     placement: str
     busy_thread: bool
+    tls: bool = False
     slice_ns: int | None = None
     parameters: tuple[tuple[str, Any], ...] = ()
 
     @classmethod
     def of(cls, case: Case) -> Load:
-        named = cls.__dataclass_fields__.keys() - {"busy_thread", "slice_ns", "parameters"}
+        named = cls.__dataclass_fields__.keys() - {
+            "busy_thread",
+            "tls",
+            "slice_ns",
+            "parameters",
+        }
         return cls(
             **{name: getattr(case, name) for name in named},
             busy_thread=getattr(case.parameters, "busy_thread", False),
+            tls=getattr(case.parameters, "tls", False),
             slice_ns=case.parameters.slice_ns,
             parameters=tuple(
                 (name, getattr(case.parameters, name))
@@ -66,7 +75,7 @@ class Load:
             # A case that takes turns has no time of its own, but CPU time that is worth a verdict.
             own = {"run_time_s": "cpu_s_per_million"}
             return tuple(own.get(figure, figure) for figure in figures)
-        return figures
+        return tuple(figure for figure in figures if not figure.endswith(_OF_BLOCKS))
 
 
 def alternates(case: Case) -> bool:

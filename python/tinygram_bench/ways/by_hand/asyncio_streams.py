@@ -20,7 +20,9 @@ def run(sock: socket.socket, source: Source, way: Way) -> None:
 
 
 async def _run(sock: socket.socket, source: Source, way: Way) -> None:
-    _, writer = await asyncio.open_connection(sock=sock)
+    _, writer = await asyncio.open_connection(
+        sock=sock, ssl=way.tls, server_hostname=way.server_name
+    )
     messages: asyncio.Queue[bytes | None] = asyncio.Queue(QUEUE_MESSAGES)
     try:
         async with asyncio.TaskGroup() as tasks:

@@ -17,11 +17,13 @@ from tinygram_bench.ways.transports import Connection, Write
 
 
 def run(sock: socket.socket, source: Source, way: Way) -> None:
-    transports.run(loop_factory(way.runtime), sock, source, _connect, _joining)
+    transports.run(loop_factory(way.runtime), sock, source, way, _connect, _joining)
 
 
-async def _connect(sock: socket.socket) -> tuple[asyncio.WriteTransport, Connection]:
-    return await asyncio.get_running_loop().create_connection(Connection, sock=sock)
+async def _connect(sock: socket.socket, way: Way) -> tuple[asyncio.WriteTransport, Connection]:
+    return await asyncio.get_running_loop().create_connection(
+        Connection, sock=sock, ssl=way.tls, server_hostname=way.server_name
+    )
 
 
 def _joining(transport: asyncio.WriteTransport) -> Write:

@@ -19,11 +19,13 @@ def run(sock: socket.socket, source: Source, way: Way) -> None:
     def make_loop() -> asyncio.AbstractEventLoop:
         return tinygram.new_event_loop(loop_factory(way.runtime), strategy=way.strategy)
 
-    async def connect(sock: socket.socket) -> tuple[asyncio.WriteTransport, Connection]:
+    async def connect(sock: socket.socket, way: Way) -> tuple[asyncio.WriteTransport, Connection]:
         loop = asyncio.get_running_loop()
-        transport, connection = await loop.create_connection(Connection, sock=sock)
+        transport, connection = await loop.create_connection(
+            Connection, sock=sock, ssl=way.tls, server_hostname=way.server_name
+        )
         assert isinstance(transport, tinygram.Transport)
         way.library_holds = lambda: transport.stats().holds
         return transport, connection
 
-    transports.run(make_loop, sock, source, connect)
+    transports.run(make_loop, sock, source, way, connect)

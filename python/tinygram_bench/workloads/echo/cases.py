@@ -5,9 +5,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 from tinygram.strategies import Strategy
+from tinygram_bench.host.packages import missing
 from tinygram_bench.links import parse_link
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import EchoParameters
@@ -15,6 +17,7 @@ from tinygram_bench.model.result import Case, MessageBytes, Plan, Unavailable
 from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.model.units import format_bytes
 from tinygram_bench.statistics.workloads.loads import EXTERNAL
+from tinygram_bench.tls.certificates import PACKAGE
 from tinygram_bench.workloads.echo.selection import selected
 from tinygram_bench.workloads.echo.servers import Server
 from tinygram_bench.workloads.turns import in_turns
@@ -55,7 +58,7 @@ class EchoOptions:
     """The options of `tinygram echo`. `messages` null: a run takes `duration_ns`.
 
     `slice_ns`: cases of a load take turns in slices of this length. `takes_turns`: they do so where
-    they have others beside them, too.
+    they have others beside them, too. `tls`: whether over TLS 1.3; both: each server so and so.
     """
 
     message_bytes: Sequence[int]
@@ -80,6 +83,7 @@ class EchoOptions:
     probe_ns: int | None = None
     slice_ns: int | None = None
     takes_turns: bool = False
+    tls: Sequence[bool] = (False,)
 
 
 @dataclass(frozen=True)
@@ -107,21 +111,22 @@ class _Row:
 
 def plan_echo(options: EchoOptions) -> Plan:
     """The plan; cases that cannot run here are in it as unavailable. Raises UsageError."""
-    rows = tuple(_rows(options))
-    if options.fault is not None and not any(row.fault for row in rows):
+    rows_by_tls = {tls: tuple(_rows(options, tls)) for tls in options.tls}
+    if options.fault is not None and not any(row.fault for row in rows_by_tls[options.tls[0]]):
         raise UsageError(
             f"--faulty {options.fault} is for servers with a buffer made beforehand: recv_into and "
             "recvmsg_into of threads, epoll of native"
         )
     cases: list[Case] = []
     unavailable: list[Unavailable] = []
-    for message_bytes in dict.fromkeys(options.message_bytes):
-        for row in rows:
-            case = _case(options, row, message_bytes)
-            if row.missing is None:
+    for message_bytes, tls in product(dict.fromkeys(options.message_bytes), options.tls):
+        for row in rows_by_tls[tls]:
+            case = _case(options, row, message_bytes, tls)
+            reason = (missing([PACKAGE]) if tls else None) or row.missing
+            if reason is None:
                 cases.append(case)
             else:
-                unavailable.append(Unavailable(case, row.missing))
+                unavailable.append(Unavailable(case, reason))
     if not cases:
         raise UsageError(f"nothing to run: {unavailable[0].reason}")
     if options.takes_turns and options.slice_ns is None:
@@ -145,7 +150,7 @@ def warm_up_messages(message_bytes: int, in_flight: int) -> int:
     return max(in_flight, min(WARM_UP_MESSAGES, WARM_UP_BYTES // message_bytes))
 
 
-def _rows(options: EchoOptions) -> Iterator[_Row]:
+def _rows(options: EchoOptions, tls: bool) -> Iterator[_Row]:
     servers = selected(
         options.only,
         options.runtimes,
@@ -153,6 +158,7 @@ def _rows(options: EchoOptions) -> Iterator[_Row]:
         options.reply,
         has_all=options.has_all,
         has_external=options.external is not None,
+        tls=tls,
     )
     for server, strategy, buffer in servers:
         rows = tuple(_rows_of(options, server, strategy))
@@ -190,7 +196,7 @@ def _rows_of(options: EchoOptions, server: Server, strategy: Strategy) -> Iterat
             )
 
 
-def _case(options: EchoOptions, row: _Row, message_bytes: int) -> Case:
+def _case(options: EchoOptions, row: _Row, message_bytes: int, tls: bool) -> Case:
     external = options.external if row.runtime == EXTERNAL else None
     parameters = EchoParameters(
         server=row.name,
@@ -208,8 +214,11 @@ def _case(options: EchoOptions, row: _Row, message_bytes: int) -> Case:
         timeout_ns=options.timeout_ns,
         probe_ns=options.probe_ns,
         slice_ns=options.slice_ns,
+        tls=tls,
     )
     load = f"{message_bytes}B/{options.workers}-workers-depth-{options.depth}/{options.reply}"
+    if tls:
+        load += "/tls"
     return Case(
         case_id=f"echo/{row.runtime}/{row.implementation}/{row.name}/{row.strategy}"
         f"/{options.link}/{load}",

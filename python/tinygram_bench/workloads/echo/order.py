@@ -6,6 +6,7 @@ from tinygram.strategies import Strategy
 from tinygram_bench.model.value import Value
 from tinygram_bench.runs.sliced import Values
 from tinygram_bench.runs.slices import Slices
+from tinygram_bench.tls.certificates import Identity
 
 PER_READ = "per-read"
 PER_MESSAGE = "per-message"
@@ -20,7 +21,8 @@ FAULTS = (WHOLE_BUFFER,)
 class ServerOrder(Value, frozen=True):
     """The order for a server of ours. `buffer_bytes`: the most per read, where that can be set.
 
-    `client_host`: where its clients connect from, null: anywhere.
+    `client_host`: where its clients connect from, null: anywhere. `tls`: what it encrypts with,
+    null: nothing.
     """
 
     runtime: str
@@ -35,6 +37,7 @@ class ServerOrder(Value, frozen=True):
     congestion_control: str
     host: str = "127.0.0.1"
     client_host: str | None = None
+    tls: Identity | None = None
 
 
 class ClientOrder(Value, frozen=True):
@@ -45,6 +48,7 @@ class ClientOrder(Value, frozen=True):
     core is its own, and before it sleeps it asks for a while whether something has come.
     `own_host`: the address to connect from, null: the kernel picks one. With `slices` it waits for
     a `Start` in place of the `Go`, which comes when the slices of all cases are over.
+    `certificate`: the one that the server must show, null: nothing is encrypted.
     """
 
     host: str
@@ -62,6 +66,7 @@ class ClientOrder(Value, frozen=True):
     congestion_control: str
     own_host: str | None = None
     slices: Slices | None = None
+    certificate: str | None = None
 
 
 class InSlices(Value, frozen=True):

@@ -9,6 +9,7 @@ from tinygram_bench.model.result import Case, Run, Warning
 from tinygram_bench.processes.workers import RunError
 from tinygram_bench.runs.sliced import Values, slices_told
 from tinygram_bench.runs.workload import strangers_told
+from tinygram_bench.tls.contexts import RECORD_OVERHEAD_BYTES
 from tinygram_bench.workloads.echo.order import ClientOrder, Report
 from tinygram_bench.workloads.echo.slices import Sliced, figures_of, slice_counters
 
@@ -47,6 +48,9 @@ def assembled(case: Case, round: int, order: ClientOrder, report: Report, found:
         "bytes": messages * order.message_bytes,
         "exchanged_bytes": 2 * measured * order.message_bytes,
     }
+    records = counters.get("tls_records")
+    if records is not None:
+        counters["wire_bytes"] = messages * order.message_bytes + RECORD_OVERHEAD_BYTES * records
     if found.strangers is not None:
         counters["strangers"] = found.strangers
     if not messages:
@@ -81,10 +85,10 @@ def _check_writes(counters: dict[str, int | None], order: ClientOrder) -> None:
     written_bytes = counters["written_bytes"]
     if order.trusts or written_bytes is None:
         return
-    if written_bytes != counters["bytes"]:
+    replied_bytes = counters.get("wire_bytes", counters["bytes"])
+    if written_bytes != replied_bytes:
         raise RunError(
-            f"the server's counted writes hold {written_bytes} bytes, the replies "
-            f"{counters['bytes']}"
+            f"the server's counted writes hold {written_bytes} bytes, the replies {replied_bytes}"
         )
 
 

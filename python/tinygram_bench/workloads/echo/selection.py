@@ -24,23 +24,28 @@ def selected(
     *,
     has_all: bool,
     has_external: bool,
+    tls: bool = False,
 ) -> list[Selected]:
     """The servers of ours that run; one that is named runs even if it is no default.
 
-    Raises UsageError where there is none, and no external one (`has_external`) either, which has an
-    option of its own and always runs.
+    With `tls` of those that can encrypt. Raises UsageError where there is none, and no external one
+    (`has_external`) either, which has an option of its own and always runs.
     """
     found: list[Selected] = []
     for named in _parse_only(only, runtimes, strategies):
         buffer = next(iter(named.get("buffer", [])), None)
-        ways = [(*way, buffer) for known in SERVERS for way in _ways(known, named, reply, has_all)]
+        known_servers = [known for known in SERVERS if known.has_tls or not tls]
+        ways = [
+            (*way, buffer) for known in known_servers for way in _ways(known, named, reply, has_all)
+        ]
         if not ways and not (has_external and _names_external(named)):
             there = "; ".join(
-                f"{runtime}: {', '.join(names)}" for runtime, names in _there().items()
+                f"{runtime}: {', '.join(names)}" for runtime, names in _there(known_servers).items()
             )
+            wanted = in_words(named) + (" over TLS" if tls else "")
             raise UsageError(
-                f"no server is {in_words(named)}: there are {there}; strategies other than nodelay "
-                "and nagle are implementation=tinygram's"
+                f"no server is {wanted}: there are {there}; strategies other than nodelay and "
+                "nagle are implementation=tinygram's"
             )
         found += ways
     return list(dict.fromkeys(found))
@@ -68,10 +73,10 @@ def _names_external(named: Named) -> bool:
     return any(EXTERNAL in named[key] for key in ("runtime", "implementation", "server"))
 
 
-def _there() -> dict[str, dict[str, None]]:
+def _there(servers: Iterable[Server]) -> dict[str, dict[str, None]]:
     """Runtime → the names of its servers."""
     there: dict[str, dict[str, None]] = {}
-    for known in SERVERS:
+    for known in servers:
         there.setdefault(known.runtime, {})[known.name] = None
     return there
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -64,6 +65,8 @@ class _Counts:
 
     connections: int = 0
     requests: int = 0
+    split_requests: int = 0
+    rest_ns: int = 0
     reads: int = 0
     short_requests: int = 0
     wrong_requests: int = 0
@@ -106,6 +109,7 @@ class _Connection(asyncio.Protocol):
         self._counts = counts
         self._reader = RequestReader(content)
         self._answered = 0
+        self._part_since_ns: int | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Both loops switch TCP_NODELAY on by themselves."""
@@ -134,6 +138,22 @@ class _Connection(asyncio.Protocol):
             self._counts.requests += completed
             self._transport.write(self._content.replies(self._answered, completed))
             self._answered += completed
+        if self._part_since_ns is not None or not self._reader.is_between_requests:
+            self._time_parts(completed)
+
+    def _time_parts(self, completed: int) -> None:
+        """Count how long the rest of a request took to come.
+
+        The first one of all is left out: the bench withholds its end to see that the server waits.
+        """
+        now_ns = time.monotonic_ns()
+        if completed and self._part_since_ns is not None:
+            if self._counts.requests > completed:
+                self._counts.split_requests += 1
+                self._counts.rest_ns += now_ns - self._part_since_ns
+            self._part_since_ns = None
+        if self._part_since_ns is None and not self._reader.is_between_requests:
+            self._part_since_ns = now_ns
 
     def eof_received(self) -> None:
         """The peer ended its side; the transport closes when all is written."""

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from msgspec.structs import replace
 
 from tinygram.strategies import Strategy
 from tinygram_bench import _native
+from tinygram_bench.host.packages import missing
 from tinygram_bench.links.spec import parse_link
 from tinygram_bench.loads.source import BURST_MESSAGES
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.result import Case, MessageBytes, Plan, Unavailable
 from tinygram_bench.model.strategies import parse_strategy
+from tinygram_bench.tls.certificates import PACKAGE
 from tinygram_bench.ways import runtimes
 from tinygram_bench.workloads.only import Named, in_words, parse_only
 from tinygram_bench.workloads.turns import in_turns
@@ -33,7 +36,8 @@ class StreamOptions:
     """The options of `tinygram stream`.
 
     `rates_per_s` empty: flat out. `takes_turns`: the cases of a load do so in slices of `slice_ns`,
-    None: as long as the load needs; where there is only one case it is alone.
+    None: as long as the load needs; where there is only one case it is alone. `tls`: whether over
+    TLS 1.3; both: each way so and so.
     """
 
     messages: int
@@ -59,6 +63,7 @@ class StreamOptions:
     probe_ns: int | None = None
     slice_ns: int | None = None
     takes_turns: bool = False
+    tls: Sequence[bool] = (False,)
 
 
 def plan_stream(options: StreamOptions) -> Plan:
@@ -66,15 +71,15 @@ def plan_stream(options: StreamOptions) -> Plan:
     cases: list[Case] = []
     unavailable: list[Unavailable] = []
     rates: Sequence[float | None] = list(dict.fromkeys(options.rates_per_s)) or [None]
-    for rate_per_s in rates:
-        for producers in dict.fromkeys(options.producers):
-            for runtime, strategy in _ways(options, producers):
-                case = _case(options, runtime, strategy, rate_per_s, producers)
-                reason = runtime.missing()
-                if reason is None:
-                    cases.append(case)
-                else:
-                    unavailable.append(Unavailable(case, reason))
+    producers_of_loads = dict.fromkeys(options.producers)
+    for rate_per_s, producers, tls in product(rates, producers_of_loads, options.tls):
+        for runtime, strategy in _ways(options, producers, tls):
+            case = _case(options, runtime, strategy, rate_per_s, producers, tls)
+            reason = (missing([PACKAGE]) if tls else None) or runtime.missing()
+            if reason is None:
+                cases.append(case)
+            else:
+                unavailable.append(Unavailable(case, reason))
     if not cases:
         raise UsageError(f"nothing to run: {unavailable[0].reason}")
     names = [case.case_id for case in cases]
@@ -138,6 +143,7 @@ def _case(
     strategy: Strategy,
     rate_per_s: float | None,
     producers: int,
+    tls: bool,
 ) -> Case:
     size = options.message_bytes
     messages, duration_ns = options.messages, None
@@ -158,6 +164,7 @@ def _case(
         probe_ns=options.probe_ns,
         duration_ns=duration_ns,
         slice_ns=options.slice_ns,
+        tls=tls,
     )
     load = "flat-out"
     if rate_per_s is not None:
@@ -166,6 +173,8 @@ def _case(
         load += f"/{producers}-producers"
     if options.has_busy_thread:
         load += "/busy-thread"
+    if tls:
+        load += "/tls"
     sizes = f"{size.min}B" if size.min == size.max else f"{size.min}..{size.max}B"
     case = Case(
         case_id=f"stream/{runtime.name}/{runtime.implementation}/{strategy}/{options.link}"
@@ -203,22 +212,24 @@ def _scheduled_messages(options: StreamOptions, rate_per_s: float, duration_ns: 
         ) from error
 
 
-def _ways(options: StreamOptions, producers: int) -> list[tuple[runtimes.Runtime, Strategy]]:
+def _ways(
+    options: StreamOptions, producers: int, tls: bool
+) -> list[tuple[runtimes.Runtime, Strategy]]:
     """The ways that the options select: one that is named runs even if it is no default.
 
     With several producers they are those whose threads hand messages over.
     """
-    found = (_named_ways(options.has_all, named, producers) for named in _parse_only(options))
+    found = (_named_ways(options.has_all, named, producers, tls) for named in _parse_only(options))
     return list(dict.fromkeys(way for ways in found for way in ways))
 
 
 def _named_ways(
-    has_all: bool, named: Named, producers: int
+    has_all: bool, named: Named, producers: int, tls: bool
 ) -> list[tuple[runtimes.Runtime, Strategy]]:
     strategies = list(dict.fromkeys(parse_strategy(text) for text in named["strategy"]))
     matching = [
         known
-        for known in runtimes.RUNTIMES
+        for known in runtimes.runtimes_with(tls)
         if (known.has_producers or producers == 1)
         and known.name in (named["runtime"] or [known.name])
         and known.implementation in (named["implementation"] or [known.implementation])
@@ -229,19 +240,20 @@ def _named_ways(
     for candidates in (asked, matching):
         for known in candidates:
             defaults = map(parse_strategy, known.strategies if has_all else known.defaults)
-            ways += [(known, s) for s in strategies or defaults if known.supports(s)]
+            ways += [(known, s) for s in strategies or defaults if known.supports(s, tls)]
         if ways:
             break
     if not ways:
-        wanted = in_words(named)
+        here = runtimes.runtimes_with(tls)
+        wanted = in_words(named) + (" over TLS" if tls else "")
         if producers > 1:
-            several = dict.fromkeys(r.name for r in runtimes.RUNTIMES if r.has_producers)
+            several = dict.fromkeys(known.name for known in here if known.has_producers)
             raise UsageError(
                 f"no way is {wanted} with --producers {producers}: several producers are for "
                 f"runtime={', '.join(several)}"
             )
-        names = dict.fromkeys(known.name for known in runtimes.RUNTIMES)
-        there = "; ".join(f"{name}: {', '.join(_strategies_on(name))}" for name in names)
+        names = dict.fromkeys(known.name for known in here)
+        there = "; ".join(f"{name}: {', '.join(_strategies_on(name, tls))}" for name in names)
         raise UsageError(f"no way is {wanted}: there are {there}")
     return ways
 
@@ -254,15 +266,21 @@ def _is_asked(known: runtimes.Runtime, named: Named, producers: int) -> bool:
     return known.runs_when == "always" or bool(named[known.runs_when])
 
 
-def _strategies_on(runtime: str) -> Iterable[str]:
-    known = (known for known in runtimes.RUNTIMES if known.name == runtime)
-    return dict.fromkeys(text for each in known for text in each.strategies)
+def _strategies_on(runtime: str, tls: bool) -> Iterable[str]:
+    known = (known for known in runtimes.runtimes_with(tls) if known.name == runtime)
+    return dict.fromkeys(
+        text
+        for each in known
+        for text in each.strategies
+        if each.supports(parse_strategy(text), tls)
+    )
 
 
 def _parse_only(options: StreamOptions) -> tuple[Named, ...]:
+    known_runtimes = [*runtimes.RUNTIMES, *([runtimes.KERNEL_TLS] if True in options.tls else [])]
     known = {
-        "runtime": sorted({runtime.name for runtime in runtimes.RUNTIMES}),
-        "implementation": sorted({runtime.implementation for runtime in runtimes.RUNTIMES}),
+        "runtime": sorted({runtime.name for runtime in known_runtimes}),
+        "implementation": sorted({runtime.implementation for runtime in known_runtimes}),
     }
     return parse_only(
         options.only,

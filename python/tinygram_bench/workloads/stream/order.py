@@ -7,6 +7,7 @@ from tinygram_bench.host.probes.kernel import CounterFds
 from tinygram_bench.loads.source import BURST_MESSAGES
 from tinygram_bench.model.value import Value
 from tinygram_bench.runs.slices import Slices
+from tinygram_bench.tls.certificates import Identity
 
 
 class ReceiverOrder(Value, frozen=True):
@@ -14,7 +15,8 @@ class ReceiverOrder(Value, frozen=True):
 
     `notes_fd`, `turns_fd`: the files that it writes (receiver.py). `host`: where it listens;
     `sender_host`: the only address that it accepts a connection from, null: any. `may_end_early`:
-    the stream may end after any message.
+    the stream may end after any message. `tls`: what it decrypts with, null: nothing; it then says
+    in the file `arrived_fd` how much of the warm-up has arrived (tls_receiver.py).
     """
 
     messages: int
@@ -30,6 +32,8 @@ class ReceiverOrder(Value, frozen=True):
     host: str
     sender_host: str | None
     may_end_early: bool = False
+    tls: Identity | None = None
+    arrived_fd: int = -1
 
 
 class Heard(Value, frozen=True):
@@ -62,13 +66,12 @@ class Warm(Value, frozen=True):
 class Order(Value, frozen=True):
     """The order for a sending process.
 
-    `withholds`: all messages are handed over with the last one, none when it is due. The CPU time
-    of such a run is that of the load itself, without what sending in time adds. `spin_ns`,
-    `sleep_ns`: a planted difference (loads/planted.py).
+    `spin_ns`, `sleep_ns`: a planted difference (loads/planted.py).
     `host`: where the receiver listens; `own_host`: the address to connect from, by which the
     receiver knows the sender; `counter_fds`: what is read of the kernel's counters
     (probes/kernel.py). With `slices` the sender answers `Warm` when it has warmed up, and waits for
-    a `Start`.
+    a `Start`. `certificate`: the one that its receiver must show, null: nothing is encrypted;
+    `arrived_fd`: where that says how much of the warm-up has arrived.
     """
 
     port: int
@@ -86,12 +89,13 @@ class Order(Value, frozen=True):
     producers: int = 1
     has_busy_thread: bool = False
     flat_out_burst: int = BURST_MESSAGES
-    withholds: bool = False
     spin_ns: int = 0
     sleep_ns: int = 0
     host: str = "127.0.0.1"
     own_host: str | None = None
     slices: Slices | None = None
+    certificate: str | None = None
+    arrived_fd: int = -1
 
     @property
     def ends_with_slices(self) -> bool:
@@ -104,6 +108,8 @@ class Report(Value, frozen=True):
 
     `late_ns`: how late the pacer was with each message, where it sleeps. `handed_over`: how many of
     the measured messages each producer has handed over, where it did so until its slices were over.
+    `pacing_errors_ns_by_slice`: how late the pacer was with each message that is measured in a
+    slice; empty without slices.
     """
 
     local_port: int
@@ -113,4 +119,5 @@ class Report(Value, frozen=True):
     histograms: dict[str, str]
     late_ns: tuple[int, ...] = ()
     spin_cpu_ns_by_slice: tuple[int, ...] = ()
+    pacing_errors_ns_by_slice: tuple[tuple[int, ...], ...] = ()
     handed_over: tuple[int, ...] = ()

@@ -54,10 +54,10 @@ def assembled(
         if noted_bytes != stream_bytes:
             raise RunError(f"the receiver noted {noted_bytes} of the {stream_bytes} bytes")
         written_bytes = counters["written_bytes"]
-        if written_bytes is not None and written_bytes != stream_bytes - warm_up_bytes:
+        sent_bytes = _sent_bytes(counters, stream_bytes - warm_up_bytes)
+        if written_bytes is not None and written_bytes != sent_bytes:
             raise RunError(
-                f"the counted writes hold {written_bytes} bytes, the measured stream "
-                f"{stream_bytes - warm_up_bytes}"
+                f"the counted writes hold {written_bytes} bytes, the measured stream {sent_bytes}"
             )
         if StreamParameters.of(case).receiver_command is None and (
             counters["peer_port"] != report.local_port
@@ -82,11 +82,23 @@ def assembled(
         "run_time_ns": last_ns - report.start_ns,
         "reads": reads,
     }
+    if order.certificate is not None:
+        counters["receiving_ns"] = counters["run_time_ns"]
+        if order.slices is not None:
+            counters["receiving_ns"] = len(order.slices.begins_ns) * order.slices.slice_ns
     histograms = report.histograms | {
         name: histogram.to_base64() for name, histogram in matched.items()
     }
     warnings = warnings_of(case, counters, has_private_network=order.counter_fds is not None)
     return Run(case.case_id, round, counters, histograms, warnings, slices=slices)
+
+
+def _sent_bytes(counters: dict[str, int | None], plain_bytes: int) -> int:
+    """How many bytes the sender wrote: of plaintext, or of all TLS records."""
+    wire_bytes = counters.get("wire_bytes")
+    if wire_bytes is None:
+        return plain_bytes
+    return wire_bytes + (counters.get("closing_wire_bytes") or 0)
 
 
 def _matched(

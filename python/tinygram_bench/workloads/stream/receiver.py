@@ -26,6 +26,7 @@ from tinygram_bench.loads.source import message_pool
 from tinygram_bench.processes.attached import settle
 from tinygram_bench.processes.orders import Orders, carry_out
 from tinygram_bench.workloads.stream.order import ReceiverOrder
+from tinygram_bench.workloads.stream.tls_receiver import TlsReceiver
 
 
 def main() -> int:
@@ -48,6 +49,8 @@ def receive(
     """
     pool = message_pool(order.seed, order.min_bytes, order.max_bytes, order.producers)
     check = _native.StreamCheck(pool, order.messages, order.may_end_early)
+    if order.tls is not None:
+        return _receive_tls(order, announce)
     receiver = _native.Receiver(order.congestion_control, order.host)
     announce(receiver.port)
     counters = receiver.receive(
@@ -62,6 +65,15 @@ def receive(
     if order.producers > 1:
         _rewrite(order.turns_fd, receiver.turns())
     return dict(counters)
+
+
+def _receive_tls(order: ReceiverOrder, announce: Callable[[int], None]) -> dict[str, int]:
+    receiver = TlsReceiver(order)
+    announce(receiver.port)
+    received = receiver.receive()
+    _rewrite(order.notes_fd, received.notes)
+    _rewrite(order.turns_fd, received.turns)
+    return received.counters
 
 
 def _rewrite(fd: int, data: bytes) -> None:

@@ -35,6 +35,7 @@ from tinygram_bench.workloads.stream.warnings import with_bound
 
 PACKAGE = "tinygram_bench.workloads.stream"
 _RECEIVER = "receiver"
+_ARRIVED = "arrived"
 _DELAYED_ACK_NS = 45_000_000
 """An acknowledgement may be delayed for 40 ms, and a tick."""
 _CORKED_NS = 220_000_000
@@ -57,10 +58,13 @@ class Stream(TakesTurns):
         order = self._receiver_order(turn)
         substitute = StreamParameters.of(turn.case).receiver_command
         fds = [order.notes_fd, order.turns_fd]
+        # Both start at the same time, each on its core; the sender then waits for its order.
+        _sender(turn)
         if substitute is not None:
             words = [*shlex.split(substitute), *_options(turn, order)]
             program = turn.program(_RECEIVER, words, pass_fds=fds)
             return Address(turn.link.far_address, program.wait_listening(turn.listen_limit_s))
+        fds.append(order.arrived_fd)
         receiver = turn.stage.far(_RECEIVER, f"{PACKAGE}.receiver", pass_fds=fds)
         receiver.tell(order)
         return turn.listening(receiver)
@@ -68,7 +72,9 @@ class Stream(TakesTurns):
     def exchange(self, turn: Turn, address: Address | None) -> Exchanged:
         """Have the sender send, and match its messages to the receiver's notes."""
         order = self._sender_order(turn, address)
-        return _collected(turn, order, _sender(turn, order))
+        sender = _sender(turn)
+        sender.tell(order)
+        return _collected(turn, order, sender)
 
     def own_ns(self, case: Case) -> int:
         return StreamParameters.of(case).duration_ns or 0
@@ -92,7 +98,8 @@ class Stream(TakesTurns):
     def warmed_up(self, turn: Turn, address: Address | None, slices: Slices) -> Waiting:
         """Have the sender connect and warm up, and wait for its slices."""
         order = replace(self._sender_order(turn, address), slices=slices)
-        sender = _sender(turn, order)
+        sender = _sender(turn)
+        sender.tell(order)
         pids = turn.hear(sender, Warm).pids
         receivers = [
             *(pid for program in turn.programs for pid in session_of(program.pid)),
@@ -123,6 +130,8 @@ class Stream(TakesTurns):
             host=turn.link.far_address,
             sender_host=turn.link.client_host,
             may_end_early=asked.slice_ns is not None and case.is_flat_out,
+            tls=turn.stage.identity() if asked.tls else None,
+            arrived_fd=_memory(turn, _ARRIVED),
         )
 
     def _sender_order(self, turn: Turn, address: Address | None) -> Order:
@@ -157,21 +166,19 @@ class Stream(TakesTurns):
             congestion_control=asked.congestion_control,
             counter_fds=link.counter_fds,
             flat_out_burst=asked.study.flat_out_burst or BURST_MESSAGES,
-            withholds=asked.study.withholds,
             spin_ns=asked.study.spin_ns,
             sleep_ns=asked.study.sleep_ns,
             # A receiver that is not ours gets no `sender_host`: it accepts any sender.
             own_host=link.client_host if asked.receiver_command is None else None,
+            certificate=turn.stage.identity().certificate if asked.tls else None,
+            arrived_fd=_memory(turn, _ARRIVED),
         )
 
 
-def _sender(turn: Turn, order: Order) -> Child:
-    """The sending process, which was told the order."""
-    sender = turn.stage.near(
-        "sender", f"{PACKAGE}.sender", counts_writes=True, pass_fds=turn.link.counter_fds or ()
-    )
-    sender.tell(order)
-    return sender
+def _sender(turn: Turn) -> Child:
+    """The sending process; it is started when it is first asked for."""
+    fds = [*(turn.link.counter_fds or ()), _memory(turn, _ARRIVED)]
+    return turn.stage.near("sender", f"{PACKAGE}.sender", counts_writes=True, pass_fds=fds)
 
 
 def _collected(turn: Turn, order: Order, sender: Child, used: Used | None = None) -> Exchanged:

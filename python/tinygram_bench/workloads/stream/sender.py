@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable
 from functools import partial
+from itertools import chain
 
 from tinygram_bench import _native
 from tinygram_bench.host.network import connect_from
@@ -21,27 +22,31 @@ from tinygram_bench.loads.openings import Openings
 from tinygram_bench.loads.planted import PlantedSource
 from tinygram_bench.loads.source import Share, Source, message_pool
 from tinygram_bench.processes.orders import Orders, Start, carry_out
+from tinygram_bench.tls.contexts import check_agreed, client_context
 from tinygram_bench.ways import runtimes
 from tinygram_bench.workloads.stream.busy_thread import BusyThread
 from tinygram_bench.workloads.stream.order import Order, Report, Warm
+from tinygram_bench.workloads.stream.tls_receiver import arrived_bytes
 
 _DELIVERY_LIMIT_S = 10.0
 
 
 def main() -> int:
     """Send a stream for each order."""
-    began_ns = [_started_ns()]
+    # Until it takes orders: the wait for the first one is no part of its start.
+    start_up_ns = [time.monotonic_ns() - _started_ns()]
 
     def send(order: Order, orders: Orders) -> None:
-        begun_ns = began_ns.pop() if began_ns else time.monotonic_ns()
-        orders.say(_send(order, begun_ns, orders))
+        spent_ns = start_up_ns.pop() if start_up_ns else 0
+        orders.say(_send(order, time.monotonic_ns() - spent_ns, orders))
 
     return carry_out("tg-sender", Order, send)
 
 
 def _send(order: Order, begun_ns: int, orders: Orders) -> Report:
     strategy = order.strategy
-    run = runtimes.runtime(order.runtime, order.implementation, strategy).load()
+    runtime = runtimes.runtime(order.runtime, order.implementation, strategy)
+    run = runtime.load()
     sock, connect_ns = _connect(order)
     # A second descriptor, because a runtime may close its own before we have read the counters.
     probe = sock.dup()
@@ -49,6 +54,7 @@ def _send(order: Order, begun_ns: int, orders: Orders) -> Report:
         order.runtime,
         strategy,
         order.pace is None,
+        tls=None if order.certificate is None else client_context(order.certificate),
         watch_writes=lambda: _native.watch_writes(probe.fileno()),
     )
     way.watch_writes()
@@ -59,6 +65,8 @@ def _send(order: Order, begun_ns: int, orders: Orders) -> Report:
     marks: list[Mark] = []
 
     def has_arrived() -> bool:
+        if way.tls is not None:
+            return arrived_bytes(order.arrived_fd) >= warm_up_bytes
         counts = _native.write_counts()
         is_written = (
             counts is None or counts_before is None or counts[1] - counts_before[1] >= warm_up_bytes
@@ -90,13 +98,12 @@ def _send(order: Order, begun_ns: int, orders: Orders) -> Report:
         way.strategy.duration_ns or 0,
         _shares(order, pool),
         order.flat_out_burst,
-        order.withholds,
         None if order.producers > 1 else _openings(order),
     )
     gc.collect()
     gc.freeze()
     startup_ns = time.monotonic_ns() - begun_ns
-    run(sock, source, way)
+    run(_encrypted(sock, runtime, way), source, way)
     busy_cpu_ns = 0 if busy is None else busy.stop()
     end = Mark.at_end(probe, way.child_pids, order.counter_fds)
     _wait_delivered(probe)
@@ -135,8 +142,9 @@ def _send(order: Order, begun_ns: int, orders: Orders) -> Report:
         ],
         counters=counters,
         histograms=histograms,
-        late_ns=_late_ns(source),
+        late_ns=_late_ns(source) if order.pace is not None and order.pace.sleeps else (),
         spin_cpu_ns_by_slice=_spun_by_slice(source),
+        pacing_errors_ns_by_slice=_errors_by_slice_ns(source),
         handed_over=source.handed_over() if order.ends_with_slices else (),
     )
 
@@ -154,6 +162,15 @@ def _connect(order: Order) -> tuple[socket.socket, int]:
     start_ns = time.monotonic_ns()
     sock.connect((order.host, order.port))
     return sock, time.monotonic_ns() - start_ns
+
+
+def _encrypted(sock: socket.socket, runtime: runtimes.Runtime, way: runtimes.Way) -> socket.socket:
+    """The socket that the way sends on: wrapped, the handshake made, where a socket encrypts."""
+    if way.tls is None or runtime.tls_by != "socket":
+        return sock
+    wrapped = way.tls.wrap_socket(sock, server_hostname=way.server_name)
+    check_agreed(wrapped)
+    return wrapped
 
 
 def _started_ns() -> int:
@@ -202,7 +219,7 @@ def spin_of(order: Order) -> str:
 
 
 def _late_ns(source: Source) -> tuple[int, ...]:
-    """How late each message was released, in the order of the schedule; empty unless noted."""
+    """How late each message was released, in the order of the schedule."""
     of_each = [pacer.late_ns() for pacer in source.pacers()]
     late_ns = [0] * sum(map(len, of_each))
     if late_ns:
@@ -215,6 +232,12 @@ def _spun_by_slice(source: Source) -> tuple[int, ...]:
     """CPU time that the pacers spun in each slice; empty without slices."""
     of_each = [pacer.spin_cpu_ns_by_slice() for pacer in source.pacers()]
     return tuple(map(sum, zip(*of_each, strict=True)))
+
+
+def _errors_by_slice_ns(source: Source) -> tuple[tuple[int, ...], ...]:
+    """The pacers' errors with what is measured of each slice; empty without slices."""
+    of_each = [pacer.errors_by_slice_ns() for pacer in source.pacers()]
+    return tuple(tuple(chain(*of_slice)) for of_slice in zip(*of_each, strict=True))
 
 
 def _shares(order: Order, pool: _native.MessagePool) -> list[Share]:

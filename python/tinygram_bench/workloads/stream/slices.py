@@ -60,7 +60,9 @@ def paced_in_slices(
     # By the rate, and not by what came: every case of the load has the same blocks.
     per_slice = pace.rate_per_s * (slices.slice_ns - slices.settling_ns) / 1e9
     spun_ns = report.spin_cpu_ns_by_slice
+    errors_us = percentiles_us("pacing_error", report.pacing_errors_ns_by_slice, per_slice)
     figures = percentiles_us("latency", latencies_ns, per_slice) | {
+        **errors_us,
         "cpu_s_per_million": tuple(
             None if used_ns is None or not due else (used_ns - spun) / 1e3 / due
             for used_ns, spun, (due, _) in zip(used.by_whole_slice, spun_ns, whole, strict=True)

@@ -13,8 +13,11 @@ from tinygram_bench.model.result import Case, Run, Warning
 from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.runs.sliced import slices_told
 from tinygram_bench.runs.workload import strangers_told
+from tinygram_bench.statistics.figures.counters import FORMULAS
 from tinygram_bench.statistics.recurring import FELL_BEHIND
 
+_MOST_RECEIVING = 0.9
+"""Share of its time that a receiver may be on the CPU."""
 _MOST_BEHIND = 0.01
 """Share of the schedule's duration: a sender that is later cannot keep up with the rate."""
 
@@ -36,6 +39,16 @@ def warnings_of(
                 "host_network",
                 "the run shared the host's network (a private one needs CAP_SYS_ADMIN): the "
                 "kernel's counters are not known",
+            )
+        )
+    share = FORMULAS["receiver_cpu_share"](counters)
+    if share is not None and share > _MOST_RECEIVING:
+        warnings.append(
+            Warning(
+                "receiver_limits",
+                f"the receiver, which decrypts, was on the CPU for {share:.0%} of the time: it "
+                "may be what limits, and not the sender",
+                ("throughput_per_s", "run_time_s", "queueing_", "latency_"),
             )
         )
     duration_ns = StreamParameters.of(case).duration_ns

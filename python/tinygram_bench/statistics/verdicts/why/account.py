@@ -46,6 +46,11 @@ class Account:
         """1 where the parts add up to the difference, 0 where they miss it by all of it or more."""
         return max(0.0, 1 - abs(self.unexplained.median / self.difference.median))
 
+    @property
+    def is_rest_shown(self) -> bool:
+        """Whether the rounds tell what is unexplained from nothing: its interval excludes 0."""
+        return not self.unexplained.low <= 0 <= self.unexplained.high
+
 
 def account(
     baseline: Mapping[int, Spent], case: Mapping[int, Spent], looks: int = 1

@@ -20,7 +20,8 @@ class Evidence:
     samples in which the kernel held bytes that it had not sent; `unsent_writes`, of the writes
     after which it did; of the segments with data that the near host sent over a link, those that
     left `after_arrival`, within 0.1 ms after a packet came in, and those that left `alone`, when
-    all data before had been acknowledged. `delayed_acks`: a thousand messages.
+    all data before had been acknowledged. A thousand messages: `delayed_acks`, and `switches` to
+    the threads that send or call, in slices.
     """
 
     writes: float | None
@@ -32,6 +33,7 @@ class Evidence:
     after_arrival: float | None
     alone: float | None
     delayed_acks: float | None
+    switches: float | None
 
 
 def evidence_of(case: Case, runs: Sequence[Run]) -> Evidence:
@@ -51,9 +53,12 @@ def evidence_of(case: Case, runs: Sequence[Run]) -> Evidence:
         unsent_writes=share("unsent_writes", "writes"),
         after_arrival=share("link_near_to_far_data_after_arrival", of_link),
         alone=share("link_near_to_far_data_alone", of_link),
-        delayed_acks=None
-        if case.parameters.slice_ns is not None
-        else share("kernel_DelayedACKs", unit, 1e3),
+        delayed_acks=share(
+            "kernel_DelayedACKs" if case.parameters.slice_ns is None else "sliced_delayed_acks",
+            unit,
+            1e3,
+        ),
+        switches=share("sliced_context_switches", unit, 1e3),
     )
 
 

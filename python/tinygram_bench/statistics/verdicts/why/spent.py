@@ -17,6 +17,8 @@ CPU_PARTS = {
     "timing": "timing_cpu_ns",
 }
 """Part of the CPU time of the sender, or of the server under test → its counter."""
+_INSTEAD = {"unsent": {"rest"}, "unread": {"server", "server_core"}}
+"""What waits in the kernel's queues → parts that were counted, which have a share of it."""
 LEAST_SAMPLES = 20
 """The fewest samples of the kernel's queues that say how long bytes waited in them."""
 
@@ -53,14 +55,37 @@ def arrival_spent(case: Case, run: Run) -> Spent | None:
         late = _histogram(run, "pacing_error_ns")
         if late is not None:
             parts_us["pacer"] = late.mean_ns / 1e3
+    if case.workload == "rr":
+        parts_us |= _of_a_call(run)
     for part, column, rate in (
         ("unsent", "client_unsent_bytes", "client_sent_bytes"),
         ("unread", "client_receive_queue_bytes", "server_sent_bytes"),
     ):
         waited_us = _waited_us(run, column, rate)
-        if waited_us is not None:
+        if waited_us is not None and not parts_us.keys() & _INSTEAD[part]:
             parts_us[part] = waited_us
     return Spent(total.mean_ns / 1e3, parts_us)
+
+
+def _of_a_call(run: Run) -> dict[str, float]:
+    """The parts of the mean call that were counted, in µs; those that are not known are left out.
+
+    `rest`: from the first part of a request to its last, at the server: a write that waits for an
+    acknowledgement of the one before is in it. `callers`, `server`: CPU time. `callers_core`,
+    `server_core`: that they could have run and had no core, from their wake-up on.
+    """
+    parts = {
+        "rest": ("server_rest_ns", "server_requests"),
+        "callers": ("cpu_ns", "calls"),
+        "server": ("server_cpu_ns", "calls"),
+        "callers_core": ("sliced_core_wait_ns", "calls"),
+        "server_core": ("other_sliced_core_wait_ns", "calls"),
+    }
+    return {
+        part: ns / count / 1e3
+        for part, (counter, unit) in parts.items()
+        if (ns := run.counters.get(counter)) is not None and (count := run.counters.get(unit))
+    }
 
 
 def _histogram(run: Run, name: str) -> Histogram | None:

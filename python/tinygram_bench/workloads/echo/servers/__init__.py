@@ -38,7 +38,8 @@ class Server:
     """A server on a runtime, in one implementation.
 
     `is_default` false: it waits until its implementation is asked for. `has_buffer`: whether it
-    reads into a buffer of the size that is asked for, and not of the event loop's own.
+    reads into a buffer of the size that is asked for, and not of the event loop's own. `has_tls`:
+    whether it can encrypt.
     """
 
     runtime: str
@@ -50,6 +51,7 @@ class Server:
     is_default: bool = True
     faults: tuple[str, ...] = ()
     requires: tuple[str, ...] = ()
+    has_tls: bool = False
 
     def load(self) -> Serve:
         module = importlib.import_module(f"{__name__}.{self.module}")
@@ -72,6 +74,7 @@ _SHARED = Strategies(
     ("adaptive",),
     ("combine", "adaptive"),
 )
+_AIOFASTNET = Strategies(("nodelay",), ("nodelay",), ("nodelay",))
 _FAULTY = (WHOLE_BUFFER,)
 
 
@@ -79,12 +82,26 @@ def _event_loop_servers(runtime: str, requires: tuple[str, ...] = ()) -> tuple[S
     """The servers by hand and on the library's loop, which does not affect `loop.sock_sendall`."""
 
     def by_hand(name: str, module: str, *, has_buffer: bool = True) -> Server:
-        return Server(runtime, "stdlib", name, module, _BY_HAND, has_buffer, requires=requires)
+        return Server(
+            *(runtime, "stdlib", name, module, _BY_HAND, has_buffer),
+            requires=requires,
+            # `loop.sock_sendall` writes to the kernel itself.
+            has_tls=name != "sock",
+        )
 
     def library(name: str, module: str, *, has_buffer: bool, is_default: bool) -> Server:
         return Server(
             *(runtime, "tinygram", name, module, _LIBRARY, has_buffer, is_default),
             requires=requires,
+            has_tls=True,
+        )
+
+    def aiofastnet(name: str, module: str, *, has_buffer: bool) -> Server:
+        return Server(
+            *(runtime, "aiofastnet", name, module, _AIOFASTNET, has_buffer),
+            is_default=False,
+            requires=(*requires, "aiofastnet"),
+            has_tls=True,
         )
 
     return (
@@ -95,14 +112,20 @@ def _event_loop_servers(runtime: str, requires: tuple[str, ...] = ()) -> tuple[S
         library("streams", "loop_streams", has_buffer=True, is_default=False),
         library("protocol", "loop_protocol", has_buffer=False, is_default=True),
         library("buffered-protocol", "loop_buffered_protocol", has_buffer=True, is_default=False),
+        aiofastnet("protocol", "loop_protocol", has_buffer=False),
+        aiofastnet("buffered-protocol", "loop_buffered_protocol", has_buffer=True),
     )
 
 
 SERVERS = (
     *_event_loop_servers("asyncio"),
     *_event_loop_servers("uvloop", ("uvloop",)),
-    Server("threads", "stdlib", "recv", "threads_recv", _BY_HAND),
-    Server("threads", "stdlib", "recv_into", "threads_recv_into", _BY_HAND, faults=_FAULTY),
+    Server("threads", "stdlib", "recv", "threads_recv", _BY_HAND, has_tls=True),
+    Server(
+        *("threads", "stdlib", "recv_into", "threads_recv_into", _BY_HAND),
+        faults=_FAULTY,
+        has_tls=True,
+    ),
     Server("threads", "stdlib", "recvmsg_into", "threads_recvmsg_into", _BY_HAND, faults=_FAULTY),
     Server("threads", "tinygram", "recv_into", "threads_recv_into", _SHARED),
     Server("native", "tinygram", "epoll", "native", _LIMIT, faults=_FAULTY),

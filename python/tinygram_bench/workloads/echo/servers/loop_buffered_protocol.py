@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import cast
 
-from tinygram_bench.workloads.echo.servers.service import BACKLOG, Service
+from tinygram_bench.workloads.echo.servers.service import Service
 
 
 class Echo(asyncio.BufferedProtocol):
@@ -14,7 +14,8 @@ class Echo(asyncio.BufferedProtocol):
     def __init__(self, service: Service) -> None:
         self._service = service
         self._replies = service.replies()
-        self._buffer = bytearray(service.buffer_bytes)
+        # A slice of a bytearray is a copy, into which asyncio's TLS would read all but one record.
+        self._buffer = memoryview(bytearray(service.buffer_bytes))
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -23,12 +24,12 @@ class Echo(asyncio.BufferedProtocol):
             return
         self._service.accepted(transport.get_extra_info("socket"))
 
-    def get_buffer(self, sizehint: int) -> bytearray:  # noqa: ARG002 - the size is ours to say
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - the size is ours to say
         return self._buffer
 
     def buffer_updated(self, nbytes: int) -> None:
         """Send back what was read: a copy, for the transport may keep it beyond the next read."""
-        for reply in self._replies(self._buffer[:nbytes]):
+        for reply in self._replies(bytes(self._buffer[:nbytes])):
             self._transport.write(reply)
 
     def pause_writing(self) -> None:
@@ -44,7 +45,5 @@ def serve(service: Service) -> None:
 
 
 async def _serve(service: Service) -> None:
-    loop = asyncio.get_running_loop()
-    listener = service.listening()
-    server = await loop.create_server(lambda: Echo(service), sock=listener, backlog=BACKLOG)
+    server = await service.create_server(lambda: Echo(service))
     await server.serve_forever()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import cast
 
-from tinygram_bench.workloads.echo.servers.service import BACKLOG, Service
+from tinygram_bench.workloads.echo.servers.service import Service
 
 
 class Echo(asyncio.Protocol):
@@ -39,7 +39,5 @@ def serve(service: Service) -> None:
 
 
 async def _serve(service: Service) -> None:
-    loop = asyncio.get_running_loop()
-    listener = service.listening()
-    server = await loop.create_server(lambda: Echo(service), sock=listener, backlog=BACKLOG)
+    server = await service.create_server(lambda: Echo(service))
     await server.serve_forever()

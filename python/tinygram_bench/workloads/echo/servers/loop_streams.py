@@ -32,5 +32,7 @@ async def _serve(service: Service) -> None:
     listener = service.listening()
     # The transport decides how much it reads; the limit is how much is kept before it stops.
     limit = service.buffer_bytes
-    server = await asyncio.start_server(echo, sock=listener, backlog=BACKLOG, limit=limit)
+    server = await asyncio.start_server(
+        echo, sock=listener, backlog=BACKLOG, limit=limit, ssl=service.tls
+    )
     await server.serve_forever()

@@ -10,6 +10,7 @@ from typing import Protocol
 import tinygram
 from tinygram_bench import _native
 from tinygram_bench.host.network import is_stranger
+from tinygram_bench.tls.contexts import server_context
 from tinygram_bench.ways.event_loops import loop_factory
 from tinygram_bench.workloads.echo.order import PER_READ, WHOLE_BUFFER, ServerOrder
 
@@ -37,6 +38,7 @@ class Service:
         self.announce = announce
         self.buffer_bytes = order.buffer_bytes
         self.sends_whole_buffer = order.fault == WHOLE_BUFFER
+        self.tls = None if order.tls is None else server_context(order.tls)
         self._strangers = 0
         self.strangers: Callable[[], int] = lambda: self._strangers
         """How many connections were turned away so far; a server may count them itself."""
@@ -68,6 +70,19 @@ class Service:
         if self.order.reply == PER_READ:
             return _whole
         return Messages(self.order.message_bytes).cut
+
+    async def create_server(
+        self, make_protocol: Callable[[], asyncio.BaseProtocol]
+    ) -> asyncio.AbstractServer:
+        """A server of the running loop, whose transports are those of the implementation."""
+        loop, listener = asyncio.get_running_loop(), self.listening()
+        if self.order.implementation == "aiofastnet":
+            import aiofastnet
+
+            return await aiofastnet.create_server(
+                loop, make_protocol, sock=listener, backlog=BACKLOG, ssl=self.tls
+            )
+        return await loop.create_server(make_protocol, sock=listener, backlog=BACKLOG, ssl=self.tls)
 
     def make_loop(self) -> asyncio.AbstractEventLoop:
         """An event loop of the runtime; the library's is the same but for its transports."""

@@ -34,6 +34,8 @@ def _serve_one(service: Service, sock: socket.socket, echo: Echo) -> None:
     with ExitStack() as stack:
         stack.enter_context(sock)
         stack.enter_context(suppress(ConnectionError))  # The client has left.
+        if service.tls is not None:
+            sock = stack.enter_context(service.tls.wrap_socket(sock, server_side=True))
         send: Send = sock.sendall
         if service.order.implementation == "tinygram":
             out = tinygram.CoalescingSocket(sock, strategy=service.order.strategy)

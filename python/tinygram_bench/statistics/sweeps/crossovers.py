@@ -26,7 +26,7 @@ class Crossover:
 def crossovers_of(swept: Swept) -> tuple[Crossover, ...]:
     """Every change of order between two points at which opposite orders are shown."""
     found = []
-    for each in swept.comparisons:
+    for each in swept.pairings:
         for left, right in brackets(each.order):
             ways = (each.second, each.first)[:: each.order[left]]
             crossings = crossings_of(swept.values[left : right + 1], each.ratios[left : right + 1])

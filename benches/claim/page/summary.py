@@ -1,0 +1,66 @@
+"""A result in one row of the table in docs/claim.md, and the sentences that its figures are in."""
+
+from __future__ import annotations
+
+from claim.grid import OURS
+from claim.judging.compare import LARGE_LOSS, MARGIN
+from claim.judging.judge import Count
+from claim.page.goals import count_of, goals_of, holds
+from claim.page.wording import percent
+from claim.result import ClaimResult, is_whole
+
+PARTS = {"full": "loopback", "links": "links"}
+"""Grid → the part of docs/claim.md that has it (`pages.fill`)."""
+
+
+def summary(result: ClaimResult) -> str:
+    """What the grid has come to: the answer, what decides how many cells, and each goal."""
+    count = count_of(result)
+    goals = goals_of(result)
+    word = "holds" if holds(result) else "does not hold"
+    if not is_whole(result):
+        word = "is not shown either way: a part was measured"
+    rows = [
+        "| cells | held by the clock | held by counts | lost by the clock | lost by counts "
+        "| undecided |",
+        "|--:|--:|--:|--:|--:|--:|",
+        f"| {count.all} | {' | '.join(map(str, _parts(count)))} | {count.undecided} "
+        f"({percent(count.undecided / max(1, count.all))}) |",
+    ]
+    said = [
+        f"- {goal.text}: {goal.found}; **{'met' if goal.is_met else 'not met'}**" for goal in goals
+    ]
+    begun = result.started_at.partition("T")[0]
+    return "\n".join(
+        [
+            f"**It {word}** (grid *{result.grid}*, set *{result.set.name}*, {begun}): "
+            f"{sum(goal.is_met for goal in goals)} of {len(goals)} goals met.\n",
+            *rows,
+            "",
+            *said,
+            _standing(result),
+        ]
+    )
+
+
+def _parts(count: Count) -> tuple[int, int, int, int]:
+    return (
+        count.held - count.held_by_counts,
+        count.held_by_counts,
+        count.lost - count.lost_by_counts,
+        count.lost_by_counts,
+    )
+
+
+def _standing(result: ClaimResult) -> str:
+    """By the estimate alone, beside the fixed strategy that loses the fewest."""
+    standing = {each.strategy: each for each in result.judged.standings}
+    ours = standing.pop(OURS, None)
+    if ours is None or not standing:
+        return ""
+    best = min(standing.values(), key=lambda each: each.over_margin)
+    return (
+        f"- by the estimate alone, which takes noise for loss: over {percent(MARGIN)} worse in "
+        f"{ours.over_margin} cells and over {percent(LARGE_LOSS)} in {ours.over_large}; "
+        f"{best.strategy}, the best of the fixed ones, in {best.over_margin} and {best.over_large}"
+    )

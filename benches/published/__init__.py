@@ -1,0 +1,1 @@
+"""Rows that benches measured, stored in results/published/rows, and the pages that show them."""

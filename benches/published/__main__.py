@@ -1,0 +1,69 @@
+"""Put the stored rows into the pages: `python -m published`; with --check only say what differs.
+
+A table is between marks of its name. The table `sentences` has the figures with intervals that the
+page's sentences tell. The exit status of --check is 1 where a page is not what its rows make.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+from published.pages import filled
+from published.prose import with_figures
+from published.stored import ROOT, ROWS, SENTENCES, Figure, Stored, read
+from published.tables import markdown
+
+PAGES = {
+    "speed": "docs/speed.md",
+    "real-programs": "docs/real-programs.md",
+    "claims": "docs/claims.md",
+    "measure-over-a-network": "docs/how-to/measure-over-a-network.md",
+}
+"""File of rows → the page that shows its tables."""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="published", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--check", action="store_true")
+    is_check = parser.parse_args().check
+    stale = []
+    for told, made in pages():
+        page = ROOT / told
+        if made != page.read_text():
+            stale.append(told)
+            if not is_check:
+                page.write_text(made)
+    if is_check and stale:
+        print(f"{', '.join(stale)}: not what the stored rows make; run `make figures`")
+        return 1
+    return 0
+
+
+def pages() -> Iterator[tuple[str, str]]:
+    """Each page with stored figures, and what it is with them."""
+    for name, told in PAGES.items():
+        page = ROOT / told
+        yield told, page_of(page.read_text(), read(ROWS / f"{name}.json"), page)
+
+
+def page_of(content: str, stored: Stored, page: Path) -> str:
+    """What the page is with these rows. Exits where it has no place for them."""
+    for part, table in stored.tables.items():
+        if part != SENTENCES:
+            content = filled(content, part, markdown(table), page)
+    figures: dict[str, list[Figure]] = defaultdict(list)
+    if SENTENCES in stored.tables:
+        for row in stored.tables[SENTENCES].rows:
+            section, told = row.figures["section"], row.figures["told"]
+            assert isinstance(section, str)
+            assert isinstance(told, Figure)
+            figures[section].append(told)
+    return with_figures(content, figures, page)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,73 @@
+"""How many bytes have come to a process over TCP so far, asked from outside: tcp(7), TCP_INFO.
+
+The process takes no part in it, and no code of its runs. Each time its descriptors are taken for a
+moment alone (pidfd_getfd(2)): one that is kept would keep the connection open when the process has
+ended, and its peer would never hear of that.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import socket
+import sys
+from collections.abc import Sequence
+from typing import Self
+
+from tinygram_bench.host.probes.owners import sockets_of
+
+_PIDFD_GETFD = 438
+"""The number of the system call, which is the same on every architecture."""
+_ESTABLISHED = 1
+_RECEIVED_AT = 128
+"""Where `tcpi_bytes_received` is in `struct tcp_info` (linux/tcp.h), since Linux 4.1."""
+_MOST_CONNECTIONS = 8
+"""Asking for one takes some microseconds."""
+
+
+class Arrived:
+    """A context manager: these processes, and the connections that they have when it begins."""
+
+    def __init__(self, pids: Sequence[int]) -> None:
+        self._pids = pids
+        self._sockets: list[tuple[int, int]] = []
+        self._pidfds: list[int] = []
+
+    def __enter__(self) -> Self:
+        try:
+            for pid in self._pids:
+                pidfd = os.pidfd_open(pid)
+                self._pidfds.append(pidfd)
+                found = [(pidfd, fd) for fd in sockets_of(pid).values()]
+                self._sockets += [each for each in found if _received(*each) is not None]
+        except OSError:
+            self._sockets = []  # It has ended, or may not be looked at.
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for pidfd in self._pidfds:
+            os.close(pidfd)
+        self._pidfds, self._sockets = [], []
+
+    def bytes(self) -> int | None:
+        """So many since these connections began; None: one has ended, or there are too many."""
+        if not 0 < len(self._sockets) <= _MOST_CONNECTIONS:
+            return None
+        received = [_received(*each) for each in self._sockets]
+        known = [each for each in received if each is not None]
+        return sum(known) if len(known) == len(received) else None
+
+
+def _received(pidfd: int, fd: int) -> int | None:
+    """None where it is no established TCP connection, or may not be asked."""
+    taken: int = ctypes.CDLL(None).syscall(_PIDFD_GETFD, pidfd, fd, 0)
+    if taken < 0:
+        return None
+    try:
+        with socket.socket(fileno=taken) as sock:
+            told = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
+    except OSError:
+        return None  # It is another kind of socket.
+    if len(told) < _RECEIVED_AT + 8 or told[0] != _ESTABLISHED:
+        return None
+    return int.from_bytes(told[_RECEIVED_AT : _RECEIVED_AT + 8], sys.byteorder)

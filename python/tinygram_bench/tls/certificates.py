@@ -1,0 +1,52 @@
+"""A certificate for one stage of runs: made without a network, and trusted by its client alone."""
+
+from __future__ import annotations
+
+import datetime
+
+from tinygram_bench.model.value import Value
+
+SERVER_NAME = "tinygram"
+"""The name that the certificate is for; clients check it."""
+PACKAGE = "cryptography"
+"""The package that makes certificates, of the extra `tls`."""
+_LIFETIME = datetime.timedelta(days=7)
+_CLOCK_STEP = datetime.timedelta(hours=1)
+
+
+class Identity(Value, frozen=True):
+    """A server's certificate, which signs itself, and its key: both PEM."""
+
+    certificate: str
+    key: str
+
+
+def new_identity() -> Identity:
+    """A certificate on a new key (ECDSA, P-256), valid for seven days. Raises ImportError."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.x509.oid import NameOID
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, SERVER_NAME)])
+    now = datetime.datetime.now(datetime.UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - _CLOCK_STEP)
+        .not_valid_after(now + _LIFETIME)
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(SERVER_NAME)]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    return Identity(
+        certificate=certificate.public_bytes(serialization.Encoding.PEM).decode(),
+        key=key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        ).decode(),
+    )

@@ -1,0 +1,62 @@
+"""What both ends ask of TLS: version 1.3, one cipher, the run's certificate, and nothing besides.
+
+No session tickets: what flows after the handshake is what the two ends write.
+"""
+
+from __future__ import annotations
+
+import os
+import ssl
+
+from tinygram_bench.tls.certificates import Identity
+
+VERSION = "TLSv1.3"
+CIPHER = "TLS_AES_256_GCM_SHA384"
+"""The cipher that OpenSSL prefers. Python's ssl module can choose none of TLS 1.3, so it is checked
+after the handshake."""
+RECORD_OVERHEAD_BYTES = 22
+"""Of a record beside its plaintext: 5 of its header, 1 of its type, 16 of its tag (RFC 8446)."""
+MOST_RECORD_BYTES = 1 << 14
+"""The most plaintext of a record."""
+
+
+class CipherError(OSError):
+    """The two ends agreed on something else than what is measured."""
+
+
+def server_context(identity: Identity) -> ssl.SSLContext:
+    """The context of the end that shows the certificate. Raises ssl.SSLError."""
+    context = _pinned(ssl.PROTOCOL_TLS_SERVER)
+    context.num_tickets = 0
+    # The ssl module loads keys from files only; this one is in memory.
+    fd = os.memfd_create("identity")
+    try:
+        with open(fd, "w", closefd=False) as file:
+            file.write(identity.key + identity.certificate)
+        context.load_cert_chain(f"/proc/self/fd/{fd}")
+    finally:
+        os.close(fd)
+    return context
+
+
+def client_context(certificate: str) -> ssl.SSLContext:
+    """The context of the end that trusts this certificate (PEM) alone. Raises ssl.SSLError."""
+    context = _pinned(ssl.PROTOCOL_TLS_CLIENT)
+    context.load_verify_locations(cadata=certificate)
+    return context
+
+
+def check_agreed(connection: ssl.SSLObject | ssl.SSLSocket) -> None:
+    """Raise CipherError unless the handshake ended with what is measured."""
+    agreed = connection.cipher()
+    if agreed is None or (agreed[1], agreed[0]) != (VERSION, CIPHER):
+        raise CipherError(
+            f"the two ends agreed on {agreed}, and {VERSION} with {CIPHER} is measured: this "
+            "host's OpenSSL prefers another cipher (openssl.cnf, Ciphersuites)"
+        )
+
+
+def _pinned(protocol: int) -> ssl.SSLContext:
+    context = ssl.SSLContext(protocol)
+    context.minimum_version = context.maximum_version = ssl.TLSVersion.TLSv1_3
+    return context

@@ -1,0 +1,25 @@
+"""Whether the kernel encrypts TLS records itself (Documentation/networking/tls.rst)."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+
+_TCP_ULP = 31
+
+
+def kernel_tls_refusal() -> str | None:
+    """Why no connection can be given to the kernel's TLS here; None: one can be."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as sock:
+        try:
+            sock.setsockopt(socket.IPPROTO_TCP, _TCP_ULP, b"tls")
+        except OSError as error:
+            # A kernel that has it asks for a connection first.
+            if error.errno == errno.ENOTCONN:
+                return None
+            return (
+                'this kernel has no TLS: setsockopt(TCP_ULP, "tls") fails, '
+                f"{os.strerror(error.errno or 0)}"
+            )
+    return None

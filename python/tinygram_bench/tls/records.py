@@ -1,0 +1,32 @@
+"""Counts the TLS records of one direction of a connection by their headers (RFC 8446, 5.1)."""
+
+from __future__ import annotations
+
+_HEADER_BYTES = 5
+
+
+class Records:
+    """The records that began, and all bytes on the wire, headers included.
+
+    `last_bytes`: those of the last record.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.wire_bytes = 0
+        self.last_bytes = 0
+        self._header = b""
+        self._left = 0
+
+    def push(self, chunk: bytes | memoryview) -> None:
+        """Count the records whose headers end in the next bytes."""
+        self.wire_bytes += len(chunk)
+        if self._header:
+            chunk = self._header + bytes(chunk)
+        begin, end = self._left, len(chunk)
+        while begin + _HEADER_BYTES <= end:
+            self.last_bytes = _HEADER_BYTES + (chunk[begin + 3] << 8 | chunk[begin + 4])
+            begin += self.last_bytes
+            self.count += 1
+        self._header = bytes(chunk[begin:])
+        self._left = max(0, begin - end)

@@ -1,0 +1,58 @@
+"""The connections of an echo client that encrypts: natively driven, encrypted by the ssl module.
+
+A read is one TLS record at most, so that reads are the server's records (decision 0035).
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import ssl
+
+from tinygram_bench.tls.certificates import SERVER_NAME
+from tinygram_bench.tls.contexts import MOST_RECORD_BYTES, check_agreed, client_context
+
+
+class TlsWires:
+    """Encrypts one connection after the other; `records`: those that came back of all of them."""
+
+    def __init__(self, certificate: str) -> None:
+        self._context = client_context(certificate)
+        self._wires: list[_Wire] = []
+
+    @property
+    def records(self) -> int:
+        return sum(wire.records for wire in self._wires)
+
+    def encrypt(self, fd: int) -> _Wire:
+        """Make the handshake on a connection, and have it not block from now on. Raises OSError."""
+        plain = socket.socket(fileno=os.dup(fd))
+        plain.setblocking(True)
+        connection = self._context.wrap_socket(plain, server_hostname=SERVER_NAME)
+        check_agreed(connection)
+        connection.setblocking(False)
+        wire = _Wire(connection)
+        self._wires.append(wire)
+        return wire
+
+
+class _Wire:
+    """One encrypted connection, as the native client drives it (`Cipher` in crates/load)."""
+
+    def __init__(self, connection: ssl.SSLSocket) -> None:
+        self._connection = connection
+        self.records = 0
+
+    def send(self, data: bytes) -> int:
+        try:
+            return self._connection.send(data)
+        except ssl.SSLWantWriteError:
+            return 0
+
+    def receive(self, most: int) -> bytes | None:
+        try:
+            plain = self._connection.recv(min(most, MOST_RECORD_BYTES))
+        except ssl.SSLWantReadError:
+            return None
+        self.records += bool(plain)
+        return plain

@@ -1,0 +1,215 @@
+"""The receiver of a stream over TLS: the ssl module decrypts, in memory, what the socket brings.
+
+A message's receipt is when its plaintext can be read, so there is a note for each record that is
+decrypted, and the records are counted by their headers as they come (decision 0035). Bytes are
+compared when all records of a read have their notes.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import socket
+import ssl
+import sys
+from array import array
+from contextlib import suppress
+from dataclasses import dataclass
+from time import monotonic_ns, thread_time_ns
+
+from tinygram_bench import _native
+from tinygram_bench.host.network import is_stranger
+from tinygram_bench.loads.source import message_pool
+from tinygram_bench.tls.contexts import MOST_RECORD_BYTES, check_agreed, server_context
+from tinygram_bench.tls.records import Records
+from tinygram_bench.workloads.stream.order import ReceiverOrder
+
+_BACKLOG = 4096
+_ARRIVED_BYTES = 8
+
+
+@dataclass(frozen=True)
+class Received:
+    """The counters, notes and turns of a stream, as `_native.Receiver` has them."""
+
+    counters: dict[str, int]
+    notes: bytes
+    turns: bytes
+
+
+@dataclass(frozen=True)
+class _Used:
+    """What this thread used, and what came, until now."""
+
+    cpu_ns: int
+    voluntary: int
+    involuntary: int
+    records: int
+    wire_bytes: int
+
+
+class TlsReceiver:
+    """Waits for one connection on a fresh port, and reads it to its end."""
+
+    def __init__(self, order: ReceiverOrder) -> None:
+        """Raises OSError when no port or no such congestion control is available."""
+        assert order.tls is not None, "it encrypts"
+        self._order = order
+        self._context = server_context(order.tls)
+        _say_arrived(order.arrived_fd, 0)
+        self._listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        self._listener.setsockopt(
+            socket.IPPROTO_TCP, socket.TCP_CONGESTION, order.congestion_control.encode()
+        )
+        self._listener.bind((order.host, 0))
+        self._listener.listen(_BACKLOG)
+        self.port: int = self._listener.getsockname()[1]
+
+    def receive(self) -> Received:
+        """The whole stream. Raises OSError, also where a byte was not the one that was sent."""
+        strangers = 0
+        with self._listener:
+            while True:
+                connection, peer = self._listener.accept()
+                if not is_stranger(peer, self._order.sender_host):
+                    break
+                connection.close()
+                strangers += 1
+        with connection:
+            try:
+                stream = _Stream(self._order, self._context, connection)
+                stream.shake_hands()
+                used = stream.read_all()
+            except ssl.SSLError as error:
+                raise OSError(f"TLS with the sender failed: {error}") from error
+            except ValueError as error:
+                raise OSError(str(error)) from error
+            counters = used | {
+                "receive_buffer_bytes": connection.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF),
+                "peer_port": peer[1],
+                "strangers": strangers,
+            }
+        turns = stream.check.turns() if self._order.producers > 1 else b""
+        return Received(counters, stream.notes.tobytes(), turns)
+
+
+class _Stream:
+    """One encrypted connection that is read, and what was noted of it."""
+
+    def __init__(
+        self, order: ReceiverOrder, context: ssl.SSLContext, connection: socket.socket
+    ) -> None:
+        pool = message_pool(order.seed, order.min_bytes, order.max_bytes, order.producers)
+        self.check = _native.StreamCheck(pool, order.messages, order.may_end_early)
+        self.notes = array("Q")
+        self._warm_up_bytes = pool.stream_bytes(order.warm_up)
+        self._arrived_fd = order.arrived_fd
+        self._connection = connection
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
+        self._records = Records()
+        self._buffer = memoryview(bytearray(order.receive_buffer_bytes))
+
+    def shake_hands(self) -> None:
+        """Raises ssl.SSLError, also where the sender refuses the certificate, and OSError."""
+        while True:
+            try:
+                self._tls.do_handshake()
+                break
+            except ssl.SSLWantReadError:
+                self._answer()
+                if not self._take():
+                    raise ConnectionResetError("the sender ended during the handshake") from None
+        self._answer()
+        check_agreed(self._tls)
+
+    def read_all(self) -> dict[str, int]:
+        """Read until the sender ends the connection; the counters since the warm-up."""
+        before = self._used()
+        closing_bytes = 0
+        while True:
+            is_open = self._read_records()
+            received = self.notes[-2] if self.notes else 0
+            if received <= self._warm_up_bytes:
+                before = self._used()
+                _say_arrived(self._arrived_fd, received)
+            if not is_open:
+                # An event loop says that it closes, in a record of its own, and waits for ours.
+                closing_bytes = self._records.last_bytes
+                self._close()
+                break
+            if not self._take():
+                break
+        self.check.finish()
+        after = self._used()
+        return {
+            "reads": len(self.notes) // 2,
+            "receiver_cpu_ns": after.cpu_ns - before.cpu_ns,
+            "receiver_voluntary_context_switches": after.voluntary - before.voluntary,
+            "receiver_involuntary_context_switches": after.involuntary - before.involuntary,
+            "tls_records": after.records - before.records - (closing_bytes > 0),
+            "wire_bytes": after.wire_bytes - before.wire_bytes - closing_bytes,
+            "closing_wire_bytes": closing_bytes,
+        }
+
+    def _take(self) -> bool:
+        """Wait for what comes next of the socket; False when there is nothing more."""
+        count = self._connection.recv_into(self._buffer)
+        taken = self._buffer[:count]
+        self._incoming.write(taken)
+        self._records.push(taken)
+        return count > 0
+
+    def _read_records(self) -> bool:
+        """Decrypt what was taken, a note for each record; False when the sender closed TLS."""
+        read, note = self._tls.read, self.notes.append
+        received = self.notes[-2] if self.notes else 0
+        found = []
+        is_open = True
+        try:
+            while plain := read(MOST_RECORD_BYTES):
+                at_ns = monotonic_ns()
+                received += len(plain)
+                note(received)
+                note(at_ns)
+                found.append(plain)
+            is_open = False
+        except ssl.SSLWantReadError:
+            pass
+        self.check.push(b"".join(found))
+        return is_open
+
+    def _close(self) -> None:
+        """Answer the sender's farewell, and wait until it ends the connection."""
+        self._tls.unwrap()
+        # All has come by now, and a sender that does not read our farewell resets the connection.
+        with suppress(ConnectionError):
+            self._answer()
+            while self._connection.recv_into(self._buffer):
+                continue
+
+    def _answer(self) -> None:
+        if self._outgoing.pending:
+            self._connection.sendall(self._outgoing.read())
+
+    def _used(self) -> _Used:
+        usage = resource.getrusage(resource.RUSAGE_THREAD)
+        return _Used(
+            cpu_ns=thread_time_ns(),
+            voluntary=usage.ru_nvcsw,
+            involuntary=usage.ru_nivcsw,
+            records=self._records.count,
+            wire_bytes=self._records.wire_bytes,
+        )
+
+
+def arrived_bytes(fd: int) -> int:
+    """How many bytes of plaintext of the warm-up have arrived, as the receiver says in this file.
+
+    A sender knows by the kernel that its ciphertext has arrived, but not how much plaintext it was.
+    """
+    return int.from_bytes(os.pread(fd, _ARRIVED_BYTES, 0), sys.byteorder)
+
+
+def _say_arrived(fd: int, count: int) -> None:
+    os.pwrite(fd, count.to_bytes(_ARRIVED_BYTES, sys.byteorder), 0)

@@ -1,0 +1,200 @@
+"""Every way that can encrypt, end to end: each byte accounted for, each record counted."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import jsonschema
+import pytest
+from tests.support.command import Command, Done
+from tests.support.plans.stream import planned
+
+from tinygram_bench.model.strategies import parse_strategy
+from tinygram_bench.runs import stage
+from tinygram_bench.runs.bench import running
+from tinygram_bench.runs.stage import Stage
+from tinygram_bench.tls.certificates import new_identity
+from tinygram_bench.tls.contexts import MOST_RECORD_BYTES, RECORD_OVERHEAD_BYTES
+from tinygram_bench.tls.kernel import kernel_tls_refusal
+from tinygram_bench.ways import runtimes
+from tinygram_bench.workloads.stream.run import Stream
+
+MESSAGES = 3_000
+FLAT_OUT = ("--messages", MESSAGES)
+IN_SLICES = ("--rate", 1_000, "--duration", "200ms")
+WAYS = [
+    f"{known.name}/{known.implementation}/{text}"
+    for known in runtimes.runtimes_with(True)
+    if known is not runtimes.KERNEL_TLS
+    for text in known.strategies
+    if known.supports(parse_strategy(text), tls=True)
+]
+A_RECORD_A_MESSAGE = ("nodelay", "nagle", "cork")
+
+
+@pytest.fixture(scope="module")
+def flat_out(tmp_path_factory: pytest.TempPathFactory) -> Done:
+    return measured(tmp_path_factory, *FLAT_OUT)
+
+
+@pytest.fixture(scope="module")
+def in_slices(tmp_path_factory: pytest.TempPathFactory) -> Done:
+    return measured(tmp_path_factory, *IN_SLICES)
+
+
+def measured(tmp_path_factory: pytest.TempPathFactory, *load: object) -> Done:
+    command = Command(tmp_path_factory.mktemp("over-tls"))
+    done = command.run("--tls", "--all", "--rounds", 1, *load)
+    command.end()
+    return done
+
+
+def run_of(done: Done, way: str) -> Any:
+    (run,) = [run for run in done.runs if run["case_id"].startswith(f"stream/{way}/")]
+    return run
+
+
+@pytest.mark.parametrize("load", ["flat_out", "in_slices"])
+def test_every_way_that_can_encrypt_is_measured(load: str, request: Any) -> None:
+    done: Done = request.getfixturevalue(load)
+    assert done.code == 0, done.stderr
+    assert len(done.runs) == len(WAYS)
+    assert {case["parameters"]["tls"] for case in done.result["plan"]["cases"]} == {True}
+    assert all(case["case_id"].endswith("/tls") for case in done.result["plan"]["cases"])
+    assert "over TLS 1.3" in done.stdout
+
+
+@pytest.mark.parametrize("load", ["flat_out", "in_slices"])
+def test_the_result_is_what_the_schema_says(load: str, request: Any) -> None:
+    done: Done = request.getfixturevalue(load)
+    printed = subprocess.run(
+        [sys.executable, "-B", "-m", "tinygram_bench", "schema"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    validator = jsonschema.Draft202012Validator(json.loads(printed))
+    assert [error.message for error in validator.iter_errors(done.result)] == []
+
+
+@pytest.mark.parametrize("load", ["flat_out", "in_slices"])
+@pytest.mark.parametrize("way", WAYS)
+def test_every_byte_and_every_record_is_accounted_for(load: str, way: str, request: Any) -> None:
+    run = run_of(request.getfixturevalue(load), way)
+    assert run["failure"] is None
+    counters = run["counters"]
+    assert counters["messages"] == (MESSAGES if load == "flat_out" else 200)
+    records = counters["tls_records"]
+    assert counters["wire_bytes"] == counters["bytes"] + RECORD_OVERHEAD_BYTES * records
+    # Event loops say that they close, in a record of two bytes.
+    closing = 0 if way.split("/")[0] in ("loop", "threads", "processes") else 24
+    assert counters["closing_wire_bytes"] == closing
+    assert counters["written_bytes"] == counters["wire_bytes"] + closing
+    if way.split("/")[2] in A_RECORD_A_MESSAGE:
+        assert records == counters["messages"]
+    else:
+        assert counters["bytes"] / MOST_RECORD_BYTES <= records <= counters["messages"]
+
+
+def test_each_figure_of_records_is_in_the_summary(flat_out: Done) -> None:
+    summaries = {each["case"]["case_id"]: each["figures"] for each in flat_out.result["summaries"]}
+    for run in flat_out.runs:
+        counters, figures = run["counters"], summaries[run["case_id"]]
+        for name, counter in (
+            ("records_per_message", "tls_records"),
+            ("wire_bytes_per_message", "wire_bytes"),
+        ):
+            assert figures[name]["median"] == pytest.approx(counters[counter] / MESSAGES)
+        assert 0 < figures["receiver_cpu_share"]["median"] < 1.5
+
+
+@pytest.mark.parametrize(("size", "records"), [(100, 1), (256, 1), (257, 2), (1_000, 4)])
+def test_a_batch_of_known_size_is_a_known_number_of_records(
+    size: int, records: int, tmp_path: Any
+) -> None:
+    # Of 64 messages in each iteration of the loop, which flushes them at its end.
+    bursts = 50
+    command = Command(tmp_path)
+    done = command.run(
+        *("--tls", "--lone", "--rounds", 1, "--size", size, "--messages", 64 * bursts),
+        *("--runtime", "asyncio", "--strategy", "tick"),
+    )
+    command.end()
+    for way in ("asyncio/stdlib/tick", "asyncio/tinygram/tick"):
+        counters = run_of(done, way)["counters"]
+        assert counters["tls_records"] == records * bursts
+        assert counters["wire_bytes"] == (64 * size + RECORD_OVERHEAD_BYTES * records) * bursts
+
+
+def test_several_producers_encrypt_on_one_connection(tmp_path: Any) -> None:
+    command = Command(tmp_path)
+    done = command.run("--tls", "--lone", "--rounds", 1, "--producers", 3, *FLAT_OUT)
+    command.end()
+    ways = {run["case_id"].split("/")[2] for run in done.runs}
+    assert ways == {"stdlib", "stdlib-lock"}
+    for index in range(len(done.runs)):
+        assert done.counters_of(index)["messages"] == MESSAGES
+
+
+def test_with_plain_each_way_is_measured_so_and_so(tmp_path: Any) -> None:
+    command = Command(tmp_path)
+    only = ("--only", "loop/nodelay")
+    done = command.run("--tls", "--plain", "--lone", "--rounds", 1, *only, *FLAT_OUT)
+    command.end()
+    by_tls = {
+        case["parameters"].get("tls", False): case["case_id"]
+        for case in done.result["plan"]["cases"]
+    }
+    assert set(by_tls) == {False, True}
+    runs = {run["case_id"]: run["counters"] for run in done.runs}
+    assert "tls_records" not in runs[by_tls[False]]
+    assert runs[by_tls[True]]["tls_records"] == MESSAGES
+    assert "loop, flat out, without TLS" in done.stdout
+    assert "loop, flat out, over TLS 1.3" in done.stdout
+
+
+@pytest.mark.skipif(kernel_tls_refusal() is None, reason="this kernel has TLS of its own")
+def test_the_row_of_kernel_tls_says_why_it_is_absent(tmp_path: Any) -> None:
+    command = Command(tmp_path)
+    done = command.run(
+        *("--tls", "--lone", "--rounds", 1, "--messages", 100),
+        *("--runtime", "loop", "--strategy", "nodelay"),
+    )
+    command.end()
+    (absent,) = done.result["plan"]["unavailable"]
+    assert absent["case"]["implementation"] == "kernel-tls"
+    assert 'setsockopt(TCP_ULP, "tls")' in absent["reason"]
+    assert done.result["environment"]["has_kernel_tls"] is False
+
+
+def test_a_receiver_with_another_certificate_fails_the_run_by_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Both ends ask for it, and each gets its own.
+    monkeypatch.setattr(Stage, "identity", lambda _stage: new_identity())
+    (case,) = planned("loop/nodelay", tls=(True,), timeout_ns=60_000_000_000).cases
+    with running(Stream(1)) as bench:
+        run = bench.run_case(case, 0)
+    assert run.failure is not None
+    assert "certificate" in run.failure or "unknown ca" in run.failure
+
+
+def test_a_run_without_the_package_of_certificates_fails_and_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (case,) = planned("loop/nodelay", tls=(True,), timeout_ns=60_000_000_000).cases
+    said = "cryptography is not installed: pip install 'tinygram[tls]'"
+    monkeypatch.setattr(stage, "missing", lambda _packages: said)
+    with running(Stream(1)) as bench:
+        assert bench.run_case(case, 0).failure == said
+
+
+def test_the_table_of_records_is_shown_over_tls_alone(flat_out: Done, tmp_path: Any) -> None:
+    command = Command(tmp_path)
+    plain = command.run("--lone", "--rounds", 1, "--only", "loop/nodelay", "--messages", 100)
+    command.end()
+    assert "TLS records, and what they take on the wire" in flat_out.stdout
+    assert "TLS" not in plain.stdout

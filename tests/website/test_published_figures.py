@@ -1,0 +1,145 @@
+"""Figures of the documentation come from what is stored in results/published: none is typed."""
+
+from __future__ import annotations
+
+import sys
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "benches"))
+
+from published.__main__ import PAGES, page_of, pages  # noqa: E402
+from published.claim import links, loopback  # noqa: E402
+from published.stored import (  # noqa: E402
+    ROWS,
+    SENTENCES,
+    Asked,
+    Column,
+    Figure,
+    Row,
+    Stored,
+    Table,
+    put,
+    read,
+)
+from published.tables import lines_of, number  # noqa: E402
+
+PAGE = Path("page.md")
+STALL = 100
+"""Above it are rows whose base loop waits for delayed ACKs; README does not count them."""
+CELLS = Column("ratio", "ratio", 2)
+
+
+def table(*rows: Row, columns: tuple[Column, ...] = (CELLS,)) -> Table:
+    return Table("bench", "Linux", date(2026, 11, 24), "row", [*columns], [*rows])
+
+
+def test_each_page_is_what_its_stored_rows_make() -> None:
+    stale = [page for page, made in pages() if made != (ROOT / page).read_text()]
+    assert stale == [], "run `make figures`"
+
+
+def test_every_file_of_rows_has_a_page() -> None:
+    assert {path.stem for path in ROWS.glob("*.json")} == set(PAGES)
+
+
+def test_a_table_that_was_typed_over_is_found() -> None:
+    stored = Stored(1, {"speed": table(Row("a", {"ratio": Figure(1.92, 1.88, 1.98)}))})
+    page = page_of("# A\n<!-- speed -->\n<!-- end of speed -->\n", stored, PAGE)
+    assert "| a | 1.92 (1.88–1.98) |" in page
+    assert page_of(page.replace("1.92", "1.29"), stored, PAGE) == page
+    with pytest.raises(SystemExit, match=r"page.md has not both marks"):
+        page_of("# A\n", stored, PAGE)
+
+
+def test_figures_of_sentences_are_those_stored_with_the_decimals_of_the_page() -> None:
+    told = Row("b ÷ a", {"section": "N1. A claim", "told": Figure(1.9249, 1.881, 1.98)})
+    stored = Stored(1, {SENTENCES: table(told, columns=())})
+    page = "# N1. A claim — upheld\nIt is 1.92\n(1.88–1.98) of µs.\n"
+    assert page_of(page, stored, PAGE) == page
+    assert page_of(page.replace("1.92", "1.29"), stored, PAGE) == page
+    with pytest.raises(SystemExit, match=r"2 figures with intervals.* and 1 are stored"):
+        page_of(page + "And 3 (2–4).", stored, PAGE)
+    with pytest.raises(SystemExit, match=r"0 figures with intervals.* and 1 are stored"):
+        page_of("# N1. A claim\nNone.\n", stored, PAGE)
+
+
+def test_what_cells_say() -> None:
+    columns = (CELLS, Column("ns", "ns", 0), Column("before", "before", 3, ", "))
+    rows = [
+        Row("a", {"ratio": 2.5, "ns": [85.4, 1925.0]}, Asked(at_least=2), True),
+        Row("b", {"ratio": Figure(764, 762, 765, "bytes", 0)}, Asked(at_most=1_000), None),
+        Row("c", {"ratio": Figure(3, is_shown=True), "before": [0.83, "CPU 1.2"]}),
+        Row("d", {"ratio": Figure(3, is_doubtful=True)}, Asked(0.9, 1.1), False),
+    ]
+    assert lines_of("row", columns, rows).splitlines() == [
+        "| row | ratio | asked | reached | ns | before |",
+        "|---|--:|--:|---|--:|--:|",
+        "| a | 2.50 | 2 | yes | 85 and 1,925 |  |",
+        "| b | 764 bytes (762–765) | at most 1,000 | cannot be said |  |  |",
+        "| c | **3.00** |  |  |  | 0.830, CPU 1.2 |",
+        "| d | 3.00? | 0.9 to 1.1 | no |  |  |",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(12_503_210.0, "12,500,000"), (17.24, "17.24"), (0.0141, "0.0141"), (57.0, "57"), (0, "0")],
+)
+def test_a_number_has_four_significant_digits(value: float, shown: str) -> None:
+    assert number(value, None) == shown
+
+
+def test_rows_that_a_bench_stores_are_read_back(tmp_path: Path) -> None:
+    path = tmp_path / "speed.json"
+    first, second = table(Row("a", {"ratio": 1.0})), table(Row("b", {"ratio": [1.0, "x"]}))
+    put(path, "one", first)
+    put(path, "two", first)
+    put(path, "two", second)
+    assert read(path).tables == {"one": first, "two": second}
+    path.write_text('{"schema": 2, "tables": {}}')
+    with pytest.raises(SystemExit, match="has schema 2; this code reads 1"):
+        read(path)
+
+
+def told(page: str) -> str:
+    return " ".join((ROOT / page).read_text().split())
+
+
+def test_what_is_said_of_the_claim_is_what_its_pages_found() -> None:
+    here, over_links = loopback(), links()
+    readme = told("README.md")
+    assert f"lose {here.lost} of {here.cells} loads" in readme
+    assert f"regret by estimates is {here.regret} %" in readme
+    assert f"best single strategy {here.single_regret} %" in readme
+    assert f"{here.held} held, {here.undecided} are undecided" in readme
+    assert f"of {over_links.cells} over links {over_links.held} held" in readme
+    page = told("docs/claim.md")
+    for found in (here, over_links):
+        assert f"{found.undecided} of {found.cells} (" in page
+        assert f"over 5 % worse in {found.own_worse} cells" in page
+    network = told("docs/how-to/measure-over-a-network.md")
+    assert f"Over {over_links.cells} loads on links" in network
+    assert f"{over_links.held} it holds, and {over_links.undecided} are undecided" in network
+
+
+def test_what_programs_gain_is_what_their_table_says() -> None:
+    rows = read(ROWS / "real-programs.json").tables["servers"].rows
+    of_uvicorn = [(row.row, ratio_of(row)) for row in rows if row.row.startswith("uvicorn")]
+    plain, chunks = (
+        [ratio for what, ratio in of_uvicorn if text in what and ratio < STALL]
+        for text in ("a plain response", "a response in 20 chunks")
+    )
+    assert (
+        f"makes {min(plain):.1f} to {max(plain):.1f} times as many plain responses and "
+        f"{min(chunks):.1f} to {max(chunks):.1f} times as many in 20 chunks"
+    ) in told("README.md")
+
+
+def ratio_of(row: Row) -> float:
+    ratio = row.figures["ratio"]
+    assert isinstance(ratio, Figure)
+    return ratio.median
