@@ -45,8 +45,7 @@ ALL: Wrong = [
     (("--no-such-option",), ("--no-such-option", " --help`")),
 ]
 WITH_SERVER: Wrong = [
-    (("--server", "nowhere"), ("'nowhere'", "127.0.0.1:7000")),
-    (("--server", "127.0.0.1"), ("'127.0.0.1'", "HOST:PORT")),
+    (("--server", "nowhere"), ("'nowhere'", "no IPv4 address")),
     (("--server", ":80"), ("':80'", "HOST:PORT")),
     (("--server", "127.0.0.1:0"), ("'127.0.0.1:0'", "HOST:PORT")),
     (("--server", "127.0.0.1:99999"), ("127.0.0.1:99999", "HOST:PORT")),
@@ -275,7 +274,7 @@ BY_COMMAND: dict[str, Wrong] = {
         (("--predict", "soon"), ("'soon'", "64KiB")),
     ],
     "serve": [
-        ((), ("Missing command",)),
+        (("--bind", "nowhere"), ("'nowhere'", "IPv4 address")),
         (("rr2",), ("'rr2'",)),
         (("sizes", "--port", "65536"), ("--port 65536", "0 … 65535")),
         (("sizes", "--max-message", "5GB"), ("--max-message", "5GB", "above 4294967295B")),

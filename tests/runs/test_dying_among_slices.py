@@ -16,6 +16,7 @@ from tests.runs.test_turns import case_of
 from tests.support.plans.echo import planned
 
 from tinygram_bench.model.result import Case, Run
+from tinygram_bench.processes.children import Child
 from tinygram_bench.processes.workers import Worker
 from tinygram_bench.runs.bench import running
 from tinygram_bench.runs.slices import Slices, Used
@@ -115,11 +116,12 @@ def struck(monkeypatch: pytest.MonkeyPatch, load: Load, role: str, strike: Strik
 
         if turn.case is not cases[0]:
             return replace(waiting, collect=collect)
-        victim = turn.stage.child(role).worker
+        victim = turn.stage.child(role)
+        assert isinstance(victim, Child)
 
         def start(at_ns: int) -> None:
             starts_ns.append(at_ns)
-            strike(victim, slices, waiting.start, at_ns)
+            strike(victim.worker, slices, waiting.start, at_ns)
 
         return replace(waiting, start=start, collect=collect)
 

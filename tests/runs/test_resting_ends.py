@@ -45,8 +45,8 @@ def test_the_processes_at_both_ends_must_rest(monkeypatch: pytest.MonkeyPatch, l
     near, far = ENDS[type(workload)]
     billed, other = (far, near) if isinstance(workload, Echo) else (near, far)
     for turn, waiting in waitings(monkeypatch, workload, list(cases)):
-        assert waiting.pids == (turn.stage.child(billed).worker.pid,)
-        assert waiting.resting_pids == (turn.stage.child(other).worker.pid,)
+        assert waiting.pids == turn.stage.child(billed).pids
+        assert waiting.resting_pids == turn.stage.child(other).pids
 
 
 def test_a_receiver_that_is_not_ours_must_rest_too(monkeypatch: pytest.MonkeyPatch) -> None:

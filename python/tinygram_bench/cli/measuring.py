@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.cli.terminal import console
 from tinygram_bench.crosscheck.interleaved import Interleaved
+from tinygram_bench.hosts.address import FarAddress
+from tinygram_bench.hosts.far_host import reached
 from tinygram_bench.measurement.measure import Measurement, measure
 from tinygram_bench.measurement.sweeping import Sweeping
 from tinygram_bench.model.result import Plan, Result
@@ -27,6 +29,7 @@ class Manner:
     `is_quiet`: without progress and tables. `is_published`: published figures stand beside ours.
     `with_notes`: with every note. `is_awake`: no core sleeps meanwhile. `waits`: another
     measurement on the same cores is waited for; otherwise it is told, and in the runs' warnings.
+    `far`: the host of the far end, None: this one.
     """
 
     is_quiet: bool
@@ -34,6 +37,7 @@ class Manner:
     with_notes: bool
     is_awake: bool
     waits: bool
+    far: FarAddress | None = None
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,12 @@ def measured(
     """What came of it; until the block's end, a second interrupt is ignored. See `measure`."""
     plan, workload, manner = asked.plan, asked.workload, asked.manner
     is_elsewhere = any(workload.server_address(case) is not None for case in plan.cases)
-    with running(workload) as made, INTERRUPTS.handled():
+    network = "the server's" if is_elsewhere else None
+    with (
+        INTERRUPTS.handled(),
+        reached(manner.far) as far_host,
+        running(workload, far_host=far_host) as made,
+    ):
         yield measure(
             plan,
             made.run_cases,
@@ -69,7 +78,8 @@ def measured(
             is_awake=manner.is_awake,
             waits=manner.waits,
             command=command,
-            network="the server's" if is_elsewhere else None,
+            network=network if far_host is None else "host",
+            far=None if far_host is None else far_host.environment,
             peers=asked.peers,
             check=lambda: made.check(plan),
             sweeping=asked.sweeping,

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict, TypeVar
 import typer
 
 from tinygram_bench.cli import quantities
-from tinygram_bench.cli.bounds import between, one_of, probe_interval_ns, read
+from tinygram_bench.cli.bounds import between, one_of, probe_interval_ns, read, server_address
 from tinygram_bench.cli.measuring import Manner
 from tinygram_bench.crosscheck.control import common_congestion_control
 from tinygram_bench.host.network import permitted_congestion_control
 from tinygram_bench.host.placement import PLACEMENTS, default_placement, placement
+from tinygram_bench.hosts.address import FarAddress, greets, parse_server
+from tinygram_bench.hosts.wire import PORT
 from tinygram_bench.links import (
     BACKEND_NAMES,
     DEFAULT_BACKEND,
@@ -27,7 +29,7 @@ from tinygram_bench.links import (
     plan_over,
     prepare,
 )
-from tinygram_bench.links.spec import CUSTOM_EXAMPLE
+from tinygram_bench.links.spec import CUSTOM_EXAMPLE, REMOTE
 from tinygram_bench.measurement.resuming import whole_rounds_of
 from tinygram_bench.model import store
 from tinygram_bench.model.congestion_control import DEFAULT_CONGESTION_CONTROL
@@ -136,12 +138,14 @@ Anonymous = Annotated[
         help="Leave host name, user name, directories and server address out of the result.",
     ),
 ]
+_FAR = f"Host on which `tinygram serve` runs, as the far end (port {PORT} unless named)"
+FarServer = Annotated[str | None, typer.Option(metavar="HOST[:PORT]", help=f"{_FAR}.")]
 Server = Annotated[
     str | None,
     typer.Option(
-        metavar="HOST:PORT",
-        help="A running server to measure. It is called once before the first round, and must "
-        f"answer within {ANSWER_LIMIT_S:g} s.",
+        metavar="HOST[:PORT]",
+        help=f"{_FAR}; or HOST:PORT of another program's server to measure, which is called once "
+        f"before the first round, and must answer within {ANSWER_LIMIT_S:g} s.",
     ),
 ]
 
@@ -182,7 +186,8 @@ class Links:
     def check_loopback(self, option: str, why: str) -> None:
         """Raises UsageError for a link beside an option that goes with loopback alone."""
         if not all(link.is_loopback for link in self.specs):
-            raise UsageError(f"--link cannot be combined with {option}: {why}")
+            given = "--server" if any(link.is_remote for link in self.specs) else "--link"
+            raise UsageError(f"{given} cannot be combined with {option}: {why}")
 
     def planned(self, asked: Asked, plan: Callable[[Asked], Plan]) -> Plan:
         """What `plan` makes of `asked` over each link, as one plan; from now on they can be made.
@@ -209,30 +214,69 @@ class Links:
         Raises UsageError.
         """
         rtt = f"rtt={format_duration_ns(round(rtt_ns))}"
+        if any(link.is_remote for link in self.specs):
+            raise UsageError("--sweep rtt makes links, and --server has its own: leave out one")
         texts = [_RTT.sub(rtt, each.meaning) if each.is_emulated else rtt for each in self.specs]
         return Links(tuple(map(parse_link, texts)), self.backend)
 
 
-def links(names: list[str] | None, backend: str, server: str | None = None) -> Links:
+def far_end(server: str | None, *, is_ours: bool = False) -> FarAddress | None:
+    """The host of `--server` on which `tinygram serve` runs; None: another program's server does.
+
+    Which of the two it is, its greeting tells; without a port, and where it `is_ours` anyhow,
+    nobody is asked. Raises UsageError.
+    """
+    if server is None:
+        return None
+    address = parse_server(server) if is_ours or ":" not in server else None
+    if address is not None:
+        return address
+    found = FarAddress(server, *server_address(server))
+    return found if greets(found) else None
+
+
+def links(
+    names: list[str] | None,
+    backend: str,
+    server: str | None = None,
+    far: FarAddress | None = None,
+) -> Links:
     """The links that were named, loopback where none was. Raises UsageError.
 
-    `server`: a server that runs already, outside our hosts.
+    `server`: a server that runs already, outside our hosts. `far`: the other host.
     """
     one_of("--link-backend", backend, BACKEND_NAMES)
+    if far is not None:
+        if names:
+            raise UsageError(
+                f"--link cannot be combined with --server {far.text}: what lies between the two "
+                "hosts is there already"
+            )
+        return Links((parse_link(REMOTE),), backend)
+    if REMOTE in (names or ()):
+        raise UsageError("--link remote is what --server HOST measures over: name the host")
     found = Links(tuple(read("--link", parse_links, names)), backend)
     if server is not None:
         found.check_loopback(f"--server {server}", "that is on no host of ours")
     return found
 
 
-def manner(quiet: bool, published: bool, notes: bool, awake: bool, wait: bool) -> Manner:
-    """How to measure and show, by the options of these names."""
+def manner(
+    quiet: bool,
+    published: bool,
+    notes: bool,
+    awake: bool,
+    wait: bool,
+    far: FarAddress | None = None,
+) -> Manner:
+    """How to measure and show, by the options of these names; `far`: the host of `--server`."""
     return Manner(
         is_quiet=quiet,
         is_published=published,
         with_notes=notes,
         is_awake=awake,
         waits=wait,
+        far=far,
     )
 
 

@@ -51,12 +51,13 @@ _PARAMETER = "link_backend"
 def prepare(links: Sequence[LinkSpec], backend_name: str) -> None:
     """Go on where links may be made, and see that these can. Raises UsageError.
 
-    Nothing happens for loopback alone. Where netem is asked for and the kernel has none, that is
-    said on stderr, and the relay takes its place.
+    Nothing happens for loopback, and for a link to another machine. Where netem is asked for and
+    the kernel has none, that is said on stderr, and the relay takes its place.
     """
-    backends = dict.fromkeys(backend_of(link, backend_name) for link in links)
-    if all(link.is_loopback for link in links):
+    made = [link for link in links if not (link.is_loopback or link.is_remote)]
+    if not made:
         return
+    backends = dict.fromkeys(backend_of(link, backend_name) for link in made)
     sandbox.enter()
     for backend in backends:
         maker = _maker(backend)
@@ -92,7 +93,8 @@ def plan_over(
     """The plans that `make` makes for each link, as one; cases name the backend. UsageError."""
     plans = []
     for link in links:
-        backend_of(link, backend_name)
+        if not link.is_remote:
+            backend_of(link, backend_name)
         plans.append(_with_backend(make(link), link, backend_name))
     first = plans[0]
     return Plan(

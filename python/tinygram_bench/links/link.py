@@ -34,7 +34,9 @@ class Link:
     which servers of ours know them; None: nobody else is on these hosts, or the server is not ours
     (docs/decisions/0018). `counter_fds`: what is read of the kernel's counters,
     None where nobody may say that they are of this run alone (probes/kernel.py). `facts` None:
-    nothing lies between. `take_traffic`: what went over it since that was last called.
+    nothing lies between, or nobody here knows what. `is_elsewhere`: `far` is no network of this
+    machine, and `round_trip_ns` what a round trip to it takes at least. `take_traffic`: what went
+    over it since that was last called.
     `find_fault`: why it carries nothing any more, None while it does.
     """
 
@@ -44,6 +46,8 @@ class Link:
     client_host: str | None = None
     counter_fds: CounterFds = None
     facts: LinkFacts | None = None
+    is_elsewhere: bool = False
+    round_trip_ns: int = 0
     take_traffic: Callable[[], Traffic] = Traffic
     find_fault: Callable[[], str | None] = lambda: None
     warnings: tuple[Warning, ...] = ()
@@ -65,7 +69,7 @@ class Link:
     @property
     def is_one_host(self) -> bool:
         """Whether both ends are on the same host."""
-        return self.near == self.far
+        return self.near == self.far and not self.is_elsewhere
 
     def take(
         self, turns_ns: Sequence[tuple[int, int]] = ()

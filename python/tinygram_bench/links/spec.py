@@ -28,7 +28,9 @@ from tinygram_bench.model.units import (
 
 LOOPBACK = "loopback"
 VETH = "veth"
-_UNDELAYED = (LOOPBACK, VETH)
+REMOTE = "remote"
+"""What lies between this host and that of `--server`."""
+_UNDELAYED = (LOOPBACK, VETH, REMOTE)
 
 _MAX_DELAY_NS = 10_000_000_000
 _BITS_PER_S = (8_000, 100_000_000_000)
@@ -42,7 +44,7 @@ _QUEUED_NS = 10_000_000
 
 @dataclass(frozen=True)
 class LinkSpec:
-    """A link. `loopback` and `veth`, which are not emulated, only have a name and an MTU.
+    """A link. `loopback`, `veth` and `remote`, which are not emulated, only have a name and an MTU.
 
     `rtt_ns`: there and back, of a packet that waits for no other, without the time that its bits
     are on the line. `jitter_ns`: in each direction a packet takes up to so much longer, uniform,
@@ -67,6 +69,11 @@ class LinkSpec:
     def is_loopback(self) -> bool:
         """Whether both ends are on one host."""
         return self.text == LOOPBACK
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether its far host is another machine, so that nobody here makes it."""
+        return self.text == REMOTE
 
     @property
     def direction(self) -> tuple[int, int, int | None, float, int, int]:
@@ -104,8 +111,8 @@ def parse_link(text: str) -> LinkSpec:
         return _custom(PRESETS[text], text)
     if "=" not in text:
         raise UsageError(
-            f"unknown link {text!r}: the known ones are {', '.join((*PRESETS, *_UNDELAYED))}, or "
-            f"write your own, for example {CUSTOM_EXAMPLE}"
+            f"unknown link {text!r}: the known ones are {', '.join((*PRESETS, LOOPBACK, VETH))}, "
+            f"or write your own, for example {CUSTOM_EXAMPLE}"
         )
     return _custom(text, None)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from math import inf
@@ -72,6 +72,7 @@ def measure(
     waits: bool,
     command: tuple[str, ...],
     network: str | None = None,
+    far: Mapping[str, Any] | None = None,
     peers: Interleaved | None = None,
     check: Callable[[], None] = lambda: None,
     study: Study | None = None,
@@ -86,6 +87,7 @@ def measure(
     measurement on the same cores is waited for; otherwise it is told, and in the runs' warnings.
     `command`: the words that asked for it, kept in the result.
     `network`: what the environment says of where the runs were, if it is no network of their own.
+    `far`: the environment of the far host, where that is another machine.
     `peers`: other programs in the same rounds, whose failures are told and do not fail ours.
     `study`: what a study decides by itself. `sweeping`: what makes `plan` grow.
     `live`: the bench's, for what is told while cases take turns.
@@ -125,6 +127,8 @@ def measure(
         run = told if peers is None else peers.around(told)
         check()
         found = environment_of(plan, network)
+        if far is not None:
+            found |= {"far": dict(far), "receiver_core": None}
         if study is not None:
             found["study"] = study.about
         sum_up = summed_up if study is None else study.sum_up

@@ -1,4 +1,4 @@
-"""A process of ours, seen from the bench that started it: it is told orders, and answers.
+"""A process of ours, seen from the bench: it is told orders, and answers.
 
 All are spoken to in the same way, in lines of JSON on one channel (orders.py), while they live.
 """
@@ -10,9 +10,10 @@ import select
 import socket
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import msgspec
 
@@ -27,43 +28,46 @@ _READ_BYTES = 1 << 20
 T = TypeVar("T")
 
 
-class Child:
-    """A process that runs a module of ours; ended at the `ExitStack`'s end."""
+class Process(Protocol):
+    """A process, as far as whoever waits for its answers must know it."""
 
-    def __init__(
-        self,
-        stack: ExitStack,
-        role: str,
-        module: str,
-        cpu: int | None,
-        environment: Mapping[str, str] | None = None,
-        pass_fds: Sequence[int] = (),
-    ) -> None:
-        """Start it, to stay on core `cpu` (None: any). Raises RunError."""
-        ours, theirs = socket.socketpair()
-        stack.callback(ours.close)
-        with theirs:
-            self.worker = stack.enter_context(
-                Worker(
-                    role,
-                    [sys.executable, "-m", module],
-                    channel=theirs.fileno(),
-                    environment=environment,
-                    pass_fds=pass_fds,
-                )
-            )
-        ours.settimeout(_TAKES_ORDER_S)
-        self._channel = ours
+    @property
+    def role(self) -> str: ...
+
+    @property
+    def failure(self) -> str | None:
+        """Why it failed; None while it runs and when it succeeded."""
+
+    def wait_ended(self, seconds: float) -> bool:
+        """Sleep until it has ended; False when `seconds` passed before."""
+
+
+class Told(ABC):
+    """A process of ours that is told orders, on this host or on another one."""
+
+    def __init__(self, process: Process, channel: socket.socket) -> None:
+        """`channel`: lines go out and come in on it; it ends with the process."""
+        channel.settimeout(_TAKES_ORDER_S)
+        self.process = process
+        self._channel = channel
         self._received = b""
-        self.tell(Place(os.getpid(), cpu))
+
+    @property
+    @abstractmethod
+    def pids(self) -> tuple[int, ...]:
+        """Its number; none where it is on another host."""
+
+    @abstractmethod
+    def cpu_ns(self) -> int:
+        """CPU time that it has used so far. Raises RunError where it cannot be asked."""
 
     def tell(self, order: object) -> None:
         """Hand it an order. Raises RunError."""
         try:
             self._channel.sendall(msgspec.json.encode(order) + b"\n")
         except OSError as error:
-            self.worker.wait_ended(_GRACE_S)
-            failure = self.worker.failure or f"the {self.worker.role} takes no order: {error}"
+            self.process.wait_ended(_GRACE_S)
+            failure = self.process.failure or f"the {self.process.role} takes no order: {error}"
             raise RunError(failure) from error
 
     def take_line(self) -> bytes | None:
@@ -93,12 +97,49 @@ class Child:
         return self._channel.fileno()
 
 
+class Child(Told):
+    """A process on this host, which runs a module of ours; ended at the `ExitStack`'s end."""
+
+    def __init__(
+        self,
+        stack: ExitStack,
+        role: str,
+        module: str,
+        cpu: int | None,
+        environment: Mapping[str, str] | None = None,
+        pass_fds: Sequence[int] = (),
+    ) -> None:
+        """Start it, to stay on core `cpu` (None: any). Raises RunError."""
+        ours, theirs = socket.socketpair()
+        stack.callback(ours.close)
+        with theirs:
+            self.worker = stack.enter_context(
+                Worker(
+                    role,
+                    [sys.executable, "-m", module],
+                    channel=theirs.fileno(),
+                    environment=environment,
+                    pass_fds=pass_fds,
+                )
+            )
+        super().__init__(self.worker, ours)
+        self.tell(Place(os.getpid(), cpu))
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        return (self.worker.pid,)
+
+    def cpu_ns(self) -> int:
+        """CPU time so far, by its pid (clock_getcpuclockid(3))."""
+        return time.clock_gettime_ns((~self.worker.pid << 3) | 2)
+
+
 def answers(
-    of: Sequence[Child],
+    of: Sequence[Told],
     kind: type[T],
     give_up_s: float,
     late: str,
-    children: Sequence[Child],
+    children: Sequence[Told],
     programs: Sequence[Worker] = (),
 ) -> list[T]:
     """The next answer of each child; sleeps until all have given one.
@@ -106,7 +147,7 @@ def answers(
     Raises RunError when one of the `children` ends, or one of the `programs` fails; and at
     `give_up_s` (CLOCK_MONOTONIC), when it says that the silent ones are `late`.
     """
-    said: dict[Child, bytes] = {}
+    said: dict[Told, bytes] = {}
     running = list(programs)
     while True:
         for child in of:
@@ -117,7 +158,7 @@ def answers(
             return [msgspec.json.decode(said[child], type=kind) for child in of]
         ready = _readable([*children, *running], give_up_s)
         if not ready:
-            late_ones = [*running, *(child.worker for child in silent)]
+            late_ones = [*running, *(child.process for child in silent)]
             roles = " and the ".join(worker.role for worker in late_ones)
             raise RunError(f"the {roles} {late}")
         if not all(child.read() for child in children if child.fileno() in ready):
@@ -127,7 +168,7 @@ def answers(
         running = [program for program in running if program.fileno() not in ready]
 
 
-def as_they_answer(of: Sequence[Sequence[Child]], give_up_s: float) -> Iterator[tuple[int, bool]]:
+def as_they_answer(of: Sequence[Sequence[Told]], give_up_s: float) -> Iterator[tuple[int, bool]]:
     """The number of each group of children as soon as all of it have answered, or ended.
 
     At `give_up_s` (CLOCK_MONOTONIC) those of the silent ones; and whether it has answered.
@@ -142,18 +183,18 @@ def as_they_answer(of: Sequence[Sequence[Child]], give_up_s: float) -> Iterator[
                 yield number, not children
 
 
-def _readable(of: Sequence[Child | Worker], give_up_s: float) -> set[int]:
+def _readable(of: Sequence[Told | Worker], give_up_s: float) -> set[int]:
     poll = select.poll()
     for each in of:
         poll.register(each.fileno(), select.POLLIN)
     return {fd for fd, _ in poll.poll(max(0.0, give_up_s - time.monotonic()) * 1000)}
 
 
-def _failure(children: Sequence[Child], programs: Sequence[Worker]) -> str:
+def _failure(children: Sequence[Told], programs: Sequence[Worker]) -> str:
     """Why one of the processes ended; the others may tell why, too."""
     for child in children:
         child.dismiss()
-    workers = [*programs, *(child.worker for child in children)]
+    workers: list[Process] = [*programs, *(child.process for child in children)]
     give_up_s = time.monotonic() + _GRACE_S
     for worker in workers:
         worker.wait_ended(give_up_s - time.monotonic())

@@ -13,6 +13,7 @@ from functools import partial
 
 from tinygram_bench.host.probes.sampling import probing
 from tinygram_bench.host.write_counter import Counting, counting
+from tinygram_bench.hosts.far_host import FarHost
 from tinygram_bench.links import Link, link_up
 from tinygram_bench.model.result import Case, Plan, Run
 from tinygram_bench.processes.workers import RunError
@@ -33,8 +34,11 @@ Cases that take turns are up at the same time, so each needs a key of its own.""
 class Bench:
     """Runs cases of a workload, each on a stage of its own, or on stages that stay."""
 
-    def __init__(self, workload: Workload, library: Counting, kept: Kept | None) -> None:
+    def __init__(
+        self, workload: Workload, library: Counting, kept: Kept | None, far_host: FarHost | None
+    ) -> None:
         """`library` counts processes' writes; without `kept` every run has a fresh stage."""
+        self._far_host = far_host
         self._workload = workload
         self.counting = library
         self._kept = kept
@@ -140,9 +144,12 @@ class Bench:
 
     def _set_up(self, stack: ExitStack, case: Case, round: int) -> Stage:
         link = Link()
-        if self._workload.server_address(case) is None:
+        if self._far_host is not None:
+            link = self._far_host.link()
+        elif self._workload.server_address(case) is None:
             link = stack.enter_context(link_up(case, self._workload.seed + round))
-        return Stage(stack, link, self._workload.where(case), self.counting)
+        where = self._workload.where(case)
+        return Stage(stack, link, where, self.counting, self._far_host, case.placement)
 
     def _own_stage(self, stack: ExitStack, case: Case, round: int) -> Stage:
         """A stage for a case beside others, which ends with `stack` unless it stays."""
@@ -163,10 +170,15 @@ class Bench:
 
 
 @contextmanager
-def running(workload: Workload, kept: Kept | None = None) -> Iterator[Bench]:
-    """A bench, until the block's end; with `kept` its stages stay until then."""
+def running(
+    workload: Workload, kept: Kept | None = None, far_host: FarHost | None = None
+) -> Iterator[Bench]:
+    """A bench, until the block's end; with `kept` its stages stay until then.
+
+    `far_host`: on which the far ends are, None: on this machine.
+    """
     with counting() as library:
-        made = Bench(workload, library, kept)
+        made = Bench(workload, library, kept, far_host)
         try:
             yield made
         finally:

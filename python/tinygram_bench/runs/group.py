@@ -83,7 +83,7 @@ class Group:
         """
         rehearsals = self._each(partial(self._rehearsed, stack, set_up), self.cases)
         found = [Rehearsed() if isinstance(each, Run) else each.found for each in rehearsals]
-        turns = self._turns(found)
+        turns = self._turns(found, [_round_trip_ns(each) for each in rehearsals])
         ready = self._each(self._warmed_up, rehearsals, turns)
         start_ns = time.monotonic_ns() + _LEAD_NS
         sides = self._each(partial(_started, start_ns), ready)
@@ -137,7 +137,7 @@ class Group:
         turn.begin()
         return _Rehearsal(turn, address, self.workload.rehearsed(turn, address), keeps_windows)
 
-    def _turns(self, found: Sequence[Rehearsed]) -> Sequence[Slices]:
+    def _turns(self, found: Sequence[Rehearsed], round_trips_ns: Sequence[int]) -> Sequence[Slices]:
         """Slices that have a few messages of the slowest case, and gaps as long as its messages."""
         own_ns = self.workload.own_ns(self.cases[0])
         least_ns = (
@@ -145,8 +145,8 @@ class Group:
         )
         slice_ns = min(own_ns, max(self.slice_ns, *least_ns))
         waits_ns = [
-            self.workload.waits_ns(case) + _LONGEST * each.message_ns
-            for case, each in zip(self.cases, found, strict=True)
+            self.workload.waits_ns(case) + _LONGEST * (each.message_ns + round_trip_ns)
+            for case, each, round_trip_ns in zip(self.cases, found, round_trips_ns, strict=True)
         ]
         seed = f"{self.workload.seed}/{self.round}/{self.cases[0].case_id}"
         return table(evened(waits_ns), own_ns, slice_ns, seed)
@@ -202,6 +202,11 @@ class Alternation:
         return turn.link.added_to_all(self.workload.alternated(turn, self.cases))
 
 
+def _round_trip_ns(found: _Rehearsal | Run) -> int:
+    """What a round trip to another machine takes; a link of ours is known before."""
+    return 0 if isinstance(found, Run) else found.turn.link.round_trip_ns
+
+
 def _started(start_ns: int, side: _Side) -> _Side:
     side.waiting.start(start_ns)
     return side
@@ -235,6 +240,8 @@ def _keep_windows(link: Link, address: Address | None) -> bool:
         if network.is_private:
             with network.entered():
                 kept.append(keep_windows())
+    if link.is_elsewhere:
+        return False
     if link.is_one_host:
         return address is None or is_own_address(address.host)
     return all(kept)

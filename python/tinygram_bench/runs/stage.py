@@ -17,10 +17,11 @@ from tinygram_bench.host.packages import missing
 from tinygram_bench.host.placement import Placement
 from tinygram_bench.host.probes.kernel import Counted, counters_in
 from tinygram_bench.host.write_counter import Counting
+from tinygram_bench.hosts.far_host import FarHost
 from tinygram_bench.links import Link
 from tinygram_bench.model.result import Case
 from tinygram_bench.processes.attached import attached
-from tinygram_bench.processes.children import Child, answers
+from tinygram_bench.processes.children import Child, Told, answers
 from tinygram_bench.processes.orders import Listening
 from tinygram_bench.processes.workers import LISTEN_LIMIT_S, RunError, Worker
 from tinygram_bench.tls.certificates import PACKAGE, Identity, new_identity
@@ -38,13 +39,19 @@ class Address(NamedTuple):
 
 @dataclass
 class Stage:
-    """A link that is up, and what was started on it; all ends with `stack`."""
+    """A link that is up, and what was started on it; all ends with `stack`.
+
+    `far_host`: where the far end is started, None: on this machine. `placement`: the name of
+    `where`, by which that host picks a core of its own.
+    """
 
     stack: ExitStack
     link: Link
     where: Placement
     counting: Counting
-    children: list[Child] = field(default_factory=list)
+    far_host: FarHost | None = None
+    placement: str = "none"
+    children: list[Told] = field(default_factory=list)
     _made: dict[str, object] = field(default_factory=dict)
 
     def once(self, name: str, make: Callable[[], T]) -> T:
@@ -67,8 +74,27 @@ class Stage:
 
     def far(
         self, role: str, module: str, *, counts_writes: bool = False, pass_fds: Sequence[int] = ()
-    ) -> Child:
-        """The process of that role at the far end: a server or a receiver. Raises RunError."""
+    ) -> Told:
+        """The process of that role at the far end: a server or a receiver. Raises RunError.
+
+        `pass_fds`: what it writes; on another host it has files of its own, which are brought over.
+        """
+        host = self.far_host
+        if host is not None:
+
+            def start() -> Told:
+                child = host.child(
+                    self.stack,
+                    role,
+                    module,
+                    self.placement,
+                    counts_writes=counts_writes,
+                    files=pass_fds,
+                )
+                self.children.append(child)
+                return child
+
+            return self.once(role, start)
         return self._child(
             self.link.far, role, module, self.where.receiver_cpu, counts_writes, pass_fds
         )
@@ -99,9 +125,9 @@ class Stage:
             raise RunError(reason)
         return self.once("identity", new_identity)
 
-    def child(self, role: str) -> Child:
+    def child(self, role: str) -> Told:
         """The process of that role, which was started before."""
-        return cast(Child, self._made[role])
+        return cast(Told, self._made[role])
 
     def counters(self) -> Counted:
         """The kernel's counters on both hosts so far."""
@@ -164,18 +190,18 @@ class Turn:
         (self._watched if is_watched else self._unwatched).append(worker)
         return worker
 
-    def listening(self, server: Child) -> Address:
+    def listening(self, server: Told) -> Address:
         """The address of a server of ours that was told to listen. Raises RunError."""
         late = f"did not listen within {self.listen_limit_s:g} s"
         give_up_s = time.monotonic() + self.listen_limit_s
         (said,) = answers([server], Listening, give_up_s, late, self.stage.children)
         return Address(self.link.far_address, said.port)
 
-    def hear(self, child: Child, kind: type[T]) -> T:
+    def hear(self, child: Told, kind: type[T]) -> T:
         """Its next answer; see `hear_all`."""
         return self.hear_all([child], kind)[0]
 
-    def hear_all(self, children: Sequence[Child], kind: type[T]) -> list[T]:
+    def hear_all(self, children: Sequence[Told], kind: type[T]) -> list[T]:
         """The next answer of each; asleep until all have given one.
 
         Raises RunError when any process of the stage ends, and when time is up.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tinygram_bench.host.placement import Placement, placement
 from tinygram_bench.model.result import Case, Plan, Run, Warning
-from tinygram_bench.processes.children import Child
+from tinygram_bench.processes.children import Told
 from tinygram_bench.runs.slices import Slices, Used
 from tinygram_bench.runs.stage import Address, Turn
 
@@ -44,7 +44,7 @@ class Waiting:
 
     pids: tuple[int, ...]
     resting_pids: tuple[int, ...]
-    answering: Sequence[Child]
+    answering: Sequence[Told]
     start: Callable[[int], None]
     collect: Callable[[Used], Exchanged]
 

@@ -165,6 +165,8 @@ _OF_PROCESSES: Mapping[str, Said] = {
         "measured in the middle of slices: of `echo`, and of `stream` flat out",
     ),
     "middle_ns": ("ns", "of these middles together"),
+    "clock_bound_ns": ("ns", "by which times between two hosts' clocks may be wrong"),
+    "clock_round_trip_ns": ("ns", "the shortest round trip in which the far host told its time"),
     "strangers": ("connections", "of other programs, which the receiver or server turned away"),
     "peer_port": ("port", "of the sender, as the receiver saw it"),
 }

@@ -23,7 +23,7 @@ PROPERTIES: Mapping[str, Mapping[str, str]] = {
         "of echo, external for a program that is not ours",
         "implementation": "who wrote the sending code under test",
         "strategy": "the rule that decides when bytes leave",
-        "link": "what lies between the two ends: loopback, veth, a preset, or values",
+        "link": "what lies between the two ends: loopback, veth, remote, a preset, or values",
         "message_bytes": "sizes of messages, or of requests",
         "rate_per_s": "messages that are due per second; null: flat out, or in a closed loop",
         "arrival": "constant, poisson or onoff; null: flat out",
@@ -253,7 +253,8 @@ PROPERTIES: Mapping[str, Mapping[str, str]] = {
         "command": "the words of the command line",
         "environment": "facts of the host at the start, by name, units last; null: not known. "
         "`has_real_time_priority`: whether the bench may wake up at once, to read CPU clocks "
-        "between slices; where it may not, CPU times of slices are often null",
+        "between slices; where it may not, CPU times of slices are often null. `far`: those of the "
+        "far host, where that is another machine",
         "plan": "what was to be run",
         "runs": "raw, in the order in which they were made; fewer than cases × rounds where the "
         "measurement was ended early, or is not finished",

@@ -169,6 +169,16 @@ def echo(
     ] = 30 * 10**9,
 ) -> Asked:
     """Measure servers that send back what they read; every byte is compared with what was sent."""
+    far = options.far_end(server)
+    if far is not None:
+        if tls:
+            raise UsageError("--server cannot be combined with --tls: that is for one host")
+        if server_command is not None or port is not None:
+            raise UsageError(
+                "--server cannot be combined with --server-command and --port: programs that are "
+                "not ours run here alone"
+            )
+        server = None
     swept = asked_sweep(
         sweep,
         _SWEPT,
@@ -194,7 +204,7 @@ def echo(
             "--published sets sizes, workers, depth and reply itself: leave out --size, --workers, "
             "--depth and --reply"
         )
-    links = options.links(link, link_backend, server)
+    links = options.links(link, link_backend, server, far)
     asked_length = length(rounds, until, max_time)
     asked = EchoOptions(
         message_bytes=size or [1_000, 4_096, 64 << 10],
@@ -223,7 +233,7 @@ def echo(
             "flight: at most 1 GiB is allowed, so ask for fewer or smaller messages"
         )
     destination = options.destination("echo", json, resume, anonymous)
-    manner = options.manner(quiet, published, notes, awake, wait)
+    manner = options.manner(quiet, published, notes, awake, wait, far)
     workload = Echo(asked.seed)
     if swept is not None:
         varied: Mapping[Parameter, Callable[[EchoOptions, float], EchoOptions]] = {

@@ -186,6 +186,13 @@ def rr(
     if list_scenarios:
         print(scenarios.listing())
         return ExitCode.OK
+    far = options.far_end(server)
+    if far is not None:
+        if cross_check:
+            raise UsageError(
+                "--server cannot be combined with --cross-check: other programs run here alone"
+            )
+        server = None
     swept = asked_sweep(
         sweep,
         _SWEPT,
@@ -235,7 +242,7 @@ def rr(
             "--probe": probe is not None,
         },
     )
-    links = options.links(link, link_backend, server)
+    links = options.links(link, link_backend, server, far)
     if scenario is not None:
         links.check_loopback("--scenario", "what a scenario expects is known of loopback")
     usual_rounds = USUAL_ROUNDS if scenario is None else scenarios.ROUNDS
@@ -267,7 +274,7 @@ def rr(
         ),
     )
     destination = options.destination("rr", json, resume, anonymous)
-    manner = options.manner(quiet, published, notes, awake, wait)
+    manner = options.manner(quiet, published, notes, awake, wait, far)
     if swept is not None:
         _check_backlogs(asked)
         plan_at = planned_at(asked, links, plan_rr, swept, {"size": _with_size})

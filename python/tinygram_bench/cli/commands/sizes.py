@@ -102,12 +102,15 @@ def sizes(
     timeout: Annotated[int, quantities.duration("Time limit for each run.", "60s")] = 60 * 10**9,
 ) -> Asked:
     """A connection per sample: time by size and round trips, and the model that explains it."""
+    far = options.far_end(server)
+    if far is not None:
+        server = None
     swept = asked_sweep(sweep, _SWEPT, never_with={"--server": server}, set_by_sweep={})
     for each in strategy or []:
         one_of("--strategy", each, STRATEGIES)
     for each in runtime or []:
         one_of("--runtime", each, (RUNTIME,))
-    links = options.links(link, link_backend, server)
+    links = options.links(link, link_backend, server, far)
     asked = SizesOptions(
         sizes_bytes=read("--sizes", parse_sizes, sizes),
         round_trips=parse_round_trips(round_trips),
@@ -124,7 +127,7 @@ def sizes(
     )
     check_sample_bytes(asked.sizes_bytes, asked.round_trips)
     destination = options.destination("sizes", json, resume, anonymous)
-    manner = options.manner(quiet, published, notes, awake, wait)
+    manner = options.manner(quiet, published, notes, awake, wait, far)
     if swept is not None:
         plan_at = planned_at(replace(asked, has_local=False), links, plan_sizes, swept, {})
         asked_length = length(rounds, None, None)

@@ -169,6 +169,7 @@ def stream(
         int,
         quantities.size("Largest read of the receiver.", "256KiB", _MAX_RECEIVE_BUFFER_BYTES),
     ] = 256 << 10,
+    server: options.FarServer = None,
     receiver_command: Annotated[
         str | None, typer.Option(metavar="COMMAND", help="Program to run in place of the receiver.")
     ] = None,
@@ -258,7 +259,19 @@ def stream(
         "--cross-check needs one size, since other programs have one, and not "
         f"{size.min}-{size.max}: for example --size 100",
     )
-    links = options.links(link, link_backend)
+    far = options.far_end(server, is_ours=True)
+    if far is not None:
+        given_here = {
+            "--tls": tls,
+            "--cross-check": cross_check,
+            "--receiver-command": receiver_command is not None,
+        }
+        for option, is_given in given_here.items():
+            _refuse(
+                is_given,
+                f"--server cannot be combined with {option}: that is for one host",
+            )
+    links = options.links(link, link_backend, far=far)
     asked_length = length(rounds, until, max_time)
     asked = StreamOptions(
         messages=messages,
@@ -295,7 +308,7 @@ def stream(
             "together they may take 64 MiB, so ask for fewer or smaller ones"
         )
     destination = options.destination("stream", json, resume, anonymous)
-    manner = options.manner(quiet, published, notes, awake, wait)
+    manner = options.manner(quiet, published, notes, awake, wait, far)
     workload = Stream(asked.seed)
     if swept is not None:
         varied: Mapping[Parameter, Callable[[StreamOptions, float], StreamOptions]] = {

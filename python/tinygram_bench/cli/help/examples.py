@@ -113,7 +113,10 @@ EXAMPLES: dict[str, tuple[Example, Example]] = {
             "Which connections has this shell? A JSON document says so.",
         ),
     ),
-    "tinygram serve": (_SERVE_ECHO, _SERVE_RR),
+    "tinygram serve": (
+        Example("tinygram serve", "Be the far end of measurements with --server on this host."),
+        _SERVE_RR,
+    ),
     "tinygram serve rr": (
         _SERVE_RR,
         Example(

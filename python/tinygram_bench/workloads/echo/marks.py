@@ -18,7 +18,7 @@ from tinygram_bench.model.value import Value
 from tinygram_bench.processes.workers import session_of
 
 if TYPE_CHECKING:
-    from tinygram_bench.processes.children import Child
+    from tinygram_bench.processes.children import Told
     from tinygram_bench.processes.orders import Orders
     from tinygram_bench.runs.stage import Turn
     from tinygram_bench.workloads.echo.servers.service import Service
@@ -108,7 +108,7 @@ def _own() -> ServerUsed:
 class OwnMarks:
     """The marks of a server of ours."""
 
-    def __init__(self, turn: Turn, server: Child) -> None:
+    def __init__(self, turn: Turn, server: Told) -> None:
         self._turn = turn
         self._server = server
 
@@ -118,7 +118,7 @@ class OwnMarks:
         return self._turn.hear(self._server, ServerUsed)
 
     def pids(self) -> tuple[int, ...]:
-        return (self._server.worker.pid,)
+        return self._server.pids
 
 
 class SessionMarks:

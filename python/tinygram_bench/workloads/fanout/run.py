@@ -12,9 +12,8 @@ from tinygram_bench.links import parse_link
 from tinygram_bench.model.parameters import FanoutParameters
 from tinygram_bench.model.result import Case
 from tinygram_bench.model.strategies import parse_strategy
-from tinygram_bench.processes.children import Child
 from tinygram_bench.processes.orders import Go, Ready
-from tinygram_bench.runs.slices import SETTLING_SHARE, Slices, Used, used_in_slices
+from tinygram_bench.runs.slices import SETTLING_SHARE, Ends, Slices, Used, used_in_slices
 from tinygram_bench.runs.stage import Address, Turn
 from tinygram_bench.runs.workload import Exchanged, Rehearsed, TakesTurns, Waiting
 from tinygram_bench.workloads.fanout.order import (
@@ -109,9 +108,7 @@ class Fanout(TakesTurns):
         def collect(used: Used) -> Exchanged:
             return _collected(turn, order, before, slices, began_ns[0], used)
 
-        return Waiting(
-            (publisher.worker.pid,), (subscribers.worker.pid,), [publisher], start, collect
-        )
+        return Waiting(publisher.pids, subscribers.pids, [publisher], start, collect)
 
     def exchange(self, turn: Turn, address: Address | None) -> Exchanged:
         """A case that is alone has one slice, as long as it lasts."""
@@ -122,7 +119,7 @@ class Fanout(TakesTurns):
         turn.begin()
         start_ns = time.monotonic_ns() + _LEAD_NS
         waiting.start(start_ns)
-        ends = [(slices, waiting.pids, waiting.resting_pids)]
+        ends = [Ends(slices, waiting.pids, waiting.resting_pids)]
         (used,) = used_in_slices(
             start_ns, ends, turn.give_up_s, cores_of(placement(turn.case.placement))
         )
@@ -168,7 +165,7 @@ def _collected(
     used: Used,
 ) -> Exchanged:
     """What both ends tell when the slices of all cases are over. Raises RunError."""
-    publisher: Child = turn.stage.child(_PUBLISHER)
+    publisher = turn.stage.child(_PUBLISHER)
     turn.hear(publisher, Ready)
     kernel = counted_between(before, turn.stage.counters())
     publisher.tell(Go())

@@ -91,7 +91,7 @@ class Rr(TakesTurns):
 
         return Waiting(
             tuple(process.worker.pid for process in callers),
-            (turn.stage.child(_SERVER).worker.pid,) if turn.stage.has(_SERVER) else (),
+            turn.stage.child(_SERVER).pids if turn.stage.has(_SERVER) else (),
             callers,
             start=begin,
             collect=lambda used: _collected(turn, starts[0], ready, slices, used),
@@ -256,11 +256,8 @@ def _widen_ports(network: Network) -> None:
 
 
 def _server_cpu_ns(turn: Turn) -> int | None:
-    """CPU time of our server's process so far, by its pid (clock_getcpuclockid(3))."""
-    if not turn.stage.has(_SERVER):
-        return None
-    server = turn.stage.child(_SERVER)
-    return time.clock_gettime_ns((~server.worker.pid << 3) | 2)
+    """CPU time of our server's process so far."""
+    return turn.stage.child(_SERVER).cpu_ns() if turn.stage.has(_SERVER) else None
 
 
 def _difference(after: int | None, before: int | None) -> int | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
+from tinygram_bench.hosts.clock import notes_here
 from tinygram_bench.links import LOCALHOST, parse_link
 from tinygram_bench.loads.source import BURST_MESSAGES
 from tinygram_bench.model.parameters import StreamParameters
@@ -30,6 +31,7 @@ from tinygram_bench.workloads.stream.order import (
     Warm,
 )
 from tinygram_bench.workloads.stream.outcome import assembled, received_counters
+from tinygram_bench.workloads.stream.warnings import with_bound
 
 PACKAGE = "tinygram_bench.workloads.stream"
 _RECEIVER = "receiver"
@@ -51,6 +53,8 @@ class Stream(TakesTurns):
 
     def listen(self, turn: Turn) -> Address:
         """Have a receiver listen: ours, or the program that takes its place."""
+        if turn.stage.far_host is not None:
+            turn.stage.far_host.clock.look()
         order = self._receiver_order(turn)
         substitute = StreamParameters.of(turn.case).receiver_command
         fds = [order.notes_fd, order.turns_fd]
@@ -99,7 +103,7 @@ class Stream(TakesTurns):
         pids = turn.hear(sender, Warm).pids
         receivers = [
             *(pid for program in turn.programs for pid in session_of(program.pid)),
-            *(child.worker.pid for child in turn.stage.children if child is not sender),
+            *(pid for child in turn.stage.children if child is not sender for pid in child.pids),
         ]
         return Waiting(
             pids,
@@ -182,8 +186,19 @@ def _collected(turn: Turn, order: Order, sender: Child, used: Used | None = None
     report = turn.hear(sender, Report)
     counters = _counted(turn) | report.counters
     heard = Heard(contents(_memory(turn, "notes")), contents(_memory(turn, "turns")))
+    host = turn.stage.far_host
+    if host is None:
+        run = assembled(turn.case, turn.round, order, report, counters, heard, used)
+        return Exchanged(run, report.start_ns)
+    host.clock.look()
+    found = host.clock.difference()
+    heard = replace(heard, notes=notes_here(heard.notes, found))
+    counters |= {
+        "clock_bound_ns": found.bound_ns,
+        "clock_round_trip_ns": host.clock.round_trip_ns,
+    }
     run = assembled(turn.case, turn.round, order, report, counters, heard, used)
-    return Exchanged(run, report.start_ns)
+    return Exchanged(with_bound(run, found.bound_ns, host.clock.round_trip_ns), report.start_ns)
 
 
 def by_runtime_and_link(case: Case) -> tuple[str, str, str]:

@@ -5,9 +5,11 @@ The pacer's own error is set against the latency of all rounds, in bench/statist
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from tinygram_bench.links import parse_link
 from tinygram_bench.model.parameters import StreamParameters
-from tinygram_bench.model.result import Case, Warning
+from tinygram_bench.model.result import Case, Run, Warning
 from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.runs.sliced import slices_told
 from tinygram_bench.runs.workload import strangers_told
@@ -62,6 +64,16 @@ def warnings_of(
             )
         )
     return tuple(warnings)
+
+
+def with_bound(run: Run, bound_ns: int, round_trip_ns: int) -> Run:
+    """The run between two hosts with what its one-way times may be wrong by (hosts/clock.py)."""
+    message = (
+        "one-way times, and what is made of them, are between two clocks, and may be wrong by "
+        f"{bound_ns / 1e3:.1f} µs: half of a round trip of {round_trip_ns / 1e3:.1f} µs, and "
+        "how far the clocks' difference strays"
+    )
+    return replace(run, warnings=(*run.warnings, Warning("clock_bound", message)))
 
 
 def _behind_ns(case: Case, counters: dict[str, int | None]) -> int:

@@ -1,0 +1,42 @@
+"""Giving up root's rights once the port is open: what a client has started needs none of them."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import subprocess
+import sys
+
+_USER = "nobody"
+_TRY = ("-c", "import tinygram_bench._native")
+
+
+def give_up_root() -> str | None:
+    """Become `nobody` where this is root; why that is not possible, None: it is, or was not root.
+
+    What is installed where `nobody` may not read cannot be run by it.
+    """
+    if os.getuid() != 0:
+        return None
+    try:
+        user = pwd.getpwnam(_USER)
+    except KeyError:
+        return f"this host has no user {_USER}"
+    try:
+        tried = subprocess.run(
+            [sys.executable, *_TRY],
+            user=user.pw_uid,
+            group=user.pw_gid,
+            extra_groups=[],
+            cwd="/",
+            capture_output=True,
+            check=False,
+        )
+    except OSError as error:
+        return f"{_USER} may not run {sys.executable} ({error.strerror})"
+    if tried.returncode != 0:
+        return f"{_USER} may not read where tinygram is installed"
+    os.setgroups([])
+    os.setresgid(user.pw_gid, user.pw_gid, user.pw_gid)
+    os.setresuid(user.pw_uid, user.pw_uid, user.pw_uid)
+    return None

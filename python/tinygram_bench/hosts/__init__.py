@@ -1,0 +1,1 @@
+"""The other host of a measurement between two, where `tinygram serve` runs."""

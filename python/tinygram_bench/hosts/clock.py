@@ -1,0 +1,126 @@
+"""How the far host's clock differs from ours, and how well that is known.
+
+A round trip says that the far clock was read between its beginning and its end (Cristian, 1989).
+The shortest of many in a row bound the difference best; a line through those of several looks
+follows the drift (least squares). What cannot be known is how a round trip's time divides between
+there and back: the difference may be wrong by half of it, and by the residual of the line.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from array import array
+from collections import deque
+from dataclasses import dataclass
+from statistics import linear_regression
+from typing import NamedTuple
+
+from tinygram_bench.hosts.clock_server import TIME
+from tinygram_bench.processes.workers import RunError
+
+_TRIPS = 64
+"""Round trips of a look, of which the shortest counts."""
+_LIMIT_S = 5.0
+_KEPT_NS = 120 * 10**9
+"""Looks that are older say nothing of the drift now."""
+_JUMP_NS = 1_000_000
+"""Clocks drift by millionths: one that is so far from the line has jumped, or stood still."""
+
+
+class Look(NamedTuple):
+    """The shortest round trip of a look: when, on our clock, and far minus near; in ns."""
+
+    at_ns: int
+    offset_ns: int
+    round_trip_ns: int
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Far minus near is `offset_ns + rate × (near − since_ns)`, wrong by `bound_ns` at most."""
+
+    since_ns: int
+    offset_ns: int
+    rate: float
+    bound_ns: int
+
+    def near_ns(self, far_ns: int) -> int:
+        """A time of the far clock on the near one."""
+        since_far_ns = far_ns - self.since_ns - self.offset_ns
+        return self.since_ns + round(since_far_ns / (1 + self.rate))
+
+
+def difference(looks: list[Look]) -> Difference:
+    """The line through the looks. Raises RunError where a clock has jumped."""
+    since_ns, base_ns = looks[0].at_ns, looks[0].offset_ns
+    # Differences of large numbers: a float would keep too few digits of the times themselves.
+    at_ns = [look.at_ns - since_ns for look in looks]
+    strays_ns = [look.offset_ns - base_ns for look in looks]
+    rate, at_first_ns = linear_regression(at_ns, strays_ns) if len(looks) > 1 else (0.0, 0.0)
+    residual_ns = max(
+        abs(stray_ns - (at_first_ns + rate * at))
+        for at, stray_ns in zip(at_ns, strays_ns, strict=True)
+    )
+    trip_ns = max(look.round_trip_ns for look in looks)
+    if residual_ns > _JUMP_NS + trip_ns:
+        raise RunError(
+            f"a clock of the two hosts has jumped by about {residual_ns / 1e6:.3g} ms beside the "
+            "other one: measure again when neither is set, suspended or moved"
+        )
+    bound_ns = round(trip_ns / 2 + residual_ns) + 1
+    return Difference(since_ns, base_ns + round(at_first_ns), rate, bound_ns)
+
+
+class Clock:
+    """The far host's clock, asked over a connection of its own."""
+
+    def __init__(self, host: str, port: int, token: bytes) -> None:
+        """Raises RunError."""
+        self._looks: deque[Look] = deque()
+        try:
+            self._sock = socket.create_connection((host, port), _LIMIT_S)
+            self._sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._sock.sendall(token)
+        except OSError as error:
+            raise RunError(f"the far host's clock cannot be asked: {error}") from error
+
+    def close(self) -> None:
+        self._sock.close()
+
+    @property
+    def round_trip_ns(self) -> int:
+        """The shortest round trip so far."""
+        return min(look.round_trip_ns for look in self._looks)
+
+    def look(self) -> None:
+        """Ask for the time, again and again, and keep the shortest answer. Raises RunError."""
+        try:
+            found = min((self._ask() for _ in range(_TRIPS)), key=lambda each: each.round_trip_ns)
+        except OSError as error:
+            raise RunError(f"the far host's clock does not answer: {error}") from error
+        self._looks.append(found)
+        while self._looks[0].at_ns < found.at_ns - _KEPT_NS:
+            self._looks.popleft()
+
+    def difference(self) -> Difference:
+        """Raises RunError where a clock has jumped."""
+        return difference(list(self._looks))
+
+    def _ask(self) -> Look:
+        asked_ns = time.monotonic_ns()
+        self._sock.sendall(b"?")
+        answer = self._sock.recv(TIME.size, socket.MSG_WAITALL)
+        heard_ns = time.monotonic_ns()
+        if len(answer) != TIME.size:
+            raise OSError("it has ended the connection")
+        (far_ns,) = TIME.unpack(answer)
+        middle_ns = (asked_ns + heard_ns) // 2
+        return Look(middle_ns, far_ns - middle_ns, heard_ns - asked_ns)
+
+
+def notes_here(notes: bytes, found: Difference) -> bytes:
+    """A receiver's notes (pairs of bytes so far, and when) with times of our clock."""
+    pairs = array("Q", notes)
+    pairs[1::2] = array("Q", map(found.near_ns, pairs[1::2]))
+    return pairs.tobytes()

@@ -1,0 +1,178 @@
+"""The far host of a measurement, on which a stage starts the process of its far end."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from typing import Any
+
+import tinygram
+from tinygram_bench.hosts.address import FarAddress
+from tinygram_bench.hosts.clock import Clock
+from tinygram_bench.hosts.clock_server import ClockOrder
+from tinygram_bench.hosts.line import Line
+from tinygram_bench.links import Link
+from tinygram_bench.model.errors import UsageError
+from tinygram_bench.processes.children import Told, answers
+from tinygram_bench.processes.orders import Listening
+from tinygram_bench.processes.workers import LISTEN_LIMIT_S, RunError
+
+_PATIENCE_S, _STEP_S = 3.0, 0.2
+"""A server that was started again may need so long until it listens."""
+
+
+class FarChild(Told):
+    """A process on the far host, which the server there started; ended at the stack's end."""
+
+    def __init__(
+        self,
+        stack: ExitStack,
+        line: Line,
+        role: str,
+        program: str,
+        placement: str,
+        *,
+        counts_writes: bool,
+        files: Sequence[int],
+    ) -> None:
+        """Raises RunError."""
+        self._line = line
+        process, channel, self._number = line.begin(
+            role, program, placement, counts_writes=counts_writes, files=files
+        )
+        stack.callback(channel.close)
+        super().__init__(process, channel)
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        return ()
+
+    def cpu_ns(self) -> int:
+        return self._line.used_ns(self._number)
+
+
+class FarHost:
+    """A host on which `tinygram serve` runs. A connection that was lost is made once more."""
+
+    def __init__(self, address: FarAddress) -> None:
+        """Connect, and find how its clock runs. Raises UsageError."""
+        self._address = address
+        self._stack = ExitStack()
+        self._dead: str | None = None
+        self._connect()
+
+    @property
+    def environment(self) -> dict[str, Any]:
+        """The facts of that host, as it told them."""
+        return self._line.welcome.environment
+
+    def link(self) -> Link:
+        """The way to it, for one run or many. Raises RunError where it cannot be reached."""
+        self._reach()
+        return Link(
+            far_address=self._address.host,
+            is_elsewhere=True,
+            round_trip_ns=self.clock.round_trip_ns,
+        )
+
+    def child(
+        self,
+        stack: ExitStack,
+        role: str,
+        program: str,
+        placement: str,
+        *,
+        counts_writes: bool,
+        files: Sequence[int],
+    ) -> Told:
+        """A process there, of a program that the server knows. Raises RunError."""
+        return FarChild(
+            stack,
+            self._line,
+            role,
+            program,
+            placement,
+            counts_writes=counts_writes,
+            files=files,
+        )
+
+    def close(self) -> None:
+        """End the connection, and what was started there."""
+        self._stack.close()
+
+    def _connect(self) -> None:
+        with ExitStack() as stack:
+            line = Line(self._address, tinygram.__version__, self._tell_queued)
+            stack.callback(line.close)
+            self._line = line
+            self.clock = self._clock(stack)
+            self._stack = stack.pop_all()
+
+    def _reach(self) -> None:
+        """Raises RunError where the connection was lost, and cannot be made again."""
+        if self._line.failure is None:
+            return
+        if self._dead is None:
+            lost = self._line.failure
+            self._stack.close()
+            give_up_s = time.monotonic() + _PATIENCE_S
+            while (failure := self._connected_again()) is not None:
+                if time.monotonic() > give_up_s:
+                    self._dead = f"{lost}, and it cannot be made again: {failure}"
+                    break
+                time.sleep(_STEP_S)
+        if self._dead is not None:
+            raise RunError(self._dead)
+
+    def _connected_again(self) -> str | None:
+        """Connect; why that failed, None where it did not."""
+        try:
+            self._connect()
+        except (UsageError, RunError) as failure:
+            return str(failure)
+        return None
+
+    def _clock(self, stack: ExitStack) -> Clock:
+        """Raises RunError."""
+        server = FarChild(
+            stack,
+            self._line,
+            "clock",
+            "tinygram_bench.hosts.clock_server",
+            "none",
+            counts_writes=False,
+            files=(),
+        )
+        token = os.urandom(16)
+        server.tell(ClockOrder(token))
+        give_up_s = time.monotonic() + LISTEN_LIMIT_S
+        (said,) = answers([server], Listening, give_up_s, "did not listen in time", [server])
+        clock = Clock(self._address.host, said.port, token)
+        stack.enter_context(closing(clock))
+        clock.look()
+        return clock
+
+    def _tell_queued(self, before: int) -> None:
+        who = "another client" if not before else f"another client, and {before} wait before us"
+        print(
+            f"tinygram: --server {self._address.text} serves {who}; waiting for our turn",
+            file=sys.stderr,
+            flush=True,
+        )
+
+
+@contextmanager
+def reached(address: FarAddress | None) -> Iterator[FarHost | None]:
+    """The far host until the block's end; None where there is none. Raises UsageError."""
+    if address is None:
+        yield None
+        return
+    try:
+        host = FarHost(address)
+    except RunError as failure:
+        raise UsageError(f"--server {address.text}: {failure}") from failure
+    with closing(host):
+        yield host

@@ -1,0 +1,181 @@
+"""Keys of two hosts, pinned at each other: mutual TLS 1.3 without a certificate authority.
+
+`tinygram serve --new-key` makes a certificate for the server and one for the client, each signed
+by itself. The server keeps its own key, and the client's certificate; the client gets, in one line,
+its own key and the server's certificate. Each trusts the other's certificate and nothing else.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import os
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from tinygram_bench.model.errors import UsageError
+from tinygram_bench.model.value import Value
+
+_PREFIX = "tinygram-key-1:"
+_FROM, _UNTIL = datetime(2000, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)
+"""Keys are pinned and do not expire: the clock of a host may be wrong."""
+_MAX_KEY_BYTES = 1 << 14
+
+
+class Keys(Value, frozen=True):
+    """One side's keys: its own private key (PKCS 8) and certificate, and the other's certificate.
+
+    All in DER.
+    """
+
+    own_key: bytes
+    own_certificate: bytes
+    other_certificate: bytes
+
+    def context(self, *, is_server: bool) -> ssl.SSLContext:
+        """TLS 1.3 with these keys, and with nobody but the other side."""
+        side = ssl.PROTOCOL_TLS_SERVER if is_server else ssl.PROTOCOL_TLS_CLIENT
+        context = ssl.SSLContext(side)
+        context.minimum_version = ssl.TLSVersion.TLSv1_3
+        context.check_hostname = False  # The certificate itself is known.
+        context.verify_mode = ssl.CERT_REQUIRED
+        context.load_verify_locations(cadata=self.other_certificate)
+        with _in_memory(_pem("PRIVATE KEY", self.own_key)) as key_file:
+            certificate = ssl.DER_cert_to_PEM_cert(self.own_certificate)
+            with _in_memory(certificate) as certificate_file:
+                context.load_cert_chain(certificate_file, key_file)
+        return context
+
+    def is_other(self, certificate: bytes | None) -> bool:
+        """Whether it is the other side's."""
+        return certificate is not None and hmac.compare_digest(certificate, self.other_certificate)
+
+
+def name_of(certificate: bytes) -> str:
+    """A certificate's short name, which the greeting has."""
+    return hashlib.sha256(certificate).hexdigest()[:16]
+
+
+def make_keys() -> tuple[Keys, Keys]:
+    """New keys of a server, and of its client. Raises UsageError without `cryptography`."""
+    server_key, server = _signed_by_itself("tinygram server")
+    client_key, client = _signed_by_itself("tinygram client")
+    return Keys(server_key, server, client), Keys(client_key, client, server)
+
+
+def keep_server_keys(keys: Keys) -> Path:
+    """Write them where `tinygram serve` finds them, for this user alone; the file. UsageError."""
+    return _written(_folder() / "serve-key", keys)
+
+
+def server_keys() -> Keys | None:
+    """Those that were made last on this host; None: there are none. Raises UsageError."""
+    return _read(_folder() / "serve-key")
+
+
+def client_keys(server_name: str) -> Keys | None:
+    """Those for the server of that name; None: there are none. Raises UsageError."""
+    return _read(_folder() / "servers" / server_name)
+
+
+def line_to_paste(keys: Keys) -> str:
+    """The line for the client's shell, which puts the client's `keys` where it looks for them."""
+    folder = '"${XDG_CONFIG_HOME:-$HOME/.config}/tinygram/servers"'
+    name = name_of(keys.other_certificate)
+    return f"(umask 077 && mkdir -p {folder} && echo '{_text(keys)}' > {folder}/{name})"
+
+
+def _folder() -> Path:
+    home = os.environ.get("XDG_CONFIG_HOME")
+    return (Path(home) if home else Path.home() / ".config") / "tinygram"
+
+
+def _text(keys: Keys) -> str:
+    return _PREFIX + base64.b64encode(msgspec.msgpack.encode(keys)).decode()
+
+
+def _written(file: Path, keys: Keys) -> Path:
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        fresh = file.with_name(f"{file.name}.new")
+        fresh.unlink(missing_ok=True)
+        fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with open(fd, "w") as out:
+            out.write(_text(keys) + "\n")
+        fresh.replace(file)
+    except OSError as error:
+        raise UsageError(f"cannot write the key to {file}: {error.strerror or error}") from error
+    return file
+
+
+def _read(file: Path) -> Keys | None:
+    try:
+        with file.open("rb") as opened:
+            text = opened.read(_MAX_KEY_BYTES).decode(errors="replace").strip()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise UsageError(f"cannot read the key in {file}: {error.strerror or error}") from error
+    try:
+        if not text.startswith(_PREFIX):
+            raise ValueError("no key of this version")
+        return msgspec.msgpack.decode(
+            base64.b64decode(text[len(_PREFIX) :], validate=True), type=Keys
+        )
+    except ValueError as error:
+        raise UsageError(
+            f"{file} holds no key ({error}): make one with `tinygram serve --new-key` on the "
+            "server, and paste the line that it prints on the client"
+        ) from error
+
+
+def _signed_by_itself(name: str) -> tuple[bytes, bytes]:
+    try:
+        from cryptography import x509
+        from cryptography.hazmat.primitives import serialization
+        from cryptography.hazmat.primitives.asymmetric import ed25519
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            "--new-key needs the Python package 'cryptography': pip install 'tinygram[hosts]'; "
+            "only the host that makes the keys needs it"
+        ) from error
+    key = ed25519.Ed25519PrivateKey.generate()
+    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(_FROM)
+        .not_valid_after(_UNTIL)
+        .sign(key, None)
+    )
+    private = key.private_bytes(
+        serialization.Encoding.DER,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+    return private, certificate.public_bytes(serialization.Encoding.DER)
+
+
+def _pem(kind: str, der: bytes) -> str:
+    text = base64.encodebytes(der).decode()
+    return f"-----BEGIN {kind}-----\n{text}-----END {kind}-----\n"
+
+
+@contextmanager
+def _in_memory(text: str) -> Iterator[str]:
+    """A file in memory: the ssl module reads keys from files alone."""
+    fd = os.memfd_create("tinygram-key")
+    try:
+        os.write(fd, text.encode())
+        yield f"/proc/self/fd/{fd}"
+    finally:
+        os.close(fd)

@@ -1,0 +1,246 @@
+"""The client's end of the control connection: a thread that sleeps until something is said.
+
+What a process of the far host answers is handed on through a channel as a local process has one,
+so that whoever waits for answers waits for those of both hosts in the same way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import threading
+from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import Any, TypeVar
+
+import msgspec
+
+from tinygram_bench.hosts import wire
+from tinygram_bench.hosts.address import CONNECT_LIMIT_S, FarAddress, connected
+from tinygram_bench.hosts.keys import client_keys
+from tinygram_bench.model.errors import UsageError
+from tinygram_bench.processes.workers import RunError
+
+T = TypeVar("T")
+_LOST = "the connection to the far host was lost"
+
+
+class FarProcess:
+    """A process of the far host, as the bench sees it: how it ended, and where it writes."""
+
+    def __init__(self, role: str, files: Sequence[int]) -> None:
+        """`files`: descriptors of what is brought over."""
+        self.role = role
+        self.failure: str | None = None
+        self.files = tuple(files)
+        self.used: Future[int | None] | None = None
+        self._ended = threading.Event()
+
+    def end(self, failure: str | None) -> None:
+        """Say that it has ended, and why."""
+        if not self._ended.is_set():
+            self.failure = failure
+            self._ended.set()
+
+    def wait_ended(self, seconds: float) -> bool:
+        """Sleep until it has ended; False when `seconds` passed before."""
+        return self._ended.wait(max(0.0, seconds))
+
+
+class Line:
+    """A control connection that stands; `welcome` is the server's first answer."""
+
+    def __init__(
+        self, address: FarAddress, version: str, tell_queued: Callable[[int], None]
+    ) -> None:
+        """Connect; `tell_queued` is called while other clients are served. Raises UsageError."""
+        self._address = address
+        self._processes: dict[int, tuple[FarProcess, asyncio.StreamWriter]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._next = 0
+        self.failure: str | None = None
+        """Why it was lost; None while it stands."""
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="far", daemon=True)
+        self._thread.start()
+        try:
+            self.welcome = self._run(self._open(version, tell_queued))
+        except BaseException:
+            self._stop()
+            raise
+
+    def close(self) -> None:
+        """End the connection, and with it every process that it has started."""
+        self._run(self._end())
+        self._stop()
+
+    def begin(
+        self, role: str, program: str, placement: str, *, counts_writes: bool, files: Sequence[int]
+    ) -> tuple[FarProcess, socket.socket, int]:
+        """Start a process: how it ends, its channel, and its number. Raises RunError."""
+        process = FarProcess(role, files)
+        ours, theirs = socket.socketpair()
+        number = self._next
+        self._next = (self._next + 1) % (1 << 16)
+        begin = wire.Begin(number, program, placement, counts_writes, len(files))
+        try:
+            self._run(self._begin(begin, process, theirs))
+        except RunError:
+            ours.close()
+            raise
+        return process, ours, number
+
+    def used_ns(self, number: int) -> int:
+        """CPU time of a process so far. Raises RunError."""
+        process, _ = self._processes.get(number, (None, None))
+        if process is None:
+            raise RunError(self.failure or "the process on the far host has ended")
+        process.used = Future()
+        self._run(self._say(wire.AskUsed(number)))
+        try:
+            used = process.used.result(CONNECT_LIMIT_S)
+        except TimeoutError as error:
+            raise RunError(f"the far host did not answer in {CONNECT_LIMIT_S:g} s") from error
+        if used is None:
+            raise RunError(f"the {process.role} on the far host has ended")
+        return used
+
+    def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+
+    def _stop(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    async def _open(self, version: str, tell_queued: Callable[[int], None]) -> wire.Welcome:
+        named = f"--server {self._address.text}"
+        sock, key_name = await asyncio.to_thread(connected, self._address)
+        wire.end_when_silent(sock)
+        peer = sock.getpeername()[0]
+        self._reader, self._writer = await asyncio.open_connection(
+            sock=sock, limit=wire.MAX_ANSWER_BYTES
+        )
+        try:
+            if not wire.is_loopback(peer):
+                await self._encrypt(named, key_name)
+            await self._say(wire.Hello(wire.VERSION, version))
+            while isinstance(answer := await self._heard(), wire.Queued):
+                tell_queued(answer.before)
+        except (OSError, EOFError, ValueError, RunError) as error:
+            self._writer.transport.abort()
+            raise UsageError(
+                f"{named} ended the connection before it answered: it may not know this host's "
+                "key (paste the line of `tinygram serve --new-key` again, and start the server "
+                f"anew), or have ended ({error})"
+            ) from error
+        if isinstance(answer, wire.Refused):
+            self._writer.transport.abort()
+            raise UsageError(f"{named}: {answer.reason}")
+        assert isinstance(answer, wire.Welcome), "a server answers nothing else at first"
+        self._start(self._listen())
+        return answer
+
+    async def _encrypt(self, named: str, key_name: str | None) -> None:
+        keys = None if key_name is None else client_keys(key_name)
+        if keys is None:
+            self._writer.transport.abort()
+            raise UsageError(
+                f"{named}: this host has no key for that server: run `tinygram serve --new-key` "
+                "there, paste the line that it prints here, and start the server anew"
+            )
+        await self._writer.start_tls(
+            keys.context(is_server=False), ssl_handshake_timeout=CONNECT_LIMIT_S
+        )
+        tls = self._writer.get_extra_info("ssl_object")
+        if not keys.is_other(tls.getpeercert(binary_form=True)):
+            raise OSError("it showed another certificate")
+
+    async def _begin(self, begin: wire.Begin, process: FarProcess, theirs: socket.socket) -> None:
+        reader, writer = await asyncio.open_connection(sock=theirs, limit=wire.MAX_ORDER_BYTES)
+        self._processes[begin.number] = (process, writer)
+        await self._say(begin)
+        self._start(self._forward(begin.number, reader))
+
+    async def _forward(self, number: int, reader: asyncio.StreamReader) -> None:
+        """Say what the bench tells a process, until it has nothing more to tell."""
+        with suppress(RunError, ConnectionError):
+            while line := await reader.readline():
+                await self._say(wire.Tell(number, msgspec.Raw(line.rstrip(b"\n"))))
+            await self._say(wire.Dismiss(number))
+
+    async def _listen(self) -> None:
+        try:
+            while True:
+                self._take(await self._heard())
+        except (OSError, EOFError, ValueError) as error:
+            self._lose(f"{_LOST}: {_described(error)}")
+
+    def _take(self, answer: wire.Answer) -> None:
+        if isinstance(answer, wire.Refused):
+            raise OSError(f"it refused what was asked: {answer.reason}")
+        if isinstance(answer, wire.Welcome | wire.Queued):
+            raise ValueError("it welcomed this host twice")
+        process, writer = self._processes.get(answer.number, (None, None))
+        if process is None or writer is None:
+            return  # It ended here before its last answer came.
+        match answer:
+            case wire.Said(_, line):
+                writer.write(bytes(line) + b"\n")
+            case wire.Left(_, file, part):
+                os.write(process.files[file], part)
+            case wire.Used(_, cpu_ns):
+                if process.used is not None and not process.used.done():
+                    process.used.set_result(cpu_ns)
+            case wire.Ended(number, failure):
+                process.end(None if failure is None else f"on the far host, {failure}")
+                del self._processes[number]
+                writer.close()
+
+    def _lose(self, failure: str) -> None:
+        self.failure = failure
+        for process, writer in self._processes.values():
+            process.end(failure)
+            if process.used is not None and not process.used.done():
+                process.used.set_result(None)
+            writer.close()
+        self._processes.clear()
+        self._writer.transport.abort()
+
+    async def _say(self, message: wire.Hello | wire.Order) -> None:
+        """Raises RunError where the connection was lost."""
+        if self.failure is not None:
+            raise RunError(self.failure)
+        self._writer.write(wire.line_of(message))
+        with suppress(ConnectionError):  # Who listens tells.
+            await self._writer.drain()
+
+    async def _heard(self) -> wire.Answer:
+        """The next answer. Raises OSError, EOFError and ValueError."""
+        try:
+            answer: wire.Answer = wire.answer_of(await self._reader.readuntil(b"\n"))
+        except asyncio.IncompleteReadError as error:
+            raise EOFError("it has ended the connection") from error
+        except asyncio.LimitOverrunError as error:
+            raise ValueError("it sent a line that is too long") from error
+        return answer
+
+    def _start(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _end(self) -> None:
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._lose("the measurement has ended")
+
+
+def _described(error: Exception) -> str:
+    if isinstance(error, OSError) and error.errno:
+        return os.strerror(error.errno)
+    return str(error)

@@ -1,0 +1,169 @@
+"""The control connection between two hosts: what is said on it, and how it is kept within bounds.
+
+The server greets first, in one line, so that nothing is sent to a server that is not ours. Between
+addresses that are not loopback's TLS begins after the greeting (keys.py). From then on both sides
+say lines of JSON: the client a `Hello`, the server a `Welcome`, and then what follows here.
+
+Law: a line is read into one of these types or refused; nothing in them names a file, a command or
+an address, and no text from the wire is run, imported or opened.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import socket
+from typing import Annotated, Any
+
+import msgspec
+
+from tinygram_bench.model.value import Value
+
+VERSION = 1
+PORT = 5201
+MAX_ORDER_BYTES = 1 << 16
+"""The longest line that a server reads."""
+MAX_ANSWER_BYTES = 1 << 20
+"""The longest line that a client reads."""
+PART_BYTES = 1 << 18
+"""A file is brought over in parts of this length."""
+MAX_FILES = 3
+_GREETING = re.compile(rb"tinygram serve ([0-9]{1,6}) ([0-9a-f]{16}|-)\n")
+MAX_GREETING_BYTES = 64
+_SILENT_S, _EVERY_S, _TIMES = 1, 1, 3
+_UNANSWERED_MS = 4_000
+
+Number = Annotated[int, msgspec.Meta(ge=0, le=(1 << 16) - 1)]
+"""A process of the far host, as the client numbers it."""
+Word = Annotated[str, msgspec.Meta(max_length=80)]
+
+
+class Hello(Value, frozen=True, tag=True):
+    """The client's first line. `tinygram`: its version, which must be the server's."""
+
+    version: int
+    tinygram: Word
+
+
+class Begin(Value, frozen=True, tag=True):
+    """Start a process of a program that the server knows by this name (far/programs.py).
+
+    `files`: how many files in memory it writes, which are brought over before its answers.
+    """
+
+    number: Number
+    program: Word
+    placement: Word
+    counts_writes: bool
+    files: Annotated[int, msgspec.Meta(ge=0, le=MAX_FILES)]
+
+
+class Tell(Value, frozen=True, tag=True):
+    """An order to a process, which the server reads, checks, and writes anew."""
+
+    number: Number
+    order: msgspec.Raw
+
+
+class Dismiss(Value, frozen=True, tag=True):
+    """Give a process no more orders. One that does not end by itself is ended."""
+
+    number: Number
+
+
+class AskUsed(Value, frozen=True, tag=True):
+    """Tell how much CPU time a process has used; a `Used` answers."""
+
+    number: Number
+
+
+class Welcome(Value, frozen=True, tag=True):
+    """The server's first line to a client that it serves: the environment of its host."""
+
+    environment: dict[str, Any]
+
+
+class Queued(Value, frozen=True, tag=True):
+    """Another client is being served, and `before` wait before this one."""
+
+    before: int
+
+
+class Said(Value, frozen=True, tag=True):
+    """A line that a process has answered."""
+
+    number: Number
+    line: msgspec.Raw
+
+
+class Left(Value, frozen=True, tag=True):
+    """The next part of what a process has left in a file of its."""
+
+    number: Number
+    file: Annotated[int, msgspec.Meta(ge=0, lt=MAX_FILES)]
+    part: bytes
+
+
+class Used(Value, frozen=True, tag=True):
+    """CPU time of a process so far; null where it has ended."""
+
+    number: Number
+    cpu_ns: int | None
+
+
+class Ended(Value, frozen=True, tag=True):
+    """A process has ended; `failure` is null where it did so without one."""
+
+    number: Number
+    failure: str | None
+
+
+class Refused(Value, frozen=True, tag=True):
+    """The server ends the connection, and why."""
+
+    reason: str
+
+
+Order = Begin | Tell | Dismiss | AskUsed
+Answer = Welcome | Queued | Said | Left | Used | Ended | Refused
+
+hello_of = msgspec.json.Decoder(Hello).decode
+order_of = msgspec.json.Decoder(Order).decode
+answer_of = msgspec.json.Decoder(Answer).decode
+
+
+def line_of(message: Hello | Order | Answer) -> bytes:
+    """The message as it goes over the connection."""
+    return msgspec.json.encode(message) + b"\n"
+
+
+def greeting(key_name: str | None) -> bytes:
+    """The server's first bytes; `key_name` says by which key it is known, None: it has none."""
+    return f"tinygram serve {VERSION} {key_name or '-'}\n".encode()
+
+
+def greeted(line: bytes) -> tuple[int, str | None] | None:
+    """The version and the key's name in a greeting; None where it is none."""
+    found = _GREETING.fullmatch(line)
+    if found is None:
+        return None
+    name = found[2].decode()
+    return int(found[1]), None if name == "-" else name
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address is loopback's: no other machine is behind it."""
+    return ipaddress.ip_address(host).is_loopback
+
+
+def end_when_silent(sock: socket.socket) -> None:
+    """Have the kernel end the connection within 4 s of the peer's silence: it dies, or is cut off.
+
+    The kernel asks by itself, so that no process of a measurement wakes up.
+    """
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, _SILENT_S)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, _EVERY_S)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, _TIMES)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _UNANSWERED_MS)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -1,0 +1,144 @@
+"""A far end that `tinygram serve` starts: what is measured, and what happens when it ends."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.support.command import Command
+from tests.support.serve_command import serving
+
+STREAM = ("--only", "loop/nodelay", "--rounds", 1)
+LATEST_S = 10.0
+
+WORKLOADS = {
+    "stream flat out in slices": ("stream", *STREAM, "--duration", "100ms"),
+    "stream paced in slices": ("stream", *STREAM, "--rate", "1k", "--duration", "200ms"),
+    "stream paced alone": ("stream", *STREAM, "--rate", "1k", "--duration", "100ms", "--lone"),
+    "stream of producers": (
+        *("stream", "--only", "threads/tinygram/combine", "--rounds", 1),
+        *("--producers", 2, "--duration", "100ms"),
+    ),
+    "rr": (
+        *("rr", "--rounds", 1, "--callers", "1x2", "--duration", "100ms", "--runtime", "native"),
+        *("--strategy", "nodelay", "--connections", "per-caller", "--sends-per-request", 1),
+    ),
+    "echo": (
+        *("echo", "--rounds", 1, "--only", "threads/recv", "--size", 1000),
+        *("--duration", "100ms"),
+    ),
+    "sizes": (
+        *("sizes", "--rounds", 1, "--sizes", "1,1000", "--round-trips", "0,1"),
+        *("--samples", 100, "--first", 2),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_every_workload_has_its_far_end_on_the_other_host(tmp_path: Path, name: str) -> None:
+    workload, *options = WORKLOADS[name]
+    with serving("--port", 0) as served:
+        server = f"127.0.0.1:{served.port}"
+        done = Command(tmp_path, str(workload)).run(*options, "--server", server)
+    assert done.code == 0, done.stderr
+    assert [run["failure"] for run in done.runs] == [None] * len(done.runs)
+    exchanged = [case for case in done.result["plan"]["cases"] if case["link"] == "remote"]
+    assert exchanged
+    assert done.result["environment"]["far"]["tinygram"]
+    if workload == "stream":
+        bound_ns = done.counters_of()["clock_bound_ns"]
+        assert bound_ns > done.counters_of()["clock_round_trip_ns"] // 2
+
+
+def test_a_server_that_dies_is_told_and_finished_rounds_are_kept(tmp_path: Path) -> None:
+    command = Command(tmp_path, "stream")
+    with _server() as (server, port):
+        process = command.start(
+            *("--only", "loop/nodelay", "--rounds", 3, "--rate", "1k", "--duration", "2s"),
+            *("--server", f"127.0.0.1:{port}"),
+        )
+        while not command.result_path.exists():
+            assert process.poll() is None
+            time.sleep(0.01)
+        server.kill()
+        killed_s = time.monotonic()
+        done = command.finish(process)
+    assert time.monotonic() - killed_s < LATEST_S
+    assert done.code == 1
+    assert done.runs[0]["failure"] is None
+    assert "far host" in done.runs[1]["failure"]
+    assert "cannot be made again" in done.runs[2]["failure"]
+
+
+def test_a_server_that_is_started_again_is_reached_again(tmp_path: Path) -> None:
+    command = Command(tmp_path, "stream")
+    with _server() as (server, port):
+        process = command.start(
+            *("--only", "loop/nodelay", "--rounds", 3, "--rate", "1k", "--duration", "2s"),
+            *("--server", f"127.0.0.1:{port}"),
+        )
+        while not command.result_path.exists():
+            assert process.poll() is None
+            time.sleep(0.01)
+        server.kill()
+        server.wait()
+        with _server(port):
+            done = command.finish(process)
+    assert done.code == 1
+    failures = [run["failure"] is None for run in done.runs]
+    assert failures == [True, False, True], [run["failure"] for run in done.runs]
+
+
+@contextmanager
+def _server(port: int = 0) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """A server that may be killed."""
+    words = [sys.executable, "-B", "-m", "tinygram_bench", "serve", "--port", str(port)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            yield process, int(process.stdout.readline().split()[1])
+        finally:
+            process.kill()
+
+
+def test_a_second_client_waits_and_is_told(tmp_path: Path) -> None:
+    folders = [tmp_path / name for name in ("first", "second")]
+    for folder in folders:
+        folder.mkdir()
+    first, second = (Command(folder, "stream") for folder in folders)
+    with serving("--port", 0) as served:
+        options = (*STREAM, "--rate", "1k", "--server", f"127.0.0.1:{served.port}")
+        earlier = first.start(*options, "--duration", "3s")
+        assert served.process.stderr is not None
+        while "serving" not in served.process.stderr.readline():
+            assert served.process.poll() is None
+        later = second.start(*options, "--duration", "100ms")
+        ended = [first.finish(earlier), second.finish(later)]
+    assert [done.code for done in ended] == [0, 0], [done.stderr for done in ended]
+    assert "serves another client; waiting for our turn" in ended[1].stderr
+
+
+def test_another_programs_server_is_told_from_ours(tmp_path: Path) -> None:
+    with serving("rr") as served:
+        done = Command(tmp_path, "rr").run(
+            *("--rounds", 1, "--callers", "1x1", "--duration", "100ms", "--runtime", "native"),
+            *("--server", f"127.0.0.1:{served.port}"),
+        )
+        refused = Command(_folder(tmp_path), "stream").run(
+            *STREAM, "--server", f"127.0.0.1:{served.port}"
+        )
+    assert done.code == 0, done.stderr
+    assert {case["link"] for case in done.result["plan"]["cases"]} == {"loopback"}
+    assert refused.code == 2
+    assert "another program listens there" in refused.stderr
+
+
+def _folder(parent: Path) -> Path:
+    folder = parent / "other"
+    folder.mkdir()
+    return folder
