@@ -38,8 +38,12 @@ class Arrived:
             for pid in self._pids:
                 pidfd = os.pidfd_open(pid)
                 self._pidfds.append(pidfd)
-                found = [(pidfd, fd) for fd in sockets_of(pid).values()]
-                self._sockets += [each for each in found if _received(*each) is not None]
+                for fd in sockets_of(pid).values():
+                    # Thousands would take longer than there is time before the first slice.
+                    if len(self._sockets) > _MOST_CONNECTIONS:
+                        break
+                    if _received(pidfd, fd) is not None:
+                        self._sockets.append((pidfd, fd))
         except OSError:
             self._sockets = []  # It has ended, or may not be looked at.
         return self

@@ -12,7 +12,7 @@ from tinygram_bench.cli import options, quantities
 from tinygram_bench.cli.bounds import between, one_of, slice_length_ns, takes_turns
 from tinygram_bench.cli.commands.fanout.bounds import check_descriptors, check_rate
 from tinygram_bench.cli.length import MaxTime, MostRounds, Until, length
-from tinygram_bench.cli.measuring import Asked, Manner
+from tinygram_bench.cli.measuring import Asked
 from tinygram_bench.links import DEFAULT_BACKEND
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.strategies import examples_of_strategies
@@ -159,13 +159,7 @@ def fanout(
     )
     check_descriptors(plan_fanout(asked))
     destination = options.destination("fanout", json, resume, anonymous)
-    manner = Manner(
-        is_quiet=quiet,
-        is_published=False,
-        with_notes=notes,
-        is_awake=awake,
-        waits=wait,
-    )
+    manner = options.manner(quiet, published=False, notes=notes, awake=awake, wait=wait)
     plan = asked_length.of(links.planned(asked, plan_fanout))
     if slice is not None:
         least_ns = math.ceil(max(map(least_slice_ns, plan.cases)))
