@@ -12,8 +12,8 @@ use pyo3::{
 use std::os::fd::{AsRawFd, RawFd};
 use tinygram_load::{
     fanout::{
-        publisher::{self, Pass, PublishError},
-        ring,
+        pass::{Pass, PublishError},
+        publisher, ring,
         subscribers::{self, Counts},
         tally::Turns,
     },

@@ -14,7 +14,7 @@ from tinygram_bench.model.result import Result
 from tinygram_bench.report.document import Document, write
 from tinygram_bench.report.echo import echo_document
 from tinygram_bench.report.ending import ending_told
-from tinygram_bench.report.fanout import fanout_document
+from tinygram_bench.report.loads.fanout import fanout_document
 from tinygram_bench.report.prose import all_cases
 from tinygram_bench.report.rr import rr_document
 from tinygram_bench.report.sizes import sizes_document

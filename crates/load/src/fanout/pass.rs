@@ -1,133 +1,81 @@
-//! A pass with a send call for each subscriber; epoll(7) tells when one that was full takes more.
+//! A pass over all subscribers: what it does, and how it fails.
 
-use super::publisher::{Calls, Pass, PublishError, Waiting};
-use std::{
-    io::{self, ErrorKind},
-    os::fd::{AsRawFd, RawFd},
-};
-use tinygram_net::{
-    epoll::{Epoll, For},
-    socket::send_now,
-    timer::TimerFd,
-};
+use std::io;
+use thiserror::Error;
 
-/// See [`Pass`].
-#[derive(Debug)]
-pub struct EpollPass {
-    fds: Vec<RawFd>,
-    /// What waits for each; nearly always nothing, which takes no memory.
-    waiting: Vec<Vec<u8>>,
-    all_waiting_bytes: usize,
-    /// Descriptor → subscriber.
-    by_fd: Vec<usize>,
-    epoll: Epoll,
-    timer: TimerFd,
-    calls: Calls,
+/// Why a publisher cannot go on.
+#[derive(Debug, Error)]
+pub enum PublishError {
+    /// A subscriber is gone.
+    #[error("subscriber {subscriber} has ended its connection: {error}")]
+    Lost {
+        /// Its place in the order in which they connected, from 0.
+        subscriber: usize,
+        /// What the kernel says.
+        error: io::Error,
+    },
+    /// A subscriber takes nothing, or too little.
+    #[error(
+        "subscriber {subscriber} does not keep up: {bytes} of the {all_bytes} bytes that wait here \
+         wait for it"
+    )]
+    Behind {
+        /// The one that most waits for.
+        subscriber: usize,
+        /// What waits for it.
+        bytes: usize,
+        /// What waits for all.
+        all_bytes: usize,
+    },
+    /// The pass itself has failed.
+    #[error(transparent)]
+    Failed(#[from] io::Error),
 }
 
-impl EpollPass {
+/// The subscriber that most waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// Which it is.
+    pub subscriber: usize,
+    /// What waits for it.
+    pub bytes: usize,
+    /// What waits for all.
+    pub all_bytes: usize,
+}
+
+/// The system calls of a pass so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Calls {
+    /// Those that handed bytes to the kernel.
+    pub writes: u64,
+    /// Those that found a socket's buffer full.
+    pub would_block: u64,
+}
+
+/// How a message is handed to all subscribers.
+pub trait Pass: std::fmt::Debug + Send + Sync {
+    /// Hand it to all; what one does not take now waits in this process.
+    ///
     /// # Errors
-    /// When the kernel has no descriptor to give.
-    pub fn new(fds: Vec<RawFd>) -> io::Result<Self> {
-        let (epoll, timer) = (Epoll::new()?, TimerFd::new()?);
-        epoll.watch(timer.as_raw_fd(), For::Reading)?;
-        let most = fds
-            .iter()
-            .copied()
-            .max()
-            .unwrap_or(0)
-            .max(timer.as_raw_fd());
-        let mut by_fd = vec![usize::MAX; most as usize + 1];
-        for (subscriber, fd) in fds.iter().enumerate() {
-            by_fd[*fd as usize] = subscriber;
-        }
-        Ok(Self {
-            waiting: vec![Vec::new(); fds.len()],
-            fds,
-            all_waiting_bytes: 0,
-            by_fd,
-            epoll,
-            timer,
-            calls: Calls::default(),
-        })
-    }
-
-    /// How much of `bytes` a subscriber takes now.
-    fn send(&mut self, subscriber: usize, bytes: &[u8]) -> Result<usize, PublishError> {
-        let sent = send_now(self.fds[subscriber], bytes, &[])
-            .map_err(|error| PublishError::Lost { subscriber, error })?;
-        match sent {
-            0 => self.calls.would_block += 1,
-            _ => self.calls.writes += 1,
-        }
-        Ok(sent)
-    }
-
-    fn on_writable(&mut self, subscriber: usize) -> Result<(), PublishError> {
-        let mut waiting = std::mem::take(&mut self.waiting[subscriber]);
-        let sent = self.send(subscriber, &waiting)?;
-        self.all_waiting_bytes -= sent;
-        if sent == waiting.len() {
-            self.epoll.unwatch(self.fds[subscriber]);
-        } else {
-            waiting.drain(..sent);
-            self.waiting[subscriber] = waiting;
-        }
-        Ok(())
-    }
+    /// [`PublishError::Lost`] and [`PublishError::Failed`].
+    fn publish(&mut self, message: Vec<u8>) -> Result<(), PublishError>;
+    /// Hand over what waits, until something was or the time has come.
+    ///
+    /// # Errors
+    /// Those of `publish`.
+    fn wait(&mut self, until_ns: u64) -> Result<(), PublishError>;
+    /// Who is behind; `None`: all was handed over.
+    fn waiting(&self) -> Option<Waiting>;
+    /// Its calls so far.
+    fn calls(&self) -> Calls;
 }
 
-impl Pass for EpollPass {
-    fn publish(&mut self, message: Vec<u8>) -> Result<(), PublishError> {
-        for subscriber in 0..self.fds.len() {
-            let is_behind = !self.waiting[subscriber].is_empty();
-            let sent = if is_behind {
-                0
-            } else {
-                self.send(subscriber, &message)?
-            };
-            if sent < message.len() {
-                self.waiting[subscriber].extend_from_slice(&message[sent..]);
-                self.all_waiting_bytes += message.len() - sent;
-                if !is_behind {
-                    self.epoll.watch(self.fds[subscriber], For::Writing)?;
-                }
-            }
+impl From<Waiting> for PublishError {
+    fn from(waiting: Waiting) -> Self {
+        Self::Behind {
+            subscriber: waiting.subscriber,
+            bytes: waiting.bytes,
+            all_bytes: waiting.all_bytes,
         }
-        Ok(())
-    }
-
-    fn wait(&mut self, until_ns: u64) -> Result<(), PublishError> {
-        self.timer.set(until_ns)?;
-        let ready = match self.epoll.wait(-1) {
-            Err(error) if error.kind() == ErrorKind::Interrupted => 0,
-            outcome => outcome?,
-        };
-        for index in 0..ready {
-            let fd = self.epoll.ready(index).fd;
-            if fd == self.timer.as_raw_fd() {
-                self.timer.take()?;
-            } else {
-                self.on_writable(self.by_fd[fd as usize])?;
-            }
-        }
-        Ok(())
-    }
-
-    fn waiting(&self) -> Option<Waiting> {
-        if self.all_waiting_bytes == 0 {
-            return None;
-        }
-        let (subscriber, bytes) =
-            (self.waiting.iter().map(Vec::len).enumerate()).max_by_key(|(_, bytes)| *bytes)?;
-        Some(Waiting {
-            subscriber,
-            bytes,
-            all_bytes: self.all_waiting_bytes,
-        })
-    }
-
-    fn calls(&self) -> Calls {
-        self.calls
     }
 }

@@ -1,7 +1,7 @@
 //! A pass by io_uring(7): the sends to all subscribers are put into a queue, and one system call hands
 //! them to the kernel.
 
-use super::publisher::{Calls, Pass, PublishError, Waiting};
+use super::pass::{Calls, Pass, PublishError, Waiting};
 use io_uring::{
     IoUring, Probe, cqueue, opcode, squeue,
     types::{Fixed, SubmitArgs, Timespec},
