@@ -156,6 +156,18 @@ def test_many_cases_are_shown_as_far_as_the_terminal_is_high(
     assert shown[1:] == ["  case-0", "  case-1", "  case-2", "  case-3", "  and 5 more"]
 
 
+@pytest.mark.parametrize("lines", [1, 4])
+def test_a_terminal_too_low_for_two_cases_is_told_how_many_there_are(
+    monkeypatch: pytest.MonkeyPatch, lines: int
+) -> None:
+    monkeypatch.setenv("LINES", str(lines))
+    stream = FakeStream(terminal=True)
+    with Progress(2, stream=stream, read_cpu_time=lambda: None) as progress:
+        progress.cases_started([FLAT_OUT, PACED], 1, 1)
+    shown = stream.getvalue().removeprefix(ERASE).partition(ERASE)[0].splitlines()
+    assert shown[1:] == ["  and 2 more"]
+
+
 @pytest.mark.parametrize("terminal", [False, True])
 def test_quiet_writes_nothing(terminal: bool) -> None:
     assert measure(FakeStream(terminal=terminal), quiet=True) == ""

@@ -159,7 +159,7 @@ class Progress:
         """The cases that run now, with their rates so far and the figures of their last runs."""
         most = max(1, min(_MOST_CASES, shutil.get_terminal_size().lines - 3))
         shown = cases if len(cases) <= most else cases[: most - 1]
-        width = max(len(case.case_id) for case in shown)
+        width = max((len(case.case_id) for case in shown), default=0)
         rows = []
         for case in shown:
             latest = self._latest.get(case.case_id)
