@@ -94,6 +94,22 @@ def test_rates_are_told_a_few_times_a_second_of_the_case_whose_slice_has_ended()
     assert [round(left_s, 6) for _, left_s in heard] == [0.6, 0.3]
 
 
+def test_no_rate_is_made_of_the_bytes_of_records() -> None:
+    heard: list[dict[str, float]] = []
+    live = Live(lambda rates, _left_s: heard.append(dict(rates)))
+    over_tls = msgspec.structs.replace(
+        PACED, parameters=msgspec.structs.replace(PACED.parameters, tls=True)
+    )
+    clock = FakeClock()
+    with (
+        patch("tinygram_bench.runs.progress.live.Arrived", Arriving),
+        live.watching([(over_tls, Slices((0,), 100 * MS, 0), [])], clock) as between,
+    ):
+        clock.now_s += 0.3
+        between(0)
+    assert heard == [{}]
+
+
 def test_where_nobody_watches_nothing_is_asked() -> None:
     with (
         patch("tinygram_bench.runs.progress.live.Arrived", side_effect=AssertionError),

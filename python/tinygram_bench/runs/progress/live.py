@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from tinygram_bench.model.result import Case
 from tinygram_bench.runs.progress.arrived import Arrived
 from tinygram_bench.runs.slices import Slices
+from tinygram_bench.statistics.workloads.loads import Load
 
 _EVERY_S = 0.25
 
@@ -57,12 +58,15 @@ class _Side:
         self.case, self.slices = case, slices
         self._open_ns = slices.open_ns if case.is_flat_out else slices.slice_ns
         self._arrived = arrived
-        self._first = arrived.bytes()
+        # Of records nobody here knows how many messages they hold, nor how many bytes of each.
+        self._first = None if Load.of(case).tls else arrived.bytes()
         self.over = 0
 
     def rate_per_s(self) -> float | None:
+        if self._first is None or not self.over:
+            return None
         now = self._arrived.bytes()
-        if now is None or self._first is None or not self.over:
+        if now is None:
             return None
         size = self.case.message_bytes
         messages = (now - self._first) / ((size.min + size.max) / 2)
