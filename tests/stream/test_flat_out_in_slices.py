@@ -34,7 +34,8 @@ def check(command: Command, *words: str) -> None:
         # What is corked may fill no segment within a slice.
         if "/cork/" not in run["case_id"]:
             assert any(each is not None for each in per_s)
-            assert 0 < counters["middle_messages"] < counters["messages"]
+            # A sender that gets its core late in each slice hands over nothing while that settles.
+            assert 0 < counters["middle_messages"] <= counters["messages"]
         assert len(run["slices"]["cpu_s_per_million"]) == SLICES
     figures = {each["figure"] for each in done.result["verdicts"]}
     assert figures <= {
