@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -69,6 +70,19 @@ def test_what_a_tick_joins_is_one_record(alone: Done) -> None:
     ]
     (counters,) = of_ticks
     assert counters["tls_records"] == counters["writes"] < counters["messages"] / 2
+
+
+def test_a_message_that_comes_back_while_its_rest_is_sent_is_not_too_much(
+    tmp_path: Path,
+) -> None:
+    command = Command(tmp_path, "echo")
+    done = command.run(
+        *("--tls", "--rounds", 1, "--size", "4MiB", "--messages", 8, "--workers", 1),
+        *("--only", "runtime=threads,server=recv", "--strategy", "nodelay"),
+    )
+    command.end()
+    assert [run["failure"] for run in done.runs] == [None]
+    assert done.counters_of(0)["messages"] == 8
 
 
 def test_a_server_with_another_certificate_fails_the_run_by_name(

@@ -44,10 +44,18 @@ class _Wire:
         self.records = 0
 
     def send(self, data: bytes) -> int:
-        try:
-            return self._connection.send(data)
-        except ssl.SSLWantWriteError:
-            return 0
+        """How many bytes were taken; a record at a time.
+
+        Of several at once OpenSSL tells nothing until it has sent the last one, and by then the
+        first ones come back.
+        """
+        sent = 0
+        while sent < len(data):
+            try:
+                sent += self._connection.send(data[sent : sent + MOST_RECORD_BYTES])
+            except ssl.SSLWantWriteError:
+                break
+        return sent
 
     def receive(self, most: int) -> bytes | None:
         try:
