@@ -11,6 +11,8 @@ from typer.main import get_command
 
 from tinygram_bench.cli import main, resuming
 from tinygram_bench.cli.app import app
+from tinygram_bench.cli.stored import made_of
+from tinygram_bench.model.errors import UsageError
 
 Wrong = list[tuple[tuple[str, ...], tuple[str, ...]]]
 """Arguments, and what is said of them."""
@@ -375,3 +377,10 @@ def test_a_typo_in_any_quantity_is_told_by_its_option_before_all_else(
         assert call_main(monkeypatch, command, "--link", "nowhere", option, "1x") == 2
         check_told(capsys, (f"tinygram: error: {option}: ", "1x"))
     assert list(folder.iterdir()) == []
+
+
+def test_a_fault_on_the_values_of_a_file_says_where_it_is(tmp_path: Path) -> None:
+    fault = r"\(KeyError: 'gone', in test_refusals\.py, line \d+\)"
+    values: dict[str, int] = {}
+    with pytest.raises(UsageError, match=fault), made_of(tmp_path / "a.json"):
+        values["gone"] += 1

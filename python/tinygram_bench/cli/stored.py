@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -42,9 +43,12 @@ def made_of(*files: Path) -> Iterator[None]:
     except _SENSELESS as error:
         names = " and ".join(map(str, files))
         words = f"{type(error).__name__}: {error}".partition("\n")[0].rstrip(": ")
+        # Of a file that nobody has edited it is a fault of ours, which must be found by this line.
+        *_, last = traceback.extract_tb(error.__traceback__)
         raise UsageError(
-            f"{names}: the values contradict each other ({words}); measure again, or where nobody "
-            "has edited it, report this as a fault of tinygram, with the file"
+            f"{names}: the values contradict each other ({words}, in {Path(last.filename).name}, "
+            f"line {last.lineno}); measure again, or where nobody has edited it, report this as a "
+            "fault of tinygram, with the file"
         ) from error
 
 
