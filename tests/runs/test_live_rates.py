@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
+from pathlib import Path
 from unittest.mock import patch
 
 import msgspec
@@ -14,7 +16,7 @@ from tests.support.waiting import GONE_S, wait_until
 from tinygram_bench.host.probes.stolen import CpuTime
 from tinygram_bench.model.result import MessageBytes
 from tinygram_bench.runs.progress import Progress
-from tinygram_bench.runs.progress.arrived import Arrived
+from tinygram_bench.runs.progress.arrived import Arrived, _received
 from tinygram_bench.runs.progress.live import Live
 from tinygram_bench.runs.slices import Slices
 
@@ -47,6 +49,15 @@ def test_what_has_come_to_another_process_is_told_and_its_peer_hears_of_its_end(
                 wait_until(lambda: arrived.bytes() is None, GONE_S, "it is still connected")
     with Arrived([reader.pid]) as ended:
         assert ended.bytes() is None
+
+
+def test_a_descriptor_that_is_no_socket_any_more_is_not_kept(tmp_path: Path) -> None:
+    pidfd = os.pidfd_open(os.getpid())
+    with open(tmp_path / "file", "w") as file:
+        before = os.listdir("/proc/self/fd")
+        assert _received(pidfd, file.fileno()) is None
+        assert os.listdir("/proc/self/fd") == before
+    os.close(pidfd)
 
 
 class Arriving:

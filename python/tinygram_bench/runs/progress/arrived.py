@@ -68,7 +68,12 @@ def _received(pidfd: int, fd: int) -> int | None:
     if taken < 0:
         return None
     try:
-        with socket.socket(fileno=taken) as sock:
+        sock = socket.socket(fileno=taken)
+    except OSError:
+        os.close(taken)
+        return None  # It is no socket any more: the process has opened something else there.
+    try:
+        with sock:
             told = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
     except OSError:
         return None  # It is another kind of socket.
