@@ -50,9 +50,10 @@ LEAST_RATIO = 0.01
 class _Unknown(NamedTuple):
     """What is not known, and is the same in all rounds.
 
-    `stretch`: how many times as long as the sender is busy longer messages take. `wait_ns`: what
-    an additional write a message adds to the delay of one. `ours`, `theirs`: the mean hold of a
-    batch's messages ÷ that of its first one.
+    `stretch`: how much delay + CPU time grow with each nanosecond of CPU time a message: by 1, the
+    CPU time itself, and by what messages wait longer. `wait_ns`: what an additional write a message
+    adds to the delay of one. `ours`, `theirs`: the mean hold of a batch's messages ÷ that of its
+    first one.
     """
 
     stretch: float
@@ -82,7 +83,7 @@ def predicted(
         if round in more_cpu and (parts := _parts(our, their, more_cpu[round], rival_cpu_ns))
     }
     found = []
-    unknowns = _unknowns(list(known.values()), cell, price_ns, 1 / (1 - load))
+    unknowns = _unknowns(list(known.values()), cell, price_ns, 1 / (1 - load) ** 2)
     for unknown, cost_ns in product(unknowns, costs_ns):
         ratios = {
             round: max(1 + parts.more_ns(unknown) / cost_ns, LEAST_RATIO)
@@ -143,8 +144,11 @@ def _parts(ours: Measured, theirs: Measured, cpu: float, rival_cpu_ns: float) ->
 def _unknowns(
     rounds: Sequence[_Parts], cell: Cell, price_ns: float, queue: float
 ) -> Iterator[_Unknown]:
-    """The corners of what is not known. `queue`: how much longer what comes meanwhile waits.
+    """The corners of what is not known. `queue`: how much more delay a longer service makes.
 
+    That of a queue of one server, with arrivals and services as irregular as Poisson's, whose time
+    is service ÷ (1 − load): it grows by 1 ÷ (1 − load)² of what the service does. CPU time is in
+    the cost once, and once more in the delay where it is spent before the write; after it none is.
     Holds: where batches are alike, both have the same share of their first messages' holds. Waits:
     what is behind a write that the other strategy does not make, a burst or a batch, waits for it;
     and where messages leave one by one, for the CPU time of those before.
@@ -155,7 +159,7 @@ def _unknowns(
     their_writes = median(each.their_writes for each in rounds)
     together = max(cell.burst, 1 / our_writes, 1 / their_writes)
     is_alike = max(our_writes, their_writes) <= MOST_UNLIKE * min(our_writes, their_writes)
-    stretch = queue * (1 + (together - 1) * median(each.at_once for each in rounds))
+    stretch = 1 + queue * (1 + (together - 1) * median(each.at_once for each in rounds))
     wait_ns = WRITE_AND_READ * price_ns * together * queue
     shares = (LEAST_KNOWN_HOLD, 1.0)
     for one, wait, ours, theirs in product((1.0, stretch), (0.0, wait_ns), shares, shares):
