@@ -125,3 +125,19 @@ def test_every_strategy_runs_at_first_then_what_is_not_hopeless_and_then_the_nea
 def test_a_cell_in_which_nothing_was_measured_runs_ours_alone() -> None:
     assert strategies_of(0, LOOP, PICKING_ROUNDS + 1, Samples.of([])) == [OURS]
     assert set(FIXED) < set(strategies_of(0, LOOP, 1, Samples.of([])))
+
+
+def test_the_rounds_that_compare_pick_nothing() -> None:
+    """Counts leave out what costs more, beside costs of the rounds that pick alone."""
+
+    def told(run: Measured, factor: float) -> Measured:
+        cpu_ns = 40_000.0 if run.run.strategy == "coalesce:1ms" else 20_000.0
+        costs = {"cpu": (factor * cpu_ns,) * CYCLES, "sum": (factor * 100_000.0,) * CYCLES}
+        counts = {"writes": 1_000, "write_cpu_ns": 5_000_000, "holds": 0}
+        return changed(run, costs={**run.costs, **costs}, hold_mean_ns=None, **counts)
+
+    picking = [told(run, 1.0) for run in runs_of([LOOP], rounds=PICKING_ROUNDS)]
+    later = [told(run, 10.0) for run in runs_of([LOOP]) if run.round > PICKING_ROUNDS]
+    near = near_best(Samples.of(picking), 0, LOOP)
+    assert "coalesce:1ms" not in near
+    assert near_best(Samples.of([*picking, *later]), 0, LOOP) == near

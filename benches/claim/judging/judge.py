@@ -156,14 +156,16 @@ def _by_counts(
 ) -> Outcome:
     """What counts say: *held* against each rival, by the clock or by them; *lost* to the best one.
 
-    Of a rival of which the clock says the contrary, wholly on the other side of 1, they say
-    nothing. What the kernel holds is not counted: that rival can cost more than predicted, never
-    less, so that ours may be held against it, and nothing is lost to it.
+    Of a rival of which the clock says the contrary, wholly on the other side of 1, or wholly beside
+    what is predicted, they say nothing. What the kernel holds is not counted: that rival can cost
+    more than predicted, never less, so that ours may be held against it, and nothing is lost to it.
     """
 
     def by_counts(name: str) -> Outcome:
         ratio, found = ratios[name], counted.get(name)
         if found is None or not is_bounded(found) or not is_bounded(ratio):
+            return "undecided"
+        if found.high < ratio.low or ratio.high < found.low:
             return "undecided"
         outcome = outcome_of(found)
         if outcome == "held" and ratio.low <= 1:

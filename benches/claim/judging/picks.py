@@ -60,5 +60,5 @@ def _costs_more(samples: Samples, number: int, cell: Cell, name: str, best: str)
     """Whether counts of the rounds that pick show that it costs more than the best one."""
     if cell.rate_per_s is None or best == KERNEL_HOLDS:
         return False
-    counted = predicted(samples, number, cell, name, best, picked)
+    counted = predicted(samples.of_picking, number, cell, name, best, picked)
     return counted is not None and counted.low > 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from statistics import median
 
 from claim.grid import Cell
@@ -41,6 +42,15 @@ class Samples:
             else:
                 failures.append(each)
         return Samples(found, failures)
+
+    @cached_property
+    def of_picking(self) -> Samples:
+        """The same without the rounds that compare."""
+        runs = {
+            planned: {round: run for round, run in by_round.items() if round <= PICKING_ROUNDS}
+            for planned, by_round in self.runs.items()
+        }
+        return Samples(runs, [each for each in self.failures if each.round <= PICKING_ROUNDS])
 
     def of_strategy(self, cell: int, strategy: str) -> Sequence[Measured]:
         """The good runs of a strategy in a cell."""

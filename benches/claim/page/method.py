@@ -64,9 +64,11 @@ def method(result: ClaimResult) -> str:
 - **By counts**, where the clock leaves a paced cell undecided, without a doubt: for each round a
   ratio is predicted, (CPU time more + hold more + waits for more writes) ÷ the rival's cost above
   1, and its interval decides by the same margin, rounds and looks, *held* as well as *lost*, unless
-  the clock's own interval is wholly on the other side of 1. CPU time has a clock that stands still
-  while others run; holds and writes are counted by the library and in front of the C library.
-  What the host does to the delay of both alike is in none of them. It assumes that from its write
+  the clock's own interval is wholly on the other side of 1, or shares nothing with the predicted
+  one. CPU time has a clock that stands still while others run, and weighs once, or as the delay
+  before a write does, 1 + 1 ÷ (1 − load)² times; holds and writes are counted by the library and
+  in front of the C library. What the host does to the delay of both alike is in none of them. It
+  assumes that from its write
   to its receipt a message takes as long under both, and that the messages of a batch wait for at
   least half as long as its first one. Where one makes over {MOST_UNLIKE:g} times the other's
   writes, each one's holds are known so well only, and the bounds are as wide; what is behind one
@@ -80,8 +82,9 @@ def method(result: ClaimResult) -> str:
   `{OURS}` failed, nothing is held.
 - **More rounds where undecided**: looks after {looks} rounds of a cell, no others. The intervals'
   errors at the looks are {errors}: together {percent(sum(LOOK_ERRORS))}, half of it on either
-  side (Bonferroni), so looking again adds none. A verdict uses all rounds up to the last look.
-  Where time does not suffice for all, those come first that are nearest to a verdict.
+  side (Bonferroni), so looking again adds none. Counts have the same errors once more. A verdict
+  uses all rounds up to the last look. Where time does not suffice for all, those come first that
+  are nearest to a verdict.
 - **Cannot keep up**: the last message of a slice arrives over {MOST_BEHIND_NS / 1e6:g} ms after it,
   and after what it is held for and a round trip, in half of the slices.
 """
