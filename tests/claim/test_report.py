@@ -87,6 +87,8 @@ def stored(claim: ClaimResult) -> Result:
             Run(cases[run.run].case_id, run.round - 1, counters_of(run), {}, slices=slices_of(run))
             for run in claim.runs
         ),
+        summaries=(),
+        verdicts=(),
         started_at=claim.started_at,
     )
 
