@@ -7,6 +7,10 @@ use tinygram_simulation::{
 
 const SEED: u64 = 11;
 
+/// `adaptive` that holds for 300 µs at most costs no more than so many times `competitive` with the price of a
+/// write, in any cell (decision 0038).
+const FACTOR: f64 = 1.25;
+
 /// Every cell on every host, a thread for each host.
 fn judged(grid: &Grid, models: &[Model]) -> Vec<Judged> {
     let (cells, machine) = (grid.cells(), Machine::measured());
@@ -35,6 +39,12 @@ fn of(strategy: &str, judged: &[Judged]) -> Summary {
         .expect("every strategy is summed up")
 }
 
+/// The greatest factor by which `adaptive` within 300 µs costs more than `competitive`.
+fn beside_competitive(judged: &[Judged]) -> f64 {
+    let factors = judged.iter().map(|it| it.beside_competitive);
+    factors.fold(0.0, f64::max)
+}
+
 #[test]
 fn adaptive_is_near_the_best_fixed_strategy_of_each_cell_on_every_host() {
     let mut judged = judged(&Grid::small(SEED), &TUNING_MODELS);
@@ -43,6 +53,8 @@ fn adaptive_is_near_the_best_fixed_strategy_of_each_cell_on_every_host() {
     assert!(adaptive.worst <= 1.20, "{adaptive:?}");
     assert!(adaptive.mean <= 1.01, "{adaptive:?}");
     assert!(adaptive.above_10_percent <= 10, "{adaptive:?}");
+    let beside = beside_competitive(&judged);
+    assert!((1.05..=FACTOR).contains(&beside), "{beside}");
     // With costs as they were measured.
     let tick = of("tick", &judged);
     judged.retain(|it| it.model == TUNING_MODELS[0].name);
@@ -55,7 +67,10 @@ fn adaptive_is_near_the_best_fixed_strategy_of_each_cell_on_every_host() {
 
 #[test]
 fn adaptive_of_threads_is_near_the_best_fixed_strategy_of_each_cell_on_every_host() {
-    let (flat_out, paced): (Vec<_>, Vec<_>) = judged(&Grid::threads(SEED), &TUNING_MODELS)
+    let judged = judged(&Grid::threads(SEED), &TUNING_MODELS);
+    let beside = beside_competitive(&judged);
+    assert!((1.05..=FACTOR).contains(&beside), "{beside}");
+    let (flat_out, paced): (Vec<_>, Vec<_>) = judged
         .into_iter()
         .partition(|it| it.cell.contains("flat out"));
     assert_eq!((paced.len(), flat_out.len()), (5 * 96, 5 * 8));
@@ -68,21 +83,6 @@ fn adaptive_of_threads_is_near_the_best_fixed_strategy_of_each_cell_on_every_hos
     // The bounds mean something: no fixed strategy keeps them.
     let combine = of("combine", &paced);
     assert!(combine.worst > 1.40 && combine.mean > 1.03, "{combine:?}");
-}
-
-/// The factor of decision 0033.
-#[test]
-fn adaptive_within_300_us_costs_at_most_so_much_more_than_competitive() {
-    for (grid, factor) in [(Grid::small(SEED), 1.25), (Grid::threads(SEED), 1.25)] {
-        let judged = judged(&grid, &TUNING_MODELS);
-        let most = judged
-            .iter()
-            .max_by(|one, other| one.beside_competitive.total_cmp(&other.beside_competitive))
-            .expect("a grid has cells");
-        assert!(most.beside_competitive <= factor, "{most:?}");
-        // It is no bound that anything would keep.
-        assert!(most.beside_competitive > 1.05, "{most:?}");
-    }
 }
 
 #[test]

@@ -37,7 +37,7 @@ pub(in super::super) struct SharedAdaptive {
     wake: Price,
     /// When the thread was told to come for what is held; `None`: it has come.
     told_ns: Option<u64>,
-    /// Mean gap between the messages of the last batch.
+    /// Mean gap between the messages of the last batch; before the first so long that each sender looks.
     step_ns: u64,
     /// Messages handed over before the burst, and before the batch.
     before_burst: u64,
@@ -124,7 +124,7 @@ impl SharedAdaptive {
             write: Price::new(WRITE_NS),
             wake: Price::new(WAKE_NS),
             told_ns: None,
-            step_ns: 0,
+            step_ns: most_ns,
             before_burst: 0,
             before_batch: 0,
             expects_many: false,

@@ -174,7 +174,16 @@ fn rescued_after(adaptive: &mut SharedAdaptive) -> (u64, u64) {
 #[test]
 fn who_sends_writes_what_the_writing_thread_does_not_come_for() {
     let rescue_ns = RESCUE_WAKES * WAKE_NS;
-    let (held_ns, looks) = rescued_after(&mut SharedAdaptive::new(LONG_NS));
+    let mut adaptive = SharedAdaptive::new(LONG_NS);
+    // A batch before it, of messages as close together, tells how often to look.
+    adaptive.on_batch(0);
+    adaptive.on_leaving(Moment {
+        now_ns: LONG_NS + 10_000,
+        messages: 10,
+        held_since_ns: Some(LONG_NS),
+        is_blocked: false,
+    });
+    let (held_ns, looks) = rescued_after(&mut adaptive);
     assert!((rescue_ns..2 * rescue_ns).contains(&held_ns), "{held_ns}");
     assert!(looks < 20, "{looks}");
 }
