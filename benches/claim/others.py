@@ -26,7 +26,7 @@ class Others(Value, frozen=True):
 
 @dataclass(frozen=True)
 class CoresTime:
-    """So far, in seconds of all cores: `own` is this program's and its ended children's."""
+    """Seconds of all cores, up to now; `own`: those of this program and its ended children."""
 
     wall: float
     busy: float
@@ -35,7 +35,7 @@ class CoresTime:
 
     @staticmethod
     def now() -> CoresTime:
-        """As the kernel tells it. OSError where there is no /proc."""
+        """What the kernel tells now. Raises OSError where there is no /proc."""
         ticks = [int(word) for word in _STAT.read_text().split("\n", 1)[0].split()[1:]]
         tick_s = 1 / os.sysconf("SC_CLK_TCK")
         idle = ticks[_IDLE] + ticks[_IO_WAIT] + ticks[_STOLEN]

@@ -85,7 +85,7 @@ class EchoClient:
         """
 
     def slices(self) -> list[tuple[int, int, int, int]]:
-        """Of each slice: the messages counted, in how many ns, all that came back, and when.
+        """For each slice: the messages counted, in how many ns, all that came back, and when.
 
         When: the last read of all, CLOCK_MONOTONIC, ns.
         """

@@ -26,7 +26,7 @@ ROUNDS_BEHIND = {("loop/nodelay", 1_000_000.0): 7, ("loop/nagle", 10_000.0): 3} 
 
 @pytest.fixture(scope="module")
 def swept() -> Result:
-    # As they may have been chosen: the middle last.
+    # An order in which they may have been chosen: the middle last.
     chosen = (RATES[0], RATES[-1], *RATES[1:-1])
     cases = {(text, rate): way(text, rate) for rate in chosen for text in WAYS}
     runs = []

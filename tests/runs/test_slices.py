@@ -210,7 +210,7 @@ def test_delayed_acknowledgements_are_those_sent_while_slices_lasted() -> None:
         told = b"TcpExt: SyncookiesSent DelayedACKs\nTcpExt: 7 %d\nIpExt: InOctets\nIpExt: 5\n"
         return b"".join(told % count for count in counts)
 
-    # Of two networks; each rest adds one, and the last slice was not reached.
+    # The counts of two networks; each rest adds one, and the last slice was not reached.
     acks = DelayedAcks((0, 0))
     acks.begins.extend([tables(10, 1), tables(15, 1), tables(19, 1)])
     acks.ends.extend([tables(14, 1), tables(18, 1)])

@@ -187,7 +187,7 @@ def paced(error_us: Sequence[Sequence[float]], pooled_us: float = 0.0) -> list[R
 def test_a_pacer_is_judged_by_its_slices_and_not_by_all_messages(
     of_case: Sequence[float], doubt: str | None
 ) -> None:
-    # Of all messages together the median is late where few slices are, and early where most are.
+    # The median of all messages together is late where few slices are, and early where most are.
     runs = paced(([0.0] * 10, of_case), pooled_us=80.0 if doubt is None else 0.0)
     assert verdict_on(runs).doubt == doubt
 

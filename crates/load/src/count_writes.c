@@ -4,7 +4,7 @@
  * sendto, sendmsg, write and writev, and counts the calls that hand bytes of the watched
  * descriptors to the kernel. The counts lie in shared memory, so that a forked child that owns the
  * socket is counted too. A call costs one look into a table more, and a counted one some additions.
- * Of one call in many it also takes the CPU time, and of calls that wait (call_times.h).
+ * It also takes the CPU time of one call in many, and of calls that wait (call_times.h).
  *
  * A process that has started without it loads it (dlopen), and has the calls of all that is loaded
  * by then led here (tinygram_lead_writes_here).

@@ -160,7 +160,7 @@ class DelayedAcks:
 
 
 def padded(found: Sequence[T | None], length: int) -> tuple[T | None, ...]:
-    """As many as there are slices; None for those that were not reached."""
+    """One for each of `length` slices; None for those that were not reached."""
     return (*found, *[None] * length)[:length]
 
 

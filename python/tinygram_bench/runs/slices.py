@@ -134,7 +134,7 @@ def used_in_slices(
             left_ns = at_ns - time.monotonic_ns()
             if left_ns > 0:
                 time.sleep(left_ns / 1e9)
-            # Of the one that has ended first; clocks before what takes longer.
+            # The case that has ended comes first, and clocks come before what takes longer.
             sides = [(found[ended], True)] if ended is not None else []
             sides += [(found[beginning], False)] if beginning is not None else []
             for watch, is_end in sides:

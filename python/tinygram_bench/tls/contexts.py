@@ -15,7 +15,7 @@ CIPHER = "TLS_AES_256_GCM_SHA384"
 """The cipher that OpenSSL prefers. Python's ssl module can choose none of TLS 1.3, so it is checked
 after the handshake."""
 RECORD_OVERHEAD_BYTES = 22
-"""Of a record beside its plaintext: 5 of its header, 1 of its type, 16 of its tag (RFC 8446)."""
+"""What a record adds to its plaintext: a header of 5, a type of 1, a tag of 16 (RFC 8446)."""
 MOST_RECORD_BYTES = 1 << 14
 """The most plaintext of a record."""
 

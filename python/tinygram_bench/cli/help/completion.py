@@ -102,7 +102,7 @@ _tinygram() {{
     esac
     _describe -o tinygram offered
 }}
-# As a file of $fpath it is run when tinygram is completed for the first time, which it then does.
+# A file of $fpath is run when tinygram is completed for the first time: it completes at once then.
 if [[ $funcstack[1] == _tinygram ]]; then
     _tinygram "$@"
 else

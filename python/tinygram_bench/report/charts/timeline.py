@@ -71,7 +71,7 @@ class _Turns:
 
     @property
     def words(self) -> dict[str, str]:
-        """Who takes turns, and what a turn is."""
+        """The nouns of those that take turns, and of a turn."""
         if alternates(self.cases[0]):
             return {"who": "case", "turn": "sample"}
         return {"who": "way", "turn": "slice"}

@@ -20,7 +20,7 @@ _MOST_PARTS = 0.9
 """What is explained by that share is explained."""
 _WITHIN_NOISE = ", which the rounds do not tell from nothing"
 _LEAST_COUNT = 1.0
-"""Of a thousand: what is rarer is not told."""
+"""Events in a thousand messages or calls; what is rarer is not told."""
 
 
 @dataclass(frozen=True)

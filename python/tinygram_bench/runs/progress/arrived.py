@@ -54,7 +54,7 @@ class Arrived:
         self._pidfds, self._sockets = [], []
 
     def bytes(self) -> int | None:
-        """So many since these connections began; None: one has ended, or there are too many."""
+        """All bytes since these connections began; None: one has ended, or there are too many."""
         if not 0 < len(self._sockets) <= _MOST_CONNECTIONS:
             return None
         received = [_received(*each) for each in self._sockets]
