@@ -47,10 +47,10 @@ def receive(
 
     Raises OSError, also where a byte was not the one that was sent, unless it `checks` none.
     """
-    pool = message_pool(order.seed, order.min_bytes, order.max_bytes, order.producers)
-    check = _native.StreamCheck(pool, order.messages, order.may_end_early)
     if order.tls is not None:
         return _receive_tls(order, announce)
+    pool = message_pool(order.seed, order.min_bytes, order.max_bytes, order.producers)
+    check = _native.StreamCheck(pool, order.messages, order.may_end_early)
     receiver = _native.Receiver(order.congestion_control, order.host)
     announce(receiver.port)
     counters = receiver.receive(
