@@ -6,6 +6,7 @@ from tinygram_bench.model.result import Result
 from tinygram_bench.report.document import Document
 from tinygram_bench.report.loads import loads_document
 from tinygram_bench.report.loads.tables import (
+    SHOWN_RECORDS,
     SHOWN_THROUGHPUT,
     LoadTable,
     shown_median,
@@ -19,14 +20,7 @@ CPU = (
     "calls included. A round trip is measured by the client, in a closed loop: a slow server is "
     "asked less often."
 )
-TLS = LoadTable(
-    "TLS records of the replies, and what they take on the wire",
-    (
-        shown_median("records\n/message", "records_per_message", 0),
-        shown_median("wire B\n/message", "wire_bytes_per_message", 0),
-        shown_median("messages\n/write", "messages_per_write", 1),
-    ),
-)
+TLS = LoadTable("TLS records of the replies, and what they take on the wire", SHOWN_RECORDS)
 TABLES = (
     LoadTable(
         "Messages echoed",

@@ -8,6 +8,7 @@ from tinygram_bench.model.result import Result
 from tinygram_bench.report.document import Document
 from tinygram_bench.report.loads import loads_document
 from tinygram_bench.report.loads.tables import (
+    SHOWN_RECORDS,
     SHOWN_THROUGHPUT,
     LoadTable,
     shown_interval,
@@ -50,9 +51,7 @@ FROM_CALL = LoadTable(
 TLS = LoadTable(
     "TLS records, and what they take on the wire",
     (
-        shown_median("records\n/message", "records_per_message", 0),
-        shown_median("wire B\n/message", "wire_bytes_per_message", 0),
-        shown_median("messages\n/write", "messages_per_write", 1),
+        *SHOWN_RECORDS,
         shown_median("sender\nCPU\ns/M", "cpu_s_per_million", 2),
         shown_median("receiver\nCPU\ns/M", "receiver_cpu_s_per_million", 3),
         shown_median("receiver\nCPU\nshare", "receiver_cpu_share", 1),

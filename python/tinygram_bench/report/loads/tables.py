@@ -75,6 +75,12 @@ SHOWN_THROUGHPUT = (
     Shown(Column("messages\n/s"), _throughput_median, "throughput_per_s"),
     Shown(Column("low–high", 2), _throughput_interval, "throughput_per_s"),
 )
+SHOWN_RECORDS = (
+    shown_median("records\n/message", "records_per_message", 0),
+    shown_median("wire B\n/message", "wire_bytes_per_message", 0),
+    shown_median("messages\n/write", "messages_per_write", 1),
+)
+"""What a message is on the wire over TLS."""
 
 
 def shown_tail(histogram: str) -> tuple[Shown[Summary], ...]:
