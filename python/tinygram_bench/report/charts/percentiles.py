@@ -11,8 +11,6 @@ from tinygram_bench.model.parameters import SizesParameters
 from tinygram_bench.model.result import Result, Summary
 from tinygram_bench.report.charts.chart import (
     BARRED,
-    COLOURS,
-    DASHES,
     Chart,
     Drawing,
     Row,
@@ -30,6 +28,7 @@ from tinygram_bench.report.charts.ways import (
     named,
     pooled,
     series_in,
+    series_in_turn,
     series_of,
     told,
 )
@@ -83,11 +82,13 @@ def connect_charts(result: Result) -> Iterator[Chart]:
         for entrant in field.entrants
         if entrant.case.workload == "rr"
     }
-    for at, fit in enumerate(fits_of(result.plan, result.runs)):
+    fits = {}
+    for fit in fits_of(result.plan, result.runs):
         first = fit.cases[0]
         label = f"{first.strategy}, {SizesParameters.of(first).setup_writes} writes, {first.link}"
-        cases[label] = [summaries[case.case_id] for case in fit.cases if case.case_id in summaries]
-        series[label] = Series(label, COLOURS[at % len(COLOURS)], DASHES[at // len(COLOURS)])
+        fits[label] = [summaries[case.case_id] for case in fit.cases if case.case_id in summaries]
+    cases |= fits
+    series |= {each.label: each for each in series_in_turn(tuple(fits))}
     rows = tuple(
         row for label, found in cases.items() for row in _rows(result, label, found, "connect_ns")
     )

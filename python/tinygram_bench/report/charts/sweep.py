@@ -22,7 +22,7 @@ from tinygram_bench.report.charts.chart import (
     series_dash,
     tooltips,
 )
-from tinygram_bench.report.charts.ways import curve_series, told
+from tinygram_bench.report.charts.ways import series_in_turn, told
 from tinygram_bench.report.sweeps.words import labels_of
 from tinygram_bench.statistics.figures.words import in_words, unit_of
 from tinygram_bench.statistics.sweeps.curves import Swept, swept_of
@@ -45,7 +45,7 @@ def sweep_charts(result: Result) -> Iterator[Chart]:
     if len({row["value"] for row in rows}) < 2:
         return
     shown = dict.fromkeys(str(row["way"]) for row in rows)
-    yield _chart(swept, rows, curve_series(tuple(shown)))
+    yield _chart(swept, rows, series_in_turn(tuple(shown)))
 
 
 def _rows(swept: Swept) -> Iterator[Row]:

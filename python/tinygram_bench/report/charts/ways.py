@@ -85,8 +85,8 @@ def series_of(result: Result) -> Mapping[str, Series]:
     return series
 
 
-def curve_series(labels: Sequence[str]) -> tuple[Series, ...]:
-    """A series for each curve of a sweep, whose ways may be of one strategy."""
+def series_in_turn(labels: Sequence[str]) -> tuple[Series, ...]:
+    """A series for each label, whatever it is of: all colours, and again with other dashes."""
     return tuple(
         Series(
             label,
