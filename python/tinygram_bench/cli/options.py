@@ -105,7 +105,10 @@ Lone = Annotated[
 ]
 Tls = Annotated[
     bool,
-    typer.Option("--tls", help="Measure over TLS 1.3, with a certificate that is made for it."),
+    typer.Option(
+        "--tls",
+        help="Measure over TLS 1.3, with a certificate that is made for the run (extra `tls`).",
+    ),
 ]
 Plain = Annotated[
     bool, typer.Option("--plain", help="With --tls: measure each way without TLS, too.")

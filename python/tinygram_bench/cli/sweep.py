@@ -59,8 +59,8 @@ LimitOption = Annotated[
     str | None,
     typer.Option(
         metavar="PERCENTILE<DURATION",
-        help="With --sweep, at a rate: up to which value does a latency stay below this? "
-        f"{_LIMIT_EXAMPLE}; {', '.join(_LIMITED)}.",
+        help="With --sweep, where messages have a rate: also tell up to which value a latency "
+        f"({', '.join(_LIMITED)}) stays below this, for example 'p99<1ms'.",
         show_default=False,
     ),
 ]

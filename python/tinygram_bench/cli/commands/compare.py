@@ -38,8 +38,9 @@ def compare(
         str,
         typer.Option(
             metavar="GATE",
-            help="What is compared: times, counts (writes, segments and bytes of each message, "
-            "which vary with the host only where time decides how messages gather), or both.",
+            help="What is compared: times, counts (writes, segments, bytes and TLS records of "
+            "each message, which depend on the host only where time decides which messages leave "
+            "together), or both.",
         ),
     ] = "both",
     anyway: Annotated[

@@ -75,28 +75,28 @@ EXAMPLES: dict[str, tuple[Example, Example]] = {
         Example("tinygram report result.json", "What was found? The tables, once more."),
         Example(
             "tinygram report result.json --html result.html --csv result.csv",
-            "The same as a page with charts, and the figures for a spreadsheet.",
+            "What was found? A page with charts, and the figures for a spreadsheet.",
         ),
     ),
     "tinygram compare": (
         Example("tinygram compare before.json after.json", "What changed, and how sure is that?"),
         Example(
             "tinygram compare before.json after.json --gate counts",
-            "The same of writes, segments and bytes alone, which no noise reaches.",
+            "What changed in counts of writes, segments and bytes, whatever the clock says?",
         ),
     ),
     "tinygram rerun": (
         Example("tinygram rerun result.json", "What does this plan show here, and now?"),
         Example(
             "tinygram rerun result.json --wait --json again.json",
-            "The same when no other measurement uses the cores, kept in a file of its own.",
+            "What does it show once no other measurement uses the cores? Kept in another file.",
         ),
     ),
     "tinygram trust": (
         Example("tinygram trust --duration 1s", "Which differences can be told apart here?"),
         Example(
             "tinygram trust --page trust.md --pin same",
-            "The same on one core, kept as a page in Markdown.",
+            "And which on one core, kept as a page in Markdown?",
         ),
     ),
     "tinygram emulate": (
