@@ -187,7 +187,7 @@ def test_a_run_without_the_package_of_certificates_fails_and_says_what_to_instal
 ) -> None:
     (case,) = planned("loop/nodelay", tls=(True,), timeout_ns=60_000_000_000).cases
     said = "cryptography is not installed: pip install 'tinygram[tls]'"
-    monkeypatch.setattr(stage, "missing", lambda _packages: said)
+    monkeypatch.setattr(stage, "missing_for_tls", lambda: said)
     with running(Stream(1)) as bench:
         assert bench.run_case(case, 0).failure == said
 

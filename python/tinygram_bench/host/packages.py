@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 from tinygram_bench.model.errors import UsageError
 
-_EXTRAS = {"cryptography": "tls"}
+_OF_TLS = "cryptography"
+_EXTRAS = {_OF_TLS: "tls"}
 """Package → its extra, where that has another name."""
 _OF_CHARTS = ("altair", "jinja2", "vl_convert")
 
@@ -19,6 +20,11 @@ def missing(packages: Iterable[str]) -> str | None:
             extra = _EXTRAS.get(package, package)
             return f"{package} is not installed: pip install 'tinygram[{extra}]'"
     return None
+
+
+def missing_for_tls() -> str | None:
+    """Why no certificate can be made here; None when one can."""
+    return missing([_OF_TLS])
 
 
 def check_charts() -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar, cast
 
 from tinygram_bench.host.network import Network
-from tinygram_bench.host.packages import missing
+from tinygram_bench.host.packages import missing_for_tls
 from tinygram_bench.host.placement import Placement
 from tinygram_bench.host.probes.kernel import Counted, counters_in
 from tinygram_bench.host.write_counter import Counting
@@ -24,7 +24,7 @@ from tinygram_bench.processes.attached import attached
 from tinygram_bench.processes.children import Child, Told, answers
 from tinygram_bench.processes.orders import Listening
 from tinygram_bench.processes.workers import LISTEN_LIMIT_S, RunError, Worker
-from tinygram_bench.tls.certificates import PACKAGE, Identity, new_identity
+from tinygram_bench.tls.certificates import Identity, new_identity
 
 T = TypeVar("T")
 _GRACE_S = 0.5
@@ -120,7 +120,7 @@ class Stage:
 
     def identity(self) -> Identity:
         """The far end's certificate, made for this stage. Raises RunError where none can be."""
-        reason = missing([PACKAGE])
+        reason = missing_for_tls()
         if reason is not None:
             raise RunError(reason)
         return self.once("identity", new_identity)

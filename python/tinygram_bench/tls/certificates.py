@@ -8,8 +8,6 @@ from tinygram_bench.model.value import Value
 
 SERVER_NAME = "tinygram"
 """The name that the certificate is for; clients check it."""
-PACKAGE = "cryptography"
-"""The package that makes certificates, of the extra `tls`."""
 _LIFETIME = datetime.timedelta(days=7)
 _CLOCK_STEP = datetime.timedelta(hours=1)
 

@@ -9,7 +9,7 @@ from itertools import product
 from pathlib import Path
 
 from tinygram.strategies import Strategy
-from tinygram_bench.host.packages import missing
+from tinygram_bench.host.packages import missing_for_tls
 from tinygram_bench.links import parse_link
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import EchoParameters
@@ -17,7 +17,6 @@ from tinygram_bench.model.result import Case, MessageBytes, Plan, Unavailable
 from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.model.units import format_bytes
 from tinygram_bench.statistics.workloads.loads import EXTERNAL
-from tinygram_bench.tls.certificates import PACKAGE
 from tinygram_bench.workloads.echo.selection import selected
 from tinygram_bench.workloads.echo.servers import Server
 from tinygram_bench.workloads.turns import in_turns
@@ -122,7 +121,7 @@ def plan_echo(options: EchoOptions) -> Plan:
     for message_bytes, tls in product(dict.fromkeys(options.message_bytes), options.tls):
         for row in rows_by_tls[tls]:
             case = _case(options, row, message_bytes, tls)
-            reason = (missing([PACKAGE]) if tls else None) or row.missing
+            reason = (missing_for_tls() if tls else None) or row.missing
             if reason is None:
                 cases.append(case)
             else:

@@ -10,14 +10,13 @@ from msgspec.structs import replace
 
 from tinygram.strategies import Strategy
 from tinygram_bench import _native
-from tinygram_bench.host.packages import missing
+from tinygram_bench.host.packages import missing_for_tls
 from tinygram_bench.links.spec import parse_link
 from tinygram_bench.loads.source import BURST_MESSAGES
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.result import Case, MessageBytes, Plan, Unavailable
 from tinygram_bench.model.strategies import parse_strategy
-from tinygram_bench.tls.certificates import PACKAGE
 from tinygram_bench.ways import runtimes
 from tinygram_bench.workloads.only import Named, in_words, parse_only
 from tinygram_bench.workloads.turns import in_turns
@@ -75,7 +74,7 @@ def plan_stream(options: StreamOptions) -> Plan:
     for rate_per_s, producers, tls in product(rates, producers_of_loads, options.tls):
         for runtime, strategy in _ways(options, producers, tls):
             case = _case(options, runtime, strategy, rate_per_s, producers, tls)
-            reason = (missing([PACKAGE]) if tls else None) or runtime.missing()
+            reason = (missing_for_tls() if tls else None) or runtime.missing()
             if reason is None:
                 cases.append(case)
             else:
