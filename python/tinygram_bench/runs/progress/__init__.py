@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from math import inf
 from types import TracebackType
-from typing import Self, TextIO
+from typing import NamedTuple, Self, TextIO
 
 from tinygram_bench.host.probes.stolen import CpuTime, cpu_time
 from tinygram_bench.model.result import Case, Run
@@ -23,6 +23,15 @@ _ERASE_LINE = "\r\x1b[2K"
 _UP_AND_ERASE = "\x1b[1A\x1b[2K"
 _MOST_CASES = 12
 """On a terminal so many of the cases that run are shown, fewer where it is not as high."""
+
+
+class _Running(NamedTuple):
+    """The cases that run now, in which round, and since when."""
+
+    cases: Sequence[Case]
+    round: int
+    rounds: int
+    since_s: float
 
 
 class Progress:
@@ -65,7 +74,7 @@ class Progress:
         self._latest: dict[str, Latest | None] = {}
         self._told_round = 0
         self._lines_up = 0
-        self._running: tuple[Sequence[Case], int, int, float] = ((), 0, 0, 0.0)
+        self._running = _Running((), 0, 0, 0.0)
 
     def __enter__(self) -> Self:
         self._started_at_s = self._clock()
@@ -84,7 +93,7 @@ class Progress:
 
     def cases_started(self, cases: Sequence[Case], round: int, rounds: int) -> None:
         """Tell that these cases run now, together; `round` counts from 1 to `rounds`."""
-        self._running = (cases, round, rounds, self._clock())
+        self._running = _Running(cases, round, rounds, self._clock())
         parts = [*self._how_far(round, rounds), *self._time_left(), *self._stolen()]
         if self._is_terminal:
             self._tell(" · ".join(parts), *self._rows(cases, {}))
@@ -100,14 +109,14 @@ class Progress:
 
     def goes_on(self, rates_per_s: Mapping[str, float], left_s: float) -> None:
         """Tell the rates so far of the cases that run now; they still run for `left_s`."""
-        cases, round, rounds, started_s = self._running
-        passed_s = self._clock() - started_s
+        running = self._running
+        passed_s = self._clock() - running.since_s
         parts = [
-            *self._how_far(round, rounds),
-            *self._time_left(passed_s, (passed_s + left_s) / len(cases)),
+            *self._how_far(running.round, running.rounds),
+            *self._time_left(passed_s, (passed_s + left_s) / len(running.cases)),
             *self._stolen(has_run=True),
         ]
-        self._tell(" · ".join(parts), *self._rows(cases, rates_per_s))
+        self._tell(" · ".join(parts), *self._rows(running.cases, rates_per_s))
 
     def run_finished(self, seconds: float, case: Case, run: Run) -> None:
         """Count a run of the case; `seconds` is how long it took."""
