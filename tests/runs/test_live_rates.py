@@ -28,7 +28,7 @@ with socket.create_server(("127.0.0.1", 0)) as listener:
     sock, _ = listener.accept()
     print("accepted", flush=True)
     while sock.recv(1 << 16):
-        pass
+        print("read", flush=True)
 """
 
 
@@ -44,6 +44,8 @@ def test_what_has_come_to_another_process_is_told_and_its_peer_hears_of_its_end(
                 assert arrived.bytes() == 0
                 sock.sendall(bytes(1_000))
                 wait_until(lambda: arrived.bytes() == 1_000, GONE_S, "the bytes have not come")
+                # A connection with bytes that nobody has read would be reset.
+                reader.stdout.readline()
                 reader.kill()
                 assert sock.recv(1) == b""
                 wait_until(lambda: arrived.bytes() is None, GONE_S, "it is still connected")
