@@ -141,7 +141,7 @@ def test_a_way_that_falls_behind_does_not_hold_whatever_its_latency_is() -> None
 def test_a_later_point_below_the_limit_does_not_count() -> None:
     curve = curve_of(rounds(lambda rate: 5_000.0 if rate == 22_400 else 10.0))
     met = met_of(VALUES, curve, LIMIT)
-    assert (met.met, met.high) == (4_730, 22_400)
+    assert (met.up_to, met.high) == (4_730, 22_400)
 
 
 def test_a_way_that_fails_does_not_hold_and_one_with_few_messages_is_not_known() -> None:

@@ -62,10 +62,10 @@ def _met(swept: Swept, met: Met) -> str:
         sure = "" if met.low == swept.values[-1] else f", surely up to {low}"
         what = "sustains every" if is_rate else "keeps to it at every"
         return f"{what} {noun} up to {highest}, where the limit is not reached{sure}"
-    assert met.met is not None, "it met up to a point"
+    assert met.up_to is not None, "it is met up to a value"
     high = "above " + highest if met.high is None else value(met.high)
     verb = "sustains" if is_rate else "keeps to it up to"
-    return f"{verb} {value(met.met)} ({low}–{high})"
+    return f"{verb} {value(met.up_to)} ({low}–{high})"
 
 
 def _knees(swept: Swept) -> str:

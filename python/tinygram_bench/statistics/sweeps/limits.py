@@ -18,13 +18,13 @@ from tinygram_bench.statistics.sweeps.curves import Curve
 class Met:
     """How far a way keeps to the limit.
 
-    `met`: the highest value with a median below the limit there and at all lower ones. `low`: the
+    `up_to`: the highest value with a median below the limit there and at all lower ones. `low`: the
     same with the whole interval below it; `high`: the lowest value at which it is not kept to (see
     `met_at`). Each is None where there is none.
     """
 
     state: Literal["met up to", "met everywhere", "never met", "not known"]
-    met: float | None = None
+    up_to: float | None = None
     low: float | None = None
     high: float | None = None
 
@@ -57,15 +57,15 @@ def met_of(values: tuple[float, ...], curve: Curve, limit: Limit) -> Met:
     ]
     if not known:
         return Met("not known")
-    met = low = None
+    up_to = low = None
     is_sure = True
     for value, sign, is_below in known:
         if not is_below:
             high = next((each for each, other, _ in known if other < 0 and each >= value), None)
-            state: Literal["never met", "met up to"] = "never met" if met is None else "met up to"
-            return Met(state, met, low, high)
-        met = value
+            state: Literal["never met", "met up to"] = "never met" if up_to is None else "met up to"
+            return Met(state, up_to, low, high)
+        up_to = value
         is_sure = is_sure and sign > 0
         low = value if is_sure else low
     is_all = known[-1][0] == values[-1]
-    return Met("met everywhere" if is_all else "met up to", met, low)
+    return Met("met everywhere" if is_all else "met up to", up_to, low)
