@@ -11,9 +11,9 @@ import sys
 
 from tinygram_bench import _native
 from tinygram_bench.processes.orders import End, Go, Orders, Ready, Start, carry_out
+from tinygram_bench.workloads.echo.encrypted import EncryptedConnections
 from tinygram_bench.workloads.echo.order import ClientOrder, Report
 from tinygram_bench.workloads.echo.slices import found_in_slices
-from tinygram_bench.workloads.echo.tls_wires import TlsWires
 
 _CONNECT_LIMIT_NS = 10_000_000_000
 _PATIENCE_NS = 1_000_000_000
@@ -25,7 +25,7 @@ def main() -> int:
 
 
 def _exchange(order: ClientOrder, orders: Orders) -> None:
-    wires = None if order.certificate is None else TlsWires(order.certificate)
+    encrypted = None if order.certificate is None else EncryptedConnections(order.certificate)
     client = _native.EchoClient(
         order.host,
         order.port,
@@ -38,10 +38,10 @@ def _exchange(order: ClientOrder, orders: Orders) -> None:
         order.trusts,
         order.polls,
         order.own_host,
-        None if wires is None else wires.encrypt,
+        None if encrypted is None else encrypted.encrypt,
     )
     client.run(order.warm_up, None, order.timeout_ns)
-    warm_up_records = 0 if wires is None else wires.records
+    warm_up_records = 0 if encrypted is None else encrypted.records
     orders.say(Ready())
     in_slices = None
     if order.slices is None:
@@ -68,8 +68,8 @@ def _exchange(order: ClientOrder, orders: Orders) -> None:
         "connect_ns": sum(connects_ns) // len(connects_ns),
         "connect_max_ns": max(connects_ns),
     }
-    if wires is not None:
-        counters["tls_records"] = wires.records - warm_up_records
+    if encrypted is not None:
+        counters["tls_records"] = encrypted.records - warm_up_records
     round_trips = {"round_trip_ns": client.round_trips().to_base64()}
     orders.say(Report(start_ns, counters, round_trips, client.fault(), in_slices))
     if orders.hear(End) is None:

@@ -13,31 +13,31 @@ from tinygram_bench.tls.certificates import SERVER_NAME
 from tinygram_bench.tls.contexts import MOST_RECORD_BYTES, check_agreed, client_context
 
 
-class TlsWires:
+class EncryptedConnections:
     """Encrypts one connection after the other; `records`: those that came back of all of them."""
 
     def __init__(self, certificate: str) -> None:
         self._context = client_context(certificate)
-        self._wires: list[_Wire] = []
+        self._connections: list[_EncryptedConnection] = []
 
     @property
     def records(self) -> int:
-        return sum(wire.records for wire in self._wires)
+        return sum(each.records for each in self._connections)
 
-    def encrypt(self, fd: int) -> _Wire:
+    def encrypt(self, fd: int) -> _EncryptedConnection:
         """Make the handshake on a connection, and have it not block from now on. Raises OSError."""
         plain = socket.socket(fileno=os.dup(fd))
         plain.setblocking(True)
         connection = self._context.wrap_socket(plain, server_hostname=SERVER_NAME)
         check_agreed(connection)
         connection.setblocking(False)
-        wire = _Wire(connection)
-        self._wires.append(wire)
-        return wire
+        made = _EncryptedConnection(connection)
+        self._connections.append(made)
+        return made
 
 
-class _Wire:
-    """One encrypted connection, as the native client drives it (`Cipher` in crates/load)."""
+class _EncryptedConnection:
+    """What the native client drives: the `EncryptedConnection` of its stub."""
 
     def __init__(self, connection: ssl.SSLSocket) -> None:
         self._connection = connection
