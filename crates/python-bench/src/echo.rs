@@ -1,6 +1,6 @@
 use crate::{
     address::ipv4_of,
-    cipher::encrypted,
+    encrypted::encrypted,
     errors::OrOsError,
     histogram::Histogram,
     strategy::strategy_of,

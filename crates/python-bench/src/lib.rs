@@ -5,10 +5,10 @@
 //! none of ours goes there: what both need is compiled into both.
 
 mod address;
-mod cipher;
 mod descriptor;
 mod diag;
 mod echo;
+mod encrypted;
 #[path = "../../python/src/errors.rs"]
 mod errors;
 mod fanout;

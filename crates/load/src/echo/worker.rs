@@ -58,7 +58,7 @@ pub enum Fault {
 }
 
 /// Sends and receives the plaintext of an encrypted connection, and does not block.
-pub trait Cipher: Debug + Send + Sync {
+pub trait EncryptedConnection: Debug + Send + Sync {
     /// Send what the connection takes now; 0: nothing. What was not taken is offered again.
     ///
     /// # Errors
@@ -73,13 +73,13 @@ pub trait Cipher: Debug + Send + Sync {
 }
 
 /// Encrypts the connection of a descriptor, which stays its owner's: makes the handshake.
-pub type Encrypt<'a> = &'a dyn Fn(RawFd) -> io::Result<Box<dyn Cipher>>;
+pub type Encrypt<'a> = &'a dyn Fn(RawFd) -> io::Result<Box<dyn EncryptedConnection>>;
 
 /// A connection and its messages.
 #[derive(Debug)]
 pub(super) struct Worker {
     stream: TcpStream,
-    cipher: Option<Box<dyn Cipher>>,
+    encrypted: Option<Box<dyn EncryptedConnection>>,
     watched: Option<For>,
     pub(super) echoes: Echoes,
 }
@@ -103,7 +103,7 @@ impl Worker {
         }
         Ok(Self {
             stream,
-            cipher: None,
+            encrypted: None,
             watched: None,
             echoes,
         })
@@ -111,7 +111,7 @@ impl Worker {
 
     /// From now on all bytes are encrypted.
     pub(super) fn encrypt(&mut self, encrypt: Encrypt<'_>) -> io::Result<()> {
-        self.cipher = Some(encrypt(self.fd())?);
+        self.encrypted = Some(encrypt(self.fd())?);
         Ok(())
     }
 
@@ -141,8 +141,8 @@ impl Worker {
                 break;
             }
             let at_ns = monotonic_ns();
-            let taken = match &mut self.cipher {
-                Some(cipher) => cipher.send(bytes),
+            let taken = match &mut self.encrypted {
+                Some(encrypted) => encrypted.send(bytes),
                 None => send_now(self.stream.as_raw_fd(), bytes, &[]),
             };
             let taken = taken.map_err(|source| self.failed(source))?;
@@ -171,8 +171,8 @@ impl Worker {
         if buffer.is_empty() {
             return Ok(None);
         }
-        let read = match &mut self.cipher {
-            Some(cipher) => cipher.receive(buffer),
+        let read = match &mut self.encrypted {
+            Some(encrypted) => encrypted.receive(buffer),
             None => receive_now(self.stream.as_raw_fd(), buffer),
         };
         let read = read.map_err(|source| self.failed(source))?;
@@ -204,8 +204,8 @@ impl Worker {
         if waiting.is_err() {
             return Ok(()); // The server was faster, and nothing came back.
         }
-        let last = match &mut self.cipher {
-            Some(cipher) => last_of(cipher.as_mut(), self.stream.as_raw_fd(), patience),
+        let last = match &mut self.encrypted {
+            Some(encrypted) => last_of(encrypted.as_mut(), self.stream.as_raw_fd(), patience),
             None => receive_some(self.stream.as_raw_fd(), &mut [0; 4096]),
         };
         match last {
@@ -234,12 +234,16 @@ impl Worker {
 }
 
 /// What comes of an encrypted connection within `patience`; 0: its end.
-fn last_of(cipher: &mut dyn Cipher, fd: RawFd, patience: Duration) -> io::Result<usize> {
+fn last_of(
+    encrypted: &mut dyn EncryptedConnection,
+    fd: RawFd,
+    patience: Duration,
+) -> io::Result<usize> {
     let mut epoll = Epoll::new()?;
     epoll.watch(fd, For::Reading)?;
     let give_up_ns = monotonic_ns() + patience.as_nanos() as u64;
     loop {
-        if let Some(count) = cipher.receive(&mut [0; 4096])? {
+        if let Some(count) = encrypted.receive(&mut [0; 4096])? {
             return Ok(count);
         }
         let left_ns = give_up_ns.saturating_sub(monotonic_ns());

@@ -1,14 +1,14 @@
 use pyo3::{prelude::*, types::PyBytes};
 use std::{io, os::fd::RawFd};
-use tinygram_load::echo::client::Cipher;
+use tinygram_load::echo::client::EncryptedConnection;
 
-/// A connection that Python's ssl module encrypts: `workloads/echo/tls_wires.py`.
+/// A connection that Python's ssl module encrypts: `workloads/echo/encrypted.py`.
 #[derive(Debug)]
-struct Wire {
+struct OfPython {
     inner: Py<PyAny>,
 }
 
-impl Cipher for Wire {
+impl EncryptedConnection for OfPython {
     fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
         Python::attach(|py| {
             let sent =
@@ -36,10 +36,10 @@ impl Cipher for Wire {
     }
 }
 
-/// Encrypt the connection of a descriptor: `encrypt` returns its wire.
-pub fn encrypted(encrypt: &Py<PyAny>, fd: RawFd) -> io::Result<Box<dyn Cipher>> {
+/// Encrypt the connection of a descriptor: what `encrypt` returns sends and receives.
+pub fn encrypted(encrypt: &Py<PyAny>, fd: RawFd) -> io::Result<Box<dyn EncryptedConnection>> {
     let inner = Python::attach(|py| encrypt.call1(py, (fd,))).map_err(failed)?;
-    Ok(Box::new(Wire { inner }))
+    Ok(Box::new(OfPython { inner }))
 }
 
 fn failed(error: PyErr) -> io::Error {
