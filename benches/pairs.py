@@ -8,6 +8,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TypeVar
 
 from tinygram_bench.host.probes.environment import environment
@@ -30,16 +31,30 @@ def flat_out_case(
     congestion_control: str = "cubic",
 ) -> Case:
     """The one case that `tinygram stream --only ONLY` runs flat out, both ends apart."""
-    options = StreamOptions(
+    options = replace(
+        stream_options(only),
         messages=messages,
-        message_bytes=size or MessageBytes(1, 500),
+        receiver_command=receiver_command,
+        congestion_control=congestion_control,
+    )
+    return only_case(options if size is None else replace(options, message_bytes=size))
+
+
+def stream_options(only: str) -> StreamOptions:
+    """Those of `tinygram stream --only ONLY` on loopback, both ends apart.
+
+    No number of messages, rate or duration is in them: the caller says which of these there are.
+    """
+    return StreamOptions(
+        messages=0,
+        message_bytes=MessageBytes(1, 500),
         rates_per_s=(),
         arrival="constant",
         burst=1,
         duration_ns=0,
         receive_buffer_bytes=256 << 10,
-        receiver_command=receiver_command,
-        congestion_control=congestion_control,
+        receiver_command=None,
+        congestion_control="cubic",
         link="loopback",
         placement="apart",
         timeout_ns=60_000_000_000,
@@ -48,6 +63,10 @@ def flat_out_case(
         has_all=False,
         only=[only],
     )
+
+
+def only_case(options: StreamOptions) -> Case:
+    """The case of options that select one."""
     (case,) = plan_stream(options).cases
     return case
 

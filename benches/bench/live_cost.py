@@ -13,9 +13,10 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from statistics import median
 
-from pairs import SEED, show_environment, shown, side_by_side, verdict
+from pairs import SEED, show_environment, shown, side_by_side, stream_options, verdict
 
 from tinygram_bench.host.awake import cores_awake
 from tinygram_bench.model.result import Case, Figure, MessageBytes, Run
@@ -23,7 +24,7 @@ from tinygram_bench.runs.bench import Bench, running
 from tinygram_bench.runs.progress import Progress
 from tinygram_bench.runs.slices import SLICE_NS
 from tinygram_bench.statistics.figures.intervals import figure_of
-from tinygram_bench.workloads.stream.cases import StreamOptions, plan_stream
+from tinygram_bench.workloads.stream.cases import plan_stream
 from tinygram_bench.workloads.stream.run import Stream
 
 _PAIRS = 12
@@ -95,23 +96,11 @@ def _read_all(fd: int) -> None:
 
 
 def _cases(only: str, rate_per_s: float | None) -> Sequence[Case]:
-    options = StreamOptions(
-        messages=0,
+    options = replace(
+        stream_options(only),
         message_bytes=MessageBytes(100, 100),
         rates_per_s=[] if rate_per_s is None else [rate_per_s],
-        arrival="constant",
-        burst=1,
         duration_ns=_OWN_NS,
-        receive_buffer_bytes=256 << 10,
-        receiver_command=None,
-        congestion_control="cubic",
-        link="loopback",
-        placement="apart",
-        timeout_ns=60_000_000_000,
-        rounds=1,
-        seed=SEED,
-        has_all=False,
-        only=[only],
         slice_ns=SLICE_NS,
     )
     return plan_stream(options).cases

@@ -18,11 +18,20 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 
-from pairs import SEED, at_most, show_environment, shown, side_by_side, verdict
+from pairs import (
+    SEED,
+    at_most,
+    only_case,
+    show_environment,
+    shown,
+    side_by_side,
+    stream_options,
+    verdict,
+)
 from published.stored import Asked, Column, Row, figure
 from published.telling import asked_into, store, tell
 
@@ -32,7 +41,6 @@ from tinygram_bench.host.placement import default_placement, placement
 from tinygram_bench.model.result import Case, Figure, MessageBytes
 from tinygram_bench.runs.bench import Bench, running
 from tinygram_bench.statistics.figures.intervals import figure_of
-from tinygram_bench.workloads.stream.cases import StreamOptions, plan_stream
 from tinygram_bench.workloads.stream.run import Stream, by_runtime_and_link
 
 _ROUNDS = 15
@@ -146,26 +154,17 @@ def _ours(bench: Bench, runtime: str, rate_per_s: int) -> Callable[[], Paced]:
 
 def _case(runtime: str, rate_per_s: int) -> Case:
     implementation = "tinygram" if runtime == _NATIVE else "stdlib"
-    options = StreamOptions(
-        messages=0,
-        message_bytes=MessageBytes(_MESSAGE_BYTES, _MESSAGE_BYTES),
-        rates_per_s=(float(rate_per_s),),
-        arrival="constant",
-        burst=1,
-        duration_ns=_DURATION_NS,
-        receive_buffer_bytes=256 << 10,
-        receiver_command=None,
-        congestion_control="cubic",
-        link="loopback",
-        placement=default_placement(),
-        timeout_ns=_LIMIT_S * 1_000_000_000,
-        rounds=1,
-        seed=SEED,
-        has_all=False,
-        only=[f"runtime={runtime},implementation={implementation},strategy=nodelay"],
+    options = stream_options(f"runtime={runtime},implementation={implementation},strategy=nodelay")
+    return only_case(
+        replace(
+            options,
+            message_bytes=MessageBytes(_MESSAGE_BYTES, _MESSAGE_BYTES),
+            rates_per_s=(float(rate_per_s),),
+            duration_ns=_DURATION_NS,
+            placement=default_placement(),
+            timeout_ns=_LIMIT_S * 1_000_000_000,
+        )
     )
-    (case,) = plan_stream(options).cases
-    return case
 
 
 def _independent(program: str, send: list[str], rate_per_s: int) -> Callable[[], Paced]:

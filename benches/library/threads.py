@@ -19,11 +19,11 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from statistics import median
 
-from pairs import SEED, bench, show_environment, shown, side_by_side
+from pairs import SEED, bench, only_case, show_environment, shown, side_by_side, stream_options
 from published import stored
 from published.stored import Asked, Column
 from published.telling import store, take_into, tell
@@ -39,7 +39,6 @@ from tinygram_bench.runs.bench import Bench
 from tinygram_bench.runs.slices import SLICE_NS
 from tinygram_bench.statistics.figures.intervals import figure_of
 from tinygram_bench.workloads.stream.busy_thread import BusyThread
-from tinygram_bench.workloads.stream.cases import StreamOptions, plan_stream
 
 _SIZE = 100
 _ROUNDS = 9
@@ -216,29 +215,19 @@ def _cases(load: Load, **by_hand: str) -> dict[str, Case]:
 
 
 def _case(load: Load, only: str, runtime: str = "threads") -> Case:
-    options = StreamOptions(
-        messages=0,
-        message_bytes=MessageBytes(_SIZE, _SIZE),
-        rates_per_s=[] if load.rate_per_s is None else [load.rate_per_s],
-        arrival="constant",
-        burst=1,
-        duration_ns=load.duration_ns,
-        receive_buffer_bytes=256 << 10,
-        receiver_command=None,
-        congestion_control="cubic",
-        link="loopback",
-        placement=load.placement,
-        timeout_ns=120_000_000_000,
-        rounds=1,
-        seed=SEED,
-        has_all=False,
-        only=[f"runtime={runtime},{only}"],
-        producers=[load.producers],
-        has_busy_thread=load.has_busy_thread,
-        slice_ns=load.slice_ns,
+    return only_case(
+        replace(
+            stream_options(f"runtime={runtime},{only}"),
+            message_bytes=MessageBytes(_SIZE, _SIZE),
+            rates_per_s=[] if load.rate_per_s is None else [load.rate_per_s],
+            duration_ns=load.duration_ns,
+            placement=load.placement,
+            timeout_ns=120_000_000_000,
+            producers=[load.producers],
+            has_busy_thread=load.has_busy_thread,
+            slice_ns=load.slice_ns,
+        )
     )
-    (case,) = plan_stream(options).cases
-    return case
 
 
 def _by_turns(
