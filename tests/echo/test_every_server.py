@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.support.command import Command, Done
+from tests.support.command import Command, Done, run_once
 from tests.support.plans.echo import planned
 
 from tinygram_bench._native import Histogram
@@ -37,17 +37,13 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Done]:
 
 
 def measured(tmp_path_factory: pytest.TempPathFactory, *options: object) -> Done:
-    command = Command(tmp_path_factory.mktemp("every-server"), "echo")
-    done = command.run(*LOAD, *options)
-    command.end()
-    return done
+    return run_once(tmp_path_factory.mktemp("every-server"), "echo", *LOAD, *options)
 
 
 def run_of(done: Done, way: str) -> Any:
-    found = [run for run in done.runs if run["case_id"].startswith(f"echo/{way}/")]
-    assert len(found) == 1
-    assert found[0]["failure"] is None
-    return found[0]
+    run = done.run_of(f"echo/{way}/")
+    assert run["failure"] is None
+    return run
 
 
 @pytest.mark.parametrize("reply", CASES)

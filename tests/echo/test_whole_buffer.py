@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.support.command import Command, Done
+from tests.support.command import Done, run_once
 
 SERVERS = ("native/tinygram/epoll", "threads/stdlib/recv_into", "threads/stdlib/recvmsg_into")
 ONLY = ",".join(
@@ -18,13 +18,11 @@ ONLY = ",".join(
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> Done:
-    command = Command(tmp_path_factory.mktemp("whole-buffer"), "echo")
-    done = command.run(
+    return run_once(
+        *(tmp_path_factory.mktemp("whole-buffer"), "echo"),
         *("--faulty", "whole-buffer", "--only", ONLY, "--only", "strategy=nodelay"),
         *("--size", 1000, "--buffer", "4KiB", "--messages", 3_000, "--rounds", 1),
     )
-    command.end()
-    return done
 
 
 def summary_of(done: Done, server: str) -> Any:

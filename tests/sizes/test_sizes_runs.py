@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import jsonschema
 import pytest
-from tests.support.command import Command, Done
+from tests.support.command import Command, Done, run_once
 
 from tinygram_bench._native import Histogram
 from tinygram_bench.schema import json_schema
@@ -19,13 +18,12 @@ CELLS = [(size, trips) for size in (1, 10_000, 300_000) for trips in (0, 1, 2)]
 
 
 @pytest.fixture(scope="module")
-def done(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Done]:
-    command = Command(tmp_path_factory.mktemp("sizes"), "sizes")
-    yield command.run(
+def done(tmp_path_factory: pytest.TempPathFactory) -> Done:
+    return run_once(
+        *(tmp_path_factory.mktemp("sizes"), "sizes"),
         *("--sizes", "1,10kB,300kB", "--samples", SAMPLES, "--first", 7, "--rounds", 2),
         *("--predict", "64KiB", "--published"),
     )
-    command.end()
 
 
 def runs_of(done: Done, name: str) -> list[Any]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from tests.support.command import Command, Done
+from tests.support.command import Done, run_once
 
 from tinygram_bench._native import Histogram
 from tinygram_bench.ways import runtimes
@@ -37,16 +37,12 @@ def paced(tmp_path_factory: pytest.TempPathFactory) -> Done:
 
 
 def measured(tmp_path_factory: pytest.TempPathFactory, *load: object) -> Done:
-    command = Command(tmp_path_factory.mktemp("every-way"))
-    done = command.run("--all", "--rounds", 1, *load)
-    command.end()
-    return done
+    folder = tmp_path_factory.mktemp("every-way")
+    return run_once(folder, "stream", "--all", "--rounds", 1, *load)
 
 
 def run_of(done: Done, way: str) -> Any:
-    found = [run for run in done.runs if run["case_id"].startswith(f"stream/{way}/")]
-    assert len(found) == 1
-    return found[0]
+    return done.run_of(f"stream/{way}/")
 
 
 def decoded(run: Any) -> dict[str, Histogram]:

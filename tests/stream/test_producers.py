@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.command import Command, Done
+from tests.support.command import Done, run_once
 
 from tinygram_bench._native import Histogram, MessagePool, Pacer, StreamCheck
 from tinygram_bench.loads.producers import produce
@@ -109,11 +109,9 @@ def test_the_first_failure_ends_all_producers_and_is_raised() -> None:
 
 @pytest.fixture(scope="module", params=["flat out", "paced"])
 def done(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Done:
-    command = Command(tmp_path_factory.mktemp("producers"))
+    folder = tmp_path_factory.mktemp("producers")
     load = ("--messages", 3_000) if request.param == "flat out" else PACED
-    done = command.run("--producers", 4, "--busy-thread", "--rounds", 1, *load)
-    command.end()
-    return done
+    return run_once(folder, "stream", "--producers", 4, "--busy-thread", "--rounds", 1, *load)
 
 
 PACED = ("--rate", 400, "--duration", "500ms")
@@ -150,9 +148,7 @@ def tail(run: Any) -> str:
 
 
 def test_only_threads_have_several_producers(tmp_path: Path) -> None:
-    command = Command(tmp_path)
-    done = command.run("--producers", 8, "--only", "runtime=asyncio")
-    command.end()
+    done = run_once(tmp_path, "stream", "--producers", 8, "--only", "runtime=asyncio")
     assert done.code == 2
     assert (
         "runtime=asyncio with --producers 8: several producers are for runtime=threads"

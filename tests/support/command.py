@@ -30,6 +30,11 @@ class Done:
         assert isinstance(found, list)
         return found
 
+    def run_of(self, beginning: str) -> Any:
+        """The one run of a case whose name begins so."""
+        (run,) = [run for run in self.runs if run["case_id"].startswith(beginning)]
+        return run
+
     def counters_of(self, index: int = 0) -> dict[str, int]:
         """The counters of one run, which must have succeeded."""
         assert self.runs[index]["failure"] is None
@@ -96,3 +101,12 @@ class Command(Started):
             lambda: f"nothing is left of {self.processes()}, {list(self.temporary.iterdir())}",
         )
         assert [path.name for path in self.folder.glob(".tinygram-*")] == []
+
+
+def run_once(folder: Path, subcommand: str, *arguments: object) -> Done:
+    """Run `tinygram SUBCOMMAND` in an empty folder to its end; nothing of it is left."""
+    command = Command(folder, subcommand)
+    try:
+        return command.run(*arguments)
+    finally:
+        command.end()

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.command import Command, Done
+from tests.support.command import Done, run_once
 from tests.support.plans.echo import planned
 
 from tinygram_bench.runs.bench import running
@@ -34,10 +34,8 @@ def in_slices(tmp_path_factory: pytest.TempPathFactory) -> Done:
 
 
 def measured(tmp_path_factory: pytest.TempPathFactory, *load: object) -> Done:
-    command = Command(tmp_path_factory.mktemp("echo-over-tls"), "echo")
-    done = command.run(*("--tls", "--all", "--buffer", "64KiB", "--rounds", 1), *PER_MESSAGE, *load)
-    command.end()
-    return done
+    asked = ("--tls", "--all", "--buffer", "64KiB", "--rounds", 1, *PER_MESSAGE, *load)
+    return run_once(tmp_path_factory.mktemp("echo-over-tls"), "echo", *asked)
 
 
 @pytest.mark.parametrize("load", ["alone", "in_slices"])
@@ -99,12 +97,11 @@ def test_a_server_with_another_certificate_fails_the_run_by_name(
 
 
 def test_with_plain_each_server_is_measured_so_and_so(tmp_path: Any) -> None:
-    command = Command(tmp_path, "echo")
-    done = command.run(
+    done = run_once(
+        *(tmp_path, "echo"),
         *("--tls", "--plain", "--rounds", 1, "--size", 10, "--messages", 100),
         *("--only", "asyncio/protocol"),
     )
-    command.end()
     records = {run["case_id"].endswith("/tls"): run["counters"] for run in done.runs}
     assert records[True]["tls_records"] == 100
     assert "tls_records" not in records[False]

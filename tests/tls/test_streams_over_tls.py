@@ -9,7 +9,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from tests.support.command import Command, Done
+from tests.support.command import Done, run_once
 from tests.support.plans.stream import planned
 
 from tinygram_bench.model.strategies import parse_strategy
@@ -46,15 +46,12 @@ def in_slices(tmp_path_factory: pytest.TempPathFactory) -> Done:
 
 
 def measured(tmp_path_factory: pytest.TempPathFactory, *load: object) -> Done:
-    command = Command(tmp_path_factory.mktemp("over-tls"))
-    done = command.run("--tls", "--all", "--rounds", 1, *load)
-    command.end()
-    return done
+    folder = tmp_path_factory.mktemp("over-tls")
+    return run_once(folder, "stream", "--tls", "--all", "--rounds", 1, *load)
 
 
 def run_of(done: Done, way: str) -> Any:
-    (run,) = [run for run in done.runs if run["case_id"].startswith(f"stream/{way}/")]
-    return run
+    return done.run_of(f"stream/{way}/")
 
 
 @pytest.mark.parametrize("load", ["flat_out", "in_slices"])
@@ -117,12 +114,11 @@ def test_a_batch_of_known_size_is_a_known_number_of_records(
 ) -> None:
     # Of 64 messages in each iteration of the loop, which flushes them at its end.
     bursts = 50
-    command = Command(tmp_path)
-    done = command.run(
+    done = run_once(
+        *(tmp_path, "stream"),
         *("--tls", "--lone", "--rounds", 1, "--size", size, "--messages", 64 * bursts),
         *("--runtime", "asyncio", "--strategy", "tick"),
     )
-    command.end()
     for way in ("asyncio/stdlib/tick", "asyncio/tinygram/tick"):
         counters = run_of(done, way)["counters"]
         assert counters["tls_records"] == records * bursts
@@ -130,9 +126,9 @@ def test_a_batch_of_known_size_is_a_known_number_of_records(
 
 
 def test_several_producers_encrypt_on_one_connection(tmp_path: Any) -> None:
-    command = Command(tmp_path)
-    done = command.run("--tls", "--lone", "--rounds", 1, "--producers", 3, *FLAT_OUT)
-    command.end()
+    done = run_once(
+        tmp_path, "stream", "--tls", "--lone", "--rounds", 1, "--producers", 3, *FLAT_OUT
+    )
     ways = {run["case_id"].split("/")[2] for run in done.runs}
     assert ways == {"stdlib", "stdlib-lock"}
     for index in range(len(done.runs)):
@@ -140,10 +136,9 @@ def test_several_producers_encrypt_on_one_connection(tmp_path: Any) -> None:
 
 
 def test_with_plain_each_way_is_measured_so_and_so(tmp_path: Any) -> None:
-    command = Command(tmp_path)
     only = ("--only", "loop/nodelay")
-    done = command.run("--tls", "--plain", "--lone", "--rounds", 1, *only, *FLAT_OUT)
-    command.end()
+    asked = ("--tls", "--plain", "--lone", "--rounds", 1, *only, *FLAT_OUT)
+    done = run_once(tmp_path, "stream", *asked)
     by_tls = {
         case["parameters"].get("tls", False): case["case_id"]
         for case in done.result["plan"]["cases"]
@@ -158,12 +153,11 @@ def test_with_plain_each_way_is_measured_so_and_so(tmp_path: Any) -> None:
 
 @pytest.mark.skipif(kernel_tls_refusal() is None, reason="this kernel has TLS of its own")
 def test_the_row_of_kernel_tls_says_why_it_is_absent(tmp_path: Any) -> None:
-    command = Command(tmp_path)
-    done = command.run(
+    done = run_once(
+        *(tmp_path, "stream"),
         *("--tls", "--lone", "--rounds", 1, "--messages", 100),
         *("--runtime", "loop", "--strategy", "nodelay"),
     )
-    command.end()
     (absent,) = done.result["plan"]["unavailable"]
     assert absent["case"]["implementation"] == "kernel-tls"
     assert 'setsockopt(TCP_ULP, "tls")' in absent["reason"]
@@ -193,8 +187,8 @@ def test_a_run_without_the_package_of_certificates_fails_and_says_what_to_instal
 
 
 def test_the_table_of_records_is_shown_over_tls_alone(flat_out: Done, tmp_path: Any) -> None:
-    command = Command(tmp_path)
-    plain = command.run("--lone", "--rounds", 1, "--only", "loop/nodelay", "--messages", 100)
-    command.end()
+    plain = run_once(
+        tmp_path, "stream", "--lone", "--rounds", 1, "--only", "loop/nodelay", "--messages", 100
+    )
     assert "TLS records, and what they take on the wire" in flat_out.stdout
     assert "TLS" not in plain.stdout

@@ -6,12 +6,11 @@ It is judged by counts, which a busy host does not change: Nagle's algorithm is 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
-from tests.support.command import Command, Done
+from tests.support.command import Done, run_once
 
 from tinygram_bench.model.result import Result
 from tinygram_bench.statistics.verdicts.why.evidence import Evidence, evidence_of
@@ -23,10 +22,8 @@ SHORT = ("--rounds", 1, "--duration", "300ms")
 
 
 @pytest.fixture(scope="module")
-def done(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Done]:
-    command = Command(tmp_path_factory.mktemp("rr"), "rr")
-    yield command.run(*words_of_the_page(), *SHORT)
-    command.end()
+def done(tmp_path_factory: pytest.TempPathFactory) -> Done:
+    return run_once(tmp_path_factory.mktemp("rr"), "rr", *words_of_the_page(), *SHORT)
 
 
 def words_of_the_page() -> list[str]:

@@ -9,11 +9,9 @@ the others. How exactly a latency is told is a test of crates/load (matching.rs)
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from tests.stream.faults.receivers import program
-from tests.support.command import Command, Done
+from tests.support.command import Done, run_once
 
 from tinygram_bench._native import Histogram
 from tinygram_bench.ways import runtimes
@@ -29,13 +27,12 @@ DEFAULT_WAYS = [
 
 
 @pytest.fixture(scope="module")
-def stopped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Done]:
-    command = Command(tmp_path_factory.mktemp("stopped"), "stream")
-    yield command.run(
+def stopped(tmp_path_factory: pytest.TempPathFactory) -> Done:
+    return run_once(
+        *(tmp_path_factory.mktemp("stopped"), "stream"),
         *("--rate", RATE_PER_S, "--duration", f"{DURATION_S}s", "--rounds", 1, "--lone"),
         *("--receiver-command", program("standing_relay", STOP_S)),
     )
-    command.end()
 
 
 def test_every_default_way_was_measured(stopped: Done) -> None:
