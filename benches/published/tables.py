@@ -88,6 +88,7 @@ def _reached(row: Row) -> str:
 def _origin(table: Table) -> str:
     day = f"{table.on.day} {table.on:%B %Y}"
     if table.taken_from is not None:
-        return f"Of {day}, copied from an earlier edition of this page: {table.environment}."
+        taken = "and copied from an earlier edition of this page"
+        return f"Measured on {day}, {taken}: {table.environment}."
     code = "" if table.commit is None else f", commit {table.commit}"
     return f"Measured by `{table.bench}` on {day}{code}: {table.environment}."
