@@ -49,12 +49,12 @@ def test_what_intervals_rest_on_is_said_of_each_kind_that_is_shown(tmp_path: Pat
     for said in (
         "if rounds are independent and their logarithms normal",
         "if drift of the host met all cases of a load alike, and did not come together with",
-        "widened by as much as a count varies by itself; how often they miss is not known",
+        "widened by as much as the count varies by itself; how often one misses is not known",
     ):
         assert said in both
     counts = run(tmp_path, "before.json", "after.json", "--gate", "counts").stdout
-    assert "Of counts, intervals" in counts
-    assert "Of times" not in counts
+    assert "The interval of a count" in counts
+    assert "The interval of a time" not in counts
 
 
 def test_more_writes_fail_the_gate_of_counts_and_not_that_of_times(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """One strategy beside another, round by round: the first rounds pick, the later ones compare.
 
-So luck in picking is none in comparing.
+Luck in picking is therefore not in the comparison.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PICKING_ROUNDS = 4
 LOOKS = (12, 20, 28)
 """After so many rounds of a cell it is looked at; where it is undecided, more follow.
 
-Of the eight that compare at the first look an interval leaves room for one disturbed round.
+At the first look eight rounds compare, and an interval leaves room for a disturbed one.
 """
 LOOK_ERRORS = (0.0235, 0.0123, 0.0142)
 """How often an interval may miss at each look: together 5 % (Bonferroni), 2.5 % on either side."""

@@ -27,13 +27,13 @@ _COLUMNS: tuple[Shown[Change], ...] = (
 )
 
 _INTERVALS = {
-    "times": f"Of times, in {FAMILY_MISSED:.0%} of comparisons at most an interval misses what a "
-    "case did itself, if rounds are independent and their logarithms normal, and if drift of "
-    "the host met all cases of a load alike, and did not come together with a change of the "
-    "others: each holds both the change as it is and the change beside the others. Middles are "
-    "geometric means of the rounds.",
-    "counts": "Of counts, intervals are the ranges of the rounds, widened by as much as a count "
-    "varies by itself; how often they miss is not known.",
+    "times": "The interval of a time holds both its change and its change beside the other cases. "
+    f"In {FAMILY_MISSED:.0%} of comparisons at most one misses what a case did itself, if rounds "
+    "are independent and their logarithms normal, and if drift of the host met all cases of a "
+    "load alike, and did not come together with a change of the others. Middles are geometric "
+    "means of the rounds.",
+    "counts": "The interval of a count is the range of the rounds, widened by as much as the count "
+    "varies by itself; how often one misses is not known.",
 }
 """What the intervals of each kind mean."""
 
