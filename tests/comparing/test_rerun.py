@@ -15,10 +15,16 @@ from tests.support.compared import compared_result
 from tinygram_bench import Plan
 from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.model import store
-from tinygram_bench.model.result import CrossCheck, Result
+from tinygram_bench.model.result import Case, CrossCheck, Result
 from tinygram_bench.model.sweep import Point, Sweep
 
 RESULT = compared_result({"nodelay": [1e5] * 8})
+
+
+def with_cases(cases: tuple[Case, ...]) -> Result:
+    """A result whose plan has these cases, and which has no run of them."""
+    plan = replace(RESULT.plan, cases=cases)
+    return replace(RESULT, plan=plan, runs=(), summaries=(), verdicts=())
 
 
 def test_a_plan_is_measured_again_and_compared(tmp_path: Path) -> None:
@@ -77,7 +83,7 @@ def test_each_point_of_a_sweep_is_measured_again_in_the_rounds_of_its_step(tmp_p
             ),
             "versions are their own; call its command again: tinygram stream --cross-check\n",
         ),
-        (replace(RESULT, plan=replace(RESULT.plan, cases=())), "its plan has no case"),
+        (with_cases(()), "its plan has no case"),
     ],
     ids=["study", "peers", "empty"],
 )
@@ -114,8 +120,7 @@ def test_the_file_itself_is_never_replaced(tmp_path: Path) -> None:
 def test_programs_and_servers_that_the_file_names_are_told_and_not_used_unasked(
     tmp_path: Path, asked: Callable[[], Plan], told: str
 ) -> None:
-    plan = replace(RESULT.plan, cases=asked().cases)
-    store.save(replace(RESULT, plan=plan), tmp_path / "before.json")
+    store.save(with_cases(asked().cases), tmp_path / "before.json")
     done = Command(tmp_path, "rerun").run("before.json")
     assert (done.code, done.stdout, done.result) == (2, "", None)
     assert told in done.stderr
