@@ -73,12 +73,12 @@ def test_what_a_tick_joins_is_one_record(alone: Done) -> None:
 def test_a_message_that_comes_back_while_its_rest_is_sent_is_not_too_much(
     tmp_path: Path,
 ) -> None:
-    command = Command(tmp_path, "echo")
-    done = command.run(
+    done = run_once(
+        tmp_path,
+        "echo",
         *("--tls", "--rounds", 1, "--size", "4MiB", "--messages", 8, "--workers", 1),
         *("--only", "runtime=threads,server=recv", "--strategy", "nodelay"),
     )
-    command.end()
     assert [run["failure"] for run in done.runs] == [None]
     assert done.counters_of(0)["messages"] == 8
 
