@@ -19,6 +19,7 @@ mod judge;
 mod outcome;
 mod run;
 mod sender;
+mod source;
 mod threads;
 mod wire;
 

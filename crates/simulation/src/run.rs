@@ -1,6 +1,6 @@
 //! The models of the loops.
 
-use crate::{Cell, Costs, Load, LoopKind, Outcome, sender::Sender, threads};
+use crate::{Cell, Costs, LoopKind, Outcome, sender::Sender, source::Source, threads};
 use tinygram_core::Knobs;
 
 /// What a strategy makes of a cell, with its knobs.
@@ -23,7 +23,7 @@ pub fn run(cell: &Cell, knobs: Knobs, costs: Costs) -> Outcome {
 
 /// Calls, then a tick, then a wait.
 fn iterate_resting(sender: &mut Sender, source: &mut Source<'_>, cell: &Cell) {
-    let handed_over = source.hand_over(sender, cell);
+    let handed_over = hand_over(source, sender, cell);
     sender.spend(sender.costs.iteration_ns);
     let has_more = has_more(handed_over, source, cell);
     if sender.is_armed() && !sender.waits_for_time() {
@@ -39,7 +39,7 @@ fn iterate_foreign(sender: &mut Sender, source: &mut Source<'_>, cell: &Cell) {
     if sender.is_armed() && !sender.waits_for_time() {
         sender.tick(false);
     }
-    let handed_over = source.hand_over(sender, cell);
+    let handed_over = hand_over(source, sender, cell);
     sender.spend(sender.costs.iteration_ns);
     let is_called_again = sender.is_armed() && !sender.waits_for_time();
     if !has_more(handed_over, source, cell) && !is_called_again {
@@ -49,7 +49,7 @@ fn iterate_foreign(sender: &mut Sender, source: &mut Source<'_>, cell: &Cell) {
 
 /// Sends, then a poll, then a wait until the deadline at most.
 fn iterate_plain(sender: &mut Sender, source: &mut Source<'_>, cell: &Cell) {
-    let handed_over = source.hand_over(sender, cell);
+    let handed_over = hand_over(source, sender, cell);
     sender.spend(sender.costs.iteration_ns);
     sender.tick(false);
     let polls_again = sender
@@ -81,81 +81,18 @@ fn wait(sender: &mut Sender, source: &Source<'_>) {
     }
 }
 
-/// The messages that are left of a cell's load.
-pub(crate) struct Source<'a> {
-    load: &'a Load,
-    next: usize,
-}
-
-impl<'a> Source<'a> {
-    pub(crate) fn new(cell: &'a Cell) -> Self {
-        Self {
-            load: &cell.load,
-            next: 0,
-        }
+/// Hand over what an iteration finds due at its begin. Returns whether there was any.
+fn hand_over(source: &mut Source<'_>, sender: &mut Sender, cell: &Cell) -> bool {
+    let begin_ns = sender.now_ns;
+    let mut is_any = false;
+    for _ in 0..source.most_at_once() {
+        let Some(due_ns) = source.take_due(begin_ns, sender.now_ns) else {
+            break;
+        };
+        // The program's own work is not what sending costs: it takes time, but is not counted.
+        sender.now_ns += cell.program.work_ns;
+        sender.send(due_ns);
+        is_any = true;
     }
-
-    fn is_flat_out(&self) -> bool {
-        matches!(self.load, Load::FlatOut { .. })
-    }
-
-    pub(crate) fn is_done(&self) -> bool {
-        self.next
-            >= match self.load {
-                Load::Paced(due_ns) => due_ns.len(),
-                Load::FlatOut { messages, .. } => *messages as usize,
-            }
-    }
-
-    /// Hand over what an iteration finds due at its begin. Returns whether there was any.
-    fn hand_over(&mut self, sender: &mut Sender, cell: &Cell) -> bool {
-        let before = self.next;
-        let begin_ns = sender.now_ns;
-        for _ in 0..self.most_at_once() {
-            let Some(due_ns) = self.take_due(begin_ns, sender.now_ns) else {
-                break;
-            };
-            // The program's own work is not what sending costs: it takes time, but is not counted.
-            sender.now_ns += cell.program.work_ns;
-            sender.send(due_ns);
-        }
-        self.next > before
-    }
-
-    /// How many messages an iteration hands over at most.
-    pub(crate) fn most_at_once(&self) -> u64 {
-        match self.load {
-            Load::Paced(_) => u64::MAX,
-            Load::FlatOut { burst, .. } => *burst,
-        }
-    }
-
-    /// Take the next message, if an iteration that began at `begin_ns` finds it due. Returns when it
-    /// was: flat out at `now_ns`.
-    pub(crate) fn take_due(&mut self, begin_ns: u64, now_ns: u64) -> Option<u64> {
-        if self.is_done() {
-            return None;
-        }
-        let due_ns = self.next_due_ns().unwrap_or(now_ns);
-        let is_due = due_ns <= begin_ns || self.is_flat_out();
-        self.next += usize::from(is_due);
-        is_due.then_some(due_ns)
-    }
-
-    /// When the next message is due; `None`: as soon as the loop lets it, or there is none.
-    pub(crate) fn next_due_ns(&self) -> Option<u64> {
-        match self.load {
-            Load::Paced(due_ns) => due_ns
-                .get(self.next)
-                .map(|&offset_ns| Sender::due_ns(offset_ns)),
-            Load::FlatOut { .. } => None,
-        }
-    }
-
-    pub(crate) fn last_due_ns(&self, now_ns: u64) -> u64 {
-        match self.load {
-            Load::Paced(due_ns) => due_ns.last().map_or(now_ns, |&it| Sender::due_ns(it)),
-            Load::FlatOut { .. } => now_ns,
-        }
-    }
+    is_any
 }

@@ -9,8 +9,8 @@
 
 use crate::{
     Cell, Costs, LoopKind, Outcome,
-    run::Source,
     sender::{BEGIN_NS, MESSAGE},
+    source::Source,
     wire::Wire,
 };
 use tinygram_core::{Coalescer, Knobs, Next, Reason};
