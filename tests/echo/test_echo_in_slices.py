@@ -262,5 +262,9 @@ def test_figures_of_slices_are_of_what_came_back_between_the_marks() -> None:
         "slices": 3,
         "resting_cpu_ns": 3 * MS,
         "other_resting_cpu_ns": None,
+        "sliced_context_switches": None,
+        "sliced_core_wait_ns": None,
+        "other_sliced_core_wait_ns": None,
+        "sliced_delayed_acks": None,
         "middle_ns": 20 * MS,
     }

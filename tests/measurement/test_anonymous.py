@@ -71,6 +71,8 @@ def test_addresses_and_names_are_left_out_wherever_they_are() -> None:
         command=("tinygram", "rr", "--server", address, "--json=/srv/bob/r.json", "--seed", "1"),
         plan=msgspec.structs.replace(RESULT.plan, cases=(case,)),
         runs=(msgspec.structs.replace(run, case_id=case.case_id, warnings=(Warning("a", said),)),),
+        summaries=(),
+        verdicts=(),
         host="somewhere",
         resumptions=(Resumption("2026-11-22T10:15:00Z", "somewhere", 0, {}),),
     )

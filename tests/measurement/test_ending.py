@@ -24,6 +24,7 @@ from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.measurement.ending import Ends
 from tinygram_bench.model import store
 from tinygram_bench.model.result import Case, Ending, Plan, Result, Run
+from tinygram_bench.runs.progress.live import Live
 from tinygram_bench.runs.workload import Workload
 from tinygram_bench.statistics.figures.intervals import LOOKS, confidence_of, figure_of
 from tinygram_bench.statistics.verdicts.comparison import judge
@@ -198,8 +199,8 @@ def measured(
             ]
 
         @contextmanager
-        def bench(_workload: Workload) -> Iterator[SimpleNamespace]:
-            yield SimpleNamespace(run_cases=run_cases, check=lambda _plan: None)
+        def bench(_workload: Workload, **_: object) -> Iterator[SimpleNamespace]:
+            yield SimpleNamespace(run_cases=run_cases, check=lambda _plan: None, live=Live())
 
         path = tmp_path / "a.json"
         monkeypatch.setattr(measuring, "running", bench)

@@ -26,6 +26,7 @@ from tinygram_bench.measurement.resuming import whole_rounds_of
 from tinygram_bench.model import store
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.result import Case, CrossCheck, Peer, PeerRun, Plan, Result, Run
+from tinygram_bench.runs.progress.live import Live
 from tinygram_bench.runs.rounds import ordered
 from tinygram_bench.runs.workload import Workload
 
@@ -147,8 +148,8 @@ def test_what_is_resumed_and_ended_at_once_stays_as_it_is(
     runs_left = 3
 
     @contextmanager
-    def bench(_workload: Workload) -> Iterator[SimpleNamespace]:
-        yield SimpleNamespace(run_cases=run_cases, check=lambda _plan: None)
+    def bench(_workload: Workload, **_: object) -> Iterator[SimpleNamespace]:
+        yield SimpleNamespace(run_cases=run_cases, check=lambda _plan: None, live=Live())
 
     def run_cases(cases: Sequence[Case], round: int) -> list[Run]:
         nonlocal runs_left

@@ -19,6 +19,7 @@ from tinygram_bench.cli import main, measuring
 from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.model import store
 from tinygram_bench.model.result import Case, Plan, Result, Run
+from tinygram_bench.runs.progress.live import Live
 from tinygram_bench.runs.workload import Workload
 
 WAY = ("--only", "runtime=loop,implementation=stdlib,strategy=nodelay")
@@ -122,6 +123,8 @@ def test_a_second_one_during_the_report_does_not_cut_it_off(
     reported: list[Result] = []
 
     class Bench:
+        live = Live()
+
         def run_cases(self, cases: Sequence[Case], round: int) -> list[Run]:
             if round == 2:
                 os.kill(os.getpid(), signal.SIGINT)
@@ -130,7 +133,7 @@ def test_a_second_one_during_the_report_does_not_cut_it_off(
         def check(self, plan: Plan) -> None: ...
 
     @contextmanager
-    def bench(_workload: Workload) -> Iterator[Bench]:
+    def bench(_workload: Workload, **_: object) -> Iterator[Bench]:
         yield Bench()
 
     def render(result: Result, *_how: object) -> None:
