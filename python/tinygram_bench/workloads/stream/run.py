@@ -58,8 +58,6 @@ class Stream(TakesTurns):
         order = self._receiver_order(turn)
         substitute = StreamParameters.of(turn.case).receiver_command
         fds = [order.notes_fd, order.turns_fd]
-        # Both start at the same time, each on its core; the sender then waits for its order.
-        _sender(turn)
         if substitute is not None:
             words = [*shlex.split(substitute), *_options(turn, order)]
             program = turn.program(_RECEIVER, words, pass_fds=fds)
@@ -72,9 +70,7 @@ class Stream(TakesTurns):
     def exchange(self, turn: Turn, address: Address | None) -> Exchanged:
         """Have the sender send, and match its messages to the receiver's notes."""
         order = self._sender_order(turn, address)
-        sender = _sender(turn)
-        sender.tell(order)
-        return _collected(turn, order, sender)
+        return _collected(turn, order, _sender(turn, order))
 
     def own_ns(self, case: Case) -> int:
         return StreamParameters.of(case).duration_ns or 0
@@ -98,8 +94,7 @@ class Stream(TakesTurns):
     def warmed_up(self, turn: Turn, address: Address | None, slices: Slices) -> Waiting:
         """Have the sender connect and warm up, and wait for its slices."""
         order = replace(self._sender_order(turn, address), slices=slices)
-        sender = _sender(turn)
-        sender.tell(order)
+        sender = _sender(turn, order)
         pids = turn.hear(sender, Warm).pids
         receivers = [
             *(pid for program in turn.programs for pid in session_of(program.pid)),
@@ -175,10 +170,12 @@ class Stream(TakesTurns):
         )
 
 
-def _sender(turn: Turn) -> Child:
-    """The sending process; it is started when it is first asked for."""
-    fds = [*(turn.link.counter_fds or ()), _memory(turn, _ARRIVED)]
-    return turn.stage.near("sender", f"{PACKAGE}.sender", counts_writes=True, pass_fds=fds)
+def _sender(turn: Turn, order: Order) -> Child:
+    """The sending process, which was told the order."""
+    fds = [*(turn.link.counter_fds or ()), order.arrived_fd]
+    sender = turn.stage.near("sender", f"{PACKAGE}.sender", counts_writes=True, pass_fds=fds)
+    sender.tell(order)
+    return sender
 
 
 def _collected(turn: Turn, order: Order, sender: Child, used: Used | None = None) -> Exchanged:
