@@ -77,8 +77,8 @@ def test_one_before_the_last_byte_is_told(command: Command, setup_writes: int) -
 
 LATER: list[tuple[int, Callable[[socket.socket], None]]] = [
     # Whose last byte is withheld, looks before its other messages too.
-    (1 + WITHHELD, acknowledge_the_next_too),
-    (1 + FIRST_MEASURED, acknowledge_the_next_too),
+    (2 + WITHHELD, acknowledge_the_next_too),
+    (2 + FIRST_MEASURED, acknowledge_the_next_too),
 ]
 
 
@@ -88,7 +88,7 @@ def test_one_before_its_message_is_told(command: Command, number: int, lie: Trea
     assert done.code == 1
     (run,) = done.runs
     assert run["failure"].endswith(
-        f"sample {number - 1}, message 1: bytes of its acknowledgement came before all of the "
+        f"sample {number - 2}, message 1: bytes of its acknowledgement came before all of the "
         "message was sent"
     )
 

@@ -16,7 +16,7 @@ from typing import Any
 from tinygram_bench import _native
 from tinygram_bench.model.errors import UsageError
 
-_WATCHED_WORDS = 16
+_WATCHED_WORDS = 512
 _WRITES = _WATCHED_WORDS
 _BYTES = _WATCHED_WORDS + 1
 _Shared = ctypes.c_uint64 * (_WATCHED_WORDS + 3)
