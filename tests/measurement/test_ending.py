@@ -291,7 +291,7 @@ SHORT = {
         "calls_per_s",
         (
             *("--runtime", "native", "--connections", "per-caller", "--sends-per-request", 1),
-            *("--callers", "1x1", "--duration", "60ms"),
+            *("--callers", "1x1", "--duration", "150ms"),
         ),
     ),
     "echo": (
