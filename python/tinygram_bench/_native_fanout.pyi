@@ -49,17 +49,17 @@ class Subscribers:
         Raises OSError.
         """
     def slices(self) -> list[tuple[int, int, int]]:
-        """Of each slice: messages in its middle, all that were due in it, and when the last of
+        """For each slice: messages in its middle, all that were due in it, and when the last of
         these came, CLOCK_MONOTONIC.
         """
     def latencies_of_slices(self) -> list[tuple[bytes, bytes]]:
-        """Of each slice, in native u32 of ns: how late each measured message came, and each
+        """For each slice, in native u32 of ns: how late each measured message came, and each
         publication at its last subscriber.
         """
     def latencies(self) -> Histogram:
-        """Of all measured messages."""
+        """Latency of all measured messages."""
     def lasts(self) -> Histogram:
-        """Of all measured publications, at their last subscribers."""
+        """Latency of all measured publications at their last subscribers."""
 
 @final
 class NativePublisher:

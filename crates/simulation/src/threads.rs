@@ -292,7 +292,7 @@ impl Writer {
         }
     }
 
-    /// Who has the connection's lock has it until then.
+    /// The holder of the connection's lock has it until then.
     fn wait_for_lock(&mut self, until_ns: u64) {
         match self {
             Self::Called(at_ns) | Self::Asleep(Some(at_ns)) => *at_ns = until_ns.max(*at_ns),

@@ -43,7 +43,7 @@ def made_of(*files: Path) -> Iterator[None]:
     except _SENSELESS as error:
         names = " and ".join(map(str, files))
         words = f"{type(error).__name__}: {error}".partition("\n")[0].rstrip(": ")
-        # Of a file that nobody has edited it is a fault of ours, which must be found by this line.
+        # In a file that nobody has edited it is a fault of ours, which must be found by this line.
         *_, last = traceback.extract_tb(error.__traceback__)
         raise UsageError(
             f"{names}: the values contradict each other ({words}, in {Path(last.filename).name}, "

@@ -214,7 +214,7 @@ class Line:
         if self.failure is not None:
             raise RunError(self.failure)
         self._writer.write(wire.line_of(message))
-        with suppress(ConnectionError):  # Who listens tells.
+        with suppress(ConnectionError):  # The listener tells.
             await self._writer.drain()
 
     async def _heard(self) -> wire.Answer:

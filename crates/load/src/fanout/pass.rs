@@ -64,7 +64,7 @@ pub trait Pass: std::fmt::Debug + Send + Sync {
     /// # Errors
     /// Those of `publish`.
     fn wait(&mut self, until_ns: u64) -> Result<(), PublishError>;
-    /// Who is behind; `None`: all was handed over.
+    /// The subscribers that are behind; `None`: all was handed over.
     fn waiting(&self) -> Option<Waiting>;
     /// Its calls so far.
     fn calls(&self) -> Calls;

@@ -49,7 +49,7 @@ pub fn warm_up(
 pub enum Pace {
     /// At times of their own.
     Scheduled(Schedule),
-    /// So many as soon as those before them were handed over.
+    /// A number of them, each as soon as those before them were handed over.
     Closed(u64),
 }
 

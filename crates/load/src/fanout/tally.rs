@@ -41,9 +41,9 @@ pub struct OfSlice {
     pub all_messages: u64,
     /// When the last of these came.
     pub last_ns: u64,
-    /// Of each of these that is measured, how long after it was due it came; 4.3 s at most.
+    /// How long after it was due each of these that is measured came; 4.3 s at most.
     pub latencies_ns: Vec<u32>,
-    /// Of each publication that is measured, the same of the subscriber that got it last.
+    /// The same of the subscriber that got each measured publication last.
     pub lasts_ns: Vec<u32>,
 }
 
@@ -154,12 +154,12 @@ impl Tally {
         &self.of_slices
     }
 
-    /// Of every message that is measured, how long after it was due it came.
+    /// How long after it was due every measured message came.
     pub fn latencies(&self) -> &Histogram {
         &self.latencies
     }
 
-    /// Of every publication that is measured, the same of the subscriber that got it last.
+    /// The same of the subscriber that got every measured publication last.
     pub fn lasts(&self) -> &Histogram {
         &self.lasts
     }

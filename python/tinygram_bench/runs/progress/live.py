@@ -58,7 +58,7 @@ class _Side:
         self.case, self.slices = case, slices
         self._open_ns = slices.open_ns if case.is_flat_out else slices.slice_ns
         self._arrived = arrived
-        # Of records nobody here knows how many messages they hold, nor how many bytes of each.
+        # Nobody here knows how many messages records hold, nor how many bytes of each.
         self._first = None if Load.of(case).tls else arrived.bytes()
         self.over = 0
 
