@@ -298,7 +298,7 @@ SHORT = {
         "throughput_per_s",
         (
             *("--only", "asyncio/protocol", "--only", "asyncio/buffered-protocol"),
-            *("--size", 100, "--workers", 1, "--duration", "60ms"),
+            *("--size", 100, "--workers", 1, "--duration", "150ms"),
         ),
     ),
 }

@@ -78,6 +78,8 @@ class Clock:
     def __init__(self, host: str, port: int, token: bytes) -> None:
         """Raises RunError."""
         self._looks: deque[Look] = deque()
+        self.failure: str | None = None
+        """Why it answers no more."""
         try:
             self._sock = socket.create_connection((host, port), _LIMIT_S)
             self._sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -98,7 +100,8 @@ class Clock:
         try:
             found = min((self._ask() for _ in range(_TRIPS)), key=lambda each: each.round_trip_ns)
         except OSError as error:
-            raise RunError(f"the far host's clock does not answer: {error}") from error
+            self.failure = f"the far host's clock does not answer: {error}"
+            raise RunError(self.failure) from error
         self._looks.append(found)
         while self._looks[0].at_ns < found.at_ns - _KEPT_NS:
             self._looks.popleft()

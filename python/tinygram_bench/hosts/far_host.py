@@ -113,10 +113,11 @@ class FarHost:
 
     def _reach(self) -> None:
         """Raises RunError where the connection was lost, and cannot be made again."""
-        if self._line.failure is None:
+        # Where the server is killed, the clock's connection may be seen to end first.
+        lost = self._line.failure or self.clock.failure
+        if lost is None:
             return
         if self._dead is None:
-            lost = self._line.failure
             self._stack.close()
             give_up_s = time.monotonic() + _PATIENCE_S
             while (failure := self._connected_again()) is not None:
