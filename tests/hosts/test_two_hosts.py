@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import time
@@ -114,14 +115,17 @@ def test_a_second_client_waits_and_is_told(tmp_path: Path) -> None:
     first, second = (Command(folder, "stream") for folder in folders)
     with serving("--port", 0) as served:
         options = (*STREAM, "--rate", "1k", "--server", f"127.0.0.1:{served.port}")
-        earlier = first.start(*options, "--duration", "3s")
+        earlier = first.start(*options, "--duration", "60s")
         assert served.process.stderr is not None
         while "serving" not in served.process.stderr.readline():
             assert served.process.poll() is None
         later = second.start(*options, "--duration", "100ms")
+        assert later.stderr is not None
+        while "serves another client; waiting for our turn" not in later.stderr.readline():
+            assert later.poll() is None
+        earlier.send_signal(signal.SIGINT)
         ended = [first.finish(earlier), second.finish(later)]
-    assert [done.code for done in ended] == [0, 0], [done.stderr for done in ended]
-    assert "serves another client; waiting for our turn" in ended[1].stderr
+    assert [done.code for done in ended] == [130, 0], [done.stderr for done in ended]
 
 
 def test_another_programs_server_is_told_from_ours(tmp_path: Path) -> None:
