@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 
 from pairs import SEED, measured
 
+from tinygram_bench.host.awake import cores_awake
 from tinygram_bench.host.placement import default_placement
+from tinygram_bench.links.spec import LOOPBACK
 from tinygram_bench.model.result import Case, MessageBytes, Run
 from tinygram_bench.runs.bench import running
 from tinygram_bench.runs.slices import SLICE_NS
@@ -49,9 +52,15 @@ def stream_cases(
     return list(plan_stream(options).cases)
 
 
-def rounds(workload: Workload, cases: Sequence[Case], number: int = ROUNDS) -> Iterator[list[Run]]:
-    """The runs of each round. Exits where one failed."""
-    with running(workload) as bench:
+def rounds(
+    workload: Workload, cases: Sequence[Case], number: int = ROUNDS, *, is_awake: bool = False
+) -> Iterator[list[Run]]:
+    """The runs of each round; `is_awake`: on cores that do not sleep. Exits where a run failed.
+
+    Over links they never do, as when `tinygram` measures.
+    """
+    keeps_awake = is_awake or any(case.link != LOOPBACK for case in cases)
+    with cores_awake() if keeps_awake else nullcontext(), running(workload) as bench:
         for each in range(number):
             runs = bench.run_cases(cases, each)
             for run in runs:

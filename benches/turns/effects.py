@@ -61,7 +61,10 @@ def main() -> int:
     prepare(parse_links([_SHORT_LINK, _LONG_LINK]), DEFAULT_BACKEND)
     show_environment(CONGESTION_CONTROL)
     parts = []
-    for title, heads, rows in (_within(), _last(), _over(), _neighbours(), _windows(), _lengths()):
+    for title, heads, rows in (
+        *(part(is_awake) for is_awake in (False, True) for part in (_within, _last)),
+        *(part() for part in (_over, _neighbours, _windows, _lengths)),
+    ):
         table = _table(title, heads, rows())
         print(f"\n{table}", flush=True)
         parts.append(table)
@@ -73,25 +76,33 @@ def main() -> int:
 Part = tuple[str, tuple[str, ...], Callable[[], Rows]]
 
 
-def _within() -> Part:
-    """Latency by the part of a slice that messages were due in."""
+def _within(is_awake: bool) -> Part:
+    """Latency by the part of a slice that messages were due in; over a link cores never sleep."""
     names = [f"{low}-{high} ms" for low, high in pairwise(_EDGES_MS)]
 
     def rows() -> Rows:
-        found = _parts_of_slices(stream_cases(_WAYS, _RATE_PER_S))
+        found = _parts_of_slices(stream_cases(_WAYS, _RATE_PER_S), is_awake)
+        if not is_awake:
+            return [(name, *map(_shown, parts)) for name, parts in found.items()]
         over_link = stream_cases(("loop/nodelay", "loop/nagle"), 5_000.0, link=_SHORT_LINK)
         found |= {
-            f"{name}, {_SHORT_LINK}": parts for name, parts in _parts_of_slices(over_link).items()
+            f"{name}, {_SHORT_LINK}": parts
+            for name, parts in _parts_of_slices(over_link, is_awake).items()
         }
         return [(name, *map(_shown, parts)) for name, parts in found.items()]
 
-    return "p50 of a part of a slice ÷ p50 of the slice", ("way", *names), rows
+    title = f"p50 of a part of a slice ÷ p50 of the slice, {_cores(is_awake)}"
+    return title, ("way", *names), rows
 
 
-def _parts_of_slices(cases: Sequence[Case]) -> dict[str, list[Figure]]:
+def _cores(is_awake: bool) -> str:
+    return "cores kept awake" if is_awake else "cores that may sleep"
+
+
+def _parts_of_slices(cases: Sequence[Case], is_awake: bool) -> dict[str, list[Figure]]:
     """Way → of each part of a slice, its p50 ÷ that of the slice, over the rounds."""
     ratios: dict[str, list[list[float]]] = {}
-    for case, by_slice in _slices_of_rounds(cases):
+    for case, by_slice in _slices_of_rounds(cases, is_awake):
         of_round = [_of_parts(latencies_ns) for latencies_ns in by_slice if latencies_ns]
         ratios.setdefault(way_of(case), []).append(
             [median(each) for each in zip(*of_round, strict=True)]
@@ -101,10 +112,12 @@ def _parts_of_slices(cases: Sequence[Case]) -> dict[str, list[Figure]]:
     }
 
 
-def _slices_of_rounds(cases: Sequence[Case]) -> Iterator[tuple[Case, Sequence[Sequence[int]]]]:
+def _slices_of_rounds(
+    cases: Sequence[Case], is_awake: bool
+) -> Iterator[tuple[Case, Sequence[Sequence[int]]]]:
     """Each case's latencies, slice by slice, in the order of their being due; round by round."""
     with _seen_whole() as seen:
-        for _ in rounds(Stream(SEED), cases):
+        for _ in rounds(Stream(SEED), cases, is_awake=is_awake):
             yield from zip(cases, seen, strict=True)
             seen.clear()
 
@@ -125,7 +138,8 @@ def _seen_whole() -> Iterator[list[Sequence[Sequence[int]]]]:
     seen: list[Sequence[Sequence[int]]] = []
 
     def noting(name: str, by_slice_ns: Sequence[Sequence[int]], per_slice: float) -> Any:
-        seen.append([list(each) for each in by_slice_ns])
+        if name == "latency":  # The pacer's errors come by the same function.
+            seen.append([list(each) for each in by_slice_ns])
         return sliced.percentiles_us(name, by_slice_ns, per_slice)
 
     with (
@@ -135,14 +149,15 @@ def _seen_whole() -> Iterator[list[Sequence[Sequence[int]]]]:
         yield seen
 
 
-def _last() -> Part:
+def _last(is_awake: bool) -> Part:
     """At a constant rate the last message is due at the very end of its slice."""
 
     def rows() -> Rows:
         found: Rows = []
         for rate_per_s in _RATES_PER_S:
             ratios: dict[str, list[float]] = {}
-            for case, by_slice in _slices_of_rounds(stream_cases(_WAYS, rate_per_s)):
+            cases = stream_cases(_WAYS, rate_per_s)
+            for case, by_slice in _slices_of_rounds(cases, is_awake):
                 whole = [each for each in by_slice if len(each) > 1]
                 last = median(each[-1] for each in whole)
                 others = median(latency_ns for each in whole for latency_ns in each[:-1])
@@ -151,7 +166,7 @@ def _last() -> Part:
             found += [(way, load, _shown(figure_of(of))) for way, of in ratios.items()]
         return found
 
-    title = "p50 of the last message of each slice ÷ p50 of the others"
+    title = f"p50 of the last message of each slice ÷ p50 of the others, {_cores(is_awake)}"
     return title, ("way", "load", "ratio"), rows
 
 
