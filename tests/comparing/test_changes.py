@@ -9,7 +9,8 @@ from msgspec.structs import replace
 from tests.support.compared import compared_result
 
 from tinygram_bench.model.result import Case, Result, Summary, Warning
-from tinygram_bench.report.comparing import said
+from tinygram_bench.report.comparing import answer, said
+from tinygram_bench.report.numbers import number
 from tinygram_bench.statistics.changes.change import Change
 from tinygram_bench.statistics.changes.comparison import Comparison, compare_results
 from tinygram_bench.statistics.changes.student import beyond, quantile
@@ -233,6 +234,17 @@ def test_a_count_that_is_none_in_every_round_has_changed_only_where_it_is_some_n
     earlier, later = (compared_result(rates, {"nodelay": [each] * 8}) for each in (before, after))
     change = change_of(compare_results(earlier, later, "counts"), "nodelay", "writes_per_message")
     assert (change.shown, change.passed(0.05)) == (shown, passed)
+
+
+def test_a_count_that_was_none_is_told_without_a_ratio() -> None:
+    rates = {"nodelay": [1e5] * 8}
+    earlier, later = (compared_result(rates, {"nodelay": [each] * 8}) for each in (0, 3))
+    comparison = compare_results(earlier, later, "counts")
+    change = change_of(comparison, "nodelay", "writes_per_message")
+    assert change.after is not None
+    told = f"writes per message from none to {number(change.after.median)}"
+    assert said(change) == f"loop/nodelay, stream flat out: {told}"
+    assert "inf" not in " ".join(answer(comparison))
 
 
 def test_what_a_warning_bars_says_why_and_no_ratio() -> None:

@@ -16,6 +16,15 @@ def test_a_percentile_is_of_as_many_slices_as_a_block_takes() -> None:
     assert found["call_p99_9_us"] == ()
 
 
+def test_percentiles_of_a_block_are_nearest_ranks() -> None:
+    by_slice_ns = [
+        [each * 1_000 for each in range(first, first + 500)] for first in range(1, 5_000, 500)
+    ]
+    found = percentiles_us("call", by_slice_ns, per_slice=500)
+    assert found["call_p99_us"][0] == 495.0
+    assert found["call_p99_9_us"] == (4_995.0,)
+
+
 def test_a_block_with_less_than_half_of_its_messages_has_no_percentile() -> None:
     found = percentiles_us("call", [[1_000] * 250, [1_000] * 249], per_slice=500)
     assert found["call_p99_us"] == (1.0, None)

@@ -11,8 +11,8 @@ from tinygram_bench.runs.slices import Used
 
 LATE_US = "late_us"
 """In a run's slices: how long after the end of each one its last message came."""
-_BLOCKS = {"p99": (0.99, 500), "p99_9": (0.999, 5_000)}
-"""Percentile → its share, and the messages in a block: slices in a row that have so many."""
+_BLOCKS = {"p99": (990, 500), "p99_9": (999, 5_000)}
+"""Percentile → thousandths, and the messages in a block: slices in a row that have so many."""
 _OF_A_SLICE: dict[str, Callable[[Sequence[int]], float]] = {"p50": median, "max": max}
 _MOST_AT_REST = 0.02
 """CPU time between its slices, as a share of the time that a case has in its slices."""
@@ -33,22 +33,23 @@ def percentiles_us(
         f"{name}_{what}_us": tuple(of(each) / 1e3 if each else None for each in by_slice_ns)
         for what, of in _OF_A_SLICE.items()
     }
-    for percentile, (share, least) in _BLOCKS.items():
+    for percentile, (per_mille, least) in _BLOCKS.items():
         length = math.ceil(least / per_slice)
         blocks = (
             [ns for each in by_slice_ns[first : first + length] for ns in each]
             for first in range(0, len(by_slice_ns) - length + 1, length)
         )
         found[f"{name}_{percentile}_us"] = tuple(
-            _percentile_us(block, share) if len(block) * 2 >= least else None for block in blocks
+            _percentile_us(block, per_mille) if len(block) * 2 >= least else None
+            for block in blocks
         )
     return found
 
 
-def _percentile_us(values_ns: Sequence[int], share: float) -> float:
-    """The nearest-rank percentile."""
-    rank = min(len(values_ns) - 1, int(share * len(values_ns)))
-    return sorted(values_ns)[rank] / 1e3
+def _percentile_us(values_ns: Sequence[int], per_mille: int) -> float:
+    """The nearest-rank percentile: the least value that so many in a thousand do not exceed."""
+    rank = -(-len(values_ns) * per_mille // 1_000)
+    return sorted(values_ns)[rank - 1] / 1e3
 
 
 def late_us(late_ns: Sequence[int]) -> dict[str, Values]:

@@ -26,6 +26,7 @@ _MOST_LATE = 0.5
 _BLURRED = {
     "p50": ("latency_min", "latency_mean", "latency_p50"),
     "p99": ("latency_p99", "latency_max"),
+    "p99_9": ("latency_p99_9", "latency_max"),
 }
 """Percentile of the pacer's error → the beginnings of the names of figures that it blurs."""
 Figures = Mapping[str, Figure | None]
@@ -98,7 +99,7 @@ def _pacing_warnings(sample: Sample, figures: Figures) -> Iterator[Warning]:
             said.append(f"{percentile} {error.median:.0f} of {latency.median:.0f} µs")
     if blurred:
         message = f"the pacer's error is over a quarter of the latency: {', '.join(said)}"
-        yield Warning(code="pacing_error", message=message, figures=blurred)
+        yield Warning("pacing_error", message, tuple(dict.fromkeys(blurred)))
 
 
 def _late_share(sample: Sample, percentile: str) -> float | None:

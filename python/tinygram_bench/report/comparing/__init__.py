@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isinf
 
 from tinygram_bench.model.result import Figure
 from tinygram_bench.report.numbers import UNKNOWN, number, rate, ratio
@@ -105,8 +106,10 @@ def said(change: Change) -> str:
     """`loop/nodelay, stream flat out: throughput × 0.91 (0.88-0.94)`, or why it cannot be said."""
     if change.reason is not None:
         return f"{name_of(change)}: {_figure(change)}: {change.reason}"
-    values = f"× {_ratio(change.ratio)} ({_interval(change.ratio)})"
-    return f"{name_of(change)}: {_figure(change)} {values}"
+    where = f"{name_of(change)}: {_figure(change)}"
+    if _is_from_none(change.ratio):
+        return f"{where} from none to {_value(change, change.after)}"
+    return f"{where} × {_ratio(change.ratio)} ({_interval(change.ratio)})"
 
 
 def differences_told(
@@ -138,9 +141,18 @@ def _value(change: Change, figure: Figure | None) -> str:
     return shown(None if figure is None else figure.median)
 
 
+def _is_from_none(figure: Figure | None) -> bool:
+    """Whether nothing was counted before, and something after."""
+    return figure is not None and isinf(figure.median)
+
+
 def _ratio(figure: Figure | None) -> str:
-    return UNKNOWN if figure is None else ratio(figure.median)
+    if figure is None:
+        return UNKNOWN
+    return "from none" if _is_from_none(figure) else ratio(figure.median)
 
 
 def _interval(figure: Figure | None) -> str:
-    return UNKNOWN if figure is None else f"{ratio(figure.low)}–{ratio(figure.high)}"
+    if figure is None or _is_from_none(figure):
+        return UNKNOWN
+    return f"{ratio(figure.low)}–{ratio(figure.high)}"
