@@ -48,12 +48,11 @@ U = TypeVar("U")
 
 
 @dataclass(frozen=True)
-class _Rehearsal:
-    """A case that is up, and has tried what it will do."""
+class _Up:
+    """A case whose far end listens."""
 
     turn: Turn
     address: Address | None
-    found: Rehearsed
     keeps_windows: bool
 
 
@@ -61,7 +60,7 @@ class _Rehearsal:
 class _Side:
     """A case that waits for its first slice, or takes its turns."""
 
-    up: _Rehearsal
+    up: _Up
     slices: Slices
     waiting: Waiting
 
@@ -81,10 +80,11 @@ class Group:
 
         A case that fails, or stalls, is left out from then on, and the others lose nothing.
         """
-        rehearsals = self._each(partial(self._rehearsed, stack, set_up), self.cases)
-        found = [Rehearsed() if isinstance(each, Run) else each.found for each in rehearsals]
-        turns = self._turns(found, [_round_trip_ns(each) for each in rehearsals])
-        ready = self._each(self._warmed_up, rehearsals, turns)
+        begun = self._each(partial(self._begun, stack, set_up), self.cases)
+        up = self._each(self._listening, begun)
+        rehearsed = self._each(self._rehearsed, up)
+        turns = self._turns(rehearsed, [_round_trip_ns(each) for each in up])
+        ready = self._each(self._warmed_up, rehearsed, up, turns)
         start_ns = time.monotonic_ns() + _LEAD_NS
         sides = self._each(partial(_started, start_ns), ready)
         give_up_s = self._give_up_s(start_ns, turns)
@@ -127,18 +127,29 @@ class Group:
             for case, each, *others in zip(self.cases, *of_cases, strict=True)
         ]
 
-    def _rehearsed(
-        self, stack: ExitStack, set_up: Callable[[Case], Stage], case: Case
-    ) -> _Rehearsal:
-        """Raises OSError and RunError."""
+    def _begun(self, stack: ExitStack, set_up: Callable[[Case], Stage], case: Case) -> Turn:
+        """Start its far end; all of them get ready for orders together. Raises RunError."""
         turn = Turn(set_up(case), stack, case, self.round, self.workload.limit_s(case))
+        self.workload.start_far(turn)
+        return turn
+
+    def _listening(self, turn: Turn) -> _Up:
+        """Have its far end listen, and start the near one. Raises OSError and RunError."""
+        turn.begin()
         address = self.workload.listen(turn)
         keeps_windows = _keep_windows(turn.link, address)
-        turn.begin()
-        return _Rehearsal(turn, address, self.workload.rehearsed(turn, address), keeps_windows)
+        self.workload.start_near(turn)
+        return _Up(turn, address, keeps_windows)
 
-    def _turns(self, found: Sequence[Rehearsed], round_trips_ns: Sequence[int]) -> Sequence[Slices]:
+    def _rehearsed(self, up: _Up) -> Rehearsed:
+        up.turn.begin()
+        return self.workload.rehearsed(up.turn, up.address)
+
+    def _turns(
+        self, rehearsed: Sequence[Rehearsed | Run], round_trips_ns: Sequence[int]
+    ) -> Sequence[Slices]:
         """Slices that have a few messages of the slowest case, and gaps as long as its messages."""
+        found = [Rehearsed() if isinstance(each, Run) else each for each in rehearsed]
         own_ns = self.workload.own_ns(self.cases[0])
         least_ns = (
             max(LEAST_MESSAGES // each.at_a_time, _LEAST_ROWS) * each.message_ns for each in found
@@ -151,7 +162,7 @@ class Group:
         seed = f"{self.workload.seed}/{self.round}/{self.cases[0].case_id}"
         return table(evened(waits_ns), own_ns, slice_ns, seed)
 
-    def _warmed_up(self, up: _Rehearsal, slices: Slices) -> _Side:
+    def _warmed_up(self, _rehearsed: Rehearsed, up: _Up, slices: Slices) -> _Side:
         up.turn.begin()
         return _Side(up, slices, self.workload.warmed_up(up.turn, up.address, slices))
 
@@ -202,9 +213,9 @@ class Alternation:
         return turn.link.added_to_all(self.workload.alternated(turn, self.cases))
 
 
-def _round_trip_ns(found: _Rehearsal | Run) -> int:
+def _round_trip_ns(up: _Up | Run) -> int:
     """What a round trip to another machine takes; a link of ours is known before."""
-    return 0 if isinstance(found, Run) else found.turn.link.round_trip_ns
+    return 0 if isinstance(up, Run) else up.turn.link.round_trip_ns
 
 
 def _started(start_ns: int, side: _Side) -> _Side:

@@ -99,6 +99,15 @@ class TakesTurns(Workload):
     def waits_ns(self, case: Case) -> int:
         """How long messages may be on their way after a slice, beside their time on this host."""
 
+    def start_far(self, turn: Turn) -> None:
+        """Start our process at the far end, so that it gets ready for `listen` meanwhile.
+
+        Raises RunError. A workload need not: what `listen` finds missing it starts.
+        """
+
+    def start_near(self, turn: Turn) -> None:
+        """The same at the near end, when the far one listens. Raises RunError."""
+
     def rehearsed(self, turn: Turn, address: Address | None) -> Rehearsed:  # noqa: ARG002 - others do
         """Have the near end try what it will do in slices. Raises RunError."""
         return Rehearsed()

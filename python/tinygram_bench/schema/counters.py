@@ -43,7 +43,10 @@ _OF_RUNS: Mapping[str, Said] = {
     ),
     "connect_ns": ("ns", "that connecting took; with several connections the mean"),
     "connect_max_ns": ("ns", "that the slowest connection took to connect"),
-    "startup_ns": ("ns", "from the start of the sender's process until it could send"),
+    "startup_ns": (
+        "ns",
+        "from the start of the sender's process until it could send, less its wait for an order",
+    ),
     "publications": ("publications", "of `fanout`, each to all subscribers"),
     "probe_cpu_ns": ("ns", "of CPU time that --probe took"),
     "throttled_periods": (

@@ -14,7 +14,7 @@ from tinygram_bench.loads.source import BURST_MESSAGES
 from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.result import Case
 from tinygram_bench.model.strategies import parse_strategy
-from tinygram_bench.processes.children import Child
+from tinygram_bench.processes.children import Child, Told
 from tinygram_bench.processes.orders import Start
 from tinygram_bench.processes.workers import contents, session_of
 from tinygram_bench.runs.slices import Slices, Used
@@ -35,7 +35,8 @@ from tinygram_bench.workloads.stream.warnings import with_bound
 
 PACKAGE = "tinygram_bench.workloads.stream"
 _RECEIVER = "receiver"
-_ARRIVED = "arrived"
+_NOTES, _TURNS, _ARRIVED = "notes", "turns", "arrived"
+"""Files that the two ends write."""
 _DELAYED_ACK_NS = 45_000_000
 """An acknowledgement may be delayed for 40 ms, and a tick."""
 _CORKED_NS = 220_000_000
@@ -57,20 +58,28 @@ class Stream(TakesTurns):
             turn.stage.far_host.clock.look()
         order = self._receiver_order(turn)
         substitute = StreamParameters.of(turn.case).receiver_command
-        fds = [order.notes_fd, order.turns_fd]
         if substitute is not None:
             words = [*shlex.split(substitute), *_options(turn, order)]
+            fds = [order.notes_fd, order.turns_fd]
             program = turn.program(_RECEIVER, words, pass_fds=fds)
             return Address(turn.link.far_address, program.wait_listening(turn.listen_limit_s))
-        fds.append(order.arrived_fd)
-        receiver = turn.stage.far(_RECEIVER, f"{PACKAGE}.receiver", pass_fds=fds)
+        receiver = _receiver(turn)
         receiver.tell(order)
         return turn.listening(receiver)
+
+    def start_far(self, turn: Turn) -> None:
+        if StreamParameters.of(turn.case).receiver_command is None:
+            _receiver(turn)
+
+    def start_near(self, turn: Turn) -> None:
+        _sender(turn)
 
     def exchange(self, turn: Turn, address: Address | None) -> Exchanged:
         """Have the sender send, and match its messages to the receiver's notes."""
         order = self._sender_order(turn, address)
-        return _collected(turn, order, _sender(turn, order))
+        sender = _sender(turn)
+        sender.tell(order)
+        return _collected(turn, order, sender)
 
     def own_ns(self, case: Case) -> int:
         return StreamParameters.of(case).duration_ns or 0
@@ -94,7 +103,8 @@ class Stream(TakesTurns):
     def warmed_up(self, turn: Turn, address: Address | None, slices: Slices) -> Waiting:
         """Have the sender connect and warm up, and wait for its slices."""
         order = replace(self._sender_order(turn, address), slices=slices)
-        sender = _sender(turn, order)
+        sender = _sender(turn)
+        sender.tell(order)
         pids = turn.hear(sender, Warm).pids
         receivers = [
             *(pid for program in turn.programs for pid in session_of(program.pid)),
@@ -120,8 +130,8 @@ class Stream(TakesTurns):
             receive_buffer_bytes=asked.receive_buffer_bytes,
             congestion_control=asked.congestion_control,
             producers=case.producers,
-            notes_fd=_memory(turn, "notes"),
-            turns_fd=_memory(turn, "turns"),
+            notes_fd=_memory(turn, _NOTES),
+            turns_fd=_memory(turn, _TURNS),
             host=turn.link.far_address,
             sender_host=turn.link.client_host,
             may_end_early=asked.slice_ns is not None and case.is_flat_out,
@@ -170,19 +180,23 @@ class Stream(TakesTurns):
         )
 
 
-def _sender(turn: Turn, order: Order) -> Child:
-    """The sending process, which was told the order."""
-    fds = [*(turn.link.counter_fds or ()), order.arrived_fd]
-    sender = turn.stage.near("sender", f"{PACKAGE}.sender", counts_writes=True, pass_fds=fds)
-    sender.tell(order)
-    return sender
+def _receiver(turn: Turn) -> Told:
+    """The receiving process; it is started when it is first asked for."""
+    fds = [_memory(turn, name) for name in (_NOTES, _TURNS, _ARRIVED)]
+    return turn.stage.far(_RECEIVER, f"{PACKAGE}.receiver", pass_fds=fds)
+
+
+def _sender(turn: Turn) -> Child:
+    """The sending process; it is started when it is first asked for."""
+    fds = [*(turn.link.counter_fds or ()), _memory(turn, _ARRIVED)]
+    return turn.stage.near("sender", f"{PACKAGE}.sender", counts_writes=True, pass_fds=fds)
 
 
 def _collected(turn: Turn, order: Order, sender: Child, used: Used | None = None) -> Exchanged:
     """What both ends tell when the stream has ended. Raises RunError."""
     report = turn.hear(sender, Report)
     counters = _counted(turn) | report.counters
-    heard = Heard(contents(_memory(turn, "notes")), contents(_memory(turn, "turns")))
+    heard = Heard(contents(_memory(turn, _NOTES)), contents(_memory(turn, _TURNS)))
     host = turn.stage.far_host
     if host is None:
         run = assembled(turn.case, turn.round, order, report, counters, heard, used)
