@@ -282,6 +282,15 @@ def watch_writes(fd: int) -> bool:
 def write_counts() -> tuple[int, int, int] | None:
     """(writes, bytes, calls that found the buffer full) so far; None where not preloaded."""
 
+def count_instructions() -> bool:
+    """Count those that this process retires in user space, by threads and children to come, too.
+
+    Whether they are counted: neither every machine nor every user may.
+    """
+
+def instructions() -> int | None:
+    """How many so far; None where they are not counted, or were for a part of the time only."""
+
 def call_times() -> list[tuple[str, int]] | None:
     """What `Counted` of host/probes/calls.py is made of, so far; None where not preloaded."""
 

@@ -13,6 +13,7 @@ pub mod diag;
 pub mod echo;
 pub mod fanout;
 pub mod generator;
+pub mod instructions;
 pub mod margin;
 pub mod messages;
 pub mod netlink;

@@ -41,9 +41,9 @@ mod _native {
     use super::link::{LinkRelay, enter_pid_namespace, pid_namespace_refusal, ping_pong_ns};
     #[pymodule_export]
     use super::process::{
-        call_times, count_writes_library, create_network_namespace, die_with_parent,
-        enter_network_namespace, send_queue_bytes, set_process_name, tcp_info, watch_all_writes,
-        watch_more_writes, watch_writes, write_counts,
+        call_times, count_instructions, count_writes_library, create_network_namespace,
+        die_with_parent, enter_network_namespace, instructions, send_queue_bytes, set_process_name,
+        tcp_info, watch_all_writes, watch_more_writes, watch_writes, write_counts,
     };
     #[pymodule_export]
     use super::rr::{CallContent, RequestReader, RrCallers, RrServer};

@@ -2,7 +2,7 @@ use crate::{descriptor::own, errors::OrOsError};
 use pyo3::{prelude::*, types::PyBytes};
 use std::os::fd::{AsFd, IntoRawFd, RawFd};
 use tinygram_link::namespace;
-use tinygram_load::{process, write_counts as counts};
+use tinygram_load::{instructions as instruction_counts, process, write_counts as counts};
 use tinygram_net::socket;
 
 #[pyfunction]
@@ -49,6 +49,16 @@ pub fn watch_all_writes(fds: Vec<RawFd>) -> PyResult<bool> {
 #[pyfunction]
 pub fn write_counts() -> Option<(u64, u64, u64)> {
     counts::read().map(|counts| (counts.writes, counts.bytes, counts.would_block))
+}
+
+#[pyfunction]
+pub fn count_instructions() -> bool {
+    instruction_counts::count()
+}
+
+#[pyfunction]
+pub fn instructions() -> Option<u64> {
+    instruction_counts::read()
 }
 
 #[pyfunction]

@@ -74,6 +74,11 @@ _OF_PROCESSES: Mapping[str, Said] = {
         "that wrote to the connections, counted in front of the C library; " + _ENDS_OF_SLICES,
     ),
     "written_bytes": ("bytes", "that these wrote"),
+    "instructions": (
+        "instructions",
+        "of the sender in user space, flat out; null: the machine does not count them, or not for "
+        "this user (perf_event_open(2))",
+    ),
     "would_block": (
         "system calls",
         f"that wrote nothing, the kernel's buffer being full; {_WHOLE_RUN}",

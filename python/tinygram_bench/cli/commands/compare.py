@@ -38,9 +38,9 @@ def compare(
         str,
         typer.Option(
             metavar="GATE",
-            help="What is compared: times, counts (writes, segments, bytes and TLS records of "
-            "each message, which depend on the host only where time decides which messages leave "
-            "together), or both.",
+            help="What is compared: times, counts (writes, segments, bytes, TLS records and, where "
+            "the machine counts them, instructions of each message, which depend on the host only "
+            "where time decides which messages leave together), or both.",
         ),
     ] = "both",
     anyway: Annotated[

@@ -21,6 +21,7 @@ class Mark:
     voluntary_context_switches: int
     involuntary_context_switches: int
     writes: tuple[int, int, int] | None
+    instructions: int | None
     calls: CallTimes | None
     connection: dict[str, int]
     kernel: Counted
@@ -31,15 +32,14 @@ class Mark:
 
         CPU time is taken last: what the mark itself takes is before the start.
         """
-        writes, calls, connection, kernel = _counted(probe, counter_fds)
-        return Mark(*_used(child_pids), writes, calls, connection, kernel)
+        counted = _counted(probe, counter_fds)
+        return Mark(*_used(child_pids), *counted)
 
     @staticmethod
     def at_end(probe: socket.socket, child_pids: Sequence[int], counter_fds: CounterFds) -> Mark:
         """The same, CPU time first: what the mark itself takes is after the end."""
         used = _used(child_pids)
-        writes, calls, connection, kernel = _counted(probe, counter_fds)
-        return Mark(*used, writes, calls, connection, kernel)
+        return Mark(*used, *_counted(probe, counter_fds))
 
     def since(self, earlier: Mark) -> dict[str, int | None]:
         """Named counters of what was used between two marks; null: not counted here."""
@@ -52,11 +52,14 @@ class Mark:
             "writes": None,
             "written_bytes": None,
             "would_block": None,
+            "instructions": None,
         }
         if self.writes is not None and earlier.writes is not None:
             names = ("writes", "written_bytes", "would_block")
             differences = (b - a for a, b in zip(earlier.writes, self.writes, strict=True))
             counters |= zip(names, differences, strict=True)
+        if self.instructions is not None and earlier.instructions is not None:
+            counters["instructions"] = self.instructions - earlier.instructions
         return counters | taken_between(earlier.calls, self.calls)
 
 
@@ -73,10 +76,11 @@ def _used(child_pids: Sequence[int]) -> tuple[int, int, int]:
 
 def _counted(
     probe: socket.socket, counter_fds: CounterFds
-) -> tuple[tuple[int, int, int] | None, CallTimes | None, dict[str, int], Counted]:
-    """Writes, the times of calls, the connection's counters and the kernel's."""
+) -> tuple[tuple[int, int, int] | None, int | None, CallTimes | None, dict[str, int], Counted]:
+    """Writes, instructions, the times of calls, the connection's counters and the kernel's."""
     return (
         _native.write_counts(),
+        _native.instructions(),
         call_times(),
         dict(_native.tcp_info(probe.fileno())),
         counters_here(counter_fds),

@@ -23,6 +23,7 @@ COUNTED: Mapping[str, str] = {
     "bytes": "bytes",
     "records": "tls_records",
     "wire_bytes": "wire_bytes",
+    "instructions": "instructions",
 }
 """What is counted for each message, or call → the counter."""
 

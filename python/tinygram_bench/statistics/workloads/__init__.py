@@ -86,6 +86,7 @@ WORKLOADS: Mapping[str, Workload] = {
             "messages_per_segment",
             "messages_per_release",
             "startup_ms",
+            "instructions_per_message",
             *_OF_THE_KERNEL,
             *_OF_SLICES,
         ),

@@ -58,6 +58,8 @@ def _send(order: Order, begun_ns: int, orders: Orders) -> Report:
         watch_writes=lambda: _native.watch_writes(probe.fileno()),
     )
     way.watch_writes()
+    # Before the first thread that sends: those that there are already would not be counted.
+    _native.count_instructions()
     pool = message_pool(order.seed, order.min_bytes, order.max_bytes, order.producers)
     busy = BusyThread() if order.has_busy_thread else None
     warm_up_bytes = pool.stream_bytes(order.warm_up)
@@ -114,6 +116,8 @@ def _send(order: Order, begun_ns: int, orders: Orders) -> Report:
         "busy_thread_cpu_ns": busy_cpu_ns,
         "send_buffer_bytes": probe.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF),
     }
+    if order.pace is not None:  # The pacer spins for as long as there is time.
+        counters["instructions"] = None
     probe.shutdown(socket.SHUT_WR)
     used_cpu_ns = (counters["cpu_ns"] or 0) - busy_cpu_ns
     histograms = {}
