@@ -27,7 +27,9 @@ pub fn read() -> Option<u64> {
 }
 
 fn counter(event: impl Into<Event>) -> io::Result<Counter> {
-    let mut counter = Builder::new().kind(event).inherit(true).build()?;
+    let mut builder = Builder::new().kind(event);
+    builder.inherit(true);
+    let mut counter = builder.build()?;
     counter.enable()?;
     Ok(counter)
 }
