@@ -8,7 +8,25 @@ use std::{
     },
 };
 
-/// A number that no other living thread of the process has.
+/// A number that no other living thread of the process has. It is asked for each message.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+pub fn thread_id() -> usize {
+    let control_block: usize;
+    // SAFETY: it reads where the thread's control block is, which that tells at its own start (System V
+    // ABI, thread-local storage), and touches nothing else.
+    unsafe {
+        std::arch::asm!(
+            "mov {}, fs:0",
+            out(reg) control_block,
+            options(pure, readonly, nostack, preserves_flags)
+        );
+    }
+    control_block
+}
+
+/// A number that no other living thread of the process has. It is asked for each message.
+#[cfg(not(target_arch = "x86_64"))]
 pub fn thread_id() -> usize {
     // SAFETY: always succeeds, touches no memory of ours.
     unsafe { libc::pthread_self() as usize }

@@ -16,7 +16,7 @@ mod strategy;
 
 use batch::Batch;
 use coalescing::CoalescingSocket;
-use message_methods::add_message_methods;
+use message_methods::{add_message_methods, find_content};
 use pyo3::{exceptions::PyTypeError, prelude::*, types::PyType};
 
 // Decision 0011 says why it needs no GIL.
@@ -41,6 +41,7 @@ mod _native {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         let py = module.py();
+        find_content(py)?;
         add_message_methods::<Batch>(&py.get_type::<Batch>())?;
         add_message_methods::<CoalescingSocket>(&py.get_type::<CoalescingSocket>())?;
         add_message_methods::<Outbox>(&py.get_type::<Outbox>())?;

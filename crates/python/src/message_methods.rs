@@ -1,12 +1,18 @@
 //! Methods that take messages, and cost no more than a C function of one argument (METH_O).
 
 use pyo3::{
+    exceptions::PySystemError,
     ffi, intern,
     prelude::*,
     pyclass::boolean_struct::True,
-    types::{PyMemoryView, PyTuple, PyType},
+    types::{PyBytes, PyMemoryView, PyTuple, PyType},
 };
-use std::{ffi::CStr, hint::assert_unchecked, ptr, slice};
+use std::{
+    ffi::CStr,
+    hint::assert_unchecked,
+    ptr, slice,
+    sync::atomic::{AtomicUsize, Ordering},
+};
 
 /// Methods for which PyO3 has no attribute; each is made by [`message_method`].
 pub type Methods = &'static [ffi::PyMethodDef];
@@ -101,12 +107,11 @@ unsafe fn take_message_slowly<T: TakesMessages, const RETURNS_LENGTH: bool>(
                 Borrowed::from_ptr(py, data),
             )
         };
-        let length = || PyMemoryView::from(&data)?.getattr("nbytes");
         let taken = T::take(&slf, &data).and_then(|()| {
             if RETURNS_LENGTH {
-                length().map(Bound::unbind)
+                length(&data)
             } else {
-                Ok(py.None())
+                Ok(py.None().into_bound(py))
             }
         });
         match taken {
@@ -119,17 +124,46 @@ unsafe fn take_message_slowly<T: TakesMessages, const RETURNS_LENGTH: bool>(
     })
 }
 
+/// The length of a message in bytes; a `memoryview` would be made only to be asked for it.
+fn length<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    match data.cast_exact::<PyBytes>() {
+        Ok(bytes) => Ok(bytes.as_bytes().len().into_pyobject(data.py())?.into_any()),
+        Err(_) => PyMemoryView::from(data)?.getattr(intern!(data.py(), "nbytes")),
+    }
+}
+
+/// Where a `bytes` object has its content, in bytes from its own address: the same for each of them,
+/// and found when the module is imported. `PyBytes_AsString` would be called for each message.
+static CONTENT_AT: AtomicUsize = AtomicUsize::new(0);
+
+/// Find where `bytes` objects have their content; call it before any message is taken.
+///
+/// # Errors
+/// SystemError where the interpreter keeps the content of some elsewhere than that of others.
+pub fn find_content(py: Python<'_>) -> PyResult<()> {
+    let [at, other] = [&b""[..], &[1; 1_000]].map(|content| {
+        let bytes = PyBytes::new(py, content);
+        (bytes.as_bytes().as_ptr() as usize).wrapping_sub(bytes.as_ptr() as usize)
+    });
+    if at != other {
+        let text = "this interpreter's bytes objects are not known to tinygram";
+        return Err(PySystemError::new_err(text));
+    }
+    CONTENT_AT.store(at, Ordering::Relaxed);
+    Ok(())
+}
+
 /// The content of a `bytes` object; `None`: it is of another class, or a subclass.
 ///
 /// # Safety
-/// `data` is an object, which outlives the slice; the GIL is held.
+/// `data` is an object, which outlives the slice; the GIL is held, and `find_content` was called.
 unsafe fn exact_bytes<'a>(data: *mut ffi::PyObject) -> Option<&'a [u8]> {
-    // SAFETY: as said above. A `bytes` object never changes.
+    // SAFETY: as said above. A `bytes` object never changes, and has its content where others have.
     unsafe {
         if ffi::PyBytes_CheckExact(data) == 0 {
             return None;
         }
-        let start = ffi::PyBytes_AsString(data).cast::<u8>();
+        let start = data.cast::<u8>().add(CONTENT_AT.load(Ordering::Relaxed));
         Some(slice::from_raw_parts(start, ffi::Py_SIZE(data) as usize))
     }
 }

@@ -8,6 +8,7 @@
 
 mod buffer;
 mod policy;
+mod room;
 mod stats;
 mod strategy;
 mod threads;
@@ -21,6 +22,7 @@ mod tests;
 
 use buffer::Buffer;
 use policy::{AnyPolicy, Loop, Moment, Policy, Writer};
+use room::Room;
 pub use stats::{Reason, Stats};
 pub use strategy::{KnobError, Knobs, Strategy};
 
@@ -62,6 +64,7 @@ pub struct Coalescer {
     max_buffered_bytes: usize,
     is_blocked: bool,
     has_queue_behind: bool,
+    room: Room,
     /// Whether each message must come with its time, as the policy said at the last tick.
     watches_time: bool,
     /// Whether no message came since the last tick.
@@ -124,6 +127,7 @@ impl Coalescer {
             max_buffered_bytes: knobs.max_buffered_bytes.unwrap_or(usize::MAX),
             is_blocked: false,
             has_queue_behind: false,
+            room: Room::default(),
             watches_time,
             is_quiet: true,
             was_quiet: true,
@@ -137,6 +141,15 @@ impl Coalescer {
         if self.hold_with_others(message) {
             return Next::Wait;
         }
+        self.close_room();
+        let next = self.on_unusual_message(message, clock);
+        if matches!(next, Next::Wait | Next::Arm) {
+            self.open_room_of_loop();
+        }
+        next
+    }
+
+    fn on_unusual_message(&mut self, message: &[u8], clock: impl FnOnce() -> u64) -> Next {
         let held_bytes = self.pending().len();
         let total_bytes = held_bytes + message.len();
         if total_bytes > self.max_buffered_bytes {
@@ -145,30 +158,13 @@ impl Coalescer {
         let is_plain = !self.is_quiet && !self.watches_time;
         if held_bytes > 0 && is_plain && !self.is_blocked {
             self.buffer.count_message();
-            return Next::Write(Reason::Full);
+            if total_bytes >= self.max_bytes {
+                return Next::Write(Reason::Full);
+            }
+            self.buffer.push(message);
+            return Next::Wait;
         }
         self.on_timed_message(message, total_bytes, clock())
-    }
-
-    /// Hold the message if others are held and nothing else is to do: the short way of
-    /// [`Coalescer::on_message`], which must be called when it was not held.
-    #[inline]
-    #[must_use]
-    pub fn hold_with_others(&mut self, message: &[u8]) -> bool {
-        let held_bytes = self.pending().len();
-        let total_bytes = held_bytes + message.len();
-        // One branch for the three, which hardly ever differ.
-        let is_unusual = self.is_quiet | self.is_blocked | self.watches_time;
-        let is_plain = held_bytes > 0
-            && total_bytes < self.max_bytes
-            && total_bytes <= self.max_buffered_bytes
-            && !is_unusual
-            && !message.is_empty();
-        if is_plain {
-            self.buffer.count_message();
-            self.buffer.push(message);
-        }
-        is_plain
     }
 
     /// The first message of a batch, or since the last tick, or any whose time the policy must know.
@@ -228,6 +224,7 @@ impl Coalescer {
     /// An iteration of the loop ends, or a deadline has come; `will_block`: nothing else is to do,
     /// and the loop is about to wait. It answers [`Next::Write`] or [`Next::Wait`].
     pub fn on_tick(&mut self, now_ns: u64, will_block: bool) -> Next {
+        self.close_room();
         self.was_quiet = std::mem::replace(&mut self.is_quiet, true);
         let asked = self.policy.on_tick(self.moment(now_ns), will_block);
         self.watches_time = self.policy.watches_time();
@@ -303,6 +300,7 @@ impl Coalescer {
         start_ns: u64,
         end_ns: u64,
     ) {
+        self.close_room();
         let held_bytes = self.pending().len();
         debug_assert!(written <= held_bytes + message.len());
         let of_batch = held_bytes > 0 && written > 0;
@@ -360,17 +358,20 @@ impl Coalescer {
 
     /// From now on a batch this large leaves at once, in bytes.
     pub fn set_max_bytes(&mut self, max_bytes: usize) {
+        self.close_room();
         self.max_bytes = max_bytes.max(1);
     }
 
     /// The socket takes nothing now: hold everything until [`Coalescer::on_writable`].
     pub fn on_blocked(&mut self) {
+        self.close_room();
         self.is_blocked = true;
     }
 
     /// The socket takes bytes again. Returns whether there are any to write, because of
     /// [`Reason::Writable`].
     pub fn on_writable(&mut self) -> bool {
+        self.close_room();
         self.is_blocked = false;
         !self.buffer.is_empty()
     }
@@ -383,6 +384,7 @@ impl Coalescer {
     /// Forget what is held, which nobody will write: after an error, for example. Returns how many
     /// bytes it was.
     pub fn discard(&mut self) -> usize {
+        self.close_room();
         self.buffer.discard()
     }
 

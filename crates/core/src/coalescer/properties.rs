@@ -160,6 +160,29 @@ proptest! {
     }
 
     #[test]
+    fn the_short_way_of_a_message_comes_to_the_same_as_the_long_one(
+        knobs in knobs(),
+        takes in takes(),
+        steps in steps(),
+        of_loop in loops(),
+    ) {
+        let mut short = driver_of(knobs, of_loop, takes.clone());
+        let mut long = driver_of(knobs, of_loop, takes);
+        let mut sent = (Vec::new(), Vec::new());
+        for step in steps {
+            long.coalescer.close_room();
+            take(step.clone(), &mut short, &mut sent.0)?;
+            take(step, &mut long, &mut sent.1)?;
+            prop_assert_eq!(&short.socket.received, &long.socket.received);
+            let (short, long) = (&short.coalescer, &long.coalescer);
+            prop_assert_eq!(short.pending(), long.pending());
+            prop_assert_eq!(short.deadline_ns(), long.deadline_ns());
+            prop_assert_eq!(short.wants_tick(), long.wants_tick());
+            prop_assert_eq!(short.stats(), long.stats());
+        }
+    }
+
+    #[test]
     fn what_is_held_and_not_for_the_socket_s_sake_has_a_deadline_that_ends_it(
         knobs in knobs(),
         takes in takes(),

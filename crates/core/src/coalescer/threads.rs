@@ -26,6 +26,7 @@ impl Coalescer {
     /// each message whose time the strategy needs ([`Coalescer::watches_time`]).
     #[inline]
     pub fn hold(&mut self, message: &[u8], clock: impl FnOnce() -> u64) {
+        self.close_room();
         if self.watches_time {
             self.note_time(clock());
         } else if self.buffer.is_empty() {
@@ -64,7 +65,7 @@ impl Coalescer {
     /// Whether the sender of a message that can only be held must ask [`Coalescer::is_overdue`].
     #[inline]
     pub fn is_to_look(&self) -> bool {
-        self.policy.is_to_look(self.buffer.messages())
+        self.buffer.messages() >= self.policy.look_at()
     }
 
     /// Whether what is held has waited so long for the writing thread that a sender must write it
@@ -92,6 +93,7 @@ impl Coalescer {
     /// Give away what is held, to be written elsewhere from `start_ns` on; `spare` is an empty
     /// buffer for what comes meanwhile, which is held until [`Coalescer::on_taken_written`].
     pub fn take(&mut self, spare: Vec<u8>, start_ns: u64) -> Vec<u8> {
+        self.close_room();
         let due_ns = self.due_ns();
         self.policy.on_leaving(self.moment(start_ns));
         self.buffer.record_hold(start_ns, due_ns);
@@ -102,6 +104,7 @@ impl Coalescer {
     /// A write of what was taken took `written` bytes; `is_done`: nothing of it is left, so that
     /// what is held by now may leave.
     pub fn on_taken_written(&mut self, written: usize, reason: Reason, end_ns: u64, is_done: bool) {
+        self.close_room();
         let messages = self.buffer.messages();
         self.policy.on_written(end_ns, messages, Writer::Thread);
         self.buffer.record_write(written, reason);

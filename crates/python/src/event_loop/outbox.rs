@@ -27,6 +27,8 @@ pub struct Outbox {
     state: GilCell<State>,
     /// None once the connection is gone.
     around: GilCell<Option<Arc<Surroundings>>>,
+    /// Whether the program gave the socket, and may close it.
+    is_lent: bool,
     ticker: Py<Ticker>,
 }
 
@@ -69,6 +71,7 @@ impl Outbox {
         };
         Self {
             state: GilCell::new(state),
+            is_lent: around.lent.is_some(),
             around: GilCell::new(Some(Arc::new(around))),
             ticker,
         }
@@ -76,7 +79,8 @@ impl Outbox {
 
     /// Write all that is held, through the transport below where the kernel does not take it.
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
-        self.write_out(py, None, Reason::Asked).map(drop)
+        let is_closed = self.is_loop_closed(py)?;
+        self.write_out(py, None, Reason::Asked, is_closed).map(drop)
     }
 
     /// From now on messages go straight to the transport below; what is held goes first, unless
@@ -85,7 +89,7 @@ impl Outbox {
         if !is_closing {
             self.flush(py)?;
         }
-        self.state(py).is_diverted = true;
+        self.state(py).divert();
         Ok(())
     }
 
@@ -132,7 +136,7 @@ impl Outbox {
     fn discard(&self, py: Python<'_>) -> PyResult<usize> {
         let held_bytes = {
             let mut state = self.state(py);
-            state.is_diverted = true;
+            state.divert();
             state.coalescer.discard()
         };
         self.let_close(py)?;
@@ -156,10 +160,11 @@ impl Outbox {
             state.is_below_full = false;
             !state.is_handing_over && state.coalescer.on_writable()
         };
+        let is_closed = this.is_loop_closed(py)?;
         if has_more {
-            this.write_out(py, None, Reason::Writable)?;
+            this.write_out(py, None, Reason::Writable, is_closed)?;
         }
-        Self::arm_after_write(slf)
+        Self::arm_after_write(slf, is_closed)
     }
 
     fn set_max_bytes(&self, py: Python<'_>, max_bytes: usize) {
@@ -197,7 +202,7 @@ impl TakesMessages for Outbox {
 
     fn hold(&self, message: &[u8]) -> bool {
         self.state.try_borrow().is_some_and(|mut state| {
-            !state.is_unusual() && state.coalescer.hold_with_others(message)
+            !state.is_elsewhere() && state.coalescer.hold_with_others(message)
         })
     }
 
@@ -234,11 +239,13 @@ impl TakesMessages for Outbox {
                 Ticker::arm(ticker, slf.clone().unbind())
             }
             Next::Write(reason) => {
-                this.write_out(py, Some(&data), reason)?;
-                Self::arm_after_write(slf)
+                let is_closed = this.is_loop_closed(py)?;
+                this.write_out(py, Some(&data), reason, is_closed)?;
+                Self::arm_after_write(slf, is_closed)
             }
             Next::WriteFirst => {
-                this.write_out(py, None, Reason::Full)?;
+                let is_closed = this.is_loop_closed(py)?;
+                this.write_out(py, None, Reason::Full, is_closed)?;
                 Self::take(slf, &data)
             }
             Next::Refuse => Err(this.refuse(py, message.len())?),
@@ -251,8 +258,9 @@ impl Ticked for Outbox {
         self.state(py).on_tick(now_ns, will_block)
     }
 
-    fn write_out(&self, py: Python<'_>, reason: Reason) -> PyResult<bool> {
-        self.write_out(py, None, reason)
+    fn write_out(&self, py: Python<'_>, reason: Reason, is_running: bool) -> PyResult<bool> {
+        let is_closed = !is_running && self.is_loop_closed(py)?;
+        self.write_out(py, None, reason, is_closed)
     }
 
     fn deadline_ns(&self, py: Python<'_>) -> Option<u64> {
@@ -274,20 +282,22 @@ impl Ticked for Outbox {
 
 impl Outbox {
     /// Have the iteration's end told if the strategy needs it; a loop that is closed has none.
-    fn arm_after_write(slf: &Bound<'_, Self>) -> PyResult<()> {
+    fn arm_after_write(slf: &Bound<'_, Self>, is_loop_closed: bool) -> PyResult<()> {
         let (py, this) = (slf.py(), slf.get());
         if !this.arm_for_tick(py) {
             return Ok(());
         }
-        match this.around(py) {
-            Some(around) if !around.is_loop_closed(py)? => {
-                Ticker::arm(this.ticker.bind(py), slf.clone().unbind())
-            }
-            _ => {
-                this.disarm(py);
-                Ok(())
-            }
+        if is_loop_closed || this.around.borrow(py).is_none() {
+            this.disarm(py);
+            return Ok(());
         }
+        Ticker::arm(this.ticker.bind(py), slf.clone().unbind())
+    }
+
+    /// Whether the loop may have closed the descriptor. One that runs has not.
+    fn is_loop_closed(&self, py: Python<'_>) -> PyResult<bool> {
+        let around = self.around(py);
+        around.map_or(Ok(false), |it| it.is_loop_closed(py))
     }
 
     /// The state, without what a parent process holds.
@@ -310,6 +320,9 @@ impl Outbox {
 
     /// Keep the socket that the program gave open while something is held that we may write.
     fn keep_open(&self, py: Python<'_>) -> PyResult<()> {
+        if !self.is_lent {
+            return Ok(());
+        }
         match self.around(py).as_deref().map(|it| &it.lent) {
             Some(Some(lent)) => lent.keep_open(py),
             _ => Ok(()),
@@ -318,6 +331,9 @@ impl Outbox {
 
     /// Let the socket that the program gave close if it has closed it and we have nothing to write.
     fn let_close(&self, py: Python<'_>) -> PyResult<()> {
+        if !self.is_lent {
+            return Ok(());
+        }
         let may_write = {
             let coalescer = &self.state(py).coalescer;
             !coalescer.pending().is_empty() && !coalescer.is_blocked()

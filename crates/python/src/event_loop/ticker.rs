@@ -1,20 +1,16 @@
+use super::asked_loop::AskedLoop;
 use crate::{
     errors::{OrOsError, os_error},
     gil::GilCell,
 };
 use pyo3::{
-    PyClass, PyTraverseError, PyVisit,
-    exceptions::PyException,
-    ffi, intern,
-    prelude::*,
+    PyClass, PyTraverseError, PyVisit, exceptions::PyException, prelude::*,
     pyclass::boolean_struct::True,
-    types::{PyWeakrefMethods, PyWeakrefReference},
 };
 use std::{
     io::ErrorKind,
     mem::{replace, take},
     os::fd::{AsRawFd, RawFd},
-    ptr,
 };
 use tinygram_core::Reason;
 use tinygram_net::{clock::monotonic_ns, epoll, timer::TimerFd};
@@ -23,8 +19,9 @@ use tinygram_net::{clock::monotonic_ns, epoll, timer::TimerFd};
 pub trait Ticked: Sync {
     /// An iteration ends, or a deadline has come; `will_block`: the loop has nothing else to do.
     fn on_tick(&self, py: Python<'_>, now_ns: u64, will_block: bool) -> AfterTick;
-    /// Write what is held. Returns whether Python code was called.
-    fn write_out(&self, py: Python<'_>, reason: Reason) -> PyResult<bool>;
+    /// Write what is held; `is_running`: the loop calls, and so is not closed. Returns whether Python
+    /// code was called.
+    fn write_out(&self, py: Python<'_>, reason: Reason, is_running: bool) -> PyResult<bool>;
     /// When the next tick is due; `None`: nothing waits for a time.
     fn deadline_ns(&self, py: Python<'_>) -> Option<u64>;
     /// Arm it if its strategy must be told when the iteration ends. Returns whether it was not armed.
@@ -93,9 +90,8 @@ impl Waiting {
 /// iteration, or one timer for all of them.
 #[pyclass(frozen, weakref, module = "tinygram._native")]
 pub struct Ticker {
-    /// A loop that does not tell us when an iteration ends, and is asked to call us in the next. We
-    /// do not keep it alive.
-    asked_loop: Option<Py<PyWeakrefReference>>,
+    /// A loop that does not tell us when an iteration ends, and is asked to call us in the next.
+    asked_loop: Option<AskedLoop>,
     state: GilCell<State>,
 }
 
@@ -119,9 +115,8 @@ impl Ticker {
     #[new]
     #[pyo3(signature = (asked_loop=None))]
     fn new(asked_loop: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
-        let asked_loop = asked_loop.map(PyWeakrefReference::new).transpose()?;
         Ok(Self {
-            asked_loop: asked_loop.map(Bound::unbind),
+            asked_loop: asked_loop.map(AskedLoop::new).transpose()?,
             state: GilCell::new(State::default()),
         })
     }
@@ -210,7 +205,7 @@ impl Ticker {
         for connection in &held {
             let ticked = connection.get(py);
             ticked.disarm(py);
-            connection.report(py, ticked.write_out(py, Reason::Asked), &mut end);
+            connection.report(py, ticked.write_out(py, Reason::Asked, false), &mut end);
         }
         end
     }
@@ -227,7 +222,9 @@ impl Ticker {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.asked_loop)?;
+        if let Some(asked_loop) = &self.asked_loop {
+            asked_loop.traverse(&visit)?;
+        }
         if let Some(state) = self.state.try_borrow() {
             for connection in state.armed.iter().chain(&state.timed) {
                 visit.call(&connection.object)?;
@@ -277,12 +274,9 @@ impl Ticker {
         if replace(&mut slf.get().state.borrow(py).is_scheduled, true) {
             return Ok(());
         }
-        match asked_loop.bind(py).upgrade() {
-            Some(asked_loop) => call_soon(&asked_loop, slf).inspect_err(|_| {
-                slf.get().state.borrow(py).is_scheduled = false;
-            }),
-            None => Ok(()),
-        }
+        asked_loop.call_soon(slf).inspect_err(|_| {
+            slf.get().state.borrow(py).is_scheduled = false;
+        })
     }
 
     /// Whether something is to do when the iteration ends.
@@ -323,7 +317,7 @@ impl Ticker {
             let ticked = connection.get(py);
             match ticked.on_tick(py, now_ns, will_block) {
                 AfterTick::Write(reason) => {
-                    let written = ticked.write_out(py, reason);
+                    let written = ticked.write_out(py, reason, true);
                     called_python |= connection.report(py, written, &mut end);
                     if ticked.arm_for_tick(py) {
                         self.state.borrow(py).armed.push(connection);
@@ -355,25 +349,6 @@ impl Ticker {
         }
         Ok(())
     }
-}
-
-/// `asked_loop.call_soon(callback)`, without a bound method and a tuple that are made and dropped.
-fn call_soon(asked_loop: &Bound<'_, PyAny>, callback: &Bound<'_, Ticker>) -> PyResult<()> {
-    let py = asked_loop.py();
-    let name = intern!(py, "call_soon");
-    // SAFETY: all are objects, and null ends the arguments; the result is owned, or null with an
-    // error set.
-    let handle = unsafe {
-        let end = ptr::null_mut::<ffi::PyObject>();
-        let made = ffi::PyObject_CallMethodObjArgs(
-            asked_loop.as_ptr(),
-            name.as_ptr(),
-            callback.as_ptr(),
-            end,
-        );
-        Bound::from_owned_ptr_or_err(py, made)
-    };
-    handle.map(drop)
 }
 
 /// No earlier than asked, as `selectors` has it; an iteration a week is no burden.

@@ -46,8 +46,12 @@ impl Policy for Competitive {
     }
 
     /// Where threads share a connection: the last message came when what is held was due.
-    fn is_to_look(&self, _: u64) -> bool {
-        self.last_ns >= self.deadline_ns
+    fn look_at(&self) -> u64 {
+        if self.last_ns >= self.deadline_ns {
+            0
+        } else {
+            u64::MAX
+        }
     }
 
     fn on_look(&mut self, at: Moment) -> bool {

@@ -57,11 +57,10 @@ pub(super) trait Policy {
     /// do. Returns the reason to write what is held now; `None`: keep holding.
     fn on_tick(&mut self, at: Moment, will_block: bool) -> Option<Reason>;
 
-    /// Whether a sender whose message was only held must call [`Policy::on_look`]; `messages` were
-    /// handed over by then.
-    #[inline]
-    fn is_to_look(&self, _messages: u64) -> bool {
-        false
+    /// From this number of messages on, a sender whose message was only held must call
+    /// [`Policy::on_look`].
+    fn look_at(&self) -> u64 {
+        u64::MAX
     }
 
     /// A sender looks; returns whether it must write what is held.
@@ -186,9 +185,8 @@ impl Policy for AnyPolicy {
         each_policy!(self, policy => policy.on_tick(at, will_block))
     }
 
-    #[inline]
-    fn is_to_look(&self, messages: u64) -> bool {
-        each_policy!(self, policy => policy.is_to_look(messages))
+    fn look_at(&self) -> u64 {
+        each_policy!(self, policy => policy.look_at())
     }
 
     fn on_look(&mut self, at: Moment) -> bool {

@@ -79,9 +79,8 @@ impl Policy for SharedAdaptive {
         Some(Reason::Tick)
     }
 
-    #[inline]
-    fn is_to_look(&self, messages: u64) -> bool {
-        messages >= self.look_at
+    fn look_at(&self) -> u64 {
+        self.look_at
     }
 
     fn on_look(&mut self, at: Moment) -> bool {

@@ -52,8 +52,11 @@ impl Connection {
         }
     }
 
+    /// Whoever comes this way may change what is to do with a message: the next one takes the long way.
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.watched.lock()
+        let mut state = self.watched.lock();
+        state.coalescer.close_room();
+        state
     }
 
     /// Have the writing thread look at what is held, unless it will.

@@ -31,23 +31,11 @@ enum After {
 }
 
 impl Connection {
-    /// Hold the message if that is all there is to do: the short way of [`Connection::send`].
+    /// Hold the message if that is all there is to do: the short way of [`Connection::send`], which
+    /// the last message that took the long way has left open.
+    #[inline]
     pub(in crate::coalescing) fn hold_with_others(&self, message: &[u8]) -> bool {
-        self.hold_if_plain(&mut self.lock(), message, false)
-    }
-
-    /// `tells_after`: the caller will tell the writing thread of all that it has held.
-    #[inline(always)] // Each caller knows whether it does.
-    fn hold_if_plain(&self, state: &mut State, message: &[u8], tells_after: bool) -> bool {
-        let is_plain = state.is_expected(message.len(), tells_after)
-            && state.held_bytes() + message.len() <= self.max_buffered_bytes
-            && !state.is_closed
-            && !state.coalescer.watches_time()
-            && !state.coalescer.is_to_look();
-        if is_plain {
-            state.coalescer.hold(message, monotonic_ns);
-        }
-        is_plain
+        self.watched.lock().coalescer.hold_expected(message)
     }
 
     /// Take the message: it is written now, or held and will be. Never waits.
@@ -83,7 +71,7 @@ impl Connection {
     ) -> (usize, Result<After, SendError>) {
         let mut taken = 0;
         for message in messages {
-            if self.hold_if_plain(state, message, true) {
+            if state.coalescer.hold_expected(message) {
                 taken += 1;
                 continue;
             }
@@ -97,6 +85,7 @@ impl Connection {
             if state.coalescer.is_full() && state.duty != Duty::Soon {
                 return (taken, Ok(After::Batch));
             }
+            state.open_room(self.max_buffered_bytes);
         }
         (taken, Ok(After::All))
     }
@@ -122,8 +111,9 @@ impl Connection {
                 self.write_overdue(state)
             };
         }
-        match state.coalescer.on_message(message, monotonic_ns) {
-            Next::Write(reason) => self.write_inline(state, message, reason),
+        let now_ns = monotonic_ns();
+        match state.coalescer.on_message(message, || now_ns) {
+            Next::Write(reason) => self.write_inline(state, message, reason, now_ns),
             _ => Ok(()),
         }
     }
@@ -149,22 +139,27 @@ impl Connection {
 
     /// Write what is held, if the writing thread has not come for it in time.
     fn write_overdue(&self, state: &mut State) -> Result<(), Failure> {
-        if !state.coalescer.is_to_look() || !state.coalescer.is_overdue(monotonic_ns()) {
+        if !state.coalescer.is_to_look() {
             return Ok(());
         }
-        self.write_inline(state, &[], Reason::Deadline)?;
+        let now_ns = monotonic_ns();
+        if !state.coalescer.is_overdue(now_ns) {
+            return Ok(());
+        }
+        self.write_inline(state, &[], Reason::Deadline, now_ns)?;
         self.watched.tell_waiting(state);
         Ok(())
     }
 
-    /// Write what is held and then the message; what the kernel does not take now is held.
+    /// Write what is held and then the message, from `start_ns` on, which is now; what the kernel does
+    /// not take now is held.
     fn write_inline(
         &self,
         state: &mut State,
         message: &[u8],
         reason: Reason,
+        start_ns: u64,
     ) -> Result<(), Failure> {
-        let start_ns = monotonic_ns();
         let held = state.coalescer.pending();
         let held = &held[..held.len().min(INLINE_BYTES)];
         let first = &message[..message.len().min(INLINE_BYTES - held.len())];

@@ -121,24 +121,22 @@ impl State {
     /// Whether a full batch is held, and the writing thread is not writing another: then a sender
     /// may write it.
     pub(super) fn is_full_and_ours(&self) -> bool {
-        self.would_fill_and_is_ours(0)
+        self.taken.bytes == 0 && self.coalescer.is_full()
     }
 
-    fn would_fill_and_is_ours(&self, more_bytes: usize) -> bool {
-        self.taken.bytes == 0 && self.coalescer.would_fill(more_bytes)
-    }
-
-    /// Whether a sender need only hold its message: the writing thread will come for what is held,
-    /// and need not come any sooner. `tells_after`: it will when the sender has told it.
-    pub(super) fn is_expected(&self, more_bytes: usize, tells_after: bool) -> bool {
-        match self.duty {
-            _ if self.failure.is_some() => false,
-            Duty::None => {
-                tells_after && self.coalescer.must_hold() && !self.coalescer.would_fill(more_bytes)
-            }
-            Duty::Soon => self.coalescer.must_hold() && !self.would_fill_and_is_ours(more_bytes),
-            Duty::Timed => !self.coalescer.would_fill(more_bytes),
+    /// Let messages be held the short way as long as there is nothing else to do: the writing thread
+    /// will come for them, or does when this sender has told it, and need not come any sooner.
+    pub(super) fn open_room(&mut self, max_buffered_bytes: usize) {
+        if self.failure.is_some() || self.is_closed {
+            return;
         }
+        let left_bytes = max_buffered_bytes.saturating_sub(self.held_bytes());
+        let bytes = match self.duty {
+            // It goes on with what gathers while it writes.
+            Duty::Soon if self.taken.bytes > 0 => left_bytes,
+            _ => left_bytes.min(self.coalescer.room_in_batch()),
+        };
+        self.coalescer.open_room(bytes);
     }
 
     /// The writing thread has come. Returns its reason to write what is held; `None`: not yet.
@@ -235,6 +233,41 @@ mod tests {
     }
 
     #[test]
+    fn what_would_fill_a_batch_takes_the_long_way_unless_the_thread_is_writing() {
+        let mut knobs = Knobs::of_threads(Strategy::Combine);
+        knobs.max_bytes = 8;
+        let mut state = State::new(Coalescer::of_threads(knobs).unwrap());
+        state.open_room(usize::MAX);
+        assert!(!state.coalescer.hold_expected(b"a"), "nothing is held");
+        state.coalescer.hold(b"abc", || NOW_NS);
+        assert!(!state.coalescer.hold_expected(b"d"), "nobody has opened it");
+        state.open_room(usize::MAX);
+        assert!(!state.coalescer.hold_expected(b"defgh"));
+        assert!(state.coalescer.hold_expected(b"defg"));
+        assert!(!state.coalescer.hold_expected(b"h"));
+        state.duty = Duty::Soon;
+        state.take(Reason::Tick, NOW_NS);
+        state.open_room(20);
+        assert!(!state.coalescer.hold_expected(b"h"), "the first of a batch");
+        state.coalescer.hold(b"h", || NOW_NS);
+        state.open_room(20);
+        assert!(state.coalescer.hold_expected(b"twelve bytes"));
+        assert!(!state.coalescer.hold_expected(b"i"), "20 are held");
+        assert!(!state.coalescer.hold_expected(b""));
+    }
+
+    #[test]
+    fn a_sender_looks_at_the_clock_where_the_policy_says_so() {
+        let mut knobs = Knobs::of_threads(Strategy::Adaptive);
+        knobs.max_hold = Some(Duration::from_nanos(1));
+        let mut state = State::new(Coalescer::of_threads(knobs).unwrap());
+        state.coalescer.hold(b"a", || NOW_NS);
+        state.open_room(usize::MAX);
+        assert!(state.coalescer.is_to_look());
+        assert!(!state.coalescer.hold_expected(b"b"));
+    }
+
+    #[test]
     fn the_writing_thread_is_told_of_a_deadline_that_moved_once_until_it_has_come() {
         let price = Duration::from_nanos(1_600);
         let knobs = Knobs::of_threads(Strategy::Competitive { price });
@@ -289,6 +322,7 @@ mod tests {
         assert!(matches!(state.rest(), NextVisit::Rest));
         assert_eq!(state.duty, Duty::None);
         state.duty = Duty::Timed;
-        assert!(!state.is_expected(1, true));
+        state.open_room(usize::MAX);
+        assert!(!state.coalescer.hold_expected(b"b"));
     }
 }

@@ -24,6 +24,7 @@ impl Watched {
         }
     }
 
+    #[inline]
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().expect(POISONED)
     }

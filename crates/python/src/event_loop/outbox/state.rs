@@ -45,8 +45,20 @@ impl State {
         }
     }
 
+    /// Have messages go straight to the transport below.
+    pub fn divert(&mut self) {
+        self.is_diverted = true;
+        self.coalescer.close_room();
+    }
+
     pub fn is_unusual(&self) -> bool {
-        self.is_diverted || self.thread_id != thread_id() || self.generation.is_past()
+        self.is_diverted || self.is_elsewhere()
+    }
+
+    /// Whether another thread or process than the loop's writes.
+    #[inline]
+    pub fn is_elsewhere(&self) -> bool {
+        self.thread_id != thread_id() || self.generation.is_past()
     }
 
     /// An iteration ends, or a deadline has come; `will_block`: the loop has nothing else to do.

@@ -6,15 +6,16 @@ use pyo3::{prelude::*, types::PyBytes};
 use tinygram_core::Reason;
 
 impl Outbox {
-    /// Write what is held and then `message`. Returns whether the transport below, and so Python
-    /// code, had to take a part.
+    /// Write what is held and then `message`, unless the loop is closed. Returns whether the transport
+    /// below, and so Python code, had to take a part.
     pub(super) fn write_out(
         &self,
         py: Python<'_>,
         message: Option<&Bound<'_, PyBytes>>,
         reason: Reason,
+        is_loop_closed: bool,
     ) -> PyResult<bool> {
-        let took_part = self.write_all(py, message, reason);
+        let took_part = self.write_all(py, message, reason, is_loop_closed);
         self.let_close(py)?;
         took_part
     }
@@ -24,16 +25,18 @@ impl Outbox {
         py: Python<'_>,
         mut message: Option<&Bound<'_, PyBytes>>,
         mut reason: Reason,
+        is_loop_closed: bool,
     ) -> PyResult<bool> {
-        if let Some(around) = self.around(py) {
-            if around.is_loop_closed(py)? {
-                // What is held stays held, and is reported as lost when it is dropped.
-                return match message {
-                    None => Ok(false),
-                    Some(message) => self.write_below(py, Rest::all_of(message)).map(|()| true),
-                };
-            }
-            if around.is_socket_closed(py)? {
+        if is_loop_closed {
+            // What is held stays held, and is reported as lost when it is dropped.
+            return match message {
+                None => Ok(false),
+                Some(message) => self.write_below(py, Rest::all_of(message)).map(|()| true),
+            };
+        }
+        if self.is_lent {
+            let around = self.around(py);
+            if around.map_or(Ok(false), |it| it.is_socket_closed(py))? {
                 self.state(py).fd = None; // The transport below finds and reports the same.
             }
         }

@@ -155,7 +155,7 @@ fn rescued_after(adaptive: &mut SharedAdaptive) -> (u64, u64) {
     let mut looks = 0;
     for messages in 1.. {
         let now_ns = LONG_NS + 1_000 * messages;
-        if adaptive.is_to_look(messages) {
+        if messages >= adaptive.look_at() {
             looks += 1;
             let at = Moment {
                 now_ns,
