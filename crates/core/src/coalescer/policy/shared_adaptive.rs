@@ -102,7 +102,8 @@ impl Policy for SharedAdaptive {
         self.last_write_ns = end_ns;
         if by == Writer::Thread {
             self.has_visited = true;
-            // Where it was told to write the rest of what was taken, its coming was no visit.
+            // Where it was told to write the rest of what was taken, its coming was no visit; and
+            // where a sender has written a full batch in its place, there may be nothing to come for.
             self.told_ns = None;
         }
     }
