@@ -1,4 +1,3 @@
-use super::ticker::Ticker;
 use pyo3::{
     PyTraverseError, PyVisit, ffi,
     prelude::*,
@@ -24,7 +23,7 @@ impl AskedLoop {
 
     /// Have the loop call `callback` in its next iteration, unless it is gone; without a bound method
     /// and a tuple that are made and dropped.
-    pub fn call_soon(&self, callback: &Bound<'_, Ticker>) -> PyResult<()> {
+    pub fn call_soon(&self, callback: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = callback.py();
         let Some(asked_loop) = self.known.bind(py).upgrade() else {
             return Ok(());

@@ -274,7 +274,7 @@ impl Ticker {
         if replace(&mut slf.get().state.borrow(py).is_scheduled, true) {
             return Ok(());
         }
-        asked_loop.call_soon(slf).inspect_err(|_| {
+        asked_loop.call_soon(slf.as_any()).inspect_err(|_| {
             slf.get().state.borrow(py).is_scheduled = false;
         })
     }
