@@ -6,6 +6,7 @@ from collections.abc import Callable
 from math import ceil, floor
 
 from tinygram_bench.model.result import Figure, Summary, Verdict
+from tinygram_bench.statistics.one_way import INSTEAD, as_known, is_known
 
 UNKNOWN = "–"
 MARKS = {"faster": "", "slower": "", "no_difference_shown": "=", "cannot_say": "?"}
@@ -70,8 +71,18 @@ def median(figure: Figure | None) -> str:
 
 
 def median_of(summary: Summary, figure: str) -> str:
-    """The median of the summary's figure; `–` where it has none."""
+    """The median of the summary's figure; `–` where it has none.
+
+    A latency that two clocks do not know well enough is half of the round trip: `18.4 rtt/2`.
+    """
+    if not is_known(summary.figures, figure):
+        return f"{median(summary.figures.get(INSTEAD))} rtt/2"
     return median(summary.figures.get(figure))
+
+
+def interval_of(summary: Summary, figure: str) -> str:
+    """The interval of the summary's figure; `–` where its median is not shown either."""
+    return interval(as_known(summary).figures.get(figure))
 
 
 def span(figure: Figure | None) -> str:

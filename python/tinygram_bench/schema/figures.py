@@ -79,6 +79,12 @@ _OF_COUNTERS: Mapping[str, Said] = {
     "messages_per_release": ("messages", "messages ÷ the pacer's releases; paced only"),
     "connect_us": ("µs", "connect_ns"),
     "startup_ms": ("ms", "startup_ns"),
+    "half_round_trip_us": (
+        "µs",
+        "half of clock_round_trip_ns; between two hosts it is shown in place of a latency of which "
+        "clock_bound_us is more than a fifth",
+    ),
+    "clock_bound_us": ("µs", "clock_bound_ns: by which a latency between two hosts may be wrong"),
     "delayed_acks": (
         "acknowledgements",
         "kernel_DelayedACKs; in slices sliced_delayed_acks, for their ends add some",

@@ -33,6 +33,7 @@ from tinygram_bench.report.charts.ways import (
     told,
 )
 from tinygram_bench.statistics.figures.runs import MIN_SAMPLES_BEYOND
+from tinygram_bench.statistics.one_way import least_known_us
 from tinygram_bench.statistics.sizes_fits import fits_of
 from tinygram_bench.statistics.workloads import WORKLOADS
 
@@ -45,7 +46,8 @@ _TITLES = {
 }
 _TEXT = (
     "How long the fastest 50 %, 99 %, 99.99 % took at most. The further right, the rarer; a "
-    "line ends where fewer than ten samples are beyond. The samples are pooled over the rounds, "
+    "line ends where fewer than ten samples are beyond, and begins, between two hosts, where their "
+    "clocks know a time within a fifth. The samples are pooled over the rounds, "
     "without intervals: verdicts are in the tables."
 )
 _TICKS = [2, 10, 100, 1_000, 10_000]
@@ -104,10 +106,13 @@ def _rows(
 ) -> Iterator[Mapping[str, str | float | None]]:
     """A row for each percentile of all samples of these cases; what bars one's figure bars it."""
     samples = pooled(result, [each.case.case_id for each in summaries], histogram)
+    least_us = max((least_known_us(each.figures) for each in summaries), default=0.0)
     for percentile in PERCENTILES:
         beyond = samples.count * (100 - percentile) / 100
         if samples.count and beyond >= MIN_SAMPLES_BEYOND - 1e-6:
             at_ns = samples.percentile_ns(percentile) if percentile else samples.min_ns
+            if histogram == "latency_ns" and at_ns / 1_000 < least_us:
+                continue
             figure = _figure(histogram, percentile)
             yield {
                 "way": label,

@@ -11,6 +11,7 @@ from tinygram_bench.report.charts.chart import COLOURS, DASHES, GREY, Row, Serie
 from tinygram_bench.report.loads.tables import rows_of
 from tinygram_bench.report.prose import load_names
 from tinygram_bench.report.rr import labels_of
+from tinygram_bench.statistics.one_way import as_known
 from tinygram_bench.statistics.verdicts.doubts import barring
 from tinygram_bench.statistics.workloads.loads import is_alone, server_of
 
@@ -52,7 +53,13 @@ def fields_of(result: Result) -> tuple[Field, ...]:
         Field(
             name if len(names) > 1 else "",
             tuple(
-                Entrant(row.label, row.case, row.summary, row.kind == "best", row.kind == "limit")
+                Entrant(
+                    row.label,
+                    row.case,
+                    as_known(row.summary),
+                    row.kind == "best",
+                    row.kind == "limit",
+                )
                 for row in rows_of(result, load)
                 if row.summary is not None and row.absence is None
             ),

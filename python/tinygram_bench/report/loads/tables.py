@@ -11,7 +11,7 @@ from tinygram_bench.model.result import Case, Result, Summary, Verdict
 from tinygram_bench.report.numbers import (
     MARKS,
     UNKNOWN,
-    interval,
+    interval_of,
     marked_ratio,
     median_of,
     rate,
@@ -19,6 +19,7 @@ from tinygram_bench.report.numbers import (
 )
 from tinygram_bench.report.prose import all_cases, marks_explained
 from tinygram_bench.report.table import Column, Row, RowKind, Shown, Table
+from tinygram_bench.statistics.one_way import is_known
 from tinygram_bench.statistics.verdicts.contests import clear_winners, verdicts_by_pair
 from tinygram_bench.statistics.workloads.loads import Load, is_base, is_faulty, is_limit, way_of
 
@@ -57,9 +58,7 @@ def shown_median(header: str, figure: str, give_way: int) -> Shown[Summary]:
 
 
 def shown_interval(figure: str, give_way: int) -> Shown[Summary]:
-    return Shown(
-        Column("low–high", give_way), lambda summary: interval(summary.figures.get(figure)), figure
-    )
+    return Shown(Column("low–high", give_way), lambda summary: interval_of(summary, figure), figure)
 
 
 def _throughput_median(summary: Summary) -> str:
@@ -193,7 +192,8 @@ def _with_marks(result: Result, load: Load, table: LoadTable, rows: Sequence[Cas
     def with_mark(shown: Shown[Summary]) -> Shown[Summary]:
         def text(summary: Summary) -> str:
             verdict = verdicts.get((summary.case.case_id, shown.figure))
-            return shown.text(summary) + (MARKS[verdict.verdict] if verdict else "")
+            is_judged = verdict is not None and is_known(summary.figures, shown.figure)
+            return shown.text(summary) + (MARKS[verdict.verdict] if verdict and is_judged else "")
 
         return shown if shown.column.header == "low–high" else replace(shown, text=text)
 

@@ -115,5 +115,7 @@ FORMULAS: Mapping[str, Callable[[Counters], Number]] = {
     "resets": _scaled("kernel_OutRsts"),
     "both_ways_mb_per_s": _quotient("exchanged_bytes", "run_time_ns", 1e3),
     "in_flight": _quotient("round_trips_ns", "run_time_ns"),
+    "half_round_trip_us": _scaled("clock_round_trip_ns", 0.5e-3),
+    "clock_bound_us": _scaled("clock_bound_ns", 1e-3),
     "client_cpu_share": _quotient("client_cpu_ns", "run_time_ns"),
 }

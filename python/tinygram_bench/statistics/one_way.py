@@ -1,0 +1,60 @@
+"""One-way times between two hosts: where two clocks know them well enough to be shown.
+
+Law: where the clocks' difference may be wrong by more than a fifth of a latency, half of the round
+trip is shown in its place, and labelled so. What was measured stays in the result, with its bound:
+ways of one round have the same error, and are compared by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from msgspec.structs import replace
+
+from tinygram_bench.model.result import Figure, Summary, Warning
+from tinygram_bench.statistics.figures.words import in_words
+
+BOUND = "clock_bound_us"
+INSTEAD = "half_round_trip_us"
+OF_TWO_CLOCKS = (INSTEAD, BOUND)
+"""Figures that only cases between two hosts have."""
+_MOST_SHARE = 0.2
+_TIMES = "latency_"
+
+Figures = Mapping[str, Figure | None]
+
+
+def least_known_us(figures: Figures) -> float:
+    """Times below are not known well enough; 0 where one clock took them."""
+    bound = figures.get(BOUND)
+    return 0.0 if bound is None else bound.high / _MOST_SHARE
+
+
+def is_known(figures: Figures, name: str) -> bool:
+    """Whether a figure may be shown; also where it has no value."""
+    found = figures.get(name)
+    if found is None or not name.startswith(_TIMES):
+        return True
+    return found.median >= least_known_us(figures)
+
+
+def as_known(summary: Summary) -> Summary:
+    """The summary without the figures that may not be shown."""
+    figures = summary.figures
+    known = {name: found if is_known(figures, name) else None for name, found in figures.items()}
+    return replace(summary, figures=known)
+
+
+def warnings_of(figures: Figures) -> Iterator[Warning]:
+    """What is shown in the place of which figures; it bars none from being compared."""
+    unknown = [name for name in figures if not is_known(figures, name)]
+    bound, instead = figures.get(BOUND), figures.get(INSTEAD)
+    if not unknown or bound is None or instead is None:
+        return
+    names = ", ".join(map(in_words, unknown))
+    yield Warning(
+        "half_round_trip",
+        f"half of the shortest round trip, {instead.median:.1f} µs, is shown (rtt/2) in place of "
+        f"{names}: the clocks of the two hosts may be wrong by {bound.high:.1f} µs, more than a "
+        "fifth of it",
+    )
