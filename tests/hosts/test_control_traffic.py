@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import socket
 from collections.abc import Iterator
 
 import pytest
+from tests.support.far_server import (
+    HELLO,
+    LIMIT_S,
+    all_of,
+    answer_of,
+    connected,
+    line_of,
+    welcomed,
+)
 from tests.support.serve_command import Serving, serving
 
-import tinygram
 from tinygram_bench.hosts.wire import MAX_ORDER_BYTES, VERSION
 
-LIMIT_S = 20.0
 RECEIVER = "tinygram_bench.workloads.stream.receiver"
 RR = "tinygram_bench.workloads.rr.server"
-HELLO = {"type": "Hello", "version": VERSION, "tinygram": tinygram.__version__}
 BEGIN = {
     "type": "Begin",
     "number": 0,
@@ -49,12 +54,12 @@ GREETINGS: dict[str, bytes] = {
     "half a line": b'{"type":"Hello"',
     "no JSON": b"GET / HTTP/1.1\n",
     "JSON of another type": b"[]\n",
-    "an order before the greeting": json.dumps(BEGIN).encode() + b"\n",
+    "an order before the greeting": line_of(BEGIN),
     "bytes that are no UTF-8": b'{"type":"Hello","version":1,"tinygram":"\xff"}\n',
     "a line that is too long": b"x" * (2 * MAX_ORDER_BYTES),
-    "another version": json.dumps(HELLO | {"version": VERSION + 1}).encode() + b"\n",
-    "another tinygram": json.dumps(HELLO | {"tinygram": "0.0.0"}).encode() + b"\n",
-    "a field too many": json.dumps(HELLO | {"more": 1}).encode() + b"\n",
+    "another version": line_of(HELLO | {"version": VERSION + 1}),
+    "another tinygram": line_of(HELLO | {"tinygram": "0.0.0"}),
+    "a field too many": line_of(HELLO | {"more": 1}),
     "JSON that is nested deeply": b"[" * 50_000 + b"\n",
     "a TLS hello": bytes.fromhex("160301020001"),
 }
@@ -82,85 +87,47 @@ def served() -> Iterator[Serving]:
         yield found
 
 
-def connected(served: Serving) -> socket.socket:
-    sock = socket.create_connection(("127.0.0.1", served.port), LIMIT_S)
-    greeting = sock.recv(64)
-    assert greeting.startswith(b"tinygram serve 1 ")
-    return sock
-
-
-def line_of(sock: socket.socket) -> dict[str, object]:
-    line = b""
-    while not line.endswith(b"\n"):
-        part = sock.recv(1)
-        assert part, line
-        line += part
-    found = json.loads(line)
-    assert isinstance(found, dict)
-    return found
-
-
-def welcomed(served: Serving) -> socket.socket:
-    sock = connected(served)
-    sock.sendall(json.dumps(HELLO).encode() + b"\n")
-    while (answer := line_of(sock))["type"] == "Queued":
-        pass
-    assert answer["type"] == "Welcome", answer
-    return sock
-
-
-def all_of(sock: socket.socket) -> bytes:
-    """What comes until the server ends the connection."""
-    found = b""
-    try:
-        while part := sock.recv(1 << 16):
-            found += part
-    except ConnectionResetError:
-        pass
-    return found
-
-
 @pytest.mark.parametrize("name", GREETINGS)
 def test_a_greeting_that_is_none_is_refused(served: Serving, name: str) -> None:
-    with connected(served) as sock:
+    with connected(served.port) as sock:
         try:
             sock.sendall(GREETINGS[name])
             sock.shutdown(socket.SHUT_WR)
         except OSError:
             pass  # It has been turned away before it had said all.
         assert b"Welcome" not in all_of(sock)
-    welcomed(served).close()
+    welcomed(served.port).close()
 
 
 @pytest.mark.parametrize("name", ORDERS)
 def test_an_order_that_is_not_allowed_is_refused(served: Serving, name: str) -> None:
-    with welcomed(served) as sock:
+    with welcomed(served.port) as sock:
         for order in ORDERS[name]:
-            sock.sendall(json.dumps(order).encode() + b"\n")
+            sock.sendall(line_of(order))
         said = all_of(sock)
     assert b'"Refused"' in said
-    welcomed(served).close()
+    welcomed(served.port).close()
 
 
 def test_a_client_that_leaves_in_the_midst_leaves_no_process(served: Serving) -> None:
-    with welcomed(served) as sock:
+    with welcomed(served.port) as sock:
         for order in (BEGIN, tell()):
-            sock.sendall(json.dumps(order).encode() + b"\n")
-        said = line_of(sock)
+            sock.sendall(line_of(order))
+        said = answer_of(sock)
         assert said["type"] == "Said"
         line = said["line"]
         assert isinstance(line, dict)
         port = line["port"]
-    welcomed(served).close()
+    welcomed(served.port).close()
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", port), LIMIT_S)
 
 
 def test_the_server_listens_where_it_was_bound_whatever_an_order_says(served: Serving) -> None:
-    with welcomed(served) as sock:
+    with welcomed(served.port) as sock:
         for order in (BEGIN, tell(host="0.0.0.0")):
-            sock.sendall(json.dumps(order).encode() + b"\n")
-        line = line_of(sock)["line"]
+            sock.sendall(line_of(order))
+        line = answer_of(sock)["line"]
         assert isinstance(line, dict)
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(("127.0.0.2", line["port"]), LIMIT_S)

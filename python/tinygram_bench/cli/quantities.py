@@ -1,7 +1,7 @@
 """Options whose values are quantities: read with their units, and refused by the option's name.
 
 They are read before anything else is looked at, so that a typo is told at once. Defaults are in the
-unit of the value: nanoseconds, bytes, messages per second; `default` is how the help shows them.
+unit of the value: nanoseconds, bytes, bits or messages per second; `default` is how help shows them.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.units import (
     MAX_MESSAGE_BYTES,
     format_bytes,
+    parse_bit_rate,
     parse_bytes,
     parse_count,
     parse_duration_ns,
@@ -54,6 +55,11 @@ def message_sizes(help: str, default: str | None = None) -> Any:
 def rate(help: str, default: str | None = None) -> Any:
     """Messages per second, such as `10k`."""
     return _quantity(parse_rate, "RATE", help, default)
+
+
+def bandwidth(help: str, default: str | None = None) -> Any:
+    """A bandwidth such as `100mbit`, in bits per second."""
+    return _quantity(parse_bit_rate, "BANDWIDTH", help, default)
 
 
 def share(help: str, default: str | None = None) -> Any:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import os
-import resource
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
+from tinygram_bench.far.limits import Limits, hold
 from tinygram_bench.far.programs import Here, Program, RefusedError, program
 from tinygram_bench.host.placement import placement
 from tinygram_bench.host.write_counter import Counting
@@ -26,26 +26,15 @@ from tinygram_bench.processes.workers import RunError
 _GRACE_S = 5.0
 
 
-@dataclass(frozen=True)
-class Limits:
-    """What one client may use: time in s, processes at a time, and memory of each in bytes.
-
-    `clients`: how many may wait while another is served.
-    """
-
-    time_s: float
-    processes: int
-    memory_bytes: int
-    clients: int
-
-
 @dataclass
 class _Process:
     child: Child
     program: Program
     here: Here
     stack: ExitStack
+    ended: asyncio.Event
     following: asyncio.Task[None] | None = None
+    is_dismissed: bool = False
 
 
 @dataclass
@@ -59,40 +48,45 @@ class Guest:
     limits: Limits
     counting: Counting
     _processes: dict[int, _Process] = field(default_factory=dict)
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    _failure: OSError | None = None
 
     async def serve(self) -> None:
         """Carry out what it asks until it leaves. Raises RefusedError and OSError."""
         try:
             while line := await line_from(self.reader):
-                self._take(wire_order(line))
-                for each in self._processes.values():
-                    if each.following is not None and each.following.done():
-                        each.following.result()
+                await self._take(wire_order(line))
+            if self._failure is not None:
+                raise self._failure
         finally:
-            for number in list(self._processes):
-                await self._end(number)
+            await self._end_all()
 
     async def say(self, answer: wire.Answer) -> None:
         """Raises OSError when it is lost."""
         self.writer.write(wire.line_of(answer))
         await self.writer.drain()
 
-    def _take(self, order: wire.Order) -> None:
+    async def _take(self, order: wire.Order) -> None:
+        """Carry it out; whoever asks and does not listen is asked nothing more until it does."""
         if isinstance(order, wire.Begin):
             self._begin(order)
             return
         process = self._processes.get(order.number)
-        if process is None:
-            return  # It has ended before this came, which the client is told.
         match order:
-            case wire.Tell(_, raw):
-                with suppress(RunError):  # It has ended, which is told when its channel ends.
-                    process.child.tell(process.program.order(bytes(raw), process.here))
-            case wire.Dismiss():
-                process.child.dismiss()
-                self._later(self._end_soon(order.number))
             case wire.AskUsed(number):
-                self.writer.write(wire.line_of(wire.Used(number, _cpu_ns(process.child))))
+                used = None if process is None else _cpu_ns(process.child)
+                await self.say(wire.Used(number, used))
+            case _ if process is None:
+                return  # It has ended before this came, which the client is told.
+            case wire.Tell(_, raw):
+                told = process.program.order(bytes(raw), process.here)
+                # A process that takes nothing stops its client, and not the server.
+                with suppress(RunError):  # It has ended, which is told when its channel ends.
+                    await asyncio.to_thread(process.child.tell, told)
+            case wire.Dismiss() if not process.is_dismissed:
+                process.is_dismissed = True
+                process.child.dismiss()
+                self._later(_end_soon(process))
 
     def _begin(self, begin: wire.Begin) -> None:
         if len(self._processes) >= self.limits.processes:
@@ -104,35 +98,56 @@ class Guest:
             raise RefusedError(f"process {begin.number} runs already")
         chosen = program(begin.program)
         cpu = _core(begin.placement)
-        stack = ExitStack()
-        try:
-            fds = [os.memfd_create("left") for _ in range(begin.files)]
-            for fd in fds:
-                stack.callback(os.close, fd)
-            environment = self.counting.environment() if begin.counts_writes else None
-            passed = [*fds, self.counting.fd] if begin.counts_writes else fds
-            role = begin.program.rpartition(".")[2]
-            child = Child(stack, role, chosen.module, cpu, environment, passed)
-        except (OSError, RunError) as error:
-            stack.close()
-            raise RefusedError(f"a process cannot be started: {error}") from error
-        memory_bytes = self.limits.memory_bytes
-        resource.prlimit(child.worker.pid, resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
-        resource.prlimit(child.worker.pid, resource.RLIMIT_FSIZE, (memory_bytes, memory_bytes))
-        here = Here(self.own_host, self.client_host, tuple(fds))
-        process = _Process(child, chosen, here, stack)
+        with ExitStack() as stack:
+            try:
+                process = self._started(stack, begin, chosen, cpu)
+            except (OSError, RunError) as error:
+                raise RefusedError(f"a process cannot be started: {error}") from error
+            process.stack = stack.pop_all()
         self._processes[begin.number] = process
         process.following = asyncio.create_task(self._follow(begin.number, process))
 
+    def _started(
+        self, stack: ExitStack, begin: wire.Begin, chosen: Program, cpu: int | None
+    ) -> _Process:
+        """Raises OSError and RunError."""
+        fds = []
+        for _ in range(begin.files):
+            fds.append(os.memfd_create("left"))
+            stack.callback(os.close, fds[-1])
+        environment = self.counting.environment() if begin.counts_writes else None
+        passed = [*fds, self.counting.fd] if begin.counts_writes else fds
+        role = begin.program.rpartition(".")[2]
+        child = Child(stack, role, chosen.module, cpu, environment, passed)
+        hold(child.worker.pid, self.limits)
+        ended = asyncio.Event()
+        loop, fd = asyncio.get_running_loop(), child.worker.fileno()
+
+        def tell_end() -> None:
+            loop.remove_reader(fd)
+            ended.set()
+
+        loop.add_reader(fd, tell_end)
+        stack.callback(loop.remove_reader, fd)
+        here = Here(
+            self.own_host, self.client_host, tuple(fds), max_connections=self.limits.connections
+        )
+        return _Process(child, chosen, here, stack, ended)
+
     async def _follow(self, number: int, process: _Process) -> None:
         """Bring over what it answers, until it ends."""
-        while await _readable(process.child) and process.child.read():
-            while (line := process.child.take_line()) is not None:
-                for file, fd in enumerate(process.here.files):
-                    await self._bring(number, file, fd)
-                await self.say(wire.Said(number, msgspec.Raw(line)))
-        await asyncio.to_thread(process.child.worker.wait_ended, _GRACE_S)
-        await self.say(wire.Ended(number, process.child.worker.failure))
+        try:
+            while await _readable(process.child) and process.child.read():
+                while (line := process.child.take_line()) is not None:
+                    for file, fd in enumerate(process.here.files):
+                        await self._bring(number, file, fd)
+                    await self.say(wire.Said(number, msgspec.Raw(line)))
+            await _end_soon(process)
+            await self.say(wire.Ended(number, process.child.worker.failure))
+        except OSError as error:
+            self._failure = error
+            self.writer.transport.abort()  # Who reads its orders sees the end, and ends the rest.
+            return
         self._processes.pop(number, None)
         process.stack.close()
 
@@ -143,30 +158,32 @@ class Guest:
             await self.say(wire.Left(number, file, part))
         os.ftruncate(fd, 0)
 
-    async def _end_soon(self, number: int) -> None:
-        """End a process that was dismissed, unless it does so by itself."""
-        process = self._processes.get(number)
-        if process is not None and not await asyncio.to_thread(
-            process.child.worker.wait_ended, _GRACE_S
-        ):
-            process.child.worker.kill()
-
-    async def _end(self, number: int) -> None:
-        process = self._processes.pop(number, None)
-        if process is None:
-            return
-        if process.following is not None:
-            process.following.cancel()
-            with suppress(asyncio.CancelledError, OSError):
-                await process.following
-        process.stack.close()
-
-    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    async def _end_all(self) -> None:
+        tasks = [*self._tasks, *(each.following for each in self._processes.values())]
+        running = [task for task in tasks if task is not None]
+        for task in running:
+            task.cancel()
+        try:
+            if running:
+                await asyncio.wait(running)
+        finally:
+            for process in self._processes.values():
+                process.stack.close()
+            self._processes.clear()
 
     def _later(self, coroutine: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(coroutine)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+async def _end_soon(process: _Process) -> None:
+    """End a process that is to end, unless it does so by itself."""
+    try:
+        async with asyncio.timeout(_GRACE_S):
+            await process.ended.wait()
+    except TimeoutError:
+        process.child.worker.kill()
 
 
 async def line_from(reader: asyncio.StreamReader) -> bytes:
@@ -185,7 +202,7 @@ def wire_order(line: bytes) -> wire.Order:
     """Raises RefusedError."""
     try:
         order: wire.Order = wire.order_of(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RefusedError(f"this is no order of version {wire.VERSION}: {error}") from error
     return order
 
@@ -219,10 +236,3 @@ async def _readable(child: Child) -> bool:
     finally:
         loop.remove_reader(child.fileno())
     return True
-
-
-def addresses_of(writer: asyncio.StreamWriter) -> tuple[str, str]:
-    """The two ends of a connection: ours, and the client's."""
-    own: Sequence[object] = writer.get_extra_info("sockname")
-    other: Sequence[object] = writer.get_extra_info("peername")
-    return str(own[0]), str(other[0])

@@ -39,7 +39,6 @@ _MAX_MESSAGE_BYTES = 1 << 30
 _MAX_BUFFER_BYTES = 1 << 30
 _MAX_SEED = (1 << 64) - 1
 _MAX_HOLD_NS = 10**10
-_MAX_CONNECTIONS = 10_000
 _NOTHING = b"{}"
 
 T = TypeVar("T")
@@ -51,11 +50,15 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True)
 class Here:
-    """What this server fills into orders: its own address, the client's, and a process's files."""
+    """What this server fills into orders: its own address, the client's, and a process's files.
+
+    `max_connections`: of a process, with its client.
+    """
 
     own_host: str
     client_host: str
     files: tuple[int, ...]
+    max_connections: int
 
 
 @dataclass(frozen=True)
@@ -139,7 +142,12 @@ def _echo_server(order: echo.ServerOrder, here: Here) -> echo.ServerOrder:
     _check_known("reply", order.reply, echo.REPLIES)
     _check("message_bytes", order.message_bytes, 1, _MAX_MESSAGE_BYTES)
     _check("buffer_bytes", order.buffer_bytes, 0, _MAX_BUFFER_BYTES)
-    _check("connections", order.connections, 1, _MAX_CONNECTIONS)
+    if not 1 <= order.connections <= here.max_connections:
+        raise RefusedError(
+            f"{order.connections} connections are more than a process may have here, "
+            f"{here.max_connections}: measure with fewer, or start the server with "
+            "--max-connections"
+        )
     if order.fault is not None:
         _check_known("fault", order.fault, chosen.faults)
     _check_control(order.congestion_control)

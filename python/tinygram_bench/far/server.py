@@ -1,23 +1,27 @@
 """Accepting clients: greeted, authenticated, queued, and served one at a time.
 
 Law: before it is authenticated a client costs one connection of few, for few seconds, and one line
-at most.
+at most. Nothing that came before TLS is read as if it had come through it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import socket
 import ssl
 import sys
+from collections.abc import Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 import msgspec
 
 import tinygram
-from tinygram_bench.far.guest import Guest, Limits, addresses_of, line_from
+from tinygram_bench.far.guest import Guest, line_from
+from tinygram_bench.far.limits import Limits, end_above
 from tinygram_bench.far.programs import RefusedError
 from tinygram_bench.host.network import permitted_congestion_control
 from tinygram_bench.host.probes.environment import environment
@@ -29,7 +33,36 @@ _STRANGERS = 16
 """Connections at a time that have not been authenticated."""
 _STRANGER_S = 10.0
 """For so long one may go on without being authenticated."""
+_FAREWELL_S = 2.0
+"""For so long a client may take to read the last that it is told."""
+_FULL_S = 0.5
+_FULL = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _FLEETING = ("load_average_1_5_15_min", "memory_bytes")
+
+
+class _Protocol(asyncio.StreamReaderProtocol):
+    """Tells also while nobody reads that the client has left."""
+
+    def __init__(self, reader: asyncio.StreamReader) -> None:
+        super().__init__(reader)
+        self.left = asyncio.Event()
+
+    def eof_received(self) -> bool:
+        self.left.set()
+        return super().eof_received()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.left.set()
+        super().connection_lost(error)
+
+
+@dataclass(frozen=True)
+class _Client:
+    """A connection that is known to be a client's."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    left: asyncio.Event
 
 
 @dataclass
@@ -43,67 +76,109 @@ class Server:
     _waiting: int = 0
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     _tls: ssl.SSLContext | None = None
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         if self.keys is not None:
             self._tls = self.keys.context(is_server=True)
 
     async def run(self, listener: socket.socket) -> None:
-        """Serve until cancelled."""
-        server = await asyncio.start_server(
-            self._accepted, sock=listener, limit=wire.MAX_ORDER_BYTES
-        )
-        async with server:
-            await server.serve_forever()
-
-    async def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        client = "?"
-        try:
+        """Serve until cancelled. Raises OSError where the listener has failed."""
+        listener.setblocking(False)
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                sock, address = await loop.sock_accept(listener)
+            except ConnectionAbortedError:
+                continue
+            except OSError as error:
+                if error.errno not in _FULL:
+                    raise
+                await asyncio.sleep(_FULL_S)  # Others of its connections end.
+                continue
             if self._strangers >= _STRANGERS:
-                return
-            wire.end_when_silent(writer.get_extra_info("socket"))
-            own_host, client = addresses_of(writer)
+                sock.close()
+                continue
             self._strangers += 1
+            self._later(self._accepted(sock, str(address[0])))
+
+    def _later(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _accepted(self, sock: socket.socket, client: str) -> None:
+        try:
             try:
                 async with asyncio.timeout(_STRANGER_S):
-                    await self._authenticated(reader, writer, own_host)
+                    known = await self._authenticated(sock)
+            except BaseException:
+                sock.close()
+                raise
             finally:
                 self._strangers -= 1
-            await self._in_turn(Guest(reader, writer, own_host, client, self.limits, self.counting))
+        except (RefusedError, OSError, EOFError) as error:
+            _tell(f"turned {client} away: {str(error) or type(error).__name__}")
+            return
+        try:
+            own_host = str(sock.getsockname()[0])
+            guest = Guest(known.reader, known.writer, own_host, client, self.limits, self.counting)
+            await self._in_turn(guest, known.left)
         except RefusedError as refusal:
             _tell(f"refused {client}: {refusal}")
-            with suppress(OSError):
-                writer.write(wire.line_of(wire.Refused(str(refusal))))
-                await writer.drain()
-        except (OSError, TimeoutError, EOFError) as error:
-            _tell(f"lost {client}: {error or type(error).__name__}")
+            known.writer.write(wire.line_of(wire.Refused(str(refusal))))
+        except (OSError, EOFError) as error:
+            _tell(f"lost {client}: {str(error) or type(error).__name__}")
         finally:
-            writer.close()
+            await _end(known.writer)
 
-    async def _authenticated(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, own_host: str
-    ) -> None:
+    async def _authenticated(self, sock: socket.socket) -> _Client:
         """Greet, begin TLS where another machine may be there, and hear the `Hello`.
 
-        Raises RefusedError, OSError and EOFError.
+        Raises RefusedError, OSError and EOFError; the connection is then ended.
         """
-        writer.write(
-            wire.greeting(None if self.keys is None else name_of(self.keys.own_certificate))
-        )
-        await writer.drain()
-        if not wire.is_loopback(own_host):
-            if self._tls is None or self.keys is None:
+        wire.end_when_silent(sock)
+        name = None if self.keys is None else name_of(self.keys.own_certificate)
+        loop = asyncio.get_running_loop()
+        await loop.sock_sendall(sock, wire.greeting(name))
+        tls = None
+        if not wire.is_loopback(sock.getsockname()[0]):
+            if self._tls is None:
                 raise EOFError("there is no key, so that this host alone is served")
-            await writer.start_tls(self._tls, ssl_handshake_timeout=_STRANGER_S)
-            tls = writer.get_extra_info("ssl_object")
-            if not self.keys.is_other(tls.getpeercert(binary_form=True)):
+            tls = self._tls
+        reader = asyncio.StreamReader(limit=wire.MAX_ORDER_BYTES)
+        protocol = _Protocol(reader)
+        transport, _ = await loop.connect_accepted_socket(
+            lambda: protocol,
+            sock,
+            ssl=tls,
+            ssl_handshake_timeout=None if tls is None else _STRANGER_S,
+        )
+        writer = asyncio.StreamWriter(transport, protocol, reader, loop)
+        try:
+            shown = transport.get_extra_info("ssl_object")
+            if tls is not None and not self._knows(shown.getpeercert(binary_form=True)):
                 raise EOFError("it showed another certificate")
-        line = await line_from(reader)
+            self._check(await line_from(reader))
+        except RefusedError as refusal:
+            writer.write(wire.line_of(wire.Refused(str(refusal))))
+            await _end(writer)
+            raise
+        except BaseException:
+            writer.transport.abort()
+            raise
+        return _Client(reader, writer, protocol.left)
+
+    def _knows(self, certificate: bytes | None) -> bool:
+        return self.keys is not None and self.keys.is_other(certificate)
+
+    def _check(self, line: bytes) -> None:
+        """Raises RefusedError and EOFError unless it is the `Hello` of the same tinygram."""
         if not line:
             raise EOFError("it left before it said anything")
         try:
             hello = wire.hello_of(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise RefusedError(f"this is no greeting of version {wire.VERSION}: {error}") from error
         if (hello.version, hello.tinygram) != (wire.VERSION, tinygram.__version__):
             raise RefusedError(
@@ -111,37 +186,51 @@ class Server:
                 f"{hello.tinygram}: install the same version on both"
             )
 
-    async def _in_turn(self, guest: Guest) -> None:
+    async def _in_turn(self, guest: Guest, left: asyncio.Event) -> None:
         """Wait until no other client is served, and serve this one. See `Guest.serve`."""
-        if self._waiting >= self.limits.clients:
-            raise RefusedError(
-                f"{self._waiting} clients wait already: try again later, or start the server with "
-                "--max-clients"
-            )
         if self._turn.locked():
+            if self._waiting >= self.limits.clients:
+                raise RefusedError(
+                    f"{self._waiting} clients wait already: try again later, or start the server "
+                    "with --max-clients"
+                )
             await guest.say(wire.Queued(self._waiting))
-        self._waiting += 1
-        try:
-            await self._turn.acquire()
-        finally:
-            self._waiting -= 1
+        await self._take_turn(left)
         try:
             _tell(f"serving {guest.client_host}")
             await guest.say(wire.Welcome(_facts()))
-            await self._served(guest)
+            await end_above(self.limits, guest.serve())
             _tell(f"served {guest.client_host}")
         finally:
             self._turn.release()
 
-    async def _served(self, guest: Guest) -> None:
+    async def _take_turn(self, left: asyncio.Event) -> None:
+        """Sleep until it is this client's turn. Raises EOFError where it leaves before."""
+        turn = asyncio.create_task(self._turn.acquire())
+        leaving = asyncio.create_task(left.wait())
+        self._waiting += 1
         try:
-            async with asyncio.timeout(self.limits.time_s):
-                await guest.serve()
-        except TimeoutError as error:
-            raise RefusedError(
-                f"a client may be served for {self.limits.time_s:g} s: measure less at a time, or "
-                "start the server with --max-time"
-            ) from error
+            await asyncio.wait((turn, leaving), return_when=asyncio.FIRST_COMPLETED)
+            if left.is_set():
+                raise EOFError("it left while it waited")
+        except BaseException:
+            if not turn.cancel():  # It has its turn already.
+                self._turn.release()
+            raise
+        finally:
+            self._waiting -= 1
+            leaving.cancel()
+
+
+async def _end(writer: asyncio.StreamWriter) -> None:
+    """Close the connection when what was said last has been taken, or after a while."""
+    writer.close()
+    with suppress(OSError):
+        try:
+            async with asyncio.timeout(_FAREWELL_S):
+                await writer.wait_closed()
+        finally:
+            writer.transport.abort()
 
 
 def _facts() -> dict[str, object]:
@@ -152,4 +241,4 @@ def _facts() -> dict[str, object]:
 
 
 def _tell(text: str) -> None:
-    print(f"tinygram: {text}", file=sys.stderr, flush=True)
+    print(f"tinygram: {wire.printable(text)}", file=sys.stderr, flush=True)

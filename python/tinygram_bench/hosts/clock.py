@@ -3,7 +3,8 @@
 A round trip says that the far clock was read between its beginning and its end (Cristian, 1989).
 The shortest of many in a row bound the difference best; a line through those of several looks
 follows the drift (least squares). What cannot be known is how a round trip's time divides between
-there and back: the difference may be wrong by half of it, and by the residual of the line.
+there and back: the difference may be wrong by half of it, and by the residual of the line. Both
+clocks are taken to run evenly between two looks; one that does not is told where a look shows it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import time
 from array import array
 from collections import deque
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import linear_regression
 from typing import NamedTuple
 
@@ -20,12 +22,20 @@ from tinygram_bench.hosts.clock_server import TIME
 from tinygram_bench.processes.workers import RunError
 
 _TRIPS = 64
-"""Round trips of a look, of which the shortest counts."""
+"""Round trips of a look at most, of which the shortest counts."""
+_FEWEST_TRIPS = 4
+_LOOK_NS = 500_000_000
+"""A look is over after so long, where round trips are: it is taken twice for each stream."""
 _LIMIT_S = 5.0
 _KEPT_NS = 120 * 10**9
 """Looks that are older say nothing of the drift now."""
+_KEPT_LOOKS = 3
+"""So many stay, however old: those of the stream that has just ended are among them."""
 _JUMP_NS = 1_000_000
 """Clocks drift by millionths: one that is so far from the line has jumped, or stood still."""
+_MOST_DRIFT = 1_500e-6
+"""Beside each other: either may be set faster or slower by 500 ppm (adjtimex(2)), and is wrong by
+less than 250 on its own. A difference that grows faster is a jump."""
 
 
 class Look(NamedTuple):
@@ -63,9 +73,16 @@ def difference(looks: list[Look]) -> Difference:
         for at, stray_ns in zip(at_ns, strays_ns, strict=True)
     )
     trip_ns = max(look.round_trip_ns for look in looks)
-    if residual_ns > _JUMP_NS + trip_ns:
+    jumped_ns = residual_ns if residual_ns > _JUMP_NS + trip_ns else 0.0
+    for earlier, later in pairwise(looks):
+        changed_ns = abs(later.offset_ns - earlier.offset_ns)
+        drift_ns = _MOST_DRIFT * (later.at_ns - earlier.at_ns)
+        # Each of the two may be wrong by half of its round trip.
+        if changed_ns > drift_ns + (earlier.round_trip_ns + later.round_trip_ns) / 2:
+            jumped_ns = max(jumped_ns, changed_ns)
+    if jumped_ns:
         raise RunError(
-            f"a clock of the two hosts has jumped by about {residual_ns / 1e6:.3g} ms beside the "
+            f"a clock of the two hosts has jumped by about {jumped_ns / 1e6:.3g} ms beside the "
             "other one: measure again when neither is set, suspended or moved"
         )
     bound_ns = round(trip_ns / 2 + residual_ns) + 1
@@ -98,17 +115,31 @@ class Clock:
     def look(self) -> None:
         """Ask for the time, again and again, and keep the shortest answer. Raises RunError."""
         try:
-            found = min((self._ask() for _ in range(_TRIPS)), key=lambda each: each.round_trip_ns)
+            found = min(self._trips(), key=lambda each: each.round_trip_ns)
         except OSError as error:
             self.failure = f"the far host's clock does not answer: {error}"
             raise RunError(self.failure) from error
         self._looks.append(found)
-        while self._looks[0].at_ns < found.at_ns - _KEPT_NS:
+        while len(self._looks) > _KEPT_LOOKS and self._looks[0].at_ns < found.at_ns - _KEPT_NS:
             self._looks.popleft()
 
     def difference(self) -> Difference:
-        """Raises RunError where a clock has jumped."""
-        return difference(list(self._looks))
+        """Raises RunError where a clock has jumped; what comes after that is judged anew."""
+        try:
+            return difference(list(self._looks))
+        except RunError:
+            while len(self._looks) > 1:
+                self._looks.popleft()
+            raise
+
+    def _trips(self) -> list[Look]:
+        begun_ns = time.monotonic_ns()
+        trips: list[Look] = []
+        while len(trips) < _TRIPS:
+            trips.append(self._ask())
+            if len(trips) >= _FEWEST_TRIPS and trips[-1].at_ns - begun_ns > _LOOK_NS:
+                break
+        return trips
 
     def _ask(self) -> Look:
         asked_ns = time.monotonic_ns()

@@ -11,7 +11,6 @@ import os
 import socket
 import threading
 from collections.abc import Callable, Coroutine, Sequence
-from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -19,12 +18,16 @@ import msgspec
 
 from tinygram_bench.hosts import wire
 from tinygram_bench.hosts.address import CONNECT_LIMIT_S, FarAddress, connected
-from tinygram_bench.hosts.keys import client_keys
+from tinygram_bench.hosts.keys import Keys, client_keys
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.processes.workers import RunError
 
 T = TypeVar("T")
 _LOST = "the connection to the far host was lost"
+_MAX_UNHEARD_BYTES = 1 << 26
+"""A server that answers more than anybody reads is not ours."""
+_MAX_LEFT_BYTES = 1 << 34
+"""The most that a process may leave in its files: the notes of a billion reads."""
 
 
 class FarProcess:
@@ -35,11 +38,19 @@ class FarProcess:
         self.role = role
         self.failure: str | None = None
         self.files = tuple(files)
-        self.used: Future[int | None] | None = None
+        self.used: asyncio.Future[int | None] | None = None
+        """Its CPU time, while that is asked for."""
+        self.left_bytes = 0
         self._ended = threading.Event()
+
+    def tell_used(self, cpu_ns: int | None) -> None:
+        """Answer who asks for its CPU time; None: it has ended."""
+        if self.used is not None and not self.used.done():
+            self.used.set_result(cpu_ns)
 
     def end(self, failure: str | None) -> None:
         """Say that it has ended, and why."""
+        self.tell_used(None)
         if not self._ended.is_set():
             self.failure = failure
             self._ended.set()
@@ -94,18 +105,7 @@ class Line:
 
     def used_ns(self, number: int) -> int:
         """CPU time of a process so far. Raises RunError."""
-        process, _ = self._processes.get(number, (None, None))
-        if process is None:
-            raise RunError(self.failure or "the process on the far host has ended")
-        process.used = Future()
-        self._run(self._say(wire.AskUsed(number)))
-        try:
-            used = process.used.result(CONNECT_LIMIT_S)
-        except TimeoutError as error:
-            raise RunError(f"the far host did not answer in {CONNECT_LIMIT_S:g} s") from error
-        if used is None:
-            raise RunError(f"the {process.role} on the far host has ended")
-        return used
+        return self._run(self._ask_used(number))
 
     def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
@@ -119,44 +119,65 @@ class Line:
         named = f"--server {self._address.text}"
         sock, key_name = await asyncio.to_thread(connected, self._address)
         wire.end_when_silent(sock)
-        peer = sock.getpeername()[0]
-        self._reader, self._writer = await asyncio.open_connection(
-            sock=sock, limit=wire.MAX_ANSWER_BYTES
-        )
+        keys = None
+        if not wire.is_loopback(sock.getpeername()[0]):
+            keys = None if key_name is None else client_keys(key_name)
+            if keys is None:
+                sock.close()
+                raise UsageError(
+                    f"{named}: this host has no key for that server: run `tinygram serve --new-key`"
+                    " there, paste the line that it prints here, and start the server anew"
+                )
         try:
-            if not wire.is_loopback(peer):
-                await self._encrypt(named, key_name)
+            await self._talk(sock, keys)
             await self._say(wire.Hello(wire.VERSION, version))
             while isinstance(answer := await self._heard(), wire.Queued):
                 tell_queued(answer.before)
         except (OSError, EOFError, ValueError, RunError) as error:
-            self._writer.transport.abort()
+            sock.close()
             raise UsageError(
                 f"{named} ended the connection before it answered: it may not know this host's "
                 "key (paste the line of `tinygram serve --new-key` again, and start the server "
                 f"anew), or have ended ({error})"
             ) from error
-        if isinstance(answer, wire.Refused):
+        if not isinstance(answer, wire.Welcome):
             self._writer.transport.abort()
-            raise UsageError(f"{named}: {answer.reason}")
-        assert isinstance(answer, wire.Welcome), "a server answers nothing else at first"
+            reason = answer.reason if isinstance(answer, wire.Refused) else "it was asked nothing"
+            raise UsageError(f"{named}: {wire.printable(reason)}")
         self._start(self._listen())
         return answer
 
-    async def _encrypt(self, named: str, key_name: str | None) -> None:
-        keys = None if key_name is None else client_keys(key_name)
-        if keys is None:
-            self._writer.transport.abort()
-            raise UsageError(
-                f"{named}: this host has no key for that server: run `tinygram serve --new-key` "
-                "there, paste the line that it prints here, and start the server anew"
-            )
-        await self._writer.start_tls(
-            keys.context(is_server=False), ssl_handshake_timeout=CONNECT_LIMIT_S
+    async def _talk(self, sock: socket.socket, keys: Keys | None) -> None:
+        """Begin TLS with the first byte after the greeting: none is read that is not encrypted.
+
+        Raises OSError, also where the server shows another certificate.
+        """
+        self._reader, self._writer = await asyncio.open_connection(
+            sock=sock,
+            limit=wire.MAX_ANSWER_BYTES,
+            ssl=None if keys is None else keys.context(is_server=False),
+            server_hostname=None if keys is None else "",
+            ssl_handshake_timeout=None if keys is None else CONNECT_LIMIT_S,
         )
-        tls = self._writer.get_extra_info("ssl_object")
-        if not keys.is_other(tls.getpeercert(binary_form=True)):
-            raise OSError("it showed another certificate")
+        if keys is not None:
+            tls = self._writer.get_extra_info("ssl_object")
+            if not keys.is_other(tls.getpeercert(binary_form=True)):
+                raise OSError("it showed another certificate")
+
+    async def _ask_used(self, number: int) -> int:
+        process, _ = self._processes.get(number, (None, None))
+        if process is None:
+            raise RunError(self.failure or "the process on the far host has ended")
+        process.used = self._loop.create_future()
+        await self._say(wire.AskUsed(number))
+        try:
+            async with asyncio.timeout(CONNECT_LIMIT_S):
+                used = await process.used
+        except TimeoutError as error:
+            raise RunError(f"the far host did not answer in {CONNECT_LIMIT_S:g} s") from error
+        if used is None:
+            raise RunError(f"the {process.role} on the far host has ended")
+        return used
 
     async def _begin(self, begin: wire.Begin, process: FarProcess, theirs: socket.socket) -> None:
         reader, writer = await asyncio.open_connection(sock=theirs, limit=wire.MAX_ORDER_BYTES)
@@ -166,7 +187,7 @@ class Line:
 
     async def _forward(self, number: int, reader: asyncio.StreamReader) -> None:
         """Say what the bench tells a process, until it has nothing more to tell."""
-        with suppress(RunError, ConnectionError):
+        with suppress(RunError, OSError):
             while line := await reader.readline():
                 await self._say(wire.Tell(number, msgspec.Raw(line.rstrip(b"\n"))))
             await self._say(wire.Dismiss(number))
@@ -180,7 +201,7 @@ class Line:
 
     def _take(self, answer: wire.Answer) -> None:
         if isinstance(answer, wire.Refused):
-            raise OSError(f"it refused what was asked: {answer.reason}")
+            raise OSError(f"it refused what was asked: {wire.printable(answer.reason)}")
         if isinstance(answer, wire.Welcome | wire.Queued):
             raise ValueError("it welcomed this host twice")
         process, writer = self._processes.get(answer.number, (None, None))
@@ -188,14 +209,20 @@ class Line:
             return  # It ended here before its last answer came.
         match answer:
             case wire.Said(_, line):
+                if writer.transport.get_write_buffer_size() > _MAX_UNHEARD_BYTES:
+                    raise ValueError("it says more than it was asked")
+                process.left_bytes = 0
                 writer.write(bytes(line) + b"\n")
             case wire.Left(_, file, part):
+                process.left_bytes += len(part)
+                if file >= len(process.files) or process.left_bytes > _MAX_LEFT_BYTES:
+                    raise ValueError("it brings files over that it was not asked for")
                 os.write(process.files[file], part)
             case wire.Used(_, cpu_ns):
-                if process.used is not None and not process.used.done():
-                    process.used.set_result(cpu_ns)
+                process.tell_used(cpu_ns)
             case wire.Ended(number, failure):
-                process.end(None if failure is None else f"on the far host, {failure}")
+                shown = None if failure is None else f"on the far host, {wire.printable(failure)}"
+                process.end(shown)
                 del self._processes[number]
                 writer.close()
 
@@ -203,8 +230,6 @@ class Line:
         self.failure = failure
         for process, writer in self._processes.values():
             process.end(failure)
-            if process.used is not None and not process.used.done():
-                process.used.set_result(None)
             writer.close()
         self._processes.clear()
         self._writer.transport.abort()
@@ -214,7 +239,7 @@ class Line:
         if self.failure is not None:
             raise RunError(self.failure)
         self._writer.write(wire.line_of(message))
-        with suppress(ConnectionError):  # The listener tells.
+        with suppress(OSError):  # The listener tells.
             await self._writer.drain()
 
     async def _heard(self) -> wire.Answer:

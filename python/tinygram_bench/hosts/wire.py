@@ -30,6 +30,7 @@ PART_BYTES = 1 << 18
 MAX_FILES = 3
 _GREETING = re.compile(rb"tinygram serve ([0-9]{1,6}) ([0-9a-f]{16}|-)\n")
 MAX_GREETING_BYTES = 64
+_SHOWN = 1_000
 _SILENT_S, _EVERY_S, _TIMES = 1, 1, 3
 _UNANSWERED_MS = 4_000
 
@@ -149,6 +150,12 @@ def greeted(line: bytes) -> tuple[int, str | None] | None:
         return None
     name = found[2].decode()
     return int(found[1]), None if name == "-" else name
+
+
+def printable(text: str) -> str:
+    """What the other host said, as it may be shown on a terminal."""
+    shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in shown)
 
 
 def is_loopback(host: str) -> bool:

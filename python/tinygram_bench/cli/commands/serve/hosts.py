@@ -15,14 +15,14 @@ import typer
 from tinygram_bench.cli import quantities
 from tinygram_bench.cli.bounds import between, duration_between_ns
 from tinygram_bench.cli.exit_codes import ExitCode
-from tinygram_bench.far.guest import Limits
+from tinygram_bench.far.limits import Limits
 from tinygram_bench.far.rights import give_up_root
 from tinygram_bench.far.server import Server
 from tinygram_bench.host.write_counter import counting
 from tinygram_bench.hosts import keys
 from tinygram_bench.hosts.wire import PORT
 from tinygram_bench.model.errors import UsageError
-from tinygram_bench.model.units import format_bytes, format_duration_ns
+from tinygram_bench.model.units import format_bit_rate, format_bytes, format_duration_ns
 
 _LOCALHOST = "127.0.0.1"
 _TIME_NS = 4 * 3_600 * 10**9
@@ -30,6 +30,11 @@ _LONGEST_NS = 7 * 24 * 3_600 * 10**9
 _PROCESSES = 256
 _MEMORY_BYTES = 4 << 30
 _MOST_MEMORY_BYTES = 1 << 40
+_CONNECTIONS = 10_000
+_BYTES = 16 << 40
+_MOST_BYTES = 1 << 60
+_BITS_PER_S = 100 * 10**9
+_MOST_BITS_PER_S = 10**13
 _CLIENTS = 8
 _BACKLOG = 32
 
@@ -64,11 +69,29 @@ def serve_hosts(
     max_memory: Annotated[
         int,
         quantities.size(
-            "Most memory of each of these processes.",
+            "Most memory of each of these processes, and of each file of theirs.",
             format_bytes(_MEMORY_BYTES),
             _MOST_MEMORY_BYTES,
         ),
     ] = _MEMORY_BYTES,
+    max_connections: Annotated[
+        int,
+        quantities.count("Most connections of each of these processes.", str(_CONNECTIONS)),
+    ] = _CONNECTIONS,
+    max_bytes: Annotated[
+        int,
+        quantities.size(
+            "Most bytes that this host receives, or sends, while it serves a client.",
+            format_bytes(_BYTES),
+            _MOST_BYTES,
+        ),
+    ] = _BYTES,
+    max_rate: Annotated[
+        int,
+        quantities.bandwidth(
+            "Highest rate at which it does so, over 5 s.", format_bit_rate(_BITS_PER_S)
+        ),
+    ] = _BITS_PER_S,
     max_clients: Annotated[
         int, quantities.count("Most clients that wait while another is served.", str(_CLIENTS))
     ] = _CLIENTS,
@@ -86,6 +109,9 @@ def serve_hosts(
         time_s=duration_between_ns("--max-time", max_time, 10**9, _LONGEST_NS) / 1e9,
         processes=between("--max-processes", max_processes, 2, 10_000),
         memory_bytes=between("--max-memory", max_memory, 256 << 20, _MOST_MEMORY_BYTES),
+        connections=between("--max-connections", max_connections, 1, 1_000_000),
+        bytes=between("--max-bytes", max_bytes, 1 << 20, _MOST_BYTES),
+        rate_bytes_per_s=between("--max-rate", max_rate, 10**6, _MOST_BITS_PER_S) / 8,
         clients=between("--max-clients", max_clients, 1, 1_000),
     )
     host = _address(bind)

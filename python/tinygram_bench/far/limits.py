@@ -1,0 +1,120 @@
+"""What one client may use, and how that is held: by the kernel where it can, else by looking.
+
+The kernel holds memory and connections of each process. Bytes and their rate are those of the whole
+host while the client is served: none of its own is missed, and those of others count, too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tinygram_bench.far.programs import RefusedError
+from tinygram_bench.model.units import format_bytes
+
+EVERY_S = 5.0
+"""The rate is an average over so long; looking more often would wake a core that is measured."""
+_OTHER_FDS = 64
+"""Descriptors of a process that are no connections of its client."""
+_NET = Path("/proc/self/net")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one client may use: time in s, processes at a time, memory and connections of each.
+
+    `bytes`, `rate_bytes_per_s`: received or sent on this host, whichever is more. `clients`: how
+    many may wait while another is served.
+    """
+
+    time_s: float
+    processes: int
+    memory_bytes: int
+    connections: int
+    bytes: int
+    rate_bytes_per_s: float
+    clients: int
+
+
+def hold(pid: int, limits: Limits) -> None:
+    """Have the kernel hold a process within its memory and connections. Raises OSError."""
+    most = {
+        resource.RLIMIT_DATA: limits.memory_bytes,
+        resource.RLIMIT_FSIZE: limits.memory_bytes,
+        resource.RLIMIT_NOFILE: limits.connections + _OTHER_FDS,
+    }
+    for kind, value in most.items():
+        _, hard = resource.prlimit(pid, kind)
+        if hard != resource.RLIM_INFINITY:
+            value = min(value, hard)
+        resource.prlimit(pid, kind, (value, value))
+
+
+def moved_bytes(net: Path = _NET) -> int:
+    """Bytes that this host's IP has received or sent so far, whichever is more. Raises OSError."""
+    received = sent = 0
+    names, values = (
+        line.split()
+        for line in (net / "netstat").read_text().splitlines()
+        if line.startswith("IpExt:")
+    )
+    counts = dict(zip(names[1:], map(int, values[1:]), strict=True))
+    received, sent = counts["InOctets"], counts["OutOctets"]
+    six = net / "snmp6"
+    if six.exists():
+        counts = {name: int(value) for name, value in map(str.split, six.read_text().splitlines())}
+        received, sent = received + counts["Ip6InOctets"], sent + counts["Ip6OutOctets"]
+    return max(received, sent)
+
+
+async def end_above(limits: Limits, serving: Coroutine[Any, Any, None]) -> None:
+    """Await `serving`, and end it where its client uses more. Raises RefusedError."""
+    served = asyncio.create_task(serving)
+    watched = asyncio.create_task(_watch(limits))
+    try:
+        await asyncio.wait(
+            (served, watched), timeout=limits.time_s, return_when=asyncio.FIRST_COMPLETED
+        )
+        if served.done():
+            served.result()
+        elif watched.done():
+            watched.result()
+        else:
+            raise RefusedError(
+                f"a client may be served for {limits.time_s:g} s: measure less at a time, or start "
+                "the server with --max-time"
+            )
+    finally:
+        for task in (served, watched):
+            task.cancel()
+        await asyncio.wait((served, watched))
+
+
+async def _watch(limits: Limits) -> None:
+    """Raises RefusedError as soon as more bytes were moved than may be."""
+    first = before = moved_bytes()
+    while True:
+        await asyncio.sleep(EVERY_S)
+        now = moved_bytes()
+        check(limits, now - first, (now - before) / EVERY_S)
+        before = now
+
+
+def check(limits: Limits, moved: int, rate_bytes_per_s: float) -> None:
+    """Raises RefusedError where a client has moved more bytes, or faster, than it may."""
+    if moved > limits.bytes:
+        raise RefusedError(
+            f"{moved:,} bytes went through this host while it served one client, which may move "
+            f"{format_bytes(limits.bytes)}: measure less at a time, or start the server with "
+            "--max-bytes"
+        )
+    if rate_bytes_per_s > limits.rate_bytes_per_s:
+        raise RefusedError(
+            f"{8 * rate_bytes_per_s / 1e6:,.1f} Mbit/s went through this host, and a client may "
+            f"cause {8 * limits.rate_bytes_per_s / 1e6:g}: send less with --rate, or start the "
+            "server with --max-rate"
+        )

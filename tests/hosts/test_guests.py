@@ -1,0 +1,197 @@
+"""A client that is authenticated and means harm holds up nobody else, and has limits."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.hosts.test_control_traffic import BEGIN, tell
+from tests.support.far_server import (
+    HELLO,
+    LIMITS,
+    all_of,
+    answer_of,
+    connected,
+    far_server,
+    line_of,
+    welcomed,
+)
+
+from tinygram_bench.far import limits as far_limits
+from tinygram_bench.far.limits import check, end_above, moved_bytes
+from tinygram_bench.far.programs import RefusedError
+
+MOST_BYTES = 64 << 20
+HELD_UP_S = 5.0
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    with far_server() as found:
+        yield found
+
+
+def sent_until_held_up(sock: socket.socket, line: bytes) -> int:
+    """How many bytes of such lines are taken until no more are, MOST_BYTES at most."""
+    sock.settimeout(1.0)
+    many, count = line * 1_000, 0
+    try:
+        while count < MOST_BYTES:
+            count += sock.send(many)
+    except TimeoutError:
+        pass
+    return count
+
+
+def check_greets(port: int) -> None:
+    with connected(port) as sock:
+        sock.settimeout(HELD_UP_S)
+        sock.sendall(line_of(HELLO))
+        assert answer_of(sock)["type"] == "Queued"
+
+
+def test_who_asks_and_does_not_listen_is_asked_nothing_more(port: int) -> None:
+    with welcomed(port) as sock:
+        assert sent_until_held_up(sock, line_of({"type": "AskUsed", "number": 7})) < MOST_BYTES
+        check_greets(port)
+
+
+def test_a_process_that_takes_no_orders_holds_up_its_client_alone(port: int) -> None:
+    with welcomed(port) as sock:
+        sock.sendall(line_of(BEGIN) + line_of(tell()))
+        assert answer_of(sock)["type"] == "Said"  # It listens, and reads no more orders.
+        assert sent_until_held_up(sock, line_of(tell())) < MOST_BYTES
+        check_greets(port)
+
+
+def test_dismissals_of_one_process_are_one(port: int) -> None:
+    with welcomed(port) as sock:
+        sock.sendall(line_of(BEGIN) + line_of({"type": "Dismiss", "number": 0}) * 50_000)
+        while (answer := answer_of(sock))["type"] != "Ended":
+            pass
+        assert answer["failure"] is None
+        sock.sendall(line_of({"type": "AskUsed", "number": 0}))
+        assert answer_of(sock) == {"type": "Used", "number": 0, "cpu_ns": None}
+
+
+def test_a_client_that_leaves_while_it_waits_gives_its_place_away(port: int) -> None:
+    with welcomed(port):
+        for _ in range(3):
+            with connected(port) as waiting:
+                waiting.sendall(line_of(HELLO))
+                assert answer_of(waiting)["type"] == "Queued"
+                with connected(port) as too_many:
+                    too_many.sendall(line_of(HELLO))
+                    assert b"--max-clients" in all_of(too_many)
+                waiting.shutdown(socket.SHUT_WR)
+                assert all_of(waiting) == b""
+
+
+def test_more_processes_than_are_allowed_are_refused_by_the_name_of_the_option(port: int) -> None:
+    with welcomed(port) as sock:
+        for number in range(LIMITS.processes + 1):
+            sock.sendall(line_of(BEGIN | {"number": number}))
+        assert b"--max-processes" in all_of(sock)
+
+
+def test_more_connections_than_are_allowed_are_refused_by_the_name_of_the_option(
+    port: int,
+) -> None:
+    order = {
+        "runtime": "threads",
+        "implementation": "stdlib",
+        "server": "recv",
+        "strategy": {"name": "nodelay", "duration_ns": None},
+        "reply": "per-read",
+        "message_bytes": 10,
+        "buffer_bytes": 1_000,
+        "fault": None,
+        "connections": LIMITS.connections + 1,
+        "congestion_control": "reno",
+    }
+    echo = BEGIN | {"program": "tinygram_bench.workloads.echo.server", "files": 0}
+    with welcomed(port) as sock:
+        sock.sendall(line_of(echo) + line_of({"type": "Tell", "number": 0, "order": order}))
+        assert b"--max-connections" in all_of(sock)
+
+
+def test_a_process_is_held_to_memory_files_and_connections_by_the_kernel(port: int) -> None:
+    with welcomed(port) as sock:
+        sock.sendall(line_of(BEGIN) + line_of(tell()))
+        assert answer_of(sock)["type"] == "Said"
+        (receiver,) = [
+            found.parent
+            for found in Path("/proc").glob("[0-9]*/comm")
+            if found.read_text().startswith("tg-receiver") and _is_ours(found.parent)
+        ]
+        held = (receiver / "limits").read_text()
+    rows = {row[:26].strip(): row[26:].split()[:2] for row in held.splitlines()}
+    memory = str(LIMITS.memory_bytes)
+    assert rows["Max data size"] == [memory, memory]
+    assert rows["Max file size"] == [memory, memory]
+    assert int(rows["Max open files"][1]) < LIMITS.connections + 100
+
+
+def _is_ours(process: Path) -> bool:
+    return int((process / "stat").read_text().rpartition(")")[2].split()[1]) == os.getpid()
+
+
+async def _lost() -> None:
+    raise TimeoutError(errno.ETIMEDOUT, "Connection timed out")
+
+
+async def _asleep() -> None:
+    await asyncio.sleep(3_600)
+
+
+def limits(**values: float) -> far_limits.Limits:
+    return far_limits.Limits(**{**vars(LIMITS), **values})  # type: ignore[arg-type]
+
+
+def test_a_connection_that_times_out_is_not_taken_for_a_client_whose_time_is_up() -> None:
+    with pytest.raises(TimeoutError):
+        asyncio.run(end_above(LIMITS, _lost()))
+
+
+def test_the_time_of_a_client_is_limited() -> None:
+    with pytest.raises(RefusedError, match="--max-time"):
+        asyncio.run(end_above(limits(time_s=0.01), _asleep()))
+
+
+def test_bytes_and_rate_of_a_client_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    check(LIMITS, LIMITS.bytes, LIMITS.rate_bytes_per_s)
+    with pytest.raises(RefusedError, match="--max-bytes"):
+        check(LIMITS, LIMITS.bytes + 1, 0)
+    with pytest.raises(RefusedError, match="--max-rate"):
+        check(LIMITS, 0, LIMITS.rate_bytes_per_s + 1)
+    monkeypatch.setattr(far_limits, "EVERY_S", 0.01)
+    moved = iter(range(0, 1 << 40, 1 << 20))
+    monkeypatch.setattr(far_limits, "moved_bytes", lambda: next(moved))
+    with pytest.raises(RefusedError, match="--max-bytes"):
+        asyncio.run(end_above(limits(bytes=10 << 20), _asleep()))
+
+
+def test_what_goes_through_this_host_is_counted() -> None:
+    before = moved_bytes()
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        socket.create_connection(listener.getsockname()) as near,
+        listener.accept()[0] as far,
+    ):
+        near.sendall(b"x" * 100_000)
+        assert len(far.recv(100_000, socket.MSG_WAITALL)) == 100_000
+    assert moved_bytes() - before >= 100_000
+
+
+def test_both_ip_versions_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "netstat").write_text(
+        "TcpExt: A B\nTcpExt: 1 2\nIpExt: InOctets OutOctets\nIpExt: 10 300\n"
+    )
+    assert moved_bytes(tmp_path) == 300
+    (tmp_path / "snmp6").write_text("Ip6InOctets 1000\nIp6OutOctets 5\n")
+    assert moved_bytes(tmp_path) == 1010
