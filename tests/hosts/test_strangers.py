@@ -188,7 +188,7 @@ def test_a_client_with_no_certificate_is_turned_away(beyond: int, keys: tuple[Ke
 def test_older_tls_is_refused(beyond: int, keys: tuple[Keys, Keys]) -> None:
     context = keys[1].context(is_server=False)
     context.minimum_version = context.maximum_version = ssl.TLSVersion.TLSv1_2
-    with connected(beyond) as sock, pytest.raises(ssl.SSLError, match="PROTOCOL|EOF"):
+    with connected(beyond) as sock, pytest.raises(ssl.SSLError, match=r"PROTOCOL|EOF"):
         context.wrap_socket(sock)
 
 

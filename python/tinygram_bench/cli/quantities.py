@@ -1,7 +1,7 @@
 """Options whose values are quantities: read with their units, and refused by the option's name.
 
 They are read before anything else is looked at, so that a typo is told at once. Defaults are in the
-unit of the value: nanoseconds, bytes, bits or messages per second; `default` is how help shows them.
+unit of the value: nanoseconds, bytes, bits or messages per second; help shows `default`.
 """
 
 from __future__ import annotations
