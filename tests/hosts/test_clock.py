@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import socket
 import struct
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 
-from tinygram_bench.hosts.clock import Look, difference, notes_here
+from tinygram_bench.hosts import clock
+from tinygram_bench.hosts.clock import Clock, Look, difference, notes_here
+from tinygram_bench.hosts.clock_server import TIME
 from tinygram_bench.processes.workers import RunError
 
 NOW_NS = 1_000_000_000_000
@@ -50,3 +57,75 @@ def test_a_way_that_is_slower_there_is_within_the_bound_and_not_seen() -> None:
 def test_a_clock_that_jumps_is_told() -> None:
     with pytest.raises(RunError, match="has jumped by about"):
         difference(looks(0, 0.0, [0, 0, 0, 50_000_000]))
+
+
+def test_a_jump_between_the_two_looks_of_the_first_stream_is_told() -> None:
+    """A line goes through two looks however far apart they are, and through a third beside one."""
+    first = Look(NOW_NS, 0, TRIP_NS)
+    beside = Look(NOW_NS + 1_000_000, 0, TRIP_NS)
+    after = Look(NOW_NS + 2 * SECOND_NS, 5_000_000, TRIP_NS)
+    with pytest.raises(RunError, match="has jumped by about 5 ms"):
+        difference([first, beside, after])
+
+
+@contextmanager
+def telling(time_ns: Callable[[int], int], wait_s: float = 0.0) -> Iterator[Clock]:
+    """A clock that answers question `i` with `time_ns(i)`, after a while."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def tell() -> None:
+            sock, _ = listener.accept()
+            with sock:
+                sock.recv(16, socket.MSG_WAITALL)
+                asked = 0
+                while sock.recv(1):
+                    time.sleep(wait_s)
+                    sock.sendall(TIME.pack(time_ns(asked)))
+                    asked += 1
+
+        thread = threading.Thread(target=tell)
+        thread.start()
+        found = Clock("127.0.0.1", listener.getsockname()[1], b"0" * 16)
+        try:
+            yield found
+        finally:
+            found.close()
+            thread.join()
+
+
+def test_a_clock_that_jumps_during_a_run_is_named_and_the_next_run_is_measured() -> None:
+    jump_ns = 5 * SECOND_NS
+
+    def time_ns(asked: int) -> int:
+        return time.monotonic_ns() + (jump_ns if asked >= clock._TRIPS else 0)
+
+    with telling(time_ns) as found:
+        found.look()
+        found.look()
+        with pytest.raises(
+            RunError, match=r"a clock of the two hosts has jumped by about 5e\+03 ms"
+        ):
+            found.difference()
+        found.look()
+        assert abs(found.difference().offset_ns - jump_ns) < SECOND_NS
+
+
+def test_a_look_over_a_long_way_takes_fewer_round_trips() -> None:
+    asked = 0
+
+    def time_ns(number: int) -> int:
+        nonlocal asked
+        asked = number + 1
+        return time.monotonic_ns()
+
+    with telling(time_ns, wait_s=0.2) as found:
+        found.look()
+    assert clock._FEWEST_TRIPS <= asked < clock._TRIPS
+
+
+def test_the_looks_of_a_stream_stay_however_long_it_took(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clock, "_KEPT_NS", 0)
+    with telling(lambda _: time.monotonic_ns()) as found:
+        for _ in range(5):
+            found.look()
+        assert len(found._looks) == clock._KEPT_LOOKS

@@ -1,0 +1,99 @@
+"""A server that is not ours, or means harm: the client says so, and keeps its memory and files."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from tests.support.far_server import HELLO, LIMIT_S
+
+from tinygram_bench.hosts import line as hosts_line
+from tinygram_bench.hosts import wire
+from tinygram_bench.hosts.address import FarAddress
+from tinygram_bench.hosts.line import Line
+from tinygram_bench.model.errors import UsageError
+
+VERSION = str(HELLO["tinygram"])
+WELCOME = wire.Welcome({})
+
+
+@contextmanager
+def answering(*answers: wire.Answer) -> Iterator[FarAddress]:
+    """A server that says these, the later ones when it was told to begin a process."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            sock, _ = listener.accept()
+            with sock, sock.makefile("rb") as heard:
+                sock.sendall(wire.greeting(None))
+                heard.readline()
+                sock.sendall(wire.line_of(answers[0]))
+                if len(answers) > 1:
+                    heard.readline()
+                    sock.sendall(b"".join(map(wire.line_of, answers[1:])))
+                heard.read()
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield FarAddress("it", "127.0.0.1", listener.getsockname()[1])
+        thread.join()
+
+
+def failure_after(*answers: wire.Answer) -> str:
+    """Why a process with one file ended, when the server had said these."""
+    with answering(WELCOME, *answers) as address:
+        found = Line(address, VERSION, lambda _: None)
+        fd = os.memfd_create("left")
+        try:
+            process, channel, _ = found.begin("it", "it", "none", counts_writes=False, files=[fd])
+            with channel:
+                assert process.wait_ended(LIMIT_S)
+            assert process.failure is not None
+            return process.failure
+        finally:
+            found.close()
+            os.close(fd)
+
+
+def test_an_answer_to_nothing_is_no_welcome() -> None:
+    with (
+        answering(wire.Used(0, 1)) as address,
+        pytest.raises(UsageError, match="it was asked nothing"),
+    ):
+        Line(address, VERSION, lambda _: None)
+
+
+def test_a_refusal_is_shown_without_what_a_terminal_would_obey() -> None:
+    with (
+        answering(wire.Refused("\x1b[2Jno" + "!" * 5_000)) as address,
+        pytest.raises(UsageError) as caught,
+    ):
+        Line(address, VERSION, lambda _: None)
+    assert "\x1b" not in str(caught.value)
+    assert len(str(caught.value)) < 2_000
+
+
+def test_a_file_that_was_not_asked_for_ends_the_connection() -> None:
+    assert "was not asked for" in failure_after(wire.Left(0, 2, b"x"))
+
+
+def test_more_than_a_process_may_leave_ends_the_connection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(hosts_line, "_MAX_LEFT_BYTES", 10)
+    assert "was not asked for" in failure_after(wire.Left(0, 0, b"x" * 11))
+
+
+def test_a_second_welcome_ends_the_connection() -> None:
+    assert "welcomed this host twice" in failure_after(WELCOME)
+
+
+def test_a_process_that_ends_is_told_with_what_the_far_host_said_of_it() -> None:
+    assert (
+        failure_after(wire.Ended(0, "it\x07 broke"))
+        == "on the far host, it\N{REPLACEMENT CHARACTER} broke"
+    )
