@@ -47,6 +47,11 @@ test: $(STAMPS)/real $(STAMPS)/older-uvloop ## lint, types, documentation and th
 	@$(BIN)/python scripts/beside "$(MAKE) --no-print-directory checks" $(MAKE) --no-print-directory pytest
 	$(CARGO) test --quiet --workspace --locked --exclude tinygram-simulation
 
+.PHONY: fuzz
+FUZZ_SECONDS ?= 600
+fuzz: $(STAMPS)/dev ## give parsers of what others send anything, for FUZZ_SECONDS
+	FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/pytest -q tests/hosts/test_fuzz.py
+
 .PHONY: checks
 checks: lint types stubtest doc cargo-build simulation-test models ## what `make test` does beside the Python tests
 

@@ -150,7 +150,7 @@ async def _asleep() -> None:
 
 
 def limits(**values: float) -> far_limits.Limits:
-    return far_limits.Limits(**{**vars(LIMITS), **values})  # type: ignore[arg-type]
+    return far_limits.Limits(**{**vars(LIMITS), **values})
 
 
 def test_a_connection_that_times_out_is_not_taken_for_a_client_whose_time_is_up() -> None:

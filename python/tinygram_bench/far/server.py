@@ -49,7 +49,7 @@ class _Protocol(asyncio.StreamReaderProtocol):
 
     def eof_received(self) -> bool:
         self.left.set()
-        return super().eof_received()
+        return bool(super().eof_received())
 
     def connection_lost(self, error: Exception | None) -> None:
         self.left.set()

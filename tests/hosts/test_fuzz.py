@@ -1,0 +1,97 @@
+"""Parsers of what another host says, given anything: they refuse it, and raise nothing else.
+
+FUZZ_SECONDS=600 has them look for so long in all, with other examples each time.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tinygram_bench.far.guest import wire_order
+from tinygram_bench.far.programs import PROGRAMS, Here, RefusedError
+from tinygram_bench.hosts import wire
+from tinygram_bench.hosts.address import parse_server
+from tinygram_bench.model.errors import UsageError
+
+SECONDS = float(os.environ.get("FUZZ_SECONDS", "0"))
+HERE = Here("127.0.0.1", "127.0.0.1", (3, 4, 5), max_connections=10)
+
+_plain = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
+_json = st.recursive(
+    _plain, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=10
+)
+_types = st.sampled_from(
+    [each.__name__ for each in (wire.Hello, wire.Begin, wire.Tell, wire.Left, wire.Said)]
+)
+_fields = st.sampled_from(
+    [*wire.Begin.__struct_fields__, *wire.Tell.__struct_fields__, *wire.Left.__struct_fields__]
+)
+
+
+def _encoded(value: object) -> bytes:
+    try:
+        return msgspec.json.encode(value)
+    except (ValueError, UnicodeError):  # Lone surrogates, and integers above 64 bits.
+        return repr(value).encode(errors="replace")
+
+
+_messages = st.builds(
+    lambda name, fields: _encoded({"type": name} | fields), _types, st.dictionaries(_fields, _json)
+)
+LINES = st.binary(max_size=2_000) | _json.map(_encoded) | _messages
+
+
+def order_of_every_program(line: bytes) -> None:
+    for program in PROGRAMS:
+        try:
+            program.order(line, HERE)
+        except RefusedError:
+            continue
+
+
+def greeting_that_is_none(line: bytes) -> None:
+    found = wire.greeted(line)
+    assert found is None or wire.greeting(found[1]).split()[:2] == line.split()[:2]
+
+
+def address_of(line: bytes) -> None:
+    text = line.decode(errors="replace")
+    if any(each.isalpha() for each in text):
+        return  # A name would be looked up.
+    parse_server(text)
+
+
+PARSERS: dict[str, tuple[Callable[[bytes], object], tuple[type[Exception], ...]]] = {
+    "orders of the control connection": (wire_order, (RefusedError,)),
+    "the client's first line": (wire.hello_of, (ValueError, RecursionError)),
+    "answers of the server": (wire.answer_of, (ValueError, RecursionError)),
+    "orders of programs": (order_of_every_program, ()),
+    "the greeting": (greeting_that_is_none, ()),
+    "what is shown": (lambda line: wire.printable(line.decode(errors="replace")), ()),
+    "an address": (address_of, (UsageError,)),
+}
+
+
+@pytest.mark.parametrize("name", PARSERS)
+def test_a_parser_refuses_what_it_does_not_know_and_raises_nothing_else(name: str) -> None:
+    parse, refusals = PARSERS[name]
+    until_s = time.monotonic() + SECONDS / len(PARSERS)
+
+    @settings(max_examples=200 if not SECONDS else 5_000, derandomize=not SECONDS)
+    @given(LINES)
+    def check(line: bytes) -> None:
+        try:
+            parse(line)
+        except refusals:
+            return
+
+    check()
+    while time.monotonic() < until_s:
+        check()
