@@ -6,7 +6,7 @@ import socket
 from collections.abc import Iterator
 
 import pytest
-from tests.support.far_server import (
+from tests.hosts.far_server import (
     HELLO,
     LIMIT_S,
     all_of,

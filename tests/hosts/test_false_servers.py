@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from tests.support.far_server import HELLO, LIMIT_S
+from tests.hosts.far_server import HELLO, LIMIT_S
 
 from tinygram_bench.hosts import line as hosts_line
 from tinygram_bench.hosts import wire

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.hosts.test_control_traffic import BEGIN, tell
-from tests.support.far_server import (
+from tests.hosts.far_server import (
     HELLO,
     LIMITS,
     all_of,
@@ -21,6 +20,7 @@ from tests.support.far_server import (
     line_of,
     welcomed,
 )
+from tests.hosts.test_control_traffic import BEGIN, tell
 
 from tinygram_bench.far import limits as far_limits
 from tinygram_bench.far.limits import check, end_above, moved_bytes

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 import pytest
-from tests.support.far_server import (
+from tests.hosts.far_server import (
     HELLO,
     LIMIT_S,
     all_of,
