@@ -45,7 +45,7 @@ def test_every_case_has_a_name_of_its_own() -> None:
         )
     )
     ids = {case.case_id for case in plan.cases}
-    assert len(ids) == len(plan.cases) == 3 * 3 * 2 * 3 * 2 * 2 * 2
+    assert len(ids) == len(plan.cases) == 4 * 3 * 2 * 3 * 2 * 2 * 2
     others: list[dict[str, Any]] = [
         {"request_bytes": 1_000},
         {"reply_bytes": 3},
@@ -54,6 +54,25 @@ def test_every_case_has_a_name_of_its_own() -> None:
     ]
     for change in others:
         assert not ids & {case.case_id for case in plan_rr(replace(RrOptions(), **change)).cases}
+
+
+def test_a_strategy_of_the_library_is_for_event_loops_alone() -> None:
+    plan = plan_rr(
+        RrOptions(
+            runtimes=("threads", "asyncio"),
+            strategies=("nodelay", "adaptive", "coalesce:10us"),
+            connections=("per-caller",),
+            sends_per_request=(1,),
+        )
+    )
+    assert [(each.runtime, each.implementation, each.strategy) for each in plan.cases] == [
+        ("threads", "stdlib", "nodelay"),
+        ("asyncio", "stdlib", "nodelay"),
+        ("asyncio", "tinygram", "adaptive"),
+        ("asyncio", "tinygram", "coalesce:10us"),
+    ]
+    with pytest.raises(UsageError, match="--strategy adaptive is none of callers on threads"):
+        plan_rr(RrOptions(strategies=("adaptive",)))
 
 
 def test_shared_connections_are_as_many_as_processes_and_as_deep_as_asked() -> None:
@@ -84,8 +103,8 @@ def test_a_server_that_runs_already_has_no_options_of_ours() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"runtimes": ("uvloop",)}, "--runtime 'uvloop'.*threads, asyncio, native"),
-        ({"strategies": ("cork",)}, "--strategy 'cork'.*nagle, nodelay"),
+        ({"runtimes": ("twisted",)}, "--runtime 'twisted'.*threads, asyncio, uvloop, native"),
+        ({"strategies": ("cork",)}, "--strategy cork is none of callers on threads: .*nagle, nodelay"),
         ({"connections": ("one",)}, "--connections 'one'.*per-request, per-caller, shared"),
         ({"servers": ("java",)}, "--server-runtime 'java'.*native, asyncio, uvloop"),
         ({"server_strategies": ("cork",)}, "--server-strategy 'cork'"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -151,6 +151,16 @@ Server = Annotated[
         f"before the first round, and must answer within {ANSWER_LIMIT_S:g} s.",
     ),
 ]
+
+
+def without_tls(given: Mapping[str, object]) -> None:
+    """Raise UsageError where one of these options is given, which do not go with `--tls`."""
+    for option, value in given.items():
+        if value is not None:
+            raise UsageError(
+                f"--tls cannot be combined with {option}: it is for honest servers of ours, for "
+                "which certificates are made"
+            )
 
 
 def with_tls(tls: bool, plain: bool) -> tuple[bool, ...]:

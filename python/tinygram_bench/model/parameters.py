@@ -68,7 +68,7 @@ class StreamParameters(Parameters, frozen=True, tag="stream", kw_only=True):
 
 
 class RrParameters(Parameters, frozen=True, tag="rr", kw_only=True):
-    """Parameters of `rr`. `depth` is None where no connection is shared.
+    """Parameters of `rr`. `depth` is None where no connection is shared. `tls`: over TLS 1.3.
 
     `server_strategy` and `backlog` are None for a server that runs already, `server_address` for
     one of ours; either `calls` or `duration_ns` is None.
@@ -89,6 +89,7 @@ class RrParameters(Parameters, frozen=True, tag="rr", kw_only=True):
     warm_up_calls: int
     calls: int | None
     duration_ns: int | None
+    tls: bool = False
 
 
 class EchoParameters(Parameters, frozen=True, tag="echo", kw_only=True):

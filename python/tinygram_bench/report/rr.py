@@ -45,6 +45,7 @@ _ASPECTS: Mapping[str, Callable[[Case], str]] = {
     "server_strategy": lambda case: f"server's {RrParameters.of(case).server_strategy or 'own'}",
     "backlog": lambda case: f"backlog {RrParameters.of(case).backlog or 'of its own'}",
     "link": lambda case: f"over {case.link}",
+    "tls": lambda case: "over TLS 1.3" if RrParameters.of(case).tls else "without TLS",
 }
 
 
@@ -78,14 +79,26 @@ def _title_of(result: Result) -> str:
         f"requests of {first.message_bytes.max:,} B",
         f"replies of {asked.reply_bytes:,} B"
         + (" (content unchecked)" if not asked.checks_replies else ""),
-        *(say(first) for name, say in _ASPECTS.items() if name not in _distinct(cases)),
+        *(
+            say(first)
+            for name, say in _ASPECTS.items()
+            if name not in _distinct(cases) and (name != "tls" or asked.tls)
+        ),
         *(["the server acknowledges quickly"] if asked.quickack else []),
         f"placement {first.placement}",
     ]
     return ", ".join(parts)
 
 
-def _tables_of(result: Result) -> tuple[Table, Table]:
+def _tables_of(result: Result) -> tuple[Table, ...]:
+    over_tls = [each for each in result.summaries if RrParameters.of(each.case).tls]
+    of_tls = _table(
+        result,
+        "TLS records of the requests, and what they take on the wire",
+        _median("records\n/call", "records_per_call", 0),
+        _median("wire B\n/call", "wire_bytes_per_call", 0),
+        summaries=over_tls,
+    )
     return (
         _table(
             result,
@@ -106,6 +119,7 @@ def _tables_of(result: Result) -> tuple[Table, Table]:
             _median("delayed\nACKs", "delayed_acks", 2),
             _median("resets", "resets", 6),
         ),
+        *((of_tls,) if over_tls else ()),
     )
 
 
@@ -159,8 +173,13 @@ def _sentence(case: Case, verdict: Verdict, result: Result) -> str:
     return f"{head} {WORDS[verdict.verdict]}: {found}, at {sure}."
 
 
-def _table(result: Result, title: str, *shown: Shown[Summary]) -> Table:
-    """A row per case; without figures where no round was good."""
+def _table(
+    result: Result,
+    title: str,
+    *shown: Shown[Summary],
+    summaries: Sequence[Summary] | None = None,
+) -> Table:
+    """A row per case, of some or all; without figures where no round was good."""
     labels = labels_of(result)
 
     def row(summary: Summary) -> Row:
@@ -168,7 +187,8 @@ def _table(result: Result, title: str, *shown: Shown[Summary]) -> Table:
         return Row((labels[summary.case.case_id], *cells))
 
     columns = (Column("case"), *(each.column for each in shown))
-    return Table(title, columns, tuple(map(row, result.summaries)))
+    rows = map(row, result.summaries if summaries is None else summaries)
+    return Table(title, columns, tuple(rows))
 
 
 def _milliseconds(histogram: str, statistics: Mapping[str, int]) -> Iterator[Shown[Summary]]:

@@ -115,7 +115,7 @@ _OF_PROCESSES: Mapping[str, Said] = {
     "tls_records": (
         "records",
         "of TLS that brought these messages, or their replies, as the receiver or client read "
-        "them; " + _ENDS_OF_SLICES,
+        "them; of rr the requests of all calls, as the server read them; " + _ENDS_OF_SLICES,
     ),
     "wire_bytes": ("bytes", "of these records, with headers and tags"),
     "closing_wire_bytes": ("bytes", "of the record by which the sender closed TLS; 0: it did not"),

@@ -70,6 +70,8 @@ _OF_COUNTERS: Mapping[str, Said] = {
     ),
     "records_per_message": ("records", "of TLS, with data, ÷ messages"),
     "wire_bytes_per_message": ("bytes", "of TLS records, their headers included, ÷ messages"),
+    "records_per_call": ("records", "of TLS, with a request's data, ÷ calls"),
+    "wire_bytes_per_call": ("bytes", "of these records, their headers included, ÷ calls"),
     "receiver_cpu_s_per_million": ("s", "of the receiver's CPU time for a million messages"),
     "messages_per_segment": ("messages", "messages ÷ segments with data"),
     "context_switches_per_million": (

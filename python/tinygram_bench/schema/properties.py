@@ -69,6 +69,7 @@ PROPERTIES: Mapping[str, Mapping[str, str]] = {
         "warm_up_calls": "calls of each caller before the start",
         "calls": "calls of each caller; null: the run has a duration",
         "duration_ns": "how long callers begin calls, in ns; null: the run has a number of calls",
+        "tls": "whether over TLS 1.3, with the cipher TLS_AES_256_GCM_SHA384",
     },
     "EchoParameters": {
         **_OF_EVERY_WORKLOAD,

@@ -196,7 +196,9 @@ def echo(
         {"--lone": lone, "--messages": messages is not None, "--probe": probe is not None},
     )
     if tls:
-        _check_tls({"--server": server, "--server-command": server_command, "--faulty": faulty})
+        options.without_tls(
+            {"--server": server, "--server-command": server_command, "--faulty": faulty}
+        )
     one_of("--reply", reply, REPLIES)
     _check_fault(faulty, reply)
     if published and (size or workers != 5 or depth != 1 or reply != PER_READ):
@@ -262,15 +264,6 @@ def _buffers(asked: list[int] | None, every: bool, published: bool) -> Sequence[
     if published:
         return PUBLISHED_BUFFERS
     return ALL_BUFFERS if every else DEFAULT_BUFFERS
-
-
-def _check_tls(given: Mapping[str, object]) -> None:
-    for option, value in given.items():
-        if value is not None:
-            raise UsageError(
-                f"--tls cannot be combined with {option}: it is for honest servers of ours, for "
-                "which certificates are made"
-            )
 
 
 def _check_fault(fault: str | None, reply: str) -> None:

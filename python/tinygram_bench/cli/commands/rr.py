@@ -33,6 +33,7 @@ from tinygram_bench.model.result import Result
 from tinygram_bench.model.sweep import Parameter
 from tinygram_bench.statistics.verdicts.expectations import findings
 from tinygram_bench.workloads.rr import scenarios
+from tinygram_bench.workloads.rr.calling import LIBRARY, RUNTIMES
 from tinygram_bench.workloads.rr.cases import CONNECTIONS, MAX_BYTES, STRATEGIES, RrOptions, plan_rr
 from tinygram_bench.workloads.rr.run import Rr
 from tinygram_bench.workloads.rr.serving import longest_backlog
@@ -63,17 +64,19 @@ def rr(
         list[str] | None,
         typer.Option(
             metavar="STRATEGY",
-            help="Strategy of the callers: nagle or nodelay (repeatable).",
-            show_default="both",
-            autocompletion=lambda: list(STRATEGIES),
+            help="Strategy of the callers: nagle or nodelay, or on event loops one of the "
+            "library's, such as adaptive (repeatable).",
+            show_default="nagle and nodelay",
+            autocompletion=lambda: [*STRATEGIES, *LIBRARY],
         ),
     ] = None,
     runtime: Annotated[
         list[str] | None,
         typer.Option(
             metavar="RUNTIME",
-            help="Runtime of the callers: threads, asyncio or native (repeatable).",
+            help="Runtime of the callers: threads, asyncio, uvloop or native (repeatable).",
             show_default="threads",
+            autocompletion=lambda: list(RUNTIMES),
         ),
     ] = None,
     callers: Annotated[
@@ -104,7 +107,7 @@ def rr(
         typer.Option(
             metavar="RUNTIME",
             help="Runtime of the server: native, asyncio or uvloop (repeatable).",
-            show_default="native",
+            show_default="native; with --tls asyncio",
         ),
     ] = None,
     server_strategy: Annotated[
@@ -119,6 +122,8 @@ def rr(
         list[int] | None,
         quantities.count("Listen backlog of the server (repeatable).", "1024"),
     ] = None,
+    tls: options.Tls = False,
+    plain: options.Plain = False,
     quickack: Annotated[
         bool, typer.Option("--quickack", help="Let the server set TCP_QUICKACK after each read.")
     ] = False,
@@ -186,6 +191,16 @@ def rr(
     if list_scenarios:
         print(scenarios.listing())
         return ExitCode.OK
+    if tls:
+        options.without_tls(
+            {
+                "--server": server,
+                "--scenario": scenario,
+                "--cross-check": cross_check or None,
+                "--reply-bytes": reply_bytes,
+            }
+        )
+        server_runtime = server_runtime or ["asyncio"]
     far = options.far_end(server)
     if far is not None:
         if cross_check:
@@ -254,6 +269,7 @@ def rr(
     )
     asked = RrOptions(
         **shape,
+        tls=options.with_tls(tls, plain),
         processes=processes,
         callers=each,
         calls=None if calls is None else between("--calls", calls, 1, 1_000_000_000),

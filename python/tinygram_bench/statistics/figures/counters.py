@@ -100,6 +100,8 @@ FORMULAS: Mapping[str, Callable[[Counters], Number]] = {
     "receiver_cpu_share": _receiver_cpu_share,
     "records_per_message": _quotient("tls_records", "messages"),
     "wire_bytes_per_message": _quotient("wire_bytes", "messages"),
+    "records_per_call": _quotient("tls_records", "calls"),
+    "wire_bytes_per_call": _quotient("wire_bytes", "calls"),
     "messages_per_segment": _quotient("messages", "data_segments"),
     "context_switches_per_million": _context_switches_per_million,
     "messages_per_release": _quotient("messages", "releases"),

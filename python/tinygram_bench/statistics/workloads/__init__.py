@@ -66,7 +66,8 @@ _OF_MESSAGES = (
     "connect_us",
 )
 _OF_RECORDS = ("records_per_message", "wire_bytes_per_message")
-OF_TLS = (*_OF_RECORDS, "receiver_cpu_share")
+_OF_RECORDS_OF_CALLS = ("records_per_call", "wire_bytes_per_call")
+OF_TLS = (*_OF_RECORDS, *_OF_RECORDS_OF_CALLS, "receiver_cpu_share")
 """Figures that only cases over TLS have."""
 _OF_SLICES = ("stalled_slices_share",)
 _OF_THE_KERNEL = ("delayed_acks", "listen_overflows", "syn_retransmits", "resets")
@@ -116,6 +117,7 @@ WORKLOADS: Mapping[str, Workload] = {
             "calls_in_flight",
             "cpu_us_per_call",
             "server_cpu_us_per_call",
+            *_OF_RECORDS_OF_CALLS,
             *_OF_THE_KERNEL,
             *_OF_SLICES,
         ),

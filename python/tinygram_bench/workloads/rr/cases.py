@@ -6,17 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from tinygram_bench.host.packages import missing
+from tinygram_bench.host.packages import missing, missing_for_tls
 from tinygram_bench.links import parse_link
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import RrParameters
 from tinygram_bench.model.result import Case, MessageBytes, Plan, Unavailable
-from tinygram_bench.workloads.rr.calling import RUNTIMES
+from tinygram_bench.model.strategies import parse_strategy
+from tinygram_bench.workloads.rr.calling import BY_HAND, RUNTIMES
 from tinygram_bench.workloads.rr.serving import MAX_CONNECTIONS, SERVERS
 from tinygram_bench.workloads.turns import in_turns
 
 CONNECTIONS = ("per-request", "per-caller", "shared")
-STRATEGIES = ("nagle", "nodelay")
+STRATEGIES = BY_HAND
+"""The strategies that are measured unless others are named, and those of servers."""
 MAX_BYTES = 16 << 20
 """The largest request, and the largest reply."""
 
@@ -29,7 +31,8 @@ class RrOptions:
     the most calls of each caller; None: until `duration_ns` is over. `server_address`
     (host, port): a server that runs already. `checks_replies`: compare their bytes, else only count
     them. `probe_ns`: sample what the kernel holds this often. `slice_ns`: cases take turns, and
-    each is so long at least. `takes_turns`: they do so where they share a load, too.
+    each is so long at least. `takes_turns`: they do so where they share a load, too. `tls`: whether
+    over TLS 1.3; both: each way of calling so and so.
     """
 
     runtimes: Sequence[str] = ("threads",)
@@ -59,6 +62,7 @@ class RrOptions:
     timeout_ns: int = 120_000_000_000
     rounds: int = 7
     seed: int = 1
+    tls: Sequence[bool] = (False,)
 
 
 def plan_rr(options: RrOptions) -> Plan:
@@ -67,19 +71,21 @@ def plan_rr(options: RrOptions) -> Plan:
     cases: list[Case] = []
     unavailable: list[Unavailable] = []
     is_elsewhere = options.server_address is not None
-    for connections, sends, runtime, server, server_strategy, backlog, strategy in product(
+    ways = _ways(options)
+    for tls, connections, sends, server, server_strategy, backlog, (runtime, strategy) in product(
+        options.tls,
         dict.fromkeys(options.connections),
         dict.fromkeys(options.sends_per_request),
-        dict.fromkeys(options.runtimes),
         ("elsewhere",) if is_elsewhere else dict.fromkeys(options.servers),
         (None,) if is_elsewhere else dict.fromkeys(options.server_strategies),
         (None,) if is_elsewhere else dict.fromkeys(options.backlogs),
-        dict.fromkeys(options.strategies),
+        ways,
     ):
         case = _case(
-            options, connections, sends, runtime, server, server_strategy, backlog, strategy
+            options, connections, sends, runtime, server, server_strategy, backlog, strategy, tls
         )
-        reason = missing(("uvloop",) if server == "uvloop" else ())
+        packages = (*(("uvloop",) if server == "uvloop" else ()), *RUNTIMES[runtime].requires)
+        reason = (missing_for_tls() if tls else None) or missing(packages)
         if reason is None:
             cases.append(case)
         else:
@@ -100,6 +106,7 @@ def _case(
     server_strategy: str | None,
     backlog: int | None,
     strategy: str,
+    tls: bool,
 ) -> Case:
     depth = options.depth if connections == "shared" else None
     address = options.server_address
@@ -123,7 +130,9 @@ def _case(
         timeout_ns=options.timeout_ns,
         probe_ns=options.probe_ns,
         slice_ns=options.slice_ns,
+        tls=tls,
     )
+    is_library = strategy not in BY_HAND
     callers = options.processes * options.callers
     return Case(
         case_id="/".join(
@@ -135,11 +144,12 @@ def _case(
                 *(() if server_strategy is None else (f"{server_strategy}/backlog-{backlog}",)),
                 *(("quickack",) if options.has_quickack else ()),
                 *(() if options.checks_replies else ("unchecked-replies",)),
+                *(("tls",) if tls else ()),
             )
         ),
         workload="rr",
         runtime=runtime,
-        implementation="tinygram" if runtime == "native" else "stdlib",
+        implementation="tinygram" if runtime == "native" or is_library else "stdlib",
         strategy=strategy,
         link=options.link,
         message_bytes=MessageBytes(options.request_bytes, options.request_bytes),
@@ -153,10 +163,46 @@ def _case(
     )
 
 
+def _ways(options: RrOptions) -> list[tuple[str, str]]:
+    """Each runtime with the strategies that it has. Raises UsageError."""
+    strategies = {text: parse_strategy(text) for text in options.strategies}
+    ways = [
+        (runtime, str(strategy))
+        for runtime in dict.fromkeys(options.runtimes)
+        for strategy in dict.fromkeys(strategies.values())
+        if RUNTIMES[runtime].supports(strategy)
+    ]
+    for text, strategy in strategies.items():
+        if not any(RUNTIMES[runtime].supports(strategy) for runtime in options.runtimes):
+            there = "; ".join(
+                f"{runtime}: {', '.join(known.strategies)}" for runtime, known in RUNTIMES.items()
+            )
+            raise UsageError(
+                f"--strategy {text} is none of callers on {', '.join(options.runtimes)}: there are "
+                f"{there}"
+            )
+    return ways
+
+
+def _check_tls(options: RrOptions) -> None:
+    for runtime in options.runtimes:
+        if not RUNTIMES[runtime].has_tls:
+            there = ", ".join(name for name, known in RUNTIMES.items() if known.has_tls)
+            raise UsageError(f"--runtime {runtime} does not encrypt: with --tls there are {there}")
+    if "native" in options.servers:
+        raise UsageError(
+            "--server-runtime native does not encrypt: with --tls there are asyncio and uvloop"
+        )
+    if "threads" in options.runtimes and "shared" in options.connections:
+        raise UsageError(
+            "--connections shared is not for --runtime threads with --tls: an encrypted connection "
+            "of OpenSSL is for one thread at a time; name --runtime asyncio"
+        )
+
+
 def _check(options: RrOptions) -> None:
     for option, values, known in (
         ("--runtime", options.runtimes, RUNTIMES),
-        ("--strategy", options.strategies, STRATEGIES),
         ("--connections", options.connections, CONNECTIONS),
         ("--server-runtime", options.servers, SERVERS),
         ("--server-strategy", options.server_strategies, STRATEGIES),
@@ -166,6 +212,8 @@ def _check(options: RrOptions) -> None:
                 raise UsageError(
                     f"unknown {option} {value!r}: the known ones are {', '.join(known)}"
                 )
+    if True in options.tls:
+        _check_tls(options)
     for sends in options.sends_per_request:
         if not 1 <= sends <= options.request_bytes:
             raise UsageError(

@@ -7,12 +7,14 @@ from typing import NamedTuple
 
 from tinygram_bench.model.value import Value
 from tinygram_bench.runs.slices import Slices
+from tinygram_bench.tls.certificates import Identity
 
 
 class ServerOrder(Value, frozen=True):
     """The order for the server. `seed` null: it takes any bytes for requests.
 
-    `client_host`: where its clients connect from, null: anywhere.
+    `client_host`: where its clients connect from, null: anywhere. `tls`: what it decrypts with,
+    null: nothing; it then counts records from when it has answered `uncounted_requests` on.
     """
 
     runtime: str
@@ -26,6 +28,8 @@ class ServerOrder(Value, frozen=True):
     congestion_control: str
     host: str = "127.0.0.1"
     client_host: str | None = None
+    tls: Identity | None = None
+    uncounted_requests: int = 0
 
 
 class CallOrder(Value, frozen=True):
@@ -33,7 +37,7 @@ class CallOrder(Value, frozen=True):
 
     `depth`: requests in flight on a shared connection. `checks_replies`: whether the bytes of a
     reply are compared, or any will do. `own_host`: the address to connect from, null: the kernel
-    picks one.
+    picks one. `certificate`: the one that the server must show, null: nothing is encrypted.
     """
 
     host: str
@@ -52,10 +56,11 @@ class CallOrder(Value, frozen=True):
     congestion_control: str
     give_up_ns: int
     own_host: str | None = None
+    certificate: str | None = None
 
     @property
     def is_nodelay(self) -> bool:
-        return self.strategy == "nodelay"
+        return self.strategy != "nagle"
 
 
 class CallTimes(NamedTuple):

@@ -12,6 +12,7 @@ from tinygram_bench.model.result import Case, Run
 from tinygram_bench.processes.workers import RunError
 from tinygram_bench.runs.sliced import Values, counters_of, late_us, percentiles_us
 from tinygram_bench.runs.slices import LEAST_MESSAGES, Slices, Used
+from tinygram_bench.tls.contexts import RECORD_OVERHEAD_BYTES
 from tinygram_bench.workloads.rr import withheld
 from tinygram_bench.workloads.rr.calling import merged_slices
 from tinygram_bench.workloads.rr.order import Report, SliceTally, Start
@@ -51,6 +52,8 @@ def assembled(case: Case, round: int, found: Found, *, has_private_network: bool
     warm_up = callers * RrParameters.of(case).warm_up_calls
     if found.server is not None:
         _check_server(found.server, summed["calls"] + warm_up + withheld.REQUESTS)
+        if RrParameters.of(case).tls:
+            _check_records(found.server, summed["calls"] * case.message_bytes.max)
     _check_law(summed)
     counters: dict[str, int | None] = {
         **summed,
@@ -104,6 +107,16 @@ def _check_server(counted: dict[str, int], calls: int) -> None:
     if counted["server_requests"] != calls:
         raise RunError(
             f"the server counted {counted['server_requests']} requests, and {calls} were made"
+        )
+
+
+def _check_records(counted: dict[str, int], plain_bytes: int) -> None:
+    records, wire_bytes = counted["tls_records"], counted["wire_bytes"]
+    expected_bytes = plain_bytes + RECORD_OVERHEAD_BYTES * records
+    if wire_bytes != expected_bytes:
+        raise RunError(
+            f"{records} TLS records with requests have {wire_bytes} bytes, and not the "
+            f"{expected_bytes} that the requests and these records take"
         )
 
 

@@ -20,7 +20,7 @@ from tinygram_bench.runs.stage import Address, Turn
 from tinygram_bench.runs.workload import Exchanged, Rehearsed, TakesTurns, Waiting
 from tinygram_bench.workloads.rr.order import CallOrder, Report, ServerOrder, Span, Start, Warm
 from tinygram_bench.workloads.rr.outcome import Found, assembled
-from tinygram_bench.workloads.rr.withheld import check_waits
+from tinygram_bench.workloads.rr.withheld import REQUESTS, check_waits
 
 PACKAGE = "tinygram_bench.workloads.rr"
 _SERVER = "server"
@@ -123,6 +123,7 @@ class Rr(TakesTurns):
             _give_up_ns(turn),
             turn.link,
             is_ours=turn.stage.has(_SERVER),
+            certificate=_certificate(turn),
         )
 
     def _server_order(self, turn: Turn) -> ServerOrder:
@@ -140,6 +141,8 @@ class Rr(TakesTurns):
             congestion_control=asked.congestion_control,
             host=link.far_address,
             client_host=link.client_host,
+            tls=turn.stage.identity() if asked.tls else None,
+            uncounted_requests=REQUESTS + case.producers * asked.warm_up_calls,
         )
 
     def _call_order(self, turn: Turn, address: Address) -> CallOrder:
@@ -162,7 +165,13 @@ class Rr(TakesTurns):
             congestion_control=asked.congestion_control,
             give_up_ns=_give_up_ns(turn),
             own_host=turn.link.client_host,
+            certificate=_certificate(turn),
         )
+
+
+def _certificate(turn: Turn) -> str | None:
+    """The certificate that the server must show; None: nothing is encrypted."""
+    return turn.stage.identity().certificate if RrParameters.of(turn.case).tls else None
 
 
 def _at_first(turn: Turn) -> Counted:

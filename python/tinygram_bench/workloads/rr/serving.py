@@ -15,6 +15,8 @@ from typing import cast
 
 from tinygram_bench._native import CallContent, RequestReader, RrServer
 from tinygram_bench.host.network import is_stranger
+from tinygram_bench.tls.contexts import server_context
+from tinygram_bench.tls.decrypting import Decrypting
 from tinygram_bench.ways.event_loops import loop_factory
 from tinygram_bench.workloads.rr.order import ServerOrder
 
@@ -37,7 +39,7 @@ def serve(
     if order.runtime != "native":
         with asyncio.Runner(loop_factory=loop_factory(order.runtime)) as runner:
             counts = runner.run(_serve(order, content, stop_fd, announce))
-        return counts.named()
+        return counts.named(is_encrypted=order.tls is not None)
     server = RrServer(
         content,
         port=order.port,
@@ -72,11 +74,15 @@ class _Counts:
     wrong_requests: int = 0
     failed_connections: int = 0
     strangers: int = 0
+    tls_records: int = 0
+    wire_bytes: int = 0
 
-    def named(self) -> dict[str, int]:
+    def named(self, *, is_encrypted: bool) -> dict[str, int]:
         counted = asdict(self)
-        strangers = counted.pop("strangers")
-        return {f"server_{name}": n for name, n in counted.items()} | {"strangers": strangers}
+        own_names = {name: counted.pop(name) for name in ("strangers", "tls_records", "wire_bytes")}
+        if not is_encrypted:
+            own_names = {"strangers": self.strangers}
+        return {f"server_{name}": n for name, n in counted.items()} | own_names
 
 
 async def _serve(
@@ -89,9 +95,14 @@ async def _serve(
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, order.congestion_control.encode())
     sock.bind((order.host, order.port))
-    server = await loop.create_server(
-        lambda: _Connection(order, content, counts), sock=sock, backlog=order.backlog
-    )
+    context = None if order.tls is None else server_context(order.tls)
+
+    def make_connection() -> _Connection:
+        if context is None:
+            return _Connection(order, content, counts)
+        return _EncryptedConnection(order, content, counts, Decrypting(context))
+
+    server = await loop.create_server(make_connection, sock=sock, backlog=order.backlog)
     loop.add_reader(stop_fd, is_stopped.set)
     announce(sock.getsockname()[1])
     await is_stopped.wait()
@@ -136,10 +147,13 @@ class _Connection(asyncio.Protocol):
             return
         if completed:
             self._counts.requests += completed
-            self._transport.write(self._content.replies(self._answered, completed))
+            self._reply(self._content.replies(self._answered, completed))
             self._answered += completed
         if self._part_since_ns is not None or not self._reader.is_between_requests:
             self._time_parts(completed)
+
+    def _reply(self, replies: bytes) -> None:
+        self._transport.write(replies)
 
     def _time_parts(self, completed: int) -> None:
         """Count how long the rest of a request took to come.
@@ -172,3 +186,36 @@ class _Connection(asyncio.Protocol):
     def resume_writing(self) -> None:
         """Read again: the peer takes replies."""
         self._transport.resume_reading()
+
+
+class _EncryptedConnection(_Connection):
+    """The same over TLS: a read is a record that was decrypted, and records are counted."""
+
+    def __init__(
+        self, order: ServerOrder, content: CallContent, counts: _Counts, tls: Decrypting
+    ) -> None:
+        super().__init__(order, content, counts)
+        self._tls = tls
+
+    def data_received(self, data: bytes) -> None:
+        """Decrypt, and answer each record's requests."""
+        is_counted = self._counts.requests >= self._order.uncounted_requests
+        try:
+            found = self._tls.push(data)
+        except OSError:
+            # The client says why; what answers it, says why, too.
+            self._counts.failed_connections += 1
+            self._transport.write(self._tls.answer())
+            self._transport.abort()
+            return
+        for record in found.records:
+            super().data_received(record)
+        if is_counted:
+            self._counts.tls_records += found.count
+            self._counts.wire_bytes += found.wire_bytes
+        self._transport.write(self._tls.answer())
+        if found.is_closed:
+            self._transport.close()
+
+    def _reply(self, replies: bytes) -> None:
+        self._tls.write(replies)

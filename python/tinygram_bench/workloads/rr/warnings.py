@@ -13,7 +13,7 @@ LEAST_IN_FLIGHT = 0.9
 """Share of the callers: by Little's law, rate × mean time of a call, connecting included."""
 
 
-SHARES_AN_INTERPRETER = ("threads", "asyncio")
+SHARES_AN_INTERPRETER = ("threads", "asyncio", "uvloop")
 """Runtimes whose callers take turns in one interpreter: for its lock, or in its event loop."""
 
 

@@ -10,11 +10,14 @@ import os
 import select
 import socket
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 from tinygram_bench.host.network import connect_from
 from tinygram_bench.links import Link
 from tinygram_bench.processes.workers import RunError
+from tinygram_bench.tls.certificates import SERVER_NAME
+from tinygram_bench.tls.contexts import client_context
+from tinygram_bench.workloads.rr.calling import early_bytes
 
 REQUESTS = 1
 """Requests that this sends to the server."""
@@ -31,21 +34,26 @@ def check_waits(
     link: Link,
     *,
     is_ours: bool,
+    certificate: str | None = None,
 ) -> None:
     """Send `request` from the near host, but its last byte; look for a reply; finish the call.
 
     The callers report whatever else is wrong with the server. If it is ours, this waits for the end
-    of the connection, so that it does not count among those of the callers.
+    of the connection, so that it does not count among those of the callers. `certificate`: the one
+    that the server must show; None: nothing is encrypted.
 
     Raises RunError where bytes came too early, where connecting fails, and at `give_up_ns`.
     """
     with link.near.entered():
         # It stays in the network in which it was made.
         sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    with sock:
+    with ExitStack() as stack:
+        stack.enter_context(sock)
         connect_from(sock, link.client_host)
         try:
             round_trip_s = _connect(sock, address, give_up_ns)
+            if certificate is not None:
+                sock = stack.enter_context(_encrypted(sock, certificate, give_up_ns))
             _send(sock, request[:-1], give_up_ns)
             early = _early_bytes(sock, _PATIENCE_S + 2 * round_trip_s)
             if early:
@@ -77,6 +85,16 @@ def _connect(sock: socket.socket, address: tuple[str, int], give_up_ns: int) -> 
     return time.monotonic() - began_s
 
 
+def _encrypted(sock: socket.socket, certificate: str, give_up_ns: int) -> socket.socket:
+    _limit(sock, give_up_ns)
+    try:
+        return client_context(certificate).wrap_socket(sock, server_hostname=SERVER_NAME)
+    except TimeoutError:
+        raise
+    except OSError as error:
+        raise RunError(f"the handshake with the server failed: {error}") from error
+
+
 def _send(sock: socket.socket, data: bytes, give_up_ns: int) -> None:
     _limit(sock, give_up_ns)
     with _ended():
@@ -88,9 +106,10 @@ def _early_bytes(sock: socket.socket, patience_s: float) -> int:
     poll = select.poll()
     poll.register(sock, select.POLLIN)
     poll.poll(patience_s * 1000)
+    # A socket with a time limit waits for bytes, whatever the flags say.
     sock.setblocking(False)
-    with suppress(BlockingIOError), _ended():
-        return len(sock.recv(_READ_BYTES, socket.MSG_PEEK))
+    with _ended():
+        return early_bytes(sock, _READ_BYTES)
     return 0
 
 

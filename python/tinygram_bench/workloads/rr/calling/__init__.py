@@ -8,22 +8,53 @@ from __future__ import annotations
 
 import importlib
 import socket
+import ssl
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import pairwise
 from typing import Protocol, cast
 
+from tinygram.strategies import Strategy
 from tinygram_bench._native import CallContent, Histogram
 from tinygram_bench.host.network import connect_from
+from tinygram_bench.model.strategies import parse_strategy
+from tinygram_bench.tls.contexts import client_context
+from tinygram_bench.ways.runtimes import LIBRARY as OF_LIBRARY
 from tinygram_bench.workloads.rr.order import CallOrder, CallTimes, SliceTally, Span, Start
 
+BY_HAND = ("nagle", "nodelay")
+"""Strategies of callers that write by hand."""
+LIBRARY = tuple(text for text in OF_LIBRARY if text not in BY_HAND)
+"""Strategies of the library below callers on event loops."""
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """The callers of a runtime: the module that has them, and how they can send."""
+
+    module: str
+    strategies: tuple[str, ...] = BY_HAND
+    requires: tuple[str, ...] = ()
+    has_tls: bool = False
+
+    def supports(self, strategy: Strategy) -> bool:
+        """Whether its callers can send so, whatever the strategy's duration."""
+        return strategy.name in {parse_strategy(text).name for text in self.strategies}
+
+
 RUNTIMES = {
-    "threads": "a blocking thread for each caller",
-    "asyncio": "a task for each caller, with streams",
-    "native": "a thread for each caller, in Rust",
+    "threads": Runtime("threads_callers", has_tls=True),
+    "asyncio": Runtime("event_loop_callers", (*BY_HAND, *LIBRARY), has_tls=True),
+    "uvloop": Runtime(
+        "event_loop_callers", (*BY_HAND, *LIBRARY), requires=("uvloop",), has_tls=True
+    ),
+    "native": Runtime("native_callers"),
 }
-"""Name → module. uvloop is not among them: it joins what is written in one iteration of its loop,
-so that several sends for a request would be one."""
+"""A blocking thread for each caller; a task with streams, on two loops; a thread in Rust.
+
+uvloop joins what is written in one iteration of its loop, as the library does: several sends for a
+request are then one write."""
 
 LOOK_EVERY = 16
 """Before every 16th call a caller looks for a reply that came too early.
@@ -138,7 +169,7 @@ class Callers(Protocol):
 
 def prepared(order: CallOrder, content: CallContent) -> Callers:
     """The callers of the order's runtime, ready to start."""
-    module = importlib.import_module(f"{__name__}.{order.runtime}_callers")
+    module = importlib.import_module(f"{__name__}.{RUNTIMES[order.runtime].module}")
     return cast(Callers, module.Callers(order, content))
 
 
@@ -161,13 +192,29 @@ def unconnected(order: CallOrder) -> socket.socket:
     return sock
 
 
+@lru_cache(maxsize=1)
+def context_for(certificate: str | None) -> ssl.SSLContext | None:
+    """What a connection is encrypted with, made once for all callers of a process."""
+    return None if certificate is None else client_context(certificate)
+
+
+def early_bytes(sock: socket.socket, most: int) -> int:
+    """How many bytes can be read now, decrypted or not, which stay there. Raises OSError.
+
+    The socket has no time limit: it blocks, or does not.
+    """
+    if isinstance(sock, ssl.SSLSocket) and sock.pending():
+        return sock.pending()
+    try:
+        # An encrypted connection takes no flags: what its socket holds is records.
+        return len(socket.socket.recv(sock, most, socket.MSG_PEEK | socket.MSG_DONTWAIT))
+    except BlockingIOError:
+        return 0
+
+
 def check_silent(sock: socket.socket, index: int) -> None:
     """Raises CallError where there are bytes to read before request `index` is sent."""
-    try:
-        early = sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
-    except BlockingIOError:
-        return
-    if early:
+    if early_bytes(sock, 1):
         raise early_reply(index)
 
 

@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable
 
 from tinygram_bench._native import CallContent
+from tinygram_bench.tls.certificates import SERVER_NAME
+from tinygram_bench.tls.contexts import check_agreed
 from tinygram_bench.workloads.rr.calling import (
     LOOK_EVERY,
     CallError,
@@ -15,6 +17,7 @@ from tinygram_bench.workloads.rr.calling import (
     Tally,
     check_reply,
     check_silent,
+    context_for,
     parts_of,
     short_reply,
     unconnected,
@@ -201,11 +204,15 @@ class Caller:
 
 
 def connected(order: CallOrder) -> tuple[socket.socket, int]:
-    """A new connection, and how long connecting took, in ns. Raises CallError."""
+    """A new connection, and how long connecting and shaking hands took, in ns. Raises CallError."""
     sock = unconnected(order)
+    context = context_for(order.certificate)
     begun_ns = time.monotonic_ns()
     try:
         sock.connect((order.host, order.port))
+        if context is not None:
+            sock = encrypted = context.wrap_socket(sock, server_hostname=SERVER_NAME)
+            check_agreed(encrypted)
     except OSError as error:
         sock.close()
         raise CallError(f"connecting to {order.host}:{order.port} failed: {error}") from error

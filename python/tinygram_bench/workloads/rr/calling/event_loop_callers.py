@@ -1,24 +1,34 @@
-"""Callers that are tasks of asyncio's own loop, with a StreamReader and a StreamWriter each."""
+"""Callers that are tasks of an event loop, with a StreamReader and a StreamWriter each.
+
+The loop is asyncio's own or uvloop's, or the library's above one of them.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import socket
+import ssl
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+import tinygram
 from tinygram_bench._native import CallContent
+from tinygram_bench.model.strategies import parse_strategy
+from tinygram_bench.tls.certificates import SERVER_NAME
+from tinygram_bench.tls.contexts import check_agreed
 from tinygram_bench.ways.event_loops import loop_factory
 from tinygram_bench.workloads.rr.calling import (
+    BY_HAND,
     LOOK_EVERY,
     CallError,
     Parts,
     Tally,
     check_reply,
     check_silent,
+    context_for,
     early_reply,
     parts_of,
     short_reply,
@@ -37,7 +47,7 @@ class Callers:
         self._order = order
         self._content = content
         self._parts = parts_of(content, order.sends_per_request)
-        self._runner = asyncio.Runner(loop_factory=loop_factory("asyncio"))
+        self._runner = asyncio.Runner(loop_factory=lambda: _new_loop(order))
         self._callers: list[Caller] = []
         self._line: SharedLine | None = None
         self._give_up_s = (order.give_up_ns - time.monotonic_ns()) / 1e9
@@ -234,21 +244,36 @@ class SharedLine:
                     replied.set_exception(failure)
 
 
+def _new_loop(order: CallOrder) -> asyncio.AbstractEventLoop:
+    base = loop_factory(order.runtime)
+    if order.strategy in BY_HAND:
+        return base()
+    return tinygram.new_event_loop(base, strategy=parse_strategy(order.strategy))
+
+
 async def connected(order: CallOrder) -> Connection:
-    """A new connection. Raises CallError."""
+    """A new connection, encrypted where the order has a certificate. Raises CallError."""
     sock = unconnected(order)
     sock.setblocking(False)
+    context = context_for(order.certificate)
     begun_ns = time.monotonic_ns()
     try:
         await asyncio.get_running_loop().sock_connect(sock, (order.host, order.port))
+        connect_ns = time.monotonic_ns() - begun_ns
+        reader, writer = await asyncio.open_connection(
+            sock=sock, ssl=context, server_hostname=None if context is None else SERVER_NAME
+        )
+        if context is not None:
+            # The handshake is a part of connecting.
+            connect_ns = time.monotonic_ns() - begun_ns
+            check_agreed(writer.get_extra_info("ssl_object"))
     except OSError as error:
         sock.close()
-        # asyncio has a text of its own.
-        reason = os.strerror(error.errno) if error.errno else error
+        # asyncio has a text of its own; the numbers of TLS's errors are not the kernel's.
+        is_of_kernel = error.errno and not isinstance(error, ssl.SSLError)
+        reason = os.strerror(error.errno) if is_of_kernel else error
         raise CallError(f"connecting to {order.host}:{order.port} failed: {reason}") from error
-    connect_ns = time.monotonic_ns() - begun_ns
-    reader, writer = await asyncio.open_connection(sock=sock)
-    # asyncio has switched it on.
+    # Event loops have switched it on.
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, order.is_nodelay)
     return Connection(sock, reader, writer, connect_ns)
 
