@@ -2,6 +2,7 @@
 //!
 //! - Without I/O: [`messages`], what is sent and what was made of it; [`schedule`], when; [`generator`].
 //! - `stream`: [`pacer`], [`sender`] and [`receiver`]; [`rr`], [`echo`], [`sizes`] and [`fanout`] have their own.
+//!   [`sends`] writes to many connections at a time.
 //! - [`diag`] tells what the kernel holds of sockets, by [`netlink`]; [`write_counts`], what was written.
 //!
 //! Laws: plain blocking code, no async runtime; time is CLOCK_MONOTONIC; nothing allocates without
@@ -23,6 +24,7 @@ pub mod receiver;
 pub mod rr;
 pub mod schedule;
 pub mod sender;
+pub mod sends;
 pub mod sizes;
 pub mod socket;
 pub mod write_counts;

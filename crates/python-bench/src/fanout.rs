@@ -12,13 +12,13 @@ use pyo3::{
 use std::os::fd::{AsRawFd, RawFd};
 use tinygram_load::{
     fanout::{
-        pass::{Pass, PublishError},
-        publisher, ring,
+        publisher,
         subscribers::{self, Counts},
         tally::Turns,
     },
     messages,
     schedule::Schedule,
+    sends::{self, SendError, Sends, ring},
 };
 use tinygram_net::{clock::monotonic_ns, timer::TimerFd};
 
@@ -36,10 +36,10 @@ fn turns_of(table: SliceTable, open_ns: u64, start_ns: u64) -> PyResult<Turns> {
     })
 }
 
-fn publish_error(error: PublishError) -> PyErr {
+fn publish_error(error: SendError) -> PyErr {
     match error {
-        PublishError::Failed(error) => os_error(error),
-        told => PyOSError::new_err(told.to_string()),
+        SendError::Failed(error) => os_error(error),
+        told => PyOSError::new_err(told.told("subscriber")),
     }
 }
 
@@ -183,16 +183,16 @@ impl Subscribers {
 
 #[pyclass(module = "tinygram_bench._native")]
 pub struct NativePublisher {
-    pass: Box<dyn Pass>,
+    sends: Box<dyn Sends>,
 }
 
-// Its methods take it mutably, so that no two threads are in a pass.
+// Its methods take it mutably, so that no two threads send at a time.
 #[pymethods]
 impl NativePublisher {
     #[new]
     fn new(fds: Vec<RawFd>, is_ring: bool) -> PyResult<Self> {
-        let pass = publisher::pass(fds, is_ring).or_os_error()?;
-        Ok(Self { pass })
+        let sends = sends::over(fds, is_ring).or_os_error()?;
+        Ok(Self { sends })
     }
 
     fn warm_up(
@@ -202,8 +202,8 @@ impl NativePublisher {
         count: u64,
         patience_ns: u64,
     ) -> PyResult<()> {
-        let (pass, publications) = (&mut *self.pass, &publications.inner);
-        py.detach(|| publisher::warm_up(pass, publications, count, patience_ns))
+        let (sends, publications) = (&mut *self.sends, &publications.inner);
+        py.detach(|| publisher::warm_up(sends, publications, count, patience_ns))
             .map_err(publish_error)
     }
 
@@ -229,13 +229,13 @@ impl NativePublisher {
             None => publisher::Pace::Closed(burst),
             Some(pace) => publisher::Pace::Scheduled(scheduled(&pace)?),
         };
-        let (pass, publications) = (&mut *self.pass, &publications.inner);
-        py.detach(|| publisher::publish(pass, publications, first, &turns, pace, patience_ns))
+        let (sends, publications) = (&mut *self.sends, &publications.inner);
+        py.detach(|| publisher::publish(sends, publications, first, &turns, pace, patience_ns))
             .map_err(publish_error)
     }
 
     fn calls(&self) -> (u64, u64) {
-        let calls = self.pass.calls();
+        let calls = self.sends.calls();
         (calls.writes, calls.would_block)
     }
 }

@@ -1,6 +1,9 @@
-use super::super::{ring, subscribers::Subscribers, tally::Turns};
+use super::super::{subscribers::Subscribers, tally::Turns};
 use super::*;
-use crate::schedule::{Arrival, Slices};
+use crate::{
+    schedule::{Arrival, Slices},
+    sends::{MOST_WAITING_BYTES, Waiting, over, ring},
+};
 use std::{
     io::Read,
     net::{Ipv4Addr, TcpListener, TcpStream},
@@ -51,12 +54,12 @@ fn every_byte_of_every_publication_comes_to_every_subscriber() {
                 .map(|_| TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap())
                 .collect();
             let fds = streams.iter().map(AsRawFd::as_raw_fd).collect();
-            let mut pass = pass(fds, is_ring).unwrap();
-            warm_up(&mut *pass, &publications, WARM_UP, PATIENCE_NS).unwrap();
+            let mut sends = over(fds, is_ring).unwrap();
+            warm_up(&mut *sends, &publications, WARM_UP, PATIENCE_NS).unwrap();
             let is_paced = matches!(pace, Pace::Scheduled(_));
             let turns = turns(start_ns);
             let count = publish(
-                &mut *pass,
+                &mut *sends,
                 &publications,
                 WARM_UP,
                 &turns,
@@ -64,8 +67,8 @@ fn every_byte_of_every_publication_comes_to_every_subscriber() {
                 PATIENCE_NS,
             )
             .unwrap();
-            let writes = pass.calls().writes;
-            drop((pass, streams));
+            let writes = sends.calls().writes;
+            drop((sends, streams));
             let (counts, subscribers) = receiving.join().unwrap();
             assert_eq!(counts.publications, count);
             assert_eq!(counts.bytes, count * 3 * 100);
@@ -93,7 +96,7 @@ fn a_subscriber_that_takes_nothing_is_named_and_costs_bounded_memory() {
         let (stalls, _) = listener.accept().unwrap();
         let reading = thread::spawn(move || reads.read_to_end(&mut Vec::new()));
         let fds = streams.iter().map(AsRawFd::as_raw_fd).collect();
-        let mut pass = pass(fds, is_ring).unwrap();
+        let mut sends = over(fds, is_ring).unwrap();
         let publications = Publications::new(1, 1 << 20).unwrap();
         let schedule = Schedule::new(200_000.0, Arrival::Constant, 1, 1_000_000, 1).unwrap();
         let turns = Turns {
@@ -103,7 +106,7 @@ fn a_subscriber_that_takes_nothing_is_named_and_costs_bounded_memory() {
             start_ns: monotonic_ns(),
         };
         let told = publish(
-            &mut *pass,
+            &mut *sends,
             &publications,
             0,
             &turns,
@@ -111,17 +114,17 @@ fn a_subscriber_that_takes_nothing_is_named_and_costs_bounded_memory() {
             PATIENCE_NS,
         );
         match told {
-            Err(PublishError::Behind {
-                subscriber,
+            Err(SendError::Behind(Waiting {
+                connection,
                 bytes,
                 all_bytes,
-            }) => {
-                assert_eq!(subscriber, 1);
+            })) => {
+                assert_eq!(connection, 1);
                 assert!(bytes <= all_bytes && all_bytes <= MOST_WAITING_BYTES + (4 << 20));
             }
             other => panic!("{other:?}"),
         }
-        drop((pass, streams, stalls));
+        drop((sends, streams, stalls));
         let _ended = reading.join().unwrap();
     }
 }
@@ -137,14 +140,14 @@ fn a_subscriber_that_resets_its_connection_is_named() {
         let accepted: Vec<_> = (0..3).map(|_| listener.accept().unwrap().0).collect();
         crate::socket::reset_when_closed(&accepted[1]).unwrap();
         let fds = streams.iter().map(AsRawFd::as_raw_fd).collect();
-        let mut pass = pass(fds, is_ring).unwrap();
+        let mut sends = over(fds, is_ring).unwrap();
         let publications = Publications::new(1, 100).unwrap();
-        warm_up(&mut *pass, &publications, 1, PATIENCE_NS).unwrap();
+        warm_up(&mut *sends, &publications, 1, PATIENCE_NS).unwrap();
         let mut accepted = accepted;
         drop(accepted.remove(1));
-        let told = warm_up(&mut *pass, &publications, 2, PATIENCE_NS);
+        let told = warm_up(&mut *sends, &publications, 2, PATIENCE_NS);
         assert!(
-            matches!(&told, Err(PublishError::Lost { subscriber: 1, .. })),
+            matches!(&told, Err(SendError::Lost { connection: 1, .. })),
             "{told:?}"
         );
     }

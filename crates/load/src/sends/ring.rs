@@ -1,7 +1,6 @@
-//! A pass by io_uring(7): the sends to all subscribers are put into a queue, and one system call hands
-//! them to the kernel.
+//! Sends by io_uring(7): they are put into a queue, and one system call hands them to the kernel.
 
-use super::pass::{Calls, Pass, PublishError, Waiting};
+use super::{Calls, SendError, Sends, Waiting, most_of};
 use io_uring::{
     IoUring, Probe, cqueue, opcode, squeue,
     types::{Fixed, SubmitArgs, Timespec},
@@ -26,25 +25,27 @@ pub fn check() -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// See [`Pass`]. The sockets must block: the kernel then waits for room by itself.
-pub struct RingPass {
+/// See [`Sends`]. The sockets must block: the kernel then waits for room by itself.
+pub struct ByRing {
     ring: IoUring,
-    subscribers: Vec<Subscriber>,
+    connections: Vec<Connection>,
     all_waiting_bytes: usize,
     /// How many sends the kernel has.
     under_way: usize,
+    /// Those that are done, while they are taken note of.
+    done: Vec<cqueue::Entry>,
     calls: Calls,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Subscriber {
+struct Connection {
     /// The kernel has a send of the first one, from `sent` on; the others wait for it.
     messages: VecDeque<Arc<[u8]>>,
     sent: usize,
     waiting_bytes: usize,
 }
 
-impl RingPass {
+impl ByRing {
     /// # Errors
     /// When the kernel does not permit it.
     pub fn new(fds: &[RawFd]) -> io::Result<Self> {
@@ -59,21 +60,22 @@ impl RingPass {
         ring.submitter().register_files(fds)?;
         Ok(Self {
             ring,
-            subscribers: vec![Subscriber::default(); fds.len()],
+            connections: vec![Connection::default(); fds.len()],
             all_waiting_bytes: 0,
             under_way: 0,
+            done: Vec::new(),
             calls: Calls::default(),
         })
     }
 
-    /// Queue the send of a subscriber's first message.
-    fn queue(&mut self, subscriber: usize) -> io::Result<()> {
-        let Subscriber { messages, sent, .. } = &self.subscribers[subscriber];
+    /// Queue the send of a connection's first message.
+    fn queue(&mut self, connection: usize) -> io::Result<()> {
+        let Connection { messages, sent, .. } = &self.connections[connection];
         let rest = &messages[0][*sent..];
-        let entry = opcode::Send::new(Fixed(subscriber as u32), rest.as_ptr(), rest.len() as u32)
+        let entry = opcode::Send::new(Fixed(connection as u32), rest.as_ptr(), rest.len() as u32)
             .flags(libc::MSG_NOSIGNAL)
             .build()
-            .user_data(subscriber as u64);
+            .user_data(connection as u64);
         while push(&mut self.ring, &entry).is_err() {
             self.submit()?;
         }
@@ -90,16 +92,17 @@ impl RingPass {
     }
 
     /// Take note of the sends that are done.
-    fn reap(&mut self) -> Result<(), PublishError> {
-        let done: Vec<cqueue::Entry> = self.ring.completion().collect();
-        for entry in done {
+    fn reap(&mut self) -> Result<(), SendError> {
+        let mut done = mem::take(&mut self.done);
+        done.extend(self.ring.completion());
+        for entry in done.drain(..) {
             self.under_way -= 1;
-            let subscriber = entry.user_data() as usize;
+            let connection = entry.user_data() as usize;
             if entry.result() < 0 {
                 let error = io::Error::from_raw_os_error(-entry.result());
-                return Err(PublishError::Lost { subscriber, error });
+                return Err(SendError::Lost { connection, error });
             }
-            let one = &mut self.subscribers[subscriber];
+            let one = &mut self.connections[connection];
             let sent = entry.result() as usize;
             one.sent += sent;
             one.waiting_bytes -= sent;
@@ -109,37 +112,43 @@ impl RingPass {
                 one.sent = 0;
             }
             if !one.messages.is_empty() {
-                self.queue(subscriber)?;
+                self.queue(connection)?;
             }
         }
+        self.done = done;
         Ok(self.submit()?)
     }
 }
 
 /// Queue the entry. Fails when the queue is full.
 fn push(ring: &mut IoUring, entry: &squeue::Entry) -> Result<(), squeue::PushError> {
-    // SAFETY: the message that it sends is in `Subscriber::messages` until the kernel has answered:
+    // SAFETY: the message that it sends is in `Connection::messages` until the kernel has answered:
     // only `reap` takes it out, and `drop` leaves those that it has not.
     unsafe { ring.submission().push(entry) }
 }
 
-impl Pass for RingPass {
-    fn publish(&mut self, message: Vec<u8>) -> Result<(), PublishError> {
-        let message: Arc<[u8]> = message.into();
-        for subscriber in 0..self.subscribers.len() {
-            let one = &mut self.subscribers[subscriber];
-            one.messages.push_back(Arc::clone(&message));
-            one.waiting_bytes += message.len();
-            self.all_waiting_bytes += message.len();
-            if one.messages.len() == 1 {
-                self.queue(subscriber)?;
-            }
+impl Sends for ByRing {
+    fn connections(&self) -> usize {
+        self.connections.len()
+    }
+
+    fn hand(&mut self, connection: usize, message: &Arc<[u8]>) -> Result<(), SendError> {
+        let one = &mut self.connections[connection];
+        one.messages.push_back(Arc::clone(message));
+        one.waiting_bytes += message.len();
+        self.all_waiting_bytes += message.len();
+        if one.messages.len() == 1 {
+            self.queue(connection)?;
         }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), SendError> {
         self.submit()?;
         self.reap()
     }
 
-    fn wait(&mut self, until_ns: u64) -> Result<(), PublishError> {
+    fn wait(&mut self, until_ns: u64) -> Result<(), SendError> {
         let left_ns = until_ns.saturating_sub(monotonic_ns());
         let left = Timespec::new()
             .sec(left_ns / 1_000_000_000)
@@ -154,17 +163,13 @@ impl Pass for RingPass {
         self.reap()
     }
 
-    fn waiting(&self) -> Option<Waiting> {
-        if self.all_waiting_bytes == 0 {
-            return None;
-        }
-        let of_each = self.subscribers.iter().map(|one| one.waiting_bytes);
-        let (subscriber, bytes) = of_each.enumerate().max_by_key(|(_, bytes)| *bytes)?;
-        Some(Waiting {
-            subscriber,
-            bytes,
-            all_bytes: self.all_waiting_bytes,
-        })
+    fn waiting_bytes(&self) -> usize {
+        self.all_waiting_bytes
+    }
+
+    fn most_waiting(&self) -> Waiting {
+        let of_each = self.connections.iter().map(|one| one.waiting_bytes);
+        most_of(of_each, self.all_waiting_bytes)
     }
 
     fn calls(&self) -> Calls {
@@ -172,19 +177,19 @@ impl Pass for RingPass {
     }
 }
 
-impl Drop for RingPass {
+impl Drop for ByRing {
     fn drop(&mut self) {
         if self.under_way > 0 {
             // The kernel may still read what these sends point to.
-            mem::forget(mem::take(&mut self.subscribers));
+            mem::forget(mem::take(&mut self.connections));
         }
     }
 }
 
-impl std::fmt::Debug for RingPass {
+impl std::fmt::Debug for ByRing {
     fn fmt(&self, form: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        form.debug_struct("RingPass")
-            .field("subscribers", &self.subscribers.len())
+        form.debug_struct("ByRing")
+            .field("connections", &self.connections.len())
             .field("under_way", &self.under_way)
             .finish_non_exhaustive()
     }

@@ -1,0 +1,135 @@
+//! A send call for each message; epoll(7) tells when a connection that was full takes more.
+
+use super::{Calls, SendError, Sends, Waiting, most_of};
+use std::{
+    io::{self, ErrorKind},
+    os::fd::{AsRawFd, RawFd},
+    sync::Arc,
+};
+use tinygram_net::{
+    epoll::{Epoll, For},
+    socket::send_now,
+    timer::TimerFd,
+};
+
+/// See [`Sends`].
+#[derive(Debug)]
+pub struct ByCalls {
+    fds: Vec<RawFd>,
+    /// What waits for each; nearly always nothing, which takes no memory.
+    waiting: Vec<Vec<u8>>,
+    all_waiting_bytes: usize,
+    /// Descriptor → connection.
+    by_fd: Vec<usize>,
+    epoll: Epoll,
+    timer: TimerFd,
+    calls: Calls,
+}
+
+impl ByCalls {
+    /// # Errors
+    /// When the kernel has no descriptor to give.
+    pub fn new(fds: Vec<RawFd>) -> io::Result<Self> {
+        let (epoll, timer) = (Epoll::new()?, TimerFd::new()?);
+        epoll.watch(timer.as_raw_fd(), For::Reading)?;
+        let most = fds
+            .iter()
+            .copied()
+            .max()
+            .unwrap_or(0)
+            .max(timer.as_raw_fd());
+        let mut by_fd = vec![usize::MAX; most as usize + 1];
+        for (connection, fd) in fds.iter().enumerate() {
+            by_fd[*fd as usize] = connection;
+        }
+        Ok(Self {
+            waiting: vec![Vec::new(); fds.len()],
+            fds,
+            all_waiting_bytes: 0,
+            by_fd,
+            epoll,
+            timer,
+            calls: Calls::default(),
+        })
+    }
+
+    /// How much of `bytes` a connection takes now.
+    fn send(&mut self, connection: usize, bytes: &[u8]) -> Result<usize, SendError> {
+        let sent = send_now(self.fds[connection], bytes, &[])
+            .map_err(|error| SendError::Lost { connection, error })?;
+        match sent {
+            0 => self.calls.would_block += 1,
+            _ => self.calls.writes += 1,
+        }
+        Ok(sent)
+    }
+
+    fn on_writable(&mut self, connection: usize) -> Result<(), SendError> {
+        let mut waiting = std::mem::take(&mut self.waiting[connection]);
+        let sent = self.send(connection, &waiting)?;
+        self.all_waiting_bytes -= sent;
+        if sent == waiting.len() {
+            self.epoll.unwatch(self.fds[connection]);
+        } else {
+            waiting.drain(..sent);
+            self.waiting[connection] = waiting;
+        }
+        Ok(())
+    }
+}
+
+impl Sends for ByCalls {
+    fn connections(&self) -> usize {
+        self.fds.len()
+    }
+
+    fn hand(&mut self, connection: usize, message: &Arc<[u8]>) -> Result<(), SendError> {
+        let is_behind = !self.waiting[connection].is_empty();
+        let sent = if is_behind {
+            0
+        } else {
+            self.send(connection, message)?
+        };
+        if sent < message.len() {
+            self.waiting[connection].extend_from_slice(&message[sent..]);
+            self.all_waiting_bytes += message.len() - sent;
+            if !is_behind {
+                self.epoll.watch(self.fds[connection], For::Writing)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), SendError> {
+        Ok(())
+    }
+
+    fn wait(&mut self, until_ns: u64) -> Result<(), SendError> {
+        self.timer.set(until_ns)?;
+        let ready = match self.epoll.wait(-1) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => 0,
+            outcome => outcome?,
+        };
+        for index in 0..ready {
+            let fd = self.epoll.ready(index).fd;
+            if fd == self.timer.as_raw_fd() {
+                self.timer.take()?;
+            } else {
+                self.on_writable(self.by_fd[fd as usize])?;
+            }
+        }
+        Ok(())
+    }
+
+    fn waiting_bytes(&self) -> usize {
+        self.all_waiting_bytes
+    }
+
+    fn most_waiting(&self) -> Waiting {
+        most_of(self.waiting.iter().map(Vec::len), self.all_waiting_bytes)
+    }
+
+    fn calls(&self) -> Calls {
+        self.calls
+    }
+}
