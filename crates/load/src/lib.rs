@@ -1,8 +1,8 @@
 //! The bench's load: two processes that send, receive, serve, count and keep time.
 //!
 //! - Without I/O: [`messages`], what is sent and what was made of it; [`schedule`], when; [`generator`].
-//! - `stream`: [`pacer`], [`sender`] and [`receiver`]; [`rr`], [`echo`], [`sizes`] and [`fanout`] have their own.
-//!   [`sends`] writes to many connections at a time.
+//! - `stream`: [`pacer`], [`sender`] and [`receiver`], [`connections`] where there are many; [`rr`], [`echo`],
+//!   [`sizes`] and [`fanout`] have their own. [`sends`] writes to many connections at a time.
 //! - [`diag`] tells what the kernel holds of sockets, by [`netlink`]; [`write_counts`], what was written.
 //!
 //! Laws: plain blocking code, no async runtime; time is CLOCK_MONOTONIC; nothing allocates without
@@ -10,6 +10,7 @@
 
 #![warn(missing_debug_implementations)]
 
+pub mod connections;
 pub mod diag;
 pub mod echo;
 pub mod fanout;

@@ -44,7 +44,7 @@ pub struct Reception {
     pub usage: Usage,
     /// What the kernel kept for received bytes at most, at the end.
     pub buffer_bytes: u64,
-    /// Whose each message was, where the stream has several producers.
+    /// Whose each message was, where the stream has several producers, or connections.
     pub turns: Vec<u8>,
     /// The sender's port.
     pub peer_port: u16,
@@ -52,7 +52,7 @@ pub struct Reception {
     pub strangers: u64,
 }
 
-/// Waits for one connection on a fresh port.
+/// Waits for one connection on a fresh port, or for many ([`crate::connections`]).
 #[derive(Debug)]
 pub struct Receiver {
     listener: TcpListener,
@@ -75,6 +75,10 @@ impl Receiver {
     /// When the socket is gone.
     pub fn port(&self) -> io::Result<u16> {
         Ok(self.listener.local_addr()?.port())
+    }
+
+    pub(crate) fn listener(&self) -> &TcpListener {
+        &self.listener
     }
 
     /// Accept one connection and read it to its end, `buffer_bytes` at most in a read. What is

@@ -1,16 +1,48 @@
 //! The native sender: how fast this machine can send at all.
 
-use super::{pacer::Pacer, schedule::Slices, socket::send_all};
+use super::{
+    pacer::Pacer,
+    schedule::Slices,
+    sends::{Calls, Sends, hand_over},
+    socket::send_all,
+};
 use crate::messages::MessagePool;
-use std::{io, ops::Range, os::fd::RawFd};
+use std::{io, ops::Range, os::fd::RawFd, sync::Arc};
 use tinygram_net::clock::{monotonic_ns, sleep_until_ns};
 
 /// Flat out, the hand-over of every 64th message is noted.
 pub const HAND_OVER_EVERY: u64 = 64;
 
-/// Sends messages of a pool over one blocking connection.
+/// Takes the messages of a stream, by their number in it, and sends them.
+pub trait Outlet {
+    /// Send a message, at the latest with the next `flush`.
+    ///
+    /// # Errors
+    /// What the kernel says of the connection.
+    fn send(&mut self, index: u64) -> io::Result<()>;
+    /// Send what has gathered.
+    ///
+    /// # Errors
+    /// Those of `send`.
+    fn flush(&mut self) -> io::Result<()>;
+    /// Flat out, [`HAND_OVER_EVERY`] messages were sent since the last time.
+    ///
+    /// # Errors
+    /// Those of `send`.
+    fn on_burst_end(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Sends the messages of a stream.
 #[derive(Debug)]
-pub struct Sender<'a> {
+pub struct Sender<O> {
+    outlet: O,
+}
+
+/// One blocking connection.
+#[derive(Debug)]
+pub struct OneConnection<'a> {
     fd: RawFd,
     pool: &'a MessagePool,
     /// What gathers in one write at most, in bytes; `None`: a write for each message.
@@ -18,15 +50,36 @@ pub struct Sender<'a> {
     batch: Vec<u8>,
 }
 
-impl<'a> Sender<'a> {
+/// Many connections: message i goes over connection i modulo their number.
+#[derive(Debug)]
+pub struct ManyConnections {
+    sends: Box<dyn Sends>,
+    /// Those of the pool.
+    messages: Vec<Arc<[u8]>>,
+    patience_ns: u64,
+}
+
+impl<'a> Sender<OneConnection<'a>> {
     /// A sender over the connected socket `fd`.
     pub fn new(fd: RawFd, pool: &'a MessagePool, max_bytes: Option<usize>) -> Self {
-        Self {
+        Self::over(OneConnection {
             fd,
             pool,
             max_bytes,
             batch: Vec::with_capacity(max_bytes.unwrap_or(0)),
-        }
+        })
+    }
+}
+
+impl<O: Outlet> Sender<O> {
+    /// A sender into this outlet.
+    pub fn over(outlet: O) -> Self {
+        Self { outlet }
+    }
+
+    /// What it sends into.
+    pub fn outlet(&self) -> &O {
+        &self.outlet
     }
 
     /// Send messages `range` as fast as possible; the time of every 64th hand-over, in ns.
@@ -38,11 +91,12 @@ impl<'a> Sender<'a> {
         let mut hand_overs = Vec::with_capacity(count.div_ceil(HAND_OVER_EVERY) as usize);
         for (position, index) in (0u64..).zip(range) {
             if position % HAND_OVER_EVERY == 0 {
+                self.outlet.on_burst_end()?;
                 hand_overs.push(monotonic_ns());
             }
-            self.send(index)?;
+            self.outlet.send(index)?;
         }
-        self.flush()?;
+        self.outlet.flush()?;
         Ok(hand_overs)
     }
 
@@ -67,7 +121,7 @@ impl<'a> Sender<'a> {
                 break;
             };
             if early_ns + wait_ns > 0 {
-                self.flush()?;
+                self.outlet.flush()?;
                 sleep_until_ns(at_ns + early_ns + wait_ns);
                 // A sender that wakes up too late asks again: the slice may be over.
                 continue;
@@ -75,11 +129,12 @@ impl<'a> Sender<'a> {
             hand_overs.push(at_ns);
             let burst_end = (next + HAND_OVER_EVERY).min(range.end);
             for index in next..burst_end {
-                self.send(index)?;
+                self.outlet.send(index)?;
             }
+            self.outlet.on_burst_end()?;
             next = burst_end;
         }
-        self.flush()?;
+        self.outlet.flush()?;
         Ok((hand_overs, next - range.start))
     }
 
@@ -91,13 +146,15 @@ impl<'a> Sender<'a> {
     pub fn send_paced(&mut self, pacer: &mut Pacer, first: u64) -> io::Result<()> {
         while pacer.next_due_ns().is_some() {
             for index in pacer.wait(None) {
-                self.send(first + index)?;
+                self.outlet.send(first + index)?;
             }
-            self.flush()?;
+            self.outlet.flush()?;
         }
         Ok(())
     }
+}
 
+impl Outlet for OneConnection<'_> {
     fn send(&mut self, index: u64) -> io::Result<()> {
         let message = self.pool.message(index);
         let Some(max_bytes) = self.max_bytes else {
@@ -119,6 +176,40 @@ impl<'a> Sender<'a> {
             self.batch.clear();
         }
         Ok(())
+    }
+}
+
+impl ManyConnections {
+    /// The connections of `sends`, in their order; one that takes nothing for `patience_ns` is an error.
+    pub fn new(sends: Box<dyn Sends>, pool: &MessagePool, patience_ns: u64) -> Self {
+        let messages = (0..pool.message_count()).map(|index| pool.message(index).into());
+        Self {
+            sends,
+            messages: messages.collect(),
+            patience_ns,
+        }
+    }
+
+    /// The system calls so far.
+    pub fn calls(&self) -> Calls {
+        self.sends.calls()
+    }
+}
+
+impl Outlet for ManyConnections {
+    fn send(&mut self, index: u64) -> io::Result<()> {
+        let message = &self.messages[(index % self.messages.len() as u64) as usize];
+        let connection = (index % self.sends.connections() as u64) as usize;
+        Ok(self.sends.hand(connection, message)?)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.sends.flush()?;
+        Ok(hand_over(&mut *self.sends, self.patience_ns)?)
+    }
+
+    fn on_burst_end(&mut self) -> io::Result<()> {
+        self.flush()
     }
 }
 

@@ -60,7 +60,7 @@ mod _native {
     #[pymodule_export]
     use super::stream::receiver::Receiver;
     #[pymodule_export]
-    use super::stream::sender::{send_flat_out, send_in_slices, send_paced};
+    use super::stream::sender::{ManyConnections, send_flat_out, send_in_slices, send_paced};
     use super::*;
 
     #[pymodule_init]

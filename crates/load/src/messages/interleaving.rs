@@ -83,18 +83,23 @@ impl Interleaving {
 
 /// The messages of a stream as they arrived: (index, offset that the message ends at).
 ///
-/// `turns` says whose each message was, in the order in which they came; empty for a stream of
-/// one producer.
+/// `turns` says whose each message was, in the order in which they came, the producer's or the
+/// connection's: a byte for each, or two of them where there are more than 256. It is empty for a
+/// stream of one producer on one connection.
 pub fn arrivals<'a>(
     pool: &'a MessagePool,
     turns: &'a [u8],
 ) -> impl Iterator<Item = (u64, u64)> + use<'a> {
-    let mut next: Vec<u64> = (0..pool.producers()).collect();
+    let mut next: Vec<u64> = (0..pool.lanes()).collect();
     let mut end = 0;
-    turns.iter().map_while(move |&producer| {
-        let next = next.get_mut(usize::from(producer))?;
+    turns.chunks(pool.turn_bytes()).map_while(move |turn| {
+        let lane = turn
+            .iter()
+            .rev()
+            .fold(0, |high, &low| high << 8 | usize::from(low));
+        let next = next.get_mut(lane)?;
         let index = *next;
-        *next += pool.producers();
+        *next += pool.lanes();
         end += pool.message(index).len() as u64;
         Some((index, end))
     })

@@ -1,7 +1,7 @@
 //! What is sent, and what was made of it, without I/O: bytes and times are arguments.
 //!
 //! `pool` has the messages of a stream, `check` compares every byte of it; `interleaving` knows those
-//! of several producers. `matching` puts what was sent beside the receiver's notes, `in_slices` finds
+//! of several producers, `spread` those on many connections. `matching` puts what was sent beside the receiver's notes, `in_slices` finds
 //! what came in each slice. `cutter` and `echo` are the two ends of an echo, `calls` the bytes of
 //! requests and replies, `sizes` its wire protocol, `publications` what goes to many subscribers.
 
@@ -15,6 +15,7 @@ mod matching;
 mod pool;
 mod publications;
 mod sizes;
+mod spread;
 
 pub use calls::{CallContent, ContentError, MAX_CALL_BYTES, RequestReader};
 pub use check::{StreamCheck, StreamError};
@@ -29,3 +30,4 @@ pub use sizes::{
     ACKNOWLEDGEMENT_BYTES, Acknowledgements, Event, Exchange, Limits, SETUP_BYTES, Setup,
     WireError, sample_content,
 };
+pub use spread::{Spread, SpreadError};

@@ -5,6 +5,7 @@ use thiserror::Error;
 pub const MAX_MESSAGE_BYTES: u64 = 1 << 30;
 /// The most producers that one stream may have.
 pub const MAX_PRODUCERS: u64 = 256;
+const MAX_CONNECTIONS: u64 = 1 << 16;
 const POOL_MESSAGES: u64 = 16_384;
 const POOL_BYTES: u64 = 64 << 20;
 
@@ -39,6 +40,7 @@ pub struct MessagePool {
     /// Where each message ends in `bytes`.
     ends: Vec<u64>,
     producers: u64,
+    connections: u64,
 }
 
 impl MessagePool {
@@ -64,6 +66,7 @@ impl MessagePool {
             bytes,
             ends,
             producers: 1,
+            connections: 1,
         })
     }
 
@@ -90,6 +93,29 @@ impl MessagePool {
             self.bytes[start as usize] = (index % producers) as u8;
         }
         Ok(self)
+    }
+
+    /// The same messages on so many connections, 65,536 at most: message `index` goes over connection
+    /// `index` modulo their number.
+    #[must_use]
+    pub fn spread_over(mut self, connections: u64) -> Self {
+        self.connections = connections.clamp(1, MAX_CONNECTIONS);
+        self
+    }
+
+    /// How many connections they go over.
+    pub fn connections(&self) -> u64 {
+        self.connections
+    }
+
+    /// How many have a message each in turn: producers, or connections.
+    pub(crate) fn lanes(&self) -> u64 {
+        self.producers.max(self.connections)
+    }
+
+    /// How many bytes say whose a message was.
+    pub(crate) fn turn_bytes(&self) -> usize {
+        if self.lanes() <= 256 { 1 } else { 2 }
     }
 
     /// How many producers have these messages to send.

@@ -12,18 +12,20 @@ pub struct MessagePool {
 #[pymethods]
 impl MessagePool {
     #[new]
-    #[pyo3(signature = (seed, min_bytes, max_bytes, producers=1))]
+    #[pyo3(signature = (seed, min_bytes, max_bytes, producers=1, connections=1))]
     fn new(
         py: Python<'_>,
         seed: u64,
         min_bytes: u64,
         max_bytes: u64,
         producers: u64,
+        connections: u64,
     ) -> PyResult<Self> {
         py.detach(|| {
             tinygram_load::messages::MessagePool::generate(seed, min_bytes, max_bytes)?
                 .shared_by(producers)
         })
+        .map(|pool| pool.spread_over(connections))
         .map(|inner| Self { inner })
         .map_err(value_error)
     }

@@ -1,11 +1,13 @@
-use super::pool::StreamCheck;
+use super::pool::{MessagePool, StreamCheck};
 use crate::{address::ipv4_of, errors::OrOsError};
 use pyo3::{
     exceptions::{PyOSError, PyRuntimeError},
     prelude::*,
     types::PyBytes,
 };
-use tinygram_load::receiver;
+use tinygram_load::{messages::Spread, receiver};
+
+type Counters = Vec<(&'static str, u64)>;
 
 #[pyclass(module = "tinygram_bench._native")]
 pub struct Receiver {
@@ -43,32 +45,38 @@ impl Receiver {
         buffer_bytes: usize,
         compares: bool,
         sender: Option<&str>,
-    ) -> PyResult<Vec<(&'static str, u64)>> {
-        let Some(inner) = self.inner.take() else {
-            return Err(PyRuntimeError::new_err("a receiver takes one connection"));
-        };
+    ) -> PyResult<Counters> {
+        let inner = self.taken()?;
         let check = check.inner.clone();
         let sender = sender.map(ipv4_of).transpose()?;
         let reception = py
             .detach(|| inner.receive(check, messages, warm_up, buffer_bytes, compares, sender))
             .map_err(|error| PyOSError::new_err(error.to_string()))?;
-        let counters = vec![
-            ("reads", reception.notes.len() as u64),
-            ("receiver_cpu_ns", reception.usage.cpu_ns),
-            (
-                "receiver_voluntary_context_switches",
-                reception.usage.voluntary_context_switches,
-            ),
-            (
-                "receiver_involuntary_context_switches",
-                reception.usage.involuntary_context_switches,
-            ),
-            ("receive_buffer_bytes", reception.buffer_bytes),
-            ("peer_port", reception.peer_port.into()),
-            ("strangers", reception.strangers),
-        ];
-        self.reception = Some(reception);
-        Ok(counters)
+        Ok(self.received(reception))
+    }
+
+    #[pyo3(signature = (pool, messages, warm_up, buffer_bytes, may_end_early, sender=None))]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "they are the options of a process"
+    )]
+    fn receive_on_many(
+        &mut self,
+        py: Python<'_>,
+        pool: &MessagePool,
+        messages: u64,
+        warm_up: u64,
+        buffer_bytes: usize,
+        may_end_early: bool,
+        sender: Option<&str>,
+    ) -> PyResult<Counters> {
+        let inner = self.taken()?;
+        let spread = Spread::new(pool.inner.clone(), messages, may_end_early);
+        let sender = sender.map(ipv4_of).transpose()?;
+        let reception = py
+            .detach(|| inner.receive_on_many(spread, warm_up, buffer_bytes, sender))
+            .map_err(|error| PyOSError::new_err(error.to_string()))?;
+        Ok(self.received(reception))
     }
 
     fn turns<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
@@ -85,5 +93,34 @@ impl Receiver {
             }
             Ok(())
         })
+    }
+}
+
+impl Receiver {
+    fn taken(&mut self) -> PyResult<receiver::Receiver> {
+        let told = "a receiver takes one stream";
+        self.inner
+            .take()
+            .ok_or_else(|| PyRuntimeError::new_err(told))
+    }
+
+    fn received(&mut self, reception: receiver::Reception) -> Counters {
+        let counters = vec![
+            ("reads", reception.notes.len() as u64),
+            ("receiver_cpu_ns", reception.usage.cpu_ns),
+            (
+                "receiver_voluntary_context_switches",
+                reception.usage.voluntary_context_switches,
+            ),
+            (
+                "receiver_involuntary_context_switches",
+                reception.usage.involuntary_context_switches,
+            ),
+            ("receive_buffer_bytes", reception.buffer_bytes),
+            ("peer_port", reception.peer_port.into()),
+            ("strangers", reception.strangers),
+        ];
+        self.reception = Some(reception);
+        counters
     }
 }

@@ -1,0 +1,176 @@
+//! The far end of a stream on many connections: one thread reads them by epoll(7), notes the time of
+//! each read that ended a message, and compares every byte.
+//!
+//! Before its first message each connection brings its number, [`NUMBER_BYTES`] bytes: connections that
+//! were made one after the other may be accepted in another order.
+
+use crate::{
+    messages::{Note, Spread},
+    process::Usage,
+    receiver::{Receiver, Reception},
+    socket::{is_stranger, receive_now, reset_when_closed},
+};
+use rustix::net::sockopt;
+use std::{
+    io::{self, ErrorKind, Read},
+    net::{Ipv4Addr, TcpStream},
+    os::fd::{AsRawFd, RawFd},
+    time::Duration,
+};
+use tinygram_net::{
+    clock::monotonic_ns,
+    epoll::{Epoll, For},
+};
+
+/// A connection's number, little-endian.
+pub const NUMBER_BYTES: usize = 4;
+/// How long a connection may take to bring its number.
+const NUMBER_LIMIT: Duration = Duration::from_secs(10);
+
+/// The connections of a stream, by their numbers.
+struct Connections {
+    /// `None`: the sender has ended it.
+    streams: Vec<Option<TcpStream>>,
+    /// Descriptor → number.
+    by_fd: Vec<usize>,
+    epoll: Epoll,
+    open: usize,
+}
+
+impl Receiver {
+    /// Accept all connections of a stream and read each to its end, `buffer_bytes` at most in a read.
+    /// What is used is counted from the end of the first `warm_up` messages. Connections from another
+    /// address than `sender` are ended before.
+    ///
+    /// # Errors
+    /// When a connection fails, or a byte is not the one that was sent; the connection is named.
+    pub fn receive_on_many(
+        self,
+        mut spread: Spread,
+        warm_up: u64,
+        buffer_bytes: usize,
+        sender: Option<Ipv4Addr>,
+    ) -> io::Result<Reception> {
+        let mut strangers = 0;
+        let mut streams: Vec<Option<TcpStream>> = Vec::new();
+        streams.resize_with(spread.connections(), || None);
+        let mut peer_port = 0;
+        while streams.iter().any(Option::is_none) {
+            let missing = streams.iter().filter(|stream| stream.is_none()).count();
+            for _ in 0..missing {
+                let (mut stream, peer) = self.listener().accept()?;
+                if is_stranger(peer, sender) {
+                    strangers += 1;
+                    continue;
+                }
+                let number = number_of(&mut stream)?;
+                match streams.get_mut(number) {
+                    Some(free @ None) => *free = Some(stream),
+                    _ => {
+                        let told =
+                            format!("a connection came with number {number}, which is not free");
+                        return Err(io::Error::other(told));
+                    }
+                }
+                if number == 0 {
+                    peer_port = peer.port();
+                }
+            }
+        }
+        drop(self);
+        let mut connections = Connections::new(streams)?;
+        let buffer_size = match connections.streams.first() {
+            Some(Some(first)) => sockopt::socket_recv_buffer_size(first)? as u64,
+            _ => 0,
+        };
+        let warm_up_bytes = spread.stream_bytes(warm_up);
+        let mut buffer = vec![1u8; buffer_bytes];
+        let mut notes: Vec<Note> = Vec::new();
+        let mut before = Usage::of_thread();
+        while connections.open > 0 {
+            let ready = match connections.epoll.wait(-1) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => 0,
+                outcome => outcome?,
+            };
+            for index in 0..ready {
+                let fd = connections.epoll.ready(index).fd;
+                let Some((number, count)) = connections.read(fd, &mut buffer)? else {
+                    continue;
+                };
+                let at_ns = monotonic_ns();
+                let known_bytes = spread.whole_bytes();
+                spread
+                    .push(number, &buffer[..count])
+                    .map_err(io::Error::other)?;
+                let bytes = spread.whole_bytes();
+                if bytes > known_bytes {
+                    notes.push(Note { bytes, at_ns });
+                }
+                if bytes <= warm_up_bytes {
+                    before = Usage::of_thread();
+                }
+            }
+        }
+        spread.finish().map_err(io::Error::other)?;
+        Ok(Reception {
+            notes,
+            usage: Usage::of_thread().since(before),
+            buffer_bytes: buffer_size,
+            turns: spread.turns().to_vec(),
+            peer_port,
+            strangers,
+        })
+    }
+}
+
+impl Connections {
+    fn new(streams: Vec<Option<TcpStream>>) -> io::Result<Self> {
+        let epoll = Epoll::new()?;
+        let mut by_fd = Vec::new();
+        for (number, stream) in streams.iter().flatten().enumerate() {
+            // Our end is the second to end, and keeps no port in TIME_WAIT.
+            reset_when_closed(stream)?;
+            let fd = stream.as_raw_fd();
+            if fd as usize >= by_fd.len() {
+                by_fd.resize(fd as usize + 1, usize::MAX);
+            }
+            by_fd[fd as usize] = number;
+            epoll.watch(fd, For::Reading)?;
+        }
+        Ok(Self {
+            open: streams.len(),
+            streams,
+            by_fd,
+            epoll,
+        })
+    }
+
+    /// Read from a connection: its number, and how many bytes came; `None`: nothing, or its end.
+    fn read(&mut self, fd: RawFd, buffer: &mut [u8]) -> io::Result<Option<(usize, usize)>> {
+        let number = self.by_fd[fd as usize];
+        if self.streams[number].is_none() {
+            return Ok(None);
+        }
+        let named = |error| io::Error::other(format!("connection {number} failed: {error}"));
+        Ok(match receive_now(fd, buffer).map_err(named)? {
+            Some(0) => {
+                self.streams[number] = None;
+                self.open -= 1;
+                None
+            }
+            count => count.map(|count| (number, count)),
+        })
+    }
+}
+
+fn number_of(stream: &mut TcpStream) -> io::Result<usize> {
+    let mut number = [0; NUMBER_BYTES];
+    stream.set_read_timeout(Some(NUMBER_LIMIT))?;
+    stream
+        .read_exact(&mut number)
+        .map_err(|error| io::Error::other(format!("a connection brought no number: {error}")))?;
+    Ok(u32::from_le_bytes(number) as usize)
+}
+
+#[cfg(test)]
+mod tests;
