@@ -31,6 +31,7 @@ from tinygram_bench._native_link import (
 from tinygram_bench._native_rr import CallContent, RequestReader, RrCallers, RrServer
 from tinygram_bench._native_sizes import SizesServer, take_samples, time_local
 from tinygram_bench._native_stream import (
+    ManyConnections,
     MessagePool,
     Pacer,
     Receiver,
@@ -70,6 +71,7 @@ __all__ = [
     "EchoServer",
     "Histogram",
     "LinkRelay",
+    "ManyConnections",
     "MessagePool",
     "NativePublisher",
     "Pacer",

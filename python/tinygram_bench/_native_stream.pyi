@@ -9,8 +9,11 @@ from tinygram_bench._native import Histogram
 class MessagePool:
     """The seeded messages of every stream, repeated without end (crates/load, pool.rs)."""
 
-    def __new__(cls, seed: int, min_bytes: int, max_bytes: int, producers: int = 1) -> MessagePool:
-        """With several producers message i is that of i modulo them, and its first byte says so.
+    def __new__(
+        cls, seed: int, min_bytes: int, max_bytes: int, producers: int = 1, connections: int = 1
+    ) -> MessagePool:
+        """On several connections message i goes over connection i modulo them. With several
+        producers message i is that of i modulo them, and its first byte says so.
 
         ValueError unless 1 ≤ min_bytes ≤ max_bytes ≤ 1 GiB and 1 ≤ producers ≤ 256, and there is a
         message for each.
@@ -224,6 +227,20 @@ class Receiver:
         RuntimeError at a second call.
         """
 
+    def receive_on_many(
+        self,
+        pool: MessagePool,
+        messages: int,
+        warm_up: int,
+        buffer_bytes: int,
+        may_end_early: bool,
+        sender: str | None = None,
+    ) -> list[tuple[str, int]]:
+        """The same of a stream on all connections of the pool, each with its number in front.
+
+        OSError where one fails, or brings another byte than was sent; it is named.
+        """
+
     def turns(self) -> bytes:
         """Whose each message was, as they came; empty for a stream of one producer."""
 
@@ -299,3 +316,29 @@ def send_queue_bytes(fd: int) -> int:
 
 def tcp_info(fd: int) -> list[tuple[str, int]]:
     """Named fields of TCP_INFO, units in the names. OSError when `fd` is no TCP socket."""
+
+@final
+class ManyConnections:
+    """Sends the messages of a pool, message i on connection i modulo their number, natively.
+
+    `is_ring`: by io_uring(7), otherwise by a send call for each message. The sockets stay open as
+    long as this. Every method raises OSError where a connection is lost, or takes nothing for
+    `patience_ns`.
+    """
+
+    def __new__(
+        cls, fds: list[int], is_ring: bool, pool: MessagePool, patience_ns: int
+    ) -> ManyConnections: ...
+    def send_flat_out(self, first: int, last: int) -> list[int]:
+        """Send messages `first` … `last` − 1; when every 64th was handed over, in ns."""
+
+    def send_in_slices(
+        self, first: int, last: int, table: tuple[Sequence[int], int, int], start_ns: int
+    ) -> tuple[list[int], int]:
+        """The same while slices are open, and how many were sent."""
+
+    def send_paced(self, first: int, pacer: Pacer) -> None:
+        """Send what the pacer releases, from message `first` of the stream on."""
+
+    def calls(self) -> tuple[int, int]:
+        """System calls that handed bytes to the kernel, and those that found a buffer full."""

@@ -104,7 +104,10 @@ def test_a_server_that_runs_already_has_no_options_of_ours() -> None:
     ("change", "said"),
     [
         ({"runtimes": ("twisted",)}, "--runtime 'twisted'.*threads, asyncio, uvloop, native"),
-        ({"strategies": ("cork",)}, "--strategy cork is none of callers on threads: .*nagle, nodelay"),
+        (
+            {"strategies": ("cork",)},
+            "--strategy cork is none of callers on threads: .*nodelay",
+        ),
         ({"connections": ("one",)}, "--connections 'one'.*per-request, per-caller, shared"),
         ({"servers": ("java",)}, "--server-runtime 'java'.*native, asyncio, uvloop"),
         ({"server_strategies": ("cork",)}, "--server-strategy 'cork'"),

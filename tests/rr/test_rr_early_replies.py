@@ -16,7 +16,7 @@ from tinygram_bench._native import CallContent
 from tinygram_bench.links import Link
 from tinygram_bench.processes.workers import RunError
 from tinygram_bench.workloads.rr.calling import RUNTIMES, CallError, check_silent
-from tinygram_bench.workloads.rr.calling.asyncio_callers import Connection
+from tinygram_bench.workloads.rr.calling.event_loop_callers import Connection
 from tinygram_bench.workloads.rr.withheld import check_waits
 
 # More than both ends' buffers hold: the server has replied before the request can have been sent.

@@ -84,8 +84,16 @@ def test_a_connection_that_tasks_share_is_encrypted_in_slices(tmp_path: Path) ->
 
 
 def case_plan(**options: Any) -> Plan:
-    chosen = {"servers": ("asyncio",), "tls": (True,), "callers": 1, "processes": 1, "calls": 1}
-    return plan_rr(RrOptions(**(chosen | {"timeout_ns": TIMEOUT_NS, "placement": "none"} | options)))
+    chosen: dict[str, Any] = {
+        "servers": ("asyncio",),
+        "tls": (True,),
+        "callers": 1,
+        "processes": 1,
+        "calls": 1,
+        "timeout_ns": TIMEOUT_NS,
+        "placement": "none",
+    }
+    return plan_rr(RrOptions(**(chosen | options)))
 
 
 def test_a_server_with_another_certificate_fails_the_run_by_name(
@@ -121,19 +129,19 @@ def test_what_a_handshake_leaves_in_its_last_bytes_is_counted() -> None:
     server = Decrypting(server_context(identity))
     with pytest.raises(ssl.SSLWantReadError):
         client.do_handshake()
-    assert server.push(outgoing.read()).count == 0
+    assert server.push(outgoing.read()).record_count == 0
     incoming.write(server.answer())
     client.do_handshake()
     client.write(b"first")
     last = outgoing.read()
     found = [server.push(last[:-1]), server.push(last[-1:])]
     assert [each.records for each in found] == [[], [b"first"]]
-    assert sum(each.count for each in found) == 1
+    assert sum(each.record_count for each in found) == 1
     assert sum(each.wire_bytes for each in found) == 5 + RECORD_OVERHEAD_BYTES
     client.write(b"second")
     with pytest.raises(ssl.SSLWantReadError):
         client.unwrap()
     ended = server.push(outgoing.read())
     assert ended.is_closed
-    assert (ended.records, ended.count) == ([b"second"], 1)
+    assert (ended.records, ended.record_count) == ([b"second"], 1)
     assert ended.wire_bytes == 6 + RECORD_OVERHEAD_BYTES

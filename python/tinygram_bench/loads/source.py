@@ -37,9 +37,11 @@ class AwaitableBursts(Protocol):
 
 
 @lru_cache(maxsize=2)
-def message_pool(seed: int, min_bytes: int, max_bytes: int, producers: int = 1) -> MessagePool:
+def message_pool(
+    seed: int, min_bytes: int, max_bytes: int, producers: int = 1, connections: int = 1
+) -> MessagePool:
     """The pool of those messages, made once for all runs of a process."""
-    return MessagePool(seed, min_bytes, max_bytes, producers)
+    return MessagePool(seed, min_bytes, max_bytes, producers, connections)
 
 
 @lru_cache(maxsize=2)

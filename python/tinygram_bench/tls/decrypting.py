@@ -15,12 +15,12 @@ from tinygram_bench.tls.records import Records
 class Found(NamedTuple):
     """The plaintext of each record that is whole, and what came of records with data.
 
-    `count`: how many began; `wire_bytes`: what came of them, headers included. `is_closed`: the
-    other end has said farewell.
+    `record_count`: how many began; `wire_bytes`: what came of them, headers included.
+    `is_closed`: the other end has said farewell.
     """
 
     records: list[bytes]
-    count: int
+    record_count: int
     wire_bytes: int
     is_closed: bool
 

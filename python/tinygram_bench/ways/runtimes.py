@@ -9,18 +9,23 @@ import importlib
 import socket
 import ssl
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, cast
 
 from tinygram import Histogram, strategies
 from tinygram.strategies import Strategy
+from tinygram_bench import _native
 from tinygram_bench.host.packages import missing
 from tinygram_bench.loads.source import Source
 from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.tls.certificates import SERVER_NAME
 from tinygram_bench.tls.kernel import kernel_tls_refusal
 
+IO_URING = "io_uring"
+"""The implementation that sends on many connections by io_uring(7)."""
+PATIENCE_NS = 30_000_000_000
+"""How long one of many connections may take nothing."""
 MAX_BATCH_BYTES = 64 << 10
 """The largest batch."""
 
@@ -42,6 +47,13 @@ class Way:
     """What the connection is encrypted with; None: it is not."""
     watch_writes: Callable[[], object] = lambda: None
     """A way that writes to another descriptor of the socket calls this when it has made it."""
+    implementation: str = "stdlib"
+    sockets: Sequence[socket.socket] = ()
+    """All connections, where there are many."""
+    own_calls: Callable[[], tuple[int, int]] | None = None
+    """Writes, and writes that found a buffer full, of a way that counts its own."""
+    on_handed_over: Callable[[], None] = lambda: None
+    """A way on many connections calls this when the kernel has everything, before it ends them."""
     _warm_up_holds: Histogram = field(default_factory=Histogram)
 
     @property
@@ -97,6 +109,9 @@ class Runtime:
         """Why it cannot run here; None when it can."""
         if self.tls_by == "kernel":
             return kernel_tls_refusal() or _KERNEL_TLS_UNTRIED
+        refusal = _native.io_uring_refusal() if self.implementation == IO_URING else None
+        if refusal is not None:
+            return f"the kernel does not permit io_uring ({refusal}): see kernel.io_uring_disabled"
         return missing(self.requires)
 
     def supports(self, strategy: Strategy, tls: bool = False) -> bool:
@@ -186,6 +201,16 @@ RUNTIMES = (
     Runtime("native", "tinygram", "native", ("nagle", "nodelay", "tick"), ("nodelay", "tick")),
 )
 """All runtimes, in the order of the tables."""
+_MANY_DEFAULTS = ("tick", "adaptive")
+ON_MANY = (
+    Runtime("asyncio", "stdlib", "many.by_hand", ("nodelay",), ("nodelay",)),
+    Runtime("asyncio", "tinygram", "many.library", LIBRARY, _MANY_DEFAULTS),
+    Runtime("uvloop", "stdlib", "many.by_hand", ("nodelay",), ("nodelay",), requires=_UVLOOP),
+    Runtime("uvloop", "tinygram", "many.library", LIBRARY, _MANY_DEFAULTS, requires=_UVLOOP),
+    Runtime("native", "tinygram", "many.native", ("nodelay",), ("nodelay",)),
+    Runtime("native", IO_URING, "many.native", ("nodelay",), ("nodelay",)),
+)
+"""Runtimes that send on many connections without a thread for each."""
 KERNEL_TLS = Runtime(
     "loop", "kernel-tls", "by_hand.loop", ("nodelay",), ("nodelay",), tls_by="kernel"
 )
@@ -194,16 +219,18 @@ HANDING_OVER = ("threads", "processes")
 """Runtimes whose producer hands its messages to a thread or process on its core, which sends."""
 
 
-def runtimes_with(tls: bool) -> tuple[Runtime, ...]:
+def runtimes_with(tls: bool, connections: int = 1) -> tuple[Runtime, ...]:
     """The runtimes that can send so: all of them in plain, with TLS those that encrypt."""
+    if connections > 1:
+        return ON_MANY
     if not tls:
         return RUNTIMES
     return (*(known for known in RUNTIMES if known.tls_by), KERNEL_TLS)
 
 
-def runtime(name: str, implementation: str, strategy: Strategy) -> Runtime:
+def runtime(name: str, implementation: str, strategy: Strategy, connections: int = 1) -> Runtime:
     """The runtime that sends in that way. Raises LookupError."""
-    for known in RUNTIMES:
+    for known in runtimes_with(tls=False, connections=connections):
         if (known.name, known.implementation) == (name, implementation) and known.supports(
             strategy
         ):

@@ -10,6 +10,7 @@ import os
 import socket
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 from unittest import mock
@@ -33,10 +34,10 @@ def main() -> int:
         told.update(connected_ns=time.monotonic_ns())
         return sock, connect_ns
 
-    def marked(probe: socket.socket, *arguments: Any) -> Mark:
+    def marked(probes: Sequence[socket.socket], *arguments: Any) -> Mark:
         # Once the warm-up is sent all descriptors of the connection are there.
-        told.setdefault("fds", descriptors_of(probe))
-        return Mark.at_start(probe, *arguments)
+        told.setdefault("fds", descriptors_of(probes[0]))
+        return Mark.at_start(probes, *arguments)
 
     with (
         mock.patch.object(sender, "_connect", connected),

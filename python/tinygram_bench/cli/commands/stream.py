@@ -18,6 +18,7 @@ from tinygram_bench.cli.bounds import (
     slice_length_ns,
     takes_turns,
 )
+from tinygram_bench.cli.descriptors import check_descriptors
 from tinygram_bench.cli.length import MaxTime, MostRounds, Until, length
 from tinygram_bench.cli.measuring import Asked
 from tinygram_bench.cli.sweep import (
@@ -58,6 +59,8 @@ _SLOW_PER_S = 50_000
 _MOST_TIMES_DURATION, _SPARE_S = 10, 5.0
 """A run may take this many times the length of its schedule, and this many seconds more."""
 _MAX_RECEIVE_BUFFER_BYTES = 1 << 30
+_MOST_CONNECTIONS = 10_000
+_MOST_BYTES_AT_ONCE = 256 << 20
 
 
 def stream(
@@ -89,6 +92,12 @@ def stream(
     producers: Annotated[
         list[int] | None,
         quantities.count("Number of threads that hand over messages (repeatable).", "1"),
+    ] = None,
+    connections: Annotated[
+        list[int] | None,
+        quantities.count(
+            "Number of connections that messages go over in turn, 1 to 10,000 (repeatable).", "1"
+        ),
     ] = None,
     busy_thread: Annotated[
         bool,
@@ -242,6 +251,22 @@ def stream(
         tls and receiver_command is not None,
         "--tls cannot be combined with --receiver-command: only a receiver of ours counts records",
     )
+    counts = [between("--connections", each, 1, _MOST_CONNECTIONS) for each in connections or [1]]
+    if max(counts) > 1:
+        others: dict[str, object] = {
+            "--tls": tls,
+            "--producers": max(producers or [1]) > 1,
+            "--receiver-command": receiver_command,
+            "--cross-check": cross_check,
+            "--probe": probe,
+            "--server": server,
+        }
+        for option, value in others.items():
+            _refuse(
+                bool(value),
+                f"--connections {max(counts)} cannot be combined with {option}: that is for one "
+                "connection",
+            )
     if size is None:
         size = _CROSS_CHECK_SIZE if cross_check else _DEFAULT_SIZE
     if messages is None:
@@ -285,6 +310,7 @@ def stream(
         slice_ns=None if slice is None else _slice_ns(slice, duration_ns, rates_per_s, links),
         takes_turns=has_turns,
         tls=options.with_tls(tls, plain),
+        connections=counts,
         receive_buffer_bytes=receive_buffer,
         receiver_command=receiver_command,
         timeout_ns=timeout + (duration_ns if rates_per_s or has_turns else 0),
@@ -307,6 +333,13 @@ def stream(
             f"--producers {max(asked.producers)} with messages of {format_bytes(size.max)}: "
             "together they may take 64 MiB, so ask for fewer or smaller ones"
         )
+    if max(counts) * asked.message_bytes.max > _MOST_BYTES_AT_ONCE:
+        raise UsageError(
+            f"--connections {max(counts)} with messages of {format_bytes(size.max)}: a message for "
+            "each may take 256 MiB together, so ask for fewer connections or smaller messages"
+        )
+    if max(counts) > 1:
+        check_descriptors("--connections", plan_stream(asked))
     destination = options.destination("stream", json, resume, anonymous)
     manner = options.manner(quiet, published, notes, awake, wait, far)
     workload = Stream(asked.seed)

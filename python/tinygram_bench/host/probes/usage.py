@@ -12,6 +12,8 @@ from tinygram_bench import _native
 from tinygram_bench.host.probes.calls import CallTimes, call_times, taken_between
 from tinygram_bench.host.probes.kernel import Counted, CounterFds, counted_between, counters_here
 
+_COUNTED = ("data_segments", "segments_out", "segments_in", "retransmits")
+
 
 @dataclass(frozen=True)
 class Mark:
@@ -27,19 +29,23 @@ class Mark:
     kernel: Counted
 
     @staticmethod
-    def at_start(probe: socket.socket, child_pids: Sequence[int], counter_fds: CounterFds) -> Mark:
-        """The totals of this process and its children now; `probe` is the connection.
+    def at_start(
+        probes: Sequence[socket.socket], child_pids: Sequence[int], counter_fds: CounterFds
+    ) -> Mark:
+        """The totals of this process and its children now; `probes` are its connections.
 
         CPU time is taken last: what the mark itself takes is before the start.
         """
-        counted = _counted(probe, counter_fds)
+        counted = _counted(probes, counter_fds)
         return Mark(*_used(child_pids), *counted)
 
     @staticmethod
-    def at_end(probe: socket.socket, child_pids: Sequence[int], counter_fds: CounterFds) -> Mark:
+    def at_end(
+        probes: Sequence[socket.socket], child_pids: Sequence[int], counter_fds: CounterFds
+    ) -> Mark:
         """The same, CPU time first: what the mark itself takes is after the end."""
         used = _used(child_pids)
-        return Mark(*used, *_counted(probe, counter_fds))
+        return Mark(*used, *_counted(probes, counter_fds))
 
     def since(self, earlier: Mark) -> dict[str, int | None]:
         """Named counters of what was used between two marks; null: not counted here."""
@@ -75,16 +81,26 @@ def _used(child_pids: Sequence[int]) -> tuple[int, int, int]:
 
 
 def _counted(
-    probe: socket.socket, counter_fds: CounterFds
+    probes: Sequence[socket.socket], counter_fds: CounterFds
 ) -> tuple[tuple[int, int, int] | None, int | None, CallTimes | None, dict[str, int], Counted]:
     """Writes, instructions, the times of calls, the connection's counters and the kernel's."""
     return (
         _native.write_counts(),
         _native.instructions(),
         call_times(),
-        dict(_native.tcp_info(probe.fileno())),
+        _connections_counted(probes),
         counters_here(counter_fds),
     )
+
+
+def _connections_counted(probes: Sequence[socket.socket]) -> dict[str, int]:
+    """What TCP_INFO counted of all connections together; their state is that of the first."""
+    found = dict(_native.tcp_info(probes[0].fileno()))
+    for probe in probes[1:]:
+        state = dict(_native.tcp_info(probe.fileno()))
+        for name in _COUNTED:
+            found[name] += state[name]
+    return found
 
 
 def _living_child(pid: int) -> tuple[int, int, int] | None:
@@ -104,13 +120,12 @@ def _living_child(pid: int) -> tuple[int, int, int] | None:
 
 
 def segments_since(
-    mark: Mark, probe: socket.socket, counter_fds: CounterFds
+    mark: Mark, probes: Sequence[socket.socket], counter_fds: CounterFds
 ) -> dict[str, int | None]:
     """What TCP_INFO and the kernel counted since the mark, and the connection's state now."""
-    state = dict(_native.tcp_info(probe.fileno()))
-    counted = ("data_segments", "segments_out", "segments_in", "retransmits")
+    state = _connections_counted(probes)
     counters: dict[str, int | None] = {
-        name: state[name] - mark.connection[name] for name in counted
+        name: state[name] - mark.connection[name] for name in _COUNTED
     }
     counters |= counted_between(mark.kernel, counters_here(counter_fds))
     return counters | {"send_mss_bytes": state["send_mss_bytes"], "rtt_us": state["rtt_us"]}

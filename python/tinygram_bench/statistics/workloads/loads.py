@@ -130,7 +130,10 @@ def way_of(case: Case) -> str:
 
     With a server under test: `asyncio/protocol`, `asyncio/tinygram/protocol/tick`.
     """
-    is_by_hand = case.implementation in ("stdlib", case.runtime) or is_limit(case)
+    is_by_hand = case.implementation in ("stdlib", case.runtime)
+    if is_limit(case):
+        # Where it is not ours it is a row of its own: io_uring.
+        is_by_hand = case.implementation == "tinygram"
     implementation = () if is_by_hand else (case.implementation,)
     server = server_of(case)
     if server is None:

@@ -211,7 +211,7 @@ class _EncryptedConnection(_Connection):
         for record in found.records:
             super().data_received(record)
         if is_counted:
-            self._counts.tls_records += found.count
+            self._counts.tls_records += found.record_count
             self._counts.wire_bytes += found.wire_bytes
         self._transport.write(self._tls.answer())
         if found.is_closed:

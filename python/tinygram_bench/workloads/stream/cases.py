@@ -63,6 +63,7 @@ class StreamOptions:
     slice_ns: int | None = None
     takes_turns: bool = False
     tls: Sequence[bool] = (False,)
+    connections: Sequence[int] = (1,)
 
 
 def plan_stream(options: StreamOptions) -> Plan:
@@ -71,9 +72,11 @@ def plan_stream(options: StreamOptions) -> Plan:
     unavailable: list[Unavailable] = []
     rates: Sequence[float | None] = list(dict.fromkeys(options.rates_per_s)) or [None]
     producers_of_loads = dict.fromkeys(options.producers)
-    for rate_per_s, producers, tls in product(rates, producers_of_loads, options.tls):
-        for runtime, strategy in _ways(options, producers, tls):
-            case = _case(options, runtime, strategy, rate_per_s, producers, tls)
+    for rate_per_s, producers, tls, connections in product(
+        rates, producers_of_loads, options.tls, dict.fromkeys(options.connections)
+    ):
+        for runtime, strategy in _ways(options, producers, tls, connections):
+            case = _case(options, runtime, strategy, rate_per_s, producers, tls, connections)
             reason = (missing_for_tls() if tls else None) or runtime.missing()
             if reason is None:
                 cases.append(case)
@@ -143,6 +146,7 @@ def _case(
     rate_per_s: float | None,
     producers: int,
     tls: bool,
+    connections: int,
 ) -> Case:
     size = options.message_bytes
     messages, duration_ns = options.messages, None
@@ -153,7 +157,7 @@ def _case(
         messages, duration_ns = MOST_MESSAGES_IN_SLICES, options.duration_ns
     parameters = StreamParameters(
         messages=messages,
-        warm_up_messages=warm_up_messages(size.max),
+        warm_up_messages=max(warm_up_messages(size.max), connections),
         max_batch_bytes=runtime.max_batch_bytes,
         receive_buffer_bytes=options.receive_buffer_bytes,
         receiver_command=options.receiver_command,
@@ -170,6 +174,8 @@ def _case(
         load = f"{_shown(rate_per_s)}-per-s-{options.arrival}-burst-{options.burst}"
     if producers > 1:
         load += f"/{producers}-producers"
+    if connections > 1:
+        load += f"/{connections}-connections"
     if options.has_busy_thread:
         load += "/busy-thread"
     if tls:
@@ -188,7 +194,7 @@ def _case(
         arrival=None if rate_per_s is None else options.arrival,
         burst=None if rate_per_s is None else options.burst,
         producers=producers,
-        connections=1,
+        connections=connections,
         placement=options.placement,
         parameters=parameters,
     )
@@ -212,23 +218,26 @@ def _scheduled_messages(options: StreamOptions, rate_per_s: float, duration_ns: 
 
 
 def _ways(
-    options: StreamOptions, producers: int, tls: bool
+    options: StreamOptions, producers: int, tls: bool, connections: int
 ) -> list[tuple[runtimes.Runtime, Strategy]]:
     """The ways that the options select: one that is named runs even if it is no default.
 
     With several producers they are those whose threads hand messages over.
     """
-    found = (_named_ways(options.has_all, named, producers, tls) for named in _parse_only(options))
+    found = (
+        _named_ways(options.has_all, named, producers, tls, connections)
+        for named in _parse_only(options)
+    )
     return list(dict.fromkeys(way for ways in found for way in ways))
 
 
 def _named_ways(
-    has_all: bool, named: Named, producers: int, tls: bool
+    has_all: bool, named: Named, producers: int, tls: bool, connections: int
 ) -> list[tuple[runtimes.Runtime, Strategy]]:
     strategies = list(dict.fromkeys(parse_strategy(text) for text in named["strategy"]))
     matching = [
         known
-        for known in runtimes.runtimes_with(tls)
+        for known in runtimes.runtimes_with(tls, connections)
         if (known.has_producers or producers == 1)
         and known.name in (named["runtime"] or [known.name])
         and known.implementation in (named["implementation"] or [known.implementation])
@@ -243,8 +252,10 @@ def _named_ways(
         if ways:
             break
     if not ways:
-        here = runtimes.runtimes_with(tls)
+        here = runtimes.runtimes_with(tls, connections)
         wanted = in_words(named) + (" over TLS" if tls else "")
+        if connections > 1:
+            wanted += f" on {connections} connections"
         if producers > 1:
             several = dict.fromkeys(known.name for known in here if known.has_producers)
             raise UsageError(
@@ -252,7 +263,7 @@ def _named_ways(
                 f"runtime={', '.join(several)}"
             )
         names = dict.fromkeys(known.name for known in here)
-        there = "; ".join(f"{name}: {', '.join(_strategies_on(name, tls))}" for name in names)
+        there = "; ".join(f"{name}: {', '.join(_strategies_on(name, tls, here))}" for name in names)
         raise UsageError(f"no way is {wanted}: there are {there}")
     return ways
 
@@ -265,8 +276,8 @@ def _is_asked(known: runtimes.Runtime, named: Named, producers: int) -> bool:
     return known.runs_when == "always" or bool(named[known.runs_when])
 
 
-def _strategies_on(runtime: str, tls: bool) -> Iterable[str]:
-    known = (known for known in runtimes.runtimes_with(tls) if known.name == runtime)
+def _strategies_on(runtime: str, tls: bool, here: Iterable[runtimes.Runtime]) -> Iterable[str]:
+    known = (known for known in here if known.name == runtime)
     return dict.fromkeys(
         text
         for each in known
@@ -277,6 +288,8 @@ def _strategies_on(runtime: str, tls: bool) -> Iterable[str]:
 
 def _parse_only(options: StreamOptions) -> tuple[Named, ...]:
     known_runtimes = [*runtimes.RUNTIMES, *([runtimes.KERNEL_TLS] if True in options.tls else [])]
+    if max(options.connections) > 1:
+        known_runtimes += runtimes.ON_MANY
     known = {
         "runtime": sorted({runtime.name for runtime in known_runtimes}),
         "implementation": sorted({runtime.implementation for runtime in known_runtimes}),

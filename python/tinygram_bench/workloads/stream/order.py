@@ -16,7 +16,8 @@ class ReceiverOrder(Value, frozen=True):
     `notes_fd`, `turns_fd`: the files that it writes (receiver.py). `host`: where it listens;
     `sender_host`: the only address that it accepts a connection from, null: any. `may_end_early`:
     the stream may end after any message. `tls`: what it decrypts with, null: nothing; it then says
-    in the file `arrived_fd` how much of the warm-up has arrived (tls_receiver.py).
+    in the file `arrived_fd` how much of the warm-up has arrived (tls_receiver.py). `connections`:
+    how many the stream comes on.
     """
 
     messages: int
@@ -34,10 +35,14 @@ class ReceiverOrder(Value, frozen=True):
     may_end_early: bool = False
     tls: Identity | None = None
     arrived_fd: int = -1
+    connections: int = 1
 
 
 class Heard(Value, frozen=True):
-    """What the receiver left: a note for each read; whose turn each message was, with several."""
+    """What the receiver left: a note for each read; whose turn each message was, with several.
+
+    On many connections there is a note for each read that ended a message.
+    """
 
     notes: bytes
     turns: bytes
@@ -96,6 +101,12 @@ class Order(Value, frozen=True):
     slices: Slices | None = None
     certificate: str | None = None
     arrived_fd: int = -1
+    connections: int = 1
+
+    @property
+    def has_turns(self) -> bool:
+        """Whether the receiver says whose each message was: a producer's, or a connection's."""
+        return self.producers > 1 or self.connections > 1
 
     @property
     def ends_with_slices(self) -> bool:

@@ -38,7 +38,9 @@ def assembled(
     """
     collected_ns = time.monotonic_ns()
     slices: dict[str, tuple[float | None, ...]] = {}
-    pool = message_pool(order.seed, order.min_bytes, order.max_bytes, order.producers)
+    pool = message_pool(
+        order.seed, order.min_bytes, order.max_bytes, order.producers, order.connections
+    )
     warm_up_bytes = pool.stream_bytes(order.warm_up)
     of_each = _messages_of_each(order, report)
     try:
@@ -113,7 +115,7 @@ def _matched(
     Where the pacer sleeps, also the latency without the pacer's lateness with each message.
     """
     pace = order.pace
-    turns = None if order.producers == 1 else heard.turns
+    turns = heard.turns if order.has_turns else None
     histograms = {}
     if pace is None or order.producers > 1:
         of_all = [each for of_one in hand_overs for each in of_one]

@@ -22,6 +22,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 
 from tinygram_bench import _native
+from tinygram_bench.host.descriptors import raise_descriptor_limit
 from tinygram_bench.loads.source import message_pool
 from tinygram_bench.processes.attached import settle
 from tinygram_bench.processes.orders import Orders, carry_out
@@ -49,6 +50,8 @@ def receive(
     """
     if order.tls is not None:
         return _receive_tls(order, announce)
+    if order.connections > 1:
+        return _receive_on_many(order, announce)
     pool = message_pool(order.seed, order.min_bytes, order.max_bytes, order.producers)
     check = _native.StreamCheck(pool, order.messages, order.may_end_early)
     receiver = _native.Receiver(order.congestion_control, order.host)
@@ -64,6 +67,24 @@ def receive(
     _rewrite(order.notes_fd, receiver.notes())
     if order.producers > 1:
         _rewrite(order.turns_fd, receiver.turns())
+    return dict(counters)
+
+
+def _receive_on_many(order: ReceiverOrder, announce: Callable[[int], None]) -> dict[str, int]:
+    raise_descriptor_limit()
+    pool = message_pool(order.seed, order.min_bytes, order.max_bytes, connections=order.connections)
+    receiver = _native.Receiver(order.congestion_control, order.host)
+    announce(receiver.port)
+    counters = receiver.receive_on_many(
+        pool,
+        order.messages,
+        order.warm_up,
+        order.receive_buffer_bytes,
+        order.may_end_early,
+        order.sender_host,
+    )
+    _rewrite(order.notes_fd, receiver.notes())
+    _rewrite(order.turns_fd, receiver.turns())
     return dict(counters)
 
 

@@ -137,6 +137,7 @@ class Stream(TakesTurns):
             may_end_early=asked.slice_ns is not None and case.is_flat_out,
             tls=turn.stage.identity() if asked.tls else None,
             arrived_fd=_memory(turn, _ARRIVED),
+            connections=case.connections,
         )
 
     def _sender_order(self, turn: Turn, address: Address | None) -> Order:
@@ -177,6 +178,7 @@ class Stream(TakesTurns):
             own_host=link.client_host if asked.receiver_command is None else None,
             certificate=turn.stage.identity().certificate if asked.tls else None,
             arrived_fd=_memory(turn, _ARRIVED),
+            connections=case.connections,
         )
 
 

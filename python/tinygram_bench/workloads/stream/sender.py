@@ -7,6 +7,7 @@ connecting and the warm-up come before the clock starts.
 from __future__ import annotations
 
 import gc
+import operator
 import os
 import socket
 import sys
@@ -16,6 +17,7 @@ from functools import partial
 from itertools import chain
 
 from tinygram_bench import _native
+from tinygram_bench.host.descriptors import raise_descriptor_limit
 from tinygram_bench.host.network import connect_from
 from tinygram_bench.host.probes.usage import Mark, segments_since
 from tinygram_bench.loads.openings import Openings
@@ -29,6 +31,8 @@ from tinygram_bench.workloads.stream.order import Order, Report, Warm
 from tinygram_bench.workloads.stream.tls_receiver import arrived_bytes
 
 _DELIVERY_LIMIT_S = 10.0
+_NUMBER_BYTES = 4
+"""Of a connection's number (crates/load, connections.rs)."""
 
 
 def main() -> int:
@@ -45,35 +49,66 @@ def main() -> int:
 
 def _send(order: Order, begun_ns: int, orders: Orders) -> Report:
     strategy = order.strategy
-    runtime = runtimes.runtime(order.runtime, order.implementation, strategy)
+    runtime = runtimes.runtime(order.runtime, order.implementation, strategy, order.connections)
     run = runtime.load()
-    sock, connect_ns = _connect(order)
+    sockets, connect_ns = _connected(order)
+    sock = sockets[0]
     # A second descriptor, because a runtime may close its own before we have read the counters.
-    probe = sock.dup()
+    # Of many connections there are none to spare: there a way tells before it ends them.
+    probes = sockets if order.connections > 1 else [sock.dup()]
+    fds = [probe.fileno() for probe in probes]
     way = runtimes.Way(
         order.runtime,
         strategy,
         order.pace is None,
         tls=None if order.certificate is None else client_context(order.certificate),
-        watch_writes=lambda: _native.watch_writes(probe.fileno()),
+        watch_writes=lambda: _native.watch_all_writes(fds),
+        implementation=order.implementation,
+        sockets=sockets,
     )
     way.watch_writes()
     # Before the first thread that sends: those that there are already would not be counted.
     _native.count_instructions()
-    pool = message_pool(order.seed, order.min_bytes, order.max_bytes, order.producers)
+    pool = message_pool(
+        order.seed, order.min_bytes, order.max_bytes, order.producers, order.connections
+    )
     busy = BusyThread() if order.has_busy_thread else None
     warm_up_bytes = pool.stream_bytes(order.warm_up)
     counts_before = _native.write_counts()
     marks: list[Mark] = []
+    own_calls: list[tuple[int, int] | None] = []
+    found: dict[str, int | None] = {}
+
+    def take_end() -> None:
+        busy_cpu_ns = 0 if busy is None else busy.stop()
+        end = Mark.at_end(probes, way.child_pids, order.counter_fds)
+        for probe in probes:
+            _wait_delivered(probe)
+        found.update(end.since(marks[0]) | segments_since(marks[0], probes, order.counter_fds))
+        if way.own_calls is not None and own_calls[0] is not None:
+            writes, would_block = map(operator.sub, way.own_calls(), own_calls[0])
+            found.update(writes=writes, would_block=would_block, written_bytes=None)
+        found["busy_thread_cpu_ns"] = busy_cpu_ns
+        found["send_buffer_bytes"] = probes[0].getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
+        ports.append(probes[0].getsockname()[1])
+        if order.connections == 1:
+            probes[0].shutdown(socket.SHUT_WR)
+            probes[0].close()
+
+    ports: list[int] = []
+    way.on_handed_over = take_end
 
     def has_arrived() -> bool:
         if way.tls is not None:
             return arrived_bytes(order.arrived_fd) >= warm_up_bytes
         counts = _native.write_counts()
         is_written = (
-            counts is None or counts_before is None or counts[1] - counts_before[1] >= warm_up_bytes
+            way.own_calls is not None
+            or counts is None
+            or counts_before is None
+            or counts[1] - counts_before[1] >= warm_up_bytes
         )
-        return is_written and _is_delivered(probe)
+        return is_written and all(map(_is_delivered, probes))
 
     def on_start() -> int | None:
         way.on_start()
@@ -84,7 +119,8 @@ def _send(order: Order, begun_ns: int, orders: Orders) -> Report:
             if start is None:
                 raise EOFError("the bench has ended")
             start_ns = start.at_ns
-        marks.append(Mark.at_start(probe, way.child_pids, order.counter_fds))
+        own_calls.append(None if way.own_calls is None else way.own_calls())
+        marks.append(Mark.at_start(probes, way.child_pids, order.counter_fds))
         # Started after the first mark and ended before the second, with all its CPU time between.
         if busy is not None:
             busy.start()
@@ -106,20 +142,12 @@ def _send(order: Order, begun_ns: int, orders: Orders) -> Report:
     gc.freeze()
     startup_ns = time.monotonic_ns() - begun_ns
     run(_encrypted(sock, runtime, way), source, way)
-    busy_cpu_ns = 0 if busy is None else busy.stop()
-    end = Mark.at_end(probe, way.child_pids, order.counter_fds)
-    _wait_delivered(probe)
-    counters = end.since(marks[0]) | segments_since(marks[0], probe, order.counter_fds)
-    counters |= {
-        "connect_ns": connect_ns,
-        "startup_ns": startup_ns,
-        "busy_thread_cpu_ns": busy_cpu_ns,
-        "send_buffer_bytes": probe.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF),
-    }
+    if order.connections == 1:
+        take_end()
+    counters = {**found, "connect_ns": connect_ns, "startup_ns": startup_ns}
+    used_cpu_ns = (counters["cpu_ns"] or 0) - (counters["busy_thread_cpu_ns"] or 0)
     if order.pace is not None:  # The pacer spins for as long as there is time.
         counters["instructions"] = None
-    probe.shutdown(socket.SHUT_WR)
-    used_cpu_ns = (counters["cpu_ns"] or 0) - busy_cpu_ns
     histograms = {}
     if pacers := source.pacers():
         spin_cpu_ns = sum(pacer.spin_cpu_ns for pacer in pacers)
@@ -135,10 +163,8 @@ def _send(order: Order, begun_ns: int, orders: Orders) -> Report:
     holds = way.holds()
     if holds.count:
         histograms["hold_ns"] = holds.to_base64()
-    local_port = probe.getsockname()[1]
-    probe.close()
     return Report(
-        local_port=local_port,
+        local_port=ports[0],
         start_ns=source.start_ns or 0,
         hand_overs_ns=[
             *source.hand_overs_ns,
@@ -157,6 +183,25 @@ def _source_of(order: Order) -> Callable[..., Source]:
     if order.spin_ns or order.sleep_ns:
         return partial(PlantedSource, spin_ns=order.spin_ns, sleep_ns=order.sleep_ns)
     return Source
+
+
+def _connected(order: Order) -> tuple[list[socket.socket], int]:
+    """All connections, and how long connecting took on average, in ns. Raises OSError.
+
+    Each of many begins with its number, for they may be accepted in another order.
+    """
+    if order.connections == 1:
+        sock, connect_ns = _connect(order)
+        return [sock], connect_ns
+    raise_descriptor_limit()
+    sockets, all_ns = [], 0
+    for number in range(order.connections):
+        sock, connect_ns = _connect(order)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.sendall(number.to_bytes(_NUMBER_BYTES, "little"))
+        sockets.append(sock)
+        all_ns += connect_ns
+    return sockets, all_ns // order.connections
 
 
 def _connect(order: Order) -> tuple[socket.socket, int]:

@@ -51,7 +51,7 @@ def paced_in_slices(
             pace.duration_ns,
             pace.seed,
             slices.native,
-            None if order.producers == 1 else heard.turns,
+            heard.turns if order.has_turns else None,
             pacer_late_ns,
         )
 
@@ -102,7 +102,7 @@ def flat_out_in_slices(
         report.start_ns,
         slices.native,
         middle_ns,
-        None if order.producers == 1 else heard.turns,
+        heard.turns if order.has_turns else None,
     )
     lasting_ns = middle_ns[1] - middle_ns[0]
     handed_over = _handed_over(hand_overs, report, slices)

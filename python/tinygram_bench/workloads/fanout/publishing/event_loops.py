@@ -14,13 +14,9 @@ from itertools import groupby
 import tinygram
 from tinygram_bench import _native
 from tinygram_bench.ways.event_loops import loop_factory
+from tinygram_bench.ways.many.ends import End, Ends
 from tinygram_bench.workloads.fanout.job import Job
 from tinygram_bench.workloads.fanout.order import WARM_UP, Begin
-
-MOST_WAITING_BYTES = 64 << 20
-"""While so much waits in this process for subscribers, nothing more is published."""
-_CLOSE_LIMIT_S = 10.0
-_LOOK_S = 0.0005
 
 Write = Callable[[bytes], None]
 
@@ -38,116 +34,7 @@ def publish(job: Job) -> None:
         runner.run(_publish(job))
 
 
-class Ends:
-    """What the transports report of all subscribers: who is behind, and who is lost."""
-
-    def __init__(self) -> None:
-        self.transports: list[asyncio.WriteTransport] = []
-        self._behind: set[int] = set()
-        self._lost: tuple[int, Exception | None] | None = None
-        self._closed = 0
-        self._is_changed = asyncio.Event()
-
-    def on_full(self, subscriber: int) -> None:
-        self._behind.add(subscriber)
-
-    def on_room(self, subscriber: int) -> None:
-        self._behind.discard(subscriber)
-        self._is_changed.set()
-
-    def on_lost(self, subscriber: int, reason: Exception | None) -> None:
-        self._closed += 1
-        if self._lost is None:
-            self._lost = subscriber, reason
-        self._is_changed.set()
-
-    async def written(self) -> None:
-        """Let the loop finish its iteration. Raises OSError where a subscriber is lost.
-
-        Or where more waits than may.
-        """
-        await asyncio.sleep(0)
-        self._check_lost()
-        if self._behind:
-            most, bytes_of = self._waiting()
-            if sum(bytes_of.values()) > MOST_WAITING_BYTES:
-                raise _behind(most, bytes_of)
-
-    async def handed_over(self, patience_ns: int) -> None:
-        """The same, and wait while a subscriber's transport is above its high-water mark.
-
-        Raises OSError where it takes nothing for `patience_ns`.
-        """
-        await self.written()
-        while self._behind:
-            self._is_changed.clear()
-            try:
-                async with asyncio.timeout(patience_ns / 1e9):
-                    await self._is_changed.wait()
-            except TimeoutError:
-                raise _behind(*self._waiting()) from None
-            self._check_lost()
-
-    async def emptied(self, patience_ns: int) -> None:
-        """Wait until no transport has anything left: some strategies hold beyond an iteration.
-
-        Raises OSError where a subscriber takes nothing for `patience_ns`.
-        """
-        await self.handed_over(patience_ns)
-        give_up_ns = time.monotonic_ns() + patience_ns
-        for subscriber, transport in enumerate(self.transports):
-            while left := transport.get_write_buffer_size():
-                if time.monotonic_ns() > give_up_ns:
-                    raise _behind(subscriber, {subscriber: left})
-                await asyncio.sleep(_LOOK_S)
-                self._check_lost()
-
-    async def close(self) -> None:
-        """End all connections, and wait until they are. Raises OSError where one is lost."""
-        for transport in self.transports:
-            transport.close()
-        async with asyncio.timeout(_CLOSE_LIMIT_S):
-            while self._closed < len(self.transports):
-                self._is_changed.clear()
-                await self._is_changed.wait()
-        if self._lost is not None and self._lost[1] is not None:
-            self._check_lost()
-
-    def _check_lost(self) -> None:
-        if self._lost is not None:
-            subscriber, reason = self._lost
-            raise OSError(
-                f"subscriber {subscriber} has ended its connection: {reason or 'end of stream'}"
-            )
-
-    def _waiting(self) -> tuple[int, dict[int, int]]:
-        """The subscriber that most waits for, and the bytes that wait for each that is behind."""
-        bytes_of = {each: self.transports[each].get_write_buffer_size() for each in self._behind}
-        return max(bytes_of, key=bytes_of.__getitem__), bytes_of
-
-
-def _behind(most: int, bytes_of: dict[int, int]) -> OSError:
-    return OSError(
-        f"subscriber {most} does not keep up: {bytes_of[most]} of the {sum(bytes_of.values())} "
-        "bytes that wait here wait for it"
-    )
-
-
-class _Subscriber(asyncio.Protocol):
-    def __init__(self, subscriber: int, ends: Ends) -> None:
-        self._subscriber, self._ends = subscriber, ends
-
-    def pause_writing(self) -> None:
-        self._ends.on_full(self._subscriber)
-
-    def resume_writing(self) -> None:
-        self._ends.on_room(self._subscriber)
-
-    def connection_lost(self, reason: Exception | None) -> None:
-        self._ends.on_lost(self._subscriber, reason)
-
-
-class _StreamSubscriber(asyncio.StreamReaderProtocol):
+class _StreamEnd(asyncio.StreamReaderProtocol):
     """The protocol of streams, which tells the same beside what it does."""
 
     def __init__(self, subscriber: int, ends: Ends) -> None:
@@ -194,7 +81,7 @@ class _Alarm:
 
 async def _publish(job: Job) -> None:
     order, publications = job.order, job.publications
-    ends = Ends()
+    ends = Ends("subscriber")
     writes = [await _connected(job, ends, number, sock) for number, sock in enumerate(job.sockets)]
     job.watch_writes()
     began_ns = time.monotonic_ns()
@@ -222,11 +109,11 @@ async def _connected(job: Job, ends: Ends, number: int, sock: socket.socket) -> 
     loop = asyncio.get_running_loop()
     sock.setblocking(False)
     if job.order.server == "streams":
-        protocol = _StreamSubscriber(number, ends)
+        protocol = _StreamEnd(number, ends)
         transport, _ = await loop.create_connection(lambda: protocol, sock=sock)
         ends.transports.append(transport)
         return asyncio.StreamWriter(transport, protocol, protocol.reader, loop).write
-    transport, _ = await loop.create_connection(lambda: _Subscriber(number, ends), sock=sock)
+    transport, _ = await loop.create_connection(lambda: End(number, ends), sock=sock)
     ends.transports.append(transport)
     return transport.write
 

@@ -270,8 +270,9 @@ async def connected(order: CallOrder) -> Connection:
     except OSError as error:
         sock.close()
         # asyncio has a text of its own; the numbers of TLS's errors are not the kernel's.
-        is_of_kernel = error.errno and not isinstance(error, ssl.SSLError)
-        reason = os.strerror(error.errno) if is_of_kernel else error
+        reason = str(error)
+        if error.errno and not isinstance(error, ssl.SSLError):
+            reason = os.strerror(error.errno)
         raise CallError(f"connecting to {order.host}:{order.port} failed: {reason}") from error
     # Event loops have switched it on.
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, order.is_nodelay)

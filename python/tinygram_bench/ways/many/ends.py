@@ -1,0 +1,125 @@
+"""Many connections of one event loop that writes on them: what waits for them is bounded."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+MOST_WAITING_BYTES = 64 << 20
+"""While so much waits in this process for peers that take nothing, nothing more is written."""
+_CLOSE_LIMIT_S = 10.0
+_LOOK_S = 0.0005
+
+
+class Ends:
+    """What the transports report of all connections: who is behind, and who is lost.
+
+    `peer`: what a connection's other end is called.
+    """
+
+    def __init__(self, peer: str) -> None:
+        self._peer = peer
+        self.transports: list[asyncio.WriteTransport] = []
+        self._behind: set[int] = set()
+        self._lost: tuple[int, Exception | None] | None = None
+        self._closed = 0
+        self._is_changed = asyncio.Event()
+
+    def on_full(self, connection: int) -> None:
+        self._behind.add(connection)
+
+    def on_room(self, connection: int) -> None:
+        self._behind.discard(connection)
+        self._is_changed.set()
+
+    def on_lost(self, connection: int, reason: Exception | None) -> None:
+        self._closed += 1
+        if self._lost is None:
+            self._lost = connection, reason
+        self._is_changed.set()
+
+    async def written(self) -> None:
+        """Let the loop finish its iteration. Raises OSError where a connection is lost.
+
+        Or where more waits than may.
+        """
+        await asyncio.sleep(0)
+        self._check_lost()
+        if self._behind:
+            most, bytes_of = self._waiting()
+            if sum(bytes_of.values()) > MOST_WAITING_BYTES:
+                raise self._too_far_behind(most, bytes_of)
+
+    async def handed_over(self, patience_ns: int) -> None:
+        """The same, and wait while a connection's transport is above its high-water mark.
+
+        Raises OSError where it takes nothing for `patience_ns`.
+        """
+        await self.written()
+        while self._behind:
+            self._is_changed.clear()
+            try:
+                async with asyncio.timeout(patience_ns / 1e9):
+                    await self._is_changed.wait()
+            except TimeoutError:
+                raise self._too_far_behind(*self._waiting()) from None
+            self._check_lost()
+
+    async def emptied(self, patience_ns: int) -> None:
+        """Wait until no transport has anything left: some strategies hold beyond an iteration.
+
+        Raises OSError where a connection takes nothing for `patience_ns`.
+        """
+        await self.handed_over(patience_ns)
+        give_up_ns = time.monotonic_ns() + patience_ns
+        for connection, transport in enumerate(self.transports):
+            while left := transport.get_write_buffer_size():
+                if time.monotonic_ns() > give_up_ns:
+                    raise self._too_far_behind(connection, {connection: left})
+                await asyncio.sleep(_LOOK_S)
+                self._check_lost()
+
+    async def close(self) -> None:
+        """End all connections, and wait until they are. Raises OSError where one is lost."""
+        for transport in self.transports:
+            transport.close()
+        async with asyncio.timeout(_CLOSE_LIMIT_S):
+            while self._closed < len(self.transports):
+                self._is_changed.clear()
+                await self._is_changed.wait()
+        if self._lost is not None and self._lost[1] is not None:
+            self._check_lost()
+
+    def _check_lost(self) -> None:
+        if self._lost is not None:
+            connection, reason = self._lost
+            raise OSError(
+                f"{self._peer} {connection} has ended its connection: {reason or 'end of stream'}"
+            )
+
+    def _waiting(self) -> tuple[int, dict[int, int]]:
+        """The connection that most waits for, and the bytes that wait for each that is behind."""
+        bytes_of = {each: self.transports[each].get_write_buffer_size() for each in self._behind}
+        return max(bytes_of, key=bytes_of.__getitem__), bytes_of
+
+    def _too_far_behind(self, most: int, bytes_of: dict[int, int]) -> OSError:
+        return OSError(
+            f"{self._peer} {most} does not keep up: {bytes_of[most]} of the "
+            f"{sum(bytes_of.values())} bytes that wait here wait for it"
+        )
+
+
+class End(asyncio.Protocol):
+    """The protocol of one of them."""
+
+    def __init__(self, connection: int, ends: Ends) -> None:
+        self._connection, self._ends = connection, ends
+
+    def pause_writing(self) -> None:
+        self._ends.on_full(self._connection)
+
+    def resume_writing(self) -> None:
+        self._ends.on_room(self._connection)
+
+    def connection_lost(self, reason: Exception | None) -> None:
+        self._ends.on_lost(self._connection, reason)
