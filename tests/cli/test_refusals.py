@@ -160,7 +160,7 @@ BY_COMMAND: dict[str, Wrong] = {
         (("--scenario", "one-write", "--max-time", "5s"), ("--max-time: a scenario",)),
         *WITH_SERVER,
         (("--connections", "one"), ("'one'", "per-request, per-caller, shared")),
-        (("--runtime", "loop"), ("'loop'", "threads, asyncio, native")),
+        (("--runtime", "loop"), ("'loop'", "threads, asyncio, uvloop, native")),
         (("--strategy", "cork"), ("'cork'", "nagle, nodelay")),
         (("--server-runtime", "java"), ("'java'", "native, asyncio, uvloop")),
         (("--sends-per-request", "0"), ("--sends-per-request 0", "1 … 10010")),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import resource
 import shlex
 import shutil
 import socket
@@ -10,12 +11,14 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 from tinygram_bench.model.errors import UsageError
+from tinygram_bench.model.result import Case, Plan
 from tinygram_bench.model.units import format_duration_ns
 from tinygram_bench.runs.slices import LEAST_MESSAGES
 
 Given = TypeVar("Given")
 Value = TypeVar("Value")
 _PROBE_NS = (1_000_000, 60_000_000_000)
+_SPARE_DESCRIPTORS = 100
 _LEAST_SLICE_NS = 1_000_000
 """Between two slices lies as much: shorter ones would mostly be gaps."""
 
@@ -142,3 +145,26 @@ def server_address(text: str) -> tuple[str, int]:
             f"--server {text!r}: {host!r} has no IPv4 address ({error}); name a host that has one"
         ) from error
     return str(found[0][4][0]), int(port)
+
+
+def check_descriptors(option: str, plan: Plan) -> None:
+    """Raises UsageError where a process may not have as many descriptors as the plan takes.
+
+    `option`: the one that says how many connections there are.
+    """
+    case = max(plan.cases, key=_descriptors)
+    connections, needed = case.connections, _descriptors(case) + _SPARE_DESCRIPTORS
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if most != resource.RLIM_INFINITY and most < needed:
+        fitting = (most - _SPARE_DESCRIPTORS) * connections // _descriptors(case)
+        raise UsageError(
+            f"{option} {connections} needs {needed} descriptors, and a process may have "
+            f"{most} here (RLIMIT_NOFILE): raise the hard limit (ulimit -Hn {needed}, as root), or "
+            f"ask for {max(1, fitting)} at most"
+        )
+
+
+def _descriptors(case: Case) -> int:
+    """The library has a second descriptor of each connection."""
+    has_two = case.implementation == "tinygram" and case.runtime != "native"
+    return case.connections * (2 if has_two else 1)

@@ -33,7 +33,7 @@ from tinygram_bench.model.result import Result
 from tinygram_bench.model.sweep import Parameter
 from tinygram_bench.statistics.verdicts.expectations import findings
 from tinygram_bench.workloads.rr import scenarios
-from tinygram_bench.workloads.rr.calling import LIBRARY, RUNTIMES
+from tinygram_bench.workloads.rr.calling import LIBRARY
 from tinygram_bench.workloads.rr.cases import CONNECTIONS, MAX_BYTES, STRATEGIES, RrOptions, plan_rr
 from tinygram_bench.workloads.rr.run import Rr
 from tinygram_bench.workloads.rr.serving import longest_backlog
@@ -76,7 +76,6 @@ def rr(
             metavar="RUNTIME",
             help="Runtime of the callers: threads, asyncio, uvloop or native (repeatable).",
             show_default="threads",
-            autocompletion=lambda: list(RUNTIMES),
         ),
     ] = None,
     callers: Annotated[
@@ -192,15 +191,8 @@ def rr(
         print(scenarios.listing())
         return ExitCode.OK
     if tls:
-        options.without_tls(
-            {
-                "--server": server,
-                "--scenario": scenario,
-                "--cross-check": cross_check or None,
-                "--reply-bytes": reply_bytes,
-            }
-        )
-        server_runtime = server_runtime or ["asyncio"]
+        given_by_others = {"--server": server, "--scenario": scenario, "--reply-bytes": reply_bytes}
+        options.without_tls(given_by_others | {"--cross-check": cross_check or None})
     far = options.far_end(server)
     if far is not None:
         if cross_check:
@@ -219,7 +211,7 @@ def rr(
         "sends_per_request": sends_per_request,
         "strategies": strategy,
         "runtimes": runtime,
-        "servers": server_runtime,
+        "servers": server_runtime or (["asyncio"] if tls else None),
         "server_strategies": server_strategy,
         "backlogs": backlog,
         "request_bytes": request,
@@ -388,7 +380,7 @@ def _check_cross_check(others: dict[str, object], shape: dict[str, Any]) -> None
 
 
 def _cross_checked(shape: dict[str, Any]) -> dict[str, Any]:
-    """The load: one native caller on one connection, a write for each request, replies as long."""
+    """One native caller on one connection, a write for each request, replies as long."""
     size = shape.get("request_bytes", shape.get("reply_bytes", _CROSS_CHECK_BYTES))
     return shape | {
         "runtimes": ["native"],

@@ -14,11 +14,11 @@ from tinygram_bench.cli import options, quantities
 from tinygram_bench.cli.bounds import (
     between,
     check_command,
+    check_descriptors,
     one_of,
     slice_length_ns,
     takes_turns,
 )
-from tinygram_bench.cli.descriptors import check_descriptors
 from tinygram_bench.cli.length import MaxTime, MostRounds, Until, length
 from tinygram_bench.cli.measuring import Asked
 from tinygram_bench.cli.sweep import (

@@ -178,8 +178,8 @@ def _ways(options: RrOptions) -> list[tuple[str, str]]:
                 f"{runtime}: {', '.join(known.strategies)}" for runtime, known in RUNTIMES.items()
             )
             raise UsageError(
-                f"--strategy {text} is none of callers on {', '.join(options.runtimes)}: there are "
-                f"{there}"
+                f"--strategy {text!r} is none of callers on {', '.join(options.runtimes)}: there "
+                f"are {there}"
             )
     return ways
 

@@ -9,8 +9,14 @@ from typing import Annotated
 import typer
 
 from tinygram_bench.cli import options, quantities
-from tinygram_bench.cli.bounds import between, one_of, slice_length_ns, takes_turns
-from tinygram_bench.cli.descriptors import check_descriptors
+from tinygram_bench.cli.bounds import (
+    between,
+    check_descriptors,
+    one_of,
+    slice_length_ns,
+    takes_turns,
+)
+from tinygram_bench.cli.commands.fanout.bounds import check_rate
 from tinygram_bench.cli.length import MaxTime, MostRounds, Until, length
 from tinygram_bench.cli.measuring import Asked
 from tinygram_bench.links import DEFAULT_BACKEND
@@ -26,7 +32,6 @@ _MOST_SUBSCRIBERS = 10_000
 _LEAST_BYTES, _MOST_BYTES = 16, 1 << 20
 _MOST_BYTES_AT_ONCE = 256 << 20
 _MOST_BURST = 1_000
-_MOST_DELIVERIES = 100_000_000
 
 
 def fanout(
@@ -138,7 +143,7 @@ def fanout(
             raise UsageError("--arrival needs a schedule: add --rate, for example --rate 100")
     duration_ns = 10**9 if duration is None else duration
     for each in rates_per_s:
-        _check_rate(each, burst, duration_ns, max(counts))
+        check_rate(each, burst, duration_ns, max(counts))
     has_turns = takes_turns(slice, {"--lone": lone, "--probe": probe is not None})
     links = options.links(link, link_backend)
     asked_length = length(rounds, until, max_time)
@@ -166,19 +171,3 @@ def fanout(
         least_ns = math.ceil(max(map(least_slice_ns, plan.cases)))
         slice_length_ns(slice, duration_ns, least_ns, "publications of these loads")
     return Asked(plan, Fanout(asked.seed), destination, manner)
-
-
-def _check_rate(rate_per_s: float, burst: int, duration_ns: int, subscribers: int) -> None:
-    """Raises UsageError where a run has no publication, or too many messages."""
-    publications = rate_per_s * duration_ns / 1e9
-    messages = publications * subscribers
-    if round(publications) < burst:
-        raise UsageError(
-            f"--rate {rate_per_s:g} has no publication in the run: name a longer --duration"
-        )
-    if messages > _MOST_DELIVERIES:
-        raise UsageError(
-            f"--rate {rate_per_s:g} to {subscribers} subscribers is {messages:.3g} messages "
-            "in each run: 100 million are allowed, so name a lower rate, a shorter "
-            "--duration or fewer subscribers"
-        )
