@@ -22,6 +22,7 @@ _MODULES = {
     "completion": f"{_HERE}.help.completion",
     "man": f"{_HERE}.help.manual",
     "serve": f"{_HERE}.commands.serve",
+    "cluster": f"{_HERE}.commands.cluster",
 }
 """Subcommand → its module, in the order of --help."""
 _SETTINGS: dict[str, Any] = {

@@ -18,7 +18,10 @@ class ExitCode(IntEnum):
         return code
 
     OK = 0, "Success."
-    RUN_FAILED = 1, "A run failed, or a scenario's figure is out of its range."
+    RUN_FAILED = (
+        1,
+        "A run failed, or lacks a host of a cluster, or a scenario's figure is out of range.",
+    )
     USAGE = 2, "Bad usage, unreadable input, unwritable output, or not permitted here."
     REGRESSION = (
         3,

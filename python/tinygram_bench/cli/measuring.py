@@ -9,12 +9,14 @@ from dataclasses import dataclass
 
 from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.cli.terminal import console
+from tinygram_bench.cluster.merging import PARTIAL
+from tinygram_bench.cluster.running import ClusterAsked, conducting
 from tinygram_bench.crosscheck.interleaved import Interleaved
 from tinygram_bench.hosts.address import FarAddress
 from tinygram_bench.hosts.far_host import reached
 from tinygram_bench.measurement.measure import Measurement, measure
 from tinygram_bench.measurement.sweeping import Sweeping
-from tinygram_bench.model.result import Plan, Result
+from tinygram_bench.model.result import Plan, Result, Run
 from tinygram_bench.model.store import Destination
 from tinygram_bench.processes.interrupts import INTERRUPTS
 from tinygram_bench.report import render
@@ -29,7 +31,8 @@ class Manner:
     `is_quiet`: without progress and tables. `is_published`: published figures stand beside ours.
     `with_notes`: with every note. `is_awake`: no core sleeps meanwhile. `waits`: another
     measurement on the same cores is waited for; otherwise it is told, and in the runs' warnings.
-    `far`: the host of the far end, None: this one.
+    `far`: the host of the far end, None: this one. `cluster`: whose hosts measure, None: this one
+    does.
     """
 
     is_quiet: bool
@@ -38,6 +41,7 @@ class Manner:
     is_awake: bool
     waits: bool
     far: FarAddress | None = None
+    cluster: ClusterAsked | None = None
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,20 @@ def measured(
 ) -> Iterator[Measurement]:
     """What came of it; until the block's end, a second interrupt is ignored. See `measure`."""
     plan, workload, manner = asked.plan, asked.workload, asked.manner
+    if manner.cluster is not None:
+        with INTERRUPTS.handled(), conducting(manner.cluster, plan) as (conductor, hosts):
+            yield measure(
+                plan,
+                conductor.run_cases,
+                destination,
+                is_quiet=manner.is_quiet,
+                is_awake=manner.is_awake,
+                waits=manner.waits,
+                command=command,
+                network="host",
+                elsewhere={"cluster": hosts},
+            )
+        return
     is_elsewhere = any(workload.server_address(case) is not None for case in plan.cases)
     network = "the server's" if is_elsewhere else None
     with (
@@ -79,7 +97,7 @@ def measured(
             waits=manner.waits,
             command=command,
             network=network if far_host is None else "host",
-            far=None if far_host is None else far_host.environment,
+            elsewhere=None if far_host is None else {"far": far_host.environment},
             peers=asked.peers,
             check=lambda: made.check(plan),
             sweeping=asked.sweeping,
@@ -137,8 +155,12 @@ def status_of(measurement: Measurement, destination: Destination) -> ExitCode:
         checked = 0 if result.cross_check is None else len(result.cross_check.runs)
         count = len(result.runs) + checked
         _tell(f"{destination.path} is finished: it has all {count} runs; nothing was run")
-    is_failed = any(run.failure is not None for run in result.runs)
+    is_failed = any(run.failure is not None or _is_partial(run) for run in result.runs)
     return ExitCode.RUN_FAILED if is_failed else ExitCode.OK
+
+
+def _is_partial(run: Run) -> bool:
+    return any(warning.code == PARTIAL for warning in run.warnings)
 
 
 def _tell(text: str) -> None:

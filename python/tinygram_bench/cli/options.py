@@ -14,6 +14,7 @@ import typer
 from tinygram_bench.cli import quantities
 from tinygram_bench.cli.bounds import between, one_of, probe_interval_ns, read, server_address
 from tinygram_bench.cli.measuring import Manner
+from tinygram_bench.cluster.running import ClusterAsked
 from tinygram_bench.crosscheck.control import common_congestion_control
 from tinygram_bench.host.network import permitted_congestion_control
 from tinygram_bench.host.placement import PLACEMENTS, default_placement, placement
@@ -253,10 +254,13 @@ def links(
     backend: str,
     server: str | None = None,
     far: FarAddress | None = None,
+    *,
+    is_cluster: bool = False,
 ) -> Links:
     """The links that were named, loopback where none was. Raises UsageError.
 
-    `server`: a server that runs already, outside our hosts. `far`: the other host.
+    `server`: a server that runs already, outside our hosts. `far`: the other host. `is_cluster`:
+    both ends are hosts of a cluster.
     """
     one_of("--link-backend", backend, BACKEND_NAMES)
     if far is not None:
@@ -265,6 +269,8 @@ def links(
                 f"--link cannot be combined with --server {far.text}: what lies between the two "
                 "hosts is there already"
             )
+        return Links((parse_link(REMOTE),), backend)
+    if is_cluster:
         return Links((parse_link(REMOTE),), backend)
     if REMOTE in (names or ()):
         raise UsageError("--link remote is what --server HOST measures over: name the host")
@@ -281,6 +287,7 @@ def manner(
     awake: bool,
     wait: bool,
     far: FarAddress | None = None,
+    cluster: ClusterAsked | None = None,
 ) -> Manner:
     """How to measure and show, by the options of these names; `far`: the host of `--server`."""
     return Manner(
@@ -290,6 +297,7 @@ def manner(
         is_awake=awake,
         waits=wait,
         far=far,
+        cluster=cluster,
     )
 
 

@@ -28,7 +28,7 @@ class Limits:
     """What one client may use: time in s, processes at a time, memory and connections of each.
 
     `bytes`, `rate_bytes_per_s`: received or sent on this host, whichever is more. `clients`: how
-    many may wait while another is served.
+    many may wait while others are served; `together`: how many are served at a time.
     """
 
     time_s: float
@@ -38,6 +38,7 @@ class Limits:
     bytes: int
     rate_bytes_per_s: float
     clients: int
+    together: int = 1
 
 
 def hold(pid: int, limits: Limits) -> None:

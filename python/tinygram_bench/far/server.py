@@ -1,4 +1,4 @@
-"""Accepting clients: greeted, authenticated, queued, and served one at a time.
+"""Accepting clients: greeted, authenticated, queued, and served, one at a time unless told so.
 
 Law: before it is authenticated a client costs one connection of few, for few seconds, and one line
 at most. Nothing that came before TLS is read as if it had come through it.
@@ -30,7 +30,7 @@ from tinygram_bench.hosts import wire
 from tinygram_bench.hosts.keys import Keys, name_of
 
 _STRANGERS = 16
-"""Connections at a time that have not been authenticated."""
+"""Connections at a time that have not been authenticated, or as many as are served together."""
 _STRANGER_S = 10.0
 """For so long one may go on without being authenticated."""
 _FAREWELL_S = 2.0
@@ -67,18 +67,18 @@ class _Client:
 
 @dataclass
 class Server:
-    """Serves clients, one at a time. `keys` None: clients on this host alone are served."""
+    """Serves clients. `keys` None: clients on this host alone are served."""
 
     limits: Limits
     keys: Keys | None
     counting: Counting
     _strangers: int = 0
     _waiting: int = 0
-    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     _tls: ssl.SSLContext | None = None
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
+        self._turn = asyncio.Semaphore(self.limits.together)
         if self.keys is not None:
             self._tls = self.keys.context(is_server=True)
 
@@ -96,7 +96,7 @@ class Server:
                     raise
                 await asyncio.sleep(_FULL_S)  # Others of its connections end.
                 continue
-            if self._strangers >= _STRANGERS:
+            if self._strangers >= max(_STRANGERS, self.limits.together):
                 sock.close()
                 continue
             self._strangers += 1
@@ -187,7 +187,7 @@ class Server:
             )
 
     async def _in_turn(self, guest: Guest, left: asyncio.Event) -> None:
-        """Wait until no other client is served, and serve this one. See `Guest.serve`."""
+        """Wait until it is this client's turn, and serve it. See `Guest.serve`."""
         if self._turn.locked():
             if self._waiting >= self.limits.clients:
                 raise RefusedError(

@@ -13,6 +13,7 @@ import tinygram
 from tinygram_bench.hosts.address import FarAddress
 from tinygram_bench.hosts.clock import Clock
 from tinygram_bench.hosts.clock_server import ClockOrder
+from tinygram_bench.hosts.keys import Keys
 from tinygram_bench.hosts.line import Line
 from tinygram_bench.links import Link
 from tinygram_bench.model.errors import UsageError
@@ -57,9 +58,13 @@ class FarChild(Told):
 class FarHost:
     """A host on which `tinygram serve` runs. A connection that was lost is made once more."""
 
-    def __init__(self, address: FarAddress) -> None:
-        """Connect, and find how its clock runs. Raises UsageError."""
+    def __init__(self, address: FarAddress, keys: Keys | None = None) -> None:
+        """Connect, and find how its clock runs. Raises UsageError and RunError.
+
+        `keys` None: those that were pasted on this host.
+        """
         self._address = address
+        self._keys = keys
         self._stack = ExitStack()
         self._dead: str | None = None
         self._connect()
@@ -105,7 +110,7 @@ class FarHost:
 
     def _connect(self) -> None:
         with ExitStack() as stack:
-            line = Line(self._address, tinygram.__version__, self._tell_queued)
+            line = Line(self._address, tinygram.__version__, self._tell_queued, self._keys)
             stack.callback(line.close)
             self._line = line
             self.clock = self._clock(stack)

@@ -64,10 +64,18 @@ class Line:
     """A control connection that stands; `welcome` is the server's first answer."""
 
     def __init__(
-        self, address: FarAddress, version: str, tell_queued: Callable[[int], None]
+        self,
+        address: FarAddress,
+        version: str,
+        tell_queued: Callable[[int], None],
+        keys: Keys | None = None,
     ) -> None:
-        """Connect; `tell_queued` is called while other clients are served. Raises UsageError."""
+        """Connect; `tell_queued` is called while other clients are served. Raises UsageError.
+
+        `keys` None: those that were pasted on this host for the server that greets.
+        """
         self._address = address
+        self._keys = keys
         self._processes: dict[int, tuple[FarProcess, asyncio.StreamWriter]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._next = 0
@@ -121,7 +129,9 @@ class Line:
         wire.end_when_silent(sock)
         keys = None
         if not wire.is_loopback(sock.getpeername()[0]):
-            keys = None if key_name is None else client_keys(key_name)
+            keys = self._keys
+            if keys is None and key_name is not None:
+                keys = client_keys(key_name)
             if keys is None:
                 sock.close()
                 raise UsageError(

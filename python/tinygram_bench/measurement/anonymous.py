@@ -78,7 +78,19 @@ def _given(result: Result) -> dict[str, str]:
             given[word] = _ADDRESS.sub(LEFT_OUT, word)
         elif word.startswith("--server="):
             given[word] = "--server=" + _ADDRESS.sub(LEFT_OUT, word.removeprefix("--server="))
+    given |= _numbered_hosts(result)
+    # The longest first: one address may be the beginning of another.
+    given = dict(sorted(given.items(), key=lambda each: -len(each[0])))
     return {value: instead for value, instead in given.items() if value and value != instead}
+
+
+def _numbered_hosts(result: Result) -> dict[str, str]:
+    """The hosts of a cluster, each by a number of its own."""
+    rows = [row for run in result.runs for row in run.hosts]
+    hosts = dict.fromkeys([*(row.server for row in rows), *(row.host for row in rows)])
+    told = result.environment.get("cluster", ())
+    hosts |= dict.fromkeys(each[key] for each in told for key in ("host", "name"))
+    return {host: f"host-{number}" for number, host in enumerate(hosts, start=1)}
 
 
 def _without_files(words: Sequence[str]) -> list[str]:

@@ -72,7 +72,7 @@ def measure(
     waits: bool,
     command: tuple[str, ...],
     network: str | None = None,
-    far: Mapping[str, Any] | None = None,
+    elsewhere: Mapping[str, Any] | None = None,
     peers: Interleaved | None = None,
     check: Callable[[], None] = lambda: None,
     study: Study | None = None,
@@ -87,7 +87,8 @@ def measure(
     measurement on the same cores is waited for; otherwise it is told, and in the runs' warnings.
     `command`: the words that asked for it, kept in the result.
     `network`: what the environment says of where the runs were, if it is no network of their own.
-    `far`: the environment of the far host, where that is another machine.
+    `elsewhere`: what the environment has of other machines at which far ends are, None: there are
+    none.
     `peers`: other programs in the same rounds, whose failures are told and do not fail ours.
     `study`: what a study decides by itself. `sweeping`: what makes `plan` grow.
     `live`: the bench's, for what is told while cases take turns.
@@ -127,8 +128,8 @@ def measure(
         run = told if peers is None else peers.around(told)
         check()
         found = environment_of(plan, network)
-        if far is not None:
-            found |= {"far": dict(far), "receiver_core": None}
+        if elsewhere is not None:
+            found |= {**elsewhere, "receiver_core": None}
         if study is not None:
             found["study"] = study.about
         sum_up = summed_up if study is None else study.sum_up

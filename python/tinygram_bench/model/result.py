@@ -165,6 +165,32 @@ class LinkFacts(Value, frozen=True):
         return self.found_rtt_ns if self.left_rtt_ns is None else self.left_rtt_ns
 
 
+class HostRun(Value, frozen=True):
+    """A generator's part in a run of a cluster (`--cluster`).
+
+    `server`: the host of its far end. `connections` and `rate_per_s`: its share of the load;
+    `throughput_per_s` only where that is flat out, `latency_…` only where it is paced.
+    `step_error_ns`: by how much its slices may have been beside its server's clock;
+    `late_start_ns`: how long after the common start it was told it. `warnings`: the codes of its
+    own. `failure`: why nothing of it is in the run's figures; null: it is.
+    """
+
+    host: str
+    server: str
+    connections: int
+    rate_per_s: float | None
+    messages: int | None
+    throughput_per_s: float | None
+    latency_p50_us: float | None
+    latency_p99_us: float | None
+    latency_max_us: float | None
+    clock_bound_ns: int | None
+    step_error_ns: int | None
+    late_start_ns: int | None
+    warnings: tuple[str, ...] = ()
+    failure: str | None = None
+
+
 class Run(Value, frozen=True):
     """The outcome of one case in one round. `failure` is null where the run succeeded.
 
@@ -173,7 +199,9 @@ class Run(Value, frozen=True):
     `sample_counts`: how many values each histogram holds; what these are is in schema/figures.py.
     `slices`: figure → its value in each slice of a run that took turns, or, of percentiles that
     need more messages, in each block of slices; null where there were too few. Of `sizes`: in each
-    cycle, or in each block of cycles.
+    cycle, or in each block of cycles. Of a cluster, rates there are the hosts' sum, `late_us` is
+    the latest host's, and the rest are means over hosts. `hosts`: each generator's part; empty
+    where the run was no cluster's.
     """
 
     case_id: str
@@ -186,6 +214,7 @@ class Run(Value, frozen=True):
     link: LinkFacts | None = None
     sample_counts: dict[str, int] = msgspec.field(default_factory=dict)
     slices: dict[str, tuple[float | None, ...]] = msgspec.field(default_factory=dict)
+    hosts: tuple[HostRun, ...] = ()
 
 
 RunCases = Callable[[Sequence[Case], int], Sequence[Run]]

@@ -19,7 +19,7 @@ from tinygram_bench.model.result import Case, Plan, Run
 from tinygram_bench.processes.workers import RunError
 from tinygram_bench.runs.answering import answer_limit_s, call_once, unanswered
 from tinygram_bench.runs.attempts import attempt, checked
-from tinygram_bench.runs.group import Alternation, Group
+from tinygram_bench.runs.group import ALONE, Agreement, Alternation, Group
 from tinygram_bench.runs.progress.live import Live
 from tinygram_bench.runs.stage import Stage, Turn
 from tinygram_bench.runs.workload import Alternates, TakesTurns, Workload
@@ -35,10 +35,16 @@ class Bench:
     """Runs cases of a workload, each on a stage of its own, or on stages that stay."""
 
     def __init__(
-        self, workload: Workload, library: Counting, kept: Kept | None, far_host: FarHost | None
+        self,
+        workload: Workload,
+        library: Counting,
+        kept: Kept | None,
+        far_host: FarHost | None,
+        agreement: Agreement = ALONE,
     ) -> None:
         """`library` counts processes' writes; without `kept` every run has a fresh stage."""
         self._far_host = far_host
+        self._agreement = agreement
         self._workload = workload
         self.counting = library
         self._kept = kept
@@ -66,7 +72,7 @@ class Bench:
 
     def _in_slices(self, cases: Sequence[Case], round: int, slice_ns: int) -> list[Run]:
         assert isinstance(self._workload, TakesTurns), "its plans have such cases"
-        group = Group(self._workload, cases, round, slice_ns, self.live)
+        group = Group(self._workload, cases, round, slice_ns, self.live, self._agreement)
         keys = [None if self._kept is None else self._kept(case) for case in cases]
         ended = list(keys)
         try:
@@ -171,14 +177,18 @@ class Bench:
 
 @contextmanager
 def running(
-    workload: Workload, kept: Kept | None = None, far_host: FarHost | None = None
+    workload: Workload,
+    kept: Kept | None = None,
+    far_host: FarHost | None = None,
+    agreement: Agreement = ALONE,
 ) -> Iterator[Bench]:
     """A bench, until the block's end; with `kept` its stages stay until then.
 
-    `far_host`: on which the far ends are, None: on this machine.
+    `far_host`: on which the far ends are, None: on this machine. `agreement`: with other hosts that
+    run the same cases at the same time.
     """
     with counting() as library:
-        made = Bench(workload, library, kept, far_host)
+        made = Bench(workload, library, kept, far_host, agreement)
         try:
             yield made
         finally:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from msgspec.structs import replace
 
@@ -27,7 +27,7 @@ from tinygram_bench.runs.slices import LEAST_MESSAGES, Ends, Slices, Used, table
 from tinygram_bench.runs.stage import Address, Stage, Turn
 from tinygram_bench.runs.workload import Alternates, Rehearsed, TakesTurns, Waiting
 
-_LEAD_NS = 50_000_000
+LEAD_NS = 50_000_000
 """From telling the sides of a group their start to the start: each must have been told."""
 _LEAST_ROWS = 4
 """However many messages there are at a time, a slice has time for so many one after the other."""
@@ -45,6 +45,28 @@ _WINDOWS_RESTART = Warning(
     "net.ipv4.tcp_slow_start_after_idle cannot be set to 0 at both ends",
 )
 U = TypeVar("U")
+
+
+class Agreement(Protocol):
+    """What groups of the same cases on several hosts agree on, so that their slices are in step."""
+
+    def lengths_ns(self, own_ns: Sequence[int]) -> Sequence[int]:
+        """The length of a slice and what follows each case's, the longest of all hosts."""
+
+    def start_ns(self) -> int:
+        """When the first slice begins (CLOCK_MONOTONIC of this host), all being ready."""
+
+
+class _Alone:
+    def lengths_ns(self, own_ns: Sequence[int]) -> Sequence[int]:
+        return own_ns
+
+    def start_ns(self) -> int:
+        return time.monotonic_ns() + LEAD_NS
+
+
+ALONE: Agreement = _Alone()
+"""For the groups of one host, which ask nobody."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +96,7 @@ class Group:
     round: int
     slice_ns: int
     live: Live = field(default_factory=Live)
+    agreement: Agreement = ALONE
 
     def run(self, stack: ExitStack, set_up: Callable[[Case], Stage]) -> list[Run]:
         """A run of each case; `set_up` makes its stage, which ends with `stack`.
@@ -85,7 +108,7 @@ class Group:
         rehearsed = self._each(self._rehearsed, up)
         turns = self._turns(rehearsed, [_round_trip_ns(each) for each in up])
         ready = self._each(self._warmed_up, rehearsed, up, turns)
-        start_ns = time.monotonic_ns() + _LEAD_NS
+        start_ns = self.agreement.start_ns()
         sides = self._each(partial(_started, start_ns), ready)
         give_up_s = self._give_up_s(start_ns, turns)
         at_turn = {number: each for number, each in enumerate(sides) if isinstance(each, _Side)}
@@ -160,6 +183,7 @@ class Group:
             for case, each, round_trip_ns in zip(self.cases, found, round_trips_ns, strict=True)
         ]
         seed = f"{self.workload.seed}/{self.round}/{self.cases[0].case_id}"
+        slice_ns, *waits_ns = self.agreement.lengths_ns([slice_ns, *waits_ns])
         return table(evened(waits_ns), own_ns, slice_ns, seed)
 
     def _warmed_up(self, _rehearsed: Rehearsed, up: _Up, slices: Slices) -> _Side:

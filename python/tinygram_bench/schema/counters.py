@@ -172,6 +172,8 @@ _OF_PROCESSES: Mapping[str, Said] = {
     "middle_ns": ("ns", "of these middles together"),
     "clock_bound_ns": ("ns", "by which times between two hosts' clocks may be wrong"),
     "clock_round_trip_ns": ("ns", "the shortest round trip in which the far host told its time"),
+    "generators": ("hosts", "of a cluster whose parts are in the run"),
+    "step_error_ns": ("ns", "by which the slices of two of these hosts may have been out of step"),
     "strangers": ("connections", "of other programs, which the receiver or server turned away"),
     "peer_port": ("port", "of the sender, as the receiver saw it"),
 }

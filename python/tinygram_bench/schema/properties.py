@@ -164,6 +164,23 @@ PROPERTIES: Mapping[str, Mapping[str, str]] = {
         "excess_ns": "what calibrating took off both directions together, in ns",
         "calibration_age_ns": "how long before that was found; 0: over this link; null: not at all",
     },
+    "HostRun": {
+        "host": "the generator's address",
+        "server": "the address of the host that its messages went to",
+        "connections": "its share of the case's",
+        "rate_per_s": "its share of the case's rate; null: flat out",
+        "messages": "that it sent, the warm-up not counted; null: not known",
+        "throughput_per_s": "its messages a second, flat out; null: paced, or not known",
+        "latency_p50_us": "median of its own latencies; null: flat out, or not known",
+        "latency_p99_us": "their 99th percentile",
+        "latency_max_us": "the greatest of them",
+        "clock_bound_ns": "by how much times between its clock and its server's may be wrong",
+        "step_error_ns": "by how much its slices may have been beside those that its server's "
+        "clock says; null: it told nothing",
+        "late_start_ns": "how long after the common start it was told it; 0: before",
+        "warnings": "the codes of its own warnings; the run's tell whose they are",
+        "failure": "why nothing of it is in the run's figures; null: it is",
+    },
     "Run": {
         "case_id": "the case that ran",
         "round": "in which round, from 0",
@@ -177,12 +194,15 @@ PROPERTIES: Mapping[str, Mapping[str, str]] = {
         "was with what is measured. `late_us`: how long after the end of a slice its last "
         "message came. `link_stood_still_us`: how much of a slice, and of the gap after it, its "
         "link's relay had no core. Of sizes whose samples alternate the time of the sample in "
-        "each cycle, or, of over 1,000 cycles, the median of each block of cycles",
+        "each cycle, or, of over 1,000 cycles, the median of each block of cycles. Of a cluster, "
+        "throughput is the sum over its hosts, late_us that of the latest, the rest their mean",
         "sample_counts": "how many values each histogram holds; what they sample is said there",
         "warnings": "what a reader of the run's figures must know",
         "failure": "why the run failed; null: it succeeded",
         "samples": "what the kernel held during the run; null unless --probe asked for it",
         "link": "how the link was made; null: both ends are on one host",
+        "hosts": "the parts of a cluster's generators; where one failed, the run has the warning "
+        "`partial_cluster`, and its figures are of the others",
     },
     "Figure": {
         "median": "over the rounds; of extremes and rare percentiles, of all samples together",

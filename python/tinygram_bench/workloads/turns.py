@@ -12,18 +12,20 @@ from tinygram_bench.runs.slices import LEAST_MESSAGES, SLICE_NS
 from tinygram_bench.statistics.workloads.loads import turns_of
 
 
-def in_turns(cases: Sequence[Case], message_ns: Callable[[Case], float]) -> Iterator[Case]:
+def in_turns(
+    cases: Sequence[Case], message_ns: Callable[[Case], float], *, lone_too: bool = False
+) -> Iterator[Case]:
     """The cases; those that have others of their load beside them take turns in slices.
 
     `message_ns`: how long a message of a case takes at least; a slice holds LEAST_MESSAGES, and is
     as much longer as slices need that fill the case's time. Where a slice takes more time than the
-    case has, it stays alone.
+    case has, it stays alone. `lone_too`: a case without others has slices, too.
     """
     sharing = Counter(map(turns_of, cases))
     for case in cases:
         slice_ns = max(SLICE_NS, round(LEAST_MESSAGES * message_ns(case)))
         own_ns = getattr(case.parameters, "duration_ns", None)
-        if sharing[turns_of(case)] > 1 and own_ns is not None and slice_ns <= own_ns:
+        if (lone_too or sharing[turns_of(case)] > 1) and own_ns is not None and slice_ns <= own_ns:
             slice_ns = own_ns // (own_ns // slice_ns)
             case = replace(case, parameters=replace(case.parameters, slice_ns=slice_ns))
         yield case

@@ -19,6 +19,7 @@ from tinygram_bench.cli.bounds import (
     slice_length_ns,
     takes_turns,
 )
+from tinygram_bench.cli.commands.cluster import asked as cluster_asked
 from tinygram_bench.cli.length import MaxTime, MostRounds, Until, length
 from tinygram_bench.cli.measuring import Asked
 from tinygram_bench.cli.sweep import (
@@ -179,6 +180,9 @@ def stream(
         quantities.size("Largest read of the receiver.", "256KiB", _MAX_RECEIVE_BUFFER_BYTES),
     ] = 256 << 10,
     server: options.FarServer = None,
+    cluster: cluster_asked.Cluster = None,
+    servers: cluster_asked.Servers = None,
+    clients: cluster_asked.Clients = None,
     receiver_command: Annotated[
         str | None, typer.Option(metavar="COMMAND", help="Program to run in place of the receiver.")
     ] = None,
@@ -269,6 +273,7 @@ def stream(
             )
     if size is None:
         size = _CROSS_CHECK_SIZE if cross_check else _DEFAULT_SIZE
+    asked_messages = messages
     if messages is None:
         messages = _PUBLISHED_MESSAGES if published else _DEFAULT_MESSAGES
     messages = between("--messages", messages, 1, _MAX_MESSAGES)
@@ -296,7 +301,24 @@ def stream(
                 is_given,
                 f"--server cannot be combined with {option}: that is for one host",
             )
-    links = options.links(link, link_backend, far=far)
+    on_cluster = cluster_asked.clustered(
+        cluster,
+        servers,
+        clients,
+        {
+            "--lone": lone,
+            "--messages": asked_messages is not None,
+            "--probe": probe is not None,
+            "--busy-thread": busy_thread,
+            "--cross-check": cross_check,
+            "--sweep": swept is not None,
+            "--server": server is not None,
+            "--link": link is not None,
+            "--tls": tls,
+            "--receiver-command": receiver_command is not None,
+        },
+    )
+    links = options.links(link, link_backend, far=far, is_cluster=on_cluster is not None)
     asked_length = length(rounds, until, max_time)
     asked = StreamOptions(
         messages=messages,
@@ -318,6 +340,7 @@ def stream(
         only=only or [],
         runtimes=runtime or [],
         strategies=strategy or usual_strategies(swept, only),
+        clients=None if on_cluster is None else on_cluster.clients,
         **options.shared(
             asked_length.rounds,
             seed,
@@ -341,7 +364,7 @@ def stream(
     if max(counts) > 1:
         check_descriptors("--connections", plan_stream(asked))
     destination = options.destination("stream", json, resume, anonymous)
-    manner = options.manner(quiet, published, notes, awake, wait, far)
+    manner = options.manner(quiet, published, notes, awake, wait, far, on_cluster)
     workload = Stream(asked.seed)
     if swept is not None:
         varied: Mapping[Parameter, Callable[[StreamOptions, float], StreamOptions]] = {
@@ -354,6 +377,13 @@ def stream(
         plan_at = planned_at(asked, links, lambda each: _bounded(plan_stream(each)), swept, varied)
         return swept.asked_with(asked_length, plan_at, links, workload, destination, manner)
     plan = asked_length.of(links.planned(asked, lambda each: _bounded(plan_stream(each))))
+    if on_cluster is not None:
+        _refuse(
+            1 < max(counts) < 2 * on_cluster.clients,
+            f"--connections {max(counts)} is fewer than two for each of the {on_cluster.clients} clients: "
+            f"ask for {2 * on_cluster.clients} or more, or for none, and each has one",
+        )
+        cluster_asked.checked(plan, on_cluster.clients)
     peers = Interleaved(plan, *choose(plan)) if cross_check else None
     return Asked(plan, workload, destination, manner, peers=peers)
 

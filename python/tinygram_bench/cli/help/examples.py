@@ -19,6 +19,12 @@ _ONE_BY_ONE_OR_GATHERED = Example(
 )
 _SERVE_ECHO = Example("tinygram serve echo --port 9000", "Send back what was read, at once.")
 _SERVE_RR = Example("tinygram serve rr --port 9001", "Answer the requests of `tinygram rr`.")
+_CHECK_CLUSTER = Example(
+    "tinygram cluster check", "Which hosts has the cluster of this host, and what lies between?"
+)
+_CHECK_CLUSTER_AT = Example(
+    "tinygram cluster check --cluster 192.0.2.7:6379", "And that of the host 192.0.2.7?"
+)
 
 EXAMPLES: dict[str, tuple[Example, Example]] = {
     "tinygram": (
@@ -138,6 +144,8 @@ EXAMPLES: dict[str, tuple[Example, Example]] = {
             "Let fewer clients send longer messages.",
         ),
     ),
+    "tinygram cluster": (_CHECK_CLUSTER, _CHECK_CLUSTER_AT),
+    "tinygram cluster check": (_CHECK_CLUSTER, _CHECK_CLUSTER_AT),
     "tinygram schema": (
         Example("tinygram schema > schema.json", "Keep the JSON Schema of result files."),
         Example("tinygram schema | head -5", "Which version of JSON Schema is it?"),

@@ -15,6 +15,7 @@ from tinygram_bench.report.document import (
     unavailable_note,
     warnings_as_notes,
 )
+from tinygram_bench.report.loads.hosts import host_tables, part_tables
 from tinygram_bench.report.loads.tables import CaseRow, LoadTable, drawn, rows_of
 from tinygram_bench.report.loads.winners import closing_sentences, named_pairs
 from tinygram_bench.report.peers import cross_check_sections
@@ -37,7 +38,9 @@ def loads_document(
     are asked for, no table is a detail. `cpu`: what CPU means.
     """
     titles, names = load_titles(result), load_names(result)
-    sections = [Section(tables=link_tables(result))]
+    sections = [
+        Section(tables=(*link_tables(result), *host_tables(result)), details=part_tables(result))
+    ]
     notes: list[Note] = []
     measured: list[str] = []
     for load, title in titles.items():

@@ -36,7 +36,8 @@ class StreamOptions:
 
     `rates_per_s` empty: flat out. `takes_turns`: the cases of a load do so in slices of `slice_ns`,
     None: as long as the load needs; where there is only one case it is alone. `tls`: whether over
-    TLS 1.3; both: each way so and so.
+    TLS 1.3; both: each way so and so. `clients`: the hosts of a cluster that share each load, in
+    turns always; None: this host has it alone.
     """
 
     messages: int
@@ -64,6 +65,7 @@ class StreamOptions:
     takes_turns: bool = False
     tls: Sequence[bool] = (False,)
     connections: Sequence[int] = (1,)
+    clients: int | None = None
 
 
 def plan_stream(options: StreamOptions) -> Plan:
@@ -101,20 +103,23 @@ def warm_up_messages(max_message_bytes: int) -> int:
 def _in_turns(options: StreamOptions, cases: Sequence[Case]) -> Iterator[Case]:
     """In slices, but for cases that are the only one of their load, or have too little time."""
     timed = [case if case.rate_per_s else _for_a_time(options, case) for case in cases]
-    taking = in_turns(timed, least_ns)
+    clients = options.clients
+    taking = in_turns(
+        timed, lambda case: least_ns(case, clients or 1), lone_too=clients is not None
+    )
     for alone, case in zip(cases, taking, strict=True):
         yield alone if case.parameters.slice_ns is None else _in_whole_slices(options, case)
 
 
-def least_ns(case: Case) -> float:
-    """How long a message of a case takes at least, of which a slice has twenty.
+def least_ns(case: Case, clients: int = 1) -> float:
+    """How long a message of a case takes at least, of which a slice has twenty, at each client.
 
     Over a link that is a round trip: congestion windows and acknowledgements need some. Flat out it
     is a burst, for senders look at the clock after each, and one must not fill a slice.
     """
     message_ns = _BURST_NS_PER_BYTE * BURST_MESSAGES * case.message_bytes.max
     if case.rate_per_s is not None:
-        message_ns = 1e9 / case.rate_per_s
+        message_ns = clients * 1e9 / case.rate_per_s
     link = parse_link(case.link)
     return max(message_ns, link.rtt_ns + 2 * link.jitter_ns)
 
@@ -180,6 +185,8 @@ def _case(
         load += "/busy-thread"
     if tls:
         load += "/tls"
+    if options.clients is not None:
+        load += f"/{options.clients}-clients"
     sizes = f"{size.min}B" if size.min == size.max else f"{size.min}..{size.max}B"
     case = Case(
         case_id=f"stream/{runtime.name}/{runtime.implementation}/{strategy}/{options.link}"
@@ -194,7 +201,7 @@ def _case(
         arrival=None if rate_per_s is None else options.arrival,
         burst=None if rate_per_s is None else options.burst,
         producers=producers,
-        connections=connections,
+        connections=max(connections, options.clients or 1),
         placement=options.placement,
         parameters=parameters,
     )

@@ -44,13 +44,20 @@ _CORKED_NS = 220_000_000
 _QUEUED_NS = 10_000_000
 """By then the slowest sender behind a queue has taken what is in it, 200 messages, and a receiver
 what a native sender has put into the socket's buffers."""
+_SEEDS_APART = 1_000_003
+"""Between the seeds of two generators' arrivals: more rounds than there are."""
 _UNSENT = 3
 """A send buffer grows to this many times what is on its way (tcp_sndbuf_expand in Linux: 2)."""
 
 
 @dataclass(frozen=True)
 class Stream(TakesTurns):
-    """A sender and a receiver; only acknowledgements go back."""
+    """A sender and a receiver; only acknowledgements go back.
+
+    `generator`: which of a cluster's this is; each has arrivals of its own.
+    """
+
+    generator: int = 0
 
     def listen(self, turn: Turn) -> Address:
         """Have a receiver listen: ours, or the program that takes its place."""
@@ -152,7 +159,7 @@ class Stream(TakesTurns):
                 burst=case.burst or 1,
                 duration_ns=asked.duration_ns or 0,
                 # The same arrivals for every case of a round, others in the next round.
-                seed=self.seed + turn.round,
+                seed=self.seed + turn.round + self.generator * _SEEDS_APART,
                 sleeps=asked.study.pacer_sleeps,
             )
         return Order(

@@ -1,0 +1,1 @@
+"""Many hosts of a Ray cluster as one load: servers, generators, and one result (`--cluster`)."""

@@ -1,0 +1,113 @@
+"""What Ray runs on a host of the cluster: one actor, whose methods take and answer JSON."""
+
+from __future__ import annotations
+
+import platform
+import threading
+from contextlib import closing
+from typing import Any
+
+import msgspec
+
+import tinygram
+from tinygram_bench.cluster.generator import Generator
+from tinygram_bench.cluster.order import (
+    BeginOrder,
+    Facts,
+    GeneratorOrder,
+    Moment,
+    PathFacts,
+    ServerOrder,
+    SinkFacts,
+    ToPath,
+    ToStart,
+)
+from tinygram_bench.cluster.paths import Sink, bytes_per_s
+from tinygram_bench.cluster.server import FarEnds, now_ns
+from tinygram_bench.host.network import permitted_congestion_control
+from tinygram_bench.host.probes.environment import environment
+from tinygram_bench.hosts.address import FarAddress
+from tinygram_bench.hosts.far_host import FarHost
+from tinygram_bench.processes.orders import Listening
+
+_FLEETING = ("load_average_1_5_15_min", "memory_bytes")
+
+
+class HostActor:
+    """A host: a server of far ends, a generator, or both ends of a path that is looked at."""
+
+    def __init__(self) -> None:
+        self._far_ends: FarEnds | None = None
+        self._generator: Generator | None = None
+        self._lock = threading.Lock()
+
+    def ask(self, step: str, order: bytes) -> bytes:
+        """Do what is called so. Raises what the step raises."""
+        answer = {
+            "facts": self._facts,
+            "ping": lambda _: None,
+            "serve": self._serve,
+            "moment": self._moment,
+            "generate": self._generate,
+            "begin": self._begin,
+            "warm": self._warm,
+            "measure": self._measure,
+            "sink": self._sink,
+            "path": self._path,
+        }[step](order)
+        return msgspec.json.encode(answer)
+
+    def _facts(self, _: bytes) -> Facts:
+        found = environment(permitted_congestion_control(None))
+        facts = {name: fact for name, fact in found.items() if name not in _FLEETING}
+        python = f"{platform.python_implementation()} {platform.python_version()}"
+        return Facts(tinygram.__version__, python, platform.release(), msgspec.to_builtins(facts))
+
+    def _serve(self, order: bytes) -> Listening:
+        with self._lock:
+            self._far_ends = FarEnds(msgspec.json.decode(order, type=ServerOrder))
+        return Listening(self._far_ends.port)
+
+    def _moment(self, order: bytes) -> Moment:
+        """A time of the first server's clock here; of the first server itself, so much later."""
+        asked = msgspec.json.decode(order, type=ToStart)
+        if asked.first is None:
+            return Moment(now_ns() + asked.at_ns, 0)
+        assert self._far_ends is not None, "it was told to serve"
+        host, port = asked.first
+        return self._far_ends.moment_of(FarAddress(host, host, port), asked.at_ns)
+
+    def _generate(self, order: bytes) -> None:
+        with self._lock:
+            self._generator = Generator(msgspec.json.decode(order, type=GeneratorOrder))
+
+    def _begin(self, order: bytes) -> list[int]:
+        return self._own().begin(msgspec.json.decode(order, type=BeginOrder))
+
+    def _warm(self, order: bytes) -> None:
+        self._own().warm(msgspec.json.decode(order, type=list[int]))
+
+    def _measure(self, order: bytes) -> Any:
+        return self._own().measure(msgspec.json.decode(order, type=int))
+
+    def _own(self) -> Generator:
+        assert self._generator is not None, "it was told to generate"
+        return self._generator
+
+    def _sink(self, order: bytes) -> SinkFacts:
+        sink = Sink(msgspec.json.decode(order, type=str))
+        return SinkFacts(sink.port, sink.token)
+
+    def _path(self, order: bytes) -> PathFacts:
+        asked = msgspec.json.decode(order, type=ToPath)
+        address = FarAddress(asked.host, asked.host, asked.port)
+        with closing(FarHost(address, asked.keys)) as host:
+            found = host.clock.difference()
+            round_trip_ns = host.clock.round_trip_ns
+        sink = asked.sink
+        return PathFacts(
+            found.offset_ns,
+            found.bound_ns,
+            round_trip_ns,
+            bytes_per_s(asked.host, sink.port, sink.token),
+        )

@@ -1,0 +1,206 @@
+"""Conducts the rounds of a cluster: what each generator is told, when all begin, who is left out.
+
+It knows no Ray: generators answer by futures, whoever they are. A round takes three questions to
+each generator, however many cases it has: `begin`, `warm`, `measure`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, wait
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+
+from tinygram_bench.cluster.merging import Part, merged
+from tinygram_bench.cluster.order import BeginOrder, Measured, Moment
+from tinygram_bench.model.result import Case, Run
+from tinygram_bench.processes.workers import RunError
+
+_SILENT_S = 6.0
+"""A host that answers nothing at all for so long is lost."""
+_ASK_AGAIN_S = 2.0
+"""How often a host is asked whether it is there: seldom, for it is measuring."""
+_LOOK_S = 0.5
+_STRAGGLING_S = 10.0
+"""When half of the others have answered, a host has so long to do so, too."""
+_LEAD_S = 0.3
+_LEAD_OF_A_HOST_S = 0.002
+"""From finding a common start to the start: every host must have been told."""
+
+T = TypeVar("T")
+
+
+class Generator(Protocol):
+    """A generator, wherever it is; what it is asked and answers is JSON of order.py."""
+
+    @property
+    def host(self) -> str: ...
+
+    @property
+    def server(self) -> str:
+        """The host of its far end."""
+
+    def ask(self, step: str, order: bytes) -> Future[bytes]:
+        """Have it do a step. The future fails when its host is lost, or the step cannot be done."""
+
+
+class Servers(Protocol):
+    """The hosts of the far ends, and their clocks."""
+
+    def starts(self, lead_s: float) -> Mapping[str, Moment]:
+        """The same moment, `lead_s` from now, on the clock of each. Raises RunError."""
+
+
+@dataclass
+class Conductor:
+    """Runs cases on all generators at once; see `run_cases`.
+
+    `shares`: the cases of each generator, by `case_id`. `tell` gets what a user should know at
+    once.
+    """
+
+    generators: Sequence[Generator]
+    shares: Sequence[Mapping[str, Case]]
+    servers: Servers
+    tell: Callable[[str], None]
+    silent_s: float = _SILENT_S
+    straggling_s: float = _STRAGGLING_S
+    lost: dict[str, str] = field(default_factory=dict)
+    """Hosts that are left out from then on, and why."""
+    messages: int = 0
+    """How many questions were asked so far; each has an answer, or its host is lost."""
+
+    def run_cases(self, cases: Sequence[Case], round: int) -> list[Run]:
+        """Run these cases, which take turns, once; a run of each, of all hosts together."""
+        present = self._present()
+        begun = self._asked(
+            "begin",
+            {each: BeginOrder(self._own(each, cases), round) for each in present},
+            list[int],
+        )
+        lengths = [max(each) for each in zip(*begun.values(), strict=True)]
+        warm = self._asked("warm", dict.fromkeys(begun, lengths), type(None))
+        if not warm:
+            return self._merged(cases, round, {}, {})
+        try:
+            starts = self.servers.starts(_LEAD_S + _LEAD_OF_A_HOST_S * len(warm))
+        except RunError as failure:
+            return [Run(each.case_id, round, {}, {}, failure=str(failure)) for each in cases]
+        at_ns = {each: starts[self.generators[each].server].at_ns for each in warm}
+        found = self._asked("measure", at_ns, Measured)
+        bounds = {each: starts[self.generators[each].server].bound_ns for each in found}
+        return self._merged(cases, round, found, bounds)
+
+    def _merged(
+        self,
+        cases: Sequence[Case],
+        round: int,
+        found: Mapping[int, Measured],
+        bounds: Mapping[int, int],
+    ) -> list[Run]:
+        return [
+            merged(
+                case, round, [self._part(each, index, case, found, bounds) for each in self._all]
+            )
+            for index, case in enumerate(cases)
+        ]
+
+    @property
+    def _all(self) -> range:
+        return range(len(self.generators))
+
+    def _present(self) -> list[int]:
+        return [each for each in self._all if self.generators[each].host not in self.lost]
+
+    def _own(self, number: int, cases: Sequence[Case]) -> tuple[Case, ...]:
+        return tuple(self.shares[number][case.case_id] for case in cases)
+
+    def _part(
+        self,
+        number: int,
+        index: int,
+        case: Case,
+        found: Mapping[int, Measured],
+        bounds: Mapping[int, int],
+    ) -> Part:
+        generator = self.generators[number]
+        own = self.shares[number][case.case_id]
+        measured = found.get(number)
+        if measured is None:
+            lost = self.lost.get(generator.host, "it measured nothing in this round")
+            return Part(generator.host, generator.server, own, None, lost=lost)
+        return Part(
+            generator.host,
+            generator.server,
+            own,
+            measured.runs[index],
+            measured.step_error_ns + bounds[number],
+            measured.late_ns,
+        )
+
+    def _asked(self, step: str, orders: Mapping[int, Any], kind: type[T]) -> dict[int, T]:
+        """What each answers; those that are lost, or straggle, are left out from then on."""
+        asked: dict[Future[bytes], int] = {}
+        for number, order in orders.items():
+            asked[self._ask(number, step, msgspec.json.encode(order))] = number
+        answers: dict[int, T] = {}
+        pings: dict[int, tuple[Future[bytes], float]] = {}
+        half_s = None
+        waiting = dict(asked)
+        while waiting:
+            done, _ = wait(waiting, _LOOK_S)
+            for each in done:
+                number = waiting.pop(each)
+                try:
+                    answer = msgspec.json.decode(each.result(), type=kind)
+                except Exception as error:  # noqa: BLE001 - its host is left out, and why is told
+                    self._leave_out(number, str(error) or type(error).__name__)
+                else:
+                    answers[number] = answer
+            if half_s is None and 2 * len(answers) >= len(asked):
+                half_s = time.monotonic()
+            for each, number in list(waiting.items()):
+                fault = self._silence(number, pings) or self._straggling(step, half_s)
+                if fault is not None:
+                    del waiting[each]
+                    self._leave_out(number, fault)
+        return dict(sorted(answers.items()))
+
+    def _ask(self, number: int, step: str, order: bytes) -> Future[bytes]:
+        self.messages += 1
+        return self.generators[number].ask(step, order)
+
+    def _silence(self, number: int, pings: dict[int, tuple[Future[bytes], float]]) -> str | None:
+        """Why a host is lost that does not even say that it is there; None: it is there."""
+        now_s = time.monotonic()
+        ping, asked_s = pings.get(number, (None, -_ASK_AGAIN_S))
+        if ping is not None and not ping.done():
+            if now_s - asked_s > self.silent_s:
+                return f"it has answered nothing for {self.silent_s:g} s"
+            return None
+        if ping is not None and (error := ping.exception()) is not None:
+            return str(error)
+        if now_s - asked_s > _ASK_AGAIN_S:
+            pings[number] = self._ask(number, "ping", b""), now_s
+        return None
+
+    def _straggling(self, step: str, half_s: float | None) -> str | None:
+        if half_s is None or time.monotonic() - half_s <= self.straggling_s:
+            return None
+        return (
+            f"it straggled: {self.straggling_s:g} s after half of the hosts it had not finished "
+            f"the step `{step}`"
+        )
+
+    def _leave_out(self, number: int, why: str) -> None:
+        host = self.generators[number].host
+        self.lost[host] = why
+        self.tell(f"{host} is left out from now on: {why}")
+
+
+def by_case_id(shares: Sequence[Sequence[Case]]) -> list[dict[str, Case]]:
+    """The cases of each generator by their names."""
+    return [{case.case_id: case for case in of_one} for of_one in shares]

@@ -1,0 +1,131 @@
+"""A generator: a bench on its own host, whose slices are in step with those of the others.
+
+It is driven from outside, a step at a time: `begin` sets the cases up, `warm` makes them ready for
+slices that all have agreed on, `measure` starts them at a common time and answers what came of it.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack, closing, suppress
+from typing import Any
+
+from tinygram_bench.cluster.order import BeginOrder, GeneratorOrder, Measured
+from tinygram_bench.hosts.address import FarAddress
+from tinygram_bench.hosts.far_host import FarHost
+from tinygram_bench.model.result import Run
+from tinygram_bench.processes.workers import RunError
+from tinygram_bench.runs.bench import running
+from tinygram_bench.runs.group import LEAD_NS
+from tinygram_bench.workloads.stream.run import Stream
+
+_NO_MORE = None
+"""In place of an answer: nobody waits for this round any more."""
+
+
+class _Abandoned(BaseException):
+    """Nobody waits for the round; no failure of a case, which would be kept."""
+
+
+class _Steps:
+    """The agreement of a group: it says what it would do, and hears what all do."""
+
+    def __init__(self, host: FarHost) -> None:
+        self.said: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self.heard: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self.start_far_ns = 0
+        self.start_near_ns = 0
+        self.late_ns = 0
+        self._host = host
+
+    def lengths_ns(self, own_ns: Sequence[int]) -> Sequence[int]:
+        self.said.put(list(own_ns))
+        agreed: Sequence[int] = self._hear()
+        return agreed
+
+    def start_ns(self) -> int:
+        self.said.put([])
+        self.start_far_ns = self._hear()
+        self.start_near_ns = self._host.clock.difference().near_ns(self.start_far_ns)
+        # The processes must be told, too: from then on the start is late for some of them.
+        self.late_ns = max(0, time.monotonic_ns() + LEAD_NS // 2 - self.start_near_ns)
+        return self.start_near_ns
+
+    def _hear(self) -> Any:
+        heard = self.heard.get()
+        if heard is _NO_MORE:
+            raise _Abandoned
+        return heard
+
+
+class Generator:
+    """The generator of a host, from its first round to its last."""
+
+    def __init__(self, order: GeneratorOrder) -> None:
+        """Connect to its server. Raises UsageError and RunError."""
+        self._stack = ExitStack()
+        address = FarAddress(order.host, order.host, order.port)
+        with ExitStack() as stack:
+            self._host = stack.enter_context(closing(FarHost(address, order.keys)))
+            self._steps = _Steps(self._host)
+            workload = Stream(order.seed, order.number)
+            bench = running(workload, far_host=self._host, agreement=self._steps)
+            self._bench = stack.enter_context(bench)
+            self._stack = stack.pop_all()
+        self._round: threading.Thread | None = None
+
+    def begin(self, order: BeginOrder) -> list[int]:
+        """Set up cases; the lengths that their slices and gaps need at least, in ns."""
+        self.abandon()
+        self._round = threading.Thread(target=self._measure, args=(order,), daemon=True)
+        self._round.start()
+        return self._said()  # type: ignore[no-any-return]
+
+    def warm(self, lengths_ns: Sequence[int]) -> None:
+        """Make the cases ready for slices of these lengths."""
+        self._steps.heard.put(lengths_ns)
+        self._said()
+
+    def measure(self, start_far_ns: int) -> Measured:
+        """Start them at this time of the server's clock; what came of it."""
+        steps = self._steps
+        steps.heard.put(start_far_ns)
+        runs: list[Run] = self._said()
+        with suppress(RunError):  # Where the server is lost, the runs tell.
+            self._host.clock.look()
+        found = self._host.clock.difference()
+        strayed_ns = abs(found.near_ns(start_far_ns) - steps.start_near_ns)
+        return Measured(tuple(runs), found.bound_ns + strayed_ns, steps.late_ns)
+
+    def abandon(self) -> None:
+        """End the round that nobody waits for any more, and what it has started."""
+        if self._round is not None:
+            self._steps.heard.put(_NO_MORE)
+            self._round.join()
+            self._round = None
+        for waiting in (self._steps.heard, self._steps.said):
+            while not waiting.empty():
+                waiting.get()
+
+    def close(self) -> None:
+        self.abandon()
+        self._stack.close()
+
+    def _said(self) -> Any:
+        said = self._steps.said.get()
+        if isinstance(said, Exception):
+            raise said
+        return said
+
+    def _measure(self, order: BeginOrder) -> None:
+        """In a thread of its own, whose end is also that of the processes which it has started."""
+        try:
+            said: Any = list(self._bench.run_cases(order.cases, order.round))
+        except _Abandoned:
+            return
+        except Exception as fault:  # noqa: BLE001 - whoever waits for the round is told
+            said = fault
+        self._steps.said.put(said)

@@ -1,0 +1,243 @@
+"""Runs of the same case on several hosts at the same time, as one run.
+
+Histograms are merged exactly, bucket by bucket. Counts add up; what lasted at the same time is as
+long as the longest. Of what is not known on a host, the sum is not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from tinygram_bench._native import Histogram
+from tinygram_bench.model.result import EVERY_FIGURE, Case, HostRun, Run, Warning
+from tinygram_bench.runs.sliced import LATE_US
+from tinygram_bench.statistics.verdicts.doubts import MAX_PACING_ERROR_SHARE
+
+LONGEST = frozenset(
+    {
+        "clock_bound_ns",
+        "clock_round_trip_ns",
+        "connect_max_ns",
+        "last_due_ns",
+        "middle_ns",
+        "receive_buffer_bytes",
+        "rtt_us",
+        "run_time_ns",
+        "send_buffer_bytes",
+        "send_mss_bytes",
+        "slices",
+        "slices_entered",
+        "slices_overrun",
+        "startup_ns",
+    }
+)
+"""Counters of what hosts have at the same time, of which the largest counts."""
+MEAN = frozenset({"connect_ns"})
+OWN = frozenset({"peer_port"})
+"""Counters that say something of a host's run alone."""
+PARTIAL = "partial_cluster"
+GENERATOR_LATE = "generator_late"
+LATE_START = "late_start"
+_SUMMED_SLICES = frozenset({"throughput_per_s"})
+_BLURRED = {
+    "p50": (50.0, ("latency_min", "latency_mean", "latency_p50")),
+    "p99": (99.0, ("latency_p99", "latency_max")),
+}
+"""Percentile of a host's pacing error → what it blurs (as in statistics/warnings.py)."""
+_MOST_NAMED = 3
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one generator made of a case; `server`: the host of its far end.
+
+    `run` is None where it told nothing, and `lost` why.
+    """
+
+    host: str
+    server: str
+    case: Case
+    run: Run | None
+    step_error_ns: int | None = None
+    late_ns: int | None = None
+    lost: str | None = None
+
+    @property
+    def failure(self) -> str | None:
+        """Why nothing of it is in the figures; None: it is."""
+        return self.lost or (None if self.run is None else self.run.failure)
+
+
+def merged(case: Case, round: int, parts: Sequence[Part]) -> Run:
+    """One run of all; partial where a host failed, and failed where all did."""
+    rows = tuple(map(row_of, parts))
+    good = [(part.host, part.run) for part in parts if part.run and part.failure is None]
+    failed = [f"{part.host}: {part.failure}" for part in parts if part.failure is not None]
+    if not good:
+        return Run(case.case_id, round, {}, {}, failure="; ".join(failed), hosts=rows)
+    runs = [run for _, run in good]
+    counters = _counters([run.counters for run in runs])
+    counters |= {"generators": len(runs), "step_error_ns": step_error_ns(parts)}
+    warnings = [*_of_all(good), *_late_starts(parts), *_late_generators(parts)]
+    if failed:
+        warnings.append(
+            Warning(
+                PARTIAL,
+                f"the run is partial: {len(failed)} of {len(parts)} hosts are not in it, and their "
+                f"share of the load was not sent to its end: {'; '.join(failed)}",
+                EVERY_FIGURE,
+            )
+        )
+    return Run(
+        case.case_id,
+        round,
+        counters,
+        merged_histograms([run.histograms for run in runs]),
+        tuple(warnings),
+        slices=_slices([run.slices for run in runs]),
+        hosts=rows,
+    )
+
+
+def merged_histograms(of_hosts: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """Each histogram with all hosts' values."""
+    names = dict.fromkeys(name for each in of_hosts for name in each)
+    found = {}
+    for name in names:
+        whole = Histogram()
+        for each in of_hosts:
+            if name in each:
+                whole.merge(Histogram.from_base64(each[name]))
+        found[name] = whole.to_base64()
+    return found
+
+
+def step_error_ns(parts: Sequence[Part]) -> int | None:
+    """By how much the slices of two hosts may have been beside each other; None: not known."""
+    errors = sorted(part.step_error_ns for part in parts if part.step_error_ns is not None)
+    return sum(errors[-2:]) if errors else None
+
+
+def row_of(part: Part) -> HostRun:
+    """A host's row of the result."""
+    run = part.run
+    counters: Mapping[str, int | None] = {} if run is None else run.counters
+    latency = None if run is None else run.histograms.get("latency_ns")
+    times = Histogram() if latency is None else Histogram.from_base64(latency)
+    has_times = times.count > 0
+    middle_ns = counters.get("middle_ns")
+    middle_messages = counters.get("middle_messages")
+    return HostRun(
+        host=part.host,
+        server=part.server,
+        connections=part.case.connections,
+        rate_per_s=part.case.rate_per_s,
+        messages=counters.get("messages"),
+        throughput_per_s=(
+            middle_messages / middle_ns * 1e9
+            if part.case.is_flat_out and middle_ns and middle_messages is not None
+            else None
+        ),
+        latency_p50_us=times.percentile_ns(50) / 1e3 if has_times else None,
+        latency_p99_us=times.percentile_ns(99) / 1e3 if has_times else None,
+        latency_max_us=times.max_ns / 1e3 if has_times else None,
+        clock_bound_ns=counters.get("clock_bound_ns"),
+        step_error_ns=part.step_error_ns,
+        late_start_ns=part.late_ns,
+        warnings=() if run is None else tuple(dict.fromkeys(each.code for each in run.warnings)),
+        failure=part.failure,
+    )
+
+
+def _counters(of_hosts: Sequence[Mapping[str, int | None]]) -> dict[str, int | None]:
+    names = dict.fromkeys(name for each in of_hosts for name in each if name not in OWN)
+    found: dict[str, int | None] = {}
+    for name in names:
+        values = [each.get(name) for each in of_hosts]
+        known = [value for value in values if value is not None]
+        if len(known) < len(values):
+            found[name] = None
+        elif name in LONGEST:
+            found[name] = max(known)
+        else:
+            found[name] = round(fmean(known)) if name in MEAN else sum(known)
+    return found
+
+
+def _slices(
+    of_hosts: Sequence[Mapping[str, Sequence[float | None]]],
+) -> dict[str, tuple[float | None, ...]]:
+    """Slice by slice: what is a rate adds up, the last message is that of the latest host, and of
+    the rest it is the hosts' mean, for a percentile of all is not known from theirs.
+    """
+    found = {}
+    for name in of_hosts[0]:
+        columns = zip(*(each.get(name, ()) for each in of_hosts), strict=False)
+        found[name] = tuple(_slice(name, values) for values in columns)
+    return found
+
+
+def _slice(name: str, values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    if len(known) < len(values):
+        return None
+    if name == LATE_US:
+        return max(known)
+    return sum(known) if name in _SUMMED_SLICES else fmean(known)
+
+
+def _of_all(good: Sequence[tuple[str, Run]]) -> Iterator[Warning]:
+    """The hosts' warnings, one for each code: whose they are, and what the first one says."""
+    by_code: dict[str, list[tuple[str, Warning]]] = {}
+    for host, run in good:
+        for warning in run.warnings:
+            by_code.setdefault(warning.code, []).append((host, warning))
+    for code, found in by_code.items():
+        hosts = list(dict.fromkeys(host for host, _ in found))
+        figures = dict.fromkeys(figure for _, each in found for figure in each.figures)
+        yield Warning(code, f"{_named(hosts, len(good))}: {found[0][1].message}", tuple(figures))
+
+
+def _late_starts(parts: Sequence[Part]) -> Iterator[Warning]:
+    late = {part.host: part.late_ns for part in parts if part.run and part.late_ns}
+    if late:
+        longest_ms = max(late.values()) / 1e6
+        yield Warning(
+            LATE_START,
+            f"{_named(list(late), len(parts))}: told the common start up to {longest_ms:.1f} ms "
+            "after it; what was due by then was sent late, and its latency counts from when it was "
+            "due",
+        )
+
+
+def _late_generators(parts: Sequence[Part]) -> Iterator[Warning]:
+    """Hosts whose own pacer was late: in the histogram of all hosts they would not be seen."""
+    late: dict[str, tuple[str, ...]] = {}
+    for part in parts:
+        run = part.run
+        if run is None or not {"pacing_error_ns", "latency_ns"} <= run.histograms.keys():
+            continue
+        error = Histogram.from_base64(run.histograms["pacing_error_ns"])
+        latency = Histogram.from_base64(run.histograms["latency_ns"])
+        for percentile, figures in _BLURRED.values():
+            limit_ns = MAX_PACING_ERROR_SHARE * latency.percentile_ns(percentile)
+            if latency.count and error.percentile_ns(percentile) > limit_ns:
+                late[part.host] = (*late.get(part.host, ()), *figures)
+    if late:
+        figures = tuple(dict.fromkeys(figure for each in late.values() for figure in each))
+        yield Warning(
+            GENERATOR_LATE,
+            f"{_named(list(late), len(parts))}: fell behind the schedule, by over a quarter of the "
+            "latency; give each host less of the rate, with more --clients or a lower --rate",
+            figures,
+        )
+
+
+def _named(hosts: Sequence[str], of: int) -> str:
+    if len(hosts) == of:
+        return "every host" if of > 1 else hosts[0]
+    more = len(hosts) - _MOST_NAMED
+    named = ", ".join(hosts[:_MOST_NAMED])
+    return f"{named} and {more} more" if more > 0 else named

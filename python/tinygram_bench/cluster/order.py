@@ -1,0 +1,108 @@
+"""What the bench and the hosts of a cluster say to each other, as lines of JSON.
+
+Ray carries bytes alone: each side reads them into these types, or refuses them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tinygram_bench.hosts.keys import Keys
+from tinygram_bench.model.result import Case, Run
+from tinygram_bench.model.value import Value
+
+
+class ServerOrder(Value, frozen=True):
+    """Serve as `tinygram serve` does, at `host`; `clients`: how many at a time.
+
+    `keys`: the server's; `other_keys`: those of its clients, by which it asks other servers.
+    """
+
+    host: str
+    clients: int
+    keys: Keys
+    other_keys: Keys
+
+
+class GeneratorOrder(Value, frozen=True):
+    """Be a generator of the server at `host` and `port`.
+
+    `seed`: the plan's; `number`: which of the generators this one is.
+    """
+
+    host: str
+    port: int
+    keys: Keys
+    seed: int
+    number: int
+
+
+class BeginOrder(Value, frozen=True):
+    """Set up these cases, this host's shares of them, for a round."""
+
+    cases: tuple[Case, ...]
+    round: int
+
+
+class Measured(Value, frozen=True):
+    """What a generator measured in a round.
+
+    `step_error_ns`: by how much its slices may have been beside those of its server's clock.
+    `late_ns`: how long after the common start it was told it; 0: before.
+    """
+
+    runs: tuple[Run, ...]
+    step_error_ns: int
+    late_ns: int
+
+
+class ToStart(Value, frozen=True):
+    """Tell a moment: `at_ns` of the first server's clock, which is at the address `first`; null:
+    this is the first server, and the moment is `at_ns` from now.
+    """
+
+    at_ns: int
+    first: tuple[str, int] | None
+
+
+class SinkFacts(Value, frozen=True):
+    """Where bytes are taken, and what they begin with."""
+
+    port: int
+    token: bytes
+
+
+class ToPath(Value, frozen=True):
+    """Look at the path to the host that serves at `host` and `port`, and takes bytes at `sink`."""
+
+    host: str
+    port: int
+    keys: Keys
+    sink: SinkFacts
+
+
+class Facts(Value, frozen=True):
+    """What a host is: versions, and `environment` as a result has it."""
+
+    tinygram: str
+    python: str
+    kernel: str
+    environment: dict[str, Any]
+
+
+class Moment(Value, frozen=True):
+    """A time of a host's clock, and by how much it may be wrong; both in ns."""
+
+    at_ns: int
+    bound_ns: int
+
+
+class PathFacts(Value, frozen=True):
+    """The path from one host to another: the other's clock minus ours, wrong by `bound_ns` at most;
+    the shortest round trip; and how fast bytes came through.
+    """
+
+    offset_ns: int
+    bound_ns: int
+    round_trip_ns: int
+    bytes_per_s: float

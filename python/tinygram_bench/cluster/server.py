@@ -1,0 +1,82 @@
+"""A host of far ends: what `tinygram serve` does, in a thread, for the generators of a run."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+import time
+from contextlib import ExitStack, closing, suppress
+from math import inf
+
+from tinygram_bench.cluster.order import Moment, ServerOrder
+from tinygram_bench.far.limits import Limits
+from tinygram_bench.far.server import Server
+from tinygram_bench.host.write_counter import counting
+from tinygram_bench.hosts.address import FarAddress
+from tinygram_bench.hosts.far_host import FarHost
+
+_TIME_S = 7 * 24 * 3_600.0
+_PROCESSES = 256
+_MEMORY_BYTES = 4 << 30
+_CONNECTIONS = 16_384
+_BYTES = 1 << 60
+_BACKLOG = 1_024
+_SPARE = 2
+"""More clients than generators: another server asks for the time."""
+
+
+class FarEnds:
+    """The far ends of a host, served until `close`; `port` is where they are asked for."""
+
+    def __init__(self, order: ServerOrder) -> None:
+        """Raises OSError."""
+        self._order = order
+        self._other: FarHost | None = None
+        listener = socket.create_server((order.host, 0), backlog=_BACKLOG)
+        self.port: int = listener.getsockname()[1]
+        limits = Limits(
+            time_s=_TIME_S,
+            processes=_PROCESSES,
+            memory_bytes=_MEMORY_BYTES,
+            connections=_CONNECTIONS,
+            bytes=_BYTES,
+            rate_bytes_per_s=inf,
+            clients=order.clients + _SPARE,
+            together=order.clients + _SPARE,
+        )
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(
+            target=self._serve, args=(listener, limits), name="far-ends", daemon=True
+        )
+        self._thread.start()
+        self._first = ExitStack()
+
+    def moment_of(self, first: FarAddress, first_ns: int) -> Moment:
+        """A time of another server's clock on this host's. Raises UsageError and RunError."""
+        if self._other is None:
+            self._other = FarHost(first, self._order.other_keys)
+            self._first.enter_context(closing(self._other))
+        self._other.clock.look()
+        found = self._other.clock.difference()
+        return Moment(found.near_ns(first_ns), found.bound_ns)
+
+    def close(self) -> None:
+        self._first.close()
+        self._loop.call_soon_threadsafe(self._task.cancel)
+        self._thread.join()
+
+    def _serve(self, listener: socket.socket, limits: Limits) -> None:
+        async def run() -> None:
+            with counting() as library:
+                await Server(limits, self._order.keys, library).run(listener)
+
+        self._task = self._loop.create_task(run())
+        with suppress(asyncio.CancelledError):
+            self._loop.run_until_complete(self._task)
+        self._loop.close()
+
+
+def now_ns() -> int:
+    """This host's clock."""
+    return time.monotonic_ns()

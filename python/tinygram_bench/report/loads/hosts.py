@@ -1,0 +1,121 @@
+"""The hosts of a cluster in a report: what each did in all runs, and its part in each case."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from tinygram_bench.model.result import HostRun, Result
+from tinygram_bench.report.numbers import number, rate
+from tinygram_bench.report.table import Column, Shown, Table, table_of
+from tinygram_bench.statistics.workloads.loads import way_of
+
+_MOST_ROWS = 200
+"""More would hide what there is to see: the result file has them all."""
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """Runs' parts of a host, or of all of them (`host` is then `all`)."""
+
+    host: str
+    parts: Sequence[HostRun]
+    way: str = ""
+
+    def middle(self, value_of: Callable[[HostRun], float | None]) -> float | None:
+        known = [value for each in self.parts if (value := value_of(each)) is not None]
+        return median(known) if known else None
+
+    def most(self, value_of: Callable[[HostRun], int | None]) -> float | None:
+        """The largest, of ns in µs."""
+        known = [value for each in self.parts if (value := value_of(each)) is not None]
+        return max(known) / 1e3 if known else None
+
+    @property
+    def messages(self) -> int:
+        return sum(each.messages or 0 for each in self.parts)
+
+    @property
+    def failed(self) -> int:
+        return sum(each.failure is not None for each in self.parts)
+
+    @property
+    def servers(self) -> str:
+        return ", ".join(dict.fromkeys(each.server for each in self.parts))
+
+    @property
+    def warnings(self) -> str:
+        codes = dict.fromkeys(code for each in self.parts for code in each.warnings)
+        return ", ".join(code for code in codes if code not in _USUAL)
+
+
+_USUAL = ("host_network", "clock_bound", "windows_restart")
+"""Warnings of what every run between hosts has."""
+_OF_A_HOST: tuple[Shown[_Parts], ...] = (
+    Shown(Column("host"), lambda host: host.host),
+    Shown(Column("server", 3), lambda host: host.servers),
+    Shown(Column("messages"), lambda host: f"{host.messages:,}"),
+    Shown(
+        Column("clock wrong\nby, µs", 2), lambda host: _us(host, lambda each: each.clock_bound_ns)
+    ),
+    Shown(Column("out of step\nby, µs"), lambda host: _us(host, lambda each: each.step_error_ns)),
+    Shown(Column("late start\nµs", 1), lambda host: _us(host, lambda each: each.late_start_ns)),
+    Shown(Column("parts\nfailed"), lambda host: f"{host.failed} of {len(host.parts)}"),
+    Shown(Column("warnings", 4), lambda host: host.warnings),
+)
+_OF_A_PART: tuple[Shown[_Parts], ...] = (
+    Shown(Column("case"), lambda part: part.way),
+    Shown(Column("host"), lambda part: part.host),
+    Shown(Column("share\n/s"), lambda part: rate(part.middle(lambda each: each.rate_per_s))),
+    Shown(
+        Column("msg/s\nflat out"),
+        lambda part: rate(part.middle(lambda each: each.throughput_per_s)),
+    ),
+    Shown(Column("p50\nµs"), lambda part: number(part.middle(lambda each: each.latency_p50_us))),
+    Shown(Column("p99\nµs"), lambda part: number(part.middle(lambda each: each.latency_p99_us))),
+    Shown(Column("max\nµs"), lambda part: number(part.middle(lambda each: each.latency_max_us))),
+)
+_NOTES = (
+    "wrong by, out of step by, late start: the most of all runs; out of step: beside the slices of "
+    "its server's clock, so that two hosts are so by their sum at most",
+)
+
+
+def host_tables(result: Result) -> tuple[Table, ...]:
+    """One table; none where the result is no cluster's."""
+    by_host = _by(each for run in result.runs for each in run.hosts)
+    if not by_host:
+        return ()
+    rows = [_Parts(host, parts) for host, parts in by_host.items()]
+    every = _Parts("all", [each for row in rows for each in row.parts])
+    return (
+        table_of("Hosts that generated the load, in all runs", _OF_A_HOST, (*rows, every), _NOTES),
+    )
+
+
+def part_tables(result: Result) -> tuple[Table, ...]:
+    """Each host's part in each case, medians over the rounds."""
+    ways = {case.case_id: way_of(case) for case in result.plan.cases}
+    rows = []
+    for case_id, way in ways.items():
+        runs = [run for run in result.runs if run.case_id == case_id]
+        by_host = _by(each for run in runs for each in run.hosts)
+        rows += [_Parts(host, parts, way) for host, parts in by_host.items()]
+    if not rows:
+        return ()
+    title = "Each host's part in each case"
+    if len(rows) > _MOST_ROWS:
+        title += f": the first {_MOST_ROWS} of {len(rows)}"
+    return (table_of(title, _OF_A_PART, rows[:_MOST_ROWS]),)
+
+
+def _by(parts: Iterable[HostRun]) -> dict[str, list[HostRun]]:
+    found: dict[str, list[HostRun]] = {}
+    for each in parts:
+        found.setdefault(each.host, []).append(each)
+    return found
+
+
+def _us(host: _Parts, value_of: Callable[[HostRun], int | None]) -> str:
+    return number(host.most(value_of))

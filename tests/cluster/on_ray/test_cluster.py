@@ -1,0 +1,195 @@
+"""Three hosts with Ray, each a network namespace: what is measured between them, and what is told
+when one of them dies, has another tinygram, or was never there.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cluster.on_ray.hosts import Hosts, cluster_hosts, refusal
+
+from tinygram_bench._native import Histogram
+
+REFUSAL = refusal()
+pytestmark = pytest.mark.skipif(REFUSAL is not None, reason=str(REFUSAL))
+LATEST_S = 15.0
+"""Ten seconds, and what a busy machine takes to start Python and Ray."""
+LOAD = ("--only", "loop/nodelay", "--rate", "2k", "--duration", "400ms")
+
+
+@pytest.fixture(scope="module")
+def hosts() -> Iterator[Hosts]:
+    with cluster_hosts() as made:
+        yield made
+
+
+def tinygram(hosts: Hosts, *words: object) -> subprocess.CompletedProcess[str]:
+    """The command on the first host."""
+    return hosts.run(1, sys.executable, "-B", "-m", "tinygram_bench", *words)
+
+
+def run_and_read(hosts: Hosts, folder: Path, *words: object) -> Any:
+    """The result of a measurement that must succeed."""
+    file = folder / "result.json"
+    done = tinygram(hosts, *words, "--cluster", "auto", "--json", file)
+    assert done.returncode == 0, done.stderr
+    return json.loads(file.read_text())
+
+
+def test_a_rate_is_shared_and_the_parts_are_merged_exactly(hosts: Hosts, tmp_path: Path) -> None:
+    result = run_and_read(hosts, tmp_path, "stream", *LOAD, "--rounds", 2, "--arrival", "poisson")
+    assert [each["role"] for each in result["environment"]["cluster"]] == [
+        *("server", "generator", "generator")
+    ]
+    for run in result["runs"]:
+        first, second = run["hosts"]
+        assert {first["host"], second["host"]} < {hosts.address(number) for number in (1, 2, 3)}
+        assert first["server"] == second["server"] not in (first["host"], second["host"])
+        assert [each["rate_per_s"] for each in run["hosts"]] == [1_000, 1_000]
+        assert run["counters"]["messages"] == first["messages"] + second["messages"]
+        latency = Histogram.from_base64(run["histograms"]["latency_ns"])
+        assert latency.count <= run["counters"]["messages"]
+        assert latency.max_ns / 1e3 == max(each["latency_max_us"] for each in run["hosts"])
+        # The three share one clock: their slices were in step, but for what is not known of it.
+        assert 0 < run["counters"]["step_error_ns"] < 20_000_000
+        assert run["counters"]["generators"] == 2
+
+
+def test_cases_take_turns_on_all_hosts_at_once(hosts: Hosts, tmp_path: Path) -> None:
+    result = run_and_read(
+        hosts, tmp_path, "stream", "--only", "loop/nodelay,loop/nagle", "--rounds", 1
+    )
+    for run in result["runs"]:
+        assert run["failure"] is None
+        rates = [each["throughput_per_s"] for each in run["hosts"]]
+        assert len(rates) == 2
+        counters = run["counters"]
+        whole = counters["middle_messages"] / counters["middle_ns"] * 1e9
+        assert sum(rates) == pytest.approx(whole, rel=0.02)
+
+
+def test_check_tells_of_hosts_versions_clocks_and_paths(hosts: Hosts) -> None:
+    done = tinygram(hosts, "cluster", "check")
+    assert done.returncode == 0, done.stderr
+    rows = [line.split() for line in done.stdout.splitlines() if line.startswith("10.77.0.")]
+    assert sorted(row[0] for row in rows) == [hosts.address(number) for number in (1, 2, 3)]
+    (first,) = [row for row in rows if len(row) == min(map(len, rows))]
+    for row in rows:
+        if row is not first:
+            offset_us, bound_us, trip_us, there, back = (
+                float(cell.replace(",", "")) for cell in row[-5:]
+            )
+            # The kernel's clock is one for all three.
+            assert abs(offset_us) <= bound_us
+            assert trip_us / 2 <= bound_us
+            assert min(there, back) > 1
+
+
+FAULTS = {
+    "nobody listens": (("--cluster", "10.77.0.1:6380"), "no Ray cluster is there"),
+    "no such host": (("--cluster", "10.77.0.9:6379"), "no Ray cluster is there"),
+    "no address": (("--cluster", "somewhere"), "is neither auto nor HOST:PORT"),
+    "too few hosts": (("--cluster", "auto", "--clients", 5), "needs 6 hosts, and the cluster"),
+    "too many servers": (("--cluster", "auto", "--servers", 3, "--clients", 2), "is more than"),
+    "too short": (
+        ("--cluster", "auto", "--clients", 2, "--rate", 10, "--duration", "1s"),
+        "allow --duration",
+    ),
+    "alone": (("--cluster", "auto", "--lone"), "cannot be combined with --lone"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_cannot_be_done_is_one_line_within_seconds(hosts: Hosts, fault: str) -> None:
+    words, told = FAULTS[fault]
+    began_s = time.monotonic()
+    done = tinygram(hosts, "stream", *words)
+    assert time.monotonic() - began_s < LATEST_S
+    assert done.returncode == 2
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("tinygram: error: ")
+    assert told in line
+
+
+def test_a_host_with_another_tinygram_is_named(hosts: Hosts, tmp_path: Path) -> None:
+    program = tmp_path / "other_version.py"
+    program.write_text(
+        "import sys, tinygram\n"
+        "tinygram.__version__ = '0.0.9'\n"
+        "from tinygram_bench.cli import main\n"
+        f"sys.argv[1:] = {['stream', *LOAD, '--cluster', 'auto']}\n"
+        "main()\n"
+    )
+    done = hosts.run(1, sys.executable, "-B", program)
+    assert done.returncode == 2, done.stderr
+    (line,) = done.stderr.splitlines()
+    assert "has tinygram 0.1.0, and this host 0.0.9" in line
+
+
+def test_a_server_that_is_no_ray_is_not_waited_for(hosts: Hosts) -> None:
+    listener = subprocess.Popen(
+        hosts.words(
+            *(2, sys.executable, "-c"),
+            "import socket\ns = socket.create_server(('10.77.0.2', 7000))\nprint('up', flush=True)\n"
+            "kept = []\nwhile True: kept.append(s.accept())",
+        ),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert listener.stdout is not None
+        assert listener.stdout.readline() == "up\n"
+        began_s = time.monotonic()
+        done = tinygram(hosts, "cluster", "check", "--cluster", "10.77.0.2:7000")
+        assert time.monotonic() - began_s < LATEST_S
+    finally:
+        listener.kill()
+        listener.communicate()
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("tinygram: error: --cluster 10.77.0.2:7000: ")
+
+
+def test_a_host_that_dies_is_named_and_the_others_go_on(tmp_path: Path) -> None:
+    file = tmp_path / "result.json"
+    with cluster_hosts() as hosts:
+        words = ("stream", *LOAD[:4], "--duration", "3s", "--rounds", 3, "--cluster", "auto")
+        process = subprocess.Popen(
+            hosts.words(1, sys.executable, "-B", "-m", "tinygram_bench", *words, "--json", file),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        while not file.exists():  # The first round is in it.
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.02)
+        rows = json.loads(file.read_text())["runs"][0]["hosts"]
+        # The bench itself is on the first host.
+        (dead,) = [each["host"] for each in rows if each["host"] != hosts.address(1)][:1]
+        hosts.kill(int(dead.rpartition(".")[2]))
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 1, said
+    assert "Traceback" not in said
+    assert f"{dead} is left out from now on" in said
+    runs = json.loads(file.read_text())["runs"]
+    assert len(runs) == 3
+    assert all(row["failure"] is None for row in runs[0]["hosts"])
+    for run in runs[1:]:
+        failures = {row["host"]: row["failure"] for row in run["hosts"]}
+        assert failures[dead] is not None
+        if len(run["histograms"]):
+            (partial,) = [each for each in run["warnings"] if each["code"] == "partial_cluster"]
+            assert dead in partial["message"]
+            assert run["counters"]["generators"] == 1
+        else:
+            assert dead in run["failure"]
+    assert runs[2]["failure"] is None
