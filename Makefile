@@ -136,6 +136,10 @@ test-real: $(STAMPS)/real ## run uvicorn, aiohttp, websockets, redis-py, coredis
 	$(BIN)/pytest -n 4 --dist loadfile tests/real
 	$(BIN)/pytest -n 4 --dist worksteal tests/suites
 
+.PHONY: test-cluster
+test-cluster: $(STAMPS)/cluster ## run a load between three hosts of a Ray cluster, each a network namespace
+	$(BIN)/pytest tests/cluster/on_ray
+
 .PHONY: test-interpreters
 test-interpreters: $(STAMPS)/real ## run the library's tests and test-real's on every other CPython found (TESTS=library|real)
 	@scripts/check-tools real
@@ -282,4 +286,9 @@ $(STAMPS)/older-uvloop: benches/library/older-uvloop.txt $(STAMPS)/venv
 $(STAMPS)/real: $(STAMPS)/dev
 	@echo "installing the real programs into .venv"
 	@$(BIN)/pip install 'tinygram[real]'
+	@touch $@
+
+$(STAMPS)/cluster: $(STAMPS)/dev
+	@echo "installing ray into .venv"
+	@$(BIN)/pip install 'tinygram[cluster]'
 	@touch $@

@@ -138,7 +138,8 @@ def test_a_server_that_is_no_ray_is_not_waited_for(hosts: Hosts) -> None:
     listener = subprocess.Popen(
         hosts.words(
             *(2, sys.executable, "-c"),
-            "import socket\ns = socket.create_server(('10.77.0.2', 7000))\nprint('up', flush=True)\n"
+            "import socket\ns = socket.create_server(('10.77.0.2', 7000))\n"
+            "print('up', flush=True)\n"
             "kept = []\nwhile True: kept.append(s.accept())",
         ),
         stdout=subprocess.PIPE,

@@ -1,0 +1,120 @@
+"""Rounds that are conducted: all are told the same lengths, and those who fail are left out."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from typing import Any
+
+import msgspec
+import pytest
+from tests.support.plans.stream import planned
+
+from tinygram_bench._native import Histogram
+from tinygram_bench.cluster.conductor import Conductor, by_case_id
+from tinygram_bench.cluster.order import BeginOrder, Measured, Moment
+from tinygram_bench.model.result import Run
+from tinygram_bench.workloads.stream.shares import shared_out
+
+PLAN = planned("loop/nodelay", "loop/nagle", rates_per_s=[2_000.0], takes_turns=True, clients=3)
+
+
+class Scripted:
+    """A generator that answers at once, but for the steps that it is silent at, or fails at."""
+
+    server = "server"
+
+    def __init__(
+        self, host: str, lengths_ns: list[int], silent: str = "", failing: str = ""
+    ) -> None:
+        self.host = host
+        self.asked: list[tuple[str, Any]] = []
+        self._lengths_ns = lengths_ns
+        self._silent = silent
+        self._failing = failing
+        self._cases: tuple[Any, ...] = ()
+
+    def ask(self, step: str, order: bytes) -> Future[bytes]:
+        future: Future[bytes] = Future()
+        if step == "ping":
+            if self._silent != "everything":
+                future.set_result(b"null")
+            return future
+        self.asked.append((step, order))
+        if step == self._failing:
+            future.set_exception(RuntimeError("its disk is full"))
+        elif self._silent not in (step, "everything"):
+            future.set_result(msgspec.json.encode(self._answer(step, order)))
+        return future
+
+    def _answer(self, step: str, order: bytes) -> object:
+        if step == "begin":
+            self._cases = msgspec.json.decode(order, type=BeginOrder).cases
+            return self._lengths_ns
+        if step == "warm":
+            return None
+        latency = Histogram()
+        latency.record(1_000)
+        runs = [
+            Run(each.case_id, 0, {"messages": 1}, {"latency_ns": latency.to_base64()})
+            for each in self._cases
+        ]
+        return Measured(tuple(runs), 10, 0)
+
+
+class OneServer:
+    def starts(self, lead_s: float) -> dict[str, Moment]:  # noqa: ARG002 - no time passes here
+        return {"server": Moment(123, 4)}
+
+
+def conductor(*generators: Scripted, **limits: float) -> tuple[Conductor, list[str]]:
+    told: list[str] = []
+    shares = by_case_id(shared_out(PLAN.cases, len(generators), 1))
+    return Conductor(generators, shares, OneServer(), told.append, **limits), told
+
+
+def test_all_hear_the_longest_lengths_and_the_same_start() -> None:
+    hosts = [Scripted("a", [20, 1, 9]), Scripted("b", [25, 3, 2]), Scripted("c", [5, 2, 2])]
+    made, told = conductor(*hosts)
+    runs = made.run_cases(PLAN.cases, 0)
+    for host in hosts:
+        assert [step for step, _ in host.asked] == ["begin", "warm", "measure"]
+        assert msgspec.json.decode(host.asked[1][1]) == [25, 3, 9]
+        assert msgspec.json.decode(host.asked[2][1]) == 123
+    assert [run.counters["messages"] for run in runs] == [3, 3]
+    assert [run.counters["step_error_ns"] for run in runs] == [28, 28]
+    assert (told, made.lost, made.messages) == ([], {}, 9)
+
+
+@pytest.mark.parametrize("step", ["begin", "warm", "measure"])
+def test_a_host_that_fails_is_left_out_from_then_on(step: str) -> None:
+    failing = Scripted("b", [1, 1, 1], failing=step)
+    made, told = conductor(Scripted("a", [1, 1, 1]), failing, Scripted("c", [1, 1, 1]))
+    for round in range(2):
+        for run in made.run_cases(PLAN.cases, round):
+            assert run.counters["generators"] == 2
+            assert [row.failure for row in run.hosts] == [None, "its disk is full", None]
+    assert [each for each, _ in failing.asked].count("begin") == 1
+    assert told == ["b is left out from now on: its disk is full"]
+
+
+@pytest.mark.parametrize(
+    ("silent", "limits", "why"),
+    [
+        ("measure", {"straggling_s": 0.1}, "it straggled"),
+        ("everything", {"silent_s": 0.1}, "it has answered nothing"),
+    ],
+)
+def test_a_host_that_straggles_or_is_silent_is_named(
+    silent: str, limits: dict[str, float], why: str
+) -> None:
+    slow = Scripted("slow", [1, 1, 1], silent=silent)
+    made, _ = conductor(Scripted("a", [1, 1, 1]), slow, Scripted("c", [1, 1, 1]), **limits)
+    for run in made.run_cases(PLAN.cases, 0):
+        assert (run.hosts[1].failure or "").startswith(why)
+        assert run.failure is None
+
+
+def test_without_any_host_the_runs_have_failed() -> None:
+    made, _ = conductor(*(Scripted(name, [1], failing="begin") for name in "abc"))
+    for run in made.run_cases(PLAN.cases, 0):
+        assert "a: its disk is full" in (run.failure or "")
