@@ -186,6 +186,10 @@ bench-real: $(STAMPS)/real ## measure those programs on each loop, as it is and 
 	@$(IN_BENCHES) real.servers $(call INTO,real-programs)
 	@$(IN_BENCHES) real.programs $(call INTO,real-programs)
 
+.PHONY: scale
+scale: build ## measure what a cluster costs the bench as it grows, simulated; a minute (STORE=1: for docs/scale.md)
+	@$(IN_BENCHES) scale $(call INTO,scale)
+
 .PHONY: bench-links
 bench-links: build ## measure how accurate emulated links are, into docs/links.md
 	@$(IN_BENCHES) links --page docs/links.md

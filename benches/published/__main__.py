@@ -21,6 +21,7 @@ PAGES = {
     "speed": "docs/speed.md",
     "real-programs": "docs/real-programs.md",
     "claims": "docs/claims.md",
+    "scale": "docs/scale.md",
     "measure-over-a-network": "docs/how-to/measure-over-a-network.md",
 }
 """File of rows → the page that shows its tables."""

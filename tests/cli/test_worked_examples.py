@@ -43,7 +43,9 @@ Runs end by a count where they can: on a busy machine nothing may happen in a sh
 LINES = list(dict.fromkeys(each.line for found in EXAMPLES.values() for each in found))
 SERVERS = [line for line in LINES if line.startswith("tinygram serve")]
 MINUTES = [line for line in LINES if line.startswith(("tinygram trust", "tinygram rerun"))]
-OTHERS = [line for line in LINES if line not in (*SERVERS, *MINUTES)]
+CLUSTERS = [line for line in LINES if line.startswith("tinygram cluster")]
+"""There is none here: tests/cluster/on_ray has one."""
+OTHERS = [line for line in LINES if line not in (*SERVERS, *MINUTES, *CLUSTERS)]
 
 
 @pytest.fixture
@@ -126,6 +128,18 @@ def helps(command: Any) -> Iterator[Any]:
     yield command
     for below in getattr(command, "commands", {}).values():
         yield from helps(below)
+
+
+@pytest.mark.parametrize("line", CLUSTERS)
+def test_without_a_cluster_an_example_says_so_in_one_line(
+    line: str, around: dict[str, str]
+) -> None:
+    done = subprocess.run(
+        ["sh", "-c", line], env=around, capture_output=True, text=True, timeout=LIMIT_S, check=False
+    )
+    assert (done.returncode, done.stdout) == (ExitCode.USAGE, "")
+    (said,) = done.stderr.splitlines()
+    assert said.startswith("tinygram: error: --cluster")
 
 
 def test_every_help_ends_with_two_examples() -> None:

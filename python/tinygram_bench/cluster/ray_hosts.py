@@ -167,6 +167,8 @@ def reached(asked: str) -> Iterator[Cluster]:
     os.environ.setdefault("RAY_GCS_SERVER_REQUEST_TIMEOUT_SECONDS", str(_JOIN_S))
     os.environ.setdefault("RAY_gcs_rpc_server_connect_timeout_s", str(_JOIN_S // 2))
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    # What it cannot do is told by us, in one line.
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
     if asked != AUTO:
         _check_listens(asked)
     try:

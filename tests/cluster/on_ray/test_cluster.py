@@ -145,15 +145,17 @@ def test_a_server_that_is_no_ray_is_not_waited_for(hosts: Hosts) -> None:
         stdout=subprocess.PIPE,
         text=True,
     )
+    assert listener.stdout is not None
     try:
-        assert listener.stdout is not None
         assert listener.stdout.readline() == "up\n"
         began_s = time.monotonic()
         done = tinygram(hosts, "cluster", "check", "--cluster", "10.77.0.2:7000")
         assert time.monotonic() - began_s < LATEST_S
     finally:
+        # Its own child, who listens, ends with the hosts.
         listener.kill()
-        listener.communicate()
+        listener.wait()
+        listener.stdout.close()
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
     assert line.startswith("tinygram: error: --cluster 10.77.0.2:7000: ")
