@@ -264,6 +264,7 @@ def stream(
             "--cross-check": cross_check,
             "--probe": probe,
             "--server": server,
+            "--cluster": cluster,
         }
         for option, value in others.items():
             _refuse(
@@ -378,11 +379,6 @@ def stream(
         return swept.asked_with(asked_length, plan_at, links, workload, destination, manner)
     plan = asked_length.of(links.planned(asked, lambda each: _bounded(plan_stream(each))))
     if on_cluster is not None:
-        _refuse(
-            1 < max(counts) < 2 * on_cluster.clients,
-            f"--connections {max(counts)} is fewer than two for each of the {on_cluster.clients} clients: "
-            f"ask for {2 * on_cluster.clients} or more, or for none, and each has one",
-        )
         cluster_asked.checked(plan, on_cluster.clients)
     peers = Interleaved(plan, *choose(plan)) if cross_check else None
     return Asked(plan, workload, destination, manner, peers=peers)
