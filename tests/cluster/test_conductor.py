@@ -66,10 +66,13 @@ class OneServer:
         return {"server": Moment(123, 4)}
 
 
-def conductor(*generators: Scripted, **limits: float) -> tuple[Conductor, list[str]]:
+def conductor(
+    *generators: Scripted, silent_s: float = 6.0, straggling_s: float = 10.0
+) -> tuple[Conductor, list[str]]:
     told: list[str] = []
     shares = by_case_id(shared_out(PLAN.cases, len(generators), 1))
-    return Conductor(generators, shares, OneServer(), told.append, **limits), told
+    made = Conductor(generators, shares, OneServer(), told.append, silent_s, straggling_s)
+    return made, told
 
 
 def test_all_hear_the_longest_lengths_and_the_same_start() -> None:

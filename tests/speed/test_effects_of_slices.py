@@ -6,13 +6,13 @@ from functools import partial
 
 import pytest
 from turns import effects
-from turns.cases import stream_cases
+from turns.cases import rounds, stream_cases
 
 
 def test_latencies_of_slices_are_seen_whole_and_case_by_case(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(effects, "rounds", partial(effects.rounds, number=1))
+    monkeypatch.setattr(effects, "rounds", partial(rounds, number=1))
     ways = ["loop/nodelay", "loop/tinygram/adaptive"]
     cases = stream_cases(ways, 1_000.0, seconds=0.1)
     found = list(effects._slices_of_rounds(cases, is_awake=False))

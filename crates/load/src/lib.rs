@@ -15,7 +15,6 @@ pub mod diag;
 pub mod echo;
 pub mod fanout;
 pub mod generator;
-pub mod instructions;
 pub mod margin;
 pub mod messages;
 pub mod netlink;

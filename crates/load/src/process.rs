@@ -1,5 +1,7 @@
 //! What a worker process of the bench says about itself, and where it stays.
 
+pub mod instructions;
+
 use rustix::{
     io::Errno,
     process::{Signal, set_parent_process_death_signal},

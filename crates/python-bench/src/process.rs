@@ -2,7 +2,10 @@ use crate::{descriptor::own, errors::OrOsError};
 use pyo3::{prelude::*, types::PyBytes};
 use std::os::fd::{AsFd, IntoRawFd, RawFd};
 use tinygram_link::namespace;
-use tinygram_load::{instructions as instruction_counts, process, write_counts as counts};
+use tinygram_load::{
+    process::{self, instructions as instruction_counts},
+    write_counts as counts,
+};
 use tinygram_net::socket;
 
 #[pyfunction]

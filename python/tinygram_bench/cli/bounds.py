@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import re
 import resource
 import shlex
 import shutil
 import socket
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
+from tinygram_bench.links import LinkSpec
 from tinygram_bench.model.errors import UsageError
+from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.result import Case, Plan
 from tinygram_bench.model.units import format_duration_ns
 from tinygram_bench.runs.slices import LEAST_MESSAGES
@@ -19,6 +22,9 @@ Given = TypeVar("Given")
 Value = TypeVar("Value")
 _PROBE_NS = (1_000_000, 60_000_000_000)
 _SPARE_DESCRIPTORS = 100
+_SLOW_PER_S = 50_000
+_MOST_TIMES_DURATION, _SPARE_S = 10, 5.0
+"""A run may take this many times the length of its schedule, and this many seconds more."""
 _LEAST_SLICE_NS = 1_000_000
 """Between two slices lies as much: shorter ones would mostly be gaps."""
 
@@ -168,3 +174,35 @@ def _descriptors(case: Case) -> int:
     """The library has a second descriptor of each connection."""
     has_two = case.implementation == "tinygram" and case.runtime != "native"
     return case.connections * (2 if has_two else 1)
+
+
+def paced_slice_ns(
+    slice_ns: int, duration_ns: int, rates_per_s: Sequence[float], links: Sequence[LinkSpec]
+) -> int:
+    """The length of a slice. Raises UsageError where it holds too few messages, or is too long."""
+    farthest = max(links, key=lambda each: each.rtt_ns)
+    slowest = min(rates_per_s, default=math.inf)
+    for least_ns, holding in (
+        (farthest.rtt_ns, f"round trips of --link {farthest.text}"),
+        (1e9 / slowest, f"messages at --rate {slowest:g}"),
+    ):
+        slice_length_ns(slice_ns, duration_ns, math.ceil(LEAST_MESSAGES * least_ns), holding)
+    return slice_ns
+
+
+def bounded(plan: Plan) -> Plan:
+    """The plan. Raises UsageError where a schedule takes far longer to send than it lasts."""
+    for case in plan.cases:
+        if case.rate_per_s is None:
+            continue
+        planned = StreamParameters.of(case)
+        messages, duration_s = planned.messages, (planned.duration_ns or 0) / 1e9
+        takes_s = messages / _SLOW_PER_S
+        if takes_s > _MOST_TIMES_DURATION * duration_s + _SPARE_S:
+            raise UsageError(
+                f"--rate {case.rate_per_s:g} for {duration_s:g} s is a schedule of {messages:,} "
+                f"messages: a way that sends {_SLOW_PER_S:,} a second would need about "
+                f"{takes_s:.0f} s in every run to send them, and latency would not count; name a "
+                "lower rate, a shorter --duration, or leave out --rate to send flat out"
+            )
+    return plan

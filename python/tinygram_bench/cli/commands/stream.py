@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -13,10 +12,11 @@ import typer
 from tinygram_bench.cli import options, quantities
 from tinygram_bench.cli.bounds import (
     between,
+    bounded,
     check_command,
     check_descriptors,
     one_of,
-    slice_length_ns,
+    paced_slice_ns,
     takes_turns,
 )
 from tinygram_bench.cli.commands.cluster import asked as cluster_asked
@@ -36,12 +36,10 @@ from tinygram_bench.crosscheck.selection import choose
 from tinygram_bench.links import DEFAULT_BACKEND
 from tinygram_bench.loads.producers import MAX_POOL_BYTES, MAX_PRODUCERS
 from tinygram_bench.model.errors import UsageError
-from tinygram_bench.model.parameters import StreamParameters
-from tinygram_bench.model.result import MessageBytes, Plan
+from tinygram_bench.model.result import MessageBytes
 from tinygram_bench.model.strategies import examples_of_strategies
 from tinygram_bench.model.sweep import Parameter
 from tinygram_bench.model.units import format_bytes
-from tinygram_bench.runs.slices import LEAST_MESSAGES
 from tinygram_bench.ways.runtimes import RUNTIMES
 from tinygram_bench.workloads.stream.cases import StreamOptions, plan_stream
 from tinygram_bench.workloads.stream.run import Stream
@@ -56,9 +54,6 @@ _CROSS_CHECK_ONLY = "runtime=native,strategy=nagle,strategy=nodelay,strategy=tic
 _DEFAULT_MESSAGES = 200_000
 _PUBLISHED_MESSAGES = 1_000_000
 _MAX_MESSAGES = 100_000_000
-_SLOW_PER_S = 50_000
-_MOST_TIMES_DURATION, _SPARE_S = 10, 5.0
-"""A run may take this many times the length of its schedule, and this many seconds more."""
 _MAX_RECEIVE_BUFFER_BYTES = 1 << 30
 _MOST_CONNECTIONS = 10_000
 _MOST_BYTES_AT_ONCE = 256 << 20
@@ -330,7 +325,9 @@ def stream(
         producers=[between("--producers", count, 1, MAX_PRODUCERS) for count in producers or [1]],
         has_busy_thread=busy_thread,
         duration_ns=duration_ns,
-        slice_ns=None if slice is None else _slice_ns(slice, duration_ns, rates_per_s, links),
+        slice_ns=None
+        if slice is None
+        else paced_slice_ns(slice, duration_ns, rates_per_s, links.specs),
         takes_turns=has_turns,
         tls=options.with_tls(tls, plain),
         connections=counts,
@@ -375,45 +372,13 @@ def stream(
             ),
             "hold": with_hold,
         }
-        plan_at = planned_at(asked, links, lambda each: _bounded(plan_stream(each)), swept, varied)
+        plan_at = planned_at(asked, links, lambda each: bounded(plan_stream(each)), swept, varied)
         return swept.asked_with(asked_length, plan_at, links, workload, destination, manner)
-    plan = asked_length.of(links.planned(asked, lambda each: _bounded(plan_stream(each))))
+    plan = asked_length.of(links.planned(asked, lambda each: bounded(plan_stream(each))))
     if on_cluster is not None:
         cluster_asked.checked(plan, on_cluster.clients)
     peers = Interleaved(plan, *choose(plan)) if cross_check else None
     return Asked(plan, workload, destination, manner, peers=peers)
-
-
-def _slice_ns(
-    slice_ns: int, duration_ns: int, rates_per_s: Sequence[float], links: options.Links
-) -> int:
-    """The length of a slice. Raises UsageError where it holds too few messages, or is too long."""
-    farthest = max(links.specs, key=lambda each: each.rtt_ns)
-    slowest = min(rates_per_s, default=math.inf)
-    for least_ns, holding in (
-        (farthest.rtt_ns, f"round trips of --link {farthest.text}"),
-        (1e9 / slowest, f"messages at --rate {slowest:g}"),
-    ):
-        slice_length_ns(slice_ns, duration_ns, math.ceil(LEAST_MESSAGES * least_ns), holding)
-    return slice_ns
-
-
-def _bounded(plan: Plan) -> Plan:
-    """The plan. Raises UsageError where a schedule takes far longer to send than it lasts."""
-    for case in plan.cases:
-        if case.rate_per_s is None:
-            continue
-        planned = StreamParameters.of(case)
-        messages, duration_s = planned.messages, (planned.duration_ns or 0) / 1e9
-        takes_s = messages / _SLOW_PER_S
-        if takes_s > _MOST_TIMES_DURATION * duration_s + _SPARE_S:
-            raise UsageError(
-                f"--rate {case.rate_per_s:g} for {duration_s:g} s is a schedule of {messages:,} "
-                f"messages: a way that sends {_SLOW_PER_S:,} a second would need about "
-                f"{takes_s:.0f} s in every run to send them, and latency would not count; name a "
-                "lower rate, a shorter --duration, or leave out --rate to send flat out"
-            )
-    return plan
 
 
 def _refuse(is_given: bool, fault: str) -> None:

@@ -36,8 +36,8 @@ class Mark:
 
         CPU time is taken last: what the mark itself takes is before the start.
         """
-        counted = _counted(probes, counter_fds)
-        return Mark(*_used(child_pids), *counted)
+        writes, instructions, calls, connection, kernel = _counted(probes, counter_fds)
+        return Mark(*_used(child_pids), writes, instructions, calls, connection, kernel)
 
     @staticmethod
     def at_end(
@@ -45,7 +45,8 @@ class Mark:
     ) -> Mark:
         """The same, CPU time first: what the mark itself takes is after the end."""
         used = _used(child_pids)
-        return Mark(*used, *_counted(probes, counter_fds))
+        writes, instructions, calls, connection, kernel = _counted(probes, counter_fds)
+        return Mark(*used, writes, instructions, calls, connection, kernel)
 
     def since(self, earlier: Mark) -> dict[str, int | None]:
         """Named counters of what was used between two marks; null: not counted here."""
