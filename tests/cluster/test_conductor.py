@@ -67,12 +67,11 @@ class OneServer:
 
 
 def conductor(
-    *generators: Scripted, silent_s: float = 6.0, straggling_s: float = 10.0
+    *generators: Scripted, silent_s: float = 60.0, straggling_s: float = 60.0
 ) -> tuple[Conductor, list[str]]:
     told: list[str] = []
     shares = by_case_id(shared_out(PLAN.cases, len(generators), 1))
-    made = Conductor(generators, shares, OneServer(), told.append, silent_s, straggling_s)
-    return made, told
+    return Conductor(generators, shares, OneServer(), told.append, silent_s, straggling_s), told
 
 
 def test_all_hear_the_longest_lengths_and_the_same_start() -> None:

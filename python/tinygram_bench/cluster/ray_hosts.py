@@ -167,8 +167,6 @@ def reached(asked: str) -> Iterator[Cluster]:
     os.environ.setdefault("RAY_GCS_SERVER_REQUEST_TIMEOUT_SECONDS", str(_JOIN_S))
     os.environ.setdefault("RAY_gcs_rpc_server_connect_timeout_s", str(_JOIN_S // 2))
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    # What it cannot do is told by us, in one line.
-    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
     if asked != AUTO:
         _check_listens(asked)
     try:
@@ -227,12 +225,28 @@ def _check_listens(asked: str) -> None:
             "192.0.2.7:6379"
         )
     try:
-        socket.create_connection((found[1], int(found[2])), _CONNECT_S).close()
+        with socket.create_connection((found[1], int(found[2])), _CONNECT_S) as sock:
+            is_grpc = "RAY_USE_TLS" in os.environ or _speaks_http2(sock)
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
         raise UsageError(
             f"--cluster {asked}: no Ray cluster is there ({reason}): {_START}"
         ) from error
+    if not is_grpc:
+        raise UsageError(
+            f"--cluster {asked}: what listens there is no Ray cluster: name the address that "
+            f"`ray start --head` printed, or {_START}"
+        )
+
+
+def _speaks_http2(sock: socket.socket) -> bool:
+    """Whether its first answer is a SETTINGS frame (RFC 9113, 3.4): Ray speaks gRPC."""
+    sock.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + b"\x04" + bytes(5))
+    try:
+        header = sock.recv(9, socket.MSG_WAITALL)
+    except TimeoutError:
+        return False
+    return len(header) == 9 and header[3] == 4
 
 
 def _join(ray: ModuleType, asked: str) -> None:
