@@ -56,7 +56,10 @@ mod tests {
     fn what_threads_do_that_are_started_later_is_counted() {
         // Every machine counts this event, in the same way.
         let Ok(mut counter) = counter(Software::TASK_CLOCK) else {
-            assert!(!count(), "nothing is counted where this process may not count");
+            assert!(
+                !count(),
+                "nothing is counted where this process may not count"
+            );
             return;
         };
         let before = whole_count(&mut counter).unwrap();
