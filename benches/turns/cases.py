@@ -7,14 +7,13 @@ from contextlib import nullcontext
 
 from pairs import SEED, measured
 
+from tinygram_bench import Plan
 from tinygram_bench.host.awake import cores_awake
-from tinygram_bench.host.placement import default_placement
 from tinygram_bench.links.spec import LOOPBACK
 from tinygram_bench.model.result import Case, MessageBytes, Run
 from tinygram_bench.runs.bench import running
 from tinygram_bench.runs.slices import SLICE_NS
 from tinygram_bench.runs.workload import Workload
-from tinygram_bench.workloads.stream.cases import StreamOptions, plan_stream
 
 ROUNDS = 6
 BYTES = 100
@@ -30,26 +29,17 @@ def stream_cases(
     slice_ns: int = SLICE_NS,
 ) -> list[Case]:
     """Cases that take turns; each has `seconds` in a round. Without a rate they are flat out."""
-    options = StreamOptions(
-        messages=0,
-        message_bytes=MessageBytes(BYTES, BYTES),
-        rates_per_s=[] if rate_per_s is None else [rate_per_s],
-        arrival="constant",
-        burst=1,
-        duration_ns=round(seconds * 1e9),
-        receive_buffer_bytes=256 << 10,
-        receiver_command=None,
+    plan = Plan.stream(
+        only=list(only),
+        rate=None if rate_per_s is None else [rate_per_s],
+        size=MessageBytes(BYTES, BYTES),
+        duration=round(seconds * 1e9),
+        slice=slice_ns,
+        link=[link],
         congestion_control=CONGESTION_CONTROL,
-        link=link,
-        placement=default_placement(),
-        timeout_ns=120_000_000_000,
-        rounds=ROUNDS,
         seed=SEED,
-        has_all=False,
-        only=only,
-        slice_ns=slice_ns,
     )
-    return list(plan_stream(options).cases)
+    return list(plan.cases)
 
 
 def rounds(

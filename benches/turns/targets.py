@@ -24,7 +24,7 @@ from published.pages import fill
 from turns.cases import BYTES, CONGESTION_CONTROL, ROUNDS, rounds, stream_cases
 from turns.disturbing import disturbed
 
-from tinygram_bench.host.placement import default_placement
+from tinygram_bench import api
 from tinygram_bench.links import DEFAULT_BACKEND, parse_links, prepare
 from tinygram_bench.model.parameters import StreamParameters, StudySwitches
 from tinygram_bench.model.result import Case, Plan, Run, Summary, Verdict
@@ -35,9 +35,7 @@ from tinygram_bench.statistics.figures.samples import Sample, samples_of
 from tinygram_bench.statistics.summary import summarise
 from tinygram_bench.statistics.verdicts.comparison import verdict_on
 from tinygram_bench.statistics.workloads.loads import Load
-from tinygram_bench.workloads.echo.cases import EchoOptions, plan_echo
 from tinygram_bench.workloads.echo.run import Echo
-from tinygram_bench.workloads.rr.cases import RrOptions, plan_rr
 from tinygram_bench.workloads.rr.run import Rr
 from tinygram_bench.workloads.stream.run import Stream
 
@@ -241,49 +239,33 @@ def _shown(verdict: Verdict) -> str:
 
 
 def _rr(seconds: float) -> Case:
-    options = RrOptions(
-        strategies=("nodelay",),
-        connections=("per-caller",),
-        sends_per_request=(1,),
-        request_bytes=BYTES,
-        reply_bytes=BYTES,
-        processes=1,
-        callers=1,
-        duration_ns=round(seconds * 1e9),
-        slice_ns=SLICE_NS,
+    return api.Plan.rr(
+        strategy=["nodelay"],
+        connections=["per-caller"],
+        sends_per_request=[1],
+        request=BYTES,
+        reply=BYTES,
+        callers="1x1",
+        duration=round(seconds * 1e9),
+        slice=SLICE_NS,
         congestion_control=CONGESTION_CONTROL,
-        placement=default_placement(),
-        timeout_ns=120_000_000_000,
-        rounds=ROUNDS,
         seed=SEED,
-    )
-    return plan_rr(options).cases[0]
+    ).cases[0]
 
 
 def _echo(seconds: float) -> Case:
-    options = EchoOptions(
-        message_bytes=[BYTES],
+    return api.Plan.echo(
+        size=[BYTES],
         workers=1,
         depth=1,
-        reply="per-read",
-        buffers_bytes=[64 << 10],
-        messages=None,
-        duration_ns=round(seconds * 1e9),
-        fault=None,
-        external=None,
+        runtime=["asyncio"],
+        strategy=["nodelay"],
+        only=["server=protocol"],
+        duration=round(seconds * 1e9),
+        slice=SLICE_NS,
         congestion_control=CONGESTION_CONTROL,
-        link="loopback",
-        placement=default_placement(),
-        timeout_ns=120_000_000_000,
-        rounds=ROUNDS,
         seed=SEED,
-        has_all=False,
-        runtimes=("asyncio",),
-        strategies=("nodelay",),
-        only=("server=protocol",),
-        slice_ns=SLICE_NS,
-    )
-    return plan_echo(options).cases[0]
+    ).cases[0]
 
 
 if __name__ == "__main__":
