@@ -54,10 +54,6 @@ _OF_COUNTERS: Mapping[str, Said] = {
         "writes ÷ messages; of `fanout`, a message is one that came to one subscriber",
     ),
     "writes": ("system calls", "the counter"),
-    "instructions_per_message": (
-        "instructions",
-        "of the sender in user space, flat out, ÷ messages; where the machine counts them",
-    ),
     "bytes_per_read": ("bytes", "bytes ÷ the receiver's reads"),
     "cpu_s_per_million": (
         "s",

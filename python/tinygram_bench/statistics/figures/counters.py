@@ -93,7 +93,6 @@ FORMULAS: Mapping[str, Callable[[Counters], Number]] = {
     "messages_per_write": _quotient("messages", "writes"),
     "writes_per_message": _quotient("writes", "messages"),
     "writes": _scaled("writes"),
-    "instructions_per_message": _quotient("instructions", "messages"),
     "bytes_per_read": _quotient("bytes", "reads"),
     "cpu_s_per_million": _quotient("cpu_ns", "messages", PER_MILLION / 1e9),
     "receiver_cpu_s_per_million": _quotient("receiver_cpu_ns", "messages", PER_MILLION / 1e9),

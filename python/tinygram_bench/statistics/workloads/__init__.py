@@ -87,7 +87,6 @@ WORKLOADS: Mapping[str, Workload] = {
             "messages_per_segment",
             "messages_per_release",
             "startup_ms",
-            "instructions_per_message",
             "half_round_trip_us",
             "clock_bound_us",
             *_OF_THE_KERNEL,

@@ -130,10 +130,9 @@ def way_of(case: Case) -> str:
 
     With a server under test: `asyncio/protocol`, `asyncio/tinygram/protocol/tick`.
     """
-    is_by_hand = case.implementation in ("stdlib", case.runtime)
-    if is_limit(case):
-        # Where it is not ours it is a row of its own: io_uring.
-        is_by_hand = case.implementation == "tinygram"
+    # Of a limit io_uring is a row of its own.
+    is_usual_limit = is_limit(case) and case.implementation == "tinygram"
+    is_by_hand = is_usual_limit or case.implementation in ("stdlib", case.runtime)
     implementation = () if is_by_hand else (case.implementation,)
     server = server_of(case)
     if server is None:

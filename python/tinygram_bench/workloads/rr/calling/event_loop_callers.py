@@ -90,6 +90,13 @@ class Callers:
                 group.create_task(act(caller))
 
 
+async def _until(at_ns: int) -> None:
+    """Sleep until then: uvloop's timers count milliseconds, and ring up to one too early."""
+    while (left_ns := at_ns - time.monotonic_ns()) > 0:
+        await asyncio.sleep(left_ns / 1e9)
+    await asyncio.sleep(0)
+
+
 class Connection:
     """A connection, how long connecting took, and how many requests were made on it."""
 
@@ -145,7 +152,7 @@ class Caller:
         in_slices = []
         now_ns = 0
         for span in start.spans:
-            await asyncio.sleep(max(0.0, (span.start_ns - time.monotonic_ns()) / 1e9))
+            await _until(span.start_ns)
             calls: list[CallTimes] = []
             # Later where a call of the span before has lasted until now.
             arrived_ns = now_ns = max(span.start_ns, now_ns)
