@@ -146,7 +146,7 @@ class Guest:
             await self.say(wire.Ended(number, process.child.worker.failure))
         except OSError as error:
             self._failure = error
-            self.writer.transport.abort()  # Who reads its orders sees the end, and ends the rest.
+            self.writer.transport.abort()  # Its reader sees the end, and ends the rest.
             return
         self._processes.pop(number, None)
         process.stack.close()

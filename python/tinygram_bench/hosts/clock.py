@@ -30,7 +30,7 @@ _LIMIT_S = 5.0
 _KEPT_NS = 120 * 10**9
 """Looks that are older say nothing of the drift now."""
 _KEPT_LOOKS = 3
-"""So many stay, however old: those of the stream that has just ended are among them."""
+"""How many stay, however old: those of the stream that has just ended are among them."""
 _JUMP_NS = 1_000_000
 """Clocks drift by millionths: one that is so far from the line has jumped, or stood still."""
 _MOST_DRIFT = 1_500e-6

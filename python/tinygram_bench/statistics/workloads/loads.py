@@ -130,7 +130,7 @@ def way_of(case: Case) -> str:
 
     With a server under test: `asyncio/protocol`, `asyncio/tinygram/protocol/tick`.
     """
-    # Of a limit io_uring is a row of its own.
+    # A limit by io_uring is a row of its own.
     is_usual_limit = is_limit(case) and case.implementation == "tinygram"
     is_by_hand = is_usual_limit or case.implementation in ("stdlib", case.runtime)
     implementation = () if is_by_hand else (case.implementation,)

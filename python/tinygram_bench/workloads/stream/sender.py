@@ -32,7 +32,7 @@ from tinygram_bench.workloads.stream.tls_receiver import arrived_bytes
 
 _DELIVERY_LIMIT_S = 10.0
 _NUMBER_BYTES = 4
-"""Of a connection's number (crates/load, connections.rs)."""
+"""Bytes of a connection's number (crates/load, connections.rs)."""
 
 
 def main() -> int:
