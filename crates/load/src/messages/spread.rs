@@ -35,7 +35,7 @@ pub struct Spread {
     pool: MessagePool,
     messages: u64,
     may_end_early: bool,
-    /// Of each connection the message that comes next, and how many of its bytes have.
+    /// The message that comes next on each connection, and how many of its bytes have.
     next: Vec<(u64, usize)>,
     turns: Vec<u8>,
     whole: u64,

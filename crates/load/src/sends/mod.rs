@@ -69,7 +69,7 @@ pub trait Sends: fmt::Debug + Send + Sync {
     fn wait(&mut self, until_ns: u64) -> Result<(), SendError>;
     /// What waits for all; 0: all was handed over.
     fn waiting_bytes(&self) -> usize;
-    /// Who is most behind; it looks at every connection.
+    /// The connection that is most behind; it looks at every one.
     fn most_waiting(&self) -> Waiting;
     /// The calls so far.
     fn calls(&self) -> Calls;

@@ -54,7 +54,7 @@ def _send(order: Order, begun_ns: int, orders: Orders) -> Report:
     sockets, connect_ns = _connected(order)
     sock = sockets[0]
     # A second descriptor, because a runtime may close its own before we have read the counters.
-    # Of many connections there are none to spare: there a way tells before it ends them.
+    # There are no descriptors to spare for many connections: there a way tells before it ends them.
     probes = sockets if order.connections > 1 else [sock.dup()]
     fds = [probe.fileno() for probe in probes]
     way = runtimes.Way(
