@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.cli.terminal import console
@@ -67,19 +68,18 @@ def measured(
 ) -> Iterator[Measurement]:
     """What came of it; until the block's end, a second interrupt is ignored. See `measure`."""
     plan, workload, manner = asked.plan, asked.workload, asked.manner
+    measured_by = partial(
+        measure,
+        plan,
+        destination=destination,
+        is_quiet=manner.is_quiet,
+        is_awake=manner.is_awake,
+        waits=manner.waits,
+        command=command,
+    )
     if manner.cluster is not None:
         with INTERRUPTS.handled(), conducting(manner.cluster, plan) as (conductor, hosts):
-            yield measure(
-                plan,
-                conductor.run_cases,
-                destination,
-                is_quiet=manner.is_quiet,
-                is_awake=manner.is_awake,
-                waits=manner.waits,
-                command=command,
-                network="host",
-                elsewhere={"cluster": hosts},
-            )
+            yield measured_by(conductor.run_cases, network="host", elsewhere={"cluster": hosts})
         return
     is_elsewhere = any(workload.server_address(case) is not None for case in plan.cases)
     network = "the server's" if is_elsewhere else None
@@ -88,14 +88,8 @@ def measured(
         reached(manner.far) as far_host,
         running(workload, far_host=far_host) as made,
     ):
-        yield measure(
-            plan,
+        yield measured_by(
             made.run_cases,
-            destination,
-            is_quiet=manner.is_quiet,
-            is_awake=manner.is_awake,
-            waits=manner.waits,
-            command=command,
             network=network if far_host is None else "host",
             elsewhere=None if far_host is None else {"far": far_host.environment},
             peers=asked.peers,
