@@ -122,20 +122,20 @@ def _verdict(
         return None
     ratio, doubt = ratios[rivals[0]], doubts[rivals[0]]
     is_known = doubt in STILL_LOST
-    outcome = _outcome(ratios, rivals[0], doubts)
+    outcome = _outcome(rivals, ratios, doubts)
     counted = {
         name: predicted(samples, number, cell, OURS, name)
         for name in ratios
         if is_deciding and figure == "sum" and doubts[name] is None
     }
-    by_counts = _by_counts(counted, ratios, doubts)
+    by_counts = _by_counts(rivals, counted, ratios, doubts)
     best = counted.get(rivals[0])
     is_counted_worse = by_counts == "lost" and outcome == "undecided"
     return Verdict(
         cell=number,
         figure=figure,
         is_deciding=is_deciding,
-        rivals=tuple(ratios),
+        rivals=tuple(rivals),
         ratio=ratio,
         rounds=len(looked_at(samples.ratios(number, OURS, rivals[0], figure))),
         by_clock=outcome,
@@ -150,6 +150,7 @@ def _verdict(
 
 
 def _by_counts(
+    rivals: Sequence[str],
     counted: Mapping[str, Figure | None],
     ratios: Mapping[str, Figure],
     doubts: Mapping[str, Doubt | None],
@@ -176,11 +177,11 @@ def _by_counts(
 
     if not counted:
         return "undecided"
-    best = next(iter(ratios))
-    if by_counts(best) == "lost":
+    if by_counts(rivals[0]) == "lost":
         return "lost"
     is_held = all(
-        _is_held(ratio, doubts[name]) or by_counts(name) == "held" for name, ratio in ratios.items()
+        name in ratios and (_is_held(ratios[name], doubts[name]) or by_counts(name) == "held")
+        for name in rivals
     )
     return "held" if is_held else "undecided"
 
@@ -190,11 +191,13 @@ def _is_held(ratio: Figure, doubt: Doubt | None) -> bool:
 
 
 def _outcome(
-    ratios: Mapping[str, Figure], best: str, doubts: Mapping[str, Doubt | None]
+    rivals: Sequence[str], ratios: Mapping[str, Figure], doubts: Mapping[str, Doubt | None]
 ) -> Outcome:
+    """One of the rivals without rounds that compare, as where all have failed, is not held."""
+    best = rivals[0]
     if doubts[best] in STILL_LOST and outcome_of(ratios[best]) == "lost":
         return "lost"
-    is_held = all(_is_held(ratio, doubts[name]) for name, ratio in ratios.items())
+    is_held = all(name in ratios and _is_held(ratios[name], doubts[name]) for name in rivals)
     return "held" if is_held else "undecided"
 
 

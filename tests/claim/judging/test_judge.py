@@ -94,6 +94,19 @@ def test_near_ties_must_all_be_held_against() -> None:
     assert found.outcome != "held"
 
 
+def test_a_near_rival_whose_runs_all_fail_when_they_would_compare_is_not_held() -> None:
+    """It was as good as the best one while they were picked; nobody knows what it costs since."""
+    broken = [
+        Measured(run.run, run.round, "it broke")
+        if run.run.strategy == "tick" and run.round > PICKING_ROUNDS
+        else run
+        for run in runs_of(CELLS, noise=even_noise(0.005))
+    ]
+    for verdict in verdicts_of(CELLS, Samples.of(broken)):
+        assert "tick" in verdict.rivals
+        assert verdict.outcome == "undecided"
+
+
 def test_a_loss_within_the_margin_is_held_and_one_beyond_it_small() -> None:
     assert outcomes(runs_of(CELLS, {**EQUAL, "tick": 98_000.0})) == {"held"}
     runs = runs_of(CELLS, {**EQUAL, "tick": 92_500.0}, noise=even_noise(0.003))
