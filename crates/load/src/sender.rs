@@ -3,7 +3,7 @@
 use super::{
     pacer::Pacer,
     schedule::Slices,
-    sends::{Calls, Sends, hand_over},
+    sends::{Calls, MOST_WAITING_BYTES, Sends, hand_over},
     socket::send_all,
 };
 use crate::messages::MessagePool;
@@ -200,7 +200,12 @@ impl Outlet for ManyConnections {
     fn send(&mut self, index: u64) -> io::Result<()> {
         let message = &self.messages[(index % self.messages.len() as u64) as usize];
         let connection = (index % self.sends.connections() as u64) as usize;
-        Ok(self.sends.hand(connection, message)?)
+        self.sends.hand(connection, message)?;
+        if self.sends.waiting_bytes() > MOST_WAITING_BYTES {
+            // It waits for the receiver, as a sender on one connection does in each call.
+            self.flush()?;
+        }
+        Ok(())
     }
 
     fn flush(&mut self) -> io::Result<()> {

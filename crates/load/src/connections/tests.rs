@@ -4,9 +4,16 @@ use crate::{
     pacer::Pacer,
     schedule::{Arrival, Schedule, Slices},
     sender::{ManyConnections, Sender},
-    sends::{over, ring},
+    sends::{Calls, MOST_WAITING_BYTES, SendError, Sends, Waiting, over, ring},
 };
-use std::{io::Write, thread};
+use std::{
+    io::Write,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+};
 
 const PATIENCE_NS: u64 = 10_000_000_000;
 const CONNECTIONS: usize = 300;
@@ -104,6 +111,63 @@ fn in_slices_a_stream_ends_after_any_message() {
             pool.stream_bytes(sent)
         );
     }
+}
+
+/// Connections that take nothing before somebody waits for them, and the most that has waited.
+#[derive(Debug, Default)]
+struct Full {
+    waiting_bytes: usize,
+    most_bytes: Arc<AtomicUsize>,
+}
+
+impl Sends for Full {
+    fn connections(&self) -> usize {
+        2
+    }
+
+    fn hand(&mut self, _: usize, message: &Arc<[u8]>) -> Result<(), SendError> {
+        self.waiting_bytes += message.len();
+        self.most_bytes
+            .fetch_max(self.waiting_bytes, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), SendError> {
+        Ok(())
+    }
+
+    fn wait(&mut self, _: u64) -> Result<(), SendError> {
+        self.waiting_bytes = 0;
+        Ok(())
+    }
+
+    fn waiting_bytes(&self) -> usize {
+        self.waiting_bytes
+    }
+
+    fn most_waiting(&self) -> Waiting {
+        Waiting::default()
+    }
+
+    fn calls(&self) -> Calls {
+        Calls::default()
+    }
+}
+
+/// A burst of 64 messages of 20 MB would take 1.3 GB of the sender's memory.
+#[test]
+fn a_burst_of_large_messages_waits_for_the_receiver_and_not_in_memory() {
+    const MESSAGE_BYTES: usize = 20 << 20;
+    let pool = MessagePool::generate(5, MESSAGE_BYTES as u64, MESSAGE_BYTES as u64).unwrap();
+    let sends = Full::default();
+    let most_bytes = Arc::clone(&sends.most_bytes);
+    let mut sender = Sender::over(ManyConnections::new(Box::new(sends), &pool, PATIENCE_NS));
+    sender.send_flat_out(0..200).unwrap();
+    let most_bytes = most_bytes.load(Ordering::Relaxed);
+    assert!(
+        most_bytes <= MOST_WAITING_BYTES + MESSAGE_BYTES,
+        "{most_bytes}"
+    );
 }
 
 #[test]

@@ -17,13 +17,38 @@ use tinygram_net::{
 pub struct ByCalls {
     fds: Vec<RawFd>,
     /// What waits for each; nearly always nothing, which takes no memory.
-    waiting: Vec<Vec<u8>>,
+    waiting: Vec<Behind>,
     all_waiting_bytes: usize,
     /// Descriptor → connection.
     by_fd: Vec<usize>,
     epoll: Epoll,
     timer: TimerFd,
     calls: Calls,
+}
+
+/// The bytes that wait for a connection, from `sent` on.
+#[derive(Clone, Debug, Default)]
+struct Behind {
+    bytes: Vec<u8>,
+    sent: usize,
+}
+
+impl Behind {
+    fn rest(&self) -> &[u8] {
+        &self.bytes[self.sent..]
+    }
+
+    /// Forget the first of them, which were sent. What is left is moved when it is no more than what is
+    /// forgotten: moved at each send, a peer that takes little at a time would cost the square of what waits.
+    fn cut(&mut self, sent: usize) {
+        self.sent += sent;
+        if self.rest().is_empty() {
+            *self = Self::default();
+        } else if self.sent >= self.rest().len() {
+            self.bytes.drain(..self.sent);
+            self.sent = 0;
+        }
+    }
 }
 
 impl ByCalls {
@@ -43,7 +68,7 @@ impl ByCalls {
             by_fd[*fd as usize] = connection;
         }
         Ok(Self {
-            waiting: vec![Vec::new(); fds.len()],
+            waiting: vec![Behind::default(); fds.len()],
             fds,
             all_waiting_bytes: 0,
             by_fd,
@@ -66,14 +91,13 @@ impl ByCalls {
 
     fn on_writable(&mut self, connection: usize) -> Result<(), SendError> {
         let mut waiting = std::mem::take(&mut self.waiting[connection]);
-        let sent = self.send(connection, &waiting)?;
+        let sent = self.send(connection, waiting.rest())?;
         self.all_waiting_bytes -= sent;
-        if sent == waiting.len() {
+        waiting.cut(sent);
+        if waiting.rest().is_empty() {
             self.epoll.unwatch(self.fds[connection]);
-        } else {
-            waiting.drain(..sent);
-            self.waiting[connection] = waiting;
         }
+        self.waiting[connection] = waiting;
         Ok(())
     }
 }
@@ -84,14 +108,16 @@ impl Sends for ByCalls {
     }
 
     fn hand(&mut self, connection: usize, message: &Arc<[u8]>) -> Result<(), SendError> {
-        let is_behind = !self.waiting[connection].is_empty();
+        let is_behind = !self.waiting[connection].rest().is_empty();
         let sent = if is_behind {
             0
         } else {
             self.send(connection, message)?
         };
         if sent < message.len() {
-            self.waiting[connection].extend_from_slice(&message[sent..]);
+            self.waiting[connection]
+                .bytes
+                .extend_from_slice(&message[sent..]);
             self.all_waiting_bytes += message.len() - sent;
             if !is_behind {
                 self.epoll.watch(self.fds[connection], For::Writing)?;
@@ -126,7 +152,8 @@ impl Sends for ByCalls {
     }
 
     fn most_waiting(&self) -> Waiting {
-        most_of(self.waiting.iter().map(Vec::len), self.all_waiting_bytes)
+        let of_each = self.waiting.iter().map(|behind| behind.rest().len());
+        most_of(of_each, self.all_waiting_bytes)
     }
 
     fn calls(&self) -> Calls {
