@@ -75,6 +75,16 @@ def test_flat_out_in_slices_a_stream_ends_with_them_on_all_connections(tmp_path:
     assert all(done.counters_of(index)["messages"] > 0 for index in range(len(done.runs)))
 
 
+def test_large_messages_wait_for_the_receiver(tmp_path: Path) -> None:
+    """A burst of 64 is many times what may wait in memory."""
+    done = run_once(
+        *(tmp_path, "stream", "--connections", 2, "--size", "10MiB", "--messages", 20, "--lone"),
+        *("--strategy", "nodelay", "--rounds", 1),
+    )
+    assert [run["failure"] for run in done.runs] == [None] * len(done.runs)
+    assert {case["runtime"] for case in done.result["plan"]["cases"]} >= {"asyncio", "native"}
+
+
 def test_each_connection_has_a_message_in_the_warm_up() -> None:
     cases = planned("runtime=asyncio", connections=(1, 5_000)).cases
     warm_ups = {case.connections: StreamParameters.of(case).warm_up_messages for case in cases}

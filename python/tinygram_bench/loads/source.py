@@ -211,6 +211,11 @@ class Source:
         """The messages that go ahead, for a sender that sends them by itself."""
         return (self._messages[index % len(self._messages)] for index in range(self._warm_up))
 
+    @property
+    def largest_bytes(self) -> int:
+        """The size of the largest message."""
+        return max(map(len, self._messages))
+
     def handed_over(self) -> tuple[int, ...]:
         """How many of the measured messages each producer has handed over."""
         if self.shares:

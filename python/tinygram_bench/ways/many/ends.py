@@ -51,11 +51,12 @@ class Ends:
                 raise self._too_far_behind(most, bytes_of)
 
     async def handed_over(self, patience_ns: int) -> None:
-        """The same, and wait while a connection's transport is above its high-water mark.
+        """Let the loop finish its iteration, and wait while a transport is above its high water.
 
-        Raises OSError where it takes nothing for `patience_ns`.
+        Raises OSError where a connection is lost, or none takes anything for `patience_ns`.
         """
-        await self.written()
+        await asyncio.sleep(0)
+        self._check_lost()
         while self._behind:
             self._is_changed.clear()
             try:
@@ -71,10 +72,13 @@ class Ends:
         Raises OSError where a connection takes nothing for `patience_ns`.
         """
         await self.handed_over(patience_ns)
-        give_up_ns = time.monotonic_ns() + patience_ns
         for connection, transport in enumerate(self.transports):
+            before, give_up_ns = 0, 0
             while left := transport.get_write_buffer_size():
-                if time.monotonic_ns() > give_up_ns:
+                now_ns = time.monotonic_ns()
+                if left != before:
+                    before, give_up_ns = left, now_ns + patience_ns
+                elif now_ns > give_up_ns:
                     raise self._too_far_behind(connection, {connection: left})
                 await asyncio.sleep(_LOOK_S)
                 self._check_lost()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from tinygram_bench.loads.source import AsyncSource, Source
-from tinygram_bench.ways.many.ends import End, Ends
+from tinygram_bench.ways.many.ends import MOST_WAITING_BYTES, End, Ends
 from tinygram_bench.ways.runtimes import PATIENCE_NS, Way
 
 
@@ -26,14 +26,21 @@ async def _send(source: Source, way: Way) -> None:
     way.watch_writes()
     writes = [transport.write for transport in ends.transports]
     messages = AsyncSource(source)
+    most = max(1, MOST_WAITING_BYTES // source.largest_bytes)
     number, count = 0, len(writes)
     while (burst := await messages.next_burst()) is not None:
-        for message in burst:
-            writes[number](message)
-            number += 1
-            if number == count:
-                number = 0
-        await ends.handed_over(PATIENCE_NS)
+        for part in (burst,) if len(burst) <= most else _parts(burst, most):
+            for message in part:
+                writes[number](message)
+                number += 1
+                if number == count:
+                    number = 0
+            await ends.handed_over(PATIENCE_NS)
     await ends.emptied(PATIENCE_NS)
     way.on_handed_over()
     await ends.close()
+
+
+def _parts(burst: Sequence[bytes], most: int) -> Iterator[Sequence[bytes]]:
+    """A burst in parts: all of it would wait in memory for a receiver that is slower."""
+    return (burst[first : first + most] for first in range(0, len(burst), most))
