@@ -57,13 +57,21 @@ class Decrypting:
             is_closed = False
         count, wire_bytes = self._seen.count - before[0], self._seen.wire_bytes - before[1]
         if is_closed:
-            self._tls.unwrap()
             count, wire_bytes = count - 1, wire_bytes - self._seen.last_bytes
         return Found(records, count, wire_bytes, is_closed)
+
+    @property
+    def is_within_record(self) -> bool:
+        """Whether a part of a record has come, and its end has not."""
+        return self._seen.is_within_record
 
     def write(self, plain: bytes) -> None:
         """Encrypt it into what `answer` has next."""
         self._tls.write(plain)
+
+    def say_farewell(self) -> None:
+        """The last thing to say, once the other end has. Raises OSError."""
+        self._tls.unwrap()
 
     def answer(self) -> bytes:
         """Everything that is to be sent to the other end, and was not."""

@@ -18,6 +18,11 @@ class Records:
         self._header = b""
         self._left = 0
 
+    @property
+    def is_within_record(self) -> bool:
+        """Whether a part of the last record is missing."""
+        return bool(self._header or self._left)
+
     def push(self, chunk: bytes | memoryview) -> None:
         """Count the records whose headers end in the next bytes."""
         self.wire_bytes += len(chunk)

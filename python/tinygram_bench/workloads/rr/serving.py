@@ -210,12 +210,24 @@ class _EncryptedConnection(_Connection):
             return
         for record in found.records:
             super().data_received(record)
+            if self._transport.is_closing():
+                return  # It brought other bytes than were to be sent.
         if is_counted:
             self._counts.tls_records += found.record_count
             self._counts.wire_bytes += found.wire_bytes
+        if found.is_closed:
+            self.eof_received()
+            self._tls.say_farewell()
         self._transport.write(self._tls.answer())
         if found.is_closed:
             self._transport.close()
+
+    def eof_received(self) -> None:
+        """The peer ended its side, by a farewell or without one."""
+        if self._tls.is_within_record:
+            self._counts.short_requests += 1
+        else:
+            super().eof_received()
 
     def _reply(self, replies: bytes) -> None:
         self._tls.write(replies)
