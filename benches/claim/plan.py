@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from claim.grid import OURS, Cell, fixed_strategies
-from claim.judging.compare import ALL_STRATEGIES_ROUNDS, LOOKS, PICKING_ROUNDS
+from claim.judging.compare import ALL_STRATEGIES_ROUNDS, PICKING_ROUNDS
 from claim.judging.judge import Verdict
 from claim.judging.picks import near_best, picking_figure
 from claim.judging.samples import Samples
@@ -28,11 +28,6 @@ def strategies_of(number: int, cell: Cell, round: int, samples: Samples) -> list
     costs = samples.picking_costs(number, fixed_strategies(cell.runtime), figure)
     most = HOPELESS * min(costs.values(), default=0.0)
     return [*(name for name, cost in costs.items() if cost <= most), OURS]
-
-
-def rounds_of_look(look: int) -> range:
-    """The rounds, from 1, that end with that look."""
-    return range(1 + (LOOKS[look - 1] if look else 0), LOOKS[look] + 1)
 
 
 def undecided_cells(verdicts: Iterable[Verdict]) -> list[int]:

@@ -10,7 +10,7 @@ from claim.grid import CYCLES, GRIDS, OURS, PRODUCERS, RUNTIMES, SETS, is_run_tw
 from claim.judging.compare import ALL_STRATEGIES_ROUNDS, LOOKS, PICKING_ROUNDS
 from claim.judging.judge import verdicts_of
 from claim.judging.samples import Samples
-from claim.plan import cell_seconds, rounds_of_look, undecided_cells
+from claim.plan import cell_seconds, undecided_cells
 from claim.planned import PlannedRun, all_runs, runs_of_cell, shuffled
 from claim.study import by_strategy
 from tests.claim.worlds import EQUAL, FLAT_OUT, LOOP, even_noise, late, runs_of
@@ -125,11 +125,6 @@ def test_a_round_has_every_run_once_and_a_cell_in_one_piece() -> None:
     assert changes == len(cells) - 1
     assert order == list(shuffled(runs, "1/1"))
     assert order != list(shuffled(runs, "1/2"))
-
-
-def test_the_looks_follow_each_other_without_a_gap() -> None:
-    rounds = [round for look in range(len(LOOKS)) for round in rounds_of_look(look)]
-    assert rounds == list(range(1, LOOKS[-1] + 1))
 
 
 def test_what_is_nearest_to_a_verdict_is_run_again_first() -> None:

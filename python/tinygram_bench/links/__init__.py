@@ -45,7 +45,6 @@ __all__ = [
 DEFAULT_BACKEND = RELAY.name
 BACKEND_NAMES = tuple(name for name in BACKENDS if name != LOOPBACK.name)
 """What `--link-backend` takes."""
-_PARAMETER = "link_backend"
 
 
 def prepare(links: Sequence[LinkSpec], backend_name: str) -> None:
