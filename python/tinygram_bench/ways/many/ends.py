@@ -6,7 +6,9 @@ import asyncio
 import time
 
 MOST_WAITING_BYTES = 64 << 20
-"""While so much waits in this process for peers that take nothing, nothing more is written."""
+"""While so much waits in this process for peers that take too little, nothing more is written."""
+_MOST_UNTOLD_BYTES = 64 << 10
+"""So much may wait for one connection before it is behind, as of the stock loop's transports."""
 _CLOSE_LIMIT_S = 10.0
 _LOOK_S = 0.0005
 
@@ -14,16 +16,23 @@ _LOOK_S = 0.0005
 class Ends:
     """What the transports report of all connections: who is behind, and who is lost.
 
-    `peer`: what a connection's other end is called.
+    `peer`: what a connection's other end is called. While none of the `connections` is behind, no
+    more than `MOST_WAITING_BYTES` wait for all of them together.
     """
 
-    def __init__(self, peer: str) -> None:
+    def __init__(self, peer: str, connections: int) -> None:
         self._peer = peer
+        self._untold_bytes = min(_MOST_UNTOLD_BYTES, MOST_WAITING_BYTES // connections)
         self.transports: list[asyncio.WriteTransport] = []
         self._behind: set[int] = set()
         self._lost: tuple[int, Exception | None] | None = None
         self._closed = 0
         self._is_changed = asyncio.Event()
+
+    def add(self, transport: asyncio.WriteTransport) -> None:
+        """The next connection's; it is behind from now on where more waits than its share."""
+        transport.set_write_buffer_limits(high=self._untold_bytes)
+        self.transports.append(transport)
 
     def on_full(self, connection: int) -> None:
         self._behind.add(connection)
@@ -39,24 +48,22 @@ class Ends:
         self._is_changed.set()
 
     async def written(self) -> None:
-        """Let the loop finish its iteration. Raises OSError where a connection is lost.
+        """Let the loop finish its iteration.
 
-        Or where more waits than may.
+        Raises OSError where a connection is lost, or more waits for all than may.
         """
-        await asyncio.sleep(0)
-        self._check_lost()
+        await self._iterated()
         if self._behind:
             most, bytes_of = self._waiting()
-            if sum(bytes_of.values()) > MOST_WAITING_BYTES:
+            if sum(bytes_of) > MOST_WAITING_BYTES:
                 raise self._too_far_behind(most, bytes_of)
 
     async def handed_over(self, patience_ns: int) -> None:
-        """Let the loop finish its iteration, and wait while a transport is above its high water.
+        """Let the loop finish its iteration, and wait while a connection is behind.
 
-        Raises OSError where a connection is lost, or none takes anything for `patience_ns`.
+        Raises OSError where one is lost, or none takes anything for `patience_ns`.
         """
-        await asyncio.sleep(0)
-        self._check_lost()
+        await self._iterated()
         while self._behind:
             self._is_changed.clear()
             try:
@@ -72,14 +79,14 @@ class Ends:
         Raises OSError where a connection takes nothing for `patience_ns`.
         """
         await self.handed_over(patience_ns)
-        for connection, transport in enumerate(self.transports):
+        for transport in self.transports:
             before, give_up_ns = 0, 0
             while left := transport.get_write_buffer_size():
                 now_ns = time.monotonic_ns()
                 if left != before:
                     before, give_up_ns = left, now_ns + patience_ns
                 elif now_ns > give_up_ns:
-                    raise self._too_far_behind(connection, {connection: left})
+                    raise self._too_far_behind(*self._waiting())
                 await asyncio.sleep(_LOOK_S)
                 self._check_lost()
 
@@ -94,6 +101,10 @@ class Ends:
         if self._lost is not None and self._lost[1] is not None:
             self._check_lost()
 
+    async def _iterated(self) -> None:
+        await asyncio.sleep(0)
+        self._check_lost()
+
     def _check_lost(self) -> None:
         if self._lost is not None:
             connection, reason = self._lost
@@ -101,15 +112,15 @@ class Ends:
                 f"{self._peer} {connection} has ended its connection: {reason or 'end of stream'}"
             )
 
-    def _waiting(self) -> tuple[int, dict[int, int]]:
-        """The connection that most waits for, and the bytes that wait for each that is behind."""
-        bytes_of = {each: self.transports[each].get_write_buffer_size() for each in self._behind}
-        return max(bytes_of, key=bytes_of.__getitem__), bytes_of
+    def _waiting(self) -> tuple[int, list[int]]:
+        """The connection that most waits for, and the bytes that wait for each."""
+        bytes_of = [transport.get_write_buffer_size() for transport in self.transports]
+        return bytes_of.index(max(bytes_of)), bytes_of
 
-    def _too_far_behind(self, most: int, bytes_of: dict[int, int]) -> OSError:
+    def _too_far_behind(self, most: int, bytes_of: list[int]) -> OSError:
         return OSError(
-            f"{self._peer} {most} does not keep up: {bytes_of[most]} of the "
-            f"{sum(bytes_of.values())} bytes that wait here wait for it"
+            f"{self._peer} {most} does not keep up: {bytes_of[most]} of the {sum(bytes_of)} bytes "
+            "that wait here wait for it"
         )
 
 

@@ -19,10 +19,10 @@ def run(make_loop: Callable[[], asyncio.AbstractEventLoop], source: Source, way:
 
 async def _send(source: Source, way: Way) -> None:
     loop = asyncio.get_running_loop()
-    ends = Ends("receiver")
+    ends = Ends("receiver", len(way.sockets))
     for number, sock in enumerate(way.sockets):
         transport, _ = await loop.create_connection(partial(End, number, ends), sock=sock)
-        ends.transports.append(transport)
+        ends.add(transport)
     way.watch_writes()
     writes = [transport.write for transport in ends.transports]
     messages = AsyncSource(source)

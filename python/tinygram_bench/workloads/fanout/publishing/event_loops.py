@@ -81,7 +81,7 @@ class _Alarm:
 
 async def _publish(job: Job) -> None:
     order, publications = job.order, job.publications
-    ends = Ends("subscriber")
+    ends = Ends("subscriber", order.subscribers)
     writes = [await _connected(job, ends, number, sock) for number, sock in enumerate(job.sockets)]
     job.watch_writes()
     began_ns = time.monotonic_ns()
@@ -111,10 +111,10 @@ async def _connected(job: Job, ends: Ends, number: int, sock: socket.socket) -> 
     if job.order.server == "streams":
         protocol = _StreamEnd(number, ends)
         transport, _ = await loop.create_connection(lambda: protocol, sock=sock)
-        ends.transports.append(transport)
+        ends.add(transport)
         return asyncio.StreamWriter(transport, protocol, protocol.reader, loop).write
     transport, _ = await loop.create_connection(lambda: End(number, ends), sock=sock)
-    ends.transports.append(transport)
+    ends.add(transport)
     return transport.write
 
 
