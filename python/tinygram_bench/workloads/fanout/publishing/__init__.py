@@ -51,12 +51,17 @@ class Publisher:
 
 
 _BY_HAND = ("nodelay", "nagle")
+_JOINED = ("nodelay", "tick", "nagle")
 
 
 def _of_event_loop(runtime: str, requires: tuple[str, ...] = ()) -> tuple[Publisher, ...]:
     return (
-        Publisher(runtime, "stdlib", "protocol", "event_loops", _BY_HAND, requires=requires),
-        Publisher(runtime, "stdlib", "streams", "event_loops", _BY_HAND, requires=requires),
+        Publisher(
+            *(runtime, "stdlib", "protocol", "event_loops", _JOINED),
+            defaults=("nodelay", "tick"),
+            requires=requires,
+        ),
+        Publisher(runtime, "stdlib", "streams", "event_loops", _JOINED, requires=requires),
         Publisher(
             *(runtime, "tinygram", "protocol", "event_loops", LIBRARY),
             defaults=("tick", "adaptive"),

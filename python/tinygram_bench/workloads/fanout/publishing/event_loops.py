@@ -1,6 +1,7 @@
 """An event loop that writes each message on every connection, as programs do.
 
 On the transports of protocols, or the writers of streams; on the library's loop the same program.
+By hand with `tick` what is due together is joined once, and that is written on every connection.
 """
 
 from __future__ import annotations
@@ -8,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
-from collections.abc import AsyncIterator, Callable
-from itertools import groupby
+from bisect import bisect_right
+from collections.abc import AsyncIterator, Callable, Sequence
 
 import tinygram
 from tinygram_bench import _native
+from tinygram_bench.loads.source import BURST_MESSAGES
 from tinygram_bench.ways.event_loops import loop_factory
-from tinygram_bench.ways.many.ends import End, Ends
+from tinygram_bench.ways.many.ends import MOST_WAITING_BYTES, End, Ends
 from tinygram_bench.workloads.fanout.job import Job
 from tinygram_bench.workloads.fanout.order import WARM_UP, Begin
 
@@ -94,12 +96,15 @@ async def _publish(job: Job) -> None:
     await ends.emptied(order.patience_ns)
     begin = job.warmed_up(took_ns)
     number = WARM_UP
-    async for due_ns, count in _due(job, begin, ends):
-        for _ in range(count):
-            message = publications.message(number, due_ns)
+    is_joined = order.implementation == "stdlib" and order.strategy.name == "tick"
+    async for all_due_ns in due(job, begin, ends):
+        messages = [
+            publications.message(each, due_ns) for each, due_ns in enumerate(all_due_ns, number)
+        ]
+        number += len(messages)
+        for message in [b"".join(messages)] if is_joined else messages:
             for write in writes:
                 write(message)
-            number += 1
     await ends.emptied(order.patience_ns)
     job.published(number - WARM_UP)
     await ends.close()
@@ -118,26 +123,36 @@ async def _connected(job: Job, ends: Ends, number: int, sock: socket.socket) -> 
     return transport.write
 
 
-async def _due(job: Job, begin: Begin, ends: Ends) -> AsyncIterator[tuple[int, int]]:
-    """When publications are due, CLOCK_MONOTONIC, once that time has come, and how many.
+async def due(job: Job, begin: Begin, ends: Ends) -> AsyncIterator[Sequence[int]]:
+    """When the publications are due that are published in this iteration, CLOCK_MONOTONIC.
 
-    Without a pace as soon as those before them were handed over, in the open part of each slice.
+    With a pace all whose time has come: where a pass over all connections takes longer than the
+    time between two publications, a program finds several. Without one as many as there are at a
+    time, as soon as those before them were handed over, in the open part of each slice.
     """
     order, slices = job.order, begin.slices
     alarm = _Alarm()
     if order.native_pace is not None:
-        all_due_ns = _native.publications_due_ns(order.native_pace, slices.native)
-        for after_ns, those in groupby(all_due_ns):
-            due_ns = begin.at_ns + after_ns
-            await alarm.until(due_ns)
-            yield due_ns, len(list(those))
+        all_due_ns = [
+            begin.at_ns + after_ns
+            for after_ns in _native.publications_due_ns(order.native_pace, slices.native)
+        ]
+        fitting = MOST_WAITING_BYTES // (order.subscribers * order.message_bytes)
+        most = max(order.burst, min(BURST_MESSAGES, fitting))
+        first = 0
+        while first < len(all_due_ns):
+            await alarm.until(all_due_ns[first])
+            end = min(first + most, len(all_due_ns))
+            end = bisect_right(all_due_ns, time.monotonic_ns(), first, end)
+            yield all_due_ns[first:end]
             await ends.written()
+            first = end
         await ends.handed_over(order.patience_ns)
     else:
         for after_ns in slices.begins_ns:
             begin_ns = begin.at_ns + after_ns
             await alarm.until(begin_ns)
             while (now_ns := time.monotonic_ns()) < begin_ns + slices.open_ns:
-                yield now_ns, order.burst
+                yield [now_ns] * order.burst
                 await ends.handed_over(order.patience_ns)
     alarm.close()
