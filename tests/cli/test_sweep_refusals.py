@@ -43,13 +43,21 @@ WRONG: list[tuple[str, tuple[str, ...]]] = [
     ("rr --sweep size=1..1k", ("--sends-per-request 10", "1 … 1")),
     *(
         (f"{command} --limit p99<1ms", ("No such option: --limit",))
-        for command in ("rr", "echo", "sizes", "fanout")
+        for command in ("rr", "echo", "sizes")
     ),
     ("rr --sweep size=10..1k --request 5", ("--request", "leave out --request")),
     ("rr --sweep size=10..1k --server 127.0.0.1:9", ("--server", "leave out one")),
     (f"echo --sweep {RATE}", ("no 'rate'", "hold, size, rtt")),
     ("echo --sweep size=1..1k --size 5", ("--size", "leave out --size")),
     ("sizes --sweep size=1..1k", ("no 'size'", "rtt")),
+    ("fanout --sweep speed=1..2", ("no 'speed'", "rate, hold, size, rtt")),
+    ("fanout --sweep rate=1..1M", ("--rate 1e+06", "100 million", "a lower rate")),
+    ("fanout --sweep rate=10..1k --rate 5", ("--rate", "leave out --rate")),
+    ("fanout --sweep rate=10..1k --slice 1s", ("--sweep rate", "--slice", "alone")),
+    ("fanout --sweep size=1..1k", ("--size 1 ", "16 … ")),
+    ("fanout --sweep size=16..1k --size 20", ("--size", "leave out --size")),
+    ("fanout --sweep hold=1us..2us --only native/epoll", ("--sweep hold", "name one that has")),
+    ("fanout --sweep size=16..1k --limit p99<1ms", ("needs a rate: add --rate",)),
 ]
 
 
@@ -79,6 +87,7 @@ def test_what_cannot_be_swept_is_refused(
         ("rr", ("size", "rtt")),
         ("echo", ("hold", "size", "rtt")),
         ("sizes", ("rtt",)),
+        ("fanout", ("rate", "hold", "size", "rtt")),
     ],
 )
 def test_the_help_names_what_the_command_can_sweep(command: str, known: tuple[str, ...]) -> None:

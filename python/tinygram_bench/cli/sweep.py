@@ -26,6 +26,7 @@ from tinygram_bench.model.units import (
 from tinygram_bench.runs.workload import Workload
 from tinygram_bench.statistics.sweeps.choice import MOST_POINTS
 from tinygram_bench.workloads.echo.cases import EchoOptions
+from tinygram_bench.workloads.fanout.cases import FanoutOptions
 from tinygram_bench.workloads.stream.cases import StreamOptions
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
     Options = TypeVar("Options", bound=DataclassInstance)
 
-Held = TypeVar("Held", StreamOptions, EchoOptions)
+Held = TypeVar("Held", StreamOptions, EchoOptions, FanoutOptions)
 
 SWEEP_DURATION_NS = 500 * 10**6
 """How long a paced run of a sweep lasts unless that is asked for."""

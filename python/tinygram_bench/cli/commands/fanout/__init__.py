@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -13,24 +14,36 @@ from tinygram_bench.cli.bounds import (
     between,
     check_descriptors,
     one_of,
-    slice_length_ns,
     takes_turns,
 )
-from tinygram_bench.cli.commands.fanout.bounds import check_rate
+from tinygram_bench.cli.commands.fanout.bounds import MOST_BYTES, bounded
 from tinygram_bench.cli.length import MaxTime, MostRounds, Until, length
 from tinygram_bench.cli.measuring import Asked
+from tinygram_bench.cli.sweep import (
+    LimitOption,
+    asked_sweep,
+    planned_at,
+    sweep_option,
+    usual_strategies,
+    with_hold,
+)
 from tinygram_bench.links import DEFAULT_BACKEND
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.strategies import examples_of_strategies
-from tinygram_bench.model.units import format_bytes
-from tinygram_bench.workloads.fanout.cases import FanoutOptions, least_slice_ns, plan_fanout
+from tinygram_bench.model.sweep import Parameter
+from tinygram_bench.workloads.fanout.cases import FanoutOptions, plan_fanout
 from tinygram_bench.workloads.fanout.publishing import PUBLISHERS
 from tinygram_bench.workloads.fanout.run import Fanout
 
+_SWEPT: tuple[Parameter, ...] = ("rate", "hold", "size", "rtt")
+_VARIED: Mapping[Parameter, Callable[[FanoutOptions, float], FanoutOptions]] = {
+    "rate": lambda each, rate: replace(each, rates_per_s=[rate]),
+    "size": lambda each, size: replace(each, message_bytes=int(size)),
+    "hold": with_hold,
+}
 _ARRIVALS = ("constant", "poisson")
 _MOST_SUBSCRIBERS = 10_000
-_LEAST_BYTES, _MOST_BYTES = 16, 1 << 20
-_MOST_BYTES_AT_ONCE = 256 << 20
+_USUAL_BYTES = 100
 _MOST_BURST = 1_000
 
 
@@ -47,8 +60,9 @@ def fanout(
         ),
     ] = None,
     size: Annotated[
-        int, quantities.size("Message size: 16 bytes or more.", "100", _MOST_BYTES)
-    ] = 100,
+        int | None,
+        quantities.size("Message size: 16 bytes or more.", str(_USUAL_BYTES), MOST_BYTES),
+    ] = None,
     arrival: Annotated[
         str | None,
         typer.Option(
@@ -99,6 +113,8 @@ def fanout(
             "asyncio/streams (repeatable).",
         ),
     ] = None,
+    sweep: Annotated[list[str] | None, sweep_option(*_SWEPT)] = None,
+    limit: LimitOption = None,
     rounds: MostRounds = None,
     until: Until = None,
     max_time: MaxTime = None,
@@ -125,49 +141,49 @@ def fanout(
     ] = 30 * 10**9,
 ) -> Asked:
     """Publish the same messages to many subscribers in every way; each byte is compared."""
+    swept = asked_sweep(
+        sweep,
+        _SWEPT,
+        never_with={},
+        set_by_sweep={"rate": {"--rate": bool(rate)}, "size": {"--size": size is not None}},
+        limit=limit,
+        is_paced=bool(rate),
+    )
+    sweeps_rates = swept is not None and swept.parameter == "rate"
     counts = [
         between("--subscribers", each, 1, _MOST_SUBSCRIBERS) for each in subscribers or [1000]
     ]
     between("--burst", burst, 1, _MOST_BURST)
-    between("--size", size, _LEAST_BYTES, _MOST_BYTES)
-    if max(counts) * size * burst > _MOST_BYTES_AT_ONCE:
-        raise UsageError(
-            f"--subscribers {max(counts)} with messages of {format_bytes(size)}: what is published "
-            "at an instant may be 256 MiB to all together, so ask for fewer subscribers or smaller "
-            "messages"
-        )
-    rates_per_s = [float(each) for each in rate or []]
     if arrival is not None:
         one_of("--arrival", arrival, _ARRIVALS)
-        if not rates_per_s:
+        if not (rate or sweeps_rates):
             raise UsageError("--arrival needs a schedule: add --rate, for example --rate 100")
-    duration_ns = 10**9 if duration is None else duration
-    for each in rates_per_s:
-        check_rate(each, burst, duration_ns, max(counts))
-    has_turns = takes_turns(slice, {"--lone": lone, "--probe": probe is not None})
+    # In slices, which hold few publications, who falls behind has the others' to catch up.
+    alone = {"--lone": lone, "--probe": probe is not None, "--sweep rate": sweeps_rates}
     links = options.links(link, link_backend)
     asked_length = length(rounds, until, max_time)
     asked = FanoutOptions(
         subscribers=counts,
-        message_bytes=size,
-        rates_per_s=rates_per_s,
+        message_bytes=_USUAL_BYTES if size is None else size,
+        rates_per_s=[float(each) for each in rate or []],
         arrival=arrival or "constant",
         burst=burst,
-        duration_ns=duration_ns,
+        duration_ns=10**9 if duration is None else duration,
         slice_ns=slice,
-        takes_turns=has_turns,
+        takes_turns=takes_turns(slice, alone),
         timeout_ns=timeout,
         has_all=every,
         only=only or [],
         runtimes=runtime or [],
-        strategies=strategy or [],
+        strategies=strategy or usual_strategies(swept, only),
         **options.shared(asked_length.rounds, seed, links, pin, congestion_control, probe),
     )
     check_descriptors("--subscribers", plan_fanout(asked))
     destination = options.destination("fanout", json, resume, anonymous)
     manner = options.manner(quiet, published=False, notes=notes, awake=awake, wait=wait)
-    plan = asked_length.of(links.planned(asked, plan_fanout))
-    if slice is not None:
-        least_ns = math.ceil(max(map(least_slice_ns, plan.cases)))
-        slice_length_ns(slice, duration_ns, least_ns, "publications of these loads")
-    return Asked(plan, Fanout(asked.seed), destination, manner)
+    workload = Fanout(asked.seed)
+    if swept is not None:
+        plan_at = planned_at(asked, links, bounded, swept, _VARIED)
+        return swept.asked_with(asked_length, plan_at, links, workload, destination, manner)
+    plan = asked_length.of(links.planned(asked, bounded))
+    return Asked(plan, workload, destination, manner)

@@ -1,13 +1,43 @@
-"""How many messages a run of `fanout` may have; each refusal names its remedy."""
+"""What a run of `fanout` may be asked for; each refusal names its remedy."""
 
 from __future__ import annotations
 
+import math
+
+from tinygram_bench.cli.bounds import between, slice_length_ns
 from tinygram_bench.model.errors import UsageError
+from tinygram_bench.model.result import Plan
+from tinygram_bench.model.units import format_bytes
+from tinygram_bench.workloads.fanout.cases import FanoutOptions, least_slice_ns, plan_fanout
 
+MOST_BYTES = 1 << 20
+"""The longest message."""
+_LEAST_BYTES = 16
 _MOST_DELIVERIES = 100_000_000
+_MOST_BYTES_AT_ONCE = 256 << 20
 
 
-def check_rate(rate_per_s: float, burst: int, duration_ns: int, subscribers: int) -> None:
+def bounded(asked: FanoutOptions) -> Plan:
+    """The plan. Raises UsageError where an instant or a run has too much, or too little."""
+    most, size = max(asked.subscribers), asked.message_bytes
+    between("--size", size, _LEAST_BYTES, MOST_BYTES)
+    if most * size * asked.burst > _MOST_BYTES_AT_ONCE:
+        raise UsageError(
+            f"--subscribers {most} with messages of {format_bytes(size)}: what is published at an "
+            "instant may be 256 MiB to all together, so ask for fewer subscribers or smaller "
+            "messages"
+        )
+    for each in asked.rates_per_s:
+        _check_rate(each, asked.burst, asked.duration_ns, most)
+    plan = plan_fanout(asked)
+    if asked.slice_ns is not None:
+        least_ns = math.ceil(max(map(least_slice_ns, plan.cases)))
+        holding = "publications of these loads"
+        slice_length_ns(asked.slice_ns, asked.duration_ns, least_ns, holding)
+    return plan
+
+
+def _check_rate(rate_per_s: float, burst: int, duration_ns: int, subscribers: int) -> None:
     """Raises UsageError where a run has no publication, or too many messages."""
     publications = rate_per_s * duration_ns / 1e9
     messages = publications * subscribers
