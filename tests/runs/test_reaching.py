@@ -43,7 +43,7 @@ def codes(runs: Sequence[Run]) -> list[list[str]]:
 
 def test_a_case_that_is_late_in_most_of_its_slices_bars_those_that_it_reaches() -> None:
     runs = found((10,) * 6 + (0,) * 4)
-    assert codes(runs) == [["slices_overrun"], ["slices_entered"], []]
+    assert codes(runs) == [["fell_behind"], ["slices_entered"], []]
     (warning,) = runs[1].warnings
     assert warning.message.startswith(
         "in 6 of 10 slices messages of a case still came that is late in most of its own, most "
@@ -51,7 +51,8 @@ def test_a_case_that_is_late_in_most_of_its_slices_bars_those_that_it_reaches() 
     )
     assert "throughput_per_s".startswith(warning.figures)
     assert "latency_p50_us".startswith(warning.figures)
-    assert runs[0].warnings[0].figures == ()
+    assert "latency_p50_us".startswith(runs[0].warnings[0].figures)
+    assert not "throughput_per_s".startswith(runs[0].warnings[0].figures)
 
 
 @pytest.mark.parametrize("stopped", [2, 5])
@@ -78,7 +79,7 @@ def test_what_comes_within_the_gap_is_in_nobodys_slice() -> None:
 def test_what_lasts_beyond_a_whole_slice_is_in_all_slices_that_it_lasts_in() -> None:
     runs = found((31,) * 6 + (None,) * 4)
     assert counted(runs, "entered") == [0, 6, 6]
-    assert codes(runs) == [["slices_overrun"], ["slices_entered"], ["slices_entered"]]
+    assert codes(runs) == [["fell_behind"], ["slices_entered"], ["slices_entered"]]
 
 
 def test_a_case_that_is_late_itself_is_entered_all_the_same() -> None:
@@ -91,7 +92,7 @@ def test_few_slices_that_an_intruder_enters_bar_nothing() -> None:
     first = [turns(0), turns(CYCLE_NS - SLICE_NS - 1)]
     often, seldom = told([run("late", (6,) * 10), run("second", PUNCTUAL)], first)
     assert counted([often, seldom], "overrun") == [10, 0]
-    assert codes([often, seldom]) == [["slices_overrun"], []]
+    assert codes([often, seldom]) == [["fell_behind"], []]
 
 
 def test_a_failed_run_was_late_for_nobody() -> None:

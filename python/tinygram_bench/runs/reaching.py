@@ -3,7 +3,7 @@
 A host that stops for a while makes any case late, now and then, and its messages come in whosever
 slice is next: that is told, and bars nothing. A case that is late in most of its slices, since it
 cannot keep up or holds messages for longer than its gap, is in the others' figures time and again:
-nothing is compared with those that it reaches.
+nothing is compared with those that it reaches, and its own latencies are those of a backlog.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from tinygram_bench.model.result import Run, Warning
 from tinygram_bench.runs.sliced import LATE_US
 from tinygram_bench.runs.slices import Slices
+from tinygram_bench.statistics.recurring import FELL_BEHIND
 
 _REGULARLY = 0.5
 """A case is an intruder if it is late beyond its gap in more of its own slices than this share."""
@@ -74,12 +75,13 @@ def _told(
 
 
 def _overrun_told(overrun: int, slices: int) -> Iterator[Warning]:
-    if overrun > _MOST_OVERRUN * slices:
-        yield Warning(
-            "slices_overrun",
-            f"in {overrun} of {slices} slices messages came after the next case's slice had begun: "
-            "the load is too high for this way, or something stopped it",
-        )
+    late = f"in {overrun} of {slices} slices messages came after the next case's slice had begun"
+    if overrun > _REGULARLY * slices:
+        what = f"{late}: this load is above what this way can send, or something stops it all the time"
+        yield Warning(FELL_BEHIND, what, ("latency_",))
+    elif overrun > _MOST_OVERRUN * slices:
+        what = f"{late}: the load is too high for this way, or something stopped it"
+        yield Warning("slices_overrun", what)
 
 
 def _entered_told(

@@ -54,7 +54,9 @@ def warnings_of(
     duration_ns = StreamParameters.of(case).duration_ns
     warnings.extend(slices_told(duration_ns or 0, counters, "the sender", "the receiver"))
     behind_ns = _behind_ns(case, counters)
-    if isinstance(duration_ns, int) and behind_ns > _MOST_BEHIND * duration_ns:
+    # In slices each one tells (runs/reaching.py), where here the last one alone would.
+    is_alone = case.parameters.slice_ns is None
+    if is_alone and isinstance(duration_ns, int) and behind_ns > _MOST_BEHIND * duration_ns:
         warnings.append(
             Warning(
                 FELL_BEHIND,
