@@ -2,12 +2,14 @@
 //! where waiting brings more.
 //!
 //! What leaves together is decided by iterations. The first message after a rest leaves at once, unless
-//! the last iteration had several; what follows in its iteration leaves at its end, in one write, however
+//! the last iteration had several, or what usually follows would wait longer for its write than it
+//! waits for the iteration's end; what follows in its iteration leaves at its end, in one write, however
 //! slow the program is between them. Where messages come as fast as the loop lets them ([`load`]),
 //! they are held for more iterations. An iteration without a message ends every hold.
 
 mod load;
 
+use super::price::Price;
 use super::{Moment, Policy, Writer};
 use crate::Reason;
 use load::Load;
@@ -22,6 +24,9 @@ const REST_NS: u64 = 5_000;
 const PAUSE_NS: u64 = 100_000;
 /// A loop that has been busy for four times as long may as well be busy a little longer.
 const BUSY_SHARE: u64 = 4;
+
+/// The price of a write until it is measured.
+const WRITE_NS: u64 = 4_000;
 
 /// An iteration is slow from here on: a write more costs it less than a hundredth.
 const SLOW_NS: u64 = 2_000_000;
@@ -87,6 +92,12 @@ pub(in super::super) struct Adaptive {
     /// Whether the program of a plain loop polls also when nothing is held.
     polls_always: bool,
     iteration_ns: u64,
+    /// What a write costs.
+    write: Price,
+    /// How long writes have taken since the current iteration's first message, or else the last one's.
+    wrote_ns: u64,
+    /// A moving average of how long an iteration lasts from its first message on, but for its writes.
+    usual_wait_ns: f64,
     /// Since when the loop has had something to do, as far as we know.
     busy_since_ns: u64,
 }
@@ -109,6 +120,9 @@ impl Policy for Adaptive {
         if let Some(begun_ns) = at.held_since_ns.into_iter().chain(first_ns).min() {
             if !is_untold_pause {
                 self.iteration_ns = at.now_ns.saturating_sub(begun_ns.max(self.last_tick_ns));
+                let waited_ns = self.iteration_ns.saturating_sub(self.wrote_ns);
+                let waited_ns = waited_ns.min(self.slow_ns) as f64;
+                self.usual_wait_ns += (waited_ns - self.usual_wait_ns) / REACH;
             }
         }
         self.last_tick_ns = at.now_ns;
@@ -128,6 +142,11 @@ impl Policy for Adaptive {
         self.last_write_ns = Some(end_ns);
         self.has_written = true;
         self.has_rested = self.will_wait;
+    }
+
+    fn on_small_write(&mut self, took_ns: u64) {
+        self.write.note(took_ns);
+        self.wrote_ns += took_ns;
     }
 
     /// Whether its loop must tell of the iteration's end, though nothing may be held then: what leaves
@@ -172,6 +191,9 @@ impl Adaptive {
             last_tick_ns: 0,
             polls_always: false,
             iteration_ns: 0,
+            write: Price::new(WRITE_NS),
+            wrote_ns: 0,
+            usual_wait_ns: 0.0,
             busy_since_ns: 0,
         }
     }
@@ -209,11 +231,13 @@ impl Adaptive {
         let last_ns = self.last_tick_ns.max(self.last_write_ns.unwrap_or(0));
         let quiet_ns = at.now_ns.saturating_sub(last_ns);
         if quiet_ns >= PAUSE_NS {
+            self.usual_messages = 1.0;
             self.rest(at.now_ns);
         }
         // It may have rested, or have been busy with other things: `load` tells by looks which.
         self.has_rested |= quiet_ns >= self.rest_ns();
         self.will_wait = false;
+        self.wrote_ns = 0;
         self.first = Some(First {
             at_ns: at.now_ns,
             messages: at.messages,
@@ -263,18 +287,29 @@ impl Adaptive {
     /// Whether the first message of an iteration is written before others may come.
     fn is_at_once(&self) -> bool {
         let is_single = if self.has_rested {
-            !self.is_bursty || self.is_slow()
+            !(self.is_bursty || self.is_worth_waiting()) || self.is_slow()
         } else {
-            self.usual_messages < SEVERAL
+            self.usual_messages < SEVERAL && !self.is_worth_waiting()
         };
         is_single && !self.is_held_for_more()
     }
 
+    /// Whether those that usually follow the first message of an iteration would wait longer for its write,
+    /// all together, than it waits for the iteration's end.
+    fn is_worth_waiting(&self) -> bool {
+        let followers = self.usual_messages - 1.0;
+        !self.may_end_untold() && followers * self.write.ns() as f64 > self.usual_wait_ns
+    }
+
+    /// Whether the iteration of a plain loop may end without a tick, so that a deadline would be waited for.
+    fn may_end_untold(&self) -> bool {
+        self.of_loop == Loop::Plain && !self.polls_always
+    }
+
     /// Whether even a single message is held, since more comes faster then, or to see whether it does.
     fn is_held_for_more(&self) -> bool {
-        let may_end_untold = self.of_loop == Loop::Plain && !self.polls_always;
         let surely_rested = self.of_loop == Loop::Resting && self.has_rested;
-        let may_gain = !(may_end_untold || surely_rested || self.is_slow());
+        let may_gain = !(self.may_end_untold() || surely_rested || self.is_slow());
         may_gain && (self.load.is_closed() || self.load.is_to_look())
     }
 

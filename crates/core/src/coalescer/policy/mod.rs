@@ -9,6 +9,7 @@ mod adaptive;
 mod coalesce;
 mod competitive;
 mod each_message;
+mod price;
 mod shared_adaptive;
 mod tick;
 

@@ -7,13 +7,12 @@
 //! from two prices, which are measured while the connection is used: what a small write takes, and
 //! how long the thread takes to come when it is told.
 
-mod price;
 #[cfg(test)]
 mod tests;
 
+use super::price::Price;
 use super::{Moment, Policy, Writer};
 use crate::Reason;
-use price::Price;
 
 /// Until they are measured: what a small write takes, and how long the thread takes to come.
 const WRITE_NS: u64 = 5_000;
