@@ -77,7 +77,7 @@ def _told(
 def _overrun_told(overrun: int, slices: int) -> Iterator[Warning]:
     late = f"in {overrun} of {slices} slices messages came after the next case's slice had begun"
     if overrun > _REGULARLY * slices:
-        what = f"{late}: this load is above what this way can send, or something stops it all the time"
+        what = f"{late}: the load is above what this way can send, or something stops it all along"
         yield Warning(FELL_BEHIND, what, ("latency_",))
     elif overrun > _MOST_OVERRUN * slices:
         what = f"{late}: the load is too high for this way, or something stopped it"
