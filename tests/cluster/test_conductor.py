@@ -10,10 +10,10 @@ import pytest
 from tests.support.plans.stream import planned
 
 from tinygram_bench._native import Histogram
-from tinygram_bench.cluster.conductor import Conductor, by_case_id
+from tinygram_bench.cluster.conductor import Conductor, Lost, by_case_id
 from tinygram_bench.cluster.order import BeginOrder, Measured, Moment
+from tinygram_bench.cluster.shares import shared_out
 from tinygram_bench.model.result import Run
-from tinygram_bench.workloads.stream.shares import shared_out
 
 PLAN = planned("loop/nodelay", "loop/nagle", rates_per_s=[2_000.0], takes_turns=True, clients=3)
 
@@ -21,12 +21,17 @@ PLAN = planned("loop/nodelay", "loop/nagle", rates_per_s=[2_000.0], takes_turns=
 class Scripted:
     """A generator that answers at once, but for the steps that it is silent at, or fails at."""
 
-    server = "server"
-
     def __init__(
-        self, host: str, lengths_ns: list[int], silent: str = "", failing: str = ""
+        self,
+        host: str,
+        lengths_ns: list[int],
+        silent: str = "",
+        failing: str = "",
+        server: str = "server",
     ) -> None:
         self.host = host
+        self.server = server
+        self.has_ended = False
         self.asked: list[tuple[str, Any]] = []
         self._lengths_ns = lengths_ns
         self._silent = silent
@@ -46,6 +51,9 @@ class Scripted:
             future.set_result(msgspec.json.encode(self._answer(step, order)))
         return future
 
+    def end(self) -> None:
+        self.has_ended = True
+
     def _answer(self, step: str, order: bytes) -> object:
         if step == "begin":
             self._cases = msgspec.json.decode(order, type=BeginOrder).cases
@@ -58,20 +66,29 @@ class Scripted:
             Run(each.case_id, 0, {"messages": 1}, {"latency_ns": latency.to_base64()})
             for each in self._cases
         ]
-        return Measured(tuple(runs), 10, 0)
+        return Measured(tuple(runs), 10, None, 0)
 
 
 class OneServer:
-    def starts(self, lead_s: float) -> dict[str, Moment]:  # noqa: ARG002 - no time passes here
+    def starts(self, lead_s: float) -> dict[str, Moment | Lost]:  # noqa: ARG002 - no time passes here
         return {"server": Moment(123, 4)}
 
 
+class OneOfTwoServers:
+    def starts(self, lead_s: float) -> dict[str, Moment | Lost]:  # noqa: ARG002 - no time passes
+        return {"server": Moment(123, 4), "dead": Lost("the host, or its Ray, has died")}
+
+
 def conductor(
-    *generators: Scripted, silent_s: float = 60.0, straggling_s: float = 60.0
+    *generators: Scripted,
+    silent_s: float = 60.0,
+    straggling_s: float = 60.0,
+    servers: OneServer | OneOfTwoServers | None = None,
 ) -> tuple[Conductor, list[str]]:
     told: list[str] = []
     shares = by_case_id(shared_out(PLAN.cases, len(generators), 1))
-    return Conductor(generators, shares, OneServer(), told.append, silent_s, straggling_s), told
+    servers = servers or OneServer()
+    return Conductor(generators, shares, servers, told.append, silent_s, straggling_s), told
 
 
 def test_all_hear_the_longest_lengths_and_the_same_start() -> None:
@@ -97,20 +114,46 @@ def test_a_host_that_fails_is_left_out_from_then_on(step: str) -> None:
             assert [row.failure for row in run.hosts] == [None, "its disk is full", None]
     assert [each for each, _ in failing.asked].count("begin") == 1
     assert told == ["b is left out from now on: its disk is full"]
+    assert failing.has_ended
+
+
+def test_what_a_host_that_is_left_out_still_does_is_ended() -> None:
+    slow = Scripted("slow", [1, 1, 1], silent="measure")
+    made, _ = conductor(Scripted("a", [1, 1, 1]), slow, Scripted("c", [1, 1, 1]), straggling_s=0.1)
+    made.run_cases(PLAN.cases, 0)
+    assert slow.has_ended
+
+
+def test_generators_of_a_server_that_is_lost_are_left_out_and_the_others_go_on() -> None:
+    orphan = Scripted("b", [1, 1, 1], server="dead")
+    made, told = conductor(Scripted("a", [1, 1, 1]), orphan, servers=OneOfTwoServers())
+    for run in made.run_cases(PLAN.cases, 0):
+        assert run.failure is None
+        assert run.counters["generators"] == 1
+        why = "its server dead is lost: the host, or its Ray, has died"
+        assert [row.failure for row in run.hosts] == [None, why]
+    assert "measure" not in [step for step, _ in orphan.asked]
+    assert told == [f"b is left out from now on: {why}"]
 
 
 @pytest.mark.parametrize(
-    ("silent", "limits", "why"),
+    ("silent", "straggling_s", "silent_s", "why"),
     [
-        ("measure", {"straggling_s": 0.1}, "it straggled"),
-        ("everything", {"silent_s": 0.1}, "it has answered nothing"),
+        ("measure", 0.1, 60.0, "it straggled"),
+        ("everything", 60.0, 0.1, "it has answered nothing"),
     ],
 )
 def test_a_host_that_straggles_or_is_silent_is_named(
-    silent: str, limits: dict[str, float], why: str
+    silent: str, straggling_s: float, silent_s: float, why: str
 ) -> None:
     slow = Scripted("slow", [1, 1, 1], silent=silent)
-    made, _ = conductor(Scripted("a", [1, 1, 1]), slow, Scripted("c", [1, 1, 1]), **limits)
+    made, _ = conductor(
+        Scripted("a", [1, 1, 1]),
+        slow,
+        Scripted("c", [1, 1, 1]),
+        straggling_s=straggling_s,
+        silent_s=silent_s,
+    )
     for run in made.run_cases(PLAN.cases, 0):
         assert (run.hosts[1].failure or "").startswith(why)
         assert run.failure is None

@@ -87,6 +87,15 @@ def test_hosts_are_out_of_step_by_the_sum_of_the_two_worst() -> None:
     assert merged(CASE, 0, parts).counters["step_error_ns"] == 120
 
 
+def test_a_host_that_does_not_know_its_step_is_told_and_no_sum_is_made_up() -> None:
+    fault = "a clock of the two hosts has jumped by about 7 ms"
+    parts = [part("a", [1]), part("b", [1], step_error_ns=None, step_fault=fault)]
+    run = merged(CASE, 0, parts)
+    assert run.counters["step_error_ns"] is None
+    assert codes(run)["step_unknown"].startswith("b: ")
+    assert fault in codes(run)["step_unknown"]
+
+
 def test_a_run_without_a_host_is_partial_names_it_and_bars_every_figure() -> None:
     run = merged(CASE, 0, [part("a", [1_000]), lost("b", "it died")])
     assert run.failure is None

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.support.plans.stream import planned
 
+from tinygram_bench.cluster.shares import shared_out, shares_of
 from tinygram_bench.model.parameters import StreamParameters
-from tinygram_bench.workloads.stream.shares import shared_out, shares_of
 
 LOOPS = ("loop/nodelay", "loop/nagle")
 

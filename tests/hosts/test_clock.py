@@ -110,6 +110,24 @@ def test_a_clock_that_jumps_during_a_run_is_named_and_the_next_run_is_measured()
         assert abs(found.difference().offset_ns - jump_ns) < SECOND_NS
 
 
+def test_a_jump_is_told_of_every_case_that_ran_meanwhile() -> None:
+    """The first of two cases of a load that asks must not be the only one that is told."""
+    jump_ns = 5 * SECOND_NS
+
+    def time_ns(asked: int) -> int:
+        return time.monotonic_ns() + (jump_ns if asked >= clock._TRIPS else 0)
+
+    with telling(time_ns) as found:
+        found.look()
+        start_ns = time.monotonic_ns()
+        for _ in range(2):
+            found.look()
+            with pytest.raises(RunError, match="has jumped"):
+                found.difference(start_ns)
+        assert abs(found.difference_now().offset_ns - jump_ns) < SECOND_NS
+        assert found.difference(time.monotonic_ns()) == found.difference_now()
+
+
 def test_a_look_over_a_long_way_takes_fewer_round_trips() -> None:
     asked = 0
 

@@ -15,18 +15,18 @@ from tinygram_bench.cluster.order import (
     BeginOrder,
     Facts,
     GeneratorOrder,
-    Moment,
+    Other,
     PathFacts,
     ServerOrder,
     SinkFacts,
     ToPath,
-    ToStart,
 )
 from tinygram_bench.cluster.paths import Sink, bytes_per_s
 from tinygram_bench.cluster.server import FarEnds, now_ns
 from tinygram_bench.host.network import permitted_congestion_control
 from tinygram_bench.host.probes.environment import environment
 from tinygram_bench.hosts.address import FarAddress
+from tinygram_bench.hosts.clock import Difference
 from tinygram_bench.hosts.far_host import FarHost
 from tinygram_bench.processes.orders import Listening
 
@@ -47,7 +47,8 @@ class HostActor:
             "facts": self._facts,
             "ping": lambda _: None,
             "serve": self._serve,
-            "moment": self._moment,
+            "now": lambda _: now_ns(),
+            "clock": self._clock,
             "generate": self._generate,
             "begin": self._begin,
             "warm": self._warm,
@@ -68,14 +69,11 @@ class HostActor:
             self._far_ends = FarEnds(msgspec.json.decode(order, type=ServerOrder))
         return Listening(self._far_ends.port)
 
-    def _moment(self, order: bytes) -> Moment:
-        """A time of the first server's clock here; of the first server itself, so much later."""
-        asked = msgspec.json.decode(order, type=ToStart)
-        if asked.first is None:
-            return Moment(now_ns() + asked.at_ns, 0)
+    def _clock(self, order: bytes) -> Difference:
+        """How another server's clock differs from this host's."""
+        asked = msgspec.json.decode(order, type=Other)
         assert self._far_ends is not None, "it was told to serve"
-        host, port = asked.first
-        return self._far_ends.moment_of(FarAddress(host, host, port), asked.at_ns)
+        return self._far_ends.clock_of(FarAddress(asked.host, asked.host, asked.port))
 
     def _generate(self, order: bytes) -> None:
         with self._lock:

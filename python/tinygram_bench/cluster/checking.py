@@ -47,13 +47,16 @@ def seen(cluster: Cluster) -> list[SeenHost]:
         orders = dict(
             zip(refs, serve_orders(refs, len(refs), server_keys, client_keys), strict=True)
         )
-        able = [ref for ref, fact in zip(refs, facts, strict=True) if isinstance(fact, Facts)]
+        able = [ref for ref, fact in zip(refs, facts, strict=True) if _is_of_ours(fact)]
         served = _each(able, lambda ref: ref.ask("serve", orders[ref]), Listening)
         ports = dict(zip(able, served, strict=True))
         found = []
         first: tuple[HostRef, int] | None = None
         for node, ref, fact in zip(cluster.nodes, refs, facts, strict=True):
             listening = ports.get(ref)
+            if isinstance(fact, Facts) and not _is_of_ours(fact):
+                found.append(SeenHost(node, fact))
+                continue
             if not isinstance(fact, Facts) or not isinstance(listening, Listening):
                 found.append(SeenHost(node, failure=str(fact if listening is None else listening)))
                 continue
@@ -83,7 +86,7 @@ def faults(hosts: Sequence[SeenHost]) -> Iterator[str]:
     for each in hosts:
         if each.failure is not None:
             yield f"{each.node.host}: {each.failure}"
-        elif each.facts is not None and each.facts.tinygram != tinygram.__version__:
+        elif each.facts is not None and not _is_of_ours(each.facts):
             yield (
                 f"{each.node.host} has tinygram {each.facts.tinygram}, and this host "
                 f"{tinygram.__version__}: install the same version on all hosts"
@@ -111,6 +114,11 @@ _COMPARED: dict[str, Callable[[Facts], str]] = {
     "the kernel": lambda facts: facts.kernel,
     "the processor": lambda facts: str(facts.environment.get("cpu_model")),
 }
+
+
+def _is_of_ours(fact: Facts | str) -> bool:
+    """Whether a host has this tinygram: others serve each other, and not ours."""
+    return isinstance(fact, Facts) and fact.tinygram == tinygram.__version__
 
 
 def _path(ref: HostRef, to: tuple[HostRef, int], keys: Keys) -> PathFacts | str:

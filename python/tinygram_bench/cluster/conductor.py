@@ -7,7 +7,7 @@ each generator, however many cases it has: `begin`, `warm`, `measure`.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
@@ -17,7 +17,6 @@ import msgspec
 from tinygram_bench.cluster.merging import Part, merged
 from tinygram_bench.cluster.order import BeginOrder, Measured, Moment
 from tinygram_bench.model.result import Case, Run
-from tinygram_bench.processes.workers import RunError
 
 _SILENT_S = 6.0
 """A host that answers nothing at all for so long is lost."""
@@ -33,6 +32,13 @@ _LEAD_OF_A_HOST_S = 0.002
 T = TypeVar("T")
 
 
+@dataclass(frozen=True)
+class Lost:
+    """A host that cannot go on, and why."""
+
+    why: str
+
+
 class Generator(Protocol):
     """A generator, wherever it is; what it is asked and answers is JSON of order.py."""
 
@@ -46,12 +52,15 @@ class Generator(Protocol):
     def ask(self, step: str, order: bytes) -> Future[bytes]:
         """Have it do a step. The future fails when its host is lost, or the step cannot be done."""
 
+    def end(self) -> None:
+        """End what it does, wherever it is in it: it is asked nothing any more."""
+
 
 class Servers(Protocol):
     """The hosts of the far ends, and their clocks."""
 
-    def starts(self, lead_s: float) -> Mapping[str, Moment]:
-        """The same moment, `lead_s` from now, on the clock of each. Raises RunError."""
+    def starts(self, lead_s: float) -> Mapping[str, Moment | Lost]:
+        """The same moment, `lead_s` from now, on the clock of each that has one to tell."""
 
 
 @dataclass
@@ -85,14 +94,26 @@ class Conductor:
         warm = self._asked("warm", dict.fromkeys(begun, lengths), type(None))
         if not warm:
             return self._merged(cases, round, {}, {})
-        try:
-            starts = self.servers.starts(_LEAD_S + _LEAD_OF_A_HOST_S * len(warm))
-        except RunError as failure:
-            return [Run(each.case_id, round, {}, {}, failure=str(failure)) for each in cases]
-        at_ns = {each: starts[self.generators[each].server].at_ns for each in warm}
-        found = self._asked("measure", at_ns, Measured)
-        bounds = {each: starts[self.generators[each].server].bound_ns for each in found}
+        starts = self._starts(warm)
+        found = self._asked(
+            "measure", {each: start.at_ns for each, start in starts.items()}, Measured
+        )
+        bounds = {each: starts[each].bound_ns for each in found}
         return self._merged(cases, round, found, bounds)
+
+    def _starts(self, warm: Iterable[int]) -> dict[int, Moment]:
+        """The common start of each; those whose server is lost are so, too."""
+        numbers = list(warm)
+        found = self.servers.starts(_LEAD_S + _LEAD_OF_A_HOST_S * len(numbers))
+        starts: dict[int, Moment] = {}
+        for number in numbers:
+            server = self.generators[number].server
+            start = found[server]
+            if isinstance(start, Lost):
+                self._leave_out(number, f"its server {server} is lost: {start.why}")
+            else:
+                starts[number] = start
+        return starts
 
     def _merged(
         self,
@@ -132,13 +153,15 @@ class Conductor:
         if measured is None:
             lost = self.lost.get(generator.host, "it measured nothing in this round")
             return Part(generator.host, generator.server, own, None, lost=lost)
+        error_ns = measured.step_error_ns
         return Part(
             generator.host,
             generator.server,
             own,
             measured.runs[index],
-            measured.step_error_ns + bounds[number],
+            None if error_ns is None else error_ns + bounds[number],
             measured.late_ns,
+            step_fault=measured.step_fault,
         )
 
     def _asked(self, step: str, orders: Mapping[int, Any], kind: type[T]) -> dict[int, T]:
@@ -199,6 +222,8 @@ class Conductor:
         host = self.generators[number].host
         self.lost[host] = why
         self.tell(f"{host} is left out from now on: {why}")
+        # Or what it still sends would be beside the rounds of the others.
+        self.generators[number].end()
 
 
 def by_case_id(shares: Sequence[Sequence[Case]]) -> list[dict[str, Case]]:

@@ -49,7 +49,7 @@ class _Steps:
     def start_ns(self) -> int:
         self.said.put([])
         self.start_far_ns = self._hear()
-        self.start_near_ns = self._host.clock.difference().near_ns(self.start_far_ns)
+        self.start_near_ns = self._host.clock.difference_now().near_ns(self.start_far_ns)
         # The processes must be told, too: from then on the start is late for some of them.
         self.late_ns = max(0, time.monotonic_ns() + LEAD_NS // 2 - self.start_near_ns)
         return self.start_near_ns
@@ -94,11 +94,18 @@ class Generator:
         steps = self._steps
         steps.heard.put(start_far_ns)
         runs: list[Run] = self._said()
-        with suppress(RunError):  # Where the server is lost, the runs tell.
-            self._host.clock.look()
-        found = self._host.clock.difference()
-        strayed_ns = abs(found.near_ns(start_far_ns) - steps.start_near_ns)
-        return Measured(tuple(runs), found.bound_ns + strayed_ns, steps.late_ns)
+        return Measured(tuple(runs), *self._step_error(start_far_ns), steps.late_ns)
+
+    def _step_error(self, start_far_ns: int) -> tuple[int | None, str | None]:
+        """By how much the start may have been wrong, in ns; or why that is not known."""
+        clock = self._host.clock
+        try:
+            clock.look()
+            found = clock.difference(self._steps.start_near_ns)
+        except RunError as failure:
+            return None, str(failure)
+        strayed_ns = abs(found.near_ns(start_far_ns) - self._steps.start_near_ns)
+        return found.bound_ns + strayed_ns, None
 
     def abandon(self) -> None:
         """End the round that nobody waits for any more, and what it has started."""
@@ -122,6 +129,8 @@ class Generator:
 
     def _measure(self, order: BeginOrder) -> None:
         """In a thread of its own, whose end is also that of the processes which it has started."""
+        with suppress(RunError):  # A server that is lost is reached again for the cases.
+            self._host.clock.look()
         try:
             said: Any = list(self._bench.run_cases(order.cases, order.round))
         except _Abandoned:

@@ -40,6 +40,7 @@ OWN = frozenset({"peer_port"})
 PARTIAL = "partial_cluster"
 GENERATOR_LATE = "generator_late"
 LATE_START = "late_start"
+STEP_UNKNOWN = "step_unknown"
 _SUMMED_SLICES = frozenset({"throughput_per_s"})
 _BLURRED = {
     "p50": (50.0, ("latency_min", "latency_mean", "latency_p50")),
@@ -53,7 +54,7 @@ _MOST_NAMED = 3
 class Part:
     """What one generator made of a case; `server`: the host of its far end.
 
-    `run` is None where it told nothing, and `lost` why.
+    `run` is None where it told nothing, and `lost` why. `step_fault`: why `step_error_ns` is None.
     """
 
     host: str
@@ -63,6 +64,7 @@ class Part:
     step_error_ns: int | None = None
     late_ns: int | None = None
     lost: str | None = None
+    step_fault: str | None = None
 
     @property
     def failure(self) -> str | None:
@@ -80,7 +82,12 @@ def merged(case: Case, round: int, parts: Sequence[Part]) -> Run:
     runs = [run for _, run in good]
     counters = _counters([run.counters for run in runs])
     counters |= {"generators": len(runs), "step_error_ns": step_error_ns(parts)}
-    warnings = [*_of_all(good), *_late_starts(parts), *_late_generators(parts)]
+    warnings = [
+        *_of_all(good),
+        *_late_starts(parts),
+        *_steps_not_known(parts),
+        *_late_generators(parts),
+    ]
     if failed:
         warnings.append(
             Warning(
@@ -116,8 +123,9 @@ def merged_histograms(of_hosts: Sequence[Mapping[str, str]]) -> dict[str, str]:
 
 def step_error_ns(parts: Sequence[Part]) -> int | None:
     """By how much the slices of two hosts may have been beside each other; None: not known."""
-    errors = sorted(part.step_error_ns for part in parts if part.step_error_ns is not None)
-    return sum(errors[-2:]) if errors else None
+    of_each = [part.step_error_ns for part in parts if part.run and part.failure is None]
+    errors = sorted(each for each in of_each if each is not None)
+    return sum(errors[-2:]) if errors and len(errors) == len(of_each) else None
 
 
 def row_of(part: Part) -> HostRun:
@@ -209,6 +217,16 @@ def _late_starts(parts: Sequence[Part]) -> Iterator[Warning]:
             f"{_named(list(late), len(parts))}: told the common start up to {longest_ms:.1f} ms "
             "after it; what was due by then was sent late, and its latency counts from when it was "
             "due",
+        )
+
+
+def _steps_not_known(parts: Sequence[Part]) -> Iterator[Warning]:
+    faults = {part.host: part.step_fault for part in parts if part.run and part.step_fault}
+    if faults:
+        yield Warning(
+            STEP_UNKNOWN,
+            f"{_named(list(faults), len(parts))}: by how much slices were out of step is not "
+            f"known: {next(iter(faults.values()))}",
         )
 
 

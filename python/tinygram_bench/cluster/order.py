@@ -47,22 +47,22 @@ class BeginOrder(Value, frozen=True):
 class Measured(Value, frozen=True):
     """What a generator measured in a round.
 
-    `step_error_ns`: by how much its slices may have been beside those of its server's clock.
-    `late_ns`: how long after the common start it was told it; 0: before.
+    `step_error_ns`: by how much its slices may have been beside those of its server's clock; null:
+    that is not known, and `step_fault` says why. `late_ns`: how long after the common start it was
+    told it; 0: before.
     """
 
     runs: tuple[Run, ...]
-    step_error_ns: int
+    step_error_ns: int | None
+    step_fault: str | None
     late_ns: int
 
 
-class ToStart(Value, frozen=True):
-    """Tell a moment: `at_ns` of the first server's clock, which is at the address `first`; null:
-    this is the first server, and the moment is `at_ns` from now.
-    """
+class Other(Value, frozen=True):
+    """Another server of the run, whose clock is to be looked at."""
 
-    at_ns: int
-    first: tuple[str, int] | None
+    host: str
+    port: int
 
 
 class SinkFacts(Value, frozen=True):

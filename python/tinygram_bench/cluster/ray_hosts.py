@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -43,10 +44,18 @@ class Node:
 
 
 class HostRef:
-    """The actor of a host. `host` is its address."""
+    """The actor of a host, whose address is `host`; `end` ends it, with all that it has started."""
 
-    def __init__(self, host: str, actor: Any, to_future: Callable[[Any], Future[bytes]]) -> None:
-        self.host = host
+    def __init__(
+        self,
+        node: Node,
+        actor: Any,
+        to_future: Callable[[Any], Future[bytes]],
+        end: Callable[[], None],
+    ) -> None:
+        self.host = node.host
+        self.name = node.name
+        self.end = end
         self._actor = actor
         self._to_future = to_future
 
@@ -61,9 +70,12 @@ class Cluster:
     def __init__(self, ray: ModuleType, asked: str) -> None:
         self._ray = ray
         self._asked = asked
-        self.nodes = tuple(
+        self.nodes = self._nodes()
+
+    def _nodes(self) -> tuple[Node, ...]:
+        return tuple(
             Node(each["NodeID"], each["NodeManagerAddress"], each["NodeManagerHostname"], cores)
-            for each in ray.nodes()
+            for each in self._ray.nodes()
             if each["Alive"]
             for cores in [each["Resources"].get("CPU", 0.0)]
         )
@@ -92,11 +104,12 @@ class Cluster:
                     f"{self._cores_told()}; wait until other work has ended, or ask for fewer"
                 )
             placed = self._ray.util.placement_group_table(group)["bundles_to_node_id"]
-            hosts = {each.id: each.host for each in self.nodes}
+            # Anew, for one of them may have joined since.
+            nodes = {each.id: each for each in self._nodes()}
             with self._actors(
                 [
                     (
-                        hosts[placed[number]],
+                        nodes[placed[number]],
                         PlacementGroupSchedulingStrategy(
                             group, placement_group_bundle_index=number
                         ),
@@ -115,10 +128,7 @@ class Cluster:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         with self._actors(
-            [
-                (node.host, NodeAffinitySchedulingStrategy(node.id, soft=False), 0)
-                for node in self.nodes
-            ]
+            [(node, NodeAffinitySchedulingStrategy(node.id, soft=False), 0) for node in self.nodes]
         ) as found:
             yield found
 
@@ -126,7 +136,7 @@ class Cluster:
         return ", ".join(f"{each.host} {each.cores:g} in all" for each in self.nodes)
 
     @contextmanager
-    def _actors(self, places: Sequence[tuple[str, Any, int]]) -> Iterator[list[HostRef]]:
+    def _actors(self, places: Sequence[tuple[Node, Any, int]]) -> Iterator[list[HostRef]]:
         from tinygram_bench.cluster.actors import HostActor
 
         made: list[Any] = []
@@ -136,14 +146,17 @@ class Cluster:
                 options = {"num_cpus": cores, "max_concurrency": _AT_A_TIME, "max_restarts": 0}
                 made.append(kind.options(scheduling_strategy=strategy, **options).remote())
             yield [
-                HostRef(host, actor, self._future)
-                for (host, _, _), actor in zip(places, made, strict=True)
+                HostRef(node, actor, self._future, partial(self._end, actor))
+                for (node, _, _), actor in zip(places, made, strict=True)
             ]
         finally:
             for actor in made:
-                # What it has started dies with it.
-                with suppress(Exception):
-                    self._ray.kill(actor)
+                self._end(actor)
+
+    def _end(self, actor: Any) -> None:
+        """What it has started dies with it. One that is dead, or cut off, cannot be told."""
+        with suppress(Exception):
+            self._ray.kill(actor)
 
     def _future(self, ref: Any) -> Future[bytes]:
         """The answer; where there is none, a RuntimeError says why in a sentence."""

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
 import tinygram
-from tinygram_bench.cluster.conductor import Conductor, by_case_id
-from tinygram_bench.cluster.order import Facts, GeneratorOrder, Moment, ServerOrder, ToStart
+from tinygram_bench.cluster.conductor import Conductor, Lost, by_case_id
+from tinygram_bench.cluster.order import Facts, GeneratorOrder, Moment, Other, ServerOrder
 from tinygram_bench.cluster.ray_hosts import HostRef, answers, reached
+from tinygram_bench.cluster.shares import shared_out
+from tinygram_bench.hosts.clock import Difference
 from tinygram_bench.hosts.keys import Keys, make_keys
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.result import Plan
 from tinygram_bench.processes.orders import Listening
-from tinygram_bench.processes.workers import RunError
-from tinygram_bench.workloads.stream.shares import shared_out
 
-_MOMENT_S = 5.0
+_ANSWER_S = 6.0
 
 
 @dataclass(frozen=True)
@@ -42,31 +43,61 @@ class _Generator:
     def host(self) -> str:
         return self.ref.host
 
-    def ask(self, step: str, order: bytes) -> Any:
+    def ask(self, step: str, order: bytes) -> Future[bytes]:
         return self.ref.ask(step, order)
 
+    def end(self) -> None:
+        self.ref.end()
 
-@dataclass(frozen=True)
+
+@dataclass
 class _Servers:
+    """Lost ones stay so: what they were told, and their clients, are gone."""
+
     refs: Sequence[HostRef]
     ports: Mapping[str, int]
+    lost: dict[str, Lost] = field(default_factory=dict)
 
-    def starts(self, lead_s: float) -> dict[str, Moment]:
-        first, *others = self.refs
-        found = {first.host: self._moment(first, ToStart(round(lead_s * 1e9), None))}
-        at_ns = found[first.host].at_ns
-        address = (first.host, self.ports[first.host])
-        for each in others:
-            found[each.host] = self._moment(each, ToStart(at_ns, address))
+    def starts(self, lead_s: float) -> dict[str, Moment | Lost]:
+        self._asked([(each, "ping", b"") for each in self._present])
+        differences: dict[str, Difference] = {}
+        at_ns = None
+        while self._present and at_ns is None:
+            first, *others = self._present
+            # Before the time is told, for a look takes a while.
+            other = msgspec.json.encode(Other(first.host, self.ports[first.host]))
+            differences = {
+                host: msgspec.json.decode(said, type=Difference)
+                for host, said in self._asked([(each, "clock", other) for each in others]).items()
+            }
+            for said in self._asked([(first, "now", b"")]).values():
+                at_ns = msgspec.json.decode(said, type=int) + round(lead_s * 1e9)
+        if at_ns is None:
+            return dict(self.lost)
+        moments = {
+            host: Moment(found.near_ns(at_ns), found.bound_ns)
+            for host, found in differences.items()
+        }
+        first, *_ = self._present
+        return {**self.lost, **moments, first.host: Moment(at_ns, 0)}
+
+    @property
+    def _present(self) -> list[HostRef]:
+        return [each for each in self.refs if each.host not in self.lost]
+
+    def _asked(self, questions: Sequence[tuple[HostRef, str, bytes]]) -> dict[str, bytes]:
+        """What each answers; those that do not are lost."""
+        asked = {ref.host: ref.ask(step, order) for ref, step, order in questions}
+        wait(asked.values(), _ANSWER_S)
+        found = {}
+        for host, future in asked.items():
+            if not future.done():
+                self.lost[host] = Lost(f"it did not answer in {_ANSWER_S:g} s")
+            elif (error := future.exception()) is not None:
+                self.lost[host] = Lost(str(error))
+            else:
+                found[host] = future.result()
         return found
-
-    def _moment(self, ref: HostRef, order: ToStart) -> Moment:
-        try:
-            answer = ref.ask("moment", msgspec.json.encode(order)).result(_MOMENT_S)
-        except (RuntimeError, TimeoutError) as error:
-            why = str(error) or f"it did not answer in {_MOMENT_S:g} s"
-            raise RunError(f"the server {ref.host} cannot be asked for the time: {why}") from error
-        return msgspec.json.decode(answer, type=Moment)
 
 
 @contextmanager
@@ -85,12 +116,11 @@ def conducting(asked: ClusterAsked, plan: Plan) -> Iterator[tuple[Conductor, lis
         generators = _generating(servers, clients, ports, client_keys, plan.seed)
         shares = by_case_id(shared_out(plan.cases, asked.clients, plan.seed))
         conductor = Conductor(generators, shares, _Servers(servers, ports), _tell)
-        names = {node.host: node.name for node in cluster.nodes}
         roles = ["server"] * asked.servers + ["generator"] * asked.clients
         yield (
             conductor,
             [
-                {"host": ref.host, "name": names[ref.host], "role": role, **fact.environment}
+                {"host": ref.host, "name": ref.name, "role": role, **fact.environment}
                 for ref, role, fact in zip(refs, roles, facts, strict=True)
             ],
         )
@@ -99,7 +129,18 @@ def conducting(asked: ClusterAsked, plan: Plan) -> Iterator[tuple[Conductor, lis
 def facts_of(refs: Sequence[HostRef]) -> list[Facts]:
     """What each host is. Raises UsageError where one cannot say so."""
     said = answers(refs, [each.ask("facts") for each in refs], "asked what it is")
-    return [msgspec.json.decode(each, type=Facts) for each in said]
+    return [read_facts(ref, each) for ref, each in zip(refs, said, strict=True)]
+
+
+def read_facts(ref: HostRef, said: bytes) -> Facts:
+    """Raises UsageError where another tinygram says in another way what its host is."""
+    try:
+        return msgspec.json.decode(said, type=Facts)
+    except msgspec.DecodeError as error:
+        raise UsageError(
+            f"--cluster: what {ref.host} says of itself is none of tinygram "
+            f"{tinygram.__version__} ({error}): install the same version on all hosts"
+        ) from error
 
 
 def check_versions(refs: Sequence[HostRef], facts: Sequence[Facts]) -> None:

@@ -9,11 +9,12 @@ import time
 from contextlib import ExitStack, closing, suppress
 from math import inf
 
-from tinygram_bench.cluster.order import Moment, ServerOrder
+from tinygram_bench.cluster.order import ServerOrder
 from tinygram_bench.far.limits import Limits
 from tinygram_bench.far.server import Server
 from tinygram_bench.host.write_counter import counting
 from tinygram_bench.hosts.address import FarAddress
+from tinygram_bench.hosts.clock import Difference
 from tinygram_bench.hosts.far_host import FarHost
 
 _TIME_S = 7 * 24 * 3_600.0
@@ -32,7 +33,8 @@ class FarEnds:
     def __init__(self, order: ServerOrder) -> None:
         """Raises OSError."""
         self._order = order
-        self._other: FarHost | None = None
+        self._others: dict[FarAddress, FarHost] = {}
+        self._clients = ExitStack()
         listener = socket.create_server((order.host, 0), backlog=_BACKLOG)
         self.port: int = listener.getsockname()[1]
         limits = Limits(
@@ -50,19 +52,18 @@ class FarEnds:
             target=self._serve, args=(listener, limits), name="far-ends", daemon=True
         )
         self._thread.start()
-        self._first = ExitStack()
 
-    def moment_of(self, first: FarAddress, first_ns: int) -> Moment:
-        """A time of another server's clock on this host's. Raises UsageError and RunError."""
-        if self._other is None:
-            self._other = FarHost(first, self._order.other_keys)
-            self._first.enter_context(closing(self._other))
-        self._other.clock.look()
-        found = self._other.clock.difference()
-        return Moment(found.near_ns(first_ns), found.bound_ns)
+    def clock_of(self, other: FarAddress) -> Difference:
+        """How another server's clock differs from this host's. Raises UsageError and RunError."""
+        host = self._others.get(other)
+        if host is None:
+            host = self._clients.enter_context(closing(FarHost(other, self._order.other_keys)))
+            self._others[other] = host
+        host.clock.look()
+        return host.clock.difference_now()
 
     def close(self) -> None:
-        self._first.close()
+        self._clients.close()
         self._loop.call_soon_threadsafe(self._task.cancel)
         self._thread.join()
 

@@ -38,6 +38,10 @@ _MOST_DRIFT = 1_500e-6
 less than 250 on its own. A difference that grows faster is a jump."""
 
 
+class _JumpError(RunError):
+    """A clock has jumped."""
+
+
 class Look(NamedTuple):
     """The shortest round trip of a look: when, on our clock, and far minus near; in ns."""
 
@@ -81,7 +85,7 @@ def difference(looks: list[Look]) -> Difference:
         if changed_ns > drift_ns + (earlier.round_trip_ns + later.round_trip_ns) / 2:
             jumped_ns = max(jumped_ns, changed_ns)
     if jumped_ns:
-        raise RunError(
+        raise _JumpError(
             f"a clock of the two hosts has jumped by about {jumped_ns / 1e6:.3g} ms beside the "
             "other one: measure again when neither is set, suspended or moved"
         )
@@ -95,6 +99,8 @@ class Clock:
     def __init__(self, host: str, port: int, token: bytes) -> None:
         """Raises RunError."""
         self._looks: deque[Look] = deque()
+        self._jump: tuple[int, RunError] | None = None
+        """The last jump: the look before which it was, and what is said of it."""
         self.failure: str | None = None
         """Why it answers no more."""
         try:
@@ -123,14 +129,30 @@ class Clock:
         while len(self._looks) > _KEPT_LOOKS and self._looks[0].at_ns < found.at_ns - _KEPT_NS:
             self._looks.popleft()
 
-    def difference(self) -> Difference:
-        """Raises RunError where a clock has jumped; what comes after that is judged anew."""
+    def difference(self, since_ns: int | None = None) -> Difference:
+        """The difference since then, our clock's time; None: since the oldest look that is kept.
+
+        Raises RunError where a clock has jumped meanwhile; what comes after that is judged anew.
+        """
+        if since_ns is None:
+            since_ns = self._looks[0].at_ns
         try:
-            return difference(list(self._looks))
-        except RunError:
+            return self._unless_jumped(since_ns, difference(list(self._looks)))
+        except _JumpError as jump:
+            self._jump = self._looks[-1].at_ns, jump
             while len(self._looks) > 1:
                 self._looks.popleft()
-            raise
+            return self._unless_jumped(since_ns, difference(list(self._looks)))
+
+    def difference_now(self) -> Difference:
+        """The difference since the last look: of an earlier jump it knows nothing."""
+        return self.difference(self._looks[-1].at_ns)
+
+    def _unless_jumped(self, since_ns: int, found: Difference) -> Difference:
+        """Raises RunError, also for the second of two cases that ran while a clock jumped."""
+        if self._jump is not None and since_ns < self._jump[0]:
+            raise RunError(str(self._jump[1]))
+        return found
 
     def _trips(self) -> list[Look]:
         begun_ns = time.monotonic_ns()

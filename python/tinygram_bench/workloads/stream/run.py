@@ -211,7 +211,7 @@ def _collected(turn: Turn, order: Order, sender: Child, used: Used | None = None
         run = assembled(turn.case, turn.round, order, report, counters, heard, used)
         return Exchanged(run, report.start_ns)
     host.clock.look()
-    found = host.clock.difference()
+    found = host.clock.difference(report.start_ns)
     heard = replace(heard, notes=notes_here(heard.notes, found))
     counters |= {
         "clock_bound_ns": found.bound_ns,

@@ -34,7 +34,7 @@ _SHOWN: tuple[Shown[SeenHost], ...] = (
     Shown(
         Column("RTT\nµs"), lambda seen: _of(seen.from_first, lambda each: each.round_trip_ns / 1e3)
     ),
-    Shown(Column("to first\nMB/s", 2), lambda seen: _of(seen.from_first, _mb_per_s)),
+    Shown(Column("to first\nMB/s", 2), lambda seen: _of(seen.to_first, _mb_per_s)),
     Shown(Column("from first\nMB/s", 2), lambda seen: _of(seen.from_first, _mb_per_s)),
 )
 _NOTES = (
