@@ -137,7 +137,7 @@ test-real: $(STAMPS)/real ## run uvicorn, aiohttp, websockets, redis-py, coredis
 	$(BIN)/pytest -n 4 --dist worksteal tests/suites
 
 .PHONY: test-cluster
-test-cluster: $(STAMPS)/cluster ## run a load between three hosts of a Ray cluster, each a network namespace
+test-cluster: $(STAMPS)/cluster ## run loads between four hosts of a Ray cluster, each a network namespace
 	$(BIN)/pytest tests/cluster/on_ray
 
 .PHONY: test-interpreters

@@ -15,6 +15,7 @@ import time
 import tracemalloc
 from concurrent.futures import Future
 from dataclasses import replace
+from functools import partial
 
 import msgspec
 from pairs import show_environment, stream_options
@@ -22,7 +23,7 @@ from published.stored import Column, Row, figure
 from published.telling import asked_into, store
 
 from tinygram_bench._native import Histogram
-from tinygram_bench.cluster.conductor import Conductor, Lost, by_case_id
+from tinygram_bench.cluster.conductor import Conductor, Lost
 from tinygram_bench.cluster.order import Measured, Moment
 from tinygram_bench.cluster.shares import shared_out
 from tinygram_bench.model.result import Case, Run
@@ -87,7 +88,7 @@ def _row(generators: int) -> Row:
     cases = plan_stream(options).cases
     answers = [_answer(cases, seed) for seed in range(10)]
     simulated = [_Simulated(number, answers[number % 10]) for number in range(generators)]
-    shares = by_case_id(shared_out(cases, generators, 1))
+    shares = partial(shared_out, clients=generators, seed=1)
     conductor = Conductor(simulated, shares, _NoServer(), print)
     times_ms, runs = [], []
     for round in range(_ROUNDS):

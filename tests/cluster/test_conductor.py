@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Future
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -10,7 +11,7 @@ import pytest
 from tests.support.plans.stream import planned
 
 from tinygram_bench._native import Histogram
-from tinygram_bench.cluster.conductor import Conductor, Lost, by_case_id
+from tinygram_bench.cluster.conductor import Conductor, Lost
 from tinygram_bench.cluster.order import BeginOrder, Measured, Moment
 from tinygram_bench.cluster.shares import shared_out
 from tinygram_bench.model.result import Run
@@ -86,7 +87,7 @@ def conductor(
     servers: OneServer | OneOfTwoServers | None = None,
 ) -> tuple[Conductor, list[str]]:
     told: list[str] = []
-    shares = by_case_id(shared_out(PLAN.cases, len(generators), 1))
+    shares = partial(shared_out, clients=len(generators), seed=1)
     servers = servers or OneServer()
     return Conductor(generators, shares, servers, told.append, silent_s, straggling_s), told
 
@@ -102,6 +103,15 @@ def test_all_hear_the_longest_lengths_and_the_same_start() -> None:
     assert [run.counters["messages"] for run in runs] == [3, 3]
     assert [run.counters["step_error_ns"] for run in runs] == [28, 28]
     assert (told, made.lost, made.messages) == ([], {}, 9)
+
+
+def test_cases_of_a_sweep_come_while_it_runs() -> None:
+    made, _ = conductor(Scripted("a", [1, 1, 1]), Scripted("b", [1, 1, 1]))
+    made.run_cases(PLAN.cases, 0)
+    (later,) = planned("loop/nodelay", rates_per_s=[9e3], takes_turns=True, clients=2).cases
+    (run,) = made.run_cases([later], 0)
+    assert run.case_id == later.case_id
+    assert [row.rate_per_s for row in run.hosts] == [4_500, 4_500]
 
 
 @pytest.mark.parametrize("step", ["begin", "warm", "measure"])

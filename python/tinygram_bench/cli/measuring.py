@@ -79,7 +79,12 @@ def measured(
     )
     if manner.cluster is not None:
         with INTERRUPTS.handled(), conducting(manner.cluster, plan) as (conductor, hosts):
-            yield measured_by(conductor.run_cases, network="host", elsewhere={"cluster": hosts})
+            yield measured_by(
+                conductor.run_cases,
+                network="host",
+                elsewhere={"cluster": hosts},
+                sweeping=asked.sweeping,
+            )
         return
     is_elsewhere = any(workload.server_address(case) is not None for case in plan.cases)
     network = "the server's" if is_elsewhere else None

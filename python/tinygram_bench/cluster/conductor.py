@@ -67,12 +67,11 @@ class Servers(Protocol):
 class Conductor:
     """Runs cases on all generators at once; see `run_cases`.
 
-    `shares`: the cases of each generator, by `case_id`. `tell` gets what a user should know at
-    once.
+    `shared_out`: what each generator does of a case. `tell` gets what a user should know at once.
     """
 
     generators: Sequence[Generator]
-    shares: Sequence[Mapping[str, Case]]
+    shared_out: Callable[[Case], Sequence[Case]]
     servers: Servers
     tell: Callable[[str], None]
     silent_s: float = _SILENT_S
@@ -81,13 +80,17 @@ class Conductor:
     """Hosts that are left out from then on, and why."""
     messages: int = 0
     """How many questions were asked so far; each has an answer, or its host is lost."""
+    _shares: dict[str, Sequence[Case]] = field(default_factory=dict)
 
     def run_cases(self, cases: Sequence[Case], round: int) -> list[Run]:
         """Run these cases, which take turns, once; a run of each, of all hosts together."""
         present = self._present()
         begun = self._asked(
             "begin",
-            {each: BeginOrder(self._own(each, cases), round) for each in present},
+            {
+                each: BeginOrder(tuple(self._own(each, case) for case in cases), round)
+                for each in present
+            },
             list[int],
         )
         lengths = [max(each) for each in zip(*begun.values(), strict=True)]
@@ -136,8 +139,10 @@ class Conductor:
     def _present(self) -> list[int]:
         return [each for each in self._all if self.generators[each].host not in self.lost]
 
-    def _own(self, number: int, cases: Sequence[Case]) -> tuple[Case, ...]:
-        return tuple(self.shares[number][case.case_id] for case in cases)
+    def _own(self, number: int, case: Case) -> Case:
+        if case.case_id not in self._shares:
+            self._shares[case.case_id] = self.shared_out(case)
+        return self._shares[case.case_id][number]
 
     def _part(
         self,
@@ -148,7 +153,7 @@ class Conductor:
         bounds: Mapping[int, int],
     ) -> Part:
         generator = self.generators[number]
-        own = self.shares[number][case.case_id]
+        own = self._own(number, case)
         measured = found.get(number)
         if measured is None:
             lost = self.lost.get(generator.host, "it measured nothing in this round")
@@ -224,8 +229,3 @@ class Conductor:
         self.tell(f"{host} is left out from now on: {why}")
         # Or what it still sends would be beside the rounds of the others.
         self.generators[number].end()
-
-
-def by_case_id(shares: Sequence[Sequence[Case]]) -> list[dict[str, Case]]:
-    """The cases of each generator by their names."""
-    return [{case.case_id: case for case in of_one} for of_one in shares]

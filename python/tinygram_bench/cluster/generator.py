@@ -9,7 +9,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from typing import Any
 
@@ -20,8 +20,15 @@ from tinygram_bench.model.result import Run
 from tinygram_bench.processes.workers import RunError
 from tinygram_bench.runs.bench import running
 from tinygram_bench.runs.group import LEAD_NS
+from tinygram_bench.runs.workload import TakesTurns
+from tinygram_bench.workloads.rr.run import Rr
 from tinygram_bench.workloads.stream.run import Stream
 
+WORKLOADS: Mapping[str, Callable[[GeneratorOrder], TakesTurns]] = {
+    "stream": lambda order: Stream(order.seed, order.number),
+    "rr": lambda order: Rr(order.seed),
+}
+"""The workloads that a cluster measures; how they are shared is in shares.py."""
 _NO_MORE = None
 """In place of an answer: nobody waits for this round any more."""
 
@@ -71,7 +78,7 @@ class Generator:
         with ExitStack() as stack:
             self._host = stack.enter_context(closing(FarHost(address, order.keys)))
             self._steps = _Steps(self._host)
-            workload = Stream(order.seed, order.number)
+            workload = WORKLOADS[order.workload](order)
             bench = running(workload, far_host=self._host, agreement=self._steps)
             self._bench = stack.enter_context(bench)
             self._stack = stack.pop_all()

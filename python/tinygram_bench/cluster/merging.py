@@ -13,6 +13,7 @@ from statistics import fmean
 from tinygram_bench._native import Histogram
 from tinygram_bench.model.result import EVERY_FIGURE, Case, HostRun, Run, Warning
 from tinygram_bench.runs.sliced import LATE_US
+from tinygram_bench.statistics.figures.counters import FORMULAS
 from tinygram_bench.statistics.verdicts.doubts import MAX_PACING_ERROR_SHARE
 
 LONGEST = frozenset(
@@ -23,6 +24,7 @@ LONGEST = frozenset(
         "last_due_ns",
         "middle_ns",
         "receive_buffer_bytes",
+        "receiving_ns",
         "rtt_us",
         "run_time_ns",
         "send_buffer_bytes",
@@ -41,7 +43,7 @@ PARTIAL = "partial_cluster"
 GENERATOR_LATE = "generator_late"
 LATE_START = "late_start"
 STEP_UNKNOWN = "step_unknown"
-_SUMMED_SLICES = frozenset({"throughput_per_s"})
+_SUMMED_SLICES = frozenset({"throughput_per_s", "calls_per_s"})
 _BLURRED = {
     "p50": (50.0, ("latency_min", "latency_mean", "latency_p50")),
     "p99": (99.0, ("latency_p99", "latency_max")),
@@ -132,9 +134,7 @@ def row_of(part: Part) -> HostRun:
     """A host's row of the result."""
     run = part.run
     counters: Mapping[str, int | None] = {} if run is None else run.counters
-    latency = None if run is None else run.histograms.get("latency_ns")
-    times = Histogram() if latency is None else Histogram.from_base64(latency)
-    has_times = times.count > 0
+    latency, call = _times(run, "latency_ns"), _times(run, "call_ns")
     middle_ns = counters.get("middle_ns")
     middle_messages = counters.get("middle_messages")
     return HostRun(
@@ -148,15 +148,32 @@ def row_of(part: Part) -> HostRun:
             if part.case.is_flat_out and middle_ns and middle_messages is not None
             else None
         ),
-        latency_p50_us=times.percentile_ns(50) / 1e3 if has_times else None,
-        latency_p99_us=times.percentile_ns(99) / 1e3 if has_times else None,
-        latency_max_us=times.max_ns / 1e3 if has_times else None,
+        latency_p50_us=_percentile_us(latency, 50),
+        latency_p99_us=_percentile_us(latency, 99),
+        latency_max_us=None if latency is None else latency.max_ns / 1e3,
         clock_bound_ns=counters.get("clock_bound_ns"),
         step_error_ns=part.step_error_ns,
         late_start_ns=part.late_ns,
         warnings=() if run is None else tuple(dict.fromkeys(each.code for each in run.warnings)),
         failure=part.failure,
+        calls=counters.get("calls"),
+        calls_per_s=FORMULAS["calls_per_s"](counters),
+        call_p50_us=_percentile_us(call, 50),
+        call_p99_us=_percentile_us(call, 99),
+        call_max_us=None if call is None else call.max_ns / 1e3,
     )
+
+
+def _times(run: Run | None, name: str) -> Histogram | None:
+    """A histogram of the run; None where it has none, or that is empty."""
+    if run is None or name not in run.histograms:
+        return None
+    found = Histogram.from_base64(run.histograms[name])
+    return found if found.count else None
+
+
+def _percentile_us(times: Histogram | None, percentile: float) -> float | None:
+    return None if times is None else times.percentile_ns(percentile) / 1e3
 
 
 def _counters(of_hosts: Sequence[Mapping[str, int | None]]) -> dict[str, int | None]:

@@ -25,11 +25,12 @@ class ServerOrder(Value, frozen=True):
 
 
 class GeneratorOrder(Value, frozen=True):
-    """Be a generator of the server at `host` and `port`.
+    """Be a generator of a workload, whose far ends the server at `host` and `port` has.
 
     `seed`: the plan's; `number`: which of the generators this one is.
     """
 
+    workload: str
     host: str
     port: int
     keys: Keys

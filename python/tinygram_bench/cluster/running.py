@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import msgspec
 
 import tinygram
-from tinygram_bench.cluster.conductor import Conductor, Lost, by_case_id
+from tinygram_bench.cluster.conductor import Conductor, Lost
 from tinygram_bench.cluster.order import Facts, GeneratorOrder, Moment, Other, ServerOrder
 from tinygram_bench.cluster.ray_hosts import HostRef, answers, reached
 from tinygram_bench.cluster.shares import shared_out
@@ -60,26 +61,20 @@ class _Servers:
 
     def starts(self, lead_s: float) -> dict[str, Moment | Lost]:
         self._asked([(each, "ping", b"") for each in self._present])
-        differences: dict[str, Difference] = {}
-        at_ns = None
-        while self._present and at_ns is None:
+        found: dict[str, Moment | Lost] = {}
+        while not found and self._present:
             first, *others = self._present
             # Before the time is told, for a look takes a while.
             other = msgspec.json.encode(Other(first.host, self.ports[first.host]))
-            differences = {
-                host: msgspec.json.decode(said, type=Difference)
-                for host, said in self._asked([(each, "clock", other) for each in others]).items()
-            }
+            looked = self._asked([(each, "clock", other) for each in others])
             for said in self._asked([(first, "now", b"")]).values():
                 at_ns = msgspec.json.decode(said, type=int) + round(lead_s * 1e9)
-        if at_ns is None:
-            return dict(self.lost)
-        moments = {
-            host: Moment(found.near_ns(at_ns), found.bound_ns)
-            for host, found in differences.items()
-        }
-        first, *_ = self._present
-        return {**self.lost, **moments, first.host: Moment(at_ns, 0)}
+                found[first.host] = Moment(at_ns, 0)
+                for host, answer in looked.items():
+                    difference = msgspec.json.decode(answer, type=Difference)
+                    found[host] = Moment(difference.near_ns(at_ns), difference.bound_ns)
+        found.update(self.lost)
+        return found
 
     @property
     def _present(self) -> list[HostRef]:
@@ -113,8 +108,8 @@ def conducting(asked: ClusterAsked, plan: Plan) -> Iterator[tuple[Conductor, lis
         check_versions(refs, facts)
         servers, clients = refs[: asked.servers], refs[asked.servers :]
         ports = _serving(servers, asked.clients, server_keys, client_keys)
-        generators = _generating(servers, clients, ports, client_keys, plan.seed)
-        shares = by_case_id(shared_out(plan.cases, asked.clients, plan.seed))
+        generators = _generating(servers, clients, ports, client_keys, plan)
+        shares = partial(shared_out, clients=asked.clients, seed=plan.seed)
         conductor = Conductor(generators, shares, _Servers(servers, ports), _tell)
         roles = ["server"] * asked.servers + ["generator"] * asked.clients
         yield (
@@ -178,15 +173,17 @@ def _generating(
     clients: Sequence[HostRef],
     ports: Mapping[str, int],
     keys: Keys,
-    seed: int,
+    plan: Plan,
 ) -> list[_Generator]:
     """The generators, which take the servers in turn."""
     generators = [
         _Generator(ref, servers[number % len(servers)].host) for number, ref in enumerate(clients)
     ]
     asked = []
+    workload = plan.cases[0].workload
     for number, each in enumerate(generators):
-        order = GeneratorOrder(each.server, ports[each.server], keys, seed, number)
+        port = ports[each.server]
+        order = GeneratorOrder(workload, each.server, port, keys, plan.seed, number)
         asked.append(each.ask("generate", msgspec.json.encode(order)))
     answers(clients, asked, "connecting to its server")
     return generators

@@ -1,16 +1,18 @@
-"""A client's share of a case that several hosts send together: of its connections, and of its rate.
+"""A generator's share of a case that several hosts load together.
 
-Connections are whole, and the rate goes with them; so each connection has the same rate everywhere.
+Of a stream that is its share of connections, which are whole, and of the rate, which goes with
+them; so each connection has the same rate everywhere. Of `rr` it is its share of each process's
+callers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping
 
 from msgspec.structs import replace
 
 from tinygram_bench import _native
-from tinygram_bench.model.parameters import StreamParameters
+from tinygram_bench.model.parameters import RrParameters, StreamParameters
 from tinygram_bench.model.result import Case
 
 
@@ -20,8 +22,16 @@ def shares_of(total: int, clients: int) -> tuple[int, ...]:
     return tuple(least + (number < more) for number in range(clients))
 
 
-def share_of(case: Case, connections: int, seed: int) -> Case:
-    """What a client does of a case, which keeps its name and its slices."""
+def shared_out(case: Case, clients: int, seed: int) -> tuple[Case, ...]:
+    """What each client does of a case, which keeps its name and its slices."""
+    total_of, share_of = _SHARED[case.workload]
+    parts = shares_of(total_of(case), clients)
+    # Two of them at most differ.
+    made = {part: share_of(case, part, seed) for part in dict.fromkeys(parts)}
+    return tuple(made[part] for part in parts)
+
+
+def _stream_share(case: Case, connections: int, seed: int) -> Case:
     if connections == case.connections:
         return case
     if case.rate_per_s is None:
@@ -39,9 +49,20 @@ def share_of(case: Case, connections: int, seed: int) -> Case:
     )
 
 
-def shared_out(cases: Sequence[Case], clients: int, seed: int) -> tuple[tuple[Case, ...], ...]:
-    """The cases of each client."""
-    return tuple(
-        tuple(share_of(case, shares_of(case.connections, clients)[number], seed) for case in cases)
-        for number in range(clients)
+def _rr_share(case: Case, callers: int, _seed: int) -> Case:
+    asked = RrParameters.of(case)
+    is_shared = asked.connections == "shared"
+    depth = None if asked.depth is None else min(asked.depth, callers)
+    return replace(
+        case,
+        producers=asked.processes * callers,
+        connections=asked.processes * (1 if is_shared else callers),
+        parameters=replace(asked, callers_per_process=callers, depth=depth),
     )
+
+
+_SHARED: Mapping[str, tuple[Callable[[Case], int], Callable[[Case, int, int], Case]]] = {
+    "stream": (lambda case: case.connections, _stream_share),
+    "rr": (lambda case: RrParameters.of(case).callers_per_process, _rr_share),
+}
+"""What is shared of a workload's case, and a part of it as a case."""

@@ -166,13 +166,9 @@ class LinkFacts(Value, frozen=True):
 
 
 class HostRun(Value, frozen=True):
-    """A generator's part in a run of a cluster (`--cluster`).
+    """A generator's part in a run of a cluster (`--cluster`); schema/properties.py has more.
 
-    `server`: the host of its far end. `connections` and `rate_per_s`: its share of the load;
-    `throughput_per_s` only where that is flat out, `latency_…` only where it is paced.
-    `step_error_ns`: by how much its slices may have been beside its server's clock;
-    `late_start_ns`: how long after the common start it was told it. `warnings`: the codes of its
-    own. `failure`: why nothing of it is in the run's figures; null: it is.
+    `throughput_per_s` is only of what is flat out, `latency_…` of what is paced, `call…` of `rr`.
     """
 
     host: str
@@ -189,6 +185,11 @@ class HostRun(Value, frozen=True):
     late_start_ns: int | None
     warnings: tuple[str, ...] = ()
     failure: str | None = None
+    calls: int | None = None
+    calls_per_s: float | None = None
+    call_p50_us: float | None = None
+    call_p99_us: float | None = None
+    call_max_us: float | None = None
 
 
 class Run(Value, frozen=True):

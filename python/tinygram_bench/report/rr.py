@@ -16,6 +16,7 @@ from tinygram_bench.report.document import (
     unavailable_note,
     warnings_as_notes,
 )
+from tinygram_bench.report.loads.hosts import host_tables, part_tables
 from tinygram_bench.report.numbers import UNKNOWN, median_of, number, rate, ratio, ratio_interval
 from tinygram_bench.report.peers import cross_check_sections
 from tinygram_bench.report.prose import all_cases, confidence, paired_rounds
@@ -50,9 +51,13 @@ _ASPECTS: Mapping[str, Callable[[Case], str]] = {
 
 
 def rr_document(result: Result, published: bool) -> Document:
-    tables: tuple[Table, ...] = (*link_tables(result), *_tables_of(result))
-    remarks: tuple[str, ...] = ()
     labels = labels_of(result)
+    tables: tuple[Table, ...] = (
+        *link_tables(result),
+        *host_tables(result),
+        *_tables_of(result),
+    )
+    remarks: tuple[str, ...] = ()
     if published:
         beside = published_table(result.summaries, labels)
         tables += () if beside is None else (beside,)
@@ -60,7 +65,12 @@ def rr_document(result: Result, published: bool) -> Document:
     measured = tuple(labels[each.case.case_id] for each in result.summaries if each.rounds)
     return Document(
         _sentences_of(result),
-        (Section(_title_of(result), tables, remarks=remarks), *cross_check_sections(result)),
+        (
+            Section(
+                _title_of(result), tables, remarks=remarks, details=part_tables(result, labels)
+            ),
+            *cross_check_sections(result),
+        ),
         _notes_of(result),
         measured,
         surroundings_of(result),

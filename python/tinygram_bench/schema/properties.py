@@ -180,6 +180,11 @@ PROPERTIES: Mapping[str, Mapping[str, str]] = {
         "late_start_ns": "how long after the common start it was told it; 0: before",
         "warnings": "the codes of its own warnings; the run's tell whose they are",
         "failure": "why nothing of it is in the run's figures; null: it is",
+        "calls": "that its callers finished, of rr; null: of another workload, or not known",
+        "calls_per_s": "calls a second of its callers",
+        "call_p50_us": "median of its own calls, connecting left out",
+        "call_p99_us": "their 99th percentile",
+        "call_max_us": "the longest of them",
     },
     "Run": {
         "case_id": "the case that ran",
@@ -195,7 +200,8 @@ PROPERTIES: Mapping[str, Mapping[str, str]] = {
         "message came. `link_stood_still_us`: how much of a slice, and of the gap after it, its "
         "link's relay had no core. Of sizes whose samples alternate the time of the sample in "
         "each cycle, or, of over 1,000 cycles, the median of each block of cycles. Of a cluster, "
-        "throughput is the sum over its hosts, late_us that of the latest, the rest their mean",
+        "throughput and calls a second are the sum over its hosts, late_us that of the latest, the "
+        "rest their mean",
         "sample_counts": "how many values each histogram holds; what they sample is said there",
         "warnings": "what a reader of the run's figures must know",
         "failure": "why the run failed; null: it succeeded",

@@ -1,4 +1,4 @@
-"""Three hosts with a Ray node each: network namespaces joined by a bridge, in a world of their own.
+"""Hosts with a Ray node each: network namespaces joined by a bridge, in a world of their own.
 
 The world is a PID namespace: when its first process ends, however the test did, the kernel kills
 all that is in it, every process of Ray's too. Its /dev/shm, where Ray keeps everything, goes with
@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 SUBNET = "10.77.0"
-HOSTS = 3
+HOSTS = 4
 PORT = 6379
 _LIMIT_S = 60.0
 _SCRIPT = f"""
@@ -97,15 +97,19 @@ class Hosts:
             timeout=_LIMIT_S,
         )
 
-    def start_ray(self, host: int) -> None:
-        """Have a node there; the first host must have its own before the others."""
+    def start_ray(self, host: int, python_path: Path | None = None) -> None:
+        """Have a node there; the first host must have its own before the others.
+
+        `python_path`: where its programs find modules before others.
+        """
+        words = () if python_path is None else ("env", f"PYTHONPATH={python_path}")
         where = (
             ("--head", f"--port={PORT}", "--temp-dir=/dev/shm/ray", "--include-dashboard=false")
             if host == 1
             else (f"--address={self.address(1)}:{PORT}",)
         )
         named = f"--node-ip-address={self.address(host)}"
-        done = self.run(host, _RAY, "start", *where, named, *_START)
+        done = self.run(host, *words, _RAY, "start", *where, named, *_START)
         assert done.returncode == 0, done.stdout + done.stderr
 
     def kill(self, host: int) -> None:

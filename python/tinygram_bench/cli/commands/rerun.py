@@ -102,6 +102,11 @@ def _workload_of(earlier: Result, file: Path) -> Workload:
             f"{file} cannot be measured again from its file: the command decides by itself what it "
             f"runs; {again}"
         )
+    if not earlier.environment.keys().isdisjoint(("cluster", "far")):
+        raise UsageError(
+            f"{file} cannot be measured again from its file: it was measured between hosts, which "
+            f"are not in its plan; {again}"
+        )
     if earlier.cross_check is not None:
         raise UsageError(
             f"{file} cannot be measured again from its file: it has other programs beside "

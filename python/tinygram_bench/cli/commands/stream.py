@@ -36,7 +36,7 @@ from tinygram_bench.crosscheck.selection import choose
 from tinygram_bench.links import DEFAULT_BACKEND
 from tinygram_bench.loads.producers import MAX_POOL_BYTES, MAX_PRODUCERS
 from tinygram_bench.model.errors import UsageError
-from tinygram_bench.model.result import MessageBytes
+from tinygram_bench.model.result import MessageBytes, Plan
 from tinygram_bench.model.strategies import examples_of_strategies
 from tinygram_bench.model.sweep import Parameter
 from tinygram_bench.model.units import format_bytes
@@ -259,7 +259,6 @@ def stream(
             "--cross-check": cross_check,
             "--probe": probe,
             "--server": server,
-            "--cluster": cluster,
         }
         for option, value in others.items():
             _refuse(
@@ -307,13 +306,15 @@ def stream(
             "--probe": probe is not None,
             "--busy-thread": busy_thread,
             "--cross-check": cross_check,
-            "--sweep": swept is not None,
+            "--sweep rtt": swept is not None and swept.parameter == "rtt",
             "--server": server is not None,
             "--link": link is not None,
             "--tls": tls,
             "--receiver-command": receiver_command is not None,
         },
     )
+    if on_cluster is not None:
+        cluster_asked.check_connections(counts, on_cluster.clients)
     links = options.links(link, link_backend, far=far, is_cluster=on_cluster is not None)
     asked_length = length(rounds, until, max_time)
     asked = StreamOptions(
@@ -359,8 +360,15 @@ def stream(
             f"--connections {max(counts)} with messages of {format_bytes(size.max)}: a message for "
             "each may take 256 MiB together, so ask for fewer connections or smaller messages"
         )
-    if max(counts) > 1:
+    if max(counts) > 1 and on_cluster is None:
         check_descriptors("--connections", plan_stream(asked))
+
+    def plan_of(options: StreamOptions) -> Plan:
+        plan = plan_stream(options)
+        return (
+            bounded(plan) if on_cluster is None else cluster_asked.checked(plan, on_cluster.clients)
+        )
+
     destination = options.destination("stream", json, resume, anonymous)
     manner = options.manner(quiet, published, notes, awake, wait, far, on_cluster)
     workload = Stream(asked.seed)
@@ -372,11 +380,9 @@ def stream(
             ),
             "hold": with_hold,
         }
-        plan_at = planned_at(asked, links, lambda each: bounded(plan_stream(each)), swept, varied)
+        plan_at = planned_at(asked, links, plan_of, swept, varied)
         return swept.asked_with(asked_length, plan_at, links, workload, destination, manner)
-    plan = asked_length.of(links.planned(asked, lambda each: bounded(plan_stream(each))))
-    if on_cluster is not None:
-        cluster_asked.checked(plan, on_cluster.clients)
+    plan = asked_length.of(links.planned(asked, plan_of))
     peers = Interleaved(plan, *choose(plan)) if cross_check else None
     return Asked(plan, workload, destination, manner, peers=peers)
 

@@ -23,7 +23,7 @@ from tinygram_bench.report.prose import load_names, load_titles
 from tinygram_bench.report.surroundings import link_tables, surroundings_of
 from tinygram_bench.report.table import Table
 from tinygram_bench.report.why import reasons_of
-from tinygram_bench.statistics.workloads.loads import Load
+from tinygram_bench.statistics.workloads.loads import Load, way_of
 
 
 def loads_document(
@@ -38,8 +38,11 @@ def loads_document(
     are asked for, no table is a detail. `cpu`: what CPU means.
     """
     titles, names = load_titles(result), load_names(result)
+    ways = {case.case_id: way_of(case) for case in result.plan.cases}
     sections = [
-        Section(tables=(*link_tables(result), *host_tables(result)), details=part_tables(result))
+        Section(
+            tables=(*link_tables(result), *host_tables(result)), details=part_tables(result, ways)
+        )
     ]
     notes: list[Note] = []
     measured: list[str] = []

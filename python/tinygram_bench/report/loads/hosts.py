@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
 from tinygram_bench.model.result import HostRun, Result
 from tinygram_bench.report.numbers import number, rate
 from tinygram_bench.report.table import Column, Shown, Table, table_of
-from tinygram_bench.statistics.workloads.loads import way_of
 
 _MOST_ROWS = 200
 """More would hide what there is to see: the result file has them all."""
@@ -33,8 +32,9 @@ class _Parts:
         return max(known) / 1e3 if known else None
 
     @property
-    def messages(self) -> int:
-        return sum(each.messages or 0 for each in self.parts)
+    def done(self) -> int:
+        """Messages, or calls."""
+        return sum(each.messages or each.calls or 0 for each in self.parts)
 
     @property
     def failed(self) -> int:
@@ -55,7 +55,7 @@ _USUAL = ("host_network", "clock_bound", "windows_restart")
 _OF_A_HOST: tuple[Shown[_Parts], ...] = (
     Shown(Column("host"), lambda host: host.host),
     Shown(Column("server", 3), lambda host: host.servers),
-    Shown(Column("messages"), lambda host: f"{host.messages:,}"),
+    Shown(Column("messages\nor calls"), lambda host: f"{host.done:,}"),
     Shown(
         Column("clock wrong\nby, µs", 2), lambda host: _us(host, lambda each: each.clock_bound_ns)
     ),
@@ -64,9 +64,11 @@ _OF_A_HOST: tuple[Shown[_Parts], ...] = (
     Shown(Column("parts\nfailed"), lambda host: f"{host.failed} of {len(host.parts)}"),
     Shown(Column("warnings", 4), lambda host: host.warnings),
 )
-_OF_A_PART: tuple[Shown[_Parts], ...] = (
+_WHICH_PART: tuple[Shown[_Parts], ...] = (
     Shown(Column("case"), lambda part: part.way),
     Shown(Column("host"), lambda part: part.host),
+)
+_OF_A_STREAM: tuple[Shown[_Parts], ...] = (
     Shown(Column("share\n/s"), lambda part: rate(part.middle(lambda each: each.rate_per_s))),
     Shown(
         Column("msg/s\nflat out"),
@@ -75,6 +77,12 @@ _OF_A_PART: tuple[Shown[_Parts], ...] = (
     Shown(Column("p50\nµs"), lambda part: number(part.middle(lambda each: each.latency_p50_us))),
     Shown(Column("p99\nµs"), lambda part: number(part.middle(lambda each: each.latency_p99_us))),
     Shown(Column("max\nµs"), lambda part: number(part.middle(lambda each: each.latency_max_us))),
+)
+_OF_CALLS: tuple[Shown[_Parts], ...] = (
+    Shown(Column("calls/s"), lambda part: rate(part.middle(lambda each: each.calls_per_s))),
+    Shown(Column("p50\nµs"), lambda part: number(part.middle(lambda each: each.call_p50_us))),
+    Shown(Column("p99\nµs"), lambda part: number(part.middle(lambda each: each.call_p99_us))),
+    Shown(Column("max\nµs"), lambda part: number(part.middle(lambda each: each.call_max_us))),
 )
 _NOTES = (
     "wrong by, out of step by, late start: the most of all runs; out of step: beside the slices of "
@@ -94,20 +102,21 @@ def host_tables(result: Result) -> tuple[Table, ...]:
     )
 
 
-def part_tables(result: Result) -> tuple[Table, ...]:
-    """Each host's part in each case, medians over the rounds."""
-    ways = {case.case_id: way_of(case) for case in result.plan.cases}
+def part_tables(result: Result, labels: Mapping[str, str]) -> tuple[Table, ...]:
+    """Each host's part in each case, medians over the rounds. `labels`: case_id → its name."""
     rows = []
-    for case_id, way in ways.items():
-        runs = [run for run in result.runs if run.case_id == case_id]
+    for case in result.plan.cases:
+        runs = [run for run in result.runs if run.case_id == case.case_id]
         by_host = _by(each for run in runs for each in run.hosts)
-        rows += [_Parts(host, parts, way) for host, parts in by_host.items()]
+        rows += [_Parts(host, parts, labels[case.case_id]) for host, parts in by_host.items()]
     if not rows:
         return ()
     title = "Each host's part in each case"
     if len(rows) > _MOST_ROWS:
         title += f": the first {_MOST_ROWS} of {len(rows)}"
-    return (table_of(title, _OF_A_PART, rows[:_MOST_ROWS]),)
+    of_calls = any(each.calls is not None for row in rows for each in row.parts)
+    shown = (*_WHICH_PART, *(_OF_CALLS if of_calls else _OF_A_STREAM))
+    return (table_of(title, shown, rows[:_MOST_ROWS]),)
 
 
 def _by(parts: Iterable[HostRun]) -> dict[str, list[HostRun]]:

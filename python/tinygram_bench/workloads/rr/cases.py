@@ -32,7 +32,8 @@ class RrOptions:
     (host, port): a server that runs already. `checks_replies`: compare their bytes, else only count
     them. `probe_ns`: sample what the kernel holds this often. `slice_ns`: cases take turns, and
     each is so long at least. `takes_turns`: they do so where they share a load, too. `tls`: whether
-    over TLS 1.3; both: each way of calling so and so.
+    over TLS 1.3; both: each way of calling so and so. `clients`: the hosts of a cluster that share
+    the callers of each process, in turns always; None: this host has them all.
     """
 
     runtimes: Sequence[str] = ("threads",)
@@ -63,6 +64,7 @@ class RrOptions:
     rounds: int = 7
     seed: int = 1
     tls: Sequence[bool] = (False,)
+    clients: int | None = None
 
 
 def plan_rr(options: RrOptions) -> Plan:
@@ -93,7 +95,8 @@ def plan_rr(options: RrOptions) -> Plan:
     if not cases:
         raise UsageError(f"nothing to run: {unavailable[0].reason}")
     if options.takes_turns and options.slice_ns is None:
-        cases = list(in_turns(cases, lambda case: parse_link(case.link).rtt_ns))
+        lone_too = options.clients is not None
+        cases = list(in_turns(cases, lambda case: parse_link(case.link).rtt_ns, lone_too=lone_too))
     return Plan(tuple(cases), options.rounds, options.seed, tuple(unavailable))
 
 
@@ -145,6 +148,7 @@ def _case(
                 *(("quickack",) if options.has_quickack else ()),
                 *(() if options.checks_replies else ("unchecked-replies",)),
                 *(("tls",) if tls else ()),
+                *(() if options.clients is None else (f"{options.clients}-clients",)),
             )
         ),
         workload="rr",
@@ -157,7 +161,9 @@ def _case(
         arrival=None,
         burst=None,
         producers=callers,
-        connections=options.processes if connections == "shared" else callers,
+        connections=(options.clients or 1) * options.processes
+        if connections == "shared"
+        else callers,
         placement=options.placement,
         parameters=parameters,
     )

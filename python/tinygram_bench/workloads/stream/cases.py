@@ -114,12 +114,14 @@ def _in_turns(options: StreamOptions, cases: Sequence[Case]) -> Iterator[Case]:
 def least_ns(case: Case, clients: int = 1) -> float:
     """How long a message of a case takes at least, of which a slice has twenty, at each client.
 
-    Over a link that is a round trip: congestion windows and acknowledgements need some. Flat out it
-    is a burst, for senders look at the clock after each, and one must not fill a slice.
+    The one with the fewest connections has the lowest rate. Over a link a message takes a round
+    trip: congestion windows and acknowledgements need some. Flat out it is a burst, for senders
+    look at the clock after each, and one must not fill a slice.
     """
     message_ns = _BURST_NS_PER_BYTE * BURST_MESSAGES * case.message_bytes.max
     if case.rate_per_s is not None:
-        message_ns = clients * 1e9 / case.rate_per_s
+        share = case.connections // clients / case.connections
+        message_ns = 1e9 / (case.rate_per_s * share)
     link = parse_link(case.link)
     return max(message_ns, link.rtt_ns + 2 * link.jitter_ns)
 

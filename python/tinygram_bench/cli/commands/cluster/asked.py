@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 import typer
+from msgspec.structs import replace
 
 from tinygram_bench.cli import quantities
-from tinygram_bench.cli.bounds import between
+from tinygram_bench.cli.bounds import between, bounded, check_descriptors
 from tinygram_bench.cluster.ray_hosts import reached
 from tinygram_bench.cluster.running import ClusterAsked
+from tinygram_bench.cluster.shares import shared_out
 from tinygram_bench.model.errors import UsageError
-from tinygram_bench.model.result import Plan
+from tinygram_bench.model.parameters import RrParameters
+from tinygram_bench.model.result import Case, Plan
 from tinygram_bench.model.units import format_duration_ns
-from tinygram_bench.runs.slices import LEAST_MESSAGES
+from tinygram_bench.runs.slices import LEAST_MESSAGES, SLICE_NS
 
 MOST_CLIENTS = 10_000
 
@@ -23,7 +26,7 @@ Cluster = Annotated[
     typer.Option(
         metavar="auto|HOST:PORT",
         help="Ray cluster that this host is a node of (extra `cluster`): the load is shared by its "
-        "hosts. Of the workloads stream alone can do that.",
+        "hosts. Of the workloads stream and rr can do that.",
         show_default=False,
     ),
 ]
@@ -77,14 +80,67 @@ def clustered(
 
 
 def checked(plan: Plan, clients: int) -> Plan:
-    """The plan. Raises UsageError where a case has no slices: hosts are in step by them."""
+    """The plan. Raises UsageError where a host cannot have its share of a case."""
     for case in plan.cases:
-        if case.parameters.slice_ns is not None:
-            continue
-        least_ns = round(LEAST_MESSAGES * clients * 1e9 / (case.rate_per_s or 1))
+        _check_callers(case, clients)
+        shares = shared_out(case, clients, plan.seed)
+        _check_slices(case, shares[-1], clients)
+        of_a_host = replace(plan, cases=shares[:1])
+        if case.rate_per_s is not None:
+            try:
+                bounded(of_a_host)
+            except UsageError as error:
+                raise UsageError(
+                    f"of --rate {case.rate_per_s:g} the largest share of {clients} clients cannot "
+                    f"be sent: {error}"
+                ) from error
+        if shares[0].connections > 1:
+            check_descriptors("--connections of each client", of_a_host)
+    return plan
+
+
+def check_connections(counts: Sequence[int], clients: int) -> None:
+    """Raises UsageError where generators would have one of many connections, or none."""
+    for count in counts:
+        if 1 < count < 2 * clients:
+            raise UsageError(
+                f"--connections {count} are fewer than two for each of {clients} clients: ask for "
+                f"{2 * clients} or more, for fewer --clients, or leave --connections out, by which "
+                "each client has one"
+            )
+
+
+def _check_callers(case: Case, clients: int) -> None:
+    """Raises UsageError where a generator would have no caller."""
+    asked = case.parameters
+    if isinstance(asked, RrParameters) and asked.callers_per_process < clients:
         raise UsageError(
-            f"{clients} clients share --rate {case.rate_per_s or 0:g}, and a slice has at least "
+            f"--callers {asked.processes}x{asked.callers_per_process} are fewer in a process than "
+            f"the {clients} clients that share them: ask for {asked.processes}x{clients} or more, "
+            "or for fewer --clients"
+        )
+
+
+def _check_slices(case: Case, share: Case, clients: int) -> None:
+    """Raises UsageError where there are none, by which hosts are in step, or too short ones."""
+    slice_ns = case.parameters.slice_ns
+    if case.rate_per_s is None or share.rate_per_s is None:
+        if slice_ns is None:
+            raise UsageError(
+                f"--duration is too short for a slice of {case.case_id} on each of {clients} "
+                f"clients: allow --duration {format_duration_ns(SLICE_NS)} or more"
+            )
+        return
+    if slice_ns is None:
+        least_ns = round(LEAST_MESSAGES * 1e9 / share.rate_per_s)
+        raise UsageError(
+            f"{clients} clients share --rate {case.rate_per_s:g}, and a slice has at least "
             f"{LEAST_MESSAGES} messages of each: allow --duration {format_duration_ns(least_ns)} "
             "or more, a higher --rate, or fewer --clients"
         )
-    return plan
+    if round(share.rate_per_s * slice_ns / 1e9) < LEAST_MESSAGES:
+        raise UsageError(
+            f"--slice {format_duration_ns(slice_ns)} holds fewer than {LEAST_MESSAGES} messages of "
+            f"each of {clients} clients at --rate {case.rate_per_s:g}: name a longer one, a higher "
+            "--rate, or fewer --clients"
+        )

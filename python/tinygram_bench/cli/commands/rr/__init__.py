@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, TextIO
@@ -12,7 +11,6 @@ import typer
 
 from tinygram_bench.cli import options, quantities
 from tinygram_bench.cli.bounds import (
-    backlog_below,
     between,
     duration_between_ns,
     processes_of_callers,
@@ -20,28 +18,32 @@ from tinygram_bench.cli.bounds import (
     slice_length_ns,
     takes_turns,
 )
+from tinygram_bench.cli.commands.cluster import asked as cluster_asked
+from tinygram_bench.cli.commands.rr.bounds import (
+    check_backlogs,
+    check_cross_check,
+    check_unchecked,
+    cross_checked,
+    refuse_with_scenario,
+)
 from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.cli.length import USUAL_ROUNDS, MaxTime, Until, length
 from tinygram_bench.cli.measuring import Asked
 from tinygram_bench.cli.sweep import asked_sweep, planned_at, sweep_option
 from tinygram_bench.crosscheck.interleaved import Interleaved
 from tinygram_bench.crosscheck.selection import choose
-from tinygram_bench.host.network import private_network
 from tinygram_bench.links import DEFAULT_BACKEND
 from tinygram_bench.model.errors import UsageError
-from tinygram_bench.model.result import Result
+from tinygram_bench.model.result import Plan, Result
 from tinygram_bench.model.sweep import Parameter
 from tinygram_bench.statistics.verdicts.expectations import findings
 from tinygram_bench.workloads.rr import scenarios
 from tinygram_bench.workloads.rr.calling import LIBRARY
 from tinygram_bench.workloads.rr.cases import CONNECTIONS, MAX_BYTES, STRATEGIES, RrOptions, plan_rr
 from tinygram_bench.workloads.rr.run import Rr
-from tinygram_bench.workloads.rr.serving import longest_backlog
 
 _DEFAULTS = RrOptions()
 _SWEPT: tuple[Parameter, ...] = ("size", "rtt")
-_SIZES = ("request_bytes", "reply_bytes")
-_CROSS_CHECK_BYTES = 100
 _DEFAULT_DURATION_NS = 10**9
 _DURATION_NS = 1_000_000, 24 * 3_600_000_000_000
 
@@ -127,6 +129,9 @@ def rr(
         bool, typer.Option("--quickack", help="Let the server set TCP_QUICKACK after each read.")
     ] = False,
     server: options.Server = None,
+    cluster: cluster_asked.Cluster = None,
+    servers: cluster_asked.Servers = None,
+    clients: cluster_asked.Clients = None,
     calls: Annotated[
         int | None, quantities.count("Number of calls by each caller, in place of --duration.")
     ] = None,
@@ -223,15 +228,15 @@ def rr(
     }
     shape = {name: value for name, value in shape.items() if value is not None}
     if reply_bytes is not None:
-        _check_unchecked(reply, server)
+        check_unchecked(reply, server)
     if scenario is not None:
         others = {"pin": pin, "until": until, "max_time": max_time}
         given = [name for name, value in others.items() if value is not None]
-        _refuse_with_scenario([*shape, *given])
+        refuse_with_scenario([*shape, *given])
     if cross_check:
-        _check_cross_check({"scenario": scenario, "callers": callers, "probe": probe}, shape)
+        check_cross_check({"scenario": scenario, "callers": callers, "probe": probe}, shape)
         callers = "1x1"
-        shape = _cross_checked(shape)
+        shape = cross_checked(shape)
     if server is not None and (server_runtime or server_strategy or backlog or quickack):
         raise UsageError(
             "--server names a server that is already running: --server-runtime, --server-strategy, "
@@ -249,7 +254,23 @@ def rr(
             "--probe": probe is not None,
         },
     )
-    links = options.links(link, link_backend, server, far)
+    on_cluster = cluster_asked.clustered(
+        cluster,
+        servers,
+        clients,
+        {
+            "--lone": lone,
+            "--calls": calls is not None,
+            "--probe": probe is not None,
+            "--scenario": scenario is not None,
+            "--cross-check": cross_check,
+            "--sweep rtt": swept is not None and swept.parameter == "rtt",
+            "--server": server is not None or far is not None,
+            "--link": link is not None,
+            "--tls": tls,
+        },
+    )
+    links = options.links(link, link_backend, server, far, is_cluster=on_cluster is not None)
     if scenario is not None:
         links.check_loopback("--scenario", "what a scenario expects is known of loopback")
     usual_rounds = USUAL_ROUNDS if scenario is None else scenarios.ROUNDS
@@ -271,6 +292,7 @@ def rr(
         warm_up_calls=between("--warm-up", warm_up, 0, 1_000_000),
         timeout_ns=duration_between_ns("--timeout", timeout, *_DURATION_NS)
         + (duration_ns if calls is None else 0),
+        clients=None if on_cluster is None else on_cluster.clients,
         **options.shared(
             asked_length.rounds,
             seed,
@@ -282,18 +304,23 @@ def rr(
         ),
     )
     destination = options.destination("rr", json, resume, anonymous)
-    manner = options.manner(quiet, published, notes, awake, wait, far)
+    manner = options.manner(quiet, published, notes, awake, wait, far, on_cluster)
+
+    def plan_of(options: RrOptions) -> Plan:
+        plan = plan_rr(options)
+        return plan if on_cluster is None else cluster_asked.checked(plan, on_cluster.clients)
+
     if swept is not None:
-        _check_backlogs(asked)
-        plan_at = planned_at(asked, links, plan_rr, swept, {"size": _with_size})
+        check_backlogs(asked)
+        plan_at = planned_at(asked, links, plan_of, swept, {"size": _with_size})
         return swept.asked_with(asked_length, plan_at, links, Rr(asked.seed), destination, manner)
     case_ids: dict[str, str] = {}
     if scenario is None:
-        plan = asked_length.of(links.planned(asked, plan_rr))
+        plan = asked_length.of(links.planned(asked, plan_of))
     else:
         plan, case_ids = scenarios.plan_scenario(scenario, asked)
     if server is None:
-        _check_backlogs(asked)
+        check_backlogs(asked)
     peers = Interleaved(plan, *choose(plan)) if cross_check else None
 
     def judge(result: Result) -> ExitCode:
@@ -323,78 +350,3 @@ def _judge(
     if not all(finding.is_known for finding in found):
         return ExitCode.INCONCLUSIVE
     return ExitCode.OK
-
-
-def _check_unchecked(reply: int | None, server: str | None) -> None:
-    if reply is not None:
-        raise UsageError(
-            "--reply and --reply-bytes both give the size of a reply: leave out --reply-bytes to "
-            "have the content of replies checked, or leave out --reply"
-        )
-    if server is None:
-        raise UsageError(
-            "--reply-bytes is for a program with replies of its own: say where it listens with "
-            "--server HOST:PORT; for our own server use --reply"
-        )
-
-
-def _refuse_with_scenario(named: Iterable[str]) -> None:
-    names = ", ".join(_options_of(named))
-    if names:
-        raise UsageError(f"{names}: a scenario sets this itself; leave these out, or --scenario")
-
-
-def _options_of(names: Iterable[str]) -> list[str]:
-    names = list(names)
-    if "checks_replies" in names:
-        # One option, which says both.
-        names = [name for name in names if name != "reply_bytes"]
-    known = {
-        "strategies": "--strategy",
-        "runtimes": "--runtime",
-        "servers": "--server-runtime",
-        "server_strategies": "--server-strategy",
-        "backlogs": "--backlog",
-        "request_bytes": "--request",
-        "reply_bytes": "--reply",
-        "checks_replies": "--reply-bytes",
-        "has_quickack": "--quickack",
-        "server_address": "--server",
-    }
-    return [known.get(name, "--" + name.replace("_", "-")) for name in names]
-
-
-def _check_cross_check(others: dict[str, object], shape: dict[str, Any]) -> None:
-    named = [name for name, value in others.items() if value is not None]
-    named += [name for name in shape if name not in _SIZES]
-    if named:
-        names = ", ".join(_options_of(named))
-        raise UsageError(
-            f"{names}: --cross-check sets this itself; leave these out, or --cross-check"
-        )
-    if len({shape[name] for name in _SIZES if name in shape}) > 1:
-        raise UsageError(
-            "--cross-check needs --request and --reply to be equal, since other programs have one "
-            "size"
-        )
-
-
-def _cross_checked(shape: dict[str, Any]) -> dict[str, Any]:
-    """One native caller on one connection, a write for each request, replies as long."""
-    size = shape.get("request_bytes", shape.get("reply_bytes", _CROSS_CHECK_BYTES))
-    return shape | {
-        "runtimes": ["native"],
-        "strategies": ["nodelay"],
-        "connections": ["per-caller"],
-        "sends_per_request": [1],
-        "request_bytes": size,
-        "reply_bytes": size,
-    }
-
-
-def _check_backlogs(asked: RrOptions) -> None:
-    """Check in a network like that of the runs: a new one has settings of its own."""
-    with private_network() as network, network.entered():
-        longest = longest_backlog()
-    for backlog in asked.backlogs:
-        backlog_below(backlog, longest)

@@ -1,0 +1,96 @@
+"""Which options of `rr` go with each other; each refusal names its remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from tinygram_bench.cli.bounds import backlog_below
+from tinygram_bench.host.network import private_network
+from tinygram_bench.model.errors import UsageError
+from tinygram_bench.workloads.rr.cases import RrOptions
+from tinygram_bench.workloads.rr.serving import longest_backlog
+
+_SIZES = ("request_bytes", "reply_bytes")
+_CROSS_CHECK_BYTES = 100
+
+
+def check_unchecked(reply: int | None, server: str | None) -> None:
+    """Raises UsageError where replies that are not checked do not go with the rest."""
+    if reply is not None:
+        raise UsageError(
+            "--reply and --reply-bytes both give the size of a reply: leave out --reply-bytes to "
+            "have the content of replies checked, or leave out --reply"
+        )
+    if server is None:
+        raise UsageError(
+            "--reply-bytes is for a program with replies of its own: say where it listens with "
+            "--server HOST:PORT; for our own server use --reply"
+        )
+
+
+def refuse_with_scenario(named: Iterable[str]) -> None:
+    """Raises UsageError where options are named that a scenario sets."""
+    names = ", ".join(_options_of(named))
+    if names:
+        raise UsageError(f"{names}: a scenario sets this itself; leave these out, or --scenario")
+
+
+def _options_of(names: Iterable[str]) -> list[str]:
+    names = list(names)
+    if "checks_replies" in names:
+        # One option, which says both.
+        names = [name for name in names if name != "reply_bytes"]
+    known = {
+        "strategies": "--strategy",
+        "runtimes": "--runtime",
+        "servers": "--server-runtime",
+        "server_strategies": "--server-strategy",
+        "backlogs": "--backlog",
+        "request_bytes": "--request",
+        "reply_bytes": "--reply",
+        "checks_replies": "--reply-bytes",
+        "has_quickack": "--quickack",
+        "server_address": "--server",
+    }
+    return [known.get(name, "--" + name.replace("_", "-")) for name in names]
+
+
+def check_cross_check(others: dict[str, object], shape: dict[str, Any]) -> None:
+    """Raises UsageError where options are named that `--cross-check` sets."""
+    named = [name for name, value in others.items() if value is not None]
+    named += [name for name in shape if name not in _SIZES]
+    if named:
+        names = ", ".join(_options_of(named))
+        raise UsageError(
+            f"{names}: --cross-check sets this itself; leave these out, or --cross-check"
+        )
+    if len({shape[name] for name in _SIZES if name in shape}) > 1:
+        raise UsageError(
+            "--cross-check needs --request and --reply to be equal, since other programs have one "
+            "size"
+        )
+
+
+def cross_checked(shape: dict[str, Any]) -> dict[str, Any]:
+    """One native caller on one connection, a write for each request, replies as long."""
+    size = shape.get("request_bytes", shape.get("reply_bytes", _CROSS_CHECK_BYTES))
+    return shape | {
+        "runtimes": ["native"],
+        "strategies": ["nodelay"],
+        "connections": ["per-caller"],
+        "sends_per_request": [1],
+        "request_bytes": size,
+        "reply_bytes": size,
+    }
+
+
+def check_backlogs(asked: RrOptions) -> None:
+    """Raises UsageError where the kernel would not keep to a backlog.
+
+    It is asked in a network like that of the runs: a new one has settings of its own.
+    """
+    with private_network() as network, network.entered():
+        longest = longest_backlog()
+    for backlog in asked.backlogs:
+        backlog_below(backlog, longest)

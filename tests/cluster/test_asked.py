@@ -1,0 +1,104 @@
+"""What is asked of a cluster wrongly is told in one line, before Ray is asked for anything."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from tinygram_bench.cli import main
+from tinygram_bench.cli.commands.cluster.check import _SHOWN
+from tinygram_bench.cluster.checking import SeenHost
+from tinygram_bench.cluster.order import Facts, PathFacts
+from tinygram_bench.cluster.ray_hosts import HostRef, Node
+from tinygram_bench.cluster.running import read_facts
+from tinygram_bench.model.errors import UsageError
+
+AUTO = ("--cluster", "auto")
+STREAM = ("stream", *AUTO, "--clients", "4")
+RR = ("rr", *AUTO, "--clients", "4")
+WRONG = {
+    "no address": (("stream", "--cluster", "there"), "is neither auto nor HOST:PORT"),
+    "no port": (("stream", "--cluster", "192.0.2.7:0"), "is neither auto nor HOST:PORT"),
+    "no cluster": (("stream", "--clients", "4"), "--clients needs --cluster auto"),
+    "more servers than clients": ((*STREAM, "--servers", "5"), "--servers 4 at most"),
+    "alone": ((*STREAM, "--lone"), "cannot be combined with --lone"),
+    "encrypted": ((*STREAM, "--tls"), "cannot be combined with --tls"),
+    "a link": ((*STREAM, "--link", "wifi"), "cannot be combined with --link"),
+    "swept round trips": ((*STREAM, "--sweep", "rtt=1ms..2ms"), "--sweep rtt"),
+    "too short for slices of each": (
+        (*STREAM, "--rate", "10", "--duration", "1s"),
+        "allow --duration 8s or more",
+    ),
+    "slices too short for each": (
+        (*STREAM, "--rate", "2k", "--slice", "20ms"),
+        "--slice 20ms holds fewer than 20 messages of each of 4 clients at --rate 2000",
+    ),
+    "too few connections": (
+        (*STREAM, "--connections", "7"),
+        "--connections 7 are fewer than two for each of 4 clients: ask for 8 or more",
+    ),
+    "too high a rate for each": (
+        (*STREAM, "--only", "loop/nodelay", "--rate", "8M", "--duration", "200ms"),
+        "of --rate 8e+06 the largest share of 4 clients cannot be sent: --rate 2e+06 for 0.2 s",
+    ),
+    "too few callers": (
+        (*RR, "--callers", "8x3"),
+        "ask for 8x4 or more, or for fewer --clients",
+    ),
+    "counted calls": ((*RR, "--calls", "9"), "cannot be combined with --calls"),
+    "a scenario": ((*RR, "--scenario", "backlog-overflow"), "cannot be combined with --scenario"),
+    "another server": ((*RR, "--server", "127.0.0.1:9"), "cannot be combined with --server"),
+    "calls over TLS": ((*RR, "--tls"), "cannot be combined with --tls"),
+    "too short for a slice": ((*RR, "--duration", "9ms"), "allow --duration 20ms or more"),
+}
+
+
+def told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    """The one line that is said."""
+    monkeypatch.setattr(sys, "argv", ["tinygram", *words])
+    # Whatever is told before is told without Ray, too.
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    output = capsys.readouterr()
+    assert output.out == ""
+    (line,) = output.err.splitlines()
+    assert line.startswith("tinygram: error: ")
+    return line
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_it_is_one_line_with_the_remedy(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], wrong: str
+) -> None:
+    words, said = WRONG[wrong]
+    assert said in told(monkeypatch, capsys, *words)
+
+
+@pytest.mark.parametrize(
+    "words", [("cluster", "check"), ("stream", *AUTO), RR], ids=["check", "stream", "rr"]
+)
+def test_where_ray_is_not_installed_it_is_said_how_to_install_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    line = told(monkeypatch, capsys, *words)
+    assert "--cluster needs the Python package 'ray' on every host" in line
+    assert "pip install 'tinygram[cluster]'" in line
+
+
+def test_what_another_tinygram_says_of_its_host_is_told_in_one_line() -> None:
+    node = Node("1", "192.0.2.7", "seven", 2.0)
+    ref = HostRef(node, None, lambda _: pytest.fail("nobody is asked"), lambda: None)
+    with pytest.raises(UsageError, match=r"what 192\.0\.2\.7 says of itself is none of tinygram"):
+        read_facts(ref, b'{"version": "0.9"}')
+
+
+def test_the_path_to_the_first_host_and_the_way_back_are_not_mixed_up() -> None:
+    there, back = (PathFacts(0, 1, 1, megabytes * 1e6) for megabytes in (10, 20))
+    facts = Facts("0.1.0", "CPython 3.11", "6.18", {})
+    host = SeenHost(Node("1", "192.0.2.7", "seven", 2.0), facts, there, back)
+    cells = {each.column.name: each.text(host) for each in _SHOWN}
+    assert float(cells["to first MB/s"]) == 10
+    assert float(cells["from first MB/s"]) == 20
