@@ -8,7 +8,11 @@ import pytest
 from msgspec.structs import replace
 from tests.support.experiments import histogram, paced_run, plan_of, result_of, way
 
-from tinygram_bench.model.result import Run, Verdict, Warning
+from tinygram_bench.model.result import Figure, Run, Verdict, Warning
+from tinygram_bench.statistics.figures.samples import samples_of
+from tinygram_bench.statistics.summary import summarise
+from tinygram_bench.statistics.verdicts.comparison import round_ratios
+from tinygram_bench.statistics.verdicts.doubts import doubt_on
 from tinygram_bench.statistics.workloads.loads import Load
 
 ROUNDS = 6
@@ -316,3 +320,28 @@ def test_slices_without_time_or_with_less_are_left_out_of_a_ratio() -> None:
     ratio = verdict_on(spoilt).ratio
     assert ratio is not None
     assert ratio.median == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("empty", "ratio", "doubt"), [(3, 1.5, None), (4, 1.5, None), (6, None, "nothing_came")]
+)
+def test_slices_in_which_nothing_came_are_in_the_ratio_of_what_came(
+    empty: int, ratio: float | None, doubt: str | None
+) -> None:
+    figure = "throughput_per_s"
+    of_baseline = (100.0,) * 5 + (50.0,) * 5
+    of_case = (0.0,) * empty + (100.0,) * (10 - empty)
+    runs = [
+        replace(run, slices={figure: of_case if run.case_id == CASE.case_id else of_baseline})
+        for run in rounds_of([100] * ROUNDS, 0.5)
+    ]
+    plan = plan_of([BASELINE, CASE], runs)
+    samples = samples_of(plan, runs)
+    baseline, case = samples[BASELINE.case_id], samples[CASE.case_id]
+    ratios = round_ratios(baseline, case, figure)
+    assert set(ratios) == (set() if ratio is None else {ratio})
+    below, above = (
+        replace(each, figures={figure: Figure(1, 1, 1)}) for each in summarise(plan, runs)
+    )
+    found = doubt_on(figure, (below, above), (baseline, case), ratios, None)
+    assert (found and found.code) == doubt

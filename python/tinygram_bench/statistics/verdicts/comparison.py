@@ -16,7 +16,7 @@ from tinygram_bench.statistics.figures.intervals import figure_of
 from tinygram_bench.statistics.figures.runs import is_higher_better
 from tinygram_bench.statistics.figures.samples import Sample, samples_of
 from tinygram_bench.statistics.verdicts.contests import contests_of
-from tinygram_bench.statistics.verdicts.doubts import cycle_ratios, doubt_on
+from tinygram_bench.statistics.verdicts.doubts import cycle_ratios, doubt_on, is_known
 from tinygram_bench.statistics.workloads import WORKLOADS
 from tinygram_bench.statistics.workloads.loads import (
     Load,
@@ -98,12 +98,13 @@ def round_ratios(baseline: Sample, case: Sample, figure: str) -> tuple[float, ..
 
     Where both took turns, a round's ratio is the median of those of their slices, or samples, cycle
     by cycle: what is compared then lies milliseconds apart. A figure that their slices have too few
-    messages for has no ratio: the rounds' own values are of slices far apart.
+    messages for has no ratio: the rounds' own values are of slices far apart. Neither has a
+    round in most of whose slices nothing came to one of them.
     """
     are_beside = turns_of(baseline.case) == turns_of(case.case)
     if not (are_beside and baseline.took_turns and case.took_turns):
         return paired_ratios(baseline.values(figure), case.values(figure))
-    return tuple(median(ratios) for ratios in cycle_ratios(baseline, case, figure))
+    return tuple(filter(is_known, map(median, cycle_ratios(baseline, case, figure))))
 
 
 def verdict_on(

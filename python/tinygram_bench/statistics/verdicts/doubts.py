@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import inf, ulp
 from statistics import median
 from typing import NamedTuple
 
@@ -10,6 +11,7 @@ from tinygram_bench._native import Histogram
 from tinygram_bench.model.result import Figure, Summary, Warning
 from tinygram_bench.statistics.figures.intervals import figure_of
 from tinygram_bench.statistics.figures.modes import Modes, find_kinds, find_modes
+from tinygram_bench.statistics.figures.runs import is_higher_better
 from tinygram_bench.statistics.figures.samples import Sample
 from tinygram_bench.statistics.link_warnings import STOOD_STILL_US
 from tinygram_bench.statistics.workloads.loads import way_of
@@ -52,10 +54,13 @@ def doubt_on(
         if summary.figures.get(figure) is None:
             what = f"{way_of(summary.case)} has no {figure}: not known, or too few samples"
             return Doubt("no_figure", what)
-    if not ratios and all(sample.took_turns for sample in samples):
+    if not ratios and took_turns and not any(cycle_ratios(*samples, figure)):
         ways = " and ".join(way_of(each.case) for each in summaries)
         what = f"the slices of {ways} have too few messages for {figure}: allow more time"
         return Doubt("too_few_messages", f"{what} (--duration)")
+    if took_turns and not all(map(is_known, map(median, cycle_ratios(*samples, figure)))):
+        ways = " or ".join(way_of(each.case) for each in summaries)
+        return Doubt("nothing_came", f"in most slices of a round nothing came to {ways}")
     if len(ratios) < MIN_PAIRED_ROUNDS:
         rounds = "1 round has" if len(ratios) == 1 else f"{len(ratios)} rounds have"
         return Doubt("few_rounds", f"{rounds} both, and {MIN_PAIRED_ROUNDS} are needed")
@@ -92,16 +97,31 @@ def barring(
 
 
 def cycle_ratios(baseline: Sample, case: Sample, figure: str) -> Iterator[tuple[float, ...]]:
-    """case ÷ baseline of each cycle that has both, round by round; rounds without any left out."""
+    """case ÷ baseline of each cycle that has both, round by round; rounds without any left out.
+
+    Of what comes in a time it is 0, or infinite, where nothing came to the one or the other: to
+    leave such a cycle out would be to choose by what is asked. Where nothing came to either, it
+    says nothing of their ratio; nor does a time that is 0 or less.
+    """
     of_baseline, of_case = baseline.slices(figure), case.slices(figure)
+    least = 0.0 if is_higher_better(figure) else ulp(0.0)
     for number in of_case:
         pairs = zip(of_baseline.get(number, ()), of_case[number], strict=number in of_baseline)
         known = [
             (below, above) for below, above in pairs if below is not None and above is not None
         ]
-        ratios = tuple(above / below for below, above in known if below > 0 and above > 0)
+        ratios = tuple(
+            above / below if below else inf
+            for below, above in known
+            if min(below, above) >= least and max(below, above) > 0
+        )
         if ratios:
             yield ratios
+
+
+def is_known(ratio: float) -> bool:
+    """Whether something came to both."""
+    return 0 < ratio < inf
 
 
 def _kinds_doubt(
@@ -114,7 +134,9 @@ def _kinds_doubt(
     """
     if samples[1].case.parameters.slice_ns is None:
         return None
-    kinds = [find_kinds(ratios) for ratios in cycle_ratios(*samples, figure)]
+    kinds = [
+        find_kinds(list(filter(is_known, ratios))) for ratios in cycle_ratios(*samples, figure)
+    ]
     found = [each for each in kinds if each is not None]
     if not found or 2 * len(found) < len(kinds):
         return None

@@ -107,9 +107,7 @@ def flat_out_in_slices(
     lasting_ns = middle_ns[1] - middle_ns[0]
     handed_over = _handed_over(hand_overs, report, slices)
     figures = percentiles_us("queueing", queueing_ns, _LEAST_QUEUED) | {
-        "throughput_per_s": tuple(
-            count / lasting_ns * 1e9 if count else None for count, _ in middles
-        ),
+        "throughput_per_s": tuple(count / lasting_ns * 1e9 for count, _ in middles),
         "queueing_mean_us": _means_us(queueing_ns),
         "cpu_s_per_million": tuple(
             None if used_ns is None or not count else used_ns / 1e3 / count
