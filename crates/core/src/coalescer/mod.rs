@@ -242,6 +242,11 @@ impl Coalescer {
         }
     }
 
+    /// So many connections of the event loop had messages in the iteration that ends.
+    pub fn on_connections(&mut self, count: usize) {
+        self.policy.on_connections(count);
+    }
+
     /// What is held, in order.
     #[inline]
     pub fn pending(&self) -> &[u8] {

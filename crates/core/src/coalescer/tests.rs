@@ -1,5 +1,6 @@
 mod adaptive;
 mod competitive;
+mod many_connections;
 
 use super::{driver::Driver, *};
 use std::time::Duration;

@@ -4,7 +4,7 @@ mod writing;
 use super::{
     lent::LentSocket,
     surroundings::Surroundings,
-    ticker::{AfterTick, Ticked, Ticker},
+    ticker::{AfterTick, Tick, Ticked, Ticker},
 };
 use crate::{
     gil::{BorrowedCell, GilCell},
@@ -254,8 +254,8 @@ impl TakesMessages for Outbox {
 }
 
 impl Ticked for Outbox {
-    fn on_tick(&self, py: Python<'_>, now_ns: u64, will_block: bool) -> AfterTick {
-        self.state(py).on_tick(now_ns, will_block)
+    fn on_tick(&self, py: Python<'_>, tick: Tick) -> AfterTick {
+        self.state(py).on_tick(tick)
     }
 
     fn write_out(&self, py: Python<'_>, reason: Reason, is_running: bool) -> PyResult<bool> {

@@ -17,8 +17,8 @@ use tinygram_net::{clock::monotonic_ns, epoll, timer::TimerFd};
 
 /// A connection of an event loop, as its ticker sees it.
 pub trait Ticked: Sync {
-    /// An iteration ends, or a deadline has come; `will_block`: the loop has nothing else to do.
-    fn on_tick(&self, py: Python<'_>, now_ns: u64, will_block: bool) -> AfterTick;
+    /// An iteration ends, or a deadline has come.
+    fn on_tick(&self, py: Python<'_>, tick: Tick) -> AfterTick;
     /// Write what is held; `is_running`: the loop calls, and so is not closed. Returns whether Python
     /// code was called.
     fn write_out(&self, py: Python<'_>, reason: Reason, is_running: bool) -> PyResult<bool>;
@@ -30,6 +30,16 @@ pub trait Ticked: Sync {
     fn disarm(&self, py: Python<'_>);
     /// Let the socket that it keeps open close, if it has nothing to write.
     fn let_close(&self, py: Python<'_>) -> PyResult<()>;
+}
+
+/// An iteration's end, or a deadline.
+#[derive(Clone, Copy)]
+pub struct Tick {
+    pub now_ns: u64,
+    /// How many connections it is told.
+    pub connections: usize,
+    /// Whether the loop has nothing else to do.
+    pub will_block: bool,
 }
 
 /// What a connection does after a tick.
@@ -309,13 +319,17 @@ impl Ticker {
         waiting: &mut Vec<Waiting>,
         will_block: bool,
     ) -> PyResult<bool> {
-        let now_ns = monotonic_ns();
+        let tick = Tick {
+            now_ns: monotonic_ns(),
+            connections: waiting.len(),
+            will_block,
+        };
         let mut called_python = false;
         let mut has_timed = false;
         let mut end = Ok(());
         for connection in waiting.drain(..) {
             let ticked = connection.get(py);
-            match ticked.on_tick(py, now_ns, will_block) {
+            match ticked.on_tick(py, tick) {
                 AfterTick::Write(reason) => {
                     let written = ticked.write_out(py, reason, true);
                     called_python |= connection.report(py, written, &mut end);

@@ -30,6 +30,9 @@ const WRITE_NS: u64 = 4_000;
 
 /// An iteration is slow from here on: a write more costs it less than a hundredth.
 const SLOW_NS: u64 = 2_000_000;
+/// Where many connections have messages in an iteration, their writes may be what it is long for: it is
+/// slow from so long on for each of them, some times what a write costs.
+const SLOW_EACH_NS: u64 = 40_000;
 /// A busy loop's iterations have several messages from this average on.
 const SEVERAL: f64 = 1.5;
 /// The average reaches back over this many iterations.
@@ -69,6 +72,8 @@ pub(in super::super) struct Adaptive {
     of_loop: Loop,
     /// No message is held longer beyond its iteration.
     hold_ns: u64,
+    /// What `max_hold_ns` was given: no message is held longer.
+    max_hold_ns: u64,
     /// An iteration is slow from here on; then no message is held longer within it.
     slow_ns: u64,
     load: Load,
@@ -138,6 +143,11 @@ impl Policy for Adaptive {
         (!holds_on).then_some(Reason::Tick)
     }
 
+    fn on_connections(&mut self, count: usize) {
+        let of_all_ns = SLOW_EACH_NS.saturating_mul(count as u64);
+        self.slow_ns = self.max_hold_ns.min(SLOW_NS.max(of_all_ns));
+    }
+
     fn on_written(&mut self, end_ns: u64, _: u64, _: Writer) {
         self.last_write_ns = Some(end_ns);
         self.has_written = true;
@@ -177,6 +187,7 @@ impl Adaptive {
         Self {
             of_loop,
             hold_ns,
+            max_hold_ns,
             slow_ns: max_hold_ns.min(SLOW_NS),
             load: Load::new(),
             first: None,

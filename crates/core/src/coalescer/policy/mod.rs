@@ -58,6 +58,9 @@ pub(super) trait Policy {
     /// do. Returns the reason to write what is held now; `None`: keep holding.
     fn on_tick(&mut self, at: Moment, will_block: bool) -> Option<Reason>;
 
+    /// So many connections of the event loop had messages in the iteration that is about to end.
+    fn on_connections(&mut self, _count: usize) {}
+
     /// From this number of messages on, a sender whose message was only held must call
     /// [`Policy::on_look`].
     fn look_at(&self) -> u64 {
@@ -184,6 +187,10 @@ impl Policy for AnyPolicy {
 
     fn on_tick(&mut self, at: Moment, will_block: bool) -> Option<Reason> {
         each_policy!(self, policy => policy.on_tick(at, will_block))
+    }
+
+    fn on_connections(&mut self, count: usize) {
+        each_policy!(self, policy => policy.on_connections(count))
     }
 
     fn look_at(&self) -> u64 {

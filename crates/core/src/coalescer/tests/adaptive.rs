@@ -13,14 +13,14 @@ fn driver_of(of_loop: Loop) -> Driver {
     with_knobs(of_loop, Knobs::new(Strategy::Adaptive))
 }
 
-fn with_knobs(of_loop: Loop, knobs: Knobs) -> Driver {
+pub(super) fn with_knobs(of_loop: Loop, knobs: Knobs) -> Driver {
     let mut driver = Driver::new(knobs, Vec::new());
     driver.coalescer = Coalescer::of_loop(knobs, of_loop).unwrap();
     driver.write_ns = WRITE_NS;
     driver
 }
 
-fn writes(driver: &Driver) -> u64 {
+pub(super) fn writes(driver: &Driver) -> u64 {
     driver.coalescer.stats().writes
 }
 

@@ -1,4 +1,7 @@
-use crate::{event_loop::ticker::AfterTick, message::Rest};
+use crate::{
+    event_loop::ticker::{AfterTick, Tick},
+    message::Rest,
+};
 use pyo3::{prelude::*, types::PyBytes};
 use std::os::fd::RawFd;
 use tinygram_core::{Coalescer, Next, Reason};
@@ -61,8 +64,14 @@ impl State {
         self.thread_id != thread_id() || self.generation.is_past()
     }
 
-    /// An iteration ends, or a deadline has come; `will_block`: the loop has nothing else to do.
-    pub fn on_tick(&mut self, now_ns: u64, will_block: bool) -> AfterTick {
+    /// An iteration ends, or a deadline has come.
+    pub fn on_tick(&mut self, tick: Tick) -> AfterTick {
+        let Tick {
+            now_ns,
+            connections,
+            will_block,
+        } = tick;
+        self.coalescer.on_connections(connections);
         let next = self.coalescer.on_tick(now_ns, will_block);
         let after = match (next, self.coalescer.deadline_ns()) {
             (Next::Write(reason), _) => AfterTick::Write(reason),
