@@ -175,3 +175,6 @@ impl Connection {
         }
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;
