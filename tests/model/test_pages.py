@@ -79,9 +79,9 @@ def test_all_results_of_a_page_together_are_limited(
 ) -> None:
     document = store.encoded(RESULT)
     path = page(tmp_path, element_of("a", document), element_of("b", document))
-    monkeypatch.setattr(pages, "_MOST_BYTES", 2 * len(document))
+    monkeypatch.setattr(pages, "MOST_BYTES", 2 * len(document))
     assert len(store.load_all(path)) == 2
-    monkeypatch.setattr(pages, "_MOST_BYTES", 2 * len(document) - 1)
+    monkeypatch.setattr(pages, "MOST_BYTES", 2 * len(document) - 1)
     with pytest.raises(UsageError, match=r"unpack to more than .* name the result files"):
         store.load_all(path)
     found = results_in(path.read_bytes())

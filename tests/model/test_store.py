@@ -147,6 +147,14 @@ def test_a_missing_file_is_a_usage_error(tmp_path: Path) -> None:
         store.load(tmp_path / "none.json")
 
 
+def test_a_file_without_an_end_is_refused_before_it_fills_the_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(store, "MOST_BYTES", 4 << 20)
+    with pytest.raises(UsageError, match="/dev/zero is longer than 4 MiB, which no result file"):
+        store.load(Path("/dev/zero"))
+
+
 def test_another_schema_version_names_both(tmp_path: Path) -> None:
     """The version is told first, even where the rest of the file has changed too."""
     path = tmp_path / "later.json"

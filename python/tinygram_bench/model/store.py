@@ -25,7 +25,7 @@ import msgspec
 from tinygram_bench.model.earlier_versions import from_version_1
 from tinygram_bench.model.errors import OutputError, UsageError
 from tinygram_bench.model.file_lock import FileLock
-from tinygram_bench.model.pages import TooLargeError, is_page, results_in
+from tinygram_bench.model.pages import MOST_BYTES, TooLargeError, is_page, results_in
 from tinygram_bench.model.plain_text import as_utf8
 from tinygram_bench.model.result import SCHEMA_VERSION, Named, Result
 
@@ -204,13 +204,7 @@ def load_all(path: Path) -> tuple[Named, ...]:
 
     Raises UsageError when there is none, or one of another schema version.
     """
-    try:
-        document = path.read_bytes()
-    except OSError as error:
-        raise UsageError(
-            f"cannot read {path}: {error.strerror}; name a result file, e.g. one in "
-            f"{RESULTS_DIRECTORY}/"
-        ) from error
+    document = _content(path)
     if not document.strip():
         raise UsageError(f"{path} is not a result file of tinygram: it is empty")
     if not is_page(document):
@@ -229,6 +223,26 @@ def load_all(path: Path) -> tuple[Named, ...]:
             "`tinygram report --html` wrote"
         )
     return found
+
+
+def _content(path: Path) -> bytes:
+    document = bytearray()
+    try:
+        with path.open("rb") as file:
+            # A device such as /dev/zero has no end.
+            while len(document) <= MOST_BYTES and (piece := file.read(1 << 20)):
+                document += piece
+    except OSError as error:
+        raise UsageError(
+            f"cannot read {path}: {error.strerror}; name a result file, e.g. one in "
+            f"{RESULTS_DIRECTORY}/"
+        ) from error
+    if len(document) > MOST_BYTES:
+        raise UsageError(
+            f"{path} is longer than {MOST_BYTES >> 20} MiB, which no result file of tinygram is: "
+            f"name one, e.g. in {RESULTS_DIRECTORY}/"
+        )
+    return bytes(document)
 
 
 def _read(document: bytes, where: str) -> Result:

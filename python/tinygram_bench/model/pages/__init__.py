@@ -16,8 +16,9 @@ _TYPE = "application/x-tinygram-result"
 _ELEMENT = re.compile(
     rb'<script type="' + re.escape(_TYPE).encode() + rb'" data-name="([^"<>]*)">([^<]*)</script>'
 )
-_MOST_BYTES = 256 << 20
-"""All results of a page together may unpack to so much: nobody has measured more."""
+MOST_BYTES = 256 << 20
+"""A result file may be so long, and so much may a page's results together unpack to: nobody has
+measured more."""
 _MOST_WORKING_BYTES = 64 << 20
 """Unpacking may take so much memory beside: 9 MiB are needed for what `element_of` packs."""
 
@@ -42,7 +43,7 @@ def results_in(page: bytes) -> Iterator[tuple[str, bytes]]:
 
     Raises ValueError where one is damaged, and TooLargeError before too much memory is taken.
     """
-    left = _MOST_BYTES
+    left = MOST_BYTES
     for found in _ELEMENT.finditer(page):
         document = _unpacked(found[2], left)
         left -= len(document)
@@ -61,7 +62,7 @@ def _unpacked(packed: bytes, most_bytes: int) -> bytes:
             ) from error
         raise ValueError(f"the result in it is damaged: {error}") from error
     if len(document) > most_bytes:
-        raise TooLargeError(f"the results in it unpack to more than {_MOST_BYTES >> 20} MiB")
+        raise TooLargeError(f"the results in it unpack to more than {MOST_BYTES >> 20} MiB")
     if not unpacking.eof:
         raise ValueError("the result in it is damaged: its end is missing")
     return document
