@@ -9,10 +9,15 @@ from pathlib import Path
 
 import pytest
 
-# Outside of an editing shell: the builtins of zsh that offer words print them, as far as they fit.
+# Outside of an editing shell: what zsh offers words by prints them, as far as they fit. As in zsh's
+# defaults, `_describe -o` offers options after a hyphen alone.
 OFFERING = """
         compadd() {{ shift; print -rl -- ${{(M)@:#{last}*}} }}
-        _describe() {{ local names=(${{offered%%:*}}); print -rl -- ${{(M)names:#{last}*}} }}
+        _describe() {{
+            [[ $1 == -o && '{last}' != -* ]] && return 1
+            local names=(${{${{(P)@[-1]}}%%:*}})
+            print -rl -- ${{(M)names:#{last}*}}
+        }}
         _files() {{ print -rl -- {last}*(N) }}
         _command_names() {{ whence -wm '{last}*' | cut -d: -f1 }}
 """
@@ -99,6 +104,8 @@ def offered(shell: Path, words: str, last: str) -> set[str]:
         ("tinygram stream --json", "st", {"stored.json"}),
         ("tinygram emulate", "wi", {"wifi"}),
         ("tinygram completion", "z", {"zsh"}),
+        ("tinygram report", "st", {"stored.json"}),
+        ("tinygram compare stored.json", "--an", {"--anyway"}),
     ],
 )
 def test_what_may_come_next(shell: Path, words: str, last: str, expected: set[str]) -> None:

@@ -62,19 +62,22 @@ complete -F _tinygram tinygram
 
 
 def _bash_values(parameter: Parameter) -> str:
-    if parameter.values == FILES:
-        return 'compopt -o filenames; COMPREPLY=($(compgen -f -- "$current"))'
-    return _compgen(parameter.values)
+    return _compgen((), True) if parameter.values == FILES else _compgen(parameter.values)
 
 
 def _bash_names(command: Command) -> str:
-    return f"        {_quoted(command.words)}) {_compgen(_names(command))} ;;"
+    offered = _compgen(_names(command), _takes_files(command))
+    return f"        {_quoted(command.words)}) {offered} ;;"
 
 
-def _compgen(words: Sequence[str]) -> str:
-    if not words:
+def _compgen(words: Sequence[str], or_files: bool = False) -> str:
+    kinds = [f"-W {_quoted(' '.join(words))}"] if words else []
+    if or_files:
+        kinds.append("-f")
+    if not kinds:
         return ":"
-    return f'COMPREPLY=($(compgen -W {_quoted(" ".join(words))} -- "$current"))'
+    offered = f'COMPREPLY=($(compgen {" ".join(kinds)} -- "$current"))'
+    return f"compopt -o filenames; {offered}" if or_files else offered
 
 
 def zsh(commands: Sequence[Command]) -> str:
@@ -82,8 +85,8 @@ def zsh(commands: Sequence[Command]) -> str:
 #compdef tinygram
 # Completion of tinygram in zsh.
 _tinygram() {{
-    local called=tinygram index word
-    local -a offered
+    local called=tinygram index word files
+    local -a offered options
     for ((index = 2; index < CURRENT; index++)); do
         word=$words[index]
         if [[ $word == -- ]]; then
@@ -100,7 +103,9 @@ _tinygram() {{
     case $called in
 {_lines(_zsh_names(commands, each) for each in commands)}
     esac
-    _describe -o tinygram offered
+    _describe command offered
+    _describe -o option options
+    [[ -n $files ]] && _files
 }}
 # A file of $fpath is run when tinygram is completed for the first time: it completes at once then.
 if [[ $funcstack[1] == _tinygram ]]; then
@@ -118,11 +123,17 @@ def _zsh_values(parameter: Parameter) -> str:
 
 
 def _zsh_names(commands: Sequence[Command], command: Command) -> str:
-    described = (
-        _quoted(f"{name.replace(':', chr(92) + ':')}:{said}")
-        for name, said in _described(commands, command)
-    )
-    return f"        ({_quoted(command.words)}) offered=({' '.join(described)}) ;;"
+    described = _described(commands, command)
+    # What zsh is told to be an option is offered after a hyphen alone.
+    options = _zsh_array(each for each in described if each[0].startswith("-"))
+    offered = _zsh_array(each for each in described if not each[0].startswith("-"))
+    files = " files=yes" if _takes_files(command) else ""
+    return f"        ({_quoted(command.words)}) offered={offered} options={options}{files} ;;"
+
+
+def _zsh_array(described: Iterable[tuple[str, str]]) -> str:
+    words = (_quoted(f"{name.replace(':', chr(92) + ':')}:{said}") for name, said in described)
+    return f"({' '.join(words)})"
 
 
 def fish(commands: Sequence[Command]) -> str:
@@ -197,6 +208,10 @@ def _described(commands: Sequence[Command], command: Command) -> list[tuple[str,
             names = () if each.values == FILES else tuple(each.values)
         offered += [(name, each.meaning) for name in names]
     return offered
+
+
+def _takes_files(command: Command) -> bool:
+    return any(each.is_argument and each.values == FILES for each in command.parameters)
 
 
 def _subcommands(commands: Sequence[Command], command: Command) -> list[tuple[str, str]]:
