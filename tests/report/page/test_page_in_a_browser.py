@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,18 @@ def test_all_is_drawn_and_works(browser: Browser, page: Path, width: int, scheme
 
     assert browser.requests() == [page.as_uri()]
     assert browser.complaints() == []
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (1_400, "dark")])
+def test_axe_finds_nothing_serious(browser: Browser, page: Path, width: int, scheme: str) -> None:
+    """Names, contrast, order and keys: nothing that axe-core calls serious or critical."""
+    browser.open(page, width, 900, scheme)
+    browser.wait_for(DRAWN)
+    browser.evaluate((files("axe_core_python") / "axe.min.js").read_text())
+    found = browser.evaluate("axe.run()")
+    assert len(found["passes"]) > 10
+    serious = [each for each in found["violations"] if each["impact"] in ("serious", "critical")]
+    assert {each["id"]: [node["html"] for node in each["nodes"]] for each in serious} == {}
 
 
 def test_charts_of_single_points_are_drawn_when_they_are_unfolded(

@@ -38,6 +38,8 @@
     // `ast`: expressions are interpreted; the page's policy lets nothing make functions of text.
     const options = { ast: true, actions: false, renderer: "svg", config: colours(), tooltip: { theme } };
     const drawn = await window.vegaEmbed(plot, specs[id], options);
+    // The picture as a whole has a text and a table; marks in it would have roles without names.
+    plot.querySelector("svg").setAttribute("aria-hidden", "true");
     views.set(id, drawn);
     if (hidden.get(id)?.size) await show(id);
   }
