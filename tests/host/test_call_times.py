@@ -1,4 +1,4 @@
-"""The preloaded library takes the CPU time of one call in many, and changes no call by it.
+"""The preloaded library takes the CPU time of calls and between them, and changes no call by it.
 
 How long calls take is the host's affair: here is counted, and set in proportion where there is no
 doubt.
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.host.programs.timed_calls import CONTENDED, WAITS, WRITES
+from tests.host.programs.timed_calls import CONTENDED, SLEEP_S, SLEEPS, WAITS, WRITES
 from tests.support.processes import search_path
 
 from tinygram_bench.host.probes.calls import TIMES, taken_between
@@ -80,32 +80,48 @@ def test_a_forked_child_is_timed_by_a_clock_of_its_own(library: Counting) -> Non
     assert 0 < found["counters"]["program_cpu_ns"] < 600e9
 
 
-def test_times_are_scaled_to_all_calls() -> None:
+@pytest.mark.parametrize("act", ["write", "wait", "compute", "sleep", "fill"])
+def test_the_parts_add_up_to_what_the_threads_own_clock_says(library: Counting, act: str) -> None:
+    """Whatever takes it off its core: its waits, a write to a full buffer, other programs."""
+    found = told(library, act)
+    parts = ("write_cpu_ns", "wait_cpu_ns", "program_cpu_ns", "timing_cpu_ns")
+    total_ns = sum(found["counters"][name] for name in parts)
+    # What comes before the first call is not measured.
+    assert total_ns == pytest.approx(found["cpu_ns"], rel=0.02, abs=2e6)
+
+
+def test_a_wait_costs_what_it_takes_on_a_core_and_not_how_long_it_lasts(library: Counting) -> None:
+    found = told(library, "sleep")
+    assert found["counters"]["waits"] == SLEEPS
+    assert found["counters"]["wait_cpu_ns"] < SLEEPS * SLEEP_S * 1e9 / 2
+
+
+def test_what_the_kernel_was_asked_of_stands_for_all_writes() -> None:
     none = dict.fromkeys(
         (
-            *("write_calls", "write_weight", "write_ns", "wait_calls", "wait_weight", "wait_ns"),
-            *("between_weight", "between_ns", "unsent_weight", "clock_ns"),
+            *("write_calls", "write_ns", "wait_calls", "wait_ns", "between_ns", "timing_ns"),
+            *("asked", "unsent"),
         ),
         0,
     )
     later = none | {
         "write_calls": 100,
-        "write_weight": 50,
         "write_ns": 5_000,
-        "unsent_weight": 25,
         "wait_calls": 20,
-        "between_weight": 60,
         "between_ns": 600,
-        "clock_ns": 7,
+        "timing_ns": 7,
+        "asked": 50,
+        "unsent": 25,
     }
     assert taken_between(none, later) == {
-        "write_cpu_ns": 10_000,
+        "write_cpu_ns": 5_000,
         "waits": 20,
-        # There were some, and none was timed.
-        "wait_cpu_ns": None,
-        "program_cpu_ns": 1_200,
+        "wait_cpu_ns": 0,
+        "program_cpu_ns": 600,
         "timing_cpu_ns": 7,
         "unsent_writes": 50,
     }
-    assert taken_between(none, none)["write_cpu_ns"] == 0
+    assert taken_between(none, none)["unsent_writes"] == 0
+    # There were some, and of none the kernel was asked.
+    assert taken_between(none, none | {"write_calls": 1})["unsent_writes"] is None
     assert taken_between(None, later) == dict.fromkeys(TIMES)

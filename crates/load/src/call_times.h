@@ -1,16 +1,13 @@
-/* CPU time of calls and between them, of the calling thread, for one call in many.
+/* CPU time of calls and between them, of the calling thread.
  *
- * A timed call has its own time, and that of what the program does from there to its next call. How
- * many calls lie between two that are timed is random, so that no rhythm of the program is in step
- * with it, and on average so many that TARGET_NS of CPU time lie between them, for a thread's CPU
- * clock is read by a system call that takes 0.3 to 0.7 µs. Each value counts as often as there are
- * calls for one that is timed (Horvitz and Thompson, 1952).
- *
- * CPU time is no more than what CLOCK_MONOTONIC says, which takes no system call to read: unless the
- * thread was off its core meanwhile, that one alone counts, without what reading the other takes.
- * A pause before a write would change what it takes, since a receiver that is idle meanwhile has to be
- * woken up. So the CPU clock is read before the call that precedes a timed write, and after the write;
- * if the thread was off its core in between, it was so in the longer of the two pieces.
+ * Calls and what lies between them follow each other, and all are measured by the processor's
+ * counter: it takes no system call to read, and a pause before a write would change what the write
+ * takes, since a receiver that becomes idle meanwhile has to be woken up. A thread's CPU clock is read
+ * by a system call of 0.3 to 0.7 µs. So that is done once in EVERY_NS, before a call that waits, or
+ * after a write, when nobody waits for what comes next. It says how long the thread was off its core
+ * since it was read before: in its waits, as far as they lasted so long, or else in whatever kind has
+ * the longest piece, such as a write to a full buffer, or a wait that is not seen here. What the kinds
+ * have of the rest adds up to the clock's time.
  */
 #include <stdatomic.h>
 #include <stdint.h>
@@ -21,32 +18,28 @@
 #define SIOCOUTQNSD 0x894B /* linux/sockios.h: bytes that are not sent yet */
 #endif
 
-#define TARGET_NS 150000
-#define MOST_BETWEEN 256
+#define EVERY_NS 100000
 
-enum kind { WRITE, WAIT, BETWEEN, KINDS };
+enum kind { WRITE, WAIT, BETWEEN, TIMING, KINDS };
 
 struct times {
-    atomic_uint_fast64_t calls[KINDS];  /* all calls; BETWEEN has none of its own */
-    atomic_uint_fast64_t weight[KINDS]; /* how many calls the timed ones stand for */
-    atomic_uint_fast64_t ns[KINDS];     /* their time, each as often as it counts */
-    atomic_uint_fast64_t unsent;        /* writes after which bytes were left unsent */
-    atomic_uint_fast64_t clock_reads;
-    atomic_uint_fast64_t clock_ns; /* of CPU time that one reading takes */
+    atomic_uint_fast64_t waits;     /* calls of that kind */
+    atomic_uint_fast64_t ns[KINDS]; /* CPU time of the kinds; TIMING: of all that is done here */
+    atomic_uint_fast64_t asked;     /* writes after which the kernel was asked what it had not sent, */
+    atomic_uint_fast64_t unsent;    /* and after which it had some */
+    atomic_uint_fast64_t clock_ns;  /* what one reading of the clock takes */
 };
 
 static __thread struct {
-    uint64_t until;       /* calls until one is timed, that one with them */
-    uint64_t every;       /* a call in so many is timed, on average */
-    uint64_t mean_ns;     /* of a call and what follows it, of late */
-    uint64_t began_cpu_ns; /* of the call, or of the one before it, by the CPU clock */
-    uint64_t led_ns;      /* when that was, by the other clock */
-    uint64_t began_ns;    /* of the timed call */
-    uint64_t call_ns;     /* what it took */
-    uint64_t ended_cpu_ns;
-    uint64_t ended_ns; /* 0: what follows a call is not timed */
-    uint64_t left_out_ns; /* since then */
-    uint64_t dice;
+    /* Since the clock was read: */
+    uint64_t ticks[KINDS];
+    uint64_t longest[KINDS];
+    uint64_t left_out_ns; /* of what is between calls */
+    int was_asked;        /* the kernel, what it had not sent */
+    uint64_t read_ns;     /* when that was; 0: nothing is measured yet */
+    uint64_t read_cpu_ns;
+    uint64_t due;  /* from when on the clock is read again, in ticks */
+    uint64_t edge; /* where the last piece ended, in ticks */
 } own __attribute__((tls_model("initial-exec")));
 
 static void add(atomic_uint_fast64_t *sum, uint64_t value)
@@ -61,10 +54,18 @@ static uint64_t read_ns(clockid_t clock)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-static uint64_t cpu_ns(struct times *times)
+/* A counter that runs evenly; how fast, CLOCK_MONOTONIC says. */
+static uint64_t ticks_now(void)
 {
-    add(&times->clock_reads, 1);
-    return read_ns(CLOCK_THREAD_CPUTIME_ID);
+#if defined(__x86_64__)
+    return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+    uint64_t ticks;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+    return ticks;
+#else
+    return read_ns(CLOCK_MONOTONIC);
+#endif
 }
 
 /* The least of some readings: what interrupts a reading belongs to no reading. */
@@ -79,90 +80,106 @@ static uint64_t clock_cost_ns(void)
     return least;
 }
 
-static void keep(struct times *times, enum kind kind, uint64_t ns)
+static uint64_t least_of(uint64_t one, uint64_t other)
 {
-    add(&times->weight[kind], own.every);
-    add(&times->ns[kind], ns * own.every);
+    return one < other ? one : other;
 }
 
-/* When the next call is timed; xorshift64 (Marsaglia, 2003), uniform from 1 to 2 × every - 1. */
-static void choose_next(void)
+static uint64_t sum_of(const uint64_t of_kinds[KINDS])
 {
-    if (!own.dice)
-        own.dice = (uintptr_t)&own ^ read_ns(CLOCK_MONOTONIC) << 20 ^ 1;
-    own.dice ^= own.dice << 13;
-    own.dice ^= own.dice >> 7;
-    own.dice ^= own.dice << 17;
-    uint64_t every = own.mean_ns ? TARGET_NS / own.mean_ns : 8;
-    every = every < 1 ? 1 : every > MOST_BETWEEN ? MOST_BETWEEN : every;
-    own.until = 2 + own.dice % (2 * every - 1);
-    own.every = every + 1;
+    return of_kinds[WRITE] + of_kinds[WAIT] + of_kinds[BETWEEN] + of_kinds[TIMING];
 }
 
-/* CPU time: no more than either clock says. A reading of the CPU clock is in what that one says. */
-static uint64_t on_core_ns(const struct times *times, uint64_t wall_ns, uint64_t cpu_ns)
+/* The kinds' CPU time since the clock was read: `lasted_ns` are over, `on_ns` of them on a core. */
+static void share_out(struct times *times, uint64_t lasted_ns, uint64_t on_ns)
 {
+    uint64_t ticks = sum_of(own.ticks), ns[KINDS];
+    for (int kind = 0; kind < KINDS; kind++)
+        ns[kind] = (uint64_t)((double)lasted_ns * (double)own.ticks[kind] / (double)ticks);
+    uint64_t off_ns = lasted_ns > on_ns ? lasted_ns - on_ns : 0;
+    enum kind second = own.longest[WRITE] > own.longest[BETWEEN] ? WRITE : BETWEEN;
+    const enum kind order[KINDS] = {WAIT, second, second == WRITE ? BETWEEN : WRITE, TIMING};
+    for (int at = 0; at < KINDS; at++) {
+        uint64_t here_ns = least_of(off_ns, ns[order[at]]);
+        ns[order[at]] -= here_ns;
+        off_ns -= here_ns;
+    }
+    ns[BETWEEN] -= least_of(own.left_out_ns, ns[BETWEEN]);
+    for (int kind = 0; kind < KINDS; kind++)
+        add(&times->ns[kind], ns[kind]);
+}
+
+/* Read the clock, and begin anew. */
+static void read_clock(struct times *times)
+{
+    uint64_t now_ns = read_ns(CLOCK_MONOTONIC);
+    uint64_t cpu_ns = read_ns(CLOCK_THREAD_CPUTIME_ID);
     uint64_t reading_ns = atomic_load_explicit(&times->clock_ns, memory_order_relaxed);
-    cpu_ns = cpu_ns > reading_ns ? cpu_ns - reading_ns : 0;
-    return cpu_ns < wall_ns ? cpu_ns : wall_ns;
+    uint64_t ticks = sum_of(own.ticks), lasted_ns = now_ns - own.read_ns, due = 0;
+    add(&times->ns[TIMING], reading_ns);
+    /* In a forked child the clock has begun anew. */
+    if (own.read_ns && ticks && lasted_ns && cpu_ns >= own.read_cpu_ns + reading_ns) {
+        share_out(times, lasted_ns, cpu_ns - own.read_cpu_ns - reading_ns);
+        due = (uint64_t)((double)EVERY_NS * (double)ticks / (double)lasted_ns);
+    }
+    for (int kind = 0; kind < KINDS; kind++)
+        own.ticks[kind] = own.longest[kind] = 0;
+    own.left_out_ns = 0;
+    own.was_asked = 0;
+    own.read_cpu_ns = cpu_ns;
+    own.read_ns = read_ns(CLOCK_MONOTONIC);
+    own.edge = ticks_now();
+    own.due = own.edge + due;
 }
 
-/* What follows the timed call has ended, with the beginning of the next one. */
-static void keep_between(struct times *times)
+/* A piece ends now. */
+static void measure(enum kind kind)
 {
-    uint64_t wall_ns = read_ns(CLOCK_MONOTONIC) - own.ended_ns;
-    uint64_t ns = on_core_ns(times, wall_ns, cpu_ns(times) - own.ended_cpu_ns);
-    ns -= own.left_out_ns < ns ? own.left_out_ns : ns;
-    keep(times, BETWEEN, ns);
-    uint64_t took_ns = own.call_ns + ns;
-    own.mean_ns = own.mean_ns ? (7 * own.mean_ns + took_ns) / 8 : took_ns;
-    own.ended_ns = 0;
+    uint64_t now = ticks_now(), took = now > own.edge ? now - own.edge : 0;
+    own.ticks[kind] += took;
+    own.longest[kind] = took > own.longest[kind] ? took : own.longest[kind];
+    own.edge = now;
 }
 
-/* A call begins: whether it is timed. */
-static int begin(struct times *times, enum kind kind)
+/* A call begins. */
+static void begin(struct times *times, enum kind kind)
 {
-    add(&times->calls[kind], 1);
-    if (own.ended_ns) {
-        keep_between(times);
-        choose_next();
-    } else if (!own.until) {
-        choose_next();
+    if (kind == WAIT)
+        add(&times->waits, 1);
+    if (!own.read_ns) {
+        read_clock(times);
+        return;
     }
-    own.until--;
-    if (own.until == 1 || (!own.until && kind == WAIT)) {
-        own.began_cpu_ns = cpu_ns(times);
-        own.led_ns = read_ns(CLOCK_MONOTONIC);
-    }
-    if (own.until)
-        return 0;
-    own.began_ns = kind == WAIT ? own.led_ns : read_ns(CLOCK_MONOTONIC);
-    return 1;
+    measure(BETWEEN);
+    if (kind == WAIT && own.edge >= own.due)
+        read_clock(times);
 }
 
 /* It ends; `fd`: what a write was to. */
-static void end(struct times *times, enum kind kind, int is_timed, int fd)
+static void end(struct times *times, enum kind kind, int fd)
 {
-    if (!is_timed)
+    measure(kind);
+    if (kind != WRITE)
         return;
-    own.ended_ns = read_ns(CLOCK_MONOTONIC);
-    own.ended_cpu_ns = cpu_ns(times);
-    uint64_t lead_ns = own.began_ns - own.led_ns, ns = own.ended_ns - own.began_ns;
-    if (ns >= lead_ns) {
-        uint64_t both_ns = lead_ns + ns;
-        uint64_t on_ns = on_core_ns(times, both_ns, own.ended_cpu_ns - own.began_cpu_ns);
-        uint64_t off_ns = both_ns - on_ns;
-        ns -= off_ns < ns ? off_ns : ns;
+    if (!own.was_asked) {
+        /* The first write after each reading, which is no longer than others. */
+        int unsent = 0;
+        own.was_asked = 1;
+        add(&times->asked, 1);
+        if (ioctl(fd, SIOCOUTQNSD, &unsent) == 0 && unsent > 0)
+            add(&times->unsent, 1);
+        measure(TIMING);
     }
-    own.call_ns = ns;
-    keep(times, kind, ns);
-    int unsent = 0;
-    if (kind == WRITE && ioctl(fd, SIOCOUTQNSD, &unsent) == 0 && unsent > 0)
-        add(&times->unsent, own.every);
-    /* The clock and the kernel were asked on nobody's account. */
-    uint64_t asked_ns = read_ns(CLOCK_MONOTONIC) - own.ended_ns;
-    uint64_t reading_ns = atomic_load_explicit(&times->clock_ns, memory_order_relaxed);
-    own.ended_cpu_ns += asked_ns > reading_ns ? asked_ns - reading_ns : 0;
-    own.ended_ns += asked_ns;
-    own.left_out_ns = 0;
+    if (own.edge >= own.due)
+        read_clock(times);
+}
+
+/* Add what was measured so far; until this thread's next call nothing is. */
+static void rest(struct times *times)
+{
+    if (own.read_ns) {
+        measure(BETWEEN);
+        read_clock(times);
+    }
+    own.read_ns = 0;
 }

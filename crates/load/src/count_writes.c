@@ -4,7 +4,7 @@
  * sendto, sendmsg, write and writev, and counts the calls that hand bytes of the watched
  * descriptors to the kernel. The counts lie in shared memory, so that a forked child that owns the
  * socket is counted too. A call costs one look into a table more, and a counted one some additions.
- * It also takes the CPU time of one call in many, and of calls that wait (call_times.h).
+ * It also takes the CPU time of such calls, of those that wait, and between them (call_times.h).
  *
  * A process that has started without it loads it (dlopen), and has the calls of all that is loaded
  * by then led here (tinygram_lead_writes_here).
@@ -72,10 +72,10 @@ __attribute__((constructor)) static void find_real_calls(void)
 }
 
 /* Where the counts are; NULL where there is no shared memory, and nothing is counted. What this
- * thread has done since a call that was timed is not counted: reading the counts is none of it. */
+ * thread does from here to its next call is not measured: reading the counts is none of it. */
 void *tinygram_write_counts(void)
 {
-    own.ended_ns = own.until = 0;
+    rest(&counts->times);
     return counts == &nothing ? NULL : counts;
 }
 
@@ -108,10 +108,10 @@ static ssize_t counted(ssize_t result)
     find_real_calls();                                                                             \
     if (!is_watched(fd))                                                                           \
         return call;                                                                               \
-    int is_timed = begin(&counts->times, WRITE);                                                   \
+    begin(&counts->times, WRITE);                                                                  \
     ssize_t result = counted(call);                                                                \
     int error = errno;                                                                             \
-    end(&counts->times, WRITE, is_timed, fd);                                                      \
+    end(&counts->times, WRITE, fd);                                                                \
     errno = error;                                                                                 \
     return result
 
@@ -150,9 +150,9 @@ ssize_t writev(int fd, const struct iovec *parts, int part_count)
         int(*call) parameters = real;                                                              \
         if (!call)                                                                                 \
             real = call = (int(*) parameters)dlsym(RTLD_NEXT, #name);                              \
-        int is_timed = begin(&counts->times, WAIT);                                                \
+        begin(&counts->times, WAIT);                                                               \
         int result = call(__VA_ARGS__);                                                            \
-        end(&counts->times, WAIT, is_timed, -1);                                                   \
+        end(&counts->times, WAIT, -1);                                                             \
         return result;                                                                             \
     }
 
@@ -190,9 +190,9 @@ int pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex,
     if (!call)
         real = call = (int (*)(pthread_cond_t *, pthread_mutex_t *,
                                const struct timespec *))CONDITION("pthread_cond_timedwait");
-    int is_timed = begin(&counts->times, WAIT);
+    begin(&counts->times, WAIT);
     int result = call(condition, mutex, until);
-    end(&counts->times, WAIT, is_timed, -1);
+    end(&counts->times, WAIT, -1);
     return result;
 }
 
@@ -212,10 +212,10 @@ long syscall(long number, ...)
     int operation = number == SYS_futex ? (int)with[1] & FUTEX_CMD_MASK : -1;
     if (operation != FUTEX_WAIT && operation != FUTEX_WAIT_BITSET)
         return call(number, with[0], with[1], with[2], with[3], with[4], with[5]);
-    int is_timed = begin(&counts->times, WAIT);
+    begin(&counts->times, WAIT);
     long result = call(number, with[0], with[1], with[2], with[3], with[4], with[5]);
     int error = errno;
-    end(&counts->times, WAIT, is_timed, -1);
+    end(&counts->times, WAIT, -1);
     errno = error;
     return result;
 }

@@ -23,16 +23,15 @@ struct Shared {
     writes: AtomicU64,
     bytes: AtomicU64,
     would_block: AtomicU64,
-    calls: [AtomicU64; KINDS],
-    weight: [AtomicU64; KINDS],
+    waits: AtomicU64,
     ns: [AtomicU64; KINDS],
+    asked: AtomicU64,
     unsent: AtomicU64,
-    clock_reads: AtomicU64,
     clock_ns: AtomicU64,
 }
 
-/// Writes, waits, and what is between such calls (`enum kind`).
-const KINDS: usize = 3;
+/// Writes, waits, what is between such calls, and what timing them takes (`enum kind`).
+const KINDS: usize = 4;
 
 /// What was written to the watched socket so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,30 +44,26 @@ pub struct WriteCounts {
     pub would_block: u64,
 }
 
-/// What the calls of one kind took of CPU time: `ns` is that of as many as `weight` says, not of all.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Timed {
-    /// All calls; none of what is between calls.
-    pub calls: u64,
-    /// How many calls the timed ones stand for.
-    pub weight: u64,
-    /// What so many took, in nanoseconds.
-    pub ns: u64,
-}
-
-/// The CPU time of this process's calls so far, by the clocks of their threads (`call_times.h`).
+/// The CPU time of this process's calls so far, in nanoseconds, by the clocks of their threads
+/// (`call_times.h`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallTimes {
-    /// Writes to the watched sockets.
-    pub writes: Timed,
-    /// Calls that wait.
-    pub waits: Timed,
-    /// What the program did after a call, until its next one.
-    pub between: Timed,
-    /// After how many of the timed writes, as their weights say, the kernel had bytes unsent.
+    /// How many writes to the watched sockets there were, with those that found the buffer full.
+    pub write_calls: u64,
+    /// What these took.
+    pub write_ns: u64,
+    /// How many calls waited.
+    pub wait_calls: u64,
+    /// What these took.
+    pub wait_ns: u64,
+    /// What the program did between such calls.
+    pub between_ns: u64,
+    /// What taking these times took.
+    pub timing_ns: u64,
+    /// After how many of the writes the kernel was asked what it had not sent.
+    pub asked: u64,
+    /// After how many of these it had bytes unsent.
     pub unsent: u64,
-    /// What reading the clock took of CPU time, in nanoseconds.
-    pub clock_ns: u64,
 }
 
 fn shared() -> Option<&'static Shared> {
@@ -173,17 +168,17 @@ pub fn read() -> Option<WriteCounts> {
 /// The CPU time of calls so far; `None` where the library is not preloaded.
 pub fn read_times() -> Option<CallTimes> {
     shared().map(|shared| {
-        let [writes, waits, between] = [0, 1, 2].map(|kind| Timed {
-            calls: shared.calls[kind].load(Relaxed),
-            weight: shared.weight[kind].load(Relaxed),
-            ns: shared.ns[kind].load(Relaxed),
-        });
+        let [write_ns, wait_ns, between_ns, timing_ns] =
+            shared.ns.each_ref().map(|ns| ns.load(Relaxed));
         CallTimes {
-            writes,
-            waits,
-            between,
+            write_calls: shared.writes.load(Relaxed) + shared.would_block.load(Relaxed),
+            write_ns,
+            wait_calls: shared.waits.load(Relaxed),
+            wait_ns,
+            between_ns,
+            timing_ns,
+            asked: shared.asked.load(Relaxed),
             unsent: shared.unsent.load(Relaxed),
-            clock_ns: shared.clock_reads.load(Relaxed) * shared.clock_ns.load(Relaxed),
         }
     })
 }

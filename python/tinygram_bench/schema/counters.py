@@ -85,17 +85,17 @@ _OF_PROCESSES: Mapping[str, Said] = {
     ),
     "write_cpu_ns": (
         "ns",
-        f"of CPU time inside of these writes, of the sender: of one in many, scaled; {_WHOLE_RUN}",
+        f"of CPU time inside of these writes, of the sender; {_WHOLE_RUN}",
     ),
     "waits": (
         "system calls",
         f"of the sender that wait: an event loop's, a lock's, a sleep's; {_WHOLE_RUN}",
     ),
-    "wait_cpu_ns": ("ns", f"of CPU time inside of these, of one in many, scaled; {_WHOLE_RUN}"),
+    "wait_cpu_ns": ("ns", f"of CPU time inside of these; {_WHOLE_RUN}"),
     "program_cpu_ns": (
         "ns",
         "of CPU time of the sender's program, its interpreter and its other system calls, between "
-        f"such calls: after one in many, scaled; {_WHOLE_RUN}",
+        f"such calls; {_WHOLE_RUN}",
     ),
     "timing_cpu_ns": ("ns", "of CPU time that taking these times took; it is in cpu_ns"),
     "unsent_writes": (

@@ -6,6 +6,7 @@ import json
 import os
 import select
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -18,6 +19,10 @@ WRITES = 20_000
 CONTENDED = 2_000
 WAITS = 50
 """Starting and joining a thread waits a few times; so often it waits for the lock alone."""
+SLEEPS = 100
+SLEEP_S = 0.002
+_FILLS = 200
+_SLOW_READER = "import os, time\nwhile os.read(0, 1 << 16): time.sleep(1e-4)"
 _LONGEST_S = 30.0
 _SPIN_NS = 100_000
 
@@ -25,11 +30,11 @@ _SPIN_NS = 100_000
 def main() -> int:
     near, far = socket.socketpair()
     _native.watch_writes(near.fileno())
-    before = call_times()
+    before, before_cpu_ns = call_times(), time.thread_time_ns()
     ACTS[sys.argv[1]](near, far)
-    after = call_times()
+    cpu_ns, after = time.thread_time_ns() - before_cpu_ns, call_times()
     counters = taken_between(before, after)
-    print(json.dumps({"counters": counters, "counts": _native.write_counts()}))
+    print(json.dumps({"counters": counters, "counts": _native.write_counts(), "cpu_ns": cpu_ns}))
     return 0
 
 
@@ -53,6 +58,23 @@ def compute(near: socket.socket, far: socket.socket) -> None:
         until_ns = time.thread_time_ns() + _SPIN_NS
         while time.thread_time_ns() < until_ns:
             pass
+
+
+def sleep(near: socket.socket, far: socket.socket) -> None:
+    for _ in range(SLEEPS):
+        near.send(b"x")
+        far.recv(1)
+        select.select([], [], [], SLEEP_S)
+
+
+def fill(near: socket.socket, far: socket.socket) -> None:
+    """Writes wait, since the other end reads slowly."""
+    with subprocess.Popen([sys.executable, "-c", _SLOW_READER], stdin=far.fileno()) as reader:
+        far.close()
+        for _ in range(_FILLS):
+            near.sendall(bytes(1 << 16))
+        near.shutdown(socket.SHUT_WR)
+    assert reader.returncode == 0
 
 
 def contend(near: socket.socket, far: socket.socket) -> None:
@@ -99,7 +121,7 @@ def fork(near: socket.socket, far: socket.socket) -> None:
     write(near, far)
 
 
-ACTS = {act.__name__: act for act in (write, wait, compute, contend, refused, fork)}
+ACTS = {act.__name__: act for act in (write, wait, compute, sleep, fill, contend, refused, fork)}
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,7 +1,6 @@
 """CPU time of a sender's writes and waits, and of what it does between them.
 
-The preloaded library takes it for one call in many, by the clock of the calling thread
-(crates/load, call_times.h); here it is scaled to all calls.
+The preloaded library measures each by the clock of the calling thread (crates/load, call_times.h).
 """
 
 from __future__ import annotations
@@ -11,8 +10,9 @@ from collections.abc import Mapping
 from tinygram_bench import _native
 
 CallTimes = Mapping[str, int]
-"""Totals so far. `…_calls`: how many there were; `…_weight`: how many those stand for that were
-timed, and `…_ns` what so many took; `between`: from one call to the next."""
+"""Totals so far. `…_calls`: how many there were; `…_ns`: their CPU time; `between`: what is spent
+between them. `asked`: after how many writes the kernel was asked what it had not sent; `unsent`:
+after how many of these it had some."""
 
 TIMES = (
     "write_cpu_ns",
@@ -32,30 +32,29 @@ def call_times() -> CallTimes | None:
 
 
 def times_so_far() -> dict[str, int | None]:
-    """The counters TIMES since this process began; null: not counted, or none was timed."""
+    """The counters TIMES since this process began; null: not counted."""
     now = call_times()
     return taken_between(None if now is None else dict.fromkeys(now, 0), now)
 
 
 def taken_between(earlier: CallTimes | None, later: CallTimes | None) -> dict[str, int | None]:
-    """The counters TIMES of what lies between two totals; null: not counted, or none was timed."""
+    """The counters TIMES of what lies between two totals; null: not counted, or not asked for."""
     if earlier is None or later is None:
         return dict.fromkeys(TIMES)
     grown = {name: total - earlier[name] for name, total in later.items()}
-    writes, waits = grown["write_calls"], grown["wait_calls"]
-
-    def scaled(what: str, of: str, calls: int) -> int | None:
-        """`what` of all `calls`, of which those that were timed stand for as many as `of` says."""
-        weight = grown[f"{of}_weight"]
-        if not calls:
-            return 0
-        return round(grown[what] * calls / weight) if weight else None
-
     return {
-        "write_cpu_ns": scaled("write_ns", "write", writes),
-        "waits": waits,
-        "wait_cpu_ns": scaled("wait_ns", "wait", waits),
-        "program_cpu_ns": scaled("between_ns", "between", writes + waits),
-        "timing_cpu_ns": grown["clock_ns"],
-        "unsent_writes": scaled("unsent_weight", "write", writes),
+        "write_cpu_ns": grown["write_ns"],
+        "waits": grown["wait_calls"],
+        "wait_cpu_ns": grown["wait_ns"],
+        "program_cpu_ns": grown["between_ns"],
+        "timing_cpu_ns": grown["timing_ns"],
+        "unsent_writes": _unsent_writes(grown),
     }
+
+
+def _unsent_writes(grown: CallTimes) -> int | None:
+    """Of all writes; those that were asked about stand for the others."""
+    if not grown["write_calls"]:
+        return 0
+    asked = grown["asked"]
+    return round(grown["unsent"] * grown["write_calls"] / asked) if asked else None
