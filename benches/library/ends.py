@@ -217,7 +217,6 @@ def _receiver(stack: ExitStack, _words: str, notes_fd: int) -> Child:
             notes_fd=notes_fd,
             turns_fd=notes_fd,
             host="127.0.0.1",
-            sender_host=None,
             may_end_early=True,
         )
     )

@@ -200,7 +200,7 @@ class Pacer:
 
 @final
 class Receiver:
-    """Waits for one connection on a fresh port and reads it to its end."""
+    """Waits for one connection on a fresh port, or has one already, and reads it to its end."""
 
     def __new__(cls, congestion_control: str, host: str = "127.0.0.1") -> Receiver:
         """`host`: an IPv4 address of this host, or ValueError.
@@ -208,8 +208,17 @@ class Receiver:
         OSError when no port or no such congestion control is available.
         """
 
+    @staticmethod
+    def connected(fds: list[int]) -> Receiver:
+        """What reads connected sockets, in the order of their numbers; their owner may close them.
+
+        OSError where a descriptor is none.
+        """
+
     @property
-    def port(self) -> int: ...
+    def port(self) -> int:
+        """The port that it listens on; 0: it does not."""
+
     def receive(
         self,
         check: StreamCheck,

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import pytest
 
 from tinygram_bench.hosts import clock
-from tinygram_bench.hosts.clock import Clock, Look, difference, notes_here
+from tinygram_bench.hosts.clock import Clock, Look, difference, notes_here, notes_there
 from tinygram_bench.hosts.clock_server import TIME
 from tinygram_bench.processes.workers import RunError
 
@@ -36,9 +36,14 @@ def test_an_offset_and_a_drift_are_taken_out(offset_ns: int, drift: float) -> No
     far_ns = near_ns + offset_ns + round(drift * SECOND_NS / 2)
     assert abs(found.near_ns(far_ns) - near_ns) <= found.bound_ns
     assert abs(found.near_ns(far_ns) - near_ns) <= 2
+    assert abs(found.far_ns(near_ns) - far_ns) <= 2
     notes = struct.pack("<4Q", 10, far_ns, 20, far_ns + 1_000)
-    bytes_so_far, _, more_bytes, _ = struct.unpack("<4Q", notes_here(notes, found))
+    bytes_so_far, here_ns, more_bytes, _ = struct.unpack("<4Q", notes_here(notes, found))
     assert (bytes_so_far, more_bytes) == (10, 20)
+    assert abs(here_ns - near_ns) <= 2
+    bytes_so_far, there_ns, *_ = struct.unpack("<4Q", notes_there(notes_here(notes, found), found))
+    assert bytes_so_far == 10
+    assert abs(there_ns - far_ns) <= 2
 
 
 def test_the_bound_is_half_a_round_trip_and_what_looks_stray() -> None:

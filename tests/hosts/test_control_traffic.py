@@ -27,7 +27,7 @@ BEGIN = {
     "program": RECEIVER,
     "placement": "none",
     "counts_writes": False,
-    "files": 3,
+    "files": 2,
 }
 RECEIVE = {
     "messages": 10,
@@ -41,12 +41,36 @@ RECEIVE = {
     "notes_fd": 0,
     "turns_fd": 0,
     "host": "0.0.0.0",
-    "sender_host": None,
 }
+SENDER = BEGIN | {"program": "tinygram_bench.workloads.stream.sender", "files": 1}
+SEND = {
+    "port": 1,
+    "runtime": "loop",
+    "implementation": "stdlib",
+    "strategy": {"name": "nodelay", "duration_ns": None},
+    "seed": 1,
+    "min_bytes": 1,
+    "max_bytes": 5,
+    "messages": 10,
+    "warm_up": 1,
+    "pace": None,
+    "congestion_control": "reno",
+    "counter_fds": [0],
+    "host": "192.0.2.1",
+    "own_host": "192.0.2.2",
+}
+PACE = {"rate_per_s": 10.0, "arrival": "constant", "burst": 1, "duration_ns": 1, "seed": 1}
+SLICES = {"begins_ns": [0, 5], "slice_ns": 5, "settling_ns": 1}
+KEY = {"certificate": "", "key": "-----BEGIN PRIVATE KEY-----"}
 
 
 def tell(**changes: object) -> dict[str, object]:
     return {"type": "Tell", "number": 0, "order": RECEIVE | changes}
+
+
+def send(**changes: object) -> list[object]:
+    """A sender that is begun, and its order with these changes."""
+    return [SENDER, {"type": "Tell", "number": 0, "order": SEND | changes}]
 
 
 GREETINGS: dict[str, bytes] = {
@@ -78,6 +102,24 @@ ORDERS: dict[str, list[object]] = {
     "an unknown congestion control": [BEGIN, tell(congestion_control="x\0y")],
     "an order of another program": [BEGIN | {"program": RR, "files": 0}, tell()],
     "text for a number": [BEGIN, tell(messages="10")],
+    "a key of the client's": [BEGIN, tell(tls=KEY)],
+    "a sender of an unknown runtime": send(runtime="os"),
+    "a sender of an unknown strategy": send(strategy={"name": "sh", "duration_ns": None}),
+    "a sender that holds for years": send(
+        strategy={"name": "coalesce", "duration_ns": 1 << 60}, implementation="tinygram"
+    ),
+    "a sender of no messages": send(messages=0),
+    "a sender of messages that are too large": send(max_bytes=1 << 40),
+    "a sender on too many connections": send(connections=1 << 20, runtime="native"),
+    "a sender with producers that it has not": send(producers=2),
+    "a sender of an unknown arrival": send(pace=PACE | {"arrival": "at once"}),
+    "a sender without a rate": send(pace=PACE | {"rate_per_s": 0.0}),
+    "a sender without slices": send(slices=SLICES | {"begins_ns": []}),
+    "a sender of slices that overlap": send(slices=SLICES | {"begins_ns": [0, 4]}),
+    "a sender of slices that never come": send(slices=SLICES | {"begins_ns": [1 << 62]}),
+    "a sender with a certificate that is too long": send(certificate="x" * (1 << 15)),
+    "a sender that writes no report": [SENDER | {"files": 0}, *send()[1:]],
+    "a start that was never": [*send(), {"type": "Tell", "number": 0, "order": {"at_ns": -1}}],
 }
 
 

@@ -69,19 +69,22 @@ def hosts(tmp_path: Path) -> Iterator[tuple[Path, Path, str, ExitStack]]:
         yield *homes, made.far.address, stack
 
 
-def measured(tmp_path: Path, home: Path, server: str) -> Done:
+def measured(tmp_path: Path, home: Path, server: str, *options: object) -> Done:
     folder = tmp_path / "run"
     folder.mkdir()
     return Command(folder, "stream").run(
         *("--only", "loop/nodelay", "--rounds", 1, "--rate", "1k", "--duration", "200ms"),
-        *("--server", server),
+        *("--server", server, *options),
         environment={"XDG_CONFIG_HOME": str(home)},
     )
 
 
-def test_one_way_times_are_right_though_the_clocks_differ(tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", [(), ("--reverse",), ("--tls",), ("--reverse", "--tls")])
+def test_one_way_times_are_right_though_the_clocks_differ(
+    tmp_path: Path, options: tuple[str, ...]
+) -> None:
     with hosts(tmp_path) as (near, _, address, _):
-        done = measured(tmp_path, near, address)
+        done = measured(tmp_path, near, address, *options)
     assert done.code == 0, done.stderr
     counters = done.counters_of()
     assert counters["clock_bound_ns"] >= counters["clock_round_trip_ns"] // 2

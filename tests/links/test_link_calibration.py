@@ -35,7 +35,7 @@ class Relay:
 def calibrated(relay: Relay) -> dict[str, int]:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
         host = Host(Network(), 0, device="", address="", devices_fd=0, asking=asking)
-        hosts = Hosts(near=host, far=host, far_counter_fds=())
+        hosts = Hosts(near=host, far=host, near_counter_fds=(), far_counter_fds=())
         return _calibrated(cast("LinkRelay", relay), hosts, ("rtt=1ms", "tun"))
 
 

@@ -90,24 +90,28 @@ def send_traced(
     order: Order, library: Counting, trace: Trace, send_buffer_bytes: int
 ) -> tuple[Any, Any]:
     """The sender's report, and its totals: `fds`, `connected_ns` and `counts`."""
+    report_fd = os.memfd_create("report")
+    order = msgspec.structs.replace(order, report_fd=report_fd)
     with subprocess.Popen(
         [sys.executable, "-m", "tests.stream.programs.counted_sender", str(send_buffer_bytes)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=library.environment() | {"PYTHONPATH": search_path()},
-        pass_fds=(library.fd,),
+        pass_fds=(library.fd, report_fd),
     ) as sender:
         # It waits for its order, and has started nothing yet.
         trace.follow(sender.pid)
-        stdout, stderr = sender.communicate(
+        _, stderr = sender.communicate(
             b"".join(
                 msgspec.json.encode(line) + b"\n" for line in (Place(os.getpid(), None), order)
             ),
             timeout=LONGEST_S,
         )
     assert sender.returncode == 0, stderr.decode()
-    return json.loads(stdout), json.loads(stderr.splitlines()[-1])
+    with open(report_fd, "rb") as report:
+        report.seek(0)
+        return json.load(report), json.loads(stderr.splitlines()[-1])
 
 
 def check_counts(

@@ -2,37 +2,31 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
-from tests.support.waiting import wait_until
 
 from tinygram_bench.loads.source import message_pool
 from tinygram_bench.tls.certificates import SERVER_NAME, new_identity
 from tinygram_bench.tls.contexts import client_context
+from tinygram_bench.workloads.stream.meeting import met
 from tinygram_bench.workloads.stream.order import ReceiverOrder
-from tinygram_bench.workloads.stream.tls_receiver import Received, TlsReceiver, arrived_bytes
+from tinygram_bench.workloads.stream.tls_receiver import Received, receive_encrypted
 
 IDENTITY = new_identity()
 POOL = message_pool(1, 1, 50)
 MESSAGES, WARM_UP = 20, 5
 BYTES = b"".join(POOL.messages()[:MESSAGES])
 WARM_UP_BYTES = POOL.stream_bytes(WARM_UP)
+ARRIVED = threading.Event()
+"""Set when the receiver tells that the warm-up has arrived."""
 Send = Callable[[ssl.SSLSocket], object]
 
 
-@pytest.fixture
-def arrived_fd() -> Iterator[int]:
-    fd = os.memfd_create("arrived")
-    yield fd
-    os.close(fd)
-
-
-def order_with(arrived_fd: int, sender_host: str | None = None) -> ReceiverOrder:
+def order_with(peer_host: str | None = None) -> ReceiverOrder:
     return ReceiverOrder(
         messages=MESSAGES,
         warm_up=WARM_UP,
@@ -45,18 +39,32 @@ def order_with(arrived_fd: int, sender_host: str | None = None) -> ReceiverOrder
         notes_fd=-1,
         turns_fd=-1,
         host="127.0.0.1",
-        sender_host=sender_host,
+        peer_host=peer_host,
         tls=IDENTITY,
-        arrived_fd=arrived_fd,
     )
+
+
+def listening_at(order: ReceiverOrder, connect: Callable[[int], object]) -> Received:
+    """What a receiver makes of what `connect` does, on a thread of its own, to its port."""
+    ports: list[int] = []
+    meeting = threading.Thread(target=lambda: connect(ports[0]))
+
+    def announce(port: int) -> None:
+        ports.append(port)
+        meeting.start()
+
+    try:
+        return receive_encrypted(order, met(order, announce), IDENTITY, ARRIVED.set)
+    finally:
+        meeting.join()
 
 
 def received(order: ReceiverOrder, send: Send, certificate: str = IDENTITY.certificate) -> Received:
     """What a receiver makes of what `send` does to an encrypted connection."""
-    receiver = TlsReceiver(order)
+    ARRIVED.clear()
 
-    def connect() -> None:
-        plain = socket.create_connection(("127.0.0.1", receiver.port))
+    def connect(port: int) -> None:
+        plain = socket.create_connection(("127.0.0.1", port))
         try:
             with client_context(certificate).wrap_socket(
                 plain, server_hostname=SERVER_NAME
@@ -65,12 +73,7 @@ def received(order: ReceiverOrder, send: Send, certificate: str = IDENTITY.certi
         except OSError:
             return  # What the receiver says of it is the test's.
 
-    sender = threading.Thread(target=connect)
-    sender.start()
-    try:
-        return receiver.receive()
-    finally:
-        sender.join()
+    return listening_at(order, connect)
 
 
 def notes_of(found: Received) -> list[tuple[int, int]]:
@@ -78,12 +81,12 @@ def notes_of(found: Received) -> list[tuple[int, int]]:
     return list(zip(numbers[::2], numbers[1::2], strict=True))
 
 
-def test_there_is_a_note_for_each_record(arrived_fd: int) -> None:
+def test_there_is_a_note_for_each_record() -> None:
     def send(sock: ssl.SSLSocket) -> None:
         for message in POOL.messages()[:MESSAGES]:
             sock.sendall(message)
 
-    found = received(order_with(arrived_fd), send)
+    found = received(order_with(), send)
     ends = [POOL.stream_bytes(count) for count in range(1, MESSAGES + 1)]
     assert [end for end, _ in notes_of(found)] == ends
     times = [at_ns for _, at_ns in notes_of(found)]
@@ -91,26 +94,26 @@ def test_there_is_a_note_for_each_record(arrived_fd: int) -> None:
     assert found.counters["closing_wire_bytes"] == 0
 
 
-def test_records_count_from_the_end_of_the_warm_up(arrived_fd: int) -> None:
+def test_records_count_from_the_end_of_the_warm_up() -> None:
     def send(sock: ssl.SSLSocket) -> None:
         sock.sendall(BYTES[:WARM_UP_BYTES])
-        wait_until(lambda: arrived_bytes(arrived_fd) == WARM_UP_BYTES, 60, "the warm-up")
+        assert ARRIVED.wait(60), "the warm-up has arrived"
         sock.sendall(BYTES[WARM_UP_BYTES:-1])
         sock.sendall(BYTES[-1:])
 
-    found = received(order_with(arrived_fd), send)
+    found = received(order_with(), send)
     assert found.counters["tls_records"] == 2
     assert found.counters["wire_bytes"] == len(BYTES) - WARM_UP_BYTES + 2 * 22
 
 
-def test_the_farewell_of_tls_is_no_record_of_the_stream(arrived_fd: int) -> None:
+def test_the_farewell_of_tls_is_no_record_of_the_stream() -> None:
     def send(sock: ssl.SSLSocket) -> None:
         sock.sendall(BYTES[:WARM_UP_BYTES])
-        wait_until(lambda: arrived_bytes(arrived_fd) == WARM_UP_BYTES, 60, "the warm-up")
+        assert ARRIVED.wait(60), "the warm-up has arrived"
         sock.sendall(BYTES[WARM_UP_BYTES:])
         sock.unwrap().close()
 
-    found = received(order_with(arrived_fd), send)
+    found = received(order_with(), send)
     assert found.counters["tls_records"] == 1
     assert found.counters["closing_wire_bytes"] == 24
     assert notes_of(found)[-1][0] == len(BYTES)
@@ -124,48 +127,43 @@ ALTERED[77] ^= 4
     ("sent", "fault"),
     [(bytes(ALTERED), "77"), (BYTES[:-1], str(len(BYTES))), (BYTES + b"x", str(len(BYTES)))],
 )
-def test_a_wrong_byte_a_missing_one_and_one_too_many_are_caught(
-    sent: bytes, fault: str, arrived_fd: int
-) -> None:
+def test_a_wrong_byte_a_missing_one_and_one_too_many_are_caught(sent: bytes, fault: str) -> None:
     with pytest.raises(OSError, match=fault):
-        received(order_with(arrived_fd), lambda sock: sock.sendall(sent))
+        received(order_with(), lambda sock: sock.sendall(sent))
 
 
-def test_a_sender_that_trusts_another_certificate_is_told_by_name(arrived_fd: int) -> None:
+def test_a_sender_that_trusts_another_certificate_is_told_by_name() -> None:
     other = new_identity().certificate
     with pytest.raises(OSError, match=r"TLS with the sender failed.*unknown ca"):
-        received(order_with(arrived_fd), lambda _sock: None, other)
+        received(order_with(), lambda _sock: None, other)
 
 
-def test_a_sender_that_does_not_encrypt_is_told_by_name(arrived_fd: int) -> None:
-    receiver = TlsReceiver(order_with(arrived_fd))
-    with socket.create_connection(("127.0.0.1", receiver.port)) as plain:
-        plain.sendall(b"GET / HTTP/1.1\r\n\r\n")
-        with pytest.raises(OSError, match="TLS with the sender failed"):
-            receiver.receive()
+def test_a_sender_that_does_not_encrypt_is_told_by_name() -> None:
+    def connect(port: int) -> None:
+        with socket.create_connection(("127.0.0.1", port)) as plain:
+            plain.sendall(b"GET / HTTP/1.1\r\n\r\n")
+            plain.recv(1)
+
+    with pytest.raises(OSError, match="TLS with the sender failed"):
+        listening_at(order_with(), connect)
 
 
-def test_a_sender_that_leaves_during_the_handshake_is_an_error(arrived_fd: int) -> None:
-    receiver = TlsReceiver(order_with(arrived_fd))
-    socket.create_connection(("127.0.0.1", receiver.port)).close()
+def test_a_sender_that_leaves_during_the_handshake_is_an_error() -> None:
     with pytest.raises(OSError, match="during the handshake"):
-        receiver.receive()
+        listening_at(
+            order_with(), lambda port: socket.create_connection(("127.0.0.1", port)).close()
+        )
 
 
-def test_strangers_are_counted_and_turned_away(arrived_fd: int) -> None:
-    receiver = TlsReceiver(order_with(arrived_fd, sender_host="127.0.0.2"))
-    address = ("127.0.0.1", receiver.port)
-    with socket.create_connection(address, source_address=("127.0.0.3", 0)):
-
-        def send() -> None:
+def test_strangers_are_counted_and_turned_away() -> None:
+    def connect(port: int) -> None:
+        address = ("127.0.0.1", port)
+        with socket.create_connection(address, source_address=("127.0.0.3", 0)):
             plain = socket.create_connection(address, source_address=("127.0.0.2", 0))
             context = client_context(IDENTITY.certificate)
             with context.wrap_socket(plain, server_hostname=SERVER_NAME) as sock:
                 sock.sendall(BYTES)
 
-        sender = threading.Thread(target=send)
-        sender.start()
-        found = receiver.receive()
-        sender.join()
+    found = listening_at(order_with("127.0.0.2"), connect)
     assert found.counters["strangers"] == 1
     assert notes_of(found)[-1][0] == len(BYTES)

@@ -7,13 +7,13 @@
 use crate::{
     messages::{Note, Spread},
     process::Usage,
-    receiver::{Receiver, Reception},
+    receiver::{Meets, Receiver, Reception},
     socket::{is_stranger, receive_now, reset_when_closed},
 };
 use rustix::net::sockopt;
 use std::{
     io::{self, ErrorKind, Read},
-    net::{Ipv4Addr, TcpStream},
+    net::{Ipv4Addr, TcpListener, TcpStream},
     os::fd::{AsRawFd, RawFd},
     time::Duration,
 };
@@ -38,8 +38,8 @@ struct Connections {
 }
 
 impl Receiver {
-    /// Accept all connections of a stream and read each to its end, `buffer_bytes` at most in a read.
-    /// What is used is counted from the end of the first `warm_up` messages. Connections from another
+    /// Read all connections of a stream to their ends, `buffer_bytes` at most in a read; they are
+    /// accepted before, unless they are made already. What is used is counted from the end of the first `warm_up` messages. Connections from another
     /// address than `sender` are ended before.
     ///
     /// # Errors
@@ -51,33 +51,17 @@ impl Receiver {
         buffer_bytes: usize,
         sender: Option<Ipv4Addr>,
     ) -> io::Result<Reception> {
-        let mut strangers = 0;
-        let mut streams: Vec<Option<TcpStream>> = Vec::new();
-        streams.resize_with(spread.connections(), || None);
-        let mut peer_port = 0;
-        while streams.iter().any(Option::is_none) {
-            let missing = streams.iter().filter(|stream| stream.is_none()).count();
-            for _ in 0..missing {
-                let (mut stream, peer) = self.listener().accept()?;
-                if is_stranger(peer, sender) {
-                    strangers += 1;
-                    continue;
-                }
-                let number = number_of(&mut stream)?;
-                match streams.get_mut(number) {
-                    Some(free @ None) => *free = Some(stream),
-                    _ => {
-                        let told =
-                            format!("a connection came with number {number}, which is not free");
-                        return Err(io::Error::other(told));
-                    }
-                }
-                if number == 0 {
-                    peer_port = peer.port();
-                }
+        let (streams, peer_port, strangers) = match self.into_meets() {
+            Meets::Listening(listener) => accepted(&listener, spread.connections(), sender)?,
+            Meets::Connected(streams) => {
+                let streams: Vec<_> = streams.into_iter().map(Some).collect();
+                let first = streams.first().and_then(Option::as_ref);
+                let port = first.map_or(Ok(0), |first| {
+                    Ok::<_, io::Error>(first.local_addr()?.port())
+                })?;
+                (streams, port, 0)
             }
-        }
-        drop(self);
+        };
         let mut connections = Connections::new(streams)?;
         let buffer_size = match connections.streams.first() {
             Some(Some(first)) => sockopt::socket_recv_buffer_size(first)? as u64,
@@ -161,6 +145,40 @@ impl Connections {
             count => count.map(|count| (number, count)),
         })
     }
+}
+
+/// The connections by their numbers, the port of the first, and how many strangers came.
+fn accepted(
+    listener: &TcpListener,
+    count: usize,
+    sender: Option<Ipv4Addr>,
+) -> io::Result<(Vec<Option<TcpStream>>, u16, u64)> {
+    let mut strangers = 0;
+    let mut streams: Vec<Option<TcpStream>> = Vec::new();
+    streams.resize_with(count, || None);
+    let mut peer_port = 0;
+    while streams.iter().any(Option::is_none) {
+        let missing = streams.iter().filter(|stream| stream.is_none()).count();
+        for _ in 0..missing {
+            let (mut stream, peer) = listener.accept()?;
+            if is_stranger(peer, sender) {
+                strangers += 1;
+                continue;
+            }
+            let number = number_of(&mut stream)?;
+            match streams.get_mut(number) {
+                Some(free @ None) => *free = Some(stream),
+                _ => {
+                    let told = format!("a connection came with number {number}, which is not free");
+                    return Err(io::Error::other(told));
+                }
+            }
+            if number == 0 {
+                peer_port = peer.port();
+            }
+        }
+    }
+    Ok((streams, peer_port, strangers))
 }
 
 fn number_of(stream: &mut TcpStream) -> io::Result<usize> {

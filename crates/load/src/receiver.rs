@@ -1,13 +1,14 @@
-//! The far end of a stream: reads, notes the time, and only then looks at the bytes.
+//! The receiving end of a stream: reads, notes the time, and only then looks at the bytes.
 //!
-//! Any program may connect before the sender, which is known by its address (docs/decisions/0018).
+//! Where it listens, any program may connect before the sender, which is known by its address
+//! (docs/decisions/0018). Where the sender listens, the receiver's connections are made before.
 
 use super::{process::Usage, socket};
 use crate::messages::{Note, StreamCheck, StreamError};
 use rustix::net::sockopt;
 use std::{
     io,
-    net::{Ipv4Addr, SocketAddrV4, TcpListener},
+    net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream},
     os::fd::AsRawFd,
 };
 use thiserror::Error;
@@ -46,16 +47,24 @@ pub struct Reception {
     pub buffer_bytes: u64,
     /// Whose each message was, where the stream has several producers, or connections.
     pub turns: Vec<u8>,
-    /// The sender's port.
+    /// The port of the end that connected: the sender, or where that listened the receiver.
     pub peer_port: u16,
     /// Connections of others that came before the sender's, and were ended.
     pub strangers: u64,
 }
 
-/// Waits for one connection on a fresh port, or for many ([`crate::connections`]).
+/// Has one connection to read, or many ([`crate::connections`]): it waits for them on a fresh port, or
+/// they are made already.
 #[derive(Debug)]
 pub struct Receiver {
-    listener: TcpListener,
+    meets: Meets,
+}
+
+/// How a receiver comes to its connections.
+#[derive(Debug)]
+pub(crate) enum Meets {
+    Listening(TcpListener),
+    Connected(Vec<TcpStream>),
 }
 
 impl Receiver {
@@ -66,22 +75,35 @@ impl Receiver {
     pub fn listen(address: Ipv4Addr, congestion_control: &str) -> io::Result<Self> {
         let address = SocketAddrV4::new(address, 0);
         let listener = socket::listening(address, Some(congestion_control), BACKLOG)?;
-        Ok(Self { listener })
+        Ok(Self {
+            meets: Meets::Listening(listener),
+        })
     }
 
-    /// The port it listens on.
+    /// Read connections that are made already, in the order of their numbers.
+    pub fn connected(streams: Vec<TcpStream>) -> Self {
+        Self {
+            meets: Meets::Connected(streams),
+        }
+    }
+
+    /// The port it listens on; 0: it does not.
     ///
     /// # Errors
     /// When the socket is gone.
     pub fn port(&self) -> io::Result<u16> {
-        Ok(self.listener.local_addr()?.port())
+        match &self.meets {
+            Meets::Listening(listener) => Ok(listener.local_addr()?.port()),
+            Meets::Connected(_) => Ok(0),
+        }
     }
 
-    pub(crate) fn listener(&self) -> &TcpListener {
-        &self.listener
+    pub(crate) fn into_meets(self) -> Meets {
+        self.meets
     }
 
-    /// Accept one connection and read it to its end, `buffer_bytes` at most in a read. What is
+    /// Read one connection to its end, `buffer_bytes` at most in a read; it is accepted before, unless
+    /// it is made already. What is
     /// used is counted from the end of the first `warm_up` of its `messages` messages.
     /// `compares` false skips the comparison: only for measuring what comparing costs.
     /// Connections from another address than `sender` are ended before.
@@ -106,15 +128,7 @@ impl Receiver {
         // Not zero, so that the pages are touched now.
         let mut buffer = vec![1u8; buffer_bytes];
         let failed = |received| move |source| ReceiveError::Connection { received, source };
-        let mut strangers = 0;
-        let (stream, peer) = loop {
-            let (stream, peer) = self.listener.accept().map_err(failed(0))?;
-            if !socket::is_stranger(peer, sender) {
-                break (stream, peer);
-            }
-            strangers += 1;
-        };
-        drop(self.listener);
+        let (stream, peer_port, strangers) = self.meet(sender).map_err(failed(0))?;
         let mut before = Usage::of_thread();
         loop {
             let count = socket::receive_some(stream.as_raw_fd(), &mut buffer)
@@ -142,9 +156,31 @@ impl Receiver {
                 .map_err(|errno| failed(check.received_bytes())(errno.into()))?
                 as u64,
             turns: check.turns().to_vec(),
-            peer_port: peer.port(),
+            peer_port,
             strangers,
         })
+    }
+
+    /// The connection, the port of the end that connected, and how many strangers came before.
+    fn meet(self, sender: Option<Ipv4Addr>) -> io::Result<(TcpStream, u16, u64)> {
+        match self.meets {
+            Meets::Listening(listener) => {
+                let mut strangers = 0;
+                loop {
+                    let (stream, peer) = listener.accept()?;
+                    if !socket::is_stranger(peer, sender) {
+                        return Ok((stream, peer.port(), strangers));
+                    }
+                    strangers += 1;
+                }
+            }
+            Meets::Connected(streams) => {
+                let told = || io::Error::other("there is no connection to read");
+                let stream = streams.into_iter().next().ok_or_else(told)?;
+                let port = stream.local_addr()?.port();
+                Ok((stream, port, 0))
+            }
+        }
     }
 }
 

@@ -53,7 +53,7 @@ class _Steps:
         agreed: Sequence[int] = self._hear()
         return agreed
 
-    def start_ns(self) -> int:
+    def start_ns(self, round_trip_ns: int) -> int:  # noqa: ARG002 - all hosts agree on it
         self.said.put([])
         self.start_far_ns = self._hear()
         self.start_near_ns = self._host.clock.difference_now().near_ns(self.start_far_ns)

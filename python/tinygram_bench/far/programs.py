@@ -8,6 +8,7 @@ To add a program: a line in PROGRAMS.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -16,11 +17,16 @@ from msgspec.structs import replace
 
 from tinygram.strategies import Strategy
 from tinygram_bench.host.network import check_congestion_control
+from tinygram_bench.host.packages import missing_for_tls
 from tinygram_bench.hosts.clock_server import TOKEN_BYTES, ClockOrder
 from tinygram_bench.loads.producers import MAX_POOL_BYTES, MAX_PRODUCERS
+from tinygram_bench.loads.source import BURST_MESSAGES
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.strategies import parse_strategy
-from tinygram_bench.processes.orders import End
+from tinygram_bench.processes.orders import Arrived, End, Start
+from tinygram_bench.runs.slices import MOST_SLICES, Slices
+from tinygram_bench.tls.certificates import ELSEWHERE, Identity, new_identity
+from tinygram_bench.ways.runtimes import runtime
 from tinygram_bench.workloads.echo import order as echo
 from tinygram_bench.workloads.echo.marks import Mark
 from tinygram_bench.workloads.echo.servers import server as echo_server
@@ -32,14 +38,18 @@ from tinygram_bench.workloads.rr.serving import longest_backlog
 from tinygram_bench.workloads.sizes import order as sizes
 from tinygram_bench.workloads.sizes.cases import MAX_ALTERNATING
 from tinygram_bench.workloads.sizes.server import MAX_MESSAGE_BYTES as MAX_SAMPLE_BYTES
-from tinygram_bench.workloads.stream.order import ReceiverOrder
+from tinygram_bench.workloads.stream.cases import ARRIVALS
+from tinygram_bench.workloads.stream.order import Order, Pace, ReceiverOrder
 
 _MAX_MESSAGES = 1 << 40
 _MAX_MESSAGE_BYTES = 1 << 30
 _MAX_BUFFER_BYTES = 1 << 30
 _MAX_SEED = (1 << 64) - 1
 _MAX_HOLD_NS = 10**10
-_NOTHING = b"{}"
+_MAX_DURATION_NS = 10**15
+_MAX_RATE_PER_S = 1e10
+_MAX_BURST = 1_000_000
+_MAX_CERTIFICATE_BYTES = 1 << 14
 
 T = TypeVar("T")
 
@@ -65,18 +75,19 @@ class Here:
 class Program:
     """A module of ours, the order that it takes, and how that is bounded and filled in.
 
-    `follow_up`: what comes after an order, and has no values; None: nothing does.
+    `follow_ups`: what may come after an order, none of which can be read as another one.
     """
 
     module: str
     kind: type[Any]
     bounded: Callable[[Any, Here], Any]
-    follow_up: type[Any] | None = None
+    follow_ups: tuple[type[Any], ...] = ()
 
     def order(self, raw: bytes, here: Here) -> object:
         """The order as its process gets it. Raises RefusedError."""
-        if raw == _NOTHING and self.follow_up is not None:
-            return self.follow_up()
+        for kind in self.follow_ups:
+            with suppress(msgspec.DecodeError):
+                return _follow_up(msgspec.json.decode(raw, type=kind))
         try:
             order = msgspec.json.decode(raw, type=self.kind)
         except msgspec.DecodeError as error:
@@ -93,28 +104,94 @@ def program(name: str) -> Program:
     raise RefusedError(f"this server starts no {name!r}; the known ones are {names}")
 
 
+def _follow_up(order: object) -> object:
+    if isinstance(order, Start):
+        _check("at_ns", order.at_ns, 0, (1 << 63) - 1)
+    return order
+
+
 def _receiver(order: ReceiverOrder, here: Here) -> ReceiverOrder:
     _check("messages", order.messages, 1, _MAX_MESSAGES)
     _check("warm_up", order.warm_up, 0, order.messages)
+    _check_messages(order)
+    _check("receive_buffer_bytes", order.receive_buffer_bytes, 1, _MAX_BUFFER_BYTES)
+    _check_shared(order)
+    _check_files(here, 2)
+    notes_fd, turns_fd = here.files
+    return replace(
+        order,
+        notes_fd=notes_fd,
+        turns_fd=turns_fd,
+        host=here.own_host,
+        port=0,
+        own_host=None,
+        peer_host=here.client_host,
+        tls=_own_identity(order.tls),
+    )
+
+
+def _sender(order: Order, here: Here) -> Order:
+    try:
+        way = runtime(order.runtime, order.implementation, order.strategy, order.connections)
+    except LookupError as error:
+        raise RefusedError(str(error)) from error
+    missing = way.missing()
+    if missing is not None:
+        raise RefusedError(f"{order.runtime} cannot run on this server: {missing}")
+    _check_strategy(order.strategy)
+    _check("messages", order.messages, 1, _MAX_MESSAGES)
+    _check("warm_up", order.warm_up, 0, _MAX_MESSAGES)
+    _check_messages(order)
+    if order.producers > 1 and not way.has_producers:
+        raise RefusedError(f"{order.runtime} has one producer, and not {order.producers}")
+    _check_connections(order.connections, here)
+    _check("flat_out_burst", order.flat_out_burst, 1, BURST_MESSAGES)
+    _check("spin_ns", order.spin_ns, 0, _MAX_HOLD_NS)
+    _check("sleep_ns", order.sleep_ns, 0, _MAX_HOLD_NS)
+    if order.pace is not None:
+        _check_pace(order.pace)
+    if order.slices is not None:
+        _check_slices(order.slices)
+    _check("bytes of the certificate", len(order.certificate or ""), 0, _MAX_CERTIFICATE_BYTES)
+    _check_shared(order)
+    _check_files(here, 1)
+    return replace(
+        order,
+        report_fd=here.files[0],
+        host=here.own_host,
+        port=0,
+        own_host=None,
+        peer_host=here.client_host,
+        counter_fds=None,
+    )
+
+
+def _check_messages(order: Order | ReceiverOrder) -> None:
     _check("min_bytes", order.min_bytes, 1, order.max_bytes)
     _check("max_bytes", order.max_bytes, 1, _MAX_MESSAGE_BYTES)
     _check("producers", order.producers, 1, MAX_PRODUCERS)
     if order.producers > 1:
         _check("bytes of all producers", order.producers * order.max_bytes, 1, MAX_POOL_BYTES)
-    _check("receive_buffer_bytes", order.receive_buffer_bytes, 1, _MAX_BUFFER_BYTES)
-    _check_shared(order)
-    _check_plain(order.tls)
-    if len(here.files) != 3:
-        raise RefusedError("a receiver writes 3 files")
-    notes_fd, turns_fd, arrived_fd = here.files
-    return replace(
-        order,
-        notes_fd=notes_fd,
-        turns_fd=turns_fd,
-        arrived_fd=arrived_fd,
-        host=here.own_host,
-        sender_host=here.client_host,
-    )
+
+
+def _check_pace(pace: Pace) -> None:
+    if not 0 < pace.rate_per_s <= _MAX_RATE_PER_S:
+        raise RefusedError(f"rate_per_s {pace.rate_per_s} is outside 0 … {_MAX_RATE_PER_S:g}")
+    _check_known("arrival", pace.arrival, ARRIVALS)
+    _check("burst", pace.burst, 1, _MAX_BURST)
+    _check("duration_ns", pace.duration_ns, 1, _MAX_DURATION_NS)
+    _check("the schedule's seed", pace.seed, 0, _MAX_SEED)
+
+
+def _check_slices(slices: Slices) -> None:
+    _check("slices", len(slices.begins_ns), 1, MOST_SLICES)
+    _check("slice_ns", slices.slice_ns, 1, _MAX_DURATION_NS)
+    _check("settling_ns", slices.settling_ns, 0, slices.slice_ns)
+    _check("gap_ns", slices.gap_ns, 0, _MAX_DURATION_NS)
+    least_ns = 0
+    for begin_ns in slices.begins_ns:
+        _check("the begin of a slice", begin_ns, least_ns, _MAX_DURATION_NS)
+        least_ns = begin_ns + slices.slice_ns
 
 
 def _rr_server(order: rr.ServerOrder, here: Here) -> rr.ServerOrder:
@@ -124,7 +201,13 @@ def _rr_server(order: rr.ServerOrder, here: Here) -> rr.ServerOrder:
     _check("reply_bytes", order.reply_bytes, 1, MAX_CALL_BYTES)
     _check("backlog", order.backlog, 0, longest_backlog())
     _check_shared(order)
-    return replace(order, port=0, host=here.own_host, client_host=here.client_host)
+    return replace(
+        order,
+        port=0,
+        host=here.own_host,
+        client_host=here.client_host,
+        tls=_own_identity(order.tls),
+    )
 
 
 def _echo_server(order: echo.ServerOrder, here: Here) -> echo.ServerOrder:
@@ -135,23 +218,19 @@ def _echo_server(order: echo.ServerOrder, here: Here) -> echo.ServerOrder:
     missing = chosen.missing()
     if missing is not None:
         raise RefusedError(f"{order.runtime} cannot run on this server: {missing}")
-    _check_plain(order.tls)
     _check_strategy(order.strategy)
     if not chosen.supports(order.strategy):
         raise RefusedError(f"strategy {order.strategy} is none of {order.server}")
     _check_known("reply", order.reply, echo.REPLIES)
     _check("message_bytes", order.message_bytes, 1, _MAX_MESSAGE_BYTES)
     _check("buffer_bytes", order.buffer_bytes, 0, _MAX_BUFFER_BYTES)
-    if not 1 <= order.connections <= here.max_connections:
-        raise RefusedError(
-            f"{order.connections} connections are more than a process may have here, "
-            f"{here.max_connections}: measure with fewer, or start the server with "
-            "--max-connections"
-        )
+    _check_connections(order.connections, here)
     if order.fault is not None:
         _check_known("fault", order.fault, chosen.faults)
     _check_control(order.congestion_control)
-    return replace(order, host=here.own_host, client_host=here.client_host)
+    return replace(
+        order, host=here.own_host, client_host=here.client_host, tls=_own_identity(order.tls)
+    )
 
 
 def _sizes_server(order: sizes.ServerOrder, here: Here) -> sizes.ServerOrder:
@@ -167,7 +246,21 @@ def _clock(order: ClockOrder, here: Here) -> ClockOrder:
     return replace(order, host=here.own_host)
 
 
-def _check_shared(order: ReceiverOrder | rr.ServerOrder | sizes.ServerOrder) -> None:
+def _check_files(here: Here, count: int) -> None:
+    if len(here.files) != count:
+        raise RefusedError(f"this program writes as many files as {count}")
+
+
+def _check_connections(count: int, here: Here) -> None:
+    if not 1 <= count <= here.max_connections:
+        raise RefusedError(
+            f"{count} connections are more than a process may have here, "
+            f"{here.max_connections}: measure with fewer, or start the server with "
+            "--max-connections"
+        )
+
+
+def _check_shared(order: Order | ReceiverOrder | rr.ServerOrder | sizes.ServerOrder) -> None:
     if order.seed is not None:
         _check("seed", order.seed, 0, _MAX_SEED)
     _check_control(order.congestion_control)
@@ -180,10 +273,16 @@ def _check_control(name: str) -> None:
         raise RefusedError(f"on the far host, {error}") from error
 
 
-def _check_plain(tls: object) -> None:
-    """A key is not for the wire: what is measured over TLS is on one host."""
-    if tls is not None:
-        raise RefusedError("messages between two hosts are measured without TLS")
+def _own_identity(asked: Identity | None) -> Identity | None:
+    """A new one where a client asks for one: no key goes over the wire."""
+    if asked is None:
+        return None
+    if asked != ELSEWHERE:
+        raise RefusedError("this server takes no key: its programs have keys that it makes")
+    missing = missing_for_tls()
+    if missing is not None:
+        raise RefusedError(f"on the far host, {missing}")
+    return new_identity()
 
 
 def _check_strategy(strategy: Strategy) -> None:
@@ -209,8 +308,9 @@ def _check_known(name: str, value: str, known: tuple[str, ...]) -> None:
 _WORKLOADS = "tinygram_bench.workloads"
 PROGRAMS = (
     Program(f"{_WORKLOADS}.stream.receiver", ReceiverOrder, _receiver),
-    Program(f"{_WORKLOADS}.rr.server", rr.ServerOrder, _rr_server, End),
-    Program(f"{_WORKLOADS}.echo.server", echo.ServerOrder, _echo_server, Mark),
-    Program(f"{_WORKLOADS}.sizes.server", sizes.ServerOrder, _sizes_server, End),
+    Program(f"{_WORKLOADS}.stream.sender", Order, _sender, (Start, Arrived)),
+    Program(f"{_WORKLOADS}.rr.server", rr.ServerOrder, _rr_server, (End,)),
+    Program(f"{_WORKLOADS}.echo.server", echo.ServerOrder, _echo_server, (Mark,)),
+    Program(f"{_WORKLOADS}.sizes.server", sizes.ServerOrder, _sizes_server, (End,)),
     Program("tinygram_bench.hosts.clock_server", ClockOrder, _clock),
 )

@@ -13,6 +13,7 @@ import socket
 import time
 from array import array
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import linear_regression
@@ -58,6 +59,10 @@ class Difference:
     offset_ns: int
     rate: float
     bound_ns: int
+
+    def far_ns(self, near_ns: int) -> int:
+        """A time of the near clock on the far one."""
+        return near_ns + self.offset_ns + round(self.rate * (near_ns - self.since_ns))
 
     def near_ns(self, far_ns: int) -> int:
         """A time of the far clock on the near one."""
@@ -176,7 +181,16 @@ class Clock:
 
 
 def notes_here(notes: bytes, found: Difference) -> bytes:
-    """A receiver's notes (pairs of bytes so far, and when) with times of our clock."""
+    """A far receiver's notes (pairs of bytes so far, and when) with times of our clock."""
+    return _notes_at(notes, found.near_ns)
+
+
+def notes_there(notes: bytes, found: Difference) -> bytes:
+    """The notes of a receiver here with times of the far clock."""
+    return _notes_at(notes, found.far_ns)
+
+
+def _notes_at(notes: bytes, time_ns: Callable[[int], int]) -> bytes:
     pairs = array("Q", notes)
-    pairs[1::2] = array("Q", map(found.near_ns, pairs[1::2]))
+    pairs[1::2] = array("Q", map(time_ns, pairs[1::2]))
     return pairs.tobytes()

@@ -74,10 +74,11 @@ class Host:
 
 @dataclass(frozen=True)
 class Hosts:
-    """Both hosts; `far_counter_fds`: the kernel's counters on the far one (probes/kernel.py)."""
+    """Both hosts, and the kernel's counters on each of them (probes/kernel.py)."""
 
     near: Host
     far: Host
+    near_counter_fds: tuple[int, ...]
     far_counter_fds: tuple[int, ...]
 
     def fault(self) -> str | None:
@@ -96,11 +97,15 @@ def two_hosts() -> Iterator[Hosts]:
     with ExitStack() as stack:
         near = _host(stack, "tg-near", near_address)
         far = _host(stack, "tg-far", far_address)
-        with far.network.entered():
-            far_counter_fds = open_counters()
-        for fd in far_counter_fds:
-            stack.callback(os.close, fd)
-        yield Hosts(near, far, far_counter_fds)
+        yield Hosts(near, far, _counter_fds(stack, near), _counter_fds(stack, far))
+
+
+def _counter_fds(stack: ExitStack, host: Host) -> tuple[int, ...]:
+    with host.network.entered():
+        found = open_counters()
+    for fd in found:
+        stack.callback(os.close, fd)
+    return found
 
 
 def _host(stack: ExitStack, device: str, address: str) -> Host:

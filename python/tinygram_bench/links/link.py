@@ -32,8 +32,9 @@ class Link:
     Without arguments: both ends are here, in this machine's own network. `far_address`: where
     servers listen and clients connect. `client_host`: the address from which clients connect, by
     which servers of ours know them; None: nobody else is on these hosts, or the server is not ours
-    (docs/decisions/0018). `counter_fds`: what is read of the kernel's counters,
-    None where nobody may say that they are of this run alone (probes/kernel.py). `facts` None:
+    (docs/decisions/0018). `counter_fds`: what is read of the kernel's counters by who is `near`,
+    None where nobody may say that they are of this run alone (probes/kernel.py), and
+    `counter_fds_of_far` by who is `far`. `facts` None:
     nothing lies between, or nobody here knows what. `is_elsewhere`: `far` is no network of this
     machine, and `round_trip_ns` what a round trip to it takes at least. `take_traffic`: what went
     over it since that was last called.
@@ -45,6 +46,7 @@ class Link:
     far_address: str = LOCALHOST
     client_host: str | None = None
     counter_fds: CounterFds = None
+    counter_fds_of_far: CounterFds = None
     facts: LinkFacts | None = None
     is_elsewhere: bool = False
     round_trip_ns: int = 0
@@ -60,6 +62,7 @@ class Link:
             far=hosts.far.network,
             far_address=hosts.far.address,
             counter_fds=hosts.far_counter_fds,
+            counter_fds_of_far=hosts.near_counter_fds,
             facts=facts,
             take_traffic=take_traffic,
             find_fault=hosts.fault,

@@ -5,12 +5,16 @@ To add a workload: a subclass of `Parameters` with its name as the tag, in `AnyP
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from tinygram_bench.model.value import Value
 
 if TYPE_CHECKING:
     from tinygram_bench.model.result import Case
+
+
+Direction = Literal["forward", "reverse"]
+"""Of a stream: from the near end to the far one, or the other way."""
 
 
 class Parameters(Value, frozen=True, tag_field="workload", omit_defaults=True, kw_only=True):
@@ -54,6 +58,7 @@ class StreamParameters(Parameters, frozen=True, tag="stream", kw_only=True):
 
     `duration_ns`: how long messages are sent in each run; None where all `messages` go flat out,
     which are otherwise as many as there may be at most. `tls`: over TLS 1.3.
+    `direction`: which end sends.
     """
 
     messages: int
@@ -65,6 +70,7 @@ class StreamParameters(Parameters, frozen=True, tag="stream", kw_only=True):
     duration_ns: int | None = None
     study: StudySwitches = StudySwitches()
     tls: bool = False
+    direction: Direction = "forward"
 
 
 class RrParameters(Parameters, frozen=True, tag="rr", kw_only=True):

@@ -9,6 +9,7 @@ status 1.
 from __future__ import annotations
 
 import os
+import select
 import sys
 from collections.abc import Callable
 from typing import TypeVar
@@ -32,9 +33,13 @@ class Place(Value, frozen=True):
 
 
 class Listening(Value, frozen=True):
-    """A server's answer as soon as clients may connect."""
+    """A server's answer as soon as clients may connect.
+
+    `certificate`: the one that it shows, PEM; null: it does not encrypt.
+    """
 
     port: int
+    certificate: str | None = None
 
 
 class Ready(Value, frozen=True):
@@ -43,6 +48,13 @@ class Ready(Value, frozen=True):
 
 class Go(Value, frozen=True):
     """To a client: start now."""
+
+
+class Arrived(Value, frozen=True):
+    """From a receiver that decrypts, and to its sender: the whole warm-up has arrived.
+
+    A sender knows by the kernel that its ciphertext has, but not how much plaintext it was.
+    """
 
 
 class Start(Value, frozen=True):
@@ -80,13 +92,25 @@ class Orders:
         while left:
             left = left[os.write(1, left) :]
 
-    def announce(self, port: int) -> None:
-        """Say where this server listens."""
-        self.say(Listening(port))
+    def announce(self, port: int, certificate: str | None = None) -> None:
+        """Say where this server listens, and what certificate it shows."""
+        self.say(Listening(port, certificate))
+
+    def has_line(self) -> bool:
+        """Whether there is something to hear, the channel's end too, without waiting for it."""
+        return b"\n" in self._received or bool(select.select([self], [], [], 0)[0])
 
     def fileno(self) -> int:
         """Readable when the next line has come, or the channel has ended."""
         return 0
+
+
+def leave(fd: int, data: bytes) -> None:
+    """Write `data` to the file, in place of what was left in it before."""
+    with open(fd, "wb", closefd=False) as file:
+        file.truncate(0)
+        file.seek(0)
+        file.write(data)
 
 
 def carry_out(

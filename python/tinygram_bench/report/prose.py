@@ -18,6 +18,9 @@ _ASPECTS: Mapping[str, Callable[[Load], str]] = {
     "placement": lambda load: f"placement {load.placement}",
     "busy_thread": lambda load: "a busy thread beside" if load.busy_thread else "no busy thread",
     "tls": lambda load: "over TLS 1.3" if load.tls else "without TLS",
+    "direction": lambda load: (
+        "the far end sends" if load.direction == "reverse" else "the near end sends"
+    ),
     "parameters": lambda load: ", ".join(f"{name} {value}" for name, value in load.parameters),
 }
 _PACING: Mapping[str, Callable[[Load], str]] = {
@@ -130,6 +133,8 @@ def _title(load: Load) -> str:
     """The load's aspects, except those that have their usual values."""
     unsaid = {name for name in ("producers", "connections") if getattr(load, name) == 1}
     unsaid |= {name for name in ("busy_thread", "tls", "parameters") if not getattr(load, name)}
+    if load.direction != "reverse":
+        unsaid.add("direction")
     aspects = (describe(load) for name, describe in _ASPECTS.items() if name not in unsaid)
     return f"{load.workload} {', '.join((pace(load), *aspects))}"
 

@@ -53,16 +53,19 @@ class Agreement(Protocol):
     def lengths_ns(self, own_ns: Sequence[int]) -> Sequence[int]:
         """The length of a slice and what follows each case's, the longest of all hosts."""
 
-    def start_ns(self) -> int:
-        """When the first slice begins (CLOCK_MONOTONIC of this host), all being ready."""
+    def start_ns(self, round_trip_ns: int) -> int:
+        """When the first slice begins (CLOCK_MONOTONIC of this host), all being ready.
+
+        `round_trip_ns`: to the host of the far ends, which must be told in time, too.
+        """
 
 
 class _Alone:
     def lengths_ns(self, own_ns: Sequence[int]) -> Sequence[int]:
         return own_ns
 
-    def start_ns(self) -> int:
-        return time.monotonic_ns() + LEAD_NS
+    def start_ns(self, round_trip_ns: int) -> int:
+        return time.monotonic_ns() + LEAD_NS + round_trip_ns
 
 
 ALONE: Agreement = _Alone()
@@ -108,7 +111,7 @@ class Group:
         rehearsed = self._each(self._rehearsed, up)
         turns = self._turns(rehearsed, [_round_trip_ns(each) for each in up])
         ready = self._each(self._warmed_up, rehearsed, up, turns)
-        start_ns = self.agreement.start_ns()
+        start_ns = self.agreement.start_ns(max(map(_round_trip_ns, up)))
         sides = self._each(partial(_started, start_ns), ready)
         give_up_s = self._give_up_s(start_ns, turns)
         at_turn = {number: each for number, each in enumerate(sides) if isinstance(each, _Side)}

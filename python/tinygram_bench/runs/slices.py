@@ -23,6 +23,8 @@ SETTLING_SHARE = 0.15
 """The first part of each slice is not measured: caches and the connection are cold."""
 DRAINING_SHARE = 0.15
 """In the last part of each slice nothing is handed over flat out: what is on its way arrives."""
+MOST_SLICES = 4_000
+"""Of a case whose sender is on another host, to which the table of them goes in one line."""
 LEAST_MESSAGES = 20
 """A slice holds so many at its rate, or a comparison of medians would say little."""
 GAP_NS = 1_000_000

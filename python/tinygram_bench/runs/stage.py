@@ -24,7 +24,7 @@ from tinygram_bench.processes.attached import attached
 from tinygram_bench.processes.children import Child, Told, answers
 from tinygram_bench.processes.orders import Listening
 from tinygram_bench.processes.workers import LISTEN_LIMIT_S, RunError, Worker
-from tinygram_bench.tls.certificates import Identity, new_identity
+from tinygram_bench.tls.certificates import ELSEWHERE, Identity, new_identity
 
 T = TypeVar("T")
 _GRACE_S = 0.5
@@ -41,8 +41,9 @@ class Address(NamedTuple):
 class Stage:
     """A link that is up, and what was started on it; all ends with `stack`.
 
-    `far_host`: where the far end is started, None: on this machine. `placement`: the name of
-    `where`, by which that host picks a core of its own.
+    `far_host`: where the far end is started, None: on this machine. `where`: the near end is on the
+    sender's core. `placement`: the name of that, by which the far host picks a core of its own.
+    `shown`: the certificate of the server that listens, PEM; None: it does not encrypt.
     """
 
     stack: ExitStack
@@ -52,6 +53,7 @@ class Stage:
     far_host: FarHost | None = None
     placement: str = "none"
     children: list[Told] = field(default_factory=list)
+    shown: str | None = None
     _made: dict[str, object] = field(default_factory=dict)
 
     def once(self, name: str, make: Callable[[], T]) -> T:
@@ -118,12 +120,22 @@ class Stage:
 
         return self.once(role, start)
 
+    def far_identity(self) -> Identity:
+        """The same of the far end, whose key stays on its host: another one makes its own."""
+        return self.identity() if self.far_host is None else ELSEWHERE
+
     def identity(self) -> Identity:
-        """The far end's certificate, made for this stage. Raises RunError where none can be."""
+        """A certificate for this stage, and its key. Raises RunError where none can be made."""
         reason = missing_for_tls()
         if reason is not None:
             raise RunError(reason)
         return self.once("identity", new_identity)
+
+    def certificate(self) -> str:
+        """The one that its clients trust: what the server has shown. Raises RunError."""
+        if self.shown is None:
+            raise RunError("the far end was to encrypt, and has shown no certificate")
+        return self.shown
 
     def child(self, role: str) -> Told:
         """The process of that role, which was started before."""
@@ -195,6 +207,7 @@ class Turn:
         late = f"did not listen within {self.listen_limit_s:g} s"
         give_up_s = time.monotonic() + self.listen_limit_s
         (said,) = answers([server], Listening, give_up_s, late, self.stage.children)
+        self.stage.shown = said.certificate
         return Address(self.link.far_address, said.port)
 
     def hear(self, child: Told, kind: type[T]) -> T:

@@ -175,7 +175,7 @@ _OF_PROCESSES: Mapping[str, Said] = {
     "generators": ("hosts", "of a cluster whose parts are in the run"),
     "step_error_ns": ("ns", "by which the slices of two of these hosts may have been out of step"),
     "strangers": ("connections", "of other programs, which the receiver or server turned away"),
-    "peer_port": ("port", "of the sender, as the receiver saw it"),
+    "peer_port": ("port", "of the end that connected, as the receiver saw it"),
 }
 _OF_THE_CONNECTION: Mapping[str, Said] = {
     "data_segments": (

@@ -43,6 +43,7 @@ PROPERTIES: Mapping[str, Mapping[str, str]] = {
         "busy_thread": "whether another Python thread computes all the time",
         "duration_ns": "how long the schedule lasts, in ns; null: flat out",
         "tls": "whether over TLS 1.3, with the cipher TLS_AES_256_GCM_SHA384",
+        "direction": "which end sends: forward, the near one to the far one, or reverse",
         "study": "switches that only a study sets",
     },
     "StudySwitches": {

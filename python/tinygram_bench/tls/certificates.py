@@ -19,6 +19,10 @@ class Identity(Value, frozen=True):
     key: str
 
 
+ELSEWHERE = Identity("", "")
+"""In an order to another host: it makes its own, and its key never leaves it."""
+
+
 def new_identity() -> Identity:
     """A certificate on a new key (ECDSA, P-256), valid for seven days. Raises ImportError."""
     from cryptography import x509

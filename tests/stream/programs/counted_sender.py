@@ -10,7 +10,7 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 from unittest import mock
@@ -18,21 +18,23 @@ from unittest import mock
 from tinygram_bench import _native
 from tinygram_bench.host.probes.usage import Mark
 from tinygram_bench.workloads.stream import sender
+from tinygram_bench.workloads.stream.meeting import Met
 from tinygram_bench.workloads.stream.order import Order
 
 
 def main() -> int:
     """The sender's own, but the last line on stderr is JSON: `fds`, `connected_ns`, `counts`."""
-    connect = sender._connect
+    meet = sender.met
     send_buffer_bytes = int(sys.argv[1])
     told: dict[str, object] = {}
 
-    def connected(order: Order) -> tuple[socket.socket, int]:
-        sock, connect_ns = connect(order)
+    def met(order: Order, announce: Callable[[int], None]) -> Met:
+        found = meet(order, announce)
         if send_buffer_bytes:
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer_bytes)
+            for sock in found.sockets:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer_bytes)
         told.update(connected_ns=time.monotonic_ns())
-        return sock, connect_ns
+        return found
 
     def marked(probes: Sequence[socket.socket], *arguments: Any) -> Mark:
         # Once the warm-up is sent all descriptors of the connection are there.
@@ -40,7 +42,7 @@ def main() -> int:
         return Mark.at_start(probes, *arguments)
 
     with (
-        mock.patch.object(sender, "_connect", connected),
+        mock.patch.object(sender, "met", met),
         mock.patch.object(sender, "Mark", mock.Mock(at_start=marked, at_end=Mark.at_end)),
     ):
         status = sender.main()

@@ -1,10 +1,11 @@
 use super::pool::{MessagePool, StreamCheck};
-use crate::{address::ipv4_of, errors::OrOsError};
+use crate::{address::ipv4_of, descriptor, errors::OrOsError};
 use pyo3::{
     exceptions::{PyOSError, PyRuntimeError},
     prelude::*,
     types::PyBytes,
 };
+use std::os::fd::RawFd;
 use tinygram_load::{messages::Spread, receiver};
 
 type Counters = Vec<(&'static str, u64)>;
@@ -25,6 +26,19 @@ impl Receiver {
         Ok(Self {
             port: inner.port().or_os_error()?,
             inner: Some(inner),
+            reception: None,
+        })
+    }
+
+    #[staticmethod]
+    fn connected(fds: Vec<RawFd>) -> PyResult<Self> {
+        let streams = fds
+            .into_iter()
+            .map(|fd| Ok(descriptor::own(fd)?.into()))
+            .collect::<PyResult<_>>()?;
+        Ok(Self {
+            port: 0,
+            inner: Some(receiver::Receiver::connected(streams)),
             reception: None,
         })
     }

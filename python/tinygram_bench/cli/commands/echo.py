@@ -171,8 +171,6 @@ def echo(
     """Measure servers that send back what they read; every byte is compared with what was sent."""
     far = options.far_end(server)
     if far is not None:
-        if tls:
-            raise UsageError("--server cannot be combined with --tls: that is for one host")
         if server_command is not None or port is not None:
             raise UsageError(
                 "--server cannot be combined with --server-command and --port: programs that are "

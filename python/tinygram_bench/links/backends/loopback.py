@@ -21,6 +21,6 @@ def up(_spec: LinkSpec, _seed: int) -> Iterator[Link]:
     """A network of the run's own, the host's where that is not permitted."""
     with private_network() as network:
         if network.is_private:
-            yield Link(network, network, counter_fds=())
+            yield Link(network, network, counter_fds=(), counter_fds_of_far=())
         else:
             yield Link(network, network, client_host=drawn_host())

@@ -34,6 +34,7 @@ class Load:
     placement: str
     busy_thread: bool
     tls: bool = False
+    direction: str | None = None
     slice_ns: int | None = None
     parameters: tuple[tuple[str, Any], ...] = ()
 
@@ -42,6 +43,7 @@ class Load:
         named = cls.__dataclass_fields__.keys() - {
             "busy_thread",
             "tls",
+            "direction",
             "slice_ns",
             "parameters",
         }
@@ -49,6 +51,7 @@ class Load:
             **{name: getattr(case, name) for name in named},
             busy_thread=getattr(case.parameters, "busy_thread", False),
             tls=getattr(case.parameters, "tls", False),
+            direction=getattr(case.parameters, "direction", None),
             slice_ns=case.parameters.slice_ns,
             parameters=tuple(
                 (name, getattr(case.parameters, name))

@@ -129,7 +129,7 @@ class Echo(TakesTurns):
             congestion_control=asked.congestion_control,
             own_host=turn.link.client_host if is_ours else None,
             slices=slices,
-            certificate=turn.stage.identity().certificate if asked.tls else None,
+            certificate=turn.stage.certificate() if asked.tls else None,
         )
 
 
@@ -206,7 +206,7 @@ def _start_ours(turn: Turn) -> Address:
             congestion_control=asked.congestion_control,
             host=link.far_address,
             client_host=link.client_host,
-            tls=turn.stage.identity() if asked.tls else None,
+            tls=turn.stage.far_identity() if asked.tls else None,
         )
     )
     return turn.listening(server)

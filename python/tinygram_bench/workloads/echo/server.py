@@ -22,7 +22,8 @@ def main() -> int:
 
 
 def _serve(order: ServerOrder, orders: Orders) -> None:
-    service = Service(order, orders.announce)
+    certificate = None if order.tls is None else order.tls.certificate
+    service = Service(order, lambda port: orders.announce(port, certificate))
     serve = server(order.runtime, order.implementation, order.server).load()
     gc.collect()
     gc.freeze()

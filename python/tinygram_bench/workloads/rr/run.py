@@ -141,7 +141,7 @@ class Rr(TakesTurns):
             congestion_control=asked.congestion_control,
             host=link.far_address,
             client_host=link.client_host,
-            tls=turn.stage.identity() if asked.tls else None,
+            tls=turn.stage.far_identity() if asked.tls else None,
             uncounted_requests=REQUESTS + case.producers * asked.warm_up_calls,
         )
 
@@ -171,7 +171,7 @@ class Rr(TakesTurns):
 
 def _certificate(turn: Turn) -> str | None:
     """The certificate that the server must show; None: nothing is encrypted."""
-    return turn.stage.identity().certificate if RrParameters.of(turn.case).tls else None
+    return turn.stage.certificate() if RrParameters.of(turn.case).tls else None
 
 
 def _at_first(turn: Turn) -> Counted:

@@ -21,7 +21,10 @@ def main() -> int:
 def _serve(order: ServerOrder, orders: Orders) -> None:
     raise_descriptor_limit()
     content = _native.CallContent(order.request_bytes, order.reply_bytes, order.seed)
-    counters = serving.serve(order, content, orders.fileno(), orders.announce)
+    certificate = None if order.tls is None else order.tls.certificate
+    counters = serving.serve(
+        order, content, orders.fileno(), lambda port: orders.announce(port, certificate)
+    )
     if orders.hear(End) is not None:
         orders.say(counters)
 

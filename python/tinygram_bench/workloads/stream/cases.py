@@ -14,13 +14,14 @@ from tinygram_bench.host.packages import missing_for_tls
 from tinygram_bench.links.spec import parse_link
 from tinygram_bench.loads.source import BURST_MESSAGES
 from tinygram_bench.model.errors import UsageError
-from tinygram_bench.model.parameters import StreamParameters
+from tinygram_bench.model.parameters import Direction, StreamParameters
 from tinygram_bench.model.result import Case, MessageBytes, Plan, Unavailable
 from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.ways import runtimes
 from tinygram_bench.workloads.only import Named, in_words, parse_only
 from tinygram_bench.workloads.turns import in_turns
 
+ARRIVALS = ("constant", "poisson", "onoff")
 WARM_UP_MESSAGES = 1024
 """The number of warm-up messages; fewer where they would exceed WARM_UP_BYTES."""
 WARM_UP_BYTES = 4 << 20
@@ -36,8 +37,8 @@ class StreamOptions:
 
     `rates_per_s` empty: flat out. `takes_turns`: the cases of a load do so in slices of `slice_ns`,
     None: as long as the load needs; where there is only one case it is alone. `tls`: whether over
-    TLS 1.3; both: each way so and so. `clients`: the hosts of a cluster that share each load, in
-    turns always; None: this host has it alone.
+    TLS 1.3; both: each way so and so. `direction`: which end sends. `clients`: the hosts of a
+    cluster that share each load, in turns always; None: this host has it alone.
     """
 
     messages: int
@@ -64,6 +65,7 @@ class StreamOptions:
     slice_ns: int | None = None
     takes_turns: bool = False
     tls: Sequence[bool] = (False,)
+    direction: Direction = "forward"
     connections: Sequence[int] = (1,)
     clients: int | None = None
 
@@ -175,6 +177,7 @@ def _case(
         duration_ns=duration_ns,
         slice_ns=options.slice_ns,
         tls=tls,
+        direction=options.direction,
     )
     load = "flat-out"
     if rate_per_s is not None:
@@ -187,6 +190,8 @@ def _case(
         load += "/busy-thread"
     if tls:
         load += "/tls"
+    if options.direction != "forward":
+        load += f"/{options.direction}"
     if options.clients is not None:
         load += f"/{options.clients}-clients"
     sizes = f"{size.min}B" if size.min == size.max else f"{size.min}..{size.max}B"

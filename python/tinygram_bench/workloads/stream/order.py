@@ -13,11 +13,10 @@ from tinygram_bench.tls.certificates import Identity
 class ReceiverOrder(Value, frozen=True):
     """The order of one stream for a receiver of ours, which answers its counters.
 
-    `notes_fd`, `turns_fd`: the files that it writes (receiver.py). `host`: where it listens;
-    `sender_host`: the only address that it accepts a connection from, null: any. `may_end_early`:
-    the stream may end after any message. `tls`: what it decrypts with, null: nothing; it then says
-    in the file `arrived_fd` how much of the warm-up has arrived (tls_receiver.py). `connections`:
-    how many the stream comes on.
+    `notes_fd`, `turns_fd`: the files that it writes (receiver.py). How it meets the sender: see
+    `Order`. `may_end_early`:
+    the stream may end after any message. `tls`: what it decrypts with, null: nothing; it then
+    answers `Arrived` when the warm-up has. `connections`: how many the stream comes on.
     """
 
     messages: int
@@ -31,11 +30,17 @@ class ReceiverOrder(Value, frozen=True):
     notes_fd: int
     turns_fd: int
     host: str
-    sender_host: str | None
+    port: int = 0
+    own_host: str | None = None
+    peer_host: str | None = None
     may_end_early: bool = False
     tls: Identity | None = None
-    arrived_fd: int = -1
     connections: int = 1
+
+    @property
+    def listens(self) -> bool:
+        """Whether the sender connects to this end."""
+        return self.port == 0
 
 
 class Heard(Value, frozen=True):
@@ -72,11 +77,13 @@ class Order(Value, frozen=True):
     """The order for a sending process.
 
     `spin_ns`, `sleep_ns`: a planted difference (loads/planted.py).
-    `host`: where the receiver listens; `own_host`: the address to connect from, by which the
-    receiver knows the sender; `counter_fds`: what is read of the kernel's counters
-    (probes/kernel.py). With `slices` the sender answers `Warm` when it has warmed up, and waits for
-    a `Start`. `certificate`: the one that its receiver must show, null: nothing is encrypted;
-    `arrived_fd`: where that says how much of the warm-up has arrived.
+    `host`, `port`: where the other end listens, and `own_host`: the address to connect from, by
+    which that knows this end; null: any. With port 0 this end listens on `host`, answers where, and
+    accepts connections from `peer_host` alone, null: from any. `counter_fds`: what is read of the
+    kernel's counters (probes/kernel.py). `report_fd`: the file that it leaves its `Report` in. With
+    `slices` the sender answers `Warm` when it has warmed up, and waits for a `Start`.
+    `certificate`: the one that its receiver must show, null: nothing is encrypted; it is then told
+    `Arrived` when the warm-up has.
     """
 
     port: int
@@ -98,10 +105,16 @@ class Order(Value, frozen=True):
     sleep_ns: int = 0
     host: str = "127.0.0.1"
     own_host: str | None = None
+    peer_host: str | None = None
+    report_fd: int = -1
     slices: Slices | None = None
     certificate: str | None = None
-    arrived_fd: int = -1
     connections: int = 1
+
+    @property
+    def listens(self) -> bool:
+        """Whether the receiver connects to this end."""
+        return self.port == 0
 
     @property
     def has_turns(self) -> bool:
@@ -117,13 +130,14 @@ class Order(Value, frozen=True):
 class Report(Value, frozen=True):
     """The report of a sending process: raw counters, times and histograms.
 
-    `late_ns`: how late the pacer was with each message, where it sleeps. `handed_over`: how many of
-    the measured messages each producer has handed over, where it did so until its slices were over.
-    `pacing_errors_ns_by_slice`: how late the pacer was with each message that is measured in a
-    slice; empty without slices.
+    It can be longer than a line between two hosts may be, so it comes in a file.
+    `peer_port`: of the end that connected. `late_ns`: how late the pacer was with each message,
+    where it sleeps. `handed_over`: how many of the measured messages each producer has handed over,
+    where it did so until its slices were over. `pacing_errors_ns_by_slice`: how late the pacer was
+    with each message that is measured in a slice; empty without slices.
     """
 
-    local_port: int
+    peer_port: int
     start_ns: int
     hand_overs_ns: list[int]
     counters: dict[str, int | None]

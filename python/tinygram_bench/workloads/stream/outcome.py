@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -29,14 +28,14 @@ def assembled(
     report: Report,
     counters: dict[str, int | None],
     heard: Heard,
+    collected_ns: int,
     used: Used | None = None,
 ) -> Run:
     """Check that every byte is accounted for, match messages to notes, and add up.
 
-    The notes are not trusted: no read can be later than now, when the receiver has ended. `used`:
-    the CPU time in slices. Raises RunError.
+    All times are of one clock. The notes are not trusted: no read can be later than `collected_ns`,
+    when the receiver had ended. `used`: the CPU time in slices. Raises RunError.
     """
-    collected_ns = time.monotonic_ns()
     slices: dict[str, tuple[float | None, ...]] = {}
     pool = message_pool(
         order.seed, order.min_bytes, order.max_bytes, order.producers, order.connections
@@ -62,7 +61,7 @@ def assembled(
                 f"the counted writes hold {written_bytes} bytes, the measured stream {sent_bytes}"
             )
         if StreamParameters.of(case).receiver_command is None and (
-            counters["peer_port"] != report.local_port
+            counters["peer_port"] != report.peer_port
         ):
             raise RunError("another program's connection reached the receiver")
         hand_overs = _hand_overs(order, report, of_each)

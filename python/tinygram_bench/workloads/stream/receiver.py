@@ -1,7 +1,7 @@
 """The receiving process, `tg-receiver`: listens, says where, reads, checks, and leaves its notes.
 
-It takes a `ReceiverOrder` for each stream, and answers where it listens, then its counters. With
-options it receives one stream, and prints what follows.
+It takes a `ReceiverOrder` for each stream, answers where it listens, unless the sender does, and
+then its counters. With options it receives one stream, and prints what follows.
 
 `--receiver-command` puts another program in its place. It is run with the same options, and must:
 listen on 127.0.0.1, or over a link on HOST; print `listening PORT`; accept one connection and read
@@ -25,9 +25,14 @@ from tinygram_bench import _native
 from tinygram_bench.host.descriptors import raise_descriptor_limit
 from tinygram_bench.loads.source import message_pool
 from tinygram_bench.processes.attached import settle
-from tinygram_bench.processes.orders import Orders, carry_out
+from tinygram_bench.processes.orders import Arrived, Orders, carry_out, leave
+from tinygram_bench.tls.certificates import Identity
+from tinygram_bench.workloads.stream.meeting import met
 from tinygram_bench.workloads.stream.order import ReceiverOrder
-from tinygram_bench.workloads.stream.tls_receiver import TlsReceiver
+from tinygram_bench.workloads.stream.tls_receiver import receive_encrypted
+
+Announce = Callable[[int, str | None], None]
+"""Is told where the receiver listens, and the certificate that it shows, if any."""
 
 
 def main() -> int:
@@ -38,71 +43,81 @@ def main() -> int:
 
 
 def _receive(order: ReceiverOrder, orders: Orders) -> None:
-    orders.say(receive(order, orders.announce))
+    orders.say(receive(order, orders.announce, lambda: orders.say(Arrived())))
 
 
 def receive(
-    order: ReceiverOrder, announce: Callable[[int], None], *, checks: bool = True
+    order: ReceiverOrder,
+    announce: Announce,
+    tell_arrived: Callable[[], None] = lambda: None,
+    *,
+    checks: bool = True,
 ) -> dict[str, int]:
-    """Receive one stream, and leave its notes; the counters. `announce` gets the port.
+    """Receive one stream, and leave its notes; the counters.
 
-    Raises OSError, also where a byte was not the one that was sent, unless it `checks` none.
+    `announce` gets the port, where it listens; `tell_arrived` is called when the whole warm-up has
+    come that was encrypted. Raises OSError, also where a byte was not the one that was sent, unless
+    it `checks` none.
     """
     if order.tls is not None:
-        return _receive_tls(order, announce)
+        return _receive_tls(order, order.tls, announce, tell_arrived)
     if order.connections > 1:
         return _receive_on_many(order, announce)
     pool = message_pool(order.seed, order.min_bytes, order.max_bytes, order.producers)
     check = _native.StreamCheck(pool, order.messages, order.may_end_early)
-    receiver = _native.Receiver(order.congestion_control, order.host)
-    announce(receiver.port)
+    receiver, met_counters = _met(order, announce)
     counters = receiver.receive(
         check,
         order.messages,
         order.warm_up,
         order.receive_buffer_bytes,
         checks,
-        order.sender_host,
+        order.peer_host,
     )
-    _rewrite(order.notes_fd, receiver.notes())
+    leave(order.notes_fd, receiver.notes())
     if order.producers > 1:
-        _rewrite(order.turns_fd, receiver.turns())
-    return dict(counters)
+        leave(order.turns_fd, receiver.turns())
+    return dict(counters) | met_counters
 
 
-def _receive_on_many(order: ReceiverOrder, announce: Callable[[int], None]) -> dict[str, int]:
+def _receive_on_many(order: ReceiverOrder, announce: Announce) -> dict[str, int]:
     raise_descriptor_limit()
     pool = message_pool(order.seed, order.min_bytes, order.max_bytes, connections=order.connections)
-    receiver = _native.Receiver(order.congestion_control, order.host)
-    announce(receiver.port)
+    receiver, met_counters = _met(order, announce)
     counters = receiver.receive_on_many(
         pool,
         order.messages,
         order.warm_up,
         order.receive_buffer_bytes,
         order.may_end_early,
-        order.sender_host,
+        order.peer_host,
     )
-    _rewrite(order.notes_fd, receiver.notes())
-    _rewrite(order.turns_fd, receiver.turns())
-    return dict(counters)
+    leave(order.notes_fd, receiver.notes())
+    leave(order.turns_fd, receiver.turns())
+    return dict(counters) | met_counters
 
 
-def _receive_tls(order: ReceiverOrder, announce: Callable[[int], None]) -> dict[str, int]:
-    receiver = TlsReceiver(order)
-    announce(receiver.port)
-    received = receiver.receive()
-    _rewrite(order.notes_fd, received.notes)
-    _rewrite(order.turns_fd, received.turns)
+def _met(order: ReceiverOrder, announce: Announce) -> tuple[_native.Receiver, dict[str, int]]:
+    """What reads the connections, and what connecting has counted. Raises OSError."""
+    if order.listens:
+        receiver = _native.Receiver(order.congestion_control, order.host)
+        announce(receiver.port, None)
+        return receiver, {}
+    ends = met(order, lambda port: announce(port, None))
+    receiver = _native.Receiver.connected([sock.fileno() for sock in ends.sockets])
+    for sock in ends.sockets:
+        sock.close()
+    return receiver, ends.counters
+
+
+def _receive_tls(
+    order: ReceiverOrder, identity: Identity, announce: Announce, tell_arrived: Callable[[], None]
+) -> dict[str, int]:
+    ends = met(order, lambda port: announce(port, identity.certificate))
+    received = receive_encrypted(order, ends, identity, tell_arrived)
+    leave(order.notes_fd, received.notes)
+    leave(order.turns_fd, received.turns)
     return received.counters
-
-
-def _rewrite(fd: int, data: bytes) -> None:
-    """Write `data` to the file, in place of what an earlier stream left in it."""
-    with open(fd, "wb", closefd=False) as file:
-        file.truncate(0)
-        file.seek(0)
-        file.write(data)
 
 
 def _receive_alone(options: argparse.Namespace) -> int:
@@ -122,7 +137,6 @@ def _receive_alone(options: argparse.Namespace) -> int:
             notes_fd=notes.fileno(),
             turns_fd=turns.fileno(),
             host=options.host,
-            sender_host=None,
             may_end_early=options.may_end_early,
         )
         try:
@@ -134,7 +148,7 @@ def _receive_alone(options: argparse.Namespace) -> int:
     return 0
 
 
-def _print_port(port: int) -> None:
+def _print_port(port: int, _certificate: str | None) -> None:
     print(f"listening {port}", flush=True)
 
 

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import os
 import shlex
+import time
 from dataclasses import dataclass
 
+import msgspec
 from msgspec.structs import replace
 
-from tinygram_bench.hosts.clock import notes_here
+from tinygram_bench.host.placement import Placement
+from tinygram_bench.host.probes.kernel import CounterFds
+from tinygram_bench.hosts.clock import notes_here, notes_there
 from tinygram_bench.links import LOCALHOST, parse_link
 from tinygram_bench.loads.source import BURST_MESSAGES
 from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.result import Case
 from tinygram_bench.model.strategies import parse_strategy
-from tinygram_bench.processes.children import Child, Told
-from tinygram_bench.processes.orders import Start
-from tinygram_bench.processes.workers import contents, session_of
+from tinygram_bench.processes.children import Told
+from tinygram_bench.processes.orders import Arrived, End, Start
+from tinygram_bench.processes.workers import RunError, contents, session_of
 from tinygram_bench.runs.slices import Slices, Used
 from tinygram_bench.runs.stage import Address, Turn
 from tinygram_bench.runs.workload import Exchanged, TakesTurns, Waiting
 from tinygram_bench.statistics.workloads.loads import is_limit
+from tinygram_bench.tls.certificates import Identity
 from tinygram_bench.ways import runtimes
 from tinygram_bench.workloads.stream.order import (
     Heard,
@@ -34,8 +39,8 @@ from tinygram_bench.workloads.stream.outcome import assembled, received_counters
 from tinygram_bench.workloads.stream.warnings import with_bound
 
 PACKAGE = "tinygram_bench.workloads.stream"
-_RECEIVER = "receiver"
-_NOTES, _TURNS, _ARRIVED = "notes", "turns", "arrived"
+_RECEIVER, _SENDER = "receiver", "sender"
+_NOTES, _TURNS, _REPORT = "notes", "turns", "report"
 """Files that the two ends write."""
 _DELAYED_ACK_NS = 45_000_000
 """An acknowledgement may be delayed for 40 ms, and a tick."""
@@ -54,15 +59,28 @@ _UNSENT = 3
 class Stream(TakesTurns):
     """A sender and a receiver; only acknowledgements go back.
 
+    The far end listens, and the near one connects; in reverse the far one sends (decision 0042).
     `generator`: which of a cluster's this is; each has arrivals of its own.
     """
 
     generator: int = 0
 
-    def listen(self, turn: Turn) -> Address:
-        """Have a receiver listen: ours, or the program that takes its place."""
+    def where(self, case: Case) -> Placement:
+        """The sender is on the same core in either direction."""
+        found = super().where(case)
+        if not _is_reverse(case):
+            return found
+        return Placement(sender_cpu=found.receiver_cpu, receiver_cpu=found.sender_cpu)
+
+    def listen(self, turn: Turn) -> Address | None:
+        """Have a receiver listen: ours, or the program that takes its place.
+
+        A sender at the far end listens when it has its whole order.
+        """
         if turn.stage.far_host is not None:
             turn.stage.far_host.clock.look()
+        if _is_reverse(turn.case):
+            return None
         order = self._receiver_order(turn)
         substitute = StreamParameters.of(turn.case).receiver_command
         if substitute is not None:
@@ -75,18 +93,17 @@ class Stream(TakesTurns):
         return turn.listening(receiver)
 
     def start_far(self, turn: Turn) -> None:
-        if StreamParameters.of(turn.case).receiver_command is None:
+        if _is_reverse(turn.case):
+            _sender(turn)
+        elif StreamParameters.of(turn.case).receiver_command is None:
             _receiver(turn)
 
     def start_near(self, turn: Turn) -> None:
-        _sender(turn)
+        (_receiver if _is_reverse(turn.case) else _sender)(turn)
 
     def exchange(self, turn: Turn, address: Address | None) -> Exchanged:
         """Have the sender send, and match its messages to the receiver's notes."""
-        order = self._sender_order(turn, address)
-        sender = _sender(turn)
-        sender.tell(order)
-        return _collected(turn, order, sender)
+        return _collected(turn, self._begun(turn, address))
 
     def own_ns(self, case: Case) -> int:
         return StreamParameters.of(case).duration_ns or 0
@@ -109,23 +126,40 @@ class Stream(TakesTurns):
 
     def warmed_up(self, turn: Turn, address: Address | None, slices: Slices) -> Waiting:
         """Have the sender connect and warm up, and wait for its slices."""
-        order = replace(self._sender_order(turn, address), slices=slices)
+        order = self._begun(turn, address, slices)
         sender = _sender(turn)
-        sender.tell(order)
         pids = turn.hear(sender, Warm).pids
-        receivers = [
-            *(pid for program in turn.programs for pid in session_of(program.pid)),
-            *(pid for child in turn.stage.children if child is not sender for pid in child.pids),
-        ]
+        if turn.programs:
+            receivers = [pid for program in turn.programs for pid in session_of(program.pid)]
+        else:
+            receivers = list(_receiver(turn).pids)
         return Waiting(
-            pids,
+            # Those on another host are no processes of this one.
+            pids if sender.pids else (),
             tuple(receivers),
             [sender],
-            start=lambda at_ns: sender.tell(Start(at_ns)),
-            collect=lambda used: _collected(turn, order, sender, used),
+            start=lambda at_ns: sender.tell(Start(_at_sender_ns(turn, at_ns))),
+            collect=lambda used: _collected(turn, order, used),
         )
 
-    def _receiver_order(self, turn: Turn) -> ReceiverOrder:
+    def _begun(self, turn: Turn, address: Address | None, slices: Slices | None = None) -> Order:
+        """Have the two ends meet, and the sender begin with the warm-up. Raises RunError."""
+        sender = _sender(turn)
+        if address is None:
+            order = self._sender_order(turn, Address(turn.link.far_address, 0), slices)
+            sender.tell(order)
+            address = turn.listening(sender)
+            _receiver(turn).tell(self._receiver_order(turn, address))
+        else:
+            order = self._sender_order(turn, address, slices)
+            sender.tell(order)
+        if StreamParameters.of(turn.case).tls:
+            turn.hear(_receiver(turn), Arrived)
+            sender.tell(Arrived())
+        return order
+
+    def _receiver_order(self, turn: Turn, sender: Address | None = None) -> ReceiverOrder:
+        """`sender`: where that listens; None: it connects."""
         case = turn.case
         asked = StreamParameters.of(case)
         return ReceiverOrder(
@@ -140,15 +174,16 @@ class Stream(TakesTurns):
             notes_fd=_memory(turn, _NOTES),
             turns_fd=_memory(turn, _TURNS),
             host=turn.link.far_address,
-            sender_host=turn.link.client_host,
+            port=0 if sender is None else sender.port,
+            own_host=turn.link.client_host,
+            peer_host=turn.link.client_host,
             may_end_early=asked.slice_ns is not None and case.is_flat_out,
-            tls=turn.stage.identity() if asked.tls else None,
-            arrived_fd=_memory(turn, _ARRIVED),
+            tls=_identity(turn) if asked.tls else None,
             connections=case.connections,
         )
 
-    def _sender_order(self, turn: Turn, address: Address | None) -> Order:
-        assert address is not None, "there is always a receiver"
+    def _sender_order(self, turn: Turn, address: Address, slices: Slices | None) -> Order:
+        """`address`: where the receiver listens, or with port 0 the sender does."""
         case, link = turn.case, turn.link
         asked = StreamParameters.of(case)
         pace = None
@@ -177,48 +212,100 @@ class Stream(TakesTurns):
             producers=case.producers,
             has_busy_thread=asked.busy_thread,
             congestion_control=asked.congestion_control,
-            counter_fds=link.counter_fds,
+            counter_fds=_counter_fds(turn),
             flat_out_burst=asked.study.flat_out_burst or BURST_MESSAGES,
             spin_ns=asked.study.spin_ns,
             sleep_ns=asked.study.sleep_ns,
             # A receiver that is not ours gets no `sender_host`: it accepts any sender.
             own_host=link.client_host if asked.receiver_command is None else None,
-            certificate=turn.stage.identity().certificate if asked.tls else None,
-            arrived_fd=_memory(turn, _ARRIVED),
+            peer_host=link.client_host,
+            report_fd=_memory(turn, _REPORT),
+            slices=slices,
+            certificate=_certificate(turn) if asked.tls else None,
             connections=case.connections,
         )
 
 
+def _is_reverse(case: Case) -> bool:
+    return StreamParameters.of(case).direction == "reverse"
+
+
 def _receiver(turn: Turn) -> Told:
     """The receiving process; it is started when it is first asked for."""
-    fds = [_memory(turn, name) for name in (_NOTES, _TURNS, _ARRIVED)]
-    return turn.stage.far(_RECEIVER, f"{PACKAGE}.receiver", pass_fds=fds)
+    start = turn.stage.near if _is_reverse(turn.case) else turn.stage.far
+    fds = [_memory(turn, name) for name in (_NOTES, _TURNS)]
+    return start(_RECEIVER, f"{PACKAGE}.receiver", pass_fds=fds)
 
 
-def _sender(turn: Turn) -> Child:
+def _sender(turn: Turn) -> Told:
     """The sending process; it is started when it is first asked for."""
-    fds = [*(turn.link.counter_fds or ()), _memory(turn, _ARRIVED)]
-    return turn.stage.near("sender", f"{PACKAGE}.sender", counts_writes=True, pass_fds=fds)
+    start = turn.stage.far if _is_reverse(turn.case) else turn.stage.near
+    fds = [_memory(turn, _REPORT), *(_counter_fds(turn) or ())]
+    return start(_SENDER, f"{PACKAGE}.sender", counts_writes=True, pass_fds=fds)
 
 
-def _collected(turn: Turn, order: Order, sender: Child, used: Used | None = None) -> Exchanged:
-    """What both ends tell when the stream has ended. Raises RunError."""
-    report = turn.hear(sender, Report)
+def _counter_fds(turn: Turn) -> CounterFds:
+    """What the sender reads of the kernel's counters on the other host."""
+    link = turn.link
+    return link.counter_fds_of_far if _is_reverse(turn.case) else link.counter_fds
+
+
+def _identity(turn: Turn) -> Identity:
+    """The receiver's, who has its key: on this host, or one that the far host makes."""
+    return turn.stage.identity() if _is_reverse(turn.case) else turn.stage.far_identity()
+
+
+def _certificate(turn: Turn) -> str:
+    """The receiver's. Raises RunError where it has shown none."""
+    stage = turn.stage
+    return stage.identity().certificate if _is_reverse(turn.case) else stage.certificate()
+
+
+def _at_sender_ns(turn: Turn, at_ns: int) -> int:
+    """A time of this host's clock on the sender's. Raises RunError."""
+    host = turn.stage.far_host
+    if host is None or not _is_reverse(turn.case):
+        return at_ns
+    return host.clock.difference_now().far_ns(at_ns)
+
+
+def _collected(turn: Turn, order: Order, used: Used | None = None) -> Exchanged:
+    """What both ends tell when the stream has ended. Raises RunError.
+
+    Between two hosts all times become those of the sender's clock, by which messages were due.
+    """
+    turn.hear(_sender(turn), End)
+    report = _report(turn)
     counters = _counted(turn) | report.counters
     heard = Heard(contents(_memory(turn, _NOTES)), contents(_memory(turn, _TURNS)))
+    collected_ns, start_ns = time.monotonic_ns(), report.start_ns
     host = turn.stage.far_host
     if host is None:
-        run = assembled(turn.case, turn.round, order, report, counters, heard, used)
-        return Exchanged(run, report.start_ns)
+        run = assembled(turn.case, turn.round, order, report, counters, heard, collected_ns, used)
+        return Exchanged(run, start_ns)
+    if _is_reverse(turn.case):
+        # By what was known of the clock when the sender was told its start.
+        start_ns = host.clock.difference_now().near_ns(start_ns)
     host.clock.look()
-    found = host.clock.difference(report.start_ns)
-    heard = replace(heard, notes=notes_here(heard.notes, found))
+    found = host.clock.difference(start_ns)
+    if _is_reverse(turn.case):
+        heard = replace(heard, notes=notes_there(heard.notes, found))
+        collected_ns, start_ns = found.far_ns(collected_ns), found.near_ns(report.start_ns)
+    else:
+        heard = replace(heard, notes=notes_here(heard.notes, found))
     counters |= {
         "clock_bound_ns": found.bound_ns,
         "clock_round_trip_ns": host.clock.round_trip_ns,
     }
-    run = assembled(turn.case, turn.round, order, report, counters, heard, used)
-    return Exchanged(with_bound(run, found.bound_ns, host.clock.round_trip_ns), report.start_ns)
+    run = assembled(turn.case, turn.round, order, report, counters, heard, collected_ns, used)
+    return Exchanged(with_bound(run, found.bound_ns, host.clock.round_trip_ns), start_ns)
+
+
+def _report(turn: Turn) -> Report:
+    try:
+        return msgspec.json.decode(contents(_memory(turn, _REPORT)), type=Report)
+    except ValueError as error:
+        raise RunError(f"the sender's report cannot be read: {error}") from error
 
 
 def by_runtime_and_link(case: Case) -> tuple[str, str, str]:
@@ -227,7 +314,7 @@ def by_runtime_and_link(case: Case) -> tuple[str, str, str]:
 
 
 def _memory(turn: Turn, name: str) -> int:
-    """A file in memory, which the receiver writes."""
+    """A file in memory, which one of the two ends writes."""
 
     def make() -> int:
         fd = os.memfd_create(name)
@@ -244,7 +331,7 @@ def _counted(turn: Turn) -> dict[str, int]:
         turn.wait_ended(program)
         _, _, line = program.output.partition(b"\n")
         return received_counters(line)
-    return turn.hear(turn.stage.child(_RECEIVER), dict[str, int])
+    return turn.hear(_receiver(turn), dict[str, int])
 
 
 def _options(turn: Turn, order: ReceiverOrder) -> list[str]:

@@ -1,7 +1,7 @@
-"""The sending process, `tg-sender`: connects, warms up, sends in one way, and reports.
+"""The sending process, `tg-sender`: meets the receiver, warms up, sends in one way, and reports.
 
-It takes an `Order` for each stream, and answers a `Report` (order.py). Start-up, the message pool,
-connecting and the warm-up come before the clock starts.
+It takes an `Order` for each stream, leaves a `Report` in its file (order.py), and answers `End`.
+Start-up, the message pool, connecting and the warm-up come before the clock starts.
 """
 
 from __future__ import annotations
@@ -16,23 +16,21 @@ from collections.abc import Callable
 from functools import partial
 from itertools import chain
 
+import msgspec
+
 from tinygram_bench import _native
-from tinygram_bench.host.descriptors import raise_descriptor_limit
-from tinygram_bench.host.network import connect_from
 from tinygram_bench.host.probes.usage import Mark, segments_since
 from tinygram_bench.loads.openings import Openings
 from tinygram_bench.loads.planted import PlantedSource
 from tinygram_bench.loads.source import Share, Source, message_pool
-from tinygram_bench.processes.orders import Orders, Start, carry_out
+from tinygram_bench.processes.orders import Arrived, End, Orders, Start, carry_out, leave
 from tinygram_bench.tls.contexts import check_agreed, client_context
 from tinygram_bench.ways import runtimes
 from tinygram_bench.workloads.stream.busy_thread import BusyThread
+from tinygram_bench.workloads.stream.meeting import connecting_port, met
 from tinygram_bench.workloads.stream.order import Order, Report, Warm
-from tinygram_bench.workloads.stream.tls_receiver import arrived_bytes
 
 _DELIVERY_LIMIT_S = 10.0
-_NUMBER_BYTES = 4
-"""Bytes of a connection's number (crates/load, connections.rs)."""
 
 
 def main() -> int:
@@ -42,7 +40,9 @@ def main() -> int:
 
     def send(order: Order, orders: Orders) -> None:
         spent_ns = start_up_ns.pop() if start_up_ns else 0
-        orders.say(_send(order, time.monotonic_ns() - spent_ns, orders))
+        report = _send(order, time.monotonic_ns() - spent_ns, orders)
+        leave(order.report_fd, msgspec.json.encode(report))
+        orders.say(End())
 
     return carry_out("tg-sender", Order, send)
 
@@ -51,7 +51,8 @@ def _send(order: Order, begun_ns: int, orders: Orders) -> Report:
     strategy = order.strategy
     runtime = runtimes.runtime(order.runtime, order.implementation, strategy, order.connections)
     run = runtime.load()
-    sockets, connect_ns = _connected(order)
+    ends = met(order, orders.announce)
+    sockets = ends.sockets
     sock = sockets[0]
     # A second descriptor, because a runtime may close its own before we have read the counters.
     # There are no descriptors to spare for many connections: there a way tells before it ends them.
@@ -90,7 +91,7 @@ def _send(order: Order, begun_ns: int, orders: Orders) -> Report:
             found.update(writes=writes, would_block=would_block, written_bytes=None)
         found["busy_thread_cpu_ns"] = busy_cpu_ns
         found["send_buffer_bytes"] = probes[0].getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
-        ports.append(probes[0].getsockname()[1])
+        ports.append(connecting_port(order, probes[0]))
         if order.connections == 1:
             probes[0].shutdown(socket.SHUT_WR)
             probes[0].close()
@@ -100,7 +101,7 @@ def _send(order: Order, begun_ns: int, orders: Orders) -> Report:
 
     def has_arrived() -> bool:
         if way.tls is not None:
-            return arrived_bytes(order.arrived_fd) >= warm_up_bytes
+            return orders.has_line() and orders.hear(Arrived) is not None
         counts = _native.write_counts()
         is_written = (
             way.own_calls is not None
@@ -144,7 +145,7 @@ def _send(order: Order, begun_ns: int, orders: Orders) -> Report:
     run(_encrypted(sock, runtime, way), source, way)
     if order.connections == 1:
         take_end()
-    counters = {**found, "connect_ns": connect_ns, "startup_ns": startup_ns}
+    counters = {**found, **ends.counters, "startup_ns": startup_ns}
     used_cpu_ns = (counters["cpu_ns"] or 0) - (counters["busy_thread_cpu_ns"] or 0)
     if order.pace is not None:  # The pacer spins for as long as there is time.
         counters["instructions"] = None
@@ -164,7 +165,7 @@ def _send(order: Order, begun_ns: int, orders: Orders) -> Report:
     if holds.count:
         histograms["hold_ns"] = holds.to_base64()
     return Report(
-        local_port=ports[0],
+        peer_port=ports[0],
         start_ns=source.start_ns or 0,
         hand_overs_ns=[
             *source.hand_overs_ns,
@@ -183,34 +184,6 @@ def _source_of(order: Order) -> Callable[..., Source]:
     if order.spin_ns or order.sleep_ns:
         return partial(PlantedSource, spin_ns=order.spin_ns, sleep_ns=order.sleep_ns)
     return Source
-
-
-def _connected(order: Order) -> tuple[list[socket.socket], int]:
-    """All connections, and how long connecting took on average, in ns. Raises OSError.
-
-    Each of many begins with its number, for they may be accepted in another order.
-    """
-    if order.connections == 1:
-        sock, connect_ns = _connect(order)
-        return [sock], connect_ns
-    raise_descriptor_limit()
-    sockets, all_ns = [], 0
-    for number in range(order.connections):
-        sock, connect_ns = _connect(order)
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        sock.sendall(number.to_bytes(_NUMBER_BYTES, "little"))
-        sockets.append(sock)
-        all_ns += connect_ns
-    return sockets, all_ns // order.connections
-
-
-def _connect(order: Order) -> tuple[socket.socket, int]:
-    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, order.congestion_control.encode())
-    connect_from(sock, order.own_host)
-    start_ns = time.monotonic_ns()
-    sock.connect((order.host, order.port))
-    return sock, time.monotonic_ns() - start_ns
 
 
 def _encrypted(sock: socket.socket, runtime: runtimes.Runtime, way: runtimes.Way) -> socket.socket:

@@ -7,25 +7,22 @@ compared when all records of a read have their notes.
 
 from __future__ import annotations
 
-import os
 import resource
 import socket
 import ssl
-import sys
 from array import array
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic_ns, thread_time_ns
 
 from tinygram_bench import _native
-from tinygram_bench.host.network import is_stranger
 from tinygram_bench.loads.source import message_pool
+from tinygram_bench.tls.certificates import Identity
 from tinygram_bench.tls.contexts import MOST_RECORD_BYTES, check_agreed, server_context
 from tinygram_bench.tls.records import Records
+from tinygram_bench.workloads.stream.meeting import Met, connecting_port
 from tinygram_bench.workloads.stream.order import ReceiverOrder
-
-_BACKLOG = 4096
-_ARRIVED_BYTES = 8
 
 
 @dataclass(frozen=True)
@@ -48,62 +45,46 @@ class _Used:
     wire_bytes: int
 
 
-class TlsReceiver:
-    """Waits for one connection on a fresh port, and reads it to its end."""
+def receive_encrypted(
+    order: ReceiverOrder, ends: Met, identity: Identity, tell_arrived: Callable[[], None]
+) -> Received:
+    """Read the one connection of a stream to its end; `tell_arrived` when its warm-up has.
 
-    def __init__(self, order: ReceiverOrder) -> None:
-        """Raises OSError when no port or no such congestion control is available."""
-        assert order.tls is not None, "it encrypts"
-        self._order = order
-        self._context = server_context(order.tls)
-        _say_arrived(order.arrived_fd, 0)
-        self._listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        self._listener.setsockopt(
-            socket.IPPROTO_TCP, socket.TCP_CONGESTION, order.congestion_control.encode()
-        )
-        self._listener.bind((order.host, 0))
-        self._listener.listen(_BACKLOG)
-        self.port: int = self._listener.getsockname()[1]
-
-    def receive(self) -> Received:
-        """The whole stream. Raises OSError, also where a byte was not the one that was sent."""
-        strangers = 0
-        with self._listener:
-            while True:
-                connection, peer = self._listener.accept()
-                if not is_stranger(peer, self._order.sender_host):
-                    break
-                connection.close()
-                strangers += 1
-        with connection:
-            try:
-                stream = _Stream(self._order, self._context, connection)
-                stream.shake_hands()
-                used = stream.read_all()
-            except ssl.SSLError as error:
-                raise OSError(f"TLS with the sender failed: {error}") from error
-            except ValueError as error:
-                raise OSError(str(error)) from error
-            counters = used | {
-                "receive_buffer_bytes": connection.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF),
-                "peer_port": peer[1],
-                "strangers": strangers,
-            }
-        turns = stream.check.turns() if self._order.producers > 1 else b""
-        return Received(counters, stream.notes.tobytes(), turns)
+    Raises OSError, also where a byte was not the one that was sent.
+    """
+    (connection,) = ends.sockets
+    with connection:
+        try:
+            stream = _Stream(order, server_context(identity), connection, tell_arrived)
+            stream.shake_hands()
+            used = stream.read_all()
+        except ssl.SSLError as error:
+            raise OSError(f"TLS with the sender failed: {error}") from error
+        except ValueError as error:
+            raise OSError(str(error)) from error
+        counters = used | {
+            "receive_buffer_bytes": connection.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF),
+            "peer_port": connecting_port(order, connection),
+        }
+    turns = stream.check.turns() if order.producers > 1 else b""
+    return Received(counters | ends.counters, stream.notes.tobytes(), turns)
 
 
 class _Stream:
     """One encrypted connection that is read, and what was noted of it."""
 
     def __init__(
-        self, order: ReceiverOrder, context: ssl.SSLContext, connection: socket.socket
+        self,
+        order: ReceiverOrder,
+        context: ssl.SSLContext,
+        connection: socket.socket,
+        tell_arrived: Callable[[], None],
     ) -> None:
         pool = message_pool(order.seed, order.min_bytes, order.max_bytes, order.producers)
         self.check = _native.StreamCheck(pool, order.messages, order.may_end_early)
         self.notes = array("Q")
         self._warm_up_bytes = pool.stream_bytes(order.warm_up)
-        self._arrived_fd = order.arrived_fd
+        self._tell_arrived = tell_arrived
         self._connection = connection
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
@@ -127,12 +108,15 @@ class _Stream:
         """Read until the sender ends the connection; the counters since the warm-up."""
         before = self._used()
         closing_bytes = 0
+        has_arrived = False
         while True:
             is_open = self._read_records()
             received = self.notes[-2] if self.notes else 0
             if received <= self._warm_up_bytes:
+                if received == self._warm_up_bytes and not has_arrived:
+                    has_arrived = True
+                    self._tell_arrived()
                 before = self._used()
-                _say_arrived(self._arrived_fd, received)
             if not is_open:
                 # An event loop says that it closes, in a record of its own, and waits for ours.
                 closing_bytes = self._records.last_bytes
@@ -201,15 +185,3 @@ class _Stream:
             records=self._records.count,
             wire_bytes=self._records.wire_bytes,
         )
-
-
-def arrived_bytes(fd: int) -> int:
-    """How many bytes of plaintext of the warm-up have arrived, as the receiver says in this file.
-
-    A sender knows by the kernel that its ciphertext has arrived, but not how much plaintext it was.
-    """
-    return int.from_bytes(os.pread(fd, _ARRIVED_BYTES, 0), sys.byteorder)
-
-
-def _say_arrived(fd: int, count: int) -> None:
-    os.pwrite(fd, count.to_bytes(_ARRIVED_BYTES, sys.byteorder), 0)

@@ -195,10 +195,10 @@ def rr(
     if list_scenarios:
         print(scenarios.listing())
         return ExitCode.OK
-    if tls:
-        given_by_others = {"--server": server, "--scenario": scenario, "--reply-bytes": reply_bytes}
-        options.without_tls(given_by_others | {"--cross-check": cross_check or None})
     far = options.far_end(server)
+    if tls:
+        others = {"--server": None if far else server, "--cross-check": cross_check or None}
+        options.without_tls(others | {"--scenario": scenario, "--reply-bytes": reply_bytes})
     if far is not None:
         if cross_check:
             raise UsageError(

@@ -20,6 +20,7 @@ from tinygram_bench.cli.bounds import (
     takes_turns,
 )
 from tinygram_bench.cli.commands.cluster import asked as cluster_asked
+from tinygram_bench.cli.commands.stream.bounds import check_slices_told, refuse, refuse_with
 from tinygram_bench.cli.length import MaxTime, MostRounds, Until, length
 from tinygram_bench.cli.measuring import Asked
 from tinygram_bench.cli.sweep import (
@@ -41,11 +42,10 @@ from tinygram_bench.model.strategies import examples_of_strategies
 from tinygram_bench.model.sweep import Parameter
 from tinygram_bench.model.units import format_bytes
 from tinygram_bench.ways.runtimes import RUNTIMES
-from tinygram_bench.workloads.stream.cases import StreamOptions, plan_stream
+from tinygram_bench.workloads.stream.cases import ARRIVALS, StreamOptions, plan_stream
 from tinygram_bench.workloads.stream.run import Stream
 
 _SWEPT: tuple[Parameter, ...] = ("rate", "hold", "size", "rtt")
-_ARRIVALS = ("constant", "poisson", "onoff")
 _DEFAULT_SIZE = MessageBytes(1, 500)
 _CROSS_CHECK_SIZE = MessageBytes(100, 100)
 _DEFAULT_DURATION_NS = 2 * 10**9
@@ -79,7 +79,7 @@ def stream(
             metavar="PROCESS",
             help="How messages arrive, with --rate: constant, poisson or onoff.",
             show_default="constant",
-            autocompletion=lambda: list(_ARRIVALS),
+            autocompletion=lambda: list(ARRIVALS),
         ),
     ] = None,
     burst: Annotated[
@@ -98,6 +98,10 @@ def stream(
     busy_thread: Annotated[
         bool,
         typer.Option("--busy-thread", help="Run another Python thread that computes all the time."),
+    ] = False,
+    reverse: Annotated[
+        bool,
+        typer.Option("--reverse", help="Have the far end send, and the near end receive."),
     ] = False,
     tls: options.Tls = False,
     plain: options.Plain = False,
@@ -202,14 +206,14 @@ def stream(
     if swept is not None and swept.parameter == "rate":
         rates_per_s = [swept.low]
     if rates_per_s:
-        _refuse(messages is not None, "--messages cannot be combined with --rate: use --duration")
-        _refuse(
+        refuse(messages is not None, "--messages cannot be combined with --rate: use --duration")
+        refuse(
             published, "--published cannot be combined with --rate: that comparison ran flat out"
         )
     else:
         remedy = "needs a schedule: add --rate, for example --rate 1000"
-        _refuse(arrival is not None, f"--arrival {remedy}")
-        _refuse(burst is not None, f"--burst {remedy}")
+        refuse(arrival is not None, f"--arrival {remedy}")
+        refuse(burst is not None, f"--burst {remedy}")
     has_turns = takes_turns(
         slice,
         {
@@ -222,9 +226,7 @@ def stream(
     )
     if not rates_per_s and not has_turns:
         remedy = "one that runs alone and flat out ends with its --messages"
-        _refuse(
-            duration is not None, f"--duration needs cases that take turns, or --rate: {remedy}"
-        )
+        refuse(duration is not None, f"--duration needs cases that take turns, or --rate: {remedy}")
     if cross_check:
         given = {
             "--rate": rates_per_s,
@@ -237,19 +239,23 @@ def stream(
             "--receiver-command": receiver_command,
             "--probe": probe,
         }
-        for option, value in given.items():
-            _refuse(
-                bool(value), f"--cross-check cannot be combined with {option}, which it sets itself"
-            )
+        refuse_with("--cross-check", given, "it sets that itself")
         only = [_CROSS_CHECK_ONLY]
-    _refuse(
-        tls and cross_check,
-        "--tls cannot be combined with --cross-check: the other programs do not encrypt",
-    )
-    _refuse(
-        tls and receiver_command is not None,
-        "--tls cannot be combined with --receiver-command: only a receiver of ours counts records",
-    )
+    if tls:
+        refuse_with("--tls", {"--cross-check": cross_check}, "the other programs do not encrypt")
+        refuse_with(
+            "--tls",
+            {"--receiver-command": receiver_command},
+            "only a receiver of ours counts records",
+        )
+    if reverse:
+        only_forward = {
+            "--cross-check": cross_check,
+            "--receiver-command": receiver_command,
+            "--probe": probe,
+            "--cluster": cluster,
+        }
+        refuse_with("--reverse", only_forward, "that is for a sender at the near end")
     counts = [between("--connections", each, 1, _MOST_CONNECTIONS) for each in connections or [1]]
     if max(counts) > 1:
         others: dict[str, object] = {
@@ -260,12 +266,7 @@ def stream(
             "--probe": probe,
             "--server": server,
         }
-        for option, value in others.items():
-            _refuse(
-                bool(value),
-                f"--connections {max(counts)} cannot be combined with {option}: that is for one "
-                "connection",
-            )
+        refuse_with(f"--connections {max(counts)}", others, "that is for one connection")
     if size is None:
         size = _CROSS_CHECK_SIZE if cross_check else _DEFAULT_SIZE
     asked_messages = messages
@@ -273,29 +274,21 @@ def stream(
         messages = _PUBLISHED_MESSAGES if published else _DEFAULT_MESSAGES
     messages = between("--messages", messages, 1, _MAX_MESSAGES)
     if arrival is not None:
-        one_of("--arrival", arrival, _ARRIVALS)
+        one_of("--arrival", arrival, ARRIVALS)
     if receiver_command is not None:
         check_command("--receiver-command", receiver_command)
     paced_ns = _DEFAULT_DURATION_NS if swept is None else SWEEP_DURATION_NS
     default_ns = paced_ns if rates_per_s else _FLAT_OUT_DURATION_NS
     duration_ns = default_ns if duration is None else duration
-    _refuse(
+    refuse(
         cross_check and size.min != size.max,
         "--cross-check needs one size, since other programs have one, and not "
         f"{size.min}-{size.max}: for example --size 100",
     )
     far = options.far_end(server, is_ours=True)
     if far is not None:
-        given_here = {
-            "--tls": tls,
-            "--cross-check": cross_check,
-            "--receiver-command": receiver_command is not None,
-        }
-        for option, is_given in given_here.items():
-            _refuse(
-                is_given,
-                f"--server cannot be combined with {option}: that is for one host",
-            )
+        given_here = {"--cross-check": cross_check, "--receiver-command": receiver_command}
+        refuse_with("--server", given_here, "that is for one host")
     on_cluster = cluster_asked.clustered(
         cluster,
         servers,
@@ -331,6 +324,7 @@ def stream(
         else paced_slice_ns(slice, duration_ns, rates_per_s, links.specs),
         takes_turns=has_turns,
         tls=options.with_tls(tls, plain),
+        direction="reverse" if reverse else "forward",
         connections=counts,
         receive_buffer_bytes=receive_buffer,
         receiver_command=receiver_command,
@@ -383,10 +377,7 @@ def stream(
         plan_at = planned_at(asked, links, plan_of, swept, varied)
         return swept.asked_with(asked_length, plan_at, links, workload, destination, manner)
     plan = asked_length.of(links.planned(asked, plan_of))
+    if far is not None:
+        check_slices_told(plan)
     peers = Interleaved(plan, *choose(plan)) if cross_check else None
     return Asked(plan, workload, destination, manner, peers=peers)
-
-
-def _refuse(is_given: bool, fault: str) -> None:
-    if is_given:
-        raise UsageError(fault)

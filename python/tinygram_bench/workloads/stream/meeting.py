@@ -1,0 +1,96 @@
+"""How the two ends of a stream meet: the far one listens, and the near one connects to it.
+
+So whatever the direction, a firewall between them must only let in connections from the near host,
+and `tinygram serve` makes none (decision 0042).
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from tinygram_bench.host.descriptors import raise_descriptor_limit
+from tinygram_bench.host.network import connect_from, is_stranger
+from tinygram_bench.workloads.stream.order import Order, ReceiverOrder
+
+_BACKLOG = 4096
+_NUMBER_BYTES = 4
+"""Bytes of a connection's number (crates/load, connections.rs)."""
+_NUMBER_LIMIT_S = 10.0
+
+
+@dataclass(frozen=True)
+class Met:
+    """All connections of a stream by their numbers, and what meeting has counted."""
+
+    sockets: list[socket.socket]
+    counters: dict[str, int]
+
+
+def met(order: Order | ReceiverOrder, announce: Callable[[int], None]) -> Met:
+    """Connect to the other end, or listen, `announce` the port, and accept it. Raises OSError."""
+    if order.connections > 1:
+        raise_descriptor_limit()
+    return _accepted(order, announce) if order.listens else _connected(order)
+
+
+def _connected(order: Order | ReceiverOrder) -> Met:
+    """Each of many connections begins with its number: they may be accepted in another order."""
+    sockets, all_ns = [], 0
+    for number in range(order.connections):
+        sock = _new_socket(order)
+        connect_from(sock, order.own_host)
+        start_ns = time.monotonic_ns()
+        sock.connect((order.host, order.port))
+        all_ns += time.monotonic_ns() - start_ns
+        if order.connections > 1:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            sock.sendall(number.to_bytes(_NUMBER_BYTES, "little"))
+        sockets.append(sock)
+    return Met(sockets, {"connect_ns": all_ns // order.connections})
+
+
+def _accepted(order: Order | ReceiverOrder, announce: Callable[[int], None]) -> Met:
+    """Connections of others, which come from another address, are ended before."""
+    found: dict[int, socket.socket] = {}
+    strangers = 0
+    with ExitStack() as stack:
+        listener = stack.enter_context(_new_socket(order))
+        listener.bind((order.host, 0))
+        listener.listen(_BACKLOG)
+        announce(listener.getsockname()[1])
+        while len(found) < order.connections:
+            sock, peer = listener.accept()
+            if is_stranger(peer, order.peer_host):
+                sock.close()
+                strangers += 1
+                continue
+            number = 0 if order.connections == 1 else _number_of(sock)
+            if number in found or number >= order.connections:
+                raise OSError(f"a connection came with number {number}, which is not free")
+            found[number] = sock
+    return Met([found[number] for number in sorted(found)], {"strangers": strangers})
+
+
+def connecting_port(order: Order | ReceiverOrder, sock: socket.socket) -> int:
+    """The port by which both ends know a connection: that of the end that connected."""
+    address = sock.getpeername() if order.listens else sock.getsockname()
+    return int(address[1])
+
+
+def _number_of(sock: socket.socket) -> int:
+    sock.settimeout(_NUMBER_LIMIT_S)
+    number = sock.recv(_NUMBER_BYTES, socket.MSG_WAITALL)
+    if len(number) < _NUMBER_BYTES:
+        raise OSError("a connection brought no number")
+    sock.settimeout(None)
+    return int.from_bytes(number, "little")
+
+
+def _new_socket(order: Order | ReceiverOrder) -> socket.socket:
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, order.congestion_control.encode())
+    return sock

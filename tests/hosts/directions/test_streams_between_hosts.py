@@ -1,0 +1,96 @@
+"""Streams whose sender is on the other host, and TLS between the two."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from tests.support.command import Command, Done
+from tests.support.serve_command import serving
+
+WAYS = ("--only", "loop/nodelay", "--only", "asyncio/tinygram/adaptive", "--rounds", 1)
+PACED = ("--rate", "1k", "--duration", "200ms")
+RR = (
+    *("rr", "--rounds", 1, "--callers", "1x2", "--duration", "100ms", "--runtime", "asyncio"),
+    *("--strategy", "nodelay", "--connections", "per-caller", "--sends-per-request", 1),
+)
+ECHO = ("echo", "--rounds", 1, "--only", "threads/recv", "--size", 1000, "--duration", "100ms")
+LATEST_S = 10.0
+LOADS: dict[str, tuple[object, ...]] = {
+    "in reverse, flat out in slices": ("stream", "--reverse", *WAYS, "--duration", "100ms"),
+    "in reverse, flat out alone": ("stream", "--reverse", *WAYS, "--messages", 20_000),
+    "in reverse, paced in slices": ("stream", "--reverse", *WAYS, *PACED),
+    "in reverse, paced alone": ("stream", "--reverse", *WAYS, *PACED, "--lone"),
+    "in reverse, of producers": (
+        *("stream", "--reverse", "--only", "threads/tinygram/combine", "--rounds", 1),
+        *("--producers", 2, "--duration", "100ms"),
+    ),
+    "over TLS, flat out": ("stream", "--tls", *WAYS, "--duration", "100ms"),
+    "over TLS, paced": ("stream", "--tls", *WAYS, *PACED),
+    "in reverse over TLS": ("stream", "--tls", "--reverse", *WAYS, *PACED),
+    "calls over TLS": (*RR, "--tls"),
+    "echoes over TLS": (*ECHO, "--tls"),
+}
+
+
+def measured(folder: Path, workload: object, *options: object) -> Done:
+    with serving("--port", 0) as served:
+        return Command(folder, str(workload)).run(*options, "--server", f"127.0.0.1:{served.port}")
+
+
+@pytest.mark.parametrize("load", LOADS)
+def test_every_byte_is_accounted_for_between_two_hosts(tmp_path: Path, load: str) -> None:
+    done = measured(tmp_path, *LOADS[load])
+    assert done.code == 0, done.stderr
+    assert [run["failure"] for run in done.runs] == [None] * len(done.runs)
+    for run in done.runs:
+        counters = run["counters"]
+        if load.startswith("in reverse"):
+            assert run["case_id"].endswith("/reverse")
+            assert counters["written_bytes"] >= counters["bytes"] > 0
+            assert counters["cpu_ns"] > 0
+        if "TLS" in load or "TLS" in run["case_id"]:
+            assert counters["tls_records"] > 0
+
+
+def test_a_sender_that_dies_on_the_far_host_is_told_by_name(tmp_path: Path) -> None:
+    with serving("--port", 0) as served:
+        command = Command(tmp_path, "stream")
+        process = command.start(
+            *("--reverse", "--only", "loop/nodelay", "--rounds", 1, "--rate", "1k"),
+            *("--duration", "30s", "--server", f"127.0.0.1:{served.port}"),
+        )
+        give_up_s = time.monotonic() + 60
+        while not (senders := named_child(served.process.pid, "tg-sender")):
+            assert process.poll() is None
+            assert time.monotonic() < give_up_s
+            time.sleep(0.01)
+        os.kill(senders[0], signal.SIGKILL)
+        killed_s = time.monotonic()
+        done = command.finish(process)
+    assert time.monotonic() - killed_s < LATEST_S
+    assert done.code == 1
+    assert "on the far host, the sender was killed by signal 9" in done.runs[0]["failure"]
+
+
+def named_child(parent: int, name: str) -> list[int]:
+    """The processes with that name whose parent this one is."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            text = path.read_text()
+        except OSError:
+            continue
+        command, _, rest = text.partition("(")[2].rpartition(")")
+        if command == name and int(rest.split()[1]) == parent:
+            found.append(int(path.parent.name))
+    return found
+
+
+def test_more_slices_than_a_far_sender_can_be_told_are_refused_before(tmp_path: Path) -> None:
+    done = measured(tmp_path, "stream", "--reverse", *WAYS, "--duration", "10m", "--slice", "20ms")
+    assert done.code == 2
+    assert "a sender on the far host can be told 4,000 slices" in done.stderr

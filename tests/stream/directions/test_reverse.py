@@ -1,0 +1,120 @@
+"""`--reverse`: the far end sends in every way, and every byte is accounted for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+from tests.support.command import Done, run_once
+from tests.support.plans.stream import planned
+
+from tinygram_bench.model.parameters import StreamParameters
+from tinygram_bench.ways import runtimes
+from tinygram_bench.workloads.stream.run import Stream
+
+MESSAGES = 1_000
+WAYS = [
+    f"{runtime.name}/{runtime.implementation}/{strategy}"
+    for runtime, strategy in runtimes.all_ways()
+]
+
+
+def reversed_stream(folder: Path, *options: object) -> Done:
+    return run_once(folder, "stream", "--reverse", "--rounds", 1, *options)
+
+
+def check(done: Done) -> None:
+    """Every run succeeded, and what was written is what came."""
+    assert done.code == 0, done.stderr
+    for number, run in enumerate(done.runs):
+        counters = done.counters_of(number)
+        assert run["case_id"].endswith("/reverse")
+        assert counters["written_bytes"] in (counters["bytes"], None)
+        assert counters["bytes"] > counters["messages"] > 0
+        assert counters["cpu_ns"] > 0
+        assert counters["connect_ns"] > 0
+
+
+@pytest.fixture(scope="module")
+def every_way(tmp_path_factory: pytest.TempPathFactory) -> Done:
+    folder = tmp_path_factory.mktemp("every-way-in-reverse")
+    return reversed_stream(folder, "--all", "--messages", MESSAGES)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_way_sends_from_the_far_end(every_way: Done, way: str) -> None:
+    assert every_way.code == 0, every_way.stderr
+    run = every_way.run_of(f"stream/{way}/")
+    counters = run["counters"]
+    assert run["failure"] is None
+    assert counters["messages"] == MESSAGES
+    assert counters["written_bytes"] == counters["bytes"]
+    assert 0 < counters["writes"] <= MESSAGES + counters["would_block"]
+
+
+TWO = ("--only", "loop/nodelay", "--only", "asyncio/tinygram/adaptive")
+LOADS: dict[str, tuple[object, ...]] = {
+    "flat out in slices": ("--duration", "100ms", *TWO),
+    "paced in slices": ("--rate", "1k", "--duration", "100ms", *TWO),
+    "paced alone": ("--rate", "1k", "--duration", "100ms", "--lone", *TWO),
+    "of several producers": (
+        *("--producers", 3, "--duration", "100ms"),
+        *("--only", "threads/tinygram/combine", "--only", "threads/nodelay"),
+    ),
+    "over TLS": ("--tls", "--rate", "1k", "--duration", "100ms", *TWO),
+    "over a link": ("--link", "lan-1g", "--rate", "1k", "--duration", "100ms", *TWO),
+}
+
+
+@pytest.mark.parametrize("load", LOADS)
+def test_every_load_goes_from_the_far_end_to_the_near_one(tmp_path: Path, load: str) -> None:
+    done = reversed_stream(tmp_path, *LOADS[load])
+    check(done)
+    if load == "over a link":
+        for number in range(len(done.runs)):
+            counters = done.counters_of(number)
+            # Those that the receiver's host has sent are counted, too.
+            sent = counters["segments_out"] + counters["segments_in"]
+            assert counters["kernel_OutSegs"] >= sent > counters["segments_out"]
+    if load == "over TLS":
+        assert all(run["counters"]["tls_records"] > 0 for run in done.runs)
+
+
+def test_many_connections_are_made_from_the_near_end(tmp_path: Path) -> None:
+    done = reversed_stream(
+        tmp_path, "--connections", 50, "--only", "native/nodelay", "--messages", 2_000
+    )
+    assert done.code == 0, done.stderr
+    assert done.counters_of()["messages"] == 2_000
+
+
+def test_a_report_says_who_sends(tmp_path: Path) -> None:
+    done = reversed_stream(tmp_path, "--messages", 500, "--only", "loop/nodelay")
+    assert "the far end sends" in done.stdout
+
+
+def test_the_sender_is_on_the_same_core_in_either_direction() -> None:
+    (case,) = planned("loop/nodelay", placement="apart").cases
+    asked = replace(StreamParameters.of(case), direction="reverse")
+    there, back = (Stream(1).where(each) for each in (case, replace(case, parameters=asked)))
+    assert (back.receiver_cpu, back.sender_cpu) == (there.sender_cpu, there.receiver_cpu)
+
+
+REFUSED: dict[str, tuple[Any, ...]] = {
+    "--receiver-command": ("--receiver-command", "true"),
+    "--cross-check": ("--cross-check",),
+    "--probe": ("--probe", "10ms"),
+    "--cluster": ("--cluster", "auto"),
+}
+
+
+@pytest.mark.parametrize("option", REFUSED)
+def test_what_has_its_sender_at_the_near_end_is_refused_by_name(
+    tmp_path: Path, option: str
+) -> None:
+    done = reversed_stream(tmp_path, *REFUSED[option])
+    assert done.code == 2
+    assert f"--reverse cannot be combined with {option}" in done.stderr
+    assert done.result is None
