@@ -173,3 +173,16 @@ def test_the_server_listens_where_it_was_bound_whatever_an_order_says(served: Se
         assert isinstance(line, dict)
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(("127.0.0.2", line["port"]), LIMIT_S)
+
+
+@pytest.mark.parametrize("changes", [{}, {"pace": PACE, "slices": SLICES}, {"certificate": "x"}])
+def test_a_sender_that_is_allowed_says_where_it_listens(
+    served: Serving, changes: dict[str, object]
+) -> None:
+    with welcomed(served.port) as sock:
+        for order in send(**changes):
+            sock.sendall(line_of(order))
+        answer = answer_of(sock)
+    assert answer["type"] == "Said"
+    assert isinstance(line := answer["line"], dict)
+    assert line["port"] > 0

@@ -13,15 +13,17 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.hosts.test_control_traffic import PACE, RECEIVE, SEND, SLICES
 
 from tinygram_bench.far.guest import wire_order
 from tinygram_bench.far.programs import PROGRAMS, Here, RefusedError
 from tinygram_bench.hosts import wire
 from tinygram_bench.hosts.address import parse_server
 from tinygram_bench.model.errors import UsageError
+from tinygram_bench.workloads.stream.order import Order, ReceiverOrder, Report
 
 SECONDS = float(os.environ.get("FUZZ_SECONDS", "0"))
-HERE = Here("127.0.0.1", "127.0.0.1", (3, 4, 5), max_connections=10)
+HERES = [Here("127.0.0.1", "127.0.0.2", (3, 4)[:count], max_connections=10) for count in range(3)]
 
 _plain = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
 _json = st.recursive(
@@ -45,15 +47,27 @@ def _encoded(value: object) -> bytes:
 _messages = st.builds(
     lambda name, fields: _encoded({"type": name} | fields), _types, st.dictionaries(_fields, _json)
 )
-LINES = st.binary(max_size=2_000) | _json.map(_encoded) | _messages
+_ORDERS = [SEND | {"pace": PACE, "slices": SLICES}, SEND, RECEIVE]
+_named = st.sampled_from([*Order.__struct_fields__, *ReceiverOrder.__struct_fields__])
+_orders = st.builds(
+    lambda order, changes: _encoded(order | changes),
+    st.sampled_from(_ORDERS),
+    st.dictionaries(_named, _json | st.integers(-2, 1 << 65), max_size=3),
+)
+LINES = st.binary(max_size=2_000) | _json.map(_encoded) | _messages | _orders
 
 
 def order_of_every_program(line: bytes) -> None:
     for program in PROGRAMS:
-        try:
-            program.order(line, HERE)
-        except RefusedError:
-            continue
+        for here in HERES:
+            try:
+                order = program.order(line, here)
+            except RefusedError:
+                continue
+            # Where it listens, and to whom, is never the client's to say.
+            if isinstance(order, Order | ReceiverOrder):
+                met = (order.host, order.port, order.own_host, order.peer_host)
+                assert met == ("127.0.0.1", 0, None, "127.0.0.2")
 
 
 def greeting_that_is_none(line: bytes) -> None:
@@ -73,6 +87,10 @@ PARSERS: dict[str, tuple[Callable[[bytes], object], tuple[type[Exception], ...]]
     "the client's first line": (wire.hello_of, (ValueError, RecursionError)),
     "answers of the server": (wire.answer_of, (ValueError, RecursionError)),
     "orders of programs": (order_of_every_program, ()),
+    "the report of a far sender": (
+        lambda line: msgspec.json.decode(line, type=Report),
+        (ValueError, RecursionError),
+    ),
     "the greeting": (greeting_that_is_none, ()),
     "what is shown": (lambda line: wire.printable(line.decode(errors="replace")), ()),
     "an address": (address_of, (UsageError,)),

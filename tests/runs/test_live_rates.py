@@ -86,11 +86,12 @@ def test_rates_are_told_a_few_times_a_second_of_the_case_whose_slice_has_ended()
     live = Live(lambda rates, left_s: heard.append((dict(rates), left_s)))
     case = msgspec.structs.replace(PACED, message_bytes=MessageBytes(100, 100))
     other = msgspec.structs.replace(case, case_id="other")
-    slices = Slices((0, 200 * MS, 400 * MS), 100 * MS, 15 * MS, gap_ns=50 * MS)
+    slices = Slices((0, 300 * MS, 600 * MS), 100 * MS, 15 * MS, gap_ns=50 * MS)
+    later = Slices((150 * MS, 450 * MS, 750 * MS), 100 * MS, 15 * MS, gap_ns=50 * MS)
     clock = FakeClock()
     with (
         patch("tinygram_bench.runs.progress.live.Arrived", Arriving),
-        live.watching([(case, slices, []), (other, slices, [])], clock) as between,
+        live.watching([(case, slices, []), (other, later, [])], clock) as between,
     ):
         between(0)
         assert heard == []
@@ -105,6 +106,22 @@ def test_rates_are_told_a_few_times_a_second_of_the_case_whose_slice_has_ended()
         {"other": 1000.0, PACED.case_id: 500.0},
     ]
     assert [round(left_s, 6) for _, left_s in heard] == [0.6, 0.3]
+
+
+def test_what_runs_at_the_same_time_takes_its_time_once() -> None:
+    heard: list[float] = []
+    live = Live(lambda _rates, left_s: heard.append(left_s))
+    back = msgspec.structs.replace(PACED, case_id="back")
+    slices = Slices((0, 200 * MS), 100 * MS, 15 * MS, gap_ns=50 * MS)
+    clock = FakeClock()
+    with (
+        patch("tinygram_bench.runs.progress.live.Arrived", Arriving),
+        live.watching([(PACED, slices, []), (back, slices, [])], clock) as between,
+    ):
+        between(0)
+        clock.now_s += 0.3
+        between(1)
+    assert [round(left_s, 6) for left_s in heard] == [0.15]
 
 
 def test_no_rate_is_made_of_the_bytes_of_records() -> None:

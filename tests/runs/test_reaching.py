@@ -55,6 +55,14 @@ def test_a_case_that_is_late_in_most_of_its_slices_bars_those_that_it_reaches() 
     assert not "throughput_per_s".startswith(runs[0].warnings[0].figures)
 
 
+def test_what_has_the_same_slices_comes_late_to_nobody_in_them() -> None:
+    late = (10,) * 6 + (0,) * 4
+    pair = [run("there", late), run("back", late), run("other", PUNCTUAL)]
+    runs = told(pair, [TURNS[0], TURNS[0], TURNS[1]])
+    assert counted(runs, "entered") == [0, 0, 6]
+    assert codes(runs) == [["fell_behind"], ["fell_behind"], ["slices_entered"]]
+
+
 @pytest.mark.parametrize("stopped", [2, 5])
 def test_stops_of_the_host_are_told_and_bar_nothing(stopped: int) -> None:
     runs = found((10,) * stopped + (0,) * (10 - stopped))

@@ -140,6 +140,19 @@ def test_cpu_time_of_a_slice_is_that_of_all_its_messages_and_of_what_comes_until
     ]
 
 
+def test_cpu_time_of_cases_at_the_same_time_is_that_of_each() -> None:
+    (both, alone) = table([0, 5 * MS], 100 * MS, 20 * MS, "1")
+
+    def cpu_ns(pid: int, now_ns: int) -> int:
+        """The two of a slice compute for 1 and 2 ms in it, and the case beside them for 3."""
+        begins_ns = [START_NS + begin_ns for begin_ns in (both, both, alone)[pid].begins_ns]
+        return sum((pid + 1) * MS for begin_ns in begins_ns if begin_ns + 10 * MS <= now_ns)
+
+    assert FakeHost(cpu_ns).used(both, both, alone) == [
+        Used(((number + 1) * MS,) * 5, resting=0) for number in range(3)
+    ]
+
+
 def test_cpu_time_while_others_have_their_slices_is_told() -> None:
     turns = table([0, 0], 100 * MS, 20 * MS, "1")
     (first, _) = FakeHost(lambda _pid, now_ns: now_ns // 100).used(*turns)

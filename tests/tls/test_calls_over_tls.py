@@ -99,8 +99,8 @@ def case_plan(**options: Any) -> Plan:
 def test_a_server_with_another_certificate_fails_the_run_by_name(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Both ends ask for it, and each gets its own.
-    monkeypatch.setattr(Stage, "identity", lambda _stage: new_identity())
+    # What the near end takes for the far one's.
+    monkeypatch.setattr(Stage, "certificate", lambda _stage: new_identity().certificate)
     with running(Rr(1)) as bench:
         run = bench.run_case(case_plan().cases[0], 0)
     assert run.failure is not None

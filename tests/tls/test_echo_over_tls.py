@@ -86,8 +86,8 @@ def test_a_message_that_comes_back_while_its_rest_is_sent_is_not_too_much(
 def test_a_server_with_another_certificate_fails_the_run_by_name(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Both ends ask for it, and each gets its own.
-    monkeypatch.setattr(Stage, "identity", lambda _stage: new_identity())
+    # What the near end takes for the far one's.
+    monkeypatch.setattr(Stage, "certificate", lambda _stage: new_identity().certificate)
     only, timeout_ns = "runtime=asyncio,implementation=stdlib,server=protocol", 60_000_000_000
     (case,) = planned(only, tls=(True,), messages=100, timeout_ns=timeout_ns).cases
     with running(Echo(1)) as bench:

@@ -167,8 +167,8 @@ def test_the_row_of_kernel_tls_says_why_it_is_absent(tmp_path: Any) -> None:
 def test_a_receiver_with_another_certificate_fails_the_run_by_name(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Both ends ask for it, and each gets its own.
-    monkeypatch.setattr(Stage, "identity", lambda _stage: new_identity())
+    # What the near end takes for the far one's.
+    monkeypatch.setattr(Stage, "certificate", lambda _stage: new_identity().certificate)
     (case,) = planned("loop/nodelay", tls=(True,), timeout_ns=60_000_000_000).cases
     with running(Stream(1)) as bench:
         run = bench.run_case(case, 0)

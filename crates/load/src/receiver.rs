@@ -245,6 +245,34 @@ mod tests {
     }
 
     #[test]
+    fn a_connection_that_is_made_already_is_read() {
+        let pool = MessagePool::generate(1, 1, 50).unwrap();
+        let sender = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let stream = TcpStream::connect(sender.local_addr().unwrap()).unwrap();
+        let own_port = stream.local_addr().unwrap().port();
+        let (mut accepted, _) = sender.accept().unwrap();
+        accepted.write_all(&first_20(&pool)).unwrap();
+        drop(accepted);
+        let receiver = Receiver::connected(vec![stream]);
+        assert_eq!(receiver.port().unwrap(), 0);
+        let check = StreamCheck::new(pool.clone(), 20);
+        let reception = receiver.receive(check, 20, 1, 4096, true, None).unwrap();
+        assert_eq!(reception.notes.last().unwrap().bytes, pool.stream_bytes(20));
+        assert_eq!((reception.peer_port, reception.strangers), (own_port, 0));
+    }
+
+    #[test]
+    fn without_a_connection_there_is_nothing_to_read() {
+        let pool = MessagePool::generate(1, 1, 50).unwrap();
+        let receiver = Receiver::connected(Vec::new());
+        let outcome = receiver.receive(StreamCheck::new(pool, 20), 20, 1, 4096, true, None);
+        assert!(matches!(
+            outcome,
+            Err(ReceiveError::Connection { received: 0, .. })
+        ));
+    }
+
+    #[test]
     fn a_wrong_byte_a_missing_one_and_one_too_many_are_caught() {
         let altered = receive(|stream, pool| {
             let mut bytes = first_20(pool);

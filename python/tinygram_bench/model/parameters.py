@@ -58,7 +58,8 @@ class StreamParameters(Parameters, frozen=True, tag="stream", kw_only=True):
 
     `duration_ns`: how long messages are sent in each run; None where all `messages` go flat out,
     which are otherwise as many as there may be at most. `tls`: over TLS 1.3.
-    `direction`: which end sends.
+    `direction`: which end sends. `bidirectional`: at the same time the other end sends, too, in the
+    case of the other direction.
     """
 
     messages: int
@@ -71,6 +72,7 @@ class StreamParameters(Parameters, frozen=True, tag="stream", kw_only=True):
     study: StudySwitches = StudySwitches()
     tls: bool = False
     direction: Direction = "forward"
+    bidirectional: bool = False
 
 
 class RrParameters(Parameters, frozen=True, tag="rr", kw_only=True):

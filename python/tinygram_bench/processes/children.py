@@ -78,6 +78,11 @@ class Told(ABC):
         self._received = rest
         return line
 
+    @property
+    def has_line(self) -> bool:
+        """Whether a line was read that nobody has taken."""
+        return b"\n" in self._received
+
     def read(self) -> bool:
         """Read what it has written; False when its channel has ended."""
         try:
@@ -175,10 +180,18 @@ def as_they_answer(of: Sequence[Sequence[Told]], give_up_s: float) -> Iterator[t
     """
     silent = {number: set(children) for number, children in enumerate(of)}
     while silent:
-        ready = _readable([child for children in silent.values() for child in children], give_up_s)
+        # What was heard while others on the same stage answered is in no channel any more.
+        for children in silent.values():
+            children -= {child for child in children if child.has_line}
+        left = [child for children in silent.values() for child in children]
+        is_late = False
+        if all(silent.values()):
+            ready = _readable(left, give_up_s)
+            is_late = not ready
+            for children in silent.values():
+                children -= {child for child in children if child.fileno() in ready}
         for number, children in list(silent.items()):
-            children -= {child for child in children if child.fileno() in ready}
-            if not children or not ready:
+            if not children or is_late:
                 del silent[number]
                 yield number, not children
 

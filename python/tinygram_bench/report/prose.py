@@ -21,6 +21,9 @@ _ASPECTS: Mapping[str, Callable[[Load], str]] = {
     "direction": lambda load: (
         "the far end sends" if load.direction == "reverse" else "the near end sends"
     ),
+    "bidirectional": lambda load: (
+        "both directions at once" if load.bidirectional else "one direction"
+    ),
     "parameters": lambda load: ", ".join(f"{name} {value}" for name, value in load.parameters),
 }
 _PACING: Mapping[str, Callable[[Load], str]] = {
@@ -132,8 +135,12 @@ def pace(load: Load) -> str:
 def _title(load: Load) -> str:
     """The load's aspects, except those that have their usual values."""
     unsaid = {name for name in ("producers", "connections") if getattr(load, name) == 1}
-    unsaid |= {name for name in ("busy_thread", "tls", "parameters") if not getattr(load, name)}
-    if load.direction != "reverse":
+    unsaid |= {
+        name
+        for name in ("busy_thread", "tls", "bidirectional", "parameters")
+        if not getattr(load, name)
+    }
+    if load.direction != "reverse" and not load.bidirectional:
         unsaid.add("direction")
     aspects = (describe(load) for name, describe in _ASPECTS.items() if name not in unsaid)
     return f"{load.workload} {', '.join((pace(load), *aspects))}"

@@ -5,7 +5,7 @@ each; those whose single samples alternate have one stage, and one process at ea
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
@@ -83,16 +83,23 @@ class _Up:
 
 @dataclass(frozen=True)
 class _Side:
-    """A case that waits for its first slice, or takes its turns."""
+    """A case that waits for its first slice, or takes its turns.
+
+    `is_paired`: another case runs at the same time, on the same stage.
+    """
 
     up: _Up
     slices: Slices
     waiting: Waiting
+    is_paired: bool
 
 
 @dataclass(frozen=True)
 class Group:
-    """Cases of a load, in a round. `slice_ns`: as asked; slow messages make slices longer."""
+    """Cases of a load, in a round. `slice_ns`: as asked; slow messages make slices longer.
+
+    Some may run at the same time (`TakesTurns.at_once`): they share a stage and their slices.
+    """
 
     workload: TakesTurns
     cases: Sequence[Case]
@@ -106,7 +113,8 @@ class Group:
 
         A case that fails, or stalls, is left out from then on, and the others lose nothing.
         """
-        begun = self._each(partial(self._begun, stack, set_up), self.cases)
+        stages: dict[str, Stage] = {}
+        begun = self._each(partial(self._begun, stack, set_up, stages), self.cases)
         up = self._each(self._listening, begun)
         rehearsed = self._each(self._rehearsed, up)
         turns = self._turns(rehearsed, [_round_trip_ns(each) for each in up])
@@ -120,7 +128,7 @@ class Group:
                 each.slices,
                 each.waiting.pids,
                 each.waiting.resting_pids,
-                counts_acks=each.up.turn.link.counter_fds is not None,
+                counts_acks=each.up.turn.link.counter_fds is not None and not each.is_paired,
             )
             for each in at_turn.values()
         ]
@@ -139,10 +147,30 @@ class Group:
             side = at_turn[number]
             limit_s = min(side.up.turn.limit_s, _GRACE_S) if has_answered else 0.0
             side.up.turn.give_up_s = max(give_up_s, time.monotonic() + limit_s)
-            collect = partial(_collected, side, used[index], start_ns)
+            collect = partial(_collected, side, used[index])
             sides[number] = attempt(self.cases[number], self.round, collect)
         runs = [each for each in sides if isinstance(each, Run)]
-        return reaching.told(runs, turns)
+        return reaching.told(self._added(runs, at_turn, start_ns), turns)
+
+    def _added(self, runs: list[Run], at_turn: Mapping[int, _Side], start_ns: int) -> list[Run]:
+        """The runs with what their links did; those at the same time share both."""
+        together: dict[str, list[int]] = {}
+        for number, case in enumerate(self.cases):
+            together.setdefault(self.workload.at_once(case), []).append(number)
+        found = list(runs)
+        for numbers in together.values():
+            failures = [f for number in numbers if (f := runs[number].failure) is not None]
+            for number in numbers:
+                if failures and runs[number].failure is None:
+                    message = f"what ran at the same time failed: {failures[0]}"
+                    found[number] = Run(runs[number].case_id, self.round, {}, {}, failure=message)
+            if not failures:
+                side = at_turn[numbers[0]]
+                of_these = [runs[number] for number in numbers]
+                added = _added_to_all(side, of_these, start_ns)
+                for number, run in zip(numbers, added, strict=True):
+                    found[number] = run
+        return found
 
     def _each(self, act: Callable[..., U], *of_cases: Sequence[Any]) -> list[U | Run]:
         """What `act` makes of each case; of one that has failed, or fails now, its run."""
@@ -153,9 +181,18 @@ class Group:
             for case, each, *others in zip(self.cases, *of_cases, strict=True)
         ]
 
-    def _begun(self, stack: ExitStack, set_up: Callable[[Case], Stage], case: Case) -> Turn:
+    def _begun(
+        self,
+        stack: ExitStack,
+        set_up: Callable[[Case], Stage],
+        stages: dict[str, Stage],
+        case: Case,
+    ) -> Turn:
         """Start its far end; all of them get ready for orders together. Raises RunError."""
-        turn = Turn(set_up(case), stack, case, self.round, self.workload.limit_s(case))
+        key = self.workload.at_once(case)
+        if key not in stages:
+            stages[key] = set_up(case)
+        turn = Turn(stages[key], stack, case, self.round, self.workload.limit_s(case))
         self.workload.start_far(turn)
         return turn
 
@@ -186,12 +223,20 @@ class Group:
             for case, each, round_trip_ns in zip(self.cases, found, round_trips_ns, strict=True)
         ]
         seed = f"{self.workload.seed}/{self.round}/{self.cases[0].case_id}"
-        slice_ns, *waits_ns = self.agreement.lengths_ns([slice_ns, *waits_ns])
-        return table(evened(waits_ns), own_ns, slice_ns, seed)
+        longest_ns: dict[str, int] = {}
+        for key, wait_ns in zip(map(self.workload.at_once, self.cases), waits_ns, strict=True):
+            longest_ns[key] = max(wait_ns, longest_ns.get(key, 0))
+        slice_ns, *waits_ns = self.agreement.lengths_ns([slice_ns, *longest_ns.values()])
+        turns = table(evened(waits_ns), own_ns, slice_ns, seed)
+        of_key = dict(zip(longest_ns, turns, strict=True))
+        return [of_key[self.workload.at_once(case)] for case in self.cases]
 
     def _warmed_up(self, _rehearsed: Rehearsed, up: _Up, slices: Slices) -> _Side:
         up.turn.begin()
-        return _Side(up, slices, self.workload.warmed_up(up.turn, up.address, slices))
+        key = self.workload.at_once(up.turn.case)
+        is_paired = sum(self.workload.at_once(case) == key for case in self.cases) > 1
+        waiting = self.workload.warmed_up(up.turn, up.address, slices)
+        return _Side(up, slices, waiting, is_paired)
 
     def _give_up_s(self, start_ns: int, turns: Sequence[Slices]) -> float:
         """When the last slice of all is over, and as much later as a case alone may take."""
@@ -250,21 +295,30 @@ def _started(start_ns: int, side: _Side) -> _Side:
     return side
 
 
-def _collected(side: _Side, used: Used, start_ns: int) -> Run:
+def _collected(side: _Side, used: Used) -> Run:
     turn = side.up.turn
     try:
         exchanged = side.waiting.collect(used)
     except RunError as failure:
         raise turn.explained(failure) from failure
+    run = exchanged.run
+    if not side.up.keeps_windows:
+        run = replace(run, warnings=(*run.warnings, _WINDOWS_RESTART))
+    return run
+
+
+def _added_to_all(side: _Side, runs: Sequence[Run], start_ns: int) -> list[Run]:
+    """The runs with what their link did, once all is counted; failed ones where that cannot be."""
     slices = side.slices
     turns_ns = [
         (start_ns + begin_ns, start_ns + begin_ns + slices.slice_ns + slices.gap_ns)
         for begin_ns in slices.begins_ns
     ]
-    run = turn.link.added_to(exchanged.run, turns_ns)
-    if not side.up.keeps_windows:
-        run = replace(run, warnings=(*run.warnings, _WINDOWS_RESTART))
-    return checked(run, time.monotonic_ns() - start_ns)
+    try:
+        added = side.up.turn.link.added_to_all(runs, turns_ns)
+        return [checked(run, time.monotonic_ns() - start_ns) for run in added]
+    except RunError as failure:
+        return [Run(run.case_id, run.round, {}, {}, failure=str(failure)) for run in runs]
 
 
 def _keep_windows(link: Link, address: Address | None) -> bool:

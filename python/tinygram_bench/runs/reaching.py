@@ -57,7 +57,12 @@ def _entered(runs: Sequence[Run], turns: Sequence[Slices]) -> list[list[Set[int]
     until_ns = [0.0] * len(runs)
     for begin_ns, number, index in order:
         entered[number].append(
-            {other for other, ns in enumerate(until_ns) if ns > begin_ns and other != number}
+            {
+                other
+                for other, ns in enumerate(until_ns)
+                # What has the same slices runs at the same time, and comes late to nobody in them.
+                if ns > begin_ns and turns[other] is not turns[number]
+            }
         )
         late_us = runs[number].slices.get(LATE_US)
         if late_us is not None:

@@ -136,15 +136,15 @@ def used_in_slices(
             left_ns = at_ns - time.monotonic_ns()
             if left_ns > 0:
                 time.sleep(left_ns / 1e9)
-            # The case that has ended comes first, and clocks come before what takes longer.
-            sides = [(found[ended], True)] if ended is not None else []
-            sides += [(found[beginning], False)] if beginning is not None else []
+            # What has ended comes first, and clocks come before what takes longer.
+            sides = [(found[number], True) for number in ended]
+            sides += [(found[number], False) for number in beginning]
             for watch, is_end in sides:
                 watch.read_clocks(at_ns, is_end=is_end)
             for watch, is_end in sides:
                 watch.read_counts(at_ns, is_end=is_end)
-            if ended is not None:
-                between(ended)
+            for number in ended:
+                between(number)
             if time.monotonic() > give_up_s:
                 break
     return [each.used() for each in found]
@@ -200,20 +200,21 @@ class _Watch:
 
 def _edges(
     start_ns: int, of_cases: Sequence[Slices]
-) -> Iterator[tuple[int, int | None, int | None]]:
-    """A time in each gap, the case whose slice has ended by then, and the one whose slice is next.
+) -> Iterator[tuple[int, Sequence[int], Sequence[int]]]:
+    """A time in each gap, the cases whose slice has ended by then, and those whose slice is next.
 
-    It is late in the gap, when what was sent in the slice has come.
+    They are several where cases run at the same time. The time is late in the gap, when what was
+    sent in the slice has come.
     """
-    ended: int | None = None
-    turns = sorted(
-        (begin_ns, number)
-        for number, slices in enumerate(of_cases)
-        for begin_ns in slices.begins_ns
-    )
-    for begin_ns, number in turns:
-        yield start_ns + begin_ns - _BEFORE_NS, ended, number
-        ended = number
-        next_ns = start_ns + begin_ns + of_cases[number].slice_ns + of_cases[number].gap_ns
-    if ended is not None:
-        yield next_ns - _BEFORE_NS, ended, None
+    turns: dict[int, list[int]] = {}
+    for number, slices in enumerate(of_cases):
+        for begin_ns in slices.begins_ns:
+            turns.setdefault(begin_ns, []).append(number)
+    ended: Sequence[int] = ()
+    for begin_ns, numbers in sorted(turns.items()):
+        yield start_ns + begin_ns - _BEFORE_NS, ended, numbers
+        ended = numbers
+        last = of_cases[numbers[0]]
+        next_ns = start_ns + begin_ns + last.slice_ns + last.gap_ns
+    if ended:
+        yield next_ns - _BEFORE_NS, ended, ()

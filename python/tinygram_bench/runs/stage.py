@@ -207,7 +207,8 @@ class Turn:
         late = f"did not listen within {self.listen_limit_s:g} s"
         give_up_s = time.monotonic() + self.listen_limit_s
         (said,) = answers([server], Listening, give_up_s, late, self.stage.children)
-        self.stage.shown = said.certificate
+        if said.certificate is not None:
+            self.stage.shown = said.certificate
         return Address(self.link.far_address, said.port)
 
     def hear(self, child: Told, kind: type[T]) -> T:

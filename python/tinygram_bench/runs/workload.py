@@ -91,6 +91,10 @@ class Workload(ABC):
 class TakesTurns(Workload):
     """A workload whose cases take turns in slices."""
 
+    def at_once(self, case: Case) -> str:
+        """The key of the cases that share a stage and slices: by default it is alone in them."""
+        return case.case_id
+
     @abstractmethod
     def own_ns(self, case: Case) -> int:
         """How long the slices of a case are together."""

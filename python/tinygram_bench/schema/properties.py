@@ -44,6 +44,7 @@ PROPERTIES: Mapping[str, Mapping[str, str]] = {
         "duration_ns": "how long the schedule lasts, in ns; null: flat out",
         "tls": "whether over TLS 1.3, with the cipher TLS_AES_256_GCM_SHA384",
         "direction": "which end sends: forward, the near one to the far one, or reverse",
+        "bidirectional": "whether the other end sends, too: the case of the other direction",
         "study": "switches that only a study sets",
     },
     "StudySwitches": {

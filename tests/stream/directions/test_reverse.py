@@ -31,7 +31,8 @@ def check(done: Done) -> None:
     for number, run in enumerate(done.runs):
         counters = done.counters_of(number)
         assert run["case_id"].endswith("/reverse")
-        assert counters["written_bytes"] in (counters["bytes"], None)
+        wire_bytes = counters.get("wire_bytes", counters["bytes"])
+        assert counters["written_bytes"] == wire_bytes + counters.get("closing_wire_bytes", 0)
         assert counters["bytes"] > counters["messages"] > 0
         assert counters["cpu_ns"] > 0
         assert counters["connect_ns"] > 0

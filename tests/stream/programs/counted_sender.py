@@ -17,19 +17,18 @@ from unittest import mock
 
 from tinygram_bench import _native
 from tinygram_bench.host.probes.usage import Mark
-from tinygram_bench.workloads.stream import sender
+from tinygram_bench.workloads.stream import meeting, sender
 from tinygram_bench.workloads.stream.meeting import Met
 from tinygram_bench.workloads.stream.order import Order
 
 
 def main() -> int:
     """The sender's own, but the last line on stderr is JSON: `fds`, `connected_ns`, `counts`."""
-    meet = sender.met
     send_buffer_bytes = int(sys.argv[1])
     told: dict[str, object] = {}
 
     def met(order: Order, announce: Callable[[int], None]) -> Met:
-        found = meet(order, announce)
+        found = meeting.met(order, announce)
         if send_buffer_bytes:
             for sock in found.sockets:
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer_bytes)

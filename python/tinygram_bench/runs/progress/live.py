@@ -97,8 +97,10 @@ class _Watching:
 
     def _left_s(self) -> float:
         """The slices that are left, and the gaps after them."""
-        left_ns = sum(
-            (len(side.slices.begins_ns) - side.over) * (side.slices.slice_ns + side.slices.gap_ns)
+        left_ns = {
+            # Those that run at the same time have the same slices.
+            side.slices.begins_ns[0]: (len(side.slices.begins_ns) - side.over)
+            * (side.slices.slice_ns + side.slices.gap_ns)
             for side in self._sides
-        )
-        return left_ns / 1e9
+        }
+        return sum(left_ns.values()) / 1e9

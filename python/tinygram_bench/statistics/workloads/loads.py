@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tinygram_bench.model.result import Case, MessageBytes
@@ -35,6 +35,7 @@ class Load:
     busy_thread: bool
     tls: bool = False
     direction: str | None = None
+    bidirectional: bool = False
     slice_ns: int | None = None
     parameters: tuple[tuple[str, Any], ...] = ()
 
@@ -44,6 +45,7 @@ class Load:
             "busy_thread",
             "tls",
             "direction",
+            "bidirectional",
             "slice_ns",
             "parameters",
         }
@@ -52,6 +54,7 @@ class Load:
             busy_thread=getattr(case.parameters, "busy_thread", False),
             tls=getattr(case.parameters, "tls", False),
             direction=getattr(case.parameters, "direction", None),
+            bidirectional=getattr(case.parameters, "bidirectional", False),
             slice_ns=case.parameters.slice_ns,
             parameters=tuple(
                 (name, getattr(case.parameters, name))
@@ -92,8 +95,12 @@ def is_alone(case: Case) -> bool:
 
 
 def turns_of(case: Case) -> Hashable:
-    """The key of the cases that take turns, if they do."""
-    return (WORKLOADS[case.workload].side_by_side or Load.of)(case)
+    """The key of the cases that take turns, if they do: both directions at once are two loads."""
+    side_by_side = WORKLOADS[case.workload].side_by_side
+    if side_by_side is not None:
+        return side_by_side(case)
+    load = Load.of(case)
+    return replace(load, direction=None) if load.bidirectional else load
 
 
 def loads_of(cases: Iterable[Case]) -> tuple[Load, ...]:
@@ -145,8 +152,12 @@ def way_of(case: Case) -> str:
 
 
 def load_name(case: Case) -> str:
-    """`stream 10,000/s`, `stream flat out`, `rr`, `echo`."""
+    """`stream 10,000/s`, `stream flat out`, `stream flat out in reverse`, `rr`, `echo`."""
     if case.workload != "stream":
         return case.workload
     rate = "flat out" if case.rate_per_s is None else f"{case.rate_per_s:,.0f}/s"
-    return f"stream {rate}"
+    load = Load.of(case)
+    direction = " in reverse" if load.direction == "reverse" else ""
+    if load.bidirectional:
+        direction = f" {load.direction} of both directions"
+    return f"stream {rate}{direction}"

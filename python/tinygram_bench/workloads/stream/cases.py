@@ -37,8 +37,9 @@ class StreamOptions:
 
     `rates_per_s` empty: flat out. `takes_turns`: the cases of a load do so in slices of `slice_ns`,
     None: as long as the load needs; where there is only one case it is alone. `tls`: whether over
-    TLS 1.3; both: each way so and so. `direction`: which end sends. `clients`: the hosts of a
-    cluster that share each load, in turns always; None: this host has it alone.
+    TLS 1.3; both: each way so and so. `directions`: which end sends; both: at the
+    same time. `clients`: the hosts of a cluster that share each load, in turns always; None: this
+    host has it alone.
     """
 
     messages: int
@@ -65,7 +66,7 @@ class StreamOptions:
     slice_ns: int | None = None
     takes_turns: bool = False
     tls: Sequence[bool] = (False,)
-    direction: Direction = "forward"
+    directions: Sequence[Direction] = ("forward",)
     connections: Sequence[int] = (1,)
     clients: int | None = None
 
@@ -79,8 +80,11 @@ def plan_stream(options: StreamOptions) -> Plan:
     for rate_per_s, producers, tls, connections in product(
         rates, producers_of_loads, options.tls, dict.fromkeys(options.connections)
     ):
-        for runtime, strategy in _ways(options, producers, tls, connections):
-            case = _case(options, runtime, strategy, rate_per_s, producers, tls, connections)
+        ways = _ways(options, producers, tls, connections)
+        for (runtime, strategy), direction in product(ways, options.directions):
+            case = _case(
+                *(options, runtime, strategy, rate_per_s, producers, tls, connections, direction)
+            )
             reason = (missing_for_tls() if tls else None) or runtime.missing()
             if reason is None:
                 cases.append(case)
@@ -156,6 +160,7 @@ def _case(
     producers: int,
     tls: bool,
     connections: int,
+    direction: Direction,
 ) -> Case:
     size = options.message_bytes
     messages, duration_ns = options.messages, None
@@ -177,7 +182,8 @@ def _case(
         duration_ns=duration_ns,
         slice_ns=options.slice_ns,
         tls=tls,
-        direction=options.direction,
+        direction=direction,
+        bidirectional=len(options.directions) > 1,
     )
     load = "flat-out"
     if rate_per_s is not None:
@@ -190,8 +196,10 @@ def _case(
         load += "/busy-thread"
     if tls:
         load += "/tls"
-    if options.direction != "forward":
-        load += f"/{options.direction}"
+    if parameters.bidirectional:
+        load += f"/bidirectional/{direction}"
+    elif direction != "forward":
+        load += f"/{direction}"
     if options.clients is not None:
         load += f"/{options.clients}-clients"
     sizes = f"{size.min}B" if size.min == size.max else f"{size.min}..{size.max}B"

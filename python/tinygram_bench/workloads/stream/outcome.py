@@ -30,6 +30,8 @@ def assembled(
     heard: Heard,
     collected_ns: int,
     used: Used | None = None,
+    *,
+    has_private_network: bool,
 ) -> Run:
     """Check that every byte is accounted for, match messages to notes, and add up.
 
@@ -90,7 +92,7 @@ def assembled(
     histograms = report.histograms | {
         name: histogram.to_base64() for name, histogram in matched.items()
     }
-    warnings = warnings_of(case, counters, has_private_network=order.counter_fds is not None)
+    warnings = warnings_of(case, counters, has_private_network=has_private_network)
     return Run(case.case_id, round, counters, histograms, warnings, slices=slices)
 
 

@@ -6,6 +6,7 @@ import os
 import shlex
 import time
 from dataclasses import dataclass
+from functools import partial
 
 import msgspec
 from msgspec.structs import replace
@@ -66,9 +67,12 @@ class Stream(TakesTurns):
     generator: int = 0
 
     def where(self, case: Case) -> Placement:
-        """The sender is on the same core in either direction."""
+        """The sender is on the same core in either direction.
+
+        With both at once each host has a core, as two hosts have.
+        """
         found = super().where(case)
-        if not _is_reverse(case):
+        if not _is_reverse(case) or StreamParameters.of(case).bidirectional:
             return found
         return Placement(sender_cpu=found.receiver_cpu, receiver_cpu=found.sender_cpu)
 
@@ -104,6 +108,12 @@ class Stream(TakesTurns):
     def exchange(self, turn: Turn, address: Address | None) -> Exchanged:
         """Have the sender send, and match its messages to the receiver's notes."""
         return _collected(turn, self._begun(turn, address))
+
+    def at_once(self, case: Case) -> str:
+        """Both directions of a way, where they are measured at the same time."""
+        if not StreamParameters.of(case).bidirectional:
+            return case.case_id
+        return "/".join((case.runtime, case.implementation, case.strategy))
 
     def own_ns(self, case: Case) -> int:
         return StreamParameters.of(case).duration_ns or 0
@@ -216,7 +226,7 @@ class Stream(TakesTurns):
             flat_out_burst=asked.study.flat_out_burst or BURST_MESSAGES,
             spin_ns=asked.study.spin_ns,
             sleep_ns=asked.study.sleep_ns,
-            # A receiver that is not ours gets no `sender_host`: it accepts any sender.
+            # A receiver that is not ours gets no `peer_host`: it accepts any sender.
             own_host=link.client_host if asked.receiver_command is None else None,
             peer_host=link.client_host,
             report_fd=_memory(turn, _REPORT),
@@ -234,18 +244,30 @@ def _receiver(turn: Turn) -> Told:
     """The receiving process; it is started when it is first asked for."""
     start = turn.stage.near if _is_reverse(turn.case) else turn.stage.far
     fds = [_memory(turn, name) for name in (_NOTES, _TURNS)]
-    return start(_RECEIVER, f"{PACKAGE}.receiver", pass_fds=fds)
+    return start(_named(turn, _RECEIVER), f"{PACKAGE}.receiver", pass_fds=fds)
 
 
 def _sender(turn: Turn) -> Told:
     """The sending process; it is started when it is first asked for."""
     start = turn.stage.far if _is_reverse(turn.case) else turn.stage.near
     fds = [_memory(turn, _REPORT), *(_counter_fds(turn) or ())]
-    return start(_SENDER, f"{PACKAGE}.sender", counts_writes=True, pass_fds=fds)
+    role = _named(turn, _SENDER)
+    return start(role, f"{PACKAGE}.sender", counts_writes=True, pass_fds=fds)
+
+
+def _named(turn: Turn, what: str) -> str:
+    """Its name on a stage, which both directions have in common where they are at once."""
+    asked = StreamParameters.of(turn.case)
+    return f"{asked.direction} {what}" if asked.bidirectional else what
 
 
 def _counter_fds(turn: Turn) -> CounterFds:
-    """What the sender reads of the kernel's counters on the other host."""
+    """What the sender reads of the kernel's counters on the other host.
+
+    Those of two directions cannot be told apart.
+    """
+    if StreamParameters.of(turn.case).bidirectional:
+        return None
     link = turn.link
     return link.counter_fds_of_far if _is_reverse(turn.case) else link.counter_fds
 
@@ -280,9 +302,17 @@ def _collected(turn: Turn, order: Order, used: Used | None = None) -> Exchanged:
     heard = Heard(contents(_memory(turn, _NOTES)), contents(_memory(turn, _TURNS)))
     collected_ns, start_ns = time.monotonic_ns(), report.start_ns
     host = turn.stage.far_host
+    add_up = partial(
+        assembled,
+        turn.case,
+        turn.round,
+        order,
+        report,
+        used=used,
+        has_private_network=turn.link.counter_fds is not None,
+    )
     if host is None:
-        run = assembled(turn.case, turn.round, order, report, counters, heard, collected_ns, used)
-        return Exchanged(run, start_ns)
+        return Exchanged(add_up(counters, heard, collected_ns), start_ns)
     if _is_reverse(turn.case):
         # By what was known of the clock when the sender was told its start.
         start_ns = host.clock.difference_now().near_ns(start_ns)
@@ -297,7 +327,7 @@ def _collected(turn: Turn, order: Order, used: Used | None = None) -> Exchanged:
         "clock_bound_ns": found.bound_ns,
         "clock_round_trip_ns": host.clock.round_trip_ns,
     }
-    run = assembled(turn.case, turn.round, order, report, counters, heard, collected_ns, used)
+    run = add_up(counters, heard, collected_ns)
     return Exchanged(with_bound(run, found.bound_ns, host.clock.round_trip_ns), start_ns)
 
 
@@ -321,7 +351,7 @@ def _memory(turn: Turn, name: str) -> int:
         turn.stage.stack.callback(os.close, fd)
         return fd
 
-    return turn.stage.once(name, make)
+    return turn.stage.once(_named(turn, name), make)
 
 
 def _counted(turn: Turn) -> dict[str, int]:

@@ -197,8 +197,8 @@ def rr(
         return ExitCode.OK
     far = options.far_end(server)
     if tls:
-        others = {"--server": None if far else server, "--cross-check": cross_check or None}
-        options.without_tls(others | {"--scenario": scenario, "--reply-bytes": reply_bytes})
+        options.without_tls({"--server": None if far else server, "--scenario": scenario})
+        options.without_tls({"--reply-bytes": reply_bytes, "--cross-check": cross_check or None})
     if far is not None:
         if cross_check:
             raise UsageError(

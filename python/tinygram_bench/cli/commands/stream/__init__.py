@@ -20,7 +20,13 @@ from tinygram_bench.cli.bounds import (
     takes_turns,
 )
 from tinygram_bench.cli.commands.cluster import asked as cluster_asked
-from tinygram_bench.cli.commands.stream.bounds import check_slices_told, refuse, refuse_with
+from tinygram_bench.cli.commands.stream.bounds import (
+    check_bytes_at_once,
+    check_slices_told,
+    directions_of,
+    refuse,
+    refuse_with,
+)
 from tinygram_bench.cli.length import MaxTime, MostRounds, Until, length
 from tinygram_bench.cli.measuring import Asked
 from tinygram_bench.cli.sweep import (
@@ -35,12 +41,10 @@ from tinygram_bench.cli.sweep import (
 from tinygram_bench.crosscheck.interleaved import Interleaved
 from tinygram_bench.crosscheck.selection import choose
 from tinygram_bench.links import DEFAULT_BACKEND
-from tinygram_bench.loads.producers import MAX_POOL_BYTES, MAX_PRODUCERS
-from tinygram_bench.model.errors import UsageError
+from tinygram_bench.loads.producers import MAX_PRODUCERS
 from tinygram_bench.model.result import MessageBytes, Plan
 from tinygram_bench.model.strategies import examples_of_strategies
 from tinygram_bench.model.sweep import Parameter
-from tinygram_bench.model.units import format_bytes
 from tinygram_bench.ways.runtimes import RUNTIMES
 from tinygram_bench.workloads.stream.cases import ARRIVALS, StreamOptions, plan_stream
 from tinygram_bench.workloads.stream.run import Stream
@@ -56,7 +60,6 @@ _PUBLISHED_MESSAGES = 1_000_000
 _MAX_MESSAGES = 100_000_000
 _MAX_RECEIVE_BUFFER_BYTES = 1 << 30
 _MOST_CONNECTIONS = 10_000
-_MOST_BYTES_AT_ONCE = 256 << 20
 
 
 def stream(
@@ -102,6 +105,12 @@ def stream(
     reverse: Annotated[
         bool,
         typer.Option("--reverse", help="Have the far end send, and the near end receive."),
+    ] = False,
+    bidirectional: Annotated[
+        bool,
+        typer.Option(
+            "--bidirectional", help="Have both ends send at the same time, on a connection each."
+        ),
     ] = False,
     tls: options.Tls = False,
     plain: options.Plain = False,
@@ -248,14 +257,22 @@ def stream(
             {"--receiver-command": receiver_command},
             "only a receiver of ours counts records",
         )
-    if reverse:
-        only_forward = {
+    directions = directions_of(
+        reverse,
+        bidirectional,
+        {
             "--cross-check": cross_check,
             "--receiver-command": receiver_command,
             "--probe": probe,
             "--cluster": cluster,
-        }
-        refuse_with("--reverse", only_forward, "that is for a sender at the near end")
+        },
+        {
+            "--lone": lone,
+            "--messages": messages is not None,
+            "--busy-thread": busy_thread,
+            "--sweep": sweep,
+        },
+    )
     counts = [between("--connections", each, 1, _MOST_CONNECTIONS) for each in connections or [1]]
     if max(counts) > 1:
         others: dict[str, object] = {
@@ -324,7 +341,7 @@ def stream(
         else paced_slice_ns(slice, duration_ns, rates_per_s, links.specs),
         takes_turns=has_turns,
         tls=options.with_tls(tls, plain),
-        direction="reverse" if reverse else "forward",
+        directions=directions,
         connections=counts,
         receive_buffer_bytes=receive_buffer,
         receiver_command=receiver_command,
@@ -344,16 +361,7 @@ def stream(
             is_cross_check=cross_check,
         ),
     )
-    if max(asked.producers) * asked.message_bytes.max > MAX_POOL_BYTES:
-        raise UsageError(
-            f"--producers {max(asked.producers)} with messages of {format_bytes(size.max)}: "
-            "together they may take 64 MiB, so ask for fewer or smaller ones"
-        )
-    if max(counts) * asked.message_bytes.max > _MOST_BYTES_AT_ONCE:
-        raise UsageError(
-            f"--connections {max(counts)} with messages of {format_bytes(size.max)}: a message for "
-            "each may take 256 MiB together, so ask for fewer connections or smaller messages"
-        )
+    check_bytes_at_once(asked)
     if max(counts) > 1 and on_cluster is None:
         check_descriptors("--connections", plan_stream(asked))
 

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tinygram_bench.loads.producers import MAX_POOL_BYTES
 from tinygram_bench.model.errors import UsageError
-from tinygram_bench.model.parameters import StreamParameters
+from tinygram_bench.model.parameters import Direction, StreamParameters
 from tinygram_bench.model.result import Plan
+from tinygram_bench.model.units import format_bytes
 from tinygram_bench.runs.slices import MOST_SLICES
+from tinygram_bench.workloads.stream.cases import StreamOptions
+
+_MOST_BYTES_AT_ONCE = 256 << 20
 
 
 def refuse(is_given: bool, fault: str) -> None:
@@ -20,6 +25,52 @@ def refuse_with(option: str, others: Mapping[str, object], reason: str) -> None:
     """Raises UsageError where one of the other options is given, which do not go with `option`."""
     for other, value in others.items():
         refuse(bool(value), f"{option} cannot be combined with {other}: {reason}")
+
+
+def directions_of(
+    is_reverse: bool,
+    is_bidirectional: bool,
+    only_forward: Mapping[str, object],
+    alone: Mapping[str, object],
+) -> tuple[Direction, ...]:
+    """Which ends send. Raises UsageError with options that are for one direction.
+
+    `only_forward`: those for a sender at the near end; `alone`: those that go without slices, or
+    with one curve for each way.
+    """
+    refuse(
+        is_reverse and is_bidirectional,
+        "--reverse cannot be combined with --bidirectional, which has that direction, too",
+    )
+    if is_reverse:
+        refuse_with("--reverse", only_forward, "that is for a sender at the near end")
+        return ("reverse",)
+    if is_bidirectional:
+        refuse_with("--bidirectional", only_forward, "that is for a sender at the near end alone")
+        refuse_with(
+            "--bidirectional",
+            alone,
+            "both directions last for the same time, in slices; measure each by itself, without "
+            "and with --reverse",
+        )
+        return ("forward", "reverse")
+    return ("forward",)
+
+
+def check_bytes_at_once(asked: StreamOptions) -> None:
+    """Raises UsageError where the messages of all producers, or connections, are too many bytes."""
+    most_bytes = asked.message_bytes.max
+    producers, connections = max(asked.producers), max(asked.connections)
+    refuse(
+        producers * most_bytes > MAX_POOL_BYTES,
+        f"--producers {producers} with messages of {format_bytes(most_bytes)}: "
+        "together they may take 64 MiB, so ask for fewer or smaller ones",
+    )
+    refuse(
+        connections * most_bytes > _MOST_BYTES_AT_ONCE,
+        f"--connections {connections} with messages of {format_bytes(most_bytes)}: a message for "
+        "each may take 256 MiB together, so ask for fewer connections or smaller messages",
+    )
 
 
 def check_slices_told(plan: Plan) -> None:

@@ -1,0 +1,63 @@
+"""Answers of processes that share a stage: hearing one keeps what the others have said."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tinygram_bench.processes.children import Told, answers, as_they_answer
+from tinygram_bench.processes.orders import End, Ready
+
+
+class _Process:
+    role = "sender"
+    failure = None
+
+    def wait_ended(self, _seconds: float) -> bool:
+        return True
+
+
+class _Near(Told):
+    @property
+    def pids(self) -> tuple[int, ...]:
+        return ()
+
+    def cpu_ns(self) -> int:
+        return 0
+
+
+@pytest.fixture
+def two() -> Iterator[list[tuple[_Near, socket.socket]]]:
+    """Two processes, and the sockets on which they answer."""
+    pairs = [socket.socketpair() for _ in range(2)]
+    yield [(_Near(_Process(), ours), theirs) for ours, theirs in pairs]
+    for pair in pairs:
+        for end in pair:
+            end.close()
+
+
+def test_who_has_answered_while_another_was_heard_is_not_waited_for(
+    two: list[tuple[_Near, socket.socket]],
+) -> None:
+    (first, says_first), (second, says_second) = two
+    says_first.sendall(b"{}\n{}\n")
+    says_second.sendall(b"{}\n")
+    late_s = time.monotonic() + 60
+    answers([first], Ready, late_s, "is late", [first, second])
+    begun_s = time.monotonic()
+    found = list(as_they_answer([[first], [second]], late_s))
+    assert sorted(found) == [(0, True), (1, True)]
+    assert time.monotonic() - begun_s < 30
+    answers([first, second], End, late_s, "is late", [first, second])
+
+
+def test_who_says_nothing_until_then_is_told_as_silent(
+    two: list[tuple[_Near, socket.socket]],
+) -> None:
+    (first, says_first), (second, _) = two
+    says_first.sendall(b"{}\n")
+    found = list(as_they_answer([[first], [second]], time.monotonic() + 0.1))
+    assert found == [(0, True), (1, False)]

@@ -1,0 +1,149 @@
+"""`--bidirectional`: each way sends from both ends at the same time; figures are apart."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.command import Command, Done, run_once
+from tests.support.plans.stream import planned
+
+from tinygram_bench.model.parameters import Direction
+from tinygram_bench.statistics.workloads.loads import Load, load_name, turns_of
+from tinygram_bench.workloads.stream.run import Stream
+
+BOTH: Sequence[Direction] = ("forward", "reverse")
+TWO = ("--only", "loop/nodelay", "--only", "asyncio/tinygram/adaptive")
+
+
+def both_ways(folder: Path, *options: object) -> Done:
+    return run_once(folder, "stream", "--bidirectional", "--rounds", 1, *options)
+
+
+LOADS: dict[str, tuple[object, ...]] = {
+    "flat out": ("--duration", "100ms", *TWO),
+    "paced": ("--rate", "1k", "--duration", "100ms", *TWO),
+    "of producers": ("--producers", 2, "--duration", "100ms", "--only", "threads/tinygram/combine"),
+    "over TLS": ("--tls", "--rate", "1k", "--duration", "100ms", *TWO),
+    "over a link": ("--link", "lan-1g", "--rate", "1k", "--duration", "100ms", *TWO),
+    "from processes and natively": (
+        *("--duration", "100ms", "--only", "processes/nodelay", "--only", "native/tick"),
+        *("--only", "threads/nodelay"),
+    ),
+}
+
+
+@pytest.mark.parametrize("load", LOADS)
+def test_both_directions_of_each_way_are_measured_and_accounted_for(
+    tmp_path: Path, load: str
+) -> None:
+    done = both_ways(tmp_path, *LOADS[load])
+    assert done.code == 0, done.stderr
+    cases = {case["case_id"]: case for case in done.result["plan"]["cases"]}
+    directions: dict[str, list[str]] = {}
+    for number, run in enumerate(done.runs):
+        counters = done.counters_of(number)
+        way, _, direction = run["case_id"].rpartition("/")
+        directions.setdefault(way, []).append(direction)
+        parameters = cases[run["case_id"]]["parameters"]
+        assert parameters["bidirectional"]
+        assert parameters.get("direction", "forward") == direction
+        assert counters["bytes"] > counters["messages"] > 0
+        assert counters["cpu_ns"] > 0
+        assert counters["receiver_cpu_ns"] > 0
+        if counters.get("tls_records") is None:
+            assert counters["written_bytes"] == counters["bytes"]
+        # Nobody can tell whose segments the kernel has counted.
+        assert counters["kernel_OutSegs"] is None
+        assert "host_network" not in {each["code"] for each in run["warnings"]}
+    assert all(sorted(found) == [*BOTH] for found in directions.values())
+
+
+def test_what_a_link_carried_is_in_the_runs_of_both_directions(tmp_path: Path) -> None:
+    done = both_ways(tmp_path, *LOADS["over a link"][:-4], "--only", "loop/nodelay")
+    there, back = (
+        {k: v for k, v in run["counters"].items() if k.startswith("link_")} for run in done.runs
+    )
+    assert there == back
+    assert any(there.values())
+
+
+def test_a_report_tells_the_directions_apart(tmp_path: Path) -> None:
+    done = both_ways(tmp_path, *LOADS["flat out"])
+    titles = [line for line in done.stdout.splitlines() if line.startswith("stream flat out")]
+    assert len(titles) == 2
+    assert "the near end sends, both directions at once" in titles[0]
+    assert "the far end sends, both directions at once" in titles[1]
+
+
+def test_the_two_directions_of_a_load_take_turns_together_and_compete_apart() -> None:
+    plan = planned("loop/nodelay", "loop/nagle", directions=BOTH, takes_turns=True)
+    assert len({turns_of(case) for case in plan.cases}) == 1
+    assert len({Load.of(case) for case in plan.cases}) == 2
+    assert all(case.parameters.slice_ns is not None for case in plan.cases)
+    names = {load_name(case) for case in plan.cases}
+    assert names == {
+        "stream flat out forward of both directions",
+        "stream flat out reverse of both directions",
+    }
+    keys = [Stream(1).at_once(case) for case in plan.cases]
+    assert sorted(keys.count(key) for key in set(keys)) == [2, 2]
+
+
+def test_each_host_has_its_core_in_both_directions() -> None:
+    plan = planned("loop/nodelay", placement="apart", directions=BOTH, takes_turns=True)
+    there, back = (Stream(1).where(case) for case in plan.cases)
+    assert there == back
+
+
+def test_where_one_direction_dies_the_other_is_no_result(tmp_path: Path) -> None:
+    command = Command(tmp_path, "stream")
+    process = command.start(
+        *("--bidirectional", "--only", "loop/nodelay", "--rounds", 1, "--rate", "1k"),
+        *("--duration", "5s"),
+    )
+    os.kill(command.wait_process("tg-sender"), signal.SIGKILL)
+    done = command.finish(process)
+    assert done.code == 1
+    failures = [run["failure"] for run in done.runs]
+    assert all("was killed by SIGKILL" in failure for failure in failures), failures
+
+
+def test_a_stored_result_is_measured_again_in_both_directions(tmp_path: Path) -> None:
+    done = both_ways(tmp_path, "--duration", "100ms", "--only", "loop/nodelay")
+    assert done.code == 0, done.stderr
+    again = tmp_path / "again"
+    again.mkdir()
+    rerun = run_once(again, "rerun", tmp_path / "result.json")
+    assert rerun.code == 0, rerun.stderr
+    assert {run["case_id"] for run in rerun.runs} == {run["case_id"] for run in done.runs}
+    stored = json.loads((tmp_path / "result.json").read_text())
+    assert rerun.result["plan"]["cases"] == stored["plan"]["cases"]
+
+
+REFUSED: dict[str, tuple[Any, ...]] = {
+    "--receiver-command": ("--receiver-command", "true"),
+    "--cross-check": ("--cross-check",),
+    "--probe": ("--probe", "10ms"),
+    "--cluster": ("--cluster", "auto"),
+    "--lone": ("--lone",),
+    "--messages": ("--messages", 100),
+    "--busy-thread": ("--busy-thread",),
+    "--sweep": ("--sweep", "rate=1k..2k"),
+    "--reverse": ("--reverse",),
+}
+
+
+@pytest.mark.parametrize("option", REFUSED)
+def test_what_is_for_one_direction_is_refused_by_name(tmp_path: Path, option: str) -> None:
+    done = both_ways(tmp_path, *REFUSED[option])
+    assert done.code == 2
+    assert "cannot be combined with" in done.stderr
+    assert option in done.stderr
+    assert "--bidirectional" in done.stderr
+    assert done.result is None
