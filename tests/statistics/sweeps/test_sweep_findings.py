@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import pytest
 from tests.support.experiments import way
@@ -136,6 +137,17 @@ def test_a_way_that_falls_behind_does_not_hold_whatever_its_latency_is() -> None
     )
     assert met_of(VALUES, curve_of(low, behind=range(8)), LIMIT) == Met("never met", high=VALUES[0])
     assert met_at(curve_of(low, behind=[7]), LIMIT) == (1,) * 7 + (-1,)
+
+
+def test_a_figure_in_doubt_shows_nothing_of_a_limit() -> None:
+    in_doubt = replace(
+        curve_of(rounds(lambda rate: 10.0 if rate <= 30_000 else 5_000.0)),
+        doubts=("the host stopped",) * 8,
+    )
+    assert met_at(in_doubt, LIMIT) == (0,) * 8
+    assert met_of(VALUES, in_doubt, LIMIT) == Met("met up to", 30_000)
+    never = replace(curve_of(rounds(lambda _: 5_000.0)), doubts=("the host stopped",) * 8)
+    assert met_of(VALUES, never, LIMIT) == Met("never met")
 
 
 def test_a_later_point_below_the_limit_does_not_count() -> None:

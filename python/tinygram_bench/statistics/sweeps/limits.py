@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from tinygram_bench.model.result import Figure
 from tinygram_bench.model.sweep import Limit
 from tinygram_bench.statistics.sweeps.curves import Curve
 
@@ -33,16 +34,22 @@ def met_at(curve: Curve, limit: Limit) -> tuple[int, ...]:
     """At each point 1 where the interval is below the limit, -1 where it is not kept to, else 0.
 
     It is not where the interval is above it, nor where a way failed in every round, or fell behind
-    its schedule in half of them: it does not send what was asked, whatever its latency is.
+    its schedule in half of them: it does not send what was asked, whatever its latency is. A figure
+    that is in doubt shows neither.
     """
+    doubts = curve.doubts or (None,) * len(curve.rounds)
     return tuple(
-        -1
-        if has_failed or is_behind or (figure is not None and figure.low >= limit.below_us)
-        else int(figure is not None and figure.high < limit.below_us)
-        for figure, has_failed, is_behind in zip(
-            curve.figures, curve.has_failed, curve.is_behind, strict=True
+        -1 if has_failed or is_behind else 0 if doubt else _sign(figure, limit)
+        for figure, has_failed, is_behind, doubt in zip(
+            curve.figures, curve.has_failed, curve.is_behind, doubts, strict=True
         )
     )
+
+
+def _sign(figure: Figure | None, limit: Limit) -> int:
+    if figure is None:
+        return 0
+    return -1 if figure.low >= limit.below_us else int(figure.high < limit.below_us)
 
 
 def met_of(values: tuple[float, ...], curve: Curve, limit: Limit) -> Met:
