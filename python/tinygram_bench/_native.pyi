@@ -3,7 +3,7 @@
 Times are CLOCK_MONOTONIC in nanoseconds. Calls that may block or run long release the GIL. Its
 Histogram is the library's, compiled a second time: neither module takes the other's objects."""
 
-from typing import final
+from typing import ClassVar, final
 
 from tinygram_bench._native_diag import SocketDiag, SocketProbe, proc_sockets, socket_options
 from tinygram_bench._native_echo import EchoClient, EchoServer, watch_more_writes
@@ -42,6 +42,7 @@ from tinygram_bench._native_stream import (
     create_network_namespace,
     die_with_parent,
     enter_network_namespace,
+    give_up_capabilities,
     instructions,
     match_flat_out,
     match_flat_out_sliced,
@@ -66,6 +67,7 @@ __all__ = [
     "OFFLOADED_BYTES",
     "PING_PONG_BYTES",
     "RTT_FLOOR_NS",
+    "Admission",
     "CallContent",
     "EchoClient",
     "EchoServer",
@@ -94,6 +96,7 @@ __all__ = [
     "die_with_parent",
     "enter_network_namespace",
     "enter_pid_namespace",
+    "give_up_capabilities",
     "instructions",
     "io_uring_refusal",
     "match_flat_out",
@@ -122,6 +125,34 @@ __all__ = [
 ]
 
 __version__: str
+
+@final
+class Admission:
+    """By what a client's connections are known: their address, a token in front, or both."""
+
+    ADMITTED: ClassVar[bytes]
+    """What the server answers to a connection that has brought the token."""
+
+    def __new__(cls, host: str | None = None, token: bytes | None = None) -> Admission:
+        """`host`: an IP address, None: any will do; `token`: 16 bytes, None: there is none.
+
+        Raises ValueError.
+        """
+
+    def guard(self, fd: int) -> None:
+        """Have the kernel hand over no connection whose token has not come.
+
+        `fd`: a socket that does not listen yet. Raises OSError.
+        """
+
+    def admits(self, fd: int, peer: str | None) -> bool:
+        """Whether a connection that was accepted is the client's, which is then told so.
+
+        `peer`: its address, None: it has ended already. It does not wait.
+        """
+
+    def introduce(self, fd: int, timeout_ns: int) -> None:
+        """Bring the token on a new connection, and wait until the server has it. Raises OSError."""
 
 @final
 class Histogram:

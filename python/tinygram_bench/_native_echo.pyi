@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Protocol, final
 
-from tinygram_bench._native import Histogram
+from tinygram_bench._native import Admission, Histogram
 
 __all__ = ["EchoClient", "EchoServer", "watch_more_writes"]
 
@@ -35,17 +35,16 @@ class EchoClient:
         connect_timeout_ns: int,
         trusts: bool = False,
         polls: bool = False,
-        own_host: str | None = None,
+        own: Admission | None = None,
         encrypt: Callable[[int], EncryptedConnection] | None = None,
     ) -> EchoClient:
         """Connect `workers` times; each will have `depth` messages in flight.
 
         `trusts`: count bytes and believe that they are the right ones; `fault` then tells what the
         comparison finds. `polls`: its core is its own, and it asks for a while before it sleeps;
-        that is not in the CPU time that `run` tells. `own_host`: the IPv4 address to connect from;
-        None: the kernel picks one. `encrypt`: makes an encrypted
-        connection of each descriptor, which stays the client's. ValueError unless there is a
-        worker, a depth, and a size of 1 B to 1 GiB.
+        that is not in the CPU time that `run` tells. `own`: by what the server knows the
+        connections. `encrypt`: makes an encrypted connection of each descriptor, which stays the
+        client's. ValueError unless there is a worker, a depth, and a size of 1 B to 1 GiB.
         """
 
     def connects_ns(self) -> list[int]:
@@ -119,7 +118,7 @@ class EchoServer:
         sends_whole_buffer: bool = False,
         host: str = "127.0.0.1",
         max_connections: int | None = None,
-        client_host: str | None = None,
+        client: Admission | None = None,
     ) -> EchoServer:
         """Listen; port 0: the kernel picks one. `buffer_bytes`: per read at most.
 
@@ -127,8 +126,8 @@ class EchoServer:
         that says so; without, what was read goes back at once; with `sends_whole_buffer`, which is
         a fault, the buffer.
         `max_connections` None: as many as together keep no more than 1 GiB, at most 4,096, or what
-        the process's limit of descriptors leaves. `client_host`: connections from another IPv4
-        address are closed at once, and counted.
+        the process's limit of descriptors leaves. `client`: connections of others are
+        closed at once, and counted.
         OSError when the port is not available, ValueError for arguments that do not go together.
         """
 
@@ -136,7 +135,7 @@ class EchoServer:
     def port(self) -> int: ...
     @property
     def strangers(self) -> int:
-        """How many connections were not from `client_host` so far; any thread may ask."""
+        """How many connections were not of the `client` so far; any thread may ask."""
 
     def serve(self, stop_fd: int | None = None) -> list[tuple[str, int]]:
         """Serve until `stop_fd` is readable, without it for ever; the named counters. OSError."""

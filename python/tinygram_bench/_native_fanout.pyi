@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import final
 
-from tinygram_bench._native import Histogram
+from tinygram_bench._native import Admission, Histogram
 
 _Slices = tuple[Sequence[int], int, int]
 _Pace = tuple[float, str, int, int, int]
@@ -31,14 +31,21 @@ class Subscribers:
     OSError names the subscriber that got something else, or too little.
     """
 
-    def __new__(cls, publications: Publications, congestion_control: str, host: str) -> Subscribers:
-        """Listen on an address of this host, at `port`. Raises OSError."""
+    def __new__(
+        cls,
+        publications: Publications,
+        congestion_control: str,
+        host: str,
+        publisher: Admission | None = None,
+    ) -> Subscribers:
+        """Listen on an address of this host, at `port`. Raises OSError.
+
+        Connections that are not of the `publisher` are closed at once, and counted.
+        """
     @property
     def port(self) -> int: ...
-    def warm_up(self, count: int, publisher: str | None, warm_up: int, timeout_ns: int) -> None:
-        """Accept `count` connections, from the address `publisher` alone, and `warm_up`
-        publications on each. Raises OSError.
-        """
+    def warm_up(self, count: int, warm_up: int, timeout_ns: int) -> None:
+        """Accept `count` connections, and `warm_up` publications on each. Raises OSError."""
     def receive(
         self, table: _Slices, open_ns: int, start_ns: int, give_up_ns: int
     ) -> list[tuple[str, int]]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import final
 
-from tinygram_bench._native import Histogram
+from tinygram_bench._native import Admission, Histogram
 
 @final
 class CallContent:
@@ -71,11 +71,11 @@ class RrServer:
         max_connections: int,
         idle_ns: int,
         host: str = "127.0.0.1",
-        client_host: str | None = None,
+        client: Admission | None = None,
     ) -> RrServer:
         """Listen; with port 0 the kernel picks one. OSError when it is not available.
 
-        `client_host`: connections from another IPv4 address are closed at once, and counted.
+        `client`: connections of others are closed at once, and counted.
         """
 
     @property
@@ -104,11 +104,11 @@ class RrCallers:
         congestion_control: str,
         warm_up_calls: int,
         give_up_ns: int,
-        own_host: str | None = None,
+        own: Admission | None = None,
     ) -> RrCallers:
         """Connect and warm up; `connections`: per-request, per-caller or shared.
 
-        `own_host`: the IPv4 address to connect from; None: the kernel picks one.
+        `own`: by what the server knows their connections.
 
         OSError: a call failed, or they were not ready at `give_up_ns`. ValueError.
         """

@@ -2,7 +2,7 @@
 
 from typing import final
 
-from tinygram_bench._native import Histogram
+from tinygram_bench._native import Admission, Histogram
 
 @final
 class SizesServer:
@@ -22,13 +22,13 @@ class SizesServer:
         congestion_control: str,
         compared: tuple[int, int] | None = None,
         host: str = "127.0.0.1",
-        client_host: str | None = None,
+        client: Admission | None = None,
         ports: int = 1,
     ) -> SizesServer:
         """Listen; with port 0 the kernel picks one. OSError when it is not available.
 
         `compared`: compare every byte with the content of this seed; the largest sample's bytes.
-        `client_host`: connections from another IPv4 address are closed at once, and counted.
+        `client`: connections of others are closed at once, and counted.
         `ports`: how many there are; the kernel picks all but the first. ValueError for 0.
         """
 
@@ -63,21 +63,21 @@ def take_samples(
     timeout_ns: int,
     first: int,
     samples: int,
-    own_host: str | None = None,
+    own: Admission | None = None,
 ) -> list[tuple[list[tuple[str, int]], list[tuple[str, Histogram]], list[int], str | None]]:
     """Take of each cell `first` samples that are kept apart, and then `samples`.
 
-    A cell: the server's IPv4:PORT, the length and the count of messages, whether the setup leaves
+    A cell: the server's IP:PORT, the length and the count of messages, whether the setup leaves
     with the first message, and TCP_NODELAY. Of several each cycle takes one sample of each, in an
     order that `order_seed` gives. A sample is a connection. Where there are messages, one more lies
     between, in no figure: the last byte of its first message is withheld, for 10 ms and two round
-    trips, to see that no acknowledgement comes before. `own_host`: the IPv4 address to connect
-    from, None: the kernel picks one.
+    trips, to see that no acknowledgement comes before. `own`: by what the server knows the
+    connections.
 
     Returns for each cell named counters; named histograms of nanoseconds, those that hold
     something; the time of its sample in each cycle in nanoseconds, or, of over 1,000, the medians
     of cycles in a row; and None, or what failed in which sample and stage: then the others are
-    empty, and the cell has no more samples. ValueError: an address is not IPv4:PORT.
+    empty, and the cell has no more samples. ValueError: an address is not IP:PORT.
     """
 
 def time_local(part: str, first: int, samples: int, far_cpu: int | None = None) -> Histogram:

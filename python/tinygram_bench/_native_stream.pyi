@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import final
 
-from tinygram_bench._native import Histogram
+from tinygram_bench._native import Admission, Histogram
 
 @final
 class MessagePool:
@@ -202,8 +202,12 @@ class Pacer:
 class Receiver:
     """Waits for one connection on a fresh port, or has one already, and reads it to its end."""
 
-    def __new__(cls, congestion_control: str, host: str = "127.0.0.1") -> Receiver:
-        """`host`: an IPv4 address of this host, or ValueError.
+    def __new__(
+        cls, congestion_control: str, host: str = "127.0.0.1", sender: Admission | None = None
+    ) -> Receiver:
+        """`host`: an IP address of this host, or ValueError.
+
+        Connections that are not of `sender` are ended, and counted.
 
         OSError when no port or no such congestion control is available.
         """
@@ -226,13 +230,11 @@ class Receiver:
         warm_up: int,
         buffer_bytes: int,
         compares: bool = True,
-        sender: str | None = None,
     ) -> list[tuple[str, int]]:
         """Read the whole stream, `buffer_bytes` at most in a read; named counters.
 
         What is used is counted from the end of the first `warm_up` messages. `messages` sizes the
-        notes' memory. Connections from another IPv4 address than `sender` are ended before, and
-        counted. OSError: the connection failed, or what arrived is not what was sent.
+        notes' memory. OSError: the connection failed, or what arrived is not what was sent.
         RuntimeError at a second call.
         """
 
@@ -243,7 +245,6 @@ class Receiver:
         warm_up: int,
         buffer_bytes: int,
         may_end_early: bool,
-        sender: str | None = None,
     ) -> list[tuple[str, int]]:
         """The same of a stream on all connections of the pool, each with its number in front.
 
@@ -283,6 +284,12 @@ def send_paced(
     fd: int, pool: MessagePool, first: int, pacer: Pacer, max_bytes: int | None = None
 ) -> None:
     """Send what the pacer releases, from message `first` on. OSError."""
+
+def give_up_capabilities() -> None:
+    """Give up all capabilities, of the calling thread and of what it starts from now on. OSError.
+
+    No program that is executed gets any again (PR_SET_NO_NEW_PRIVS).
+    """
 
 def die_with_parent(parent_pid: int) -> None:
     """Be killed when the parent dies; OSError when it already has."""

@@ -163,7 +163,7 @@ def test_a_byte_that_is_another_one_fails_the_run_and_names_the_subscriber() -> 
             message[50] ^= number == BAD
             sock.sendall(message)
         with pytest.raises(OSError, match=rf"subscriber {BAD}: publication 0: a byte is not"):
-            subscribers.warm_up(SUBSCRIBERS, None, 1, 10**10)
+            subscribers.warm_up(SUBSCRIBERS, 1, 10**10)
 
 
 def test_subscribers_that_never_come_are_counted() -> None:
@@ -172,4 +172,4 @@ def test_subscribers_that_never_come_are_counted() -> None:
         socket.create_connection(("127.0.0.1", subscribers.port)),
         pytest.raises(OSError, match="1 of 3 subscribers were connected in time"),
     ):
-        subscribers.warm_up(SUBSCRIBERS, None, 1, 200_000_000)
+        subscribers.warm_up(SUBSCRIBERS, 1, 200_000_000)

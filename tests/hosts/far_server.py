@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import socket
 import threading
@@ -90,12 +91,17 @@ def answer_of(sock: socket.socket) -> dict[str, object]:
 
 def welcomed(port: int) -> socket.socket:
     """A connection whose turn it is."""
+    return with_token(port)[0]
+
+
+def with_token(port: int) -> tuple[socket.socket, bytes]:
+    """A connection whose turn it is, and its token."""
     sock = connected(port)
     sock.sendall(line_of(HELLO))
     while (answer := answer_of(sock))["type"] == "Queued":
         pass
     assert answer["type"] == "Welcome", answer
-    return sock
+    return sock, base64.b64decode(str(answer["token"]))
 
 
 def all_of(sock: socket.socket) -> bytes:

@@ -11,9 +11,11 @@ from contextlib import contextmanager
 
 import pytest
 
+from tinygram_bench import _native
 from tinygram_bench.hosts import clock
 from tinygram_bench.hosts.clock import Clock, Look, difference, notes_here, notes_there
 from tinygram_bench.hosts.clock_server import TIME
+from tinygram_bench.hosts.wire import TOKEN_BYTES
 from tinygram_bench.processes.workers import RunError
 
 NOW_NS = 1_000_000_000_000
@@ -81,7 +83,8 @@ def telling(time_ns: Callable[[int], int], wait_s: float = 0.0) -> Iterator[Cloc
         def tell() -> None:
             sock, _ = listener.accept()
             with sock:
-                sock.recv(16, socket.MSG_WAITALL)
+                sock.recv(TOKEN_BYTES, socket.MSG_WAITALL)
+                sock.sendall(_native.Admission.ADMITTED)
                 asked = 0
                 while sock.recv(1):
                     time.sleep(wait_s)
@@ -90,7 +93,7 @@ def telling(time_ns: Callable[[int], int], wait_s: float = 0.0) -> Iterator[Cloc
 
         thread = threading.Thread(target=tell)
         thread.start()
-        found = Clock("127.0.0.1", listener.getsockname()[1], b"0" * 16)
+        found = Clock("127.0.0.1", listener.getsockname()[1], b"0" * TOKEN_BYTES)
         try:
             yield found
         finally:

@@ -18,7 +18,7 @@ from tinygram_bench.hosts.line import Line
 from tinygram_bench.model.errors import UsageError
 
 VERSION = str(HELLO["tinygram"])
-WELCOME = wire.Welcome({})
+WELCOME = wire.Welcome({}, b"0" * wire.TOKEN_BYTES)
 
 
 @contextmanager

@@ -6,6 +6,7 @@ FUZZ_SECONDS=600 has them look for so long in all, with other examples each time
 from __future__ import annotations
 
 import os
+import socket
 import time
 from collections.abc import Callable
 
@@ -15,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.hosts.test_control_traffic import PACE, RECEIVE, SEND, SLICES
 
+from tinygram_bench import _native
 from tinygram_bench.far.guest import wire_order
 from tinygram_bench.far.programs import PROGRAMS, Here, RefusedError
 from tinygram_bench.hosts import wire
@@ -23,7 +25,10 @@ from tinygram_bench.model.errors import UsageError
 from tinygram_bench.workloads.stream.order import Order, ReceiverOrder, Report
 
 SECONDS = float(os.environ.get("FUZZ_SECONDS", "0"))
-HERES = [Here("127.0.0.1", "127.0.0.2", (3, 4)[:count], max_connections=10) for count in range(3)]
+TOKEN = b"0123456789abcdef"
+HERES = [
+    Here("127.0.0.1", "127.0.0.2", TOKEN, (3, 4)[:count], max_connections=10) for count in range(3)
+]
 
 _plain = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
 _json = st.recursive(
@@ -54,7 +59,10 @@ _orders = st.builds(
     st.sampled_from(_ORDERS),
     st.dictionaries(_named, _json | st.integers(-2, 1 << 65), max_size=3),
 )
-LINES = st.binary(max_size=2_000) | _json.map(_encoded) | _messages | _orders
+_with_token = st.builds(
+    lambda length, rest: TOKEN[:length] + rest, st.integers(0, len(TOKEN)), st.binary(max_size=40)
+)
+LINES = st.binary(max_size=2_000) | _json.map(_encoded) | _messages | _orders | _with_token
 
 
 def order_of_every_program(line: bytes) -> None:
@@ -77,9 +85,20 @@ def greeting_that_is_none(line: bytes) -> None:
 
 def address_of(line: bytes) -> None:
     text = line.decode(errors="replace")
-    if any(each.isalpha() for each in text):
+    if any(each.isalpha() for each in text) and text.count(":") < 2:
         return  # A name would be looked up.
     parse_server(text)
+
+
+def token_in_front(line: bytes) -> None:
+    """What a data connection begins with."""
+    near, far = socket.socketpair()
+    with near, far:
+        near.sendall(line)
+        near.shutdown(socket.SHUT_WR)
+        is_ours = _native.Admission(None, TOKEN).admits(far.fileno(), "127.0.0.1")
+        assert is_ours == line.startswith(TOKEN)
+        assert far.recv(1 << 16) == line[len(TOKEN) :]
 
 
 PARSERS: dict[str, tuple[Callable[[bytes], object], tuple[type[Exception], ...]]] = {
@@ -94,6 +113,7 @@ PARSERS: dict[str, tuple[Callable[[bytes], object], tuple[type[Exception], ...]]
     "the greeting": (greeting_that_is_none, ()),
     "what is shown": (lambda line: wire.printable(line.decode(errors="replace")), ()),
     "an address": (address_of, (UsageError,)),
+    "the token of a data connection": (token_in_front, ()),
 }
 
 

@@ -10,6 +10,7 @@ from tinygram_bench.report import document_of
 from tinygram_bench.report.charts.percentiles import percentile_charts
 from tinygram_bench.report.numbers import interval_of, median_of
 from tinygram_bench.statistics.one_way import is_known
+from tinygram_bench.workloads.stream.warnings import with_bound
 
 CASES = [way(name, 1_000) for name in ("loop/nodelay", "loop/cork")]
 LATENCY_US = 100
@@ -65,6 +66,13 @@ def test_ways_are_compared_by_what_was_measured_nevertheless() -> None:
 def test_a_curve_has_no_times_that_the_clocks_do_not_know() -> None:
     assert list(percentile_charts(measured(1)))
     assert not list(percentile_charts(measured(50)))
+
+
+def test_the_warning_says_by_how_much_times_may_be_wrong_and_what_cannot_be_known() -> None:
+    run = with_bound(paced_run(CASES[0], 0, LATENCY_US, 2_000), 21_500, 40_000)
+    (warning,) = (each for each in run.warnings if each.code == "clock_bound")
+    assert "may be wrong by 21.5 µs: half of a round trip of 40.0 µs" in warning.message
+    assert "nobody can see whether the way there or back takes longer" in warning.message
 
 
 def test_on_one_host_there_is_no_bound() -> None:

@@ -47,6 +47,9 @@ class Wire(asyncio.Transport):
 class Socket:
     def setsockopt(self, *_: int) -> None: ...
 
+    def fileno(self) -> int:
+        return 0  # Nothing is read of it: on one host there is no token.
+
 
 class Connected:
     """A client and the server's end of one connection, the handshake made."""

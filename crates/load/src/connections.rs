@@ -8,12 +8,12 @@ use crate::{
     messages::{Note, Spread},
     process::Usage,
     receiver::{Meets, Receiver, Reception},
-    socket::{is_stranger, receive_now, reset_when_closed},
+    socket::{admission::Admission, receive_now, reset_when_closed},
 };
 use rustix::net::sockopt;
 use std::{
     io::{self, ErrorKind, Read},
-    net::{Ipv4Addr, TcpListener, TcpStream},
+    net::{TcpListener, TcpStream},
     os::fd::{AsRawFd, RawFd},
     time::Duration,
 };
@@ -39,8 +39,8 @@ struct Connections {
 
 impl Receiver {
     /// Read all connections of a stream to their ends, `buffer_bytes` at most in a read; they are
-    /// accepted before, unless they are made already. What is used is counted from the end of the first `warm_up` messages. Connections from another
-    /// address than `sender` are ended before.
+    /// accepted before, unless they are made already. What is used is counted from the end of the first
+    /// `warm_up` messages.
     ///
     /// # Errors
     /// When a connection fails, or a byte is not the one that was sent; the connection is named.
@@ -49,10 +49,11 @@ impl Receiver {
         mut spread: Spread,
         warm_up: u64,
         buffer_bytes: usize,
-        sender: Option<Ipv4Addr>,
     ) -> io::Result<Reception> {
         let (streams, peer_port, strangers) = match self.into_meets() {
-            Meets::Listening(listener) => accepted(&listener, spread.connections(), sender)?,
+            Meets::Listening(listener, sender) => {
+                accepted(&listener, spread.connections(), sender)?
+            }
             Meets::Connected(streams) => {
                 let streams: Vec<_> = streams.into_iter().map(Some).collect();
                 let first = streams.first().and_then(Option::as_ref);
@@ -151,7 +152,7 @@ impl Connections {
 fn accepted(
     listener: &TcpListener,
     count: usize,
-    sender: Option<Ipv4Addr>,
+    sender: Admission,
 ) -> io::Result<(Vec<Option<TcpStream>>, u16, u64)> {
     let mut strangers = 0;
     let mut streams: Vec<Option<TcpStream>> = Vec::new();
@@ -161,7 +162,7 @@ fn accepted(
         let missing = streams.iter().filter(|stream| stream.is_none()).count();
         for _ in 0..missing {
             let (mut stream, peer) = listener.accept()?;
-            if is_stranger(peer, sender) {
+            if !sender.admits(&stream, peer.ip()) {
                 strangers += 1;
                 continue;
             }

@@ -3,6 +3,7 @@
 //! - Without I/O: [`messages`], what is sent and what was made of it; [`schedule`], when; [`generator`].
 //! - `stream`: [`pacer`], [`sender`] and [`receiver`], [`connections`] where there are many; [`rr`], [`echo`],
 //!   [`sizes`] and [`fanout`] have their own. [`sends`] writes to many connections at a time.
+//!   [`socket::admission`] tells a client's connections from those of others.
 //! - [`diag`] tells what the kernel holds of sockets, by [`netlink`]; [`write_counts`], what was written.
 //!
 //! Laws: plain blocking code, no async runtime; time is CLOCK_MONOTONIC; nothing allocates without

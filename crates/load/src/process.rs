@@ -5,7 +5,7 @@ pub mod instructions;
 use rustix::{
     io::Errno,
     process::{Signal, set_parent_process_death_signal},
-    thread::{self, CpuSet},
+    thread::{self, CapabilitySet, CapabilitySets, CpuSet},
 };
 use std::{ffi::CString, io, num::NonZeroU64};
 use tinygram_net::clock::read_clock;
@@ -22,6 +22,25 @@ pub fn die_with_parent(parent_pid: u32) -> io::Result<()> {
         )));
     }
     Ok(())
+}
+
+/// Give up all capabilities (capabilities(7)), for the calling thread and what it starts from now on: no
+/// program that is executed gets any again, whoever owns it.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn give_up_capabilities() -> io::Result<()> {
+    let none = CapabilitySet::empty();
+    thread::clear_ambient_capability_set()?;
+    thread::set_capabilities(
+        None,
+        CapabilitySets {
+            effective: none,
+            permitted: none,
+            inheritable: none,
+        },
+    )?;
+    Ok(thread::set_no_new_privs(true)?)
 }
 
 /// Name this process, as `ps` and `pgrep` show it; the kernel keeps 15 bytes.

@@ -1,14 +1,17 @@
 //! The receiving end of a stream: reads, notes the time, and only then looks at the bytes.
 //!
 //! Where it listens, any program may connect before the sender, which is known by its address
-//! (docs/decisions/0018). Where the sender listens, the receiver's connections are made before.
+//! (docs/decisions/0018), and on another host by its token. Where the sender listens, the receiver's connections are made before.
 
-use super::{process::Usage, socket};
+use super::{
+    process::Usage,
+    socket::{self, admission::Admission},
+};
 use crate::messages::{Note, StreamCheck, StreamError};
 use rustix::net::sockopt;
 use std::{
     io,
-    net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream},
+    net::{IpAddr, SocketAddr, TcpListener, TcpStream},
     os::fd::AsRawFd,
 };
 use thiserror::Error;
@@ -63,20 +66,26 @@ pub struct Receiver {
 /// How a receiver comes to its connections.
 #[derive(Debug)]
 pub(crate) enum Meets {
-    Listening(TcpListener),
+    /// For connections that are the sender's; others are ended.
+    Listening(TcpListener, Admission),
     Connected(Vec<TcpStream>),
 }
 
 impl Receiver {
     /// Listen on an address of this host, a port that the kernel picks, with this congestion control.
+    /// Connections that are not the sender's are ended.
     ///
     /// # Errors
     /// When the address, a port or the congestion control is not available.
-    pub fn listen(address: Ipv4Addr, congestion_control: &str) -> io::Result<Self> {
-        let address = SocketAddrV4::new(address, 0);
-        let listener = socket::listening(address, Some(congestion_control), BACKLOG)?;
+    pub fn listen(
+        address: IpAddr,
+        congestion_control: &str,
+        sender: Admission,
+    ) -> io::Result<Self> {
+        let address = SocketAddr::new(address, 0);
+        let listener = socket::listening(address, Some(congestion_control), BACKLOG, sender)?;
         Ok(Self {
-            meets: Meets::Listening(listener),
+            meets: Meets::Listening(listener, sender),
         })
     }
 
@@ -93,7 +102,7 @@ impl Receiver {
     /// When the socket is gone.
     pub fn port(&self) -> io::Result<u16> {
         match &self.meets {
-            Meets::Listening(listener) => Ok(listener.local_addr()?.port()),
+            Meets::Listening(listener, _) => Ok(listener.local_addr()?.port()),
             Meets::Connected(_) => Ok(0),
         }
     }
@@ -106,7 +115,6 @@ impl Receiver {
     /// it is made already. What is
     /// used is counted from the end of the first `warm_up` of its `messages` messages.
     /// `compares` false skips the comparison: only for measuring what comparing costs.
-    /// Connections from another address than `sender` are ended before.
     ///
     /// # Errors
     /// [`ReceiveError`]; reading stops at the first wrong byte.
@@ -117,7 +125,6 @@ impl Receiver {
         warm_up: u64,
         buffer_bytes: usize,
         compares: bool,
-        sender: Option<Ipv4Addr>,
     ) -> Result<Reception, ReceiveError> {
         let warm_up_bytes = check.stream_bytes(warm_up);
         let mut notes = ready_notes(if check.may_end_early() {
@@ -128,7 +135,7 @@ impl Receiver {
         // Not zero, so that the pages are touched now.
         let mut buffer = vec![1u8; buffer_bytes];
         let failed = |received| move |source| ReceiveError::Connection { received, source };
-        let (stream, peer_port, strangers) = self.meet(sender).map_err(failed(0))?;
+        let (stream, peer_port, strangers) = self.meet().map_err(failed(0))?;
         let mut before = Usage::of_thread();
         loop {
             let count = socket::receive_some(stream.as_raw_fd(), &mut buffer)
@@ -162,13 +169,13 @@ impl Receiver {
     }
 
     /// The connection, the port of the end that connected, and how many strangers came before.
-    fn meet(self, sender: Option<Ipv4Addr>) -> io::Result<(TcpStream, u16, u64)> {
+    fn meet(self) -> io::Result<(TcpStream, u16, u64)> {
         match self.meets {
-            Meets::Listening(listener) => {
+            Meets::Listening(listener, sender) => {
                 let mut strangers = 0;
                 loop {
                     let (stream, peer) = listener.accept()?;
-                    if !socket::is_stranger(peer, sender) {
+                    if sender.admits(&stream, peer.ip()) {
                         return Ok((stream, peer.port(), strangers));
                     }
                     strangers += 1;
@@ -210,7 +217,8 @@ mod tests {
         send: impl FnOnce(&mut TcpStream, &MessagePool) + Send,
     ) -> Result<Reception, ReceiveError> {
         let pool = MessagePool::generate(1, 1, 50).unwrap();
-        let receiver = Receiver::listen(Ipv4Addr::LOCALHOST, "cubic").unwrap();
+        let receiver =
+            Receiver::listen(Ipv4Addr::LOCALHOST.into(), "cubic", Admission::default()).unwrap();
         let port = receiver.port().unwrap();
         thread::scope(|scope| {
             let sent = pool.clone();
@@ -218,7 +226,7 @@ mod tests {
                 let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
                 send(&mut stream, &sent);
             });
-            receiver.receive(StreamCheck::new(pool, 20), 20, 1, 4096, true, None)
+            receiver.receive(StreamCheck::new(pool, 20), 20, 1, 4096, true)
         })
     }
 
@@ -256,7 +264,7 @@ mod tests {
         let receiver = Receiver::connected(vec![stream]);
         assert_eq!(receiver.port().unwrap(), 0);
         let check = StreamCheck::new(pool.clone(), 20);
-        let reception = receiver.receive(check, 20, 1, 4096, true, None).unwrap();
+        let reception = receiver.receive(check, 20, 1, 4096, true).unwrap();
         assert_eq!(reception.notes.last().unwrap().bytes, pool.stream_bytes(20));
         assert_eq!((reception.peer_port, reception.strangers), (own_port, 0));
     }
@@ -265,7 +273,7 @@ mod tests {
     fn without_a_connection_there_is_nothing_to_read() {
         let pool = MessagePool::generate(1, 1, 50).unwrap();
         let receiver = Receiver::connected(Vec::new());
-        let outcome = receiver.receive(StreamCheck::new(pool, 20), 20, 1, 4096, true, None);
+        let outcome = receiver.receive(StreamCheck::new(pool, 20), 20, 1, 4096, true);
         assert!(matches!(
             outcome,
             Err(ReceiveError::Connection { received: 0, .. })

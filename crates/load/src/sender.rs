@@ -225,6 +225,7 @@ mod tests {
         messages::StreamCheck,
         receiver::Receiver,
         schedule::{Arrival, Schedule},
+        socket::admission::Admission,
     };
     use std::{
         net::{Ipv4Addr, TcpStream},
@@ -234,14 +235,14 @@ mod tests {
 
     fn round_trip(max_bytes: Option<usize>, is_paced: bool) -> usize {
         let pool = MessagePool::generate(5, 1, 300).unwrap();
-        let receiver = Receiver::listen(Ipv4Addr::LOCALHOST, "cubic").unwrap();
+        let receiver =
+            Receiver::listen(Ipv4Addr::LOCALHOST.into(), "cubic", Admission::default()).unwrap();
         let port = receiver.port().unwrap();
         let schedule = Schedule::new(50_000.0, Arrival::Poisson, 4, 10_000_000, 1).unwrap();
         let count = schedule.messages();
         let check = StreamCheck::new(pool.clone(), count);
         thread::scope(|scope| {
-            let reading =
-                scope.spawn(move || receiver.receive(check, count, 0, 1 << 16, true, None));
+            let reading = scope.spawn(move || receiver.receive(check, count, 0, 1 << 16, true));
             let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
             let mut sender = Sender::new(stream.as_raw_fd(), &pool, max_bytes);
             if is_paced {
@@ -262,12 +263,14 @@ mod tests {
     fn in_slices_nothing_is_handed_over_while_they_are_closed() {
         let pool = MessagePool::generate(5, 1, 300).unwrap();
         for max_bytes in [None, Some(65_536)] {
-            let receiver = Receiver::listen(Ipv4Addr::LOCALHOST, "cubic").unwrap();
+            let receiver =
+                Receiver::listen(Ipv4Addr::LOCALHOST.into(), "cubic", Admission::default())
+                    .unwrap();
             let port = receiver.port().unwrap();
             let check = StreamCheck::new(pool.clone(), 1 << 30).ending_early();
             thread::scope(|scope| {
                 let reading =
-                    scope.spawn(move || receiver.receive(check, 1 << 30, 0, 1 << 16, true, None));
+                    scope.spawn(move || receiver.receive(check, 1 << 30, 0, 1 << 16, true));
                 let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
                 let slices = Slices::new(vec![2_000_000, 9_000_000], 2_000_000).unwrap();
                 let start_ns = monotonic_ns() + 1_000_000;

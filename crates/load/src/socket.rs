@@ -1,13 +1,16 @@
 //! The sockets of the bench's two ends: how they are made, what is set on them, and how bytes go
 //! through them.
 
+pub mod admission;
+
+use admission::Admission;
 use rustix::{
     io::Errno,
     net::{self, AddressFamily, SocketFlags, SocketType, sockopt},
 };
 use std::{
     io::{self, ErrorKind},
-    net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream},
+    net::{IpAddr, SocketAddr, TcpListener, TcpStream},
     os::fd::{AsFd, AsRawFd, OwnedFd, RawFd},
     ptr,
     time::Duration,
@@ -15,49 +18,46 @@ use std::{
 
 /// A port of loopback that the kernel picks.
 #[cfg(test)]
-pub const FRESH_PORT: SocketAddrV4 = SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, 0);
+pub const FRESH_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
 
 /// Listen on an address of this host, port 0: one that the kernel picks; `backlog` connections wait at
 /// most until they are accepted. What is set on the listener, its connections have from the start.
+/// `admission`: those of which client are accepted; who accepts them asks it, too.
 ///
 /// # Errors
 /// When the address, the port or the congestion control is not available.
 pub fn listening(
-    address: SocketAddrV4,
+    address: SocketAddr,
     congestion_control: Option<&str>,
     backlog: i32,
+    admission: Admission,
 ) -> io::Result<TcpListener> {
     let listener = TcpListener::bind(address)?;
     if let Some(name) = congestion_control {
         sockopt::set_tcp_congestion(&listener, name)?;
     }
+    admission.guard(&listener)?;
     // listen(2) again sets the backlog alone.
     net::listen(&listener, backlog)?;
     Ok(listener)
 }
 
-/// Whether a connection from `peer` is another program's: ours come from the address `client`.
-/// `None`: nobody else can connect, or everybody may.
-pub fn is_stranger(peer: SocketAddr, client: Option<Ipv4Addr>) -> bool {
-    client.is_some_and(|ours| peer.ip() != ours)
-}
-
-/// A socket of IPv4 that is not connected yet, with the options that must come before. It connects
-/// from the address `own`, or where that is `None` from the one that the kernel picks.
+/// A socket for `server` that is not connected yet, with the options that must come before. It
+/// connects from the address `own`, or where that is `None` from the one that the kernel picks.
 ///
 /// # Errors
 /// When the kernel has no descriptor to give, not this congestion control, or not this address.
 pub fn unconnected(
+    server: SocketAddr,
     congestion_control: Option<&str>,
     is_nodelay: bool,
-    own: Option<Ipv4Addr>,
+    own: Option<IpAddr>,
 ) -> io::Result<TcpStream> {
-    let socket = net::socket_with(
-        AddressFamily::INET,
-        SocketType::STREAM,
-        SocketFlags::CLOEXEC,
-        None,
-    )?;
+    let family = match server {
+        SocketAddr::V4(_) => AddressFamily::INET,
+        SocketAddr::V6(_) => AddressFamily::INET6,
+    };
+    let socket = net::socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
     if let Some(name) = congestion_control {
         sockopt::set_tcp_congestion(&socket, name)?;
     }
@@ -72,7 +72,7 @@ pub fn unconnected(
 
 /// The port is picked when the socket connects: one that a former connection to another server, or
 /// from another address, still has will do.
-fn bind_address(socket: &OwnedFd, address: Ipv4Addr) -> io::Result<()> {
+fn bind_address(socket: &OwnedFd, address: IpAddr) -> io::Result<()> {
     let on: libc::c_int = 1;
     // SAFETY: the kernel reads one int.
     let status = unsafe {
@@ -87,22 +87,23 @@ fn bind_address(socket: &OwnedFd, address: Ipv4Addr) -> io::Result<()> {
     if status != 0 {
         return Err(io::Error::last_os_error());
     }
-    Ok(net::bind(socket, &SocketAddrV4::new(address, 0))?)
+    Ok(net::bind(socket, &SocketAddr::new(address, 0))?)
 }
 
-/// Connect from an address of this host, within the timeout.
+/// Connect as a client that `admission` tells of, each step within the timeout.
 ///
 /// # Errors
 /// What the kernel says; `TimedOut` at the end of the timeout.
-pub fn connect_from(
-    own: Ipv4Addr,
-    server: SocketAddrV4,
+pub fn connected_as(
+    admission: Admission,
+    server: SocketAddr,
     timeout: Duration,
 ) -> io::Result<TcpStream> {
-    let socket = unconnected(None, false, Some(own))?;
+    let socket = unconnected(server, None, false, admission.host)?;
     socket.set_write_timeout(Some(timeout))?;
     connect(&socket, server)?;
     socket.set_write_timeout(None)?;
+    admission.introduce(&socket, timeout)?;
     Ok(socket)
 }
 
@@ -110,7 +111,7 @@ pub fn connect_from(
 ///
 /// # Errors
 /// What the kernel says; `TimedOut` at the end of the timeout.
-pub fn connect(socket: &TcpStream, address: SocketAddrV4) -> io::Result<()> {
+pub fn connect(socket: &TcpStream, address: SocketAddr) -> io::Result<()> {
     net::connect(socket, &address).map_err(|errno| match errno {
         // What SO_SNDTIMEO makes of a connect that takes too long (socket(7)).
         Errno::INPROGRESS => ErrorKind::TimedOut.into(),
@@ -217,45 +218,54 @@ pub fn wait_ready(fd: RawFd, for_writing: bool) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    fn address_of(listener: &TcpListener) -> SocketAddrV4 {
-        SocketAddrV4::new(Ipv4Addr::LOCALHOST, listener.local_addr().unwrap().port())
+    fn listening(control: Option<&str>) -> io::Result<TcpListener> {
+        super::listening(FRESH_PORT, control, 1, Admission::default())
+    }
+
+    fn address_of(listener: &TcpListener) -> SocketAddr {
+        listener.local_addr().unwrap()
     }
 
     #[test]
     fn what_is_set_before_connecting_holds_and_a_refusal_is_an_error() {
-        let listener = listening(FRESH_PORT, Some("cubic"), 1).unwrap();
+        let listener = listening(Some("cubic")).unwrap();
         for is_nodelay in [false, true] {
-            let socket = unconnected(Some("cubic"), is_nodelay, None).unwrap();
+            let socket = unconnected(FRESH_PORT, Some("cubic"), is_nodelay, None).unwrap();
             connect(&socket, address_of(&listener)).unwrap();
             listener.accept().unwrap();
             assert_eq!(socket.nodelay().unwrap(), is_nodelay);
         }
         let address = address_of(&listener);
         drop(listener);
-        let socket = unconnected(Some("cubic"), true, None).unwrap();
+        let socket = unconnected(FRESH_PORT, Some("cubic"), true, None).unwrap();
         let refused = connect(&socket, address).unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
     }
 
     #[test]
     fn a_socket_with_an_address_of_its_own_is_known_by_it() {
-        let listener = listening(FRESH_PORT, None, 1).unwrap();
-        let own = Ipv4Addr::new(127, 3, 4, 5);
+        let listener = listening(None).unwrap();
+        let own: IpAddr = [127, 3, 4, 5].into();
+        let admission = Admission {
+            host: Some(own),
+            token: None,
+        };
         for (client, is_other) in [(None, true), (Some(own), false)] {
-            let socket = unconnected(Some("cubic"), true, client).unwrap();
+            let socket = unconnected(FRESH_PORT, Some("cubic"), true, client).unwrap();
             connect(&socket, address_of(&listener)).unwrap();
-            let (_, peer) = listener.accept().unwrap();
-            assert_eq!(is_stranger(peer, Some(own)), is_other);
-            assert!(!is_stranger(peer, None));
+            let (stream, peer) = listener.accept().unwrap();
+            assert_eq!(admission.admits(&stream, peer.ip()), !is_other);
+            assert!(Admission::default().admits(&stream, peer.ip()));
         }
-        let _socket = connect_from(own, address_of(&listener), Duration::from_secs(5)).unwrap();
-        let (_, peer) = listener.accept().unwrap();
-        assert!(!is_stranger(peer, Some(own)));
+        let limit = Duration::from_secs(5);
+        let _socket = connected_as(admission, address_of(&listener), limit).unwrap();
+        let (stream, peer) = listener.accept().unwrap();
+        assert!(admission.admits(&stream, peer.ip()));
     }
 
     #[test]
     fn what_a_listener_has_its_connections_have() {
-        let listener = listening(FRESH_PORT, None, 1).unwrap();
+        let listener = listening(None).unwrap();
         sockopt::set_tcp_nodelay(&listener, true).unwrap();
         let _client = TcpStream::connect(address_of(&listener)).unwrap();
         assert!(listener.accept().unwrap().0.nodelay().unwrap());
@@ -263,14 +273,14 @@ mod tests {
 
     #[test]
     fn a_congestion_control_that_is_not_to_be_had_is_an_error() {
-        assert!(unconnected(Some("no-such-control"), true, None).is_err());
-        assert!(listening(FRESH_PORT, Some("no-such-control"), 1).is_err());
+        assert!(unconnected(FRESH_PORT, Some("no-such-control"), true, None).is_err());
+        assert!(listening(Some("no-such-control")).is_err());
     }
 
     #[test]
     fn nothing_to_read_is_no_error() {
-        let listener = listening(FRESH_PORT, None, 1).unwrap();
-        let socket = unconnected(Some("cubic"), true, None).unwrap();
+        let listener = listening(None).unwrap();
+        let socket = unconnected(FRESH_PORT, Some("cubic"), true, None).unwrap();
         connect(&socket, address_of(&listener)).unwrap();
         reset_when_closed(&socket).unwrap();
         assert_eq!(receive_now(socket.as_raw_fd(), &mut [0; 4]).unwrap(), None);

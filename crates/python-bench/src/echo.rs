@@ -1,5 +1,6 @@
 use crate::{
-    address::ipv4_of,
+    address::ip_of,
+    admission::{self, Admission},
     encrypted::encrypted,
     errors::OrOsError,
     histogram::Histogram,
@@ -12,7 +13,7 @@ use pyo3::{
     types::PyBytes,
 };
 use std::{
-    net::{SocketAddr, SocketAddrV4, ToSocketAddrs},
+    net::{SocketAddr, ToSocketAddrs},
     os::fd::RawFd,
     sync::{
         Arc, Mutex, PoisonError,
@@ -50,7 +51,7 @@ impl EchoClient {
         clippy::too_many_arguments,
         reason = "where to, what, and how: named by every caller"
     )]
-    #[pyo3(signature = (host, port, seed, message_bytes, workers, depth, congestion_control, connect_timeout_ns, trusts=false, polls=false, own_host=None, encrypt=None))]
+    #[pyo3(signature = (host, port, seed, message_bytes, workers, depth, congestion_control, connect_timeout_ns, trusts=false, polls=false, own=None, encrypt=None))]
     fn new(
         py: Python<'_>,
         host: &str,
@@ -63,7 +64,7 @@ impl EchoClient {
         connect_timeout_ns: u64,
         trusts: bool,
         polls: bool,
-        own_host: Option<&str>,
+        own: Option<&Bound<'_, Admission>>,
         encrypt: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         if workers == 0 || depth == 0 {
@@ -75,7 +76,7 @@ impl EchoClient {
             workers,
             depth,
             congestion_control,
-            own_address: own_host.map(ipv4_of).transpose()?,
+            admission: admission::of(own),
             connect_timeout: Duration::from_nanos(connect_timeout_ns),
             is_trusting: trusts,
             is_polling: polls,
@@ -255,7 +256,7 @@ pub struct EchoServer {
 impl EchoServer {
     #[new]
     #[allow(clippy::too_many_arguments)] // Keywords in Python.
-    #[pyo3(signature = (port, buffer_bytes, message_bytes=None, strategy=None, congestion_control=None, sends_whole_buffer=false, host="127.0.0.1", max_connections=None, client_host=None))]
+    #[pyo3(signature = (port, buffer_bytes, message_bytes=None, strategy=None, congestion_control=None, sends_whole_buffer=false, host="127.0.0.1", max_connections=None, client=None))]
     fn new(
         port: u16,
         buffer_bytes: usize,
@@ -265,7 +266,7 @@ impl EchoServer {
         sends_whole_buffer: bool,
         host: &str,
         max_connections: Option<usize>,
-        client_host: Option<&str>,
+        client: Option<&Bound<'_, Admission>>,
     ) -> PyResult<Self> {
         let reply = match (message_bytes, strategy, sends_whole_buffer) {
             (None, None, is_whole_buffer) => Reply::PerRead { is_whole_buffer },
@@ -280,12 +281,12 @@ impl EchoServer {
             }
         };
         let settings = server::Settings {
-            address: SocketAddrV4::new(ipv4_of(host)?, port),
+            address: SocketAddr::new(ip_of(host)?, port),
             reply,
             buffer_bytes,
             congestion_control,
             max_connections,
-            client: client_host.map(ipv4_of).transpose()?,
+            client: admission::of(client),
         };
         let inner = server::EchoServer::listen(&settings).or_os_error()?;
         Ok(Self {

@@ -1,5 +1,6 @@
 use crate::{
-    address::ipv4_of,
+    address::ip_of,
+    admission::{self, Admission},
     errors::{OrOsError, os_error},
     histogram::Histogram,
     stream::pacer::{SliceTable, schedule as schedule_of, slices as slices_of},
@@ -84,11 +85,18 @@ pub struct Subscribers {
 #[pymethods]
 impl Subscribers {
     #[new]
-    fn new(publications: &Publications, congestion_control: &str, host: &str) -> PyResult<Self> {
+    #[pyo3(signature = (publications, congestion_control, host, publisher=None))]
+    fn new(
+        publications: &Publications,
+        congestion_control: &str,
+        host: &str,
+        publisher: Option<&Bound<'_, Admission>>,
+    ) -> PyResult<Self> {
         let publications = publications.inner.clone();
-        let host = ipv4_of(host)?;
-        let inner = subscribers::Subscribers::listen(host, congestion_control, publications)
-            .or_os_error()?;
+        let (host, publisher) = (ip_of(host)?, admission::of(publisher));
+        let inner =
+            subscribers::Subscribers::listen(host, congestion_control, publications, publisher)
+                .or_os_error()?;
         Ok(Self { inner })
     }
 
@@ -97,19 +105,16 @@ impl Subscribers {
         self.inner.port().or_os_error()
     }
 
-    #[pyo3(signature = (count, publisher, warm_up, timeout_ns))]
     fn warm_up(
         &mut self,
         py: Python<'_>,
         count: usize,
-        publisher: Option<&str>,
         warm_up: u64,
         timeout_ns: u64,
     ) -> PyResult<()> {
-        let publisher = publisher.map(ipv4_of).transpose()?;
         let give_up_ns = monotonic_ns() + timeout_ns;
         let inner = &mut self.inner;
-        py.detach(|| inner.warm_up(count, publisher, warm_up, give_up_ns))
+        py.detach(|| inner.warm_up(count, warm_up, give_up_ns))
             .map_err(|error| PyOSError::new_err(error.to_string()))
     }
 

@@ -5,6 +5,7 @@
 //! none of ours goes there: what both need is compiled into both.
 
 mod address;
+mod admission;
 mod descriptor;
 mod diag;
 mod echo;
@@ -28,6 +29,8 @@ use pyo3::prelude::*;
 #[pymodule(gil_used = false)]
 mod _native {
     #[pymodule_export]
+    use super::admission::Admission;
+    #[pymodule_export]
     use super::diag::{SocketDiag, SocketProbe, proc_sockets, socket_options};
     #[pymodule_export]
     use super::echo::{EchoClient, EchoServer};
@@ -42,8 +45,9 @@ mod _native {
     #[pymodule_export]
     use super::process::{
         call_times, count_instructions, count_writes_library, create_network_namespace,
-        die_with_parent, enter_network_namespace, instructions, send_queue_bytes, set_process_name,
-        tcp_info, watch_all_writes, watch_more_writes, watch_writes, write_counts,
+        die_with_parent, enter_network_namespace, give_up_capabilities, instructions,
+        send_queue_bytes, set_process_name, tcp_info, watch_all_writes, watch_more_writes,
+        watch_writes, write_counts,
     };
     #[pymodule_export]
     use super::rr::{CallContent, RequestReader, RrCallers, RrServer};

@@ -9,6 +9,11 @@ use tinygram_load::{
 use tinygram_net::socket;
 
 #[pyfunction]
+pub fn give_up_capabilities() -> PyResult<()> {
+    process::give_up_capabilities().or_os_error()
+}
+
+#[pyfunction]
 pub fn die_with_parent(parent_pid: u32) -> PyResult<()> {
     process::die_with_parent(parent_pid).or_os_error()
 }

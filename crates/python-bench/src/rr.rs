@@ -1,15 +1,17 @@
 //! Both native sides of the bench's `rr`, and what its Python sides check with.
 
-use crate::{address::ipv4_of, errors::OrOsError, histogram::Histogram};
+use crate::{
+    address::ip_of,
+    admission::{self, Admission},
+    errors::OrOsError,
+    histogram::Histogram,
+};
 use pyo3::{
     exceptions::{PyOSError, PyRuntimeError, PyValueError},
     prelude::*,
     types::PyBytes,
 };
-use std::{
-    net::{Ipv4Addr, SocketAddrV4},
-    os::fd::RawFd,
-};
+use std::{net::SocketAddr, os::fd::RawFd};
 use tinygram_load::{
     messages::{CallContent as Content, RequestReader as Reader},
     rr as native,
@@ -118,7 +120,7 @@ pub struct RrServer {
 impl RrServer {
     #[new]
     #[allow(clippy::too_many_arguments)] // Keywords in Python.
-    #[pyo3(signature = (content, *, port, backlog, is_nodelay, is_quickack, congestion_control, max_connections, idle_ns, host="127.0.0.1", client_host=None))]
+    #[pyo3(signature = (content, *, port, backlog, is_nodelay, is_quickack, congestion_control, max_connections, idle_ns, host="127.0.0.1", client=None))]
     fn new(
         content: &CallContent,
         port: u16,
@@ -129,7 +131,7 @@ impl RrServer {
         max_connections: usize,
         idle_ns: u64,
         host: &str,
-        client_host: Option<&str>,
+        client: Option<&Bound<'_, Admission>>,
     ) -> PyResult<Self> {
         let options = native::ServerOptions {
             backlog,
@@ -138,9 +140,9 @@ impl RrServer {
             max_connections,
             idle_ns,
             congestion_control,
-            client: client_host.map(ipv4_of).transpose()?,
+            client: admission::of(client),
         };
-        let address = SocketAddrV4::new(ipv4_of(host)?, port);
+        let address = SocketAddr::new(ip_of(host)?, port);
         let inner =
             native::Server::listen(address, content.inner.clone(), options).or_os_error()?;
         Ok(Self {
@@ -192,7 +194,7 @@ pub struct RrCallers {
 impl RrCallers {
     #[new]
     #[allow(clippy::too_many_arguments)] // Keywords in Python.
-    #[pyo3(signature = (content, *, host, port, callers, connections, depth, sends_per_request, is_nodelay, congestion_control, warm_up_calls, give_up_ns, own_host=None))]
+    #[pyo3(signature = (content, *, host, port, callers, connections, depth, sends_per_request, is_nodelay, congestion_control, warm_up_calls, give_up_ns, own=None))]
     fn new(
         py: Python<'_>,
         content: &CallContent,
@@ -206,7 +208,7 @@ impl RrCallers {
         congestion_control: String,
         warm_up_calls: u64,
         give_up_ns: u64,
-        own_host: Option<&str>,
+        own: Option<&Bound<'_, Admission>>,
     ) -> PyResult<Self> {
         let connections = match connections {
             "per-request" => native::Connections::PerRequest,
@@ -227,18 +229,15 @@ impl RrCallers {
         if content.inner.request_count() == 0 {
             return Err(value_error("callers need a seed, to know what they send"));
         }
-        let ip: Ipv4Addr = host
-            .parse()
-            .map_err(|_| value_error(format!("{host:?} is no IPv4 address")))?;
         let options = native::CallOptions {
-            address: SocketAddrV4::new(ip, port),
+            address: SocketAddr::new(ip_of(host)?, port),
             callers,
             connections,
             sends_per_request,
             is_nodelay,
             congestion_control,
             warm_up_calls,
-            own_address: own_host.map(ipv4_of).transpose()?,
+            admission: admission::of(own),
         };
         let content = content.inner.clone();
         let inner = py

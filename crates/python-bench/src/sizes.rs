@@ -1,10 +1,11 @@
 use crate::{
-    address::ipv4_of,
+    address::ip_of,
+    admission::{self, Admission},
     errors::{OrOsError, os_error},
     histogram::Histogram,
 };
 use pyo3::{exceptions::PyValueError, prelude::*};
-use std::{io::ErrorKind, net::SocketAddrV4, os::fd::RawFd, time::Duration};
+use std::{io::ErrorKind, net::SocketAddr, os::fd::RawFd, time::Duration};
 use tinygram_load::{
     messages::{Limits, Setup},
     sizes::{
@@ -27,7 +28,7 @@ pub struct SizesServer {
 #[pymethods]
 impl SizesServer {
     #[new]
-    #[pyo3(signature = (port, max_message_bytes, max_messages, max_connections, congestion_control, compared=None, host="127.0.0.1", client_host=None, ports=1))]
+    #[pyo3(signature = (port, max_message_bytes, max_messages, max_connections, congestion_control, compared=None, host="127.0.0.1", client=None, ports=1))]
     #[allow(clippy::too_many_arguments)] // Keywords in Python.
     fn new(
         py: Python<'_>,
@@ -38,7 +39,7 @@ impl SizesServer {
         congestion_control: &str,
         compared: Option<(u64, usize)>,
         host: &str,
-        client_host: Option<&str>,
+        client: Option<&Bound<'_, Admission>>,
         ports: usize,
     ) -> PyResult<Self> {
         if ports == 0 {
@@ -47,7 +48,7 @@ impl SizesServer {
             ));
         }
         let options = server::Options {
-            address: SocketAddrV4::new(ipv4_of(host)?, port),
+            address: SocketAddr::new(ip_of(host)?, port),
             ports,
             limits: Limits {
                 max_length: max_message_bytes,
@@ -55,7 +56,7 @@ impl SizesServer {
             },
             max_connections,
             compared,
-            client: client_host.map(ipv4_of).transpose()?,
+            client: admission::of(client),
         };
         let inner = py
             .detach(|| server::Server::listen(options, congestion_control))
@@ -137,7 +138,7 @@ type Outcome = (
 );
 
 #[pyfunction]
-#[pyo3(signature = (cells, congestion_control, seed, order_seed, timeout_ns, first, samples, own_host=None))]
+#[pyo3(signature = (cells, congestion_control, seed, order_seed, timeout_ns, first, samples, own=None))]
 #[expect(
     clippy::too_many_arguments,
     reason = "the options of samples, and how many"
@@ -151,19 +152,19 @@ pub fn take_samples(
     timeout_ns: u64,
     first: u64,
     samples: u64,
-    own_host: Option<&str>,
+    own: Option<&Bound<'_, Admission>>,
 ) -> PyResult<Vec<Outcome>> {
-    let own_address = own_host.map(ipv4_of).transpose()?;
+    let admission = admission::of(own);
     let options_of = |(address, length, count, is_setup_joined, is_nodelay): Cell| -> PyResult<_> {
         Ok(Options {
             address: address.parse().map_err(|_| {
-                PyValueError::new_err(format!("{address:?} is no IPv4 address and port"))
+                PyValueError::new_err(format!("{address:?} is no IP address and port"))
             })?,
             setup: Setup { length, count },
             is_setup_joined,
             is_nodelay,
             congestion_control: congestion_control.into(),
-            own_address,
+            admission,
             timeout: Duration::from_nanos(timeout_ns),
         })
     };

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict, TypeVar
 import typer
 
 from tinygram_bench.cli import quantities
-from tinygram_bench.cli.bounds import between, one_of, probe_interval_ns, read, server_address
+from tinygram_bench.cli.bounds import between, one_of, probe_interval_ns, read
 from tinygram_bench.cli.measuring import Manner
 from tinygram_bench.cluster.running import ClusterAsked
 from tinygram_bench.crosscheck.control import common_congestion_control
 from tinygram_bench.host.network import permitted_congestion_control
 from tinygram_bench.host.placement import PLACEMENTS, default_placement, placement
-from tinygram_bench.hosts.address import FarAddress, greets, parse_server
+from tinygram_bench.hosts.address import FarAddress, greets, names_port, parse_server
 from tinygram_bench.hosts.wire import PORT
 from tinygram_bench.links import (
     BACKEND_NAMES,
@@ -242,11 +242,8 @@ def far_end(server: str | None, *, is_ours: bool = False) -> FarAddress | None:
     """
     if server is None:
         return None
-    address = parse_server(server) if is_ours or ":" not in server else None
-    if address is not None:
-        return address
-    found = FarAddress(server, *server_address(server))
-    return found if greets(found) else None
+    address = parse_server(server)
+    return address if is_ours or not names_port(server) or greets(address) else None
 
 
 def links(
@@ -319,7 +316,8 @@ def shared(
         links.check_loopback("--cross-check", "other programs run beside ours on loopback alone")
     pin = default_placement() if pin is None else one_of("--pin", pin, PLACEMENTS)
     placement(pin)
-    control = permitted_congestion_control(congestion_control)
+    is_elsewhere = any(link.is_remote for link in links.specs)
+    control = permitted_congestion_control(congestion_control, is_elsewhere=is_elsewhere)
     if is_cross_check:
         control = common_congestion_control(congestion_control)
     return Shared(

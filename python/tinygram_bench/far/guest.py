@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import secrets
 from collections.abc import Coroutine
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -39,7 +41,10 @@ class _Process:
 
 @dataclass
 class Guest:
-    """The client of a connection; `own_host` and `client_host` are the two ends' addresses."""
+    """The client of a connection; `own_host` and `client_host` are the two ends' addresses.
+
+    `token`: drawn for it alone.
+    """
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
@@ -47,6 +52,7 @@ class Guest:
     client_host: str
     limits: Limits
     counting: Counting
+    token: bytes = field(default_factory=partial(secrets.token_bytes, wire.TOKEN_BYTES), repr=False)
     _processes: dict[int, _Process] = field(default_factory=dict)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
     _failure: OSError | None = None
@@ -130,7 +136,11 @@ class Guest:
         loop.add_reader(fd, tell_end)
         stack.callback(loop.remove_reader, fd)
         here = Here(
-            self.own_host, self.client_host, tuple(fds), max_connections=self.limits.connections
+            self.own_host,
+            self.client_host,
+            self.token,
+            tuple(fds),
+            max_connections=self.limits.connections,
         )
         return _Process(child, chosen, here, stack, ended)
 

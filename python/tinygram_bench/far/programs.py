@@ -16,9 +16,9 @@ import msgspec
 from msgspec.structs import replace
 
 from tinygram.strategies import Strategy
-from tinygram_bench.host.network import check_congestion_control
+from tinygram_bench.host.network import allowed_congestion_controls, check_congestion_control
 from tinygram_bench.host.packages import missing_for_tls
-from tinygram_bench.hosts.clock_server import TOKEN_BYTES, ClockOrder
+from tinygram_bench.hosts.clock_server import ClockOrder
 from tinygram_bench.loads.producers import MAX_POOL_BYTES, MAX_PRODUCERS
 from tinygram_bench.loads.source import BURST_MESSAGES
 from tinygram_bench.model.errors import UsageError
@@ -51,7 +51,7 @@ _MAX_RATE_PER_S = 1e10
 _MAX_BURST = 1_000_000
 _MAX_CERTIFICATE_BYTES = 1 << 14
 
-T = TypeVar("T")
+T = TypeVar("T", bound=msgspec.Struct)
 
 
 class RefusedError(Exception):
@@ -62,11 +62,13 @@ class RefusedError(Exception):
 class Here:
     """What this server fills into orders: its own address, the client's, and a process's files.
 
-    `max_connections`: of a process, with its client.
+    `token`: what the client's data connections begin with. `max_connections`: of a process, with
+    its client.
     """
 
     own_host: str
     client_host: str
+    token: bytes
     files: tuple[int, ...]
     max_connections: int
 
@@ -126,6 +128,7 @@ def _receiver(order: ReceiverOrder, here: Here) -> ReceiverOrder:
         port=0,
         own_host=None,
         peer_host=here.client_host,
+        token=here.token,
         tls=_own_identity(order.tls),
     )
 
@@ -162,6 +165,7 @@ def _sender(order: Order, here: Here) -> Order:
         port=0,
         own_host=None,
         peer_host=here.client_host,
+        token=here.token,
         counter_fds=None,
     )
 
@@ -201,13 +205,7 @@ def _rr_server(order: rr.ServerOrder, here: Here) -> rr.ServerOrder:
     _check("reply_bytes", order.reply_bytes, 1, MAX_CALL_BYTES)
     _check("backlog", order.backlog, 0, longest_backlog())
     _check_shared(order)
-    return replace(
-        order,
-        port=0,
-        host=here.own_host,
-        client_host=here.client_host,
-        tls=_own_identity(order.tls),
-    )
+    return _filled_in(replace(order, port=0, tls=_own_identity(order.tls)), here)
 
 
 def _echo_server(order: echo.ServerOrder, here: Here) -> echo.ServerOrder:
@@ -228,22 +226,21 @@ def _echo_server(order: echo.ServerOrder, here: Here) -> echo.ServerOrder:
     if order.fault is not None:
         _check_known("fault", order.fault, chosen.faults)
     _check_control(order.congestion_control)
-    return replace(
-        order, host=here.own_host, client_host=here.client_host, tls=_own_identity(order.tls)
-    )
+    filled_in = _filled_in(replace(order, tls=_own_identity(order.tls)), here)
+    # Event loops begin TLS with the first byte that comes.
+    return filled_in if order.tls is None else replace(filled_in, token=None)
 
 
 def _sizes_server(order: sizes.ServerOrder, here: Here) -> sizes.ServerOrder:
     _check("ports", order.ports, 1, MAX_ALTERNATING)
     _check("sample_bytes", order.sample_bytes, 0, MAX_SAMPLE_BYTES)
     _check_shared(order)
-    return replace(order, host=here.own_host, client_host=here.client_host)
+    return _filled_in(order, here)
 
 
-def _clock(order: ClockOrder, here: Here) -> ClockOrder:
-    if len(order.token) != TOKEN_BYTES:
-        raise RefusedError(f"a token has {TOKEN_BYTES} bytes")
-    return replace(order, host=here.own_host)
+def _filled_in(order: T, here: Here) -> T:
+    """Where it listens, and by what it knows its client: never what the client says of them."""
+    return replace(order, host=here.own_host, client_host=here.client_host, token=here.token)
 
 
 def _check_files(here: Here, count: int) -> None:
@@ -270,7 +267,11 @@ def _check_control(name: str) -> None:
     try:
         check_congestion_control(name)
     except (UsageError, ValueError) as error:
-        raise RefusedError(f"on the far host, {error}") from error
+        raise RefusedError(
+            f"the far host gives its server no congestion control {name!r}, but "
+            f"{', '.join(allowed_congestion_controls())}: name one of them with "
+            "--congestion-control"
+        ) from error
 
 
 def _own_identity(asked: Identity | None) -> Identity | None:
@@ -312,5 +313,5 @@ PROGRAMS = (
     Program(f"{_WORKLOADS}.rr.server", rr.ServerOrder, _rr_server, (End,)),
     Program(f"{_WORKLOADS}.echo.server", echo.ServerOrder, _echo_server, (Mark,)),
     Program(f"{_WORKLOADS}.sizes.server", sizes.ServerOrder, _sizes_server, (End,)),
-    Program("tinygram_bench.hosts.clock_server", ClockOrder, _clock),
+    Program("tinygram_bench.hosts.clock_server", ClockOrder, _filled_in),
 )

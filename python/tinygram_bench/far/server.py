@@ -100,7 +100,7 @@ class Server:
                 sock.close()
                 continue
             self._strangers += 1
-            self._later(self._accepted(sock, str(address[0])))
+            self._later(self._accepted(sock, wire.address_of(address[0])))
 
     def _later(self, coroutine: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(coroutine)
@@ -121,7 +121,7 @@ class Server:
             _tell(f"turned {client} away: {str(error) or type(error).__name__}")
             return
         try:
-            own_host = str(sock.getsockname()[0])
+            own_host = wire.address_of(sock.getsockname()[0])
             guest = Guest(known.reader, known.writer, own_host, client, self.limits, self.counting)
             await self._in_turn(guest, known.left)
         except RefusedError as refusal:
@@ -198,7 +198,7 @@ class Server:
         await self._take_turn(left)
         try:
             _tell(f"serving {guest.client_host}")
-            await guest.say(wire.Welcome(_facts()))
+            await guest.say(wire.Welcome(_facts(), guest.token))
             await end_above(self.limits, guest.serve())
             _tell(f"served {guest.client_host}")
         finally:

@@ -6,6 +6,7 @@ by descriptors only: it goes with its last process, also after a kill.
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import os
 import secrets
@@ -26,6 +27,8 @@ _ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
 _AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 _IP_BIND_ADDRESS_NO_PORT = 24
 """From linux/in.h; Python's socket has it from 3.12 on."""
+_INTRODUCTION_LIMIT_NS = 10 * 10**9
+"""How long a server on another host may take to know a connection."""
 _NOT_HERE = (errno.EPERM, errno.ENOSPC, errno.EINVAL, errno.ENOSYS, errno.ENOENT)
 """Errors without the capability, at user.max_net_namespaces, or without kernel support."""
 
@@ -71,6 +74,31 @@ def connect_from(sock: socket.socket, own_host: str | None) -> None:
         sock.bind((own_host, 0))
 
 
+def tcp_socket(host: str) -> socket.socket:
+    """A socket that listens on that address, or connects to it: of IPv4 or IPv6. Raises OSError."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    return socket.socket(family, socket.SOCK_STREAM)
+
+
+def introduce(sock: socket.socket, token: bytes | None) -> None:
+    """Bring the token on a connection that has just been made; None: it needs none.
+
+    Whoever accepts connections for a client on another host knows them by it (`Admission`). Raises
+    OSError where it is not taken.
+    """
+    _native.Admission(None, token).introduce(sock.fileno(), _INTRODUCTION_LIMIT_NS)
+
+
+async def introduced(sock: socket.socket, token: bytes | None) -> None:
+    """The same on an event loop, whose socket does not block."""
+    if token is None:
+        return
+    loop = asyncio.get_running_loop()
+    await loop.sock_sendall(sock, token)
+    if await loop.sock_recv(sock, 1) != _native.Admission.ADMITTED:
+        raise ConnectionRefusedError(errno.ECONNREFUSED, "the far end does not know its token")
+
+
 def is_own_address(host: str) -> bool:
     """Whether it is an address of the calling thread's network: loopback leads there."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
@@ -79,14 +107,6 @@ def is_own_address(host: str) -> bool:
         except OSError:
             return False
     return True
-
-
-def is_stranger(peer: tuple[str, int] | None, client_host: str | None) -> bool:
-    """Whether a connection is another program's: ours come from `client_host`, if there is one.
-
-    `peer` is where it comes from; None: it has ended already.
-    """
-    return client_host is not None and (peer is None or peer[0] != client_host)
 
 
 @contextmanager
@@ -146,15 +166,18 @@ def keep_windows() -> bool:
     return True
 
 
-def permitted_congestion_control(asked: str | None) -> str:
+def permitted_congestion_control(asked: str | None, *, is_elsewhere: bool = False) -> str:
     """The congestion control of the sockets of both sides, in every case.
 
-    `asked`; without it the first of CUBIC, Reno and the network's own that this user may have.
+    `asked`; without it the first of CUBIC, Reno and the network's own that this user may have, and
+    where one side `is_elsewhere`, on a host whose server has no rights, that everybody may.
     Raises UsageError where what was asked for is unknown or not permitted.
     """
     if asked is None:
         for name in UNPACED_CONGESTION_CONTROLS:
-            if _refusal(name) is None:
+            if _refusal(name) is None and (
+                not is_elsewhere or name in allowed_congestion_controls()
+            ):
                 return name
         asked = own_congestion_control()
     check_congestion_control(asked)
@@ -167,7 +190,7 @@ def check_congestion_control(name: str) -> None:
     if refusal is None:
         return
     if refusal == errno.EPERM:
-        allowed = _names(_ALLOWED)
+        allowed = allowed_congestion_controls()
         raise UsageError(
             f"the kernel denies this user the congestion control {name!r}, and permits "
             f"{', '.join(allowed)}: name one with --congestion-control, run it as root, or permit "
@@ -177,6 +200,11 @@ def check_congestion_control(name: str) -> None:
         f"the kernel has no congestion control {name!r} ({os.strerror(refusal)}), but "
         f"{', '.join(_names(_AVAILABLE))}: name one with --congestion-control"
     )
+
+
+def allowed_congestion_controls() -> list[str]:
+    """Those that users without rights may choose."""
+    return _names(_ALLOWED)
 
 
 def _refusal(name: str) -> int | None:

@@ -19,6 +19,8 @@ from itertools import pairwise
 from statistics import linear_regression
 from typing import NamedTuple
 
+from tinygram_bench.host.network import introduce
+from tinygram_bench.hosts.address import REMEDY
 from tinygram_bench.hosts.clock_server import TIME
 from tinygram_bench.processes.workers import RunError
 
@@ -106,14 +108,15 @@ class Clock:
         self._looks: deque[Look] = deque()
         self._jump: tuple[int, RunError] | None = None
         """The last jump: the look before which it was, and what is said of it."""
+        self._host = host
         self.failure: str | None = None
         """Why it answers no more."""
         try:
             self._sock = socket.create_connection((host, port), _LIMIT_S)
             self._sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._sock.sendall(token)
+            introduce(self._sock, token)
         except OSError as error:
-            raise RunError(f"the far host's clock cannot be asked: {error}") from error
+            raise RunError(f"the clock of {host} cannot be asked: {error}{REMEDY}") from error
 
     def close(self) -> None:
         self._sock.close()
@@ -128,7 +131,7 @@ class Clock:
         try:
             found = min(self._trips(), key=lambda each: each.round_trip_ns)
         except OSError as error:
-            self.failure = f"the far host's clock does not answer: {error}"
+            self.failure = f"the clock of {self._host} does not answer: {error}{REMEDY}"
             raise RunError(self.failure) from error
         self._looks.append(found)
         while len(self._looks) > _KEPT_LOOKS and self._looks[0].at_ns < found.at_ns - _KEPT_NS:

@@ -1,30 +1,35 @@
 """The process that tells the far host's time, `tg-clock`: a byte comes, and the time goes back.
 
 It takes a `ClockOrder`, answers where it listens, accepts one connection whose first bytes are the
-token, and answers each byte with CLOCK_MONOTONIC in ns, a little-endian u64.
+client's token, and answers each byte with CLOCK_MONOTONIC in ns, a little-endian u64.
 """
 
 from __future__ import annotations
 
-import hmac
 import socket
 import struct
 import sys
 import time
 
+from tinygram_bench import _native
+from tinygram_bench.host.network import tcp_socket
 from tinygram_bench.model.value import Value
 from tinygram_bench.processes.orders import Orders, carry_out
 
-TOKEN_BYTES = 16
-_PATIENCE_S = 5.0
+_BACKLOG = 4_096
+"""Others may have brought nothing yet, and take no place that the client needs."""
 TIME = struct.Struct("<Q")
 
 
 class ClockOrder(Value, frozen=True):
-    """The order for the clock. `host`: where it listens; the server fills that in."""
+    """The order for the clock; the server fills it in.
 
-    token: bytes
+    `host`: where it listens. `client_host`, `token`: by what its client is known.
+    """
+
     host: str = "127.0.0.1"
+    client_host: str | None = None
+    token: bytes | None = None
 
 
 def main() -> int:
@@ -32,26 +37,25 @@ def main() -> int:
 
 
 def _tell_time(order: ClockOrder, orders: Orders) -> None:
-    with socket.create_server((order.host, 0), backlog=8) as listener:
+    client = _native.Admission(order.client_host, order.token)
+    with tcp_socket(order.host) as listener:
+        client.guard(listener.fileno())
+        listener.bind((order.host, 0))
+        listener.listen(_BACKLOG)
         orders.announce(listener.getsockname()[1])
-        sock = _with_token(listener, order.token)
+        sock = _accepted(listener, client)
     with sock:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        sock.settimeout(None)
         while sock.recv(1):
             sock.sendall(TIME.pack(time.monotonic_ns()))
 
 
-def _with_token(listener: socket.socket, token: bytes) -> socket.socket:
-    """The first connection that begins with the token."""
+def _accepted(listener: socket.socket, client: _native.Admission) -> socket.socket:
+    """The client's connection."""
     while True:
-        sock, _ = listener.accept()
-        sock.settimeout(_PATIENCE_S)
-        try:
-            if hmac.compare_digest(sock.recv(TOKEN_BYTES, socket.MSG_WAITALL), token):
-                return sock
-        except OSError:
-            pass
+        sock, peer = listener.accept()
+        if client.admits(sock.fileno(), peer[0]):
+            return sock
         sock.close()
 
 

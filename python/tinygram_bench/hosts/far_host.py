@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -78,7 +77,8 @@ class FarHost:
         """The way to it, for one run or many. Raises RunError where it cannot be reached."""
         self._reach()
         return Link(
-            far_address=self._address.host,
+            far_address=self._line.far_address,
+            token=self._line.welcome.token,
             is_elsewhere=True,
             round_trip_ns=self.clock.round_trip_ns,
         )
@@ -152,11 +152,10 @@ class FarHost:
             counts_writes=False,
             files=(),
         )
-        token = os.urandom(16)
-        server.tell(ClockOrder(token))
+        server.tell(ClockOrder())
         give_up_s = time.monotonic() + LISTEN_LIMIT_S
         (said,) = answers([server], Listening, give_up_s, "did not listen in time", [server])
-        clock = Clock(self._address.host, said.port, token)
+        clock = Clock(self._line.far_address, said.port, self._line.welcome.token)
         stack.enter_context(closing(clock))
         clock.look()
         return clock

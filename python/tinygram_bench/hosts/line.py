@@ -17,13 +17,15 @@ from typing import Any, TypeVar
 import msgspec
 
 from tinygram_bench.hosts import wire
-from tinygram_bench.hosts.address import CONNECT_LIMIT_S, FarAddress, connected
+from tinygram_bench.hosts.address import CONNECT_LIMIT_S, REMEDY, FarAddress, connected
 from tinygram_bench.hosts.keys import Keys, client_keys
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.processes.workers import RunError
 
 T = TypeVar("T")
-_LOST = "the connection to the far host was lost"
+_ANSWER_LIMIT_S = 5.0
+_FIRST_LIMIT_S = 10.0
+"""For so long a server may gather what its host is before its first answer."""
 _MAX_UNHEARD_BYTES = 1 << 26
 """A server that answers more than anybody reads is not ours."""
 _MAX_LEFT_BYTES = 1 << 34
@@ -37,6 +39,7 @@ class FarProcess:
         """`files`: descriptors of what is brought over."""
         self.role = role
         self.failure: str | None = None
+        self.is_cut_off = False
         self.files = tuple(files)
         self.used: asyncio.Future[int | None] | None = None
         """Its CPU time, while that is asked for."""
@@ -79,6 +82,8 @@ class Line:
         self._processes: dict[int, tuple[FarProcess, asyncio.StreamWriter]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._next = 0
+        self.far_address = address.host
+        """The address of the far host, whatever it was named."""
         self.failure: str | None = None
         """Why it was lost; None while it stands."""
         self._loop = asyncio.new_event_loop()
@@ -128,7 +133,8 @@ class Line:
         sock, key_name = await asyncio.to_thread(connected, self._address)
         wire.end_when_silent(sock)
         keys = None
-        if not wire.is_loopback(sock.getpeername()[0]):
+        self.far_address = wire.address_of(sock.getpeername()[0])
+        if not wire.is_loopback(self.far_address):
             keys = self._keys
             if keys is None and key_name is not None:
                 keys = client_keys(key_name)
@@ -141,14 +147,17 @@ class Line:
         try:
             await self._talk(sock, keys)
             await self._say(wire.Hello(wire.VERSION, version))
-            while isinstance(answer := await self._heard(), wire.Queued):
+            async with asyncio.timeout(_FIRST_LIMIT_S):
+                answer = await self._heard()
+            while isinstance(answer, wire.Queued):
                 tell_queued(answer.before)
+                answer = await self._heard()
         except (OSError, EOFError, ValueError, RunError) as error:
             sock.close()
             raise UsageError(
                 f"{named} ended the connection before it answered: it may not know this host's "
                 "key (paste the line of `tinygram serve --new-key` again, and start the server "
-                f"anew), or have ended ({error})"
+                f"anew), or have ended ({_described(error)})"
             ) from error
         if not isinstance(answer, wire.Welcome):
             self._writer.transport.abort()
@@ -181,10 +190,12 @@ class Line:
         process.used = self._loop.create_future()
         await self._say(wire.AskUsed(number))
         try:
-            async with asyncio.timeout(CONNECT_LIMIT_S):
+            async with asyncio.timeout(_ANSWER_LIMIT_S):
                 used = await process.used
         except TimeoutError as error:
-            raise RunError(f"the far host did not answer in {CONNECT_LIMIT_S:g} s") from error
+            raise RunError(
+                f"{self.far_address} did not answer in {_ANSWER_LIMIT_S:g} s{REMEDY}"
+            ) from error
         if used is None:
             raise RunError(f"the {process.role} on the far host has ended")
         return used
@@ -207,11 +218,18 @@ class Line:
             while True:
                 self._take(await self._heard())
         except (OSError, EOFError, ValueError) as error:
-            self._lose(f"{_LOST}: {_described(error)}")
+            self._lose(
+                f"--server {self._address.text}: the connection to {self.far_address} was lost: "
+                f"{_described(error)}{REMEDY}"
+            )
 
     def _take(self, answer: wire.Answer) -> None:
         if isinstance(answer, wire.Refused):
-            raise OSError(f"it refused what was asked: {wire.printable(answer.reason)}")
+            self._lose(
+                f"--server {self._address.text} refused what was asked: "
+                f"{wire.printable(answer.reason)}"
+            )
+            return
         if isinstance(answer, wire.Welcome | wire.Queued):
             raise ValueError("it welcomed this host twice")
         process, writer = self._processes.get(answer.number, (None, None))
@@ -237,8 +255,9 @@ class Line:
                 writer.close()
 
     def _lose(self, failure: str) -> None:
-        self.failure = failure
+        self.failure = self.failure or failure
         for process, writer in self._processes.values():
+            process.is_cut_off = True
             process.end(failure)
             writer.close()
         self._processes.clear()
@@ -278,4 +297,4 @@ class Line:
 def _described(error: Exception) -> str:
     if isinstance(error, OSError) and error.errno:
         return os.strerror(error.errno)
-    return str(error)
+    return str(error) or "it said nothing in time"

@@ -28,6 +28,8 @@ MAX_ANSWER_BYTES = 1 << 20
 PART_BYTES = 1 << 18
 """A file is brought over in parts of this length."""
 MAX_FILES = 3
+TOKEN_BYTES = 16
+"""What each data connection begins with (crates/load, socket/admission.rs)."""
 _GREETING = re.compile(rb"tinygram serve ([0-9]{1,6}) ([0-9a-f]{16}|-)\n")
 MAX_GREETING_BYTES = 64
 _SHOWN = 1_000
@@ -37,6 +39,7 @@ _UNANSWERED_MS = 4_000
 Number = Annotated[int, msgspec.Meta(ge=0, le=(1 << 16) - 1)]
 """A process of the far host, as the client numbers it."""
 Word = Annotated[str, msgspec.Meta(max_length=80)]
+Token = Annotated[bytes, msgspec.Meta(min_length=TOKEN_BYTES, max_length=TOKEN_BYTES)]
 
 
 class Hello(Value, frozen=True, tag=True):
@@ -79,9 +82,13 @@ class AskUsed(Value, frozen=True, tag=True):
 
 
 class Welcome(Value, frozen=True, tag=True):
-    """The server's first line to a client that it serves: the environment of its host."""
+    """The server's first line to a client that it serves: the environment of its host.
+
+    `token`: drawn for this control connection; each data connection begins with it.
+    """
 
     environment: dict[str, Any]
+    token: Token
 
 
 class Queued(Value, frozen=True, tag=True):
@@ -158,9 +165,16 @@ def printable(text: str) -> str:
     return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in shown)
 
 
+def address_of(host: str) -> str:
+    """An address as its socket tells it: one of IPv4 that came to a socket of IPv6 is of IPv4."""
+    known = ipaddress.ip_address(host)
+    mapped = known.ipv4_mapped if isinstance(known, ipaddress.IPv6Address) else None
+    return str(mapped or known)
+
+
 def is_loopback(host: str) -> bool:
-    """Whether an address is loopback's: no other machine is behind it."""
-    return ipaddress.ip_address(host).is_loopback
+    """Whether an address is loopback's, of IPv4 or IPv6: no other machine is behind it."""
+    return ipaddress.ip_address(address_of(host)).is_loopback
 
 
 def end_when_silent(sock: socket.socket) -> None:

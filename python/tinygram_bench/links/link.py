@@ -32,7 +32,8 @@ class Link:
     Without arguments: both ends are here, in this machine's own network. `far_address`: where
     servers listen and clients connect. `client_host`: the address from which clients connect, by
     which servers of ours know them; None: nobody else is on these hosts, or the server is not ours
-    (docs/decisions/0018). `counter_fds`: what is read of the kernel's counters by who is `near`,
+    (docs/decisions/0018). `token`: what connections to another host begin with, for the same end
+    (docs/decisions/0034). `counter_fds`: what is read of the kernel's counters by who is `near`,
     None where nobody may say that they are of this run alone (probes/kernel.py), and
     `counter_fds_of_far` by who is `far`. `facts` None:
     nothing lies between, or nobody here knows what. `is_elsewhere`: `far` is no network of this
@@ -45,6 +46,7 @@ class Link:
     far: Network = field(default_factory=Network)
     far_address: str = LOCALHOST
     client_host: str | None = None
+    token: bytes | None = None
     counter_fds: CounterFds = None
     counter_fds_of_far: CounterFds = None
     facts: LinkFacts | None = None

@@ -36,6 +36,10 @@ class Address(NamedTuple):
     host: str
     port: int
 
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
 
 @dataclass
 class Stage:

@@ -5,9 +5,11 @@ use crate::{
     schedule::{Arrival, Schedule, Slices},
     sender::{ManyConnections, Sender},
     sends::{Calls, MOST_WAITING_BYTES, SendError, Sends, Waiting, over, ring},
+    socket::admission::Admission,
 };
 use std::{
     io::Write,
+    net::Ipv4Addr,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -45,11 +47,12 @@ fn connected(port: u16, count: usize) -> Vec<TcpStream> {
 }
 
 fn receive(spread: Spread, send: impl FnOnce(Vec<TcpStream>) + Send) -> io::Result<Reception> {
-    let receiver = Receiver::listen(Ipv4Addr::LOCALHOST, "cubic").unwrap();
+    let receiver =
+        Receiver::listen(Ipv4Addr::LOCALHOST.into(), "cubic", Admission::default()).unwrap();
     let port = receiver.port().unwrap();
     let count = spread.connections();
     thread::scope(|scope| {
-        let reading = scope.spawn(move || receiver.receive_on_many(spread, 1, 1 << 16, None));
+        let reading = scope.spawn(move || receiver.receive_on_many(spread, 1, 1 << 16));
         send(connected(port, count));
         reading.join().unwrap()
     })
@@ -206,13 +209,12 @@ fn a_wrong_byte_and_a_missing_message_are_told_with_the_connection() {
 
 #[test]
 fn a_number_that_comes_twice_is_refused() {
-    let receiver = Receiver::listen(Ipv4Addr::LOCALHOST, "cubic").unwrap();
+    let receiver =
+        Receiver::listen(Ipv4Addr::LOCALHOST.into(), "cubic", Admission::default()).unwrap();
     let port = receiver.port().unwrap();
     let streams: Vec<_> = (0..2).flat_map(|_| connected(port, 1)).collect();
     let spread = Spread::new(pool(2), 2, false);
-    let error = receiver
-        .receive_on_many(spread, 1, 1 << 16, None)
-        .unwrap_err();
+    let error = receiver.receive_on_many(spread, 1, 1 << 16).unwrap_err();
     assert!(error.to_string().contains("number 0, which is not free"));
     drop(streams);
 }

@@ -96,7 +96,7 @@ mod tests {
     use super::*;
     use crate::{
         diag::{State, fields},
-        socket::{FRESH_PORT, listening},
+        socket::{FRESH_PORT, admission::Admission, listening},
     };
     use std::{
         io::{Read, Write},
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn both_ends_of_a_connection_and_its_listener_are_found_by_port() {
-        let listener = listening(FRESH_PORT, None, 7).unwrap();
+        let listener = listening(FRESH_PORT, None, 7, Admission::default()).unwrap();
         let address = listener.local_addr().unwrap();
         let mut client = TcpStream::connect(address).unwrap();
         let wanted = of_port(address.port());

@@ -6,7 +6,7 @@ use super::{
     server::Settings,
     tests::{counted_while_serving, while_serving},
 };
-use crate::socket::FRESH_PORT;
+use crate::socket::{FRESH_PORT, admission::Admission};
 use std::{
     io::{ErrorKind, Read, Write},
     net::{Shutdown, SocketAddr, TcpStream},
@@ -25,7 +25,7 @@ fn per_message(message_bytes: usize) -> Settings {
         },
         buffer_bytes: 1 << 16,
         congestion_control: None,
-        client: None,
+        client: Admission::default(),
         max_connections: Some(50),
     }
 }

@@ -9,12 +9,12 @@ use super::{
     reply::Reply,
 };
 use crate::{
-    socket::{is_stranger, listening},
+    socket::{admission::Admission, listening},
     write_counts,
 };
 use std::{
     io::{self, ErrorKind},
-    net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream},
+    net::{SocketAddr, TcpListener, TcpStream},
     os::fd::{AsRawFd, RawFd},
     sync::{
         Arc,
@@ -36,7 +36,7 @@ const NO_DESCRIPTORS_PAUSE_NS: u64 = 10_000_000;
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// An address of this host; with port 0 the kernel picks one.
-    pub address: SocketAddrV4,
+    pub address: SocketAddr,
     /// What goes back, and when.
     pub reply: Reply,
     /// Bytes per read at most, at least 1.
@@ -46,8 +46,8 @@ pub struct Settings {
     /// With more, the one that has been silent for longest is ended. `None`: as many as together keep
     /// no more than 1 GiB, at most 4,096, or what the process's limit of descriptors leaves.
     pub max_connections: Option<usize>,
-    /// Connections from another address are closed at once; `None`: they are served.
-    pub client: Option<Ipv4Addr>,
+    /// Connections of others are closed at once.
+    pub client: Admission,
 }
 
 /// What came so far.
@@ -76,7 +76,7 @@ pub struct EchoServer {
     /// Connections that hold messages for a time, by descriptor.
     holding: Vec<RawFd>,
     max_connections: usize,
-    client: Option<Ipv4Addr>,
+    client: Admission,
     activity: u64,
     counts: Counts,
     strangers: Arc<AtomicU64>,
@@ -89,7 +89,7 @@ impl EchoServer {
     /// When the address, the port or the congestion control is not available.
     pub fn listen(settings: &Settings) -> io::Result<Self> {
         let control = settings.congestion_control.as_deref();
-        let listener = listening(settings.address, control, BACKLOG)?;
+        let listener = listening(settings.address, control, BACKLOG, settings.client)?;
         listener.set_nonblocking(true)?;
         let (epoll, timer) = (Epoll::new()?, TimerFd::new()?);
         epoll.watch(listener.as_raw_fd(), For::Reading)?;
@@ -245,7 +245,7 @@ impl EchoServer {
     fn accept(&mut self) {
         for _ in 0..MOST_ACCEPTS {
             match self.listener.accept() {
-                Ok((_, peer)) if is_stranger(peer, self.client) => {
+                Ok((stream, peer)) if !self.client.admits(&stream, peer.ip()) => {
                     self.strangers.fetch_add(1, Relaxed);
                 }
                 Ok((stream, _)) => self.begin(stream),

@@ -1,6 +1,7 @@
 //! How a client of an echo server works.
 
-use std::{net::Ipv4Addr, time::Duration};
+use crate::socket::admission::Admission;
+use std::time::Duration;
 
 /// How a client works.
 #[derive(Clone, Debug)]
@@ -11,8 +12,8 @@ pub struct Settings {
     pub depth: u64,
     /// Pinned on each connection; `None`: the kernel's own choice.
     pub congestion_control: Option<String>,
-    /// Where the connections come from, to a server with an address of IPv4; `None`: the kernel picks.
-    pub own_address: Option<Ipv4Addr>,
+    /// By what the server knows the connections.
+    pub admission: Admission,
     /// How long a connection may take to be made.
     pub connect_timeout: Duration,
     /// Count bytes and believe that they are the right ones, as published clients do; what a check

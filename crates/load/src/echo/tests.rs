@@ -8,7 +8,7 @@ use super::{
 use crate::{
     messages::{EchoError, MessagePool},
     schedule::Slices,
-    socket::FRESH_PORT,
+    socket::{FRESH_PORT, admission::Admission},
 };
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -31,7 +31,7 @@ fn settings(reply: Reply, buffer_bytes: usize) -> Settings {
         buffer_bytes,
         congestion_control: Some("cubic".into()),
         max_connections: None,
-        client: None,
+        client: Admission::default(),
     }
 }
 
@@ -83,7 +83,7 @@ impl Load {
             depth: self.depth,
             congestion_control: Some("cubic".into()),
             connect_timeout: Duration::from_secs(5),
-            own_address: None,
+            admission: Admission::default(),
             is_trusting: self.is_trusting,
             is_polling: self.is_polling,
         };
@@ -339,7 +339,7 @@ fn a_server_that_is_not_there_is_named() {
         depth: 1,
         congestion_control: None,
         connect_timeout: Duration::from_secs(5),
-        own_address: None,
+        admission: Admission::default(),
         is_trusting: false,
         is_polling: false,
     };

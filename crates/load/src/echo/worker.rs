@@ -3,7 +3,7 @@
 use super::settings::Settings;
 use crate::{
     messages::{Completed, EchoError, Echoes, MessagePool},
-    socket::{connect_from, receive_now, receive_some},
+    socket::{connected_as, receive_now, receive_some},
 };
 use rustix::net::sockopt;
 use std::{
@@ -91,11 +91,7 @@ impl Worker {
         echoes: Echoes,
         settings: &Settings,
     ) -> io::Result<Self> {
-        let timeout = settings.connect_timeout;
-        let stream = match (settings.own_address, server) {
-            (Some(own), SocketAddr::V4(server)) => connect_from(own, server, timeout)?,
-            _ => TcpStream::connect_timeout(&server, timeout)?,
-        };
+        let stream = connected_as(settings.admission, server, settings.connect_timeout)?;
         // The client's own sends are not what is measured: none of them may wait.
         stream.set_nodelay(true)?;
         if let Some(name) = &settings.congestion_control {

@@ -3,6 +3,7 @@ use super::*;
 use crate::{
     schedule::{Arrival, Slices},
     sends::{MOST_WAITING_BYTES, Waiting, over, ring},
+    socket::admission::Admission,
 };
 use std::{
     io::Read,
@@ -40,13 +41,18 @@ fn every_byte_of_every_publication_comes_to_every_subscriber() {
             Pace::Scheduled(schedule.clone()),
         ] {
             let publications = Publications::new(1, 100).unwrap();
-            let mut subscribers =
-                Subscribers::listen(Ipv4Addr::LOCALHOST, "cubic", publications.clone()).unwrap();
+            let mut subscribers = Subscribers::listen(
+                Ipv4Addr::LOCALHOST.into(),
+                "cubic",
+                publications.clone(),
+                Admission::default(),
+            )
+            .unwrap();
             let port = subscribers.port().unwrap();
             let start_ns = monotonic_ns() + 100_000_000;
             let give_up_ns = start_ns + 20_000_000_000;
             let receiving = thread::spawn(move || {
-                subscribers.warm_up(3, None, WARM_UP, give_up_ns).unwrap();
+                subscribers.warm_up(3, WARM_UP, give_up_ns).unwrap();
                 let counts = subscribers.receive(turns(start_ns), give_up_ns).unwrap();
                 (counts, subscribers)
             });

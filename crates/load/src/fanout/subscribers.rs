@@ -5,11 +5,11 @@ use super::tally::{Tally, Turns};
 use crate::{
     messages::{Follower, Publications},
     process::Usage,
-    socket::{is_stranger, listening, receive_now, reset_when_closed},
+    socket::{admission::Admission, listening, receive_now, reset_when_closed},
 };
 use std::{
     io::{self, ErrorKind},
-    net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream},
+    net::{IpAddr, SocketAddr, TcpListener, TcpStream},
     os::fd::{AsRawFd, RawFd},
 };
 use tinygram_net::{
@@ -26,6 +26,7 @@ const LOOK_MS: i32 = 100;
 #[derive(Debug)]
 pub struct Subscribers {
     listener: TcpListener,
+    publisher: Admission,
     epoll: Epoll,
     publications: Publications,
     /// By the order in which they were accepted.
@@ -67,20 +68,22 @@ pub struct Counts {
 }
 
 impl Subscribers {
-    /// Listen on an address of this host.
+    /// Listen on an address of this host. Connections that are not the publisher's are ended.
     ///
     /// # Errors
     /// When the address or the congestion control is not available.
     pub fn listen(
-        host: Ipv4Addr,
+        host: IpAddr,
         congestion_control: &str,
         publications: Publications,
+        publisher: Admission,
     ) -> io::Result<Self> {
-        let address = SocketAddrV4::new(host, 0);
-        let listener = listening(address, Some(congestion_control), BACKLOG)?;
+        let address = SocketAddr::new(host, 0);
+        let listener = listening(address, Some(congestion_control), BACKLOG, publisher)?;
         listener.set_nonblocking(true)?;
         Ok(Self {
             listener,
+            publisher,
             epoll: Epoll::new()?,
             publications,
             subscribers: Vec::new(),
@@ -109,13 +112,7 @@ impl Subscribers {
     ///
     /// # Errors
     /// When they have not come by `give_up_ns`; otherwise those of [`Self::receive`].
-    pub fn warm_up(
-        &mut self,
-        count: usize,
-        publisher: Option<Ipv4Addr>,
-        warm_up: u64,
-        give_up_ns: u64,
-    ) -> io::Result<()> {
+    pub fn warm_up(&mut self, count: usize, warm_up: u64, give_up_ns: u64) -> io::Result<()> {
         self.tally = Tally::new(count as u64);
         self.epoll.watch(self.listener.as_raw_fd(), For::Reading)?;
         while self.subscribers.len() < count {
@@ -126,7 +123,7 @@ impl Subscribers {
                 )));
             }
             self.epoll.wait(LOOK_MS).or_else(unless_interrupted)?;
-            while self.subscribers.len() < count && self.accept(publisher)? {}
+            while self.subscribers.len() < count && self.accept()? {}
         }
         self.epoll.unwatch(self.listener.as_raw_fd());
         for stream in self
@@ -143,9 +140,9 @@ impl Subscribers {
         Ok(())
     }
 
-    fn accept(&mut self, publisher: Option<Ipv4Addr>) -> io::Result<bool> {
+    fn accept(&mut self) -> io::Result<bool> {
         match self.listener.accept() {
-            Ok((_, peer)) if is_stranger(peer, publisher) => self.strangers += 1,
+            Ok((stream, peer)) if !self.publisher.admits(&stream, peer.ip()) => self.strangers += 1,
             Ok((stream, _)) => {
                 // Our end is the second to end, and keeps no port in TIME_WAIT.
                 reset_when_closed(&stream)?;

@@ -12,12 +12,15 @@ use std::{
     net::TcpStream,
     os::fd::AsRawFd,
     sync::atomic::{AtomicBool, Ordering::Relaxed},
+    time::Duration,
 };
 use tinygram_net::clock::{monotonic_ns, sleep_until_ns};
 
 const BUFFER_BYTES: u64 = 64 << 10;
 /// Before one of so many calls a caller looks for a reply that came too early.
 const LOOK_EVERY: u64 = 16;
+/// How long a server on another host may take to know a connection.
+const INTRODUCTION_LIMIT: Duration = Duration::from_secs(10);
 
 /// A connection, and how many requests were made on it.
 #[derive(Debug)]
@@ -57,14 +60,20 @@ pub fn connected(options: &CallOptions) -> Result<(TcpStream, u64), CallError> {
         source,
     };
     let socket = unconnected(
+        options.address,
         Some(&options.congestion_control),
         options.is_nodelay,
-        options.own_address,
+        options.admission.host,
     )
     .map_err(failed)?;
     let begun_ns = monotonic_ns();
     connect(&socket, options.address).map_err(failed)?;
-    Ok((socket, monotonic_ns() - begun_ns))
+    let connect_ns = monotonic_ns() - begun_ns;
+    options
+        .admission
+        .introduce(&socket, INTRODUCTION_LIMIT)
+        .map_err(failed)?;
+    Ok((socket, connect_ns))
 }
 
 impl<'a> Caller<'a> {

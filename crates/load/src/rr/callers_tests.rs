@@ -3,11 +3,11 @@
 use super::*;
 use crate::{
     rr::{Counts, Server, ServerOptions, SliceTally},
-    socket::FRESH_PORT,
+    socket::{FRESH_PORT, admission::Admission},
 };
 use std::{
     io::{Read, Write},
-    net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream},
+    net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
     os::{fd::AsRawFd, unix::net::UnixStream},
 };
 
@@ -20,14 +20,14 @@ fn content(reply_bytes: u64) -> CallContent {
 
 fn options(port: u16, connections: Connections) -> CallOptions {
     CallOptions {
-        address: SocketAddrV4::new(Ipv4Addr::LOCALHOST, port),
+        address: SocketAddr::from((Ipv4Addr::LOCALHOST, port)),
         callers: 4,
         connections,
         sends_per_request: 3,
         is_nodelay: true,
         congestion_control: "cubic".into(),
         warm_up_calls: 2,
-        own_address: None,
+        admission: Admission::default(),
     }
 }
 
@@ -47,7 +47,7 @@ fn with_server<T>(content: &CallContent, act: impl FnOnce(u16) -> T) -> (T, Coun
         FRESH_PORT,
         content.clone(),
         ServerOptions {
-            client: None,
+            client: Admission::default(),
             backlog: 1024,
             is_nodelay: true,
             is_quickack: false,
@@ -216,7 +216,7 @@ fn alone(port: u16, connections: Connections) -> CallOptions {
     CallOptions {
         callers: 1,
         warm_up_calls: 1,
-        own_address: None,
+        admission: Admission::default(),
         ..options(port, connections)
     }
 }

@@ -1,6 +1,7 @@
 //! Callers: how many, on which connections, and when.
 
-use std::net::{Ipv4Addr, SocketAddrV4};
+use crate::socket::admission::Admission;
+use std::net::SocketAddr;
 use tinygram_net::clock::monotonic_ns;
 
 /// What callers call on.
@@ -21,7 +22,7 @@ pub enum Connections {
 #[derive(Clone, Debug)]
 pub struct CallOptions {
     /// The server.
-    pub address: SocketAddrV4,
+    pub address: SocketAddr,
     /// How many call at a time.
     pub callers: usize,
     /// What they call on.
@@ -34,8 +35,8 @@ pub struct CallOptions {
     pub congestion_control: String,
     /// Calls of each caller before the start.
     pub warm_up_calls: u64,
-    /// Where they connect from; `None`: the kernel picks.
-    pub own_address: Option<Ipv4Addr>,
+    /// By what the server knows their connections.
+    pub admission: Admission,
 }
 
 /// When callers call. A call that has begun is finished, whatever the time.

@@ -7,12 +7,12 @@ use super::{
 };
 use crate::{
     messages::CallContent,
-    socket::{is_stranger, listening},
+    socket::{admission::Admission, listening},
 };
 use rustix::net::sockopt;
 use std::{
     io::{self, ErrorKind},
-    net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream},
+    net::{SocketAddr, TcpListener, TcpStream},
     os::fd::{AsRawFd, RawFd},
 };
 use tinygram_net::{
@@ -41,8 +41,8 @@ pub struct ServerOptions {
     pub idle_ns: u64,
     /// Congestion control of its connections.
     pub congestion_control: String,
-    /// Connections from another address are closed at once; `None`: they are served.
-    pub client: Option<Ipv4Addr>,
+    /// Connections of others are closed at once.
+    pub client: Admission,
 }
 
 /// A server that listens, and serves when it is run.
@@ -65,12 +65,12 @@ impl Server {
     /// # Errors
     /// When the address is not available, or the kernel refuses an option.
     pub fn listen(
-        address: SocketAddrV4,
+        address: SocketAddr,
         content: CallContent,
         options: ServerOptions,
     ) -> io::Result<Self> {
         let control = Some(options.congestion_control.as_str());
-        let listener = listening(address, control, options.backlog)?;
+        let listener = listening(address, control, options.backlog, options.client)?;
         sockopt::set_tcp_nodelay(&listener, options.is_nodelay)?;
         listener.set_nonblocking(true)?;
         Ok(Self {
@@ -132,7 +132,7 @@ impl Server {
     fn accept(&mut self, now_ns: u64) {
         for _ in 0..ACCEPTS_AT_ONCE {
             match self.listener.accept() {
-                Ok((_, peer)) if is_stranger(peer, self.options.client) => {
+                Ok((stream, peer)) if !self.options.client.admits(&stream, peer.ip()) => {
                     self.counts.strangers += 1;
                 }
                 Ok((stream, _)) => self.add(stream, now_ns),

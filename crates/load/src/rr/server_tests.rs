@@ -1,7 +1,7 @@
 //! What clients get of the server, and what hostile ones cannot take from the others.
 
 use super::*;
-use crate::socket::FRESH_PORT;
+use crate::socket::{FRESH_PORT, admission::Admission};
 use std::{
     io::{Read, Write},
     net::{Ipv4Addr, Shutdown},
@@ -20,7 +20,7 @@ fn options() -> ServerOptions {
         max_connections: 4096,
         idle_ns: 60_000_000_000,
         congestion_control: "cubic".into(),
-        client: None,
+        client: Admission::default(),
     }
 }
 
@@ -241,7 +241,7 @@ fn a_client_that_sends_a_byte_now_and_then_is_closed_and_the_busy_one_is_not() {
 fn options_that_cannot_be_had_are_errors() {
     let content = content(2);
     let taken = Server::listen(FRESH_PORT, content.clone(), options()).unwrap();
-    let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, taken.port().unwrap());
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, taken.port().unwrap()));
     assert!(Server::listen(address, content.clone(), options()).is_err());
     let congestion_control = "no-such-control".into();
     let wrong = ServerOptions {

@@ -1,7 +1,7 @@
 //! What callers found: how long calls and connecting took, and what went wrong.
 
 use super::options::Span;
-use std::{io, net::SocketAddrV4};
+use std::{io, net::SocketAddr};
 use thiserror::Error;
 use tinygram_core::Histogram;
 
@@ -12,7 +12,7 @@ pub enum CallError {
     #[error("connecting to {address} failed: {source}{}", remedy(.source))]
     Connect {
         /// Address of the server.
-        address: SocketAddrV4,
+        address: SocketAddr,
         /// What the kernel says.
         source: io::Error,
     },

@@ -227,7 +227,10 @@ impl Case {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{messages::Setup, socket::FRESH_PORT};
+    use crate::{
+        messages::Setup,
+        socket::{FRESH_PORT, admission::Admission},
+    };
     use std::time::Duration;
 
     #[test]
@@ -238,7 +241,7 @@ mod tests {
             is_setup_joined: false,
             is_nodelay: true,
             congestion_control: "cubic".into(),
-            own_address: None,
+            admission: Admission::default(),
             timeout: Duration::from_secs(1),
         };
         let client = Client::new(vec![asking(10, 3), asking(1_000, 2), asking(5_000, 0)], 1);

@@ -10,11 +10,11 @@
 use super::faults::{Fault, Stage};
 use crate::{
     messages::{ACKNOWLEDGEMENT_BYTES, Acknowledgements, Setup, WireError},
-    socket::{connect, has_readable, receive_some, send_all, unconnected},
+    socket::{admission::Admission, connect, has_readable, receive_some, send_all, unconnected},
 };
 use std::{
     io::{self, ErrorKind, IoSlice, Write},
-    net::{Ipv4Addr, Shutdown, SocketAddrV4, TcpStream},
+    net::{Shutdown, SocketAddr, TcpStream},
     os::fd::AsRawFd,
     thread::sleep,
     time::Duration,
@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_millis(10);
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Where the server listens.
-    pub address: SocketAddrV4,
+    pub address: SocketAddr,
     /// What it is asked for.
     pub setup: Setup,
     /// The setup leaves with the first message, in one write; else by itself, before it.
@@ -37,8 +37,8 @@ pub struct Options {
     pub is_nodelay: bool,
     /// Congestion control of the connections.
     pub congestion_control: String,
-    /// Where the connections come from; `None`: the kernel picks.
-    pub own_address: Option<Ipv4Addr>,
+    /// By what the server knows the connections.
+    pub admission: Admission,
     /// For each connect, each write and each acknowledgement.
     pub timeout: Duration,
 }
@@ -117,7 +117,13 @@ impl Sampler {
         let connected = connect(&stream, self.options.address);
         connected.map_err(|error| (Stage::Connect, self.fault(error)))?;
         let connected_ns = monotonic_ns();
-        let mut set_up_ns = connected_ns;
+        let introduced = self
+            .options
+            .admission
+            .introduce(&stream, self.options.timeout);
+        introduced.map_err(|error| (Stage::Setup, self.fault(error)))?;
+        let introduced_ns = monotonic_ns();
+        let mut set_up_ns = introduced_ns;
         if !self.is_joined() {
             let sent = send_all(stream.as_raw_fd(), &self.options.setup.to_bytes());
             sent.map_err(|error| (Stage::Setup, self.fault(error)))?;
@@ -129,7 +135,7 @@ impl Sampler {
         let over_ns = self.acknowledged_ns.last().copied().unwrap_or(set_up_ns);
         Ok(Times {
             connect_ns: connected_ns - start_ns,
-            setup_ns: set_up_ns - connected_ns,
+            setup_ns: set_up_ns - introduced_ns,
             transfer_ns: over_ns - set_up_ns,
         })
     }
@@ -137,9 +143,10 @@ impl Sampler {
     fn socket(&self) -> io::Result<TcpStream> {
         let options = &self.options;
         let stream = unconnected(
+            options.address,
             Some(&options.congestion_control),
             options.is_nodelay,
-            options.own_address,
+            options.admission.host,
         )?;
         stream.set_read_timeout(Some(options.timeout))?;
         stream.set_write_timeout(Some(options.timeout))?;
@@ -234,7 +241,9 @@ impl Sampler {
         }
         let info = tcp_info(stream.as_raw_fd())?;
         self.segments.again += u64::from(info.tcpi_total_retrans);
-        self.segments.with_data += u64::from(info.tcpi_data_segs_out);
+        // The token is no message.
+        let tokens = u64::from(self.options.admission.token.is_some());
+        self.segments.with_data += u64::from(info.tcpi_data_segs_out) - tokens;
         self.segments.mss_bytes = info.tcpi_snd_mss.into();
         Ok(())
     }

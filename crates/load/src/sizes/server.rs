@@ -9,13 +9,13 @@
 use super::kept::{Memory, WrongByte};
 use crate::{
     messages::{Event, Exchange, Limits},
-    socket::{is_stranger, listening, receive_now, reset_when_closed},
+    socket::{admission::Admission, listening, receive_now, reset_when_closed},
 };
 use rustix::net::sockopt;
 use std::{
     collections::HashMap,
     io,
-    net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream},
+    net::{SocketAddr, TcpListener, TcpStream},
     os::fd::{AsRawFd, RawFd},
 };
 use thiserror::Error;
@@ -38,7 +38,7 @@ const NOTHING_TO_BE_HAD_PAUSE_NS: u64 = 10_000_000;
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// An address of this host; with port 0 the kernel picks one.
-    pub address: SocketAddrV4,
+    pub address: SocketAddr,
     /// How many ports it listens on. The kernel picks all but the first.
     pub ports: usize,
     /// Limits of each setup.
@@ -47,8 +47,8 @@ pub struct Options {
     pub max_connections: usize,
     /// Compare every byte: the content's seed, and how many bytes the largest sample has.
     pub compared: Option<(u64, usize)>,
-    /// Connections from another address are closed at once; `None`: they are served.
-    pub client: Option<Ipv4Addr>,
+    /// Connections of others are closed at once.
+    pub client: Admission,
 }
 
 /// What came so far.
@@ -138,7 +138,7 @@ impl Server {
         let mut listeners = Vec::with_capacity(options.ports);
         let mut address = options.address;
         for _ in 0..options.ports {
-            let listener = listening(address, Some(congestion_control), BACKLOG)?;
+            let listener = listening(address, Some(congestion_control), BACKLOG, options.client)?;
             sockopt::set_tcp_nodelay(&listener, true)?;
             listener.set_nonblocking(true)?;
             epoll.watch(listener.as_raw_fd(), For::Reading)?;
@@ -217,7 +217,7 @@ impl Server {
 
     fn on_connection(&mut self, port: usize) -> Result<(), ServeError> {
         let stream = match self.listeners[port].accept() {
-            Ok((_, peer)) if is_stranger(peer, self.options.client) => {
+            Ok((stream, peer)) if !self.options.client.admits(&stream, peer.ip()) => {
                 self.counts[port].strangers += 1;
                 return Ok(());
             }

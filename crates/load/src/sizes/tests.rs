@@ -9,11 +9,11 @@ use super::{
 };
 use crate::{
     messages::{Limits, Setup, WireError, sample_content},
-    socket::FRESH_PORT,
+    socket::{FRESH_PORT, admission::Admission},
 };
 use std::{
     io::{Read, Write},
-    net::{Ipv4Addr, Shutdown, SocketAddrV4, TcpListener, TcpStream},
+    net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream},
     os::{fd::AsRawFd, unix::net::UnixStream},
     thread,
     time::Duration,
@@ -33,18 +33,18 @@ fn options() -> server::Options {
         },
         max_connections: 100,
         compared: Some((SEED, LARGEST)),
-        client: None,
+        client: Admission::default(),
     }
 }
 
 fn asking(port: u16, length: u32, count: u32) -> Options {
     Options {
-        address: SocketAddrV4::new(Ipv4Addr::LOCALHOST, port),
+        address: SocketAddr::from((Ipv4Addr::LOCALHOST, port)),
         setup: Setup { length, count },
         is_setup_joined: false,
         is_nodelay: true,
         congestion_control: "cubic".into(),
-        own_address: None,
+        admission: Admission::default(),
         timeout: PATIENCE,
     }
 }

@@ -1,5 +1,10 @@
 use super::pool::{MessagePool, StreamCheck};
-use crate::{address::ipv4_of, descriptor, errors::OrOsError};
+use crate::{
+    address::ip_of,
+    admission::{self, Admission},
+    descriptor,
+    errors::OrOsError,
+};
 use pyo3::{
     exceptions::{PyOSError, PyRuntimeError},
     prelude::*,
@@ -20,9 +25,15 @@ pub struct Receiver {
 #[pymethods]
 impl Receiver {
     #[new]
-    #[pyo3(signature = (congestion_control, host="127.0.0.1"))]
-    fn new(congestion_control: &str, host: &str) -> PyResult<Self> {
-        let inner = receiver::Receiver::listen(ipv4_of(host)?, congestion_control).or_os_error()?;
+    #[pyo3(signature = (congestion_control, host="127.0.0.1", sender=None))]
+    fn new(
+        congestion_control: &str,
+        host: &str,
+        sender: Option<&Bound<'_, Admission>>,
+    ) -> PyResult<Self> {
+        let sender = admission::of(sender);
+        let inner =
+            receiver::Receiver::listen(ip_of(host)?, congestion_control, sender).or_os_error()?;
         Ok(Self {
             port: inner.port().or_os_error()?,
             inner: Some(inner),
@@ -48,8 +59,7 @@ impl Receiver {
         self.port
     }
 
-    #[allow(clippy::too_many_arguments)] // They are the options of a process.
-    #[pyo3(signature = (check, messages, warm_up, buffer_bytes, compares=true, sender=None))]
+    #[pyo3(signature = (check, messages, warm_up, buffer_bytes, compares=true))]
     fn receive(
         &mut self,
         py: Python<'_>,
@@ -58,22 +68,15 @@ impl Receiver {
         warm_up: u64,
         buffer_bytes: usize,
         compares: bool,
-        sender: Option<&str>,
     ) -> PyResult<Counters> {
         let inner = self.taken()?;
         let check = check.inner.clone();
-        let sender = sender.map(ipv4_of).transpose()?;
         let reception = py
-            .detach(|| inner.receive(check, messages, warm_up, buffer_bytes, compares, sender))
+            .detach(|| inner.receive(check, messages, warm_up, buffer_bytes, compares))
             .map_err(|error| PyOSError::new_err(error.to_string()))?;
         Ok(self.received(reception))
     }
 
-    #[pyo3(signature = (pool, messages, warm_up, buffer_bytes, may_end_early, sender=None))]
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "they are the options of a process"
-    )]
     fn receive_on_many(
         &mut self,
         py: Python<'_>,
@@ -82,13 +85,11 @@ impl Receiver {
         warm_up: u64,
         buffer_bytes: usize,
         may_end_early: bool,
-        sender: Option<&str>,
     ) -> PyResult<Counters> {
         let inner = self.taken()?;
         let spread = Spread::new(pool.inner.clone(), messages, may_end_early);
-        let sender = sender.map(ipv4_of).transpose()?;
         let reception = py
-            .detach(|| inner.receive_on_many(spread, warm_up, buffer_bytes, sender))
+            .detach(|| inner.receive_on_many(spread, warm_up, buffer_bytes))
             .map_err(|error| PyOSError::new_err(error.to_string()))?;
         Ok(self.received(reception))
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tinygram.strategies import Strategy
+from tinygram_bench._native import Admission
 from tinygram_bench.model.value import Value
 from tinygram_bench.runs.sliced import Values
 from tinygram_bench.runs.slices import Slices
@@ -21,8 +22,8 @@ FAULTS = (WHOLE_BUFFER,)
 class ServerOrder(Value, frozen=True):
     """The order for a server of ours. `buffer_bytes`: the most per read, where that can be set.
 
-    `client_host`: where its clients connect from, null: anywhere. `tls`: what it encrypts with,
-    null: nothing.
+    `client_host`: where its clients connect from, null: anywhere; `token`: what their connections
+    begin with, null: nothing. `tls`: what it encrypts with, null: nothing.
     """
 
     runtime: str
@@ -38,17 +39,24 @@ class ServerOrder(Value, frozen=True):
     host: str = "127.0.0.1"
     client_host: str | None = None
     tls: Identity | None = None
+    token: bytes | None = None
+
+    @property
+    def client(self) -> Admission:
+        """By what its clients' connections are known."""
+        return Admission(self.client_host, self.token)
 
 
 class ClientOrder(Value, frozen=True):
     """The order for the client.
 
     `messages` or `duration_ns`: when the run ends; `warm_up`: how many messages go before.
-    `trusts`: it takes what comes back for right, and reports what a check finds. `polls`: its
-    core is its own, and before it sleeps it asks for a while whether something has come.
-    `own_host`: the address to connect from, null: the kernel picks one. With `slices` it waits for
-    a `Start` in place of the `Go`, which comes when the slices of all cases are over.
-    `certificate`: the one that the server must show, null: nothing is encrypted.
+    `trusts`: it takes what comes back for right, and reports what a check finds. `polls`: its core
+    is its own, and before it sleeps it asks for a while whether something has come. `own_host`: the
+    address to connect from, null: the kernel picks one; `token`: what connections begin with, null:
+    nothing. With `slices` it waits for a `Start` in place of the `Go`, which comes when the slices
+    of all cases are over. `certificate`: the one that the server must show, null: nothing is
+    encrypted.
     """
 
     host: str
@@ -67,6 +75,7 @@ class ClientOrder(Value, frozen=True):
     own_host: str | None = None
     slices: Slices | None = None
     certificate: str | None = None
+    token: bytes | None = None
 
 
 class InSlices(Value, frozen=True):

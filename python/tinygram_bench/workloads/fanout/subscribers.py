@@ -24,9 +24,10 @@ def main() -> int:
 
 def _receive(order: SubscribersOrder, orders: Orders) -> None:
     publications = _native.Publications(order.seed, order.message_bytes)
-    subscribers = _native.Subscribers(publications, order.congestion_control, order.host)
+    publisher = _native.Admission(order.publisher_host)
+    subscribers = _native.Subscribers(publications, order.congestion_control, order.host, publisher)
     orders.announce(subscribers.port)
-    subscribers.warm_up(order.subscribers, order.publisher_host, WARM_UP, order.timeout_ns)
+    subscribers.warm_up(order.subscribers, WARM_UP, order.timeout_ns)
     orders.say(Ready())
     begin = orders.hear(Begin)
     if begin is None:

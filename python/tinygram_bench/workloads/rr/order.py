@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from tinygram_bench._native import Admission
 from tinygram_bench.model.value import Value
 from tinygram_bench.runs.slices import Slices
 from tinygram_bench.tls.certificates import Identity
@@ -13,8 +14,9 @@ from tinygram_bench.tls.certificates import Identity
 class ServerOrder(Value, frozen=True):
     """The order for the server. `seed` null: it takes any bytes for requests.
 
-    `client_host`: where its clients connect from, null: anywhere. `tls`: what it decrypts with,
-    null: nothing; it then counts records from when it has answered `uncounted_requests` on.
+    `client_host`: where its clients connect from, null: anywhere; `token`: what their connections
+    begin with, null: nothing. `tls`: what it decrypts with, null: nothing; it then counts records
+    from when it has answered `uncounted_requests` on.
     """
 
     runtime: str
@@ -30,6 +32,12 @@ class ServerOrder(Value, frozen=True):
     client_host: str | None = None
     tls: Identity | None = None
     uncounted_requests: int = 0
+    token: bytes | None = None
+
+    @property
+    def client(self) -> Admission:
+        """By what its clients' connections are known."""
+        return Admission(self.client_host, self.token)
 
 
 class CallOrder(Value, frozen=True):
@@ -37,7 +45,8 @@ class CallOrder(Value, frozen=True):
 
     `depth`: requests in flight on a shared connection. `checks_replies`: whether the bytes of a
     reply are compared, or any will do. `own_host`: the address to connect from, null: the kernel
-    picks one. `certificate`: the one that the server must show, null: nothing is encrypted.
+    picks one; `token`: what connections begin with, null: nothing. `certificate`: the one that the
+    server must show, null: nothing is encrypted.
     """
 
     host: str
@@ -57,6 +66,7 @@ class CallOrder(Value, frozen=True):
     give_up_ns: int
     own_host: str | None = None
     certificate: str | None = None
+    token: bytes | None = None
 
     @property
     def is_nodelay(self) -> bool:

@@ -141,6 +141,7 @@ class Rr(TakesTurns):
             congestion_control=asked.congestion_control,
             host=link.far_address,
             client_host=link.client_host,
+            token=link.token,
             tls=turn.stage.far_identity() if asked.tls else None,
             uncounted_requests=REQUESTS + case.producers * asked.warm_up_calls,
         )
@@ -165,6 +166,7 @@ class Rr(TakesTurns):
             congestion_control=asked.congestion_control,
             give_up_ns=_give_up_ns(turn),
             own_host=turn.link.client_host,
+            token=turn.link.token,
             certificate=_certificate(turn),
         )
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import cast
 
 from tinygram_bench._native import CallContent, RequestReader, RrServer
-from tinygram_bench.host.network import is_stranger
+from tinygram_bench.host.network import tcp_socket
 from tinygram_bench.tls.contexts import server_context
 from tinygram_bench.tls.decrypting import Decrypting
 from tinygram_bench.ways.event_loops import loop_factory
@@ -50,7 +50,7 @@ def serve(
         max_connections=MAX_CONNECTIONS,
         idle_ns=IDLE_NS,
         host=order.host,
-        client_host=order.client_host,
+        client=order.client,
     )
     announce(server.port)
     return dict(server.run(stop_fd))
@@ -91,9 +91,10 @@ async def _serve(
     counts = _Counts()
     loop = asyncio.get_running_loop()
     is_stopped = asyncio.Event()
-    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    sock = tcp_socket(order.host)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, order.congestion_control.encode())
+    order.client.guard(sock.fileno())
     sock.bind((order.host, order.port))
     context = None if order.tls is None else server_context(order.tls)
 
@@ -125,11 +126,12 @@ class _Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Both loops switch TCP_NODELAY on by themselves."""
         self._transport = cast(asyncio.Transport, transport)
-        if is_stranger(transport.get_extra_info("peername"), self._order.client_host):
+        self._sock = transport.get_extra_info("socket")
+        peer = transport.get_extra_info("peername")
+        if not self._order.client.admits(self._sock.fileno(), peer and peer[0]):
             self._counts.strangers += 1
             self._transport.abort()
             return
-        self._sock = transport.get_extra_info("socket")
         self._counts.connections += 1
         is_nodelay = self._order.strategy == "nodelay"
         self._sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, is_nodelay)

@@ -12,7 +12,7 @@ import socket
 import time
 from contextlib import ExitStack, suppress
 
-from tinygram_bench.host.network import connect_from
+from tinygram_bench.host.network import connect_from, introduce, tcp_socket
 from tinygram_bench.links import Link
 from tinygram_bench.processes.workers import RunError
 from tinygram_bench.tls.certificates import SERVER_NAME
@@ -46,12 +46,12 @@ def check_waits(
     """
     with link.near.entered():
         # It stays in the network in which it was made.
-        sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        sock = tcp_socket(address[0])
     with ExitStack() as stack:
         stack.enter_context(sock)
         connect_from(sock, link.client_host)
         try:
-            round_trip_s = _connect(sock, address, give_up_ns)
+            round_trip_s = _connect(sock, address, give_up_ns, link.token)
             if certificate is not None:
                 sock = stack.enter_context(_encrypted(sock, certificate, give_up_ns))
             _send(sock, request[:-1], give_up_ns)
@@ -70,19 +70,23 @@ def check_waits(
             raise RunError("the server did not reply to its first request in time") from error
 
 
-def _connect(sock: socket.socket, address: tuple[str, int], give_up_ns: int) -> float:
+def _connect(
+    sock: socket.socket, address: tuple[str, int], give_up_ns: int, token: bytes | None
+) -> float:
     """Connect; how long that took, in s, which is a round trip and more."""
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
     began_s = time.monotonic()
     _limit(sock, give_up_ns)
     try:
         sock.connect(address)
+        took_s = time.monotonic() - began_s
+        introduce(sock, token)
     except TimeoutError:
         raise
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else error
         raise RunError(f"connecting to {address[0]}:{address[1]} failed: {reason}") from error
-    return time.monotonic() - began_s
+    return took_s
 
 
 def _encrypted(sock: socket.socket, certificate: str, give_up_ns: int) -> socket.socket:

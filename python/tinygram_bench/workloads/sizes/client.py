@@ -47,7 +47,7 @@ def _samples(order: Order) -> list[Report]:
         order.timeout_ns,
         order.first_samples,
         order.samples,
-        order.own_host,
+        _native.Admission(order.own_host, order.token),
     )
     return [_report(order.samples, *each) for each in found]
 

@@ -8,7 +8,8 @@ from tinygram_bench.model.value import Value
 class ServerOrder(Value, frozen=True):
     """The order for the server: a port for each case, and how many bytes the largest sample has.
 
-    `client_host`: where its clients connect from, null: anywhere.
+    `client_host`: where its clients connect from, null: anywhere; `token`: what their connections
+    begin with, null: nothing.
     """
 
     ports: int
@@ -17,10 +18,11 @@ class ServerOrder(Value, frozen=True):
     congestion_control: str
     host: str
     client_host: str | None
+    token: bytes | None = None
 
 
 class Cell(Value, frozen=True):
-    """What every sample of a case is. `address`: IPv4:PORT of its server."""
+    """What every sample of a case is. `address`: IP:PORT of its server."""
 
     address: str
     message_bytes: int
@@ -35,7 +37,8 @@ class Order(Value, frozen=True):
     `part`: null for samples, or the local part that is timed instead; `far_cpu`: the core of the
     thread at the far end, for the part that has one. `cells`: one, or several whose samples
     alternate, in cycles whose orders are those of `order_seed`. `timeout_ns`: for each connect,
-    write and acknowledgement. `own_host`: the address to connect from, null: the kernel picks one.
+    write and acknowledgement. `own_host`: the address to connect from, null: the kernel picks one;
+    `token`: what connections begin with, null: nothing.
     """
 
     part: str | None
@@ -48,6 +51,7 @@ class Order(Value, frozen=True):
     first_samples: int
     samples: int
     own_host: str | None = None
+    token: bytes | None = None
 
 
 class Report(Value, frozen=True):

@@ -110,6 +110,7 @@ class Sizes(Alternates):
                 congestion_control=turn.case.parameters.congestion_control,
                 host=turn.link.far_address,
                 client_host=turn.link.client_host,
+                token=turn.link.token,
             )
         )
         return [turn.listening(server) for _ in cases]
@@ -133,13 +134,14 @@ class Sizes(Alternates):
             first_samples=asked.first_samples,
             samples=asked.samples,
             own_host=turn.link.client_host,
+            token=turn.link.token,
         )
 
 
 def _cell(case: Case, address: Address) -> Cell:
     asked = SizesParameters.of(case)
     return Cell(
-        address=f"{address.host}:{address.port}",
+        address=str(address),
         message_bytes=case.message_bytes.max,
         round_trips=asked.round_trips,
         is_setup_joined=asked.setup_writes == 1,

@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from tinygram_bench.host.descriptors import raise_descriptor_limit
-from tinygram_bench.host.network import connect_from, is_stranger
+from tinygram_bench.host.network import connect_from, introduce, tcp_socket
 from tinygram_bench.workloads.stream.order import Order, ReceiverOrder
 
 _BACKLOG = 4096
@@ -46,6 +46,7 @@ def _connected(order: Order | ReceiverOrder) -> Met:
         start_ns = time.monotonic_ns()
         sock.connect((order.host, order.port))
         all_ns += time.monotonic_ns() - start_ns
+        introduce(sock, order.token)
         if order.connections > 1:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             sock.sendall(number.to_bytes(_NUMBER_BYTES, "little"))
@@ -54,17 +55,19 @@ def _connected(order: Order | ReceiverOrder) -> Met:
 
 
 def _accepted(order: Order | ReceiverOrder, announce: Callable[[int], None]) -> Met:
-    """Connections of others, which come from another address, are ended before."""
+    """Connections of others are ended before."""
+    peer = order.peer
     found: dict[int, socket.socket] = {}
     strangers = 0
     with ExitStack() as stack:
         listener = stack.enter_context(_new_socket(order))
+        peer.guard(listener.fileno())
         listener.bind((order.host, 0))
         listener.listen(_BACKLOG)
         announce(listener.getsockname()[1])
         while len(found) < order.connections:
-            sock, peer = listener.accept()
-            if is_stranger(peer, order.peer_host):
+            sock, address = listener.accept()
+            if not peer.admits(sock.fileno(), address[0]):
                 sock.close()
                 strangers += 1
                 continue
@@ -91,6 +94,6 @@ def _number_of(sock: socket.socket) -> int:
 
 
 def _new_socket(order: Order | ReceiverOrder) -> socket.socket:
-    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    sock = tcp_socket(order.host)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, order.congestion_control.encode())
     return sock

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tinygram.strategies import Strategy
+from tinygram_bench._native import Admission
 from tinygram_bench.host.probes.kernel import CounterFds
 from tinygram_bench.loads.source import BURST_MESSAGES
 from tinygram_bench.model.value import Value
@@ -14,9 +15,9 @@ class ReceiverOrder(Value, frozen=True):
     """The order of one stream for a receiver of ours, which answers its counters.
 
     `notes_fd`, `turns_fd`: the files that it writes (receiver.py). How it meets the sender: see
-    `Order`. `may_end_early`:
-    the stream may end after any message. `tls`: what it decrypts with, null: nothing; it then
-    answers `Arrived` when the warm-up has. `connections`: how many the stream comes on.
+    `Order`. `may_end_early`: the stream may end after any message. `tls`: what it decrypts with,
+    null: nothing; it then answers `Arrived` when the warm-up has. `connections`: how many the
+    stream comes on.
     """
 
     messages: int
@@ -36,11 +37,17 @@ class ReceiverOrder(Value, frozen=True):
     may_end_early: bool = False
     tls: Identity | None = None
     connections: int = 1
+    token: bytes | None = None
 
     @property
     def listens(self) -> bool:
         """Whether the sender connects to this end."""
         return self.port == 0
+
+    @property
+    def peer(self) -> Admission:
+        """By what the sender's connections are known."""
+        return Admission(self.peer_host, self.token)
 
 
 class Heard(Value, frozen=True):
@@ -79,7 +86,8 @@ class Order(Value, frozen=True):
     `spin_ns`, `sleep_ns`: a planted difference (loads/planted.py).
     `host`, `port`: where the other end listens, and `own_host`: the address to connect from, by
     which that knows this end; null: any. With port 0 this end listens on `host`, answers where, and
-    accepts connections from `peer_host` alone, null: from any. `counter_fds`: what is read of the
+    accepts connections from `peer_host` alone, null: from any. They begin with `token`, null: with
+    nothing. `counter_fds`: what is read of the
     kernel's counters (probes/kernel.py). `report_fd`: the file that it leaves its `Report` in. With
     `slices` the sender answers `Warm` when it has warmed up, and waits for a `Start`.
     `certificate`: the one that its receiver must show, null: nothing is encrypted; it is then told
@@ -110,11 +118,17 @@ class Order(Value, frozen=True):
     slices: Slices | None = None
     certificate: str | None = None
     connections: int = 1
+    token: bytes | None = None
 
     @property
     def listens(self) -> bool:
         """Whether the receiver connects to this end."""
         return self.port == 0
+
+    @property
+    def peer(self) -> Admission:
+        """By what the receiver's connections are known."""
+        return Admission(self.peer_host, self.token)
 
     @property
     def has_turns(self) -> bool:

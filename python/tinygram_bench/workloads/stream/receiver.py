@@ -72,7 +72,6 @@ def receive(
         order.warm_up,
         order.receive_buffer_bytes,
         checks,
-        order.peer_host,
     )
     leave(order.notes_fd, receiver.notes())
     if order.producers > 1:
@@ -90,7 +89,6 @@ def _receive_on_many(order: ReceiverOrder, announce: Announce) -> dict[str, int]
         order.warm_up,
         order.receive_buffer_bytes,
         order.may_end_early,
-        order.peer_host,
     )
     leave(order.notes_fd, receiver.notes())
     leave(order.turns_fd, receiver.turns())
@@ -100,7 +98,7 @@ def _receive_on_many(order: ReceiverOrder, announce: Announce) -> dict[str, int]
 def _met(order: ReceiverOrder, announce: Announce) -> tuple[_native.Receiver, dict[str, int]]:
     """What reads the connections, and what connecting has counted. Raises OSError."""
     if order.listens:
-        receiver = _native.Receiver(order.congestion_control, order.host)
+        receiver = _native.Receiver(order.congestion_control, order.host, order.peer)
         announce(receiver.port, None)
         return receiver, {}
     ends = met(order, lambda port: announce(port, None))

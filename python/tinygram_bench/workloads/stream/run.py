@@ -187,6 +187,7 @@ class Stream(TakesTurns):
             port=0 if sender is None else sender.port,
             own_host=turn.link.client_host,
             peer_host=turn.link.client_host,
+            token=turn.link.token,
             may_end_early=asked.slice_ns is not None and case.is_flat_out,
             tls=_identity(turn) if asked.tls else None,
             connections=case.connections,
@@ -229,6 +230,7 @@ class Stream(TakesTurns):
             # A receiver that is not ours gets no `peer_host`: it accepts any sender.
             own_host=link.client_host if asked.receiver_command is None else None,
             peer_host=link.client_host,
+            token=link.token,
             report_fd=_memory(turn, _REPORT),
             slices=slices,
             certificate=_certificate(turn) if asked.tls else None,

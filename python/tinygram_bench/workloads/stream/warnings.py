@@ -72,8 +72,9 @@ def with_bound(run: Run, bound_ns: int, round_trip_ns: int) -> Run:
     """The run between two hosts with what its one-way times may be wrong by (hosts/clock.py)."""
     message = (
         "one-way times, and what is made of them, are between two clocks, and may be wrong by "
-        f"{bound_ns / 1e3:.1f} µs: half of a round trip of {round_trip_ns / 1e3:.1f} µs, and "
-        "how far the clocks' difference strays"
+        f"{bound_ns / 1e3:.1f} µs: half of a round trip of {round_trip_ns / 1e3:.1f} µs, of which "
+        "nobody can see whether the way there or back takes longer, and how far the clocks' "
+        "difference strays"
     )
     return replace(run, warnings=(*run.warnings, Warning("clock_bound", message)))
 

@@ -18,6 +18,7 @@ from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.far.limits import Limits
 from tinygram_bench.far.rights import give_up_root
 from tinygram_bench.far.server import Server
+from tinygram_bench.host.network import tcp_socket
 from tinygram_bench.host.write_counter import counting
 from tinygram_bench.hosts import keys
 from tinygram_bench.hosts.wire import PORT
@@ -45,7 +46,8 @@ def serve_hosts(
         str,
         typer.Option(
             metavar="ADDRESS",
-            help="IPv4 address to listen on. Beyond loopback, clients need a key: --new-key.",
+            help="IPv4 or IPv6 address to listen on; `::` is all of both kinds. Beyond loopback, "
+            "clients need a key: --new-key.",
         ),
     ] = _LOCALHOST,
     port: Annotated[
@@ -124,7 +126,11 @@ def serve_hosts(
     with _listener(str(host), between("--port", port, 0, (1 << 16) - 1)) as listener:
         kept = give_up_root()
         if kept is not None:
-            print(f"tinygram: root's rights are kept: {kept}", file=sys.stderr)
+            print(
+                f"tinygram: runs as root without its capabilities: {kept}; install tinygram where "
+                "everybody may read it, or start the server as an ordinary user",
+                file=sys.stderr,
+            )
         print(f"listening {listener.getsockname()[1]}", flush=True)
         return _serve(listener, limits, known)
 
@@ -157,18 +163,26 @@ def _make_keys() -> ExitCode:
     return ExitCode.OK
 
 
-def _address(text: str) -> ipaddress.IPv4Address:
+def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
     try:
-        return ipaddress.IPv4Address(text)
+        address = ipaddress.ip_address(text)
     except ValueError as error:
         raise UsageError(
-            f"--bind {text!r} is not an IPv4 address of this host, such as 192.0.2.7"
+            f"--bind {text!r} is not an IP address of this host, such as 192.0.2.7 or 2001:db8::7"
         ) from error
+    if isinstance(address, ipaddress.IPv6Address) and address.is_link_local:
+        raise UsageError(
+            f"--bind {text} is an address of one link alone: name another address of this host, "
+            "or `::` for all"
+        )
+    return address
 
 
 def _listener(host: str, port: int) -> socket.socket:
-    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    sock = tcp_socket(host)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if sock.family == socket.AF_INET6:
+        sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
     try:
         sock.bind((host, port))
         sock.listen(_BACKLOG)

@@ -17,10 +17,11 @@ class Echo(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
-        if self._service.is_stranger(transport.get_extra_info("peername")):
+        sock = transport.get_extra_info("socket")
+        if self._service.is_stranger(sock, transport.get_extra_info("peername")):
             self._transport.abort()
             return
-        self._service.accepted(transport.get_extra_info("socket"))
+        self._service.accepted(sock)
 
     def data_received(self, data: bytes) -> None:
         for reply in self._replies(data):

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
+from typing import cast
 
-from tinygram_bench.workloads.echo.servers.service import BACKLOG, Service
+from tinygram_bench.workloads.echo.servers.service import Service
+
+_Echo = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 def serve(service: Service) -> None:
@@ -12,12 +16,28 @@ def serve(service: Service) -> None:
         runner.run(_serve(service))
 
 
+class _Connection(asyncio.StreamReaderProtocol):
+    """What asyncio.start_server makes of a connection, unless that is another program's.
+
+    That is asked before anything is read: the task of a connection may begin later.
+    """
+
+    def __init__(self, service: Service, echo: _Echo) -> None:
+        # The transport decides how much it reads; the limit is how much is kept before it stops.
+        super().__init__(asyncio.StreamReader(limit=service.buffer_bytes), echo)
+        self._service = service
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        sock = transport.get_extra_info("socket")
+        if self._service.is_stranger(sock, transport.get_extra_info("peername")):
+            cast(asyncio.Transport, transport).abort()
+            return
+        self._service.accepted(sock)
+        super().connection_made(transport)
+
+
 async def _serve(service: Service) -> None:
     async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if service.is_stranger(writer.get_extra_info("peername")):
-            writer.transport.abort()
-            return
-        service.accepted(writer.get_extra_info("socket"))
         replies, buffer_bytes = service.replies(), service.buffer_bytes
         try:
             while data := await reader.read(buffer_bytes):
@@ -29,10 +49,5 @@ async def _serve(service: Service) -> None:
         finally:
             writer.close()
 
-    listener = service.listening()
-    # The transport decides how much it reads; the limit is how much is kept before it stops.
-    limit = service.buffer_bytes
-    server = await asyncio.start_server(
-        echo, sock=listener, backlog=BACKLOG, limit=limit, ssl=service.tls
-    )
+    server = await service.create_server(lambda: _Connection(service, echo))
     await server.serve_forever()

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import tinygram
 from tinygram_bench import _native
-from tinygram_bench.host.network import is_stranger
+from tinygram_bench.host.network import tcp_socket
 from tinygram_bench.tls.contexts import server_context
 from tinygram_bench.ways.event_loops import loop_factory
 from tinygram_bench.workloads.echo.order import PER_READ, WHOLE_BUFFER, ServerOrder
@@ -39,23 +39,28 @@ class Service:
         self.buffer_bytes = order.buffer_bytes
         self.sends_whole_buffer = order.fault == WHOLE_BUFFER
         self.tls = None if order.tls is None else server_context(order.tls)
+        self._client = order.client
         self._strangers = 0
         self.strangers: Callable[[], int] = lambda: self._strangers
         """How many connections were turned away so far; a server may count them itself."""
 
     def listening(self) -> socket.socket:
         """A socket that listens; its port has been announced."""
-        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        listener = tcp_socket(self.order.host)
         control = self.order.congestion_control.encode()
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control)
+        self._client.guard(listener.fileno())
         listener.bind((self.order.host, 0))
         listener.listen(BACKLOG)
         self.announce(listener.getsockname()[1])
         return listener
 
-    def is_stranger(self, peer: tuple[str, int] | None) -> bool:
-        """Whether a connection from `peer` is another program's; if so, count it. Close it then."""
-        is_other = is_stranger(peer, self.order.client_host)
+    def is_stranger(self, connection: Connection, peer: tuple[str, int] | None) -> bool:
+        """Whether a new connection from `peer` is another program's; if so, count it.
+
+        Close it then. It is to be asked before anything is read.
+        """
+        is_other = not self._client.admits(connection.fileno(), peer and peer[0])
         self._strangers += is_other
         return is_other
 

@@ -17,7 +17,7 @@ from typing import Protocol, cast
 
 from tinygram.strategies import Strategy
 from tinygram_bench._native import CallContent, Histogram
-from tinygram_bench.host.network import connect_from
+from tinygram_bench.host.network import connect_from, tcp_socket
 from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.tls.contexts import client_context
 from tinygram_bench.ways.runtimes import LIBRARY as OF_LIBRARY
@@ -185,7 +185,7 @@ def parts_of(content: CallContent, sends: int) -> Parts:
 
 def unconnected(order: CallOrder) -> socket.socket:
     """A socket with all its options set, before it is connected."""
-    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    sock = tcp_socket(order.host)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, order.congestion_control.encode())
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, order.is_nodelay)
     connect_from(sock, order.own_host)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tinygram_bench._native import CallContent, RrCallers
+from tinygram_bench._native import Admission, CallContent, RrCallers
 from tinygram_bench.workloads.rr.calling import Tally
 from tinygram_bench.workloads.rr.order import CallOrder, SliceTally, Start
 
@@ -24,7 +24,7 @@ class Callers:
             congestion_control=order.congestion_control,
             warm_up_calls=order.warm_up_calls,
             give_up_ns=order.give_up_ns,
-            own_host=order.own_host,
+            own=Admission(order.own_host, order.token),
         )
 
     @property

@@ -1,0 +1,54 @@
+"""Beyond loopback: pinned keys, in two network namespaces with clocks that differ by 5,000 s."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.hosts.namespaces.apart import Apart, apart, needs_two_hosts, new_key, paste
+from tests.support.command import Done
+
+LATEST_US = 1_000_000.0
+pytestmark = needs_two_hosts
+
+
+def measured(
+    two: Apart, folder: Path, home: Path | None = None, options: tuple[str, ...] = ()
+) -> Done:
+    return two.command(folder, "stream").run(
+        *("--only", "loop/nodelay", "--rounds", 1, "--rate", "1k", "--duration", "200ms"),
+        *("--server", two.address, *options),
+        environment={"XDG_CONFIG_HOME": str(home or two.near_home)},
+    )
+
+
+@pytest.mark.parametrize("options", [(), ("--reverse",), ("--tls",), ("--reverse", "--tls")])
+def test_one_way_times_are_right_though_the_clocks_differ(
+    tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    with apart(tmp_path) as two:
+        done = measured(two, tmp_path / "run", options=options)
+    assert done.code == 0, done.stderr
+    counters = done.counters_of()
+    assert counters["clock_bound_ns"] >= counters["clock_round_trip_ns"] // 2
+    (summary,) = done.result["summaries"]
+    assert 0 <= summary["figures"]["latency_p50_us"]["median"] < LATEST_US
+
+
+def test_a_client_without_a_key_is_told_how_to_get_one(tmp_path: Path) -> None:
+    with apart(tmp_path) as two:
+        done = measured(two, tmp_path / "run", tmp_path / "nobody")
+    assert done.code == 2
+    assert "this host has no key for that server" in done.stderr
+
+
+def test_a_client_with_another_key_is_refused(tmp_path: Path) -> None:
+    with apart(tmp_path) as two:
+        (file,) = (two.near_home / "tinygram" / "servers").iterdir()
+        other = tmp_path / "other"
+        paste(new_key(tmp_path / "elsewhere"), other)
+        (wrong,) = (other / "tinygram" / "servers").iterdir()
+        wrong.rename(file)
+        done = measured(two, tmp_path / "run")
+    assert done.code == 2
+    assert "Traceback" not in done.stderr
