@@ -106,6 +106,18 @@ def test_reno_takes_the_place_of_cubic_where_that_is_not_permitted(
     assert permitted_congestion_control(None) == network.own_congestion_control()
 
 
+def test_between_two_hosts_it_is_one_that_everybody_may_have(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Root may have any; the far host's server has given up root's rights."""
+    refuse(monkeypatch)
+    for allowed, found in ((["reno", "cubic"], "cubic"), (["reno", "bbr"], "reno")):
+        monkeypatch.setattr(network, "allowed_congestion_controls", lambda names=allowed: names)
+        assert permitted_congestion_control(None, is_elsewhere=True) == found
+    assert permitted_congestion_control(None) == "cubic"
+    assert permitted_congestion_control("cubic", is_elsewhere=True) == "cubic"
+
+
 def test_what_was_asked_for_is_never_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     refuse(monkeypatch, "cubic")
     with pytest.raises(UsageError) as refused:

@@ -7,17 +7,24 @@ import pwd
 import subprocess
 import sys
 
+from tinygram_bench import _native
+
 _USER = "nobody"
 _TRY = ("-c", "import tinygram_bench._native")
 
 
 def give_up_root() -> str | None:
-    """Become `nobody` where this is root; why that is not possible, None: it is, or was not root.
+    """Become `nobody` where this is root, and give up all capabilities in any case.
 
-    What is installed where `nobody` may not read cannot be run by it.
+    Why this stays root's user, None: it does not. What is installed where `nobody` may not read
+    cannot be run by it: root then is a user like others, who owns root's files. Raises OSError.
     """
-    if os.getuid() != 0:
-        return None
+    kept = _become_nobody() if os.getuid() == 0 else None
+    _native.give_up_capabilities()
+    return kept
+
+
+def _become_nobody() -> str | None:
     try:
         user = pwd.getpwnam(_USER)
     except KeyError:
