@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 from tests.hosts.far_server import (
@@ -120,6 +121,14 @@ ORDERS: dict[str, list[object]] = {
     "a sender with a certificate that is too long": send(certificate="x" * (1 << 15)),
     "a sender that writes no report": [SENDER | {"files": 0}, *send()[1:]],
     "a start that was never": [*send(), {"type": "Tell", "number": 0, "order": {"at_ns": -1}}],
+    "half an order": [BEGIN, line_of(tell())[:-10]],
+    "an order that is too long": [
+        BEGIN,
+        b'{"type":"Tell","number":0,' + b" " * 2 * MAX_ORDER_BYTES,
+    ],
+    "an order in two types": [b'{"type":"Begin","type":"Tell","number":0,"order":{}}\n'],
+    "an order without values": [BEGIN, tell(), {"type": "Tell", "number": 0, "order": {}}],
+    "a number that JSON has not": [BEGIN, b'{"type":"AskUsed","number":NaN}\n'],
 }
 
 
@@ -145,7 +154,10 @@ def test_a_greeting_that_is_none_is_refused(served: Serving, name: str) -> None:
 def test_an_order_that_is_not_allowed_is_refused(served: Serving, name: str) -> None:
     with welcomed(served.port) as sock:
         for order in ORDERS[name]:
-            sock.sendall(line_of(order))
+            with suppress(OSError):  # It has been refused before it had said all.
+                sock.sendall(order if isinstance(order, bytes) else line_of(order))
+        with suppress(OSError):
+            sock.shutdown(socket.SHUT_WR)
         said = all_of(sock)
     assert b'"Refused"' in said
     welcomed(served.port).close()

@@ -79,6 +79,35 @@ def test_dismissals_of_one_process_are_one(port: int) -> None:
         assert answer_of(sock) == {"type": "Used", "number": 0, "cpu_ns": None}
 
 
+def test_a_client_that_says_an_order_byte_by_byte_has_its_time_and_no_more() -> None:
+    """It has its turn, and holds up those that wait for as long as --max-time says."""
+    with far_server(limits=limits(time_s=1.0)) as port, welcomed(port) as slow:
+        slow.settimeout(0.05)
+        said = b""
+        for byte in line_of(BEGIN) + b" " * 400:
+            try:
+                slow.sendall(bytes([byte]))
+                said += slow.recv(1 << 10)
+            except TimeoutError:
+                continue
+            except OSError:
+                break
+            if b"\n" in said:
+                break
+        assert b"--max-time" in said
+        welcomed(port).close()
+
+
+def test_an_order_of_an_earlier_client_that_is_replayed_reaches_no_process(port: int) -> None:
+    with welcomed(port) as sock:
+        sock.sendall(line_of(BEGIN) + line_of(tell()))
+        assert answer_of(sock)["type"] == "Said"
+    with welcomed(port) as sock:
+        sock.sendall(line_of(tell()))  # Of a process that this client has not begun.
+        sock.sendall(line_of({"type": "AskUsed", "number": 0}))
+        assert answer_of(sock) == {"type": "Used", "number": 0, "cpu_ns": None}
+
+
 def test_a_client_that_leaves_while_it_waits_gives_its_place_away(port: int) -> None:
     with welcomed(port):
         for _ in range(3):

@@ -11,8 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.hosts.namespaces.apart import children_of
 from tests.support.command import Command
 from tests.support.serve_command import serving
+from tests.support.waiting import wait_until
 
 STREAM = ("--only", "loop/nodelay", "--rounds", 1)
 LATEST_S = 10.0
@@ -29,6 +31,19 @@ WORKLOADS = {
         *("rr", "--rounds", 1, "--callers", "1x2", "--duration", "100ms", "--runtime", "native"),
         *("--strategy", "nodelay", "--connections", "per-caller", "--sends-per-request", 1),
     ),
+    "rr of event loops": (
+        *("rr", "--rounds", 1, "--callers", "1x2", "--duration", "100ms", "--runtime", "asyncio"),
+        *("--server-runtime", "asyncio", "--strategy", "nodelay", "--sends-per-request", 1),
+        *("--connections", "per-request"),
+    ),
+    "rr of threads": (
+        *("rr", "--rounds", 1, "--callers", "1x2", "--duration", "100ms", "--runtime", "threads"),
+        *("--strategy", "nodelay", "--sends-per-request", 1, "--connections", "per-request"),
+    ),
+    "echo of an event loop": (
+        *("echo", "--rounds", 1, "--only", "asyncio/streams", "--size", 1000),
+        *("--duration", "100ms"),
+    ),
     "echo": (
         *("echo", "--rounds", 1, "--only", "threads/recv", "--size", 1000),
         *("--duration", "100ms"),
@@ -40,11 +55,14 @@ WORKLOADS = {
 }
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
 @pytest.mark.parametrize("name", WORKLOADS)
-def test_every_workload_has_its_far_end_on_the_other_host(tmp_path: Path, name: str) -> None:
+def test_every_workload_has_its_far_end_on_the_other_host(
+    tmp_path: Path, name: str, host: str
+) -> None:
     workload, *options = WORKLOADS[name]
-    with serving("--port", 0) as served:
-        server = f"127.0.0.1:{served.port}"
+    with serving("--port", 0, "--bind", host) as served:
+        server = f"[{host}]:{served.port}" if ":" in host else f"{host}:{served.port}"
         done = Command(tmp_path, str(workload)).run(*options, "--server", server)
     assert done.code == 0, done.stderr
     assert [run["failure"] for run in done.runs] == [None] * len(done.runs)
@@ -72,8 +90,31 @@ def test_a_server_that_dies_is_told_and_finished_rounds_are_kept(tmp_path: Path)
     assert time.monotonic() - killed_s < LATEST_S
     assert done.code == 1
     assert done.runs[0]["failure"] is None
-    assert done.runs[1]["failure"] is not None
+    for run in done.runs[1:]:
+        assert "--server 127.0.0.1" in run["failure"] or "the clock of 127.0.0.1" in run["failure"]
+        assert "see that `tinygram serve` runs there" in run["failure"]
     assert "cannot be made again" in done.runs[2]["failure"]
+
+
+def test_a_client_that_dies_leaves_no_process_and_the_next_is_served(tmp_path: Path) -> None:
+    command = Command(tmp_path, "stream")
+    with _server() as (server, port):
+        process = command.start(
+            *("--only", "loop/nodelay", "--rounds", 3, "--rate", "1k", "--duration", "2s"),
+            *("--server", f"127.0.0.1:{port}"),
+        )
+        while not command.result_path.exists():
+            assert process.poll() is None
+            time.sleep(0.01)
+        assert children_of(server.pid)
+        process.kill()
+        killed_s = time.monotonic()
+        process.communicate()
+        wait_until(lambda: not children_of(server.pid), LATEST_S, "its processes have ended")
+        next_one = Command(_folder(tmp_path), "stream")
+        done = next_one.run(*STREAM, "--duration", "100ms", "--server", f"127.0.0.1:{port}")
+    assert done.code == 0, done.stderr
+    assert time.monotonic() - killed_s < 2 * LATEST_S
 
 
 def test_a_server_that_is_started_again_is_reached_again(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def test_a_client_takes_no_answer_that_came_before_tls(keys: tuple[Keys, Keys]) 
 
         def serve() -> None:
             sock, _ = listener.accept()
-            welcome = wire.line_of(wire.Welcome({"injected": True}))
+            welcome = wire.line_of(wire.Welcome({"injected": True}, b"0" * wire.TOKEN_BYTES))
             sock.sendall(wire.greeting(name_of(keys[0].own_certificate)) + welcome)
             with suppress(OSError), context.wrap_socket(sock, server_side=True) as inside:
                 all_of(inside)
@@ -172,6 +172,35 @@ def test_a_handshake_that_is_interrupted_costs_nothing_that_stays(
         for _ in range(8):
             with connected(beyond) as sock:
                 sock.sendall(hello[:end])
+    check_serves(beyond, keys[1])
+
+
+@pytest.mark.parametrize("place", ["a record's length", "a record's end"])
+def test_a_record_that_was_changed_on_the_way_ends_the_connection_and_the_next_is_served(
+    place: str, beyond: int, keys: tuple[Keys, Keys]
+) -> None:
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    tls = keys[1].context(is_server=False).wrap_bio(incoming, outgoing)
+    with connected(beyond) as sock:
+        while True:
+            try:
+                tls.do_handshake()
+            except ssl.SSLWantReadError:
+                sock.sendall(outgoing.read())
+                incoming.write(sock.recv(1 << 16))
+                continue
+            break
+        sock.sendall(outgoing.read())
+        tls.write(line_of(HELLO))
+        record = bytearray(outgoing.read())
+        record[4 if place == "a record's length" else -1] ^= 1
+        with suppress(OSError):
+            sock.sendall(record)
+            sock.shutdown(socket.SHUT_WR)
+        incoming.write(all_of(sock))
+        with suppress(ssl.SSLError):  # The server's alert, or nothing more.
+            while True:
+                assert b"Welcome" not in tls.read(1 << 16)
     check_serves(beyond, keys[1])
 
 

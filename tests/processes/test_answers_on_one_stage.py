@@ -15,6 +15,7 @@ from tinygram_bench.processes.orders import End, Ready
 class _Process:
     role = "sender"
     failure = None
+    is_cut_off = False
 
     def wait_ended(self, _seconds: float) -> bool:
         return True

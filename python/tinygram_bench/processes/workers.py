@@ -37,6 +37,9 @@ class RunError(Exception):
 class Worker:
     """A process with its standard output and error in memory."""
 
+    is_cut_off = False
+    """It is on this host."""
+
     def __init__(
         self,
         role: str,

@@ -1,0 +1,106 @@
+"""A link that drops everything from the middle of a round on: told within 10 s on both hosts."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from tests.hosts.namespaces.apart import Apart, apart, children_of, needs_two_hosts
+from tests.support.command import Command, Done
+from tests.support.waiting import wait_until
+
+LATEST_S = 10.0
+ROUND_S = 2
+pytestmark = needs_two_hosts
+
+LOADS = {
+    "stream": ("--only", "loop/nodelay", "--rate", "1k"),
+    "stream flat out": ("--only", "loop/nodelay"),
+    "rr": (
+        *("--callers", "1x2", "--runtime", "native", "--strategy", "nodelay"),
+        *("--connections", "per-caller", "--sends-per-request", 1),
+    ),
+    "rr of an event loop": (
+        *("--callers", "1x2", "--runtime", "asyncio", "--strategy", "nodelay"),
+        *("--connections", "per-request", "--sends-per-request", 1),
+    ),
+    "echo": ("--only", "threads/recv", "--size", 1000),
+}
+
+
+def started(two: Apart, folder: Path, name: str) -> tuple[Command, subprocess.Popen[str]]:
+    """A command of three rounds, of which the first has ended."""
+    command = two.command(folder, name.split()[0])
+    process = command.start(
+        *LOADS[name],
+        *("--rounds", 3, "--duration", f"{ROUND_S}s", "--server", two.address),
+        environment=two.environment,
+    )
+    wait_until(
+        lambda: command.result_path.exists() or process.poll() is not None, 60, "a first round"
+    )
+    assert process.poll() is None, process.communicate()
+    time.sleep(ROUND_S / 4)  # Into the second round: where in it does not matter.
+    return command, process
+
+
+def check_told(done: Done, address: str) -> None:
+    """The first round is kept, the others say which host was lost, and what to do."""
+    assert done.code == 1, done.stderr
+    assert "Traceback" not in done.stderr
+    failures = [run["failure"] for run in done.runs]
+    assert failures[0] is None
+    assert len(failures) == 3
+    for failure in failures[1:]:
+        assert address in failure, failure
+        assert "see that `tinygram serve` runs there" in failure, failure
+
+
+@pytest.mark.parametrize("name", LOADS)
+def test_a_link_that_drops_everything_is_told_and_finished_rounds_are_kept(
+    tmp_path: Path, name: str
+) -> None:
+    with apart(tmp_path) as two:
+        command, process = started(two, tmp_path / "run", name)
+        two.cut()
+        cut_s = time.monotonic()
+        done = command.finish(process)
+        assert time.monotonic() - cut_s < LATEST_S
+        check_told(done, two.address)
+        assert two.address in done.stderr + done.stdout
+
+
+def test_a_server_gives_up_a_client_that_is_cut_off_and_ends_what_it_had_started(
+    tmp_path: Path,
+) -> None:
+    with apart(tmp_path, through=()) as two:
+        command, process = started(two, tmp_path / "run", "stream")
+        assert children_of(two.server.pid)
+        two.cut()
+        cut_s = time.monotonic()
+        wait_until(lambda: not children_of(two.server.pid), LATEST_S, "its processes have ended")
+        command.finish(process)
+        assert time.monotonic() - cut_s < 2 * LATEST_S
+        two.server.terminate()
+        _, said = two.server.communicate(timeout=LATEST_S)
+    assert re.search(r"lost [0-9.]+: ", said), said
+    assert "Traceback" not in said
+
+
+def test_a_link_that_drops_everything_before_the_first_round_is_a_usage_error(
+    tmp_path: Path,
+) -> None:
+    with apart(tmp_path) as two:
+        two.cut()
+        begun_s = time.monotonic()
+        done = two.command(tmp_path / "run", "stream").run(
+            *("--only", "loop/nodelay", "--rounds", 1, "--server", two.address),
+            environment=two.environment,
+        )
+        assert time.monotonic() - begun_s < LATEST_S
+    assert done.code == 2
+    assert f"connecting to {two.address} port 5201 failed" in done.stderr
+    assert "start `tinygram serve --bind ADDRESS` on that host" in done.stderr
