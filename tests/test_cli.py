@@ -47,12 +47,12 @@ def test_version() -> None:
     assert (done.returncode, first) == (0, f"tinygram {tinygram.__version__}")
     facts = dict(line.split(maxsplit=1) for line in others)
     assert list(facts) == [
-        *("python", "kernel", "loops", "io_uring", "namespaces", "tun", "extras"),
+        *("python", "kernel", "loops", "io_uring", "namespaces", "tun", "kernel-tls", "extras"),
     ]
     assert facts["python"].endswith(platform.python_version())
     assert platform.release() in facts["kernel"]
     assert facts["loops"].startswith("asyncio")
-    for name in ("io_uring", "namespaces", "tun"):
+    for name in ("io_uring", "namespaces", "tun", "kernel-tls"):
         assert re.fullmatch("permitted|not permitted: .+", facts[name])
     assert "uvloop" in facts["extras"].split(", ")
 
@@ -60,9 +60,11 @@ def test_version() -> None:
 def test_what_is_refused_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(version, "io_uring_refusal", lambda: "the kernel has none")
     monkeypatch.setattr(features, "_TUN", "/none-such")
+    monkeypatch.setattr(version, "kernel_tls_refusal", lambda: "this kernel has no TLS")
     lines = list(version.version_lines())
     assert "io_uring    not permitted: the kernel has none" in lines
     assert "tun         not permitted: /none-such: No such file or directory" in lines
+    assert "kernel-tls  not permitted: this kernel has no TLS" in lines
 
 
 @pytest.mark.parametrize("module", ["tinygram", "tinygram_bench"])

@@ -86,7 +86,7 @@ class Runtime:
     several producers. `requires`: the packages that it needs. `has_producers`: whether several
     threads can hand messages over. `max_batch_bytes`: a batch this large leaves at once, where the
     strategy has batches. `tls_by`: who encrypts with `--tls`: the blocking socket, which was
-    wrapped before, the event loop, or the kernel; None: nobody can.
+    wrapped before, or the event loop; None: nobody can.
     """
 
     name: str
@@ -98,7 +98,7 @@ class Runtime:
     requires: tuple[str, ...] = ()
     has_producers: bool = False
     max_batch_bytes: int = MAX_BATCH_BYTES
-    tls_by: Literal["socket", "loop", "kernel"] | None = None
+    tls_by: Literal["socket", "loop"] | None = None
 
     def load(self) -> Send:
         """Import what sends: `run(sock, source, way)` returns when every byte was handed over."""
@@ -107,7 +107,7 @@ class Runtime:
 
     def missing(self) -> str | None:
         """Why it cannot run here; None when it can."""
-        if self.tls_by == "kernel":
+        if self is KERNEL_TLS:
             return kernel_tls_refusal() or _KERNEL_TLS_UNTRIED
         refusal = _native.io_uring_refusal() if self.implementation == IO_URING else None
         if refusal is not None:
@@ -211,10 +211,8 @@ ON_MANY = (
     Runtime("native", IO_URING, "many.native", ("nodelay",), ("nodelay",)),
 )
 """Runtimes that send on many connections without a thread for each."""
-KERNEL_TLS = Runtime(
-    "loop", "kernel-tls", "by_hand.loop", ("nodelay",), ("nodelay",), tls_by="kernel"
-)
-"""A row that says why it is absent."""
+KERNEL_TLS = Runtime("loop", "kernel-tls", "by_hand.loop", ("nodelay",), ("nodelay",))
+"""TLS in the kernel: a row that is never there, and says why."""
 HANDING_OVER = ("threads", "processes")
 """Runtimes whose producer hands its messages to a thread or process on its core, which sends."""
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import tinygram
 from tinygram_bench.cli.help.features import io_uring_refusal, tun_refusal
 from tinygram_bench.links import sandbox
+from tinygram_bench.tls.kernel import kernel_tls_refusal
 
 _PACKAGES = ("tinygram", "tinygram-bench")
 
@@ -27,6 +28,7 @@ def version_lines() -> Iterator[str]:
     namespaces = sandbox.probe()
     yield f"namespaces  {_permitted(None if namespaces.is_given else namespaces.why)}"
     yield f"tun         {_permitted(tun_refusal())}"
+    yield f"kernel-tls  {_permitted(kernel_tls_refusal())}"
     extras = [name for name, needed in _extras().items() if all(map(_installed, needed))]
     yield f"extras      {', '.join(extras) or 'none'}"
 
