@@ -10,8 +10,12 @@ __all__ = ["EchoClient", "EchoServer", "watch_more_writes"]
 class EncryptedConnection(Protocol):
     """A connection that does not block; not a class of the module. All errors end the client."""
 
-    def send(self, data: bytes, /) -> int:
-        """Send what the connection takes now; 0: nothing, and it is offered again."""
+    def send(self, data: bytes, /) -> tuple[int, int]:
+        """Send what the connection takes now: how many bytes that were.
+
+        The second number: how many after them are in a record that is encrypted, and are offered
+        again.
+        """
 
     def receive(self, most: int, /) -> bytes | None:
         """Read one record at most; empty: the peer has ended, None: nothing has come."""

@@ -105,3 +105,13 @@ def test_with_plain_each_server_is_measured_so_and_so(tmp_path: Any) -> None:
     records = {run["case_id"].endswith("/tls"): run["counters"] for run in done.runs}
     assert records[True]["tls_records"] == 100
     assert "tls_records" not in records[False]
+
+
+def test_in_slices_more_than_the_kernel_takes_may_be_in_flight(tmp_path: Any) -> None:
+    done = run_once(
+        *(tmp_path, "echo", "--tls", "--rounds", 1, "--size", 3_000, "--depth", 1_000),
+        *("--workers", 2, "--duration", "200ms", "--buffer", "64KiB"),
+        *("--only", "asyncio/protocol", "--only", "threads/recv"),
+    )
+    assert [run["failure"] for run in done.runs] == [None, None]
+    assert all(done.counters_of(index)["messages"] > 0 for index in range(2))

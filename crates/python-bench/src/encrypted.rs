@@ -1,6 +1,6 @@
 use pyo3::{prelude::*, types::PyBytes};
 use std::{io, os::fd::RawFd};
-use tinygram_load::echo::client::EncryptedConnection;
+use tinygram_load::echo::client::{EncryptedConnection, Sent};
 
 /// A connection that Python's ssl module encrypts: `workloads/echo/encrypted.py`.
 #[derive(Debug)]
@@ -9,12 +9,13 @@ struct OfPython {
 }
 
 impl EncryptedConnection for OfPython {
-    fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
+    fn send(&mut self, bytes: &[u8]) -> io::Result<Sent> {
         Python::attach(|py| {
             let sent =
                 self.inner
                     .call_method1(py, pyo3::intern!(py, "send"), (PyBytes::new(py, bytes),));
-            sent?.extract(py)
+            let (taken, encrypted) = sent?.extract(py)?;
+            Ok(Sent { taken, encrypted })
         })
         .map_err(failed)
     }

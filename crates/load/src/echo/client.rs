@@ -5,7 +5,7 @@ pub use super::exchange::{Exchange, RoundTrips, Turn};
 use super::run::{Run, Window, left_messages};
 pub use super::settings::Settings;
 use super::worker::Worker;
-pub use super::worker::{Encrypt, EncryptedConnection, Fault};
+pub use super::worker::{Encrypt, EncryptedConnection, Fault, Sent};
 use crate::{
     messages::{EchoError, Echoes, MessagePool},
     process::thread_cpu_ns,

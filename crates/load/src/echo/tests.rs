@@ -19,6 +19,8 @@ use std::{
 use tinygram_core::{Knobs, Strategy};
 use tinygram_net::clock::monotonic_ns;
 
+mod encrypted;
+
 const TIMEOUT_NS: u64 = 20_000_000_000;
 const PER_READ: Reply = Reply::PerRead {
     is_whole_buffer: false,
@@ -78,7 +80,11 @@ struct Load {
 
 impl Load {
     fn client(&self, server: SocketAddr) -> EchoClient {
-        let settings = ClientSettings {
+        EchoClient::connect(server, self.pool.clone(), &self.settings(), None).unwrap()
+    }
+
+    fn settings(&self) -> ClientSettings {
+        ClientSettings {
             workers: self.workers,
             depth: self.depth,
             congestion_control: Some("cubic".into()),
@@ -86,8 +92,7 @@ impl Load {
             admission: Admission::default(),
             is_trusting: self.is_trusting,
             is_polling: self.is_polling,
-        };
-        EchoClient::connect(server, self.pool.clone(), &settings, None).unwrap()
+        }
     }
 }
 

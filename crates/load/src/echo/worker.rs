@@ -57,13 +57,24 @@ pub enum Fault {
     Echo(#[from] EchoError),
 }
 
+/// How much of some bytes a connection took, and how many more are in a record that is encrypted: no
+/// others can come in their place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// The first bytes, which the kernel has.
+    pub taken: usize,
+    /// Those after them.
+    pub encrypted: usize,
+}
+
 /// Sends and receives the plaintext of an encrypted connection, and does not block.
 pub trait EncryptedConnection: Debug + Send + Sync {
-    /// Send what the connection takes now; 0: nothing. What was not taken is offered again.
+    /// Send what the connection takes now. What was not taken is offered again, and of what is
+    /// encrypted by then no less.
     ///
     /// # Errors
     /// When the connection fails.
-    fn send(&mut self, bytes: &[u8]) -> io::Result<usize>;
+    fn send(&mut self, bytes: &[u8]) -> io::Result<Sent>;
 
     /// Read plaintext once, of one record at most; 0: the peer has ended, `None`: nothing has come.
     ///
@@ -137,14 +148,20 @@ impl Worker {
                 break;
             }
             let at_ns = monotonic_ns();
-            let taken = match &mut self.encrypted {
+            let sent = match &mut self.encrypted {
                 Some(encrypted) => encrypted.send(bytes),
-                None => send_now(self.stream.as_raw_fd(), bytes, &[]),
+                None => send_now(self.stream.as_raw_fd(), bytes, &[]).map(|taken| Sent {
+                    taken,
+                    encrypted: 0,
+                }),
             };
-            let taken = taken.map_err(|source| self.failed(source))?;
+            let Sent { taken, encrypted } = sent.map_err(|source| self.failed(source))?;
             if taken > 0 {
                 writes += 1;
                 self.echoes.on_sent(pool, taken, at_ns);
+            }
+            if encrypted > 0 {
+                self.echoes.on_encrypted(encrypted, at_ns);
             }
             if taken < bytes.len() {
                 wanted = For::Both;

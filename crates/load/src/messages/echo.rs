@@ -38,6 +38,8 @@ pub struct Echoes {
     send_at: usize,
     receive_at: usize,
     sent_bytes: u64,
+    /// Those, and what follows them and must be sent whatever comes.
+    begun_bytes: u64,
     received_bytes: u64,
     completed: u64,
     /// How many messages were begun by which time; without those that have come back.
@@ -77,6 +79,7 @@ impl Echoes {
             send_at: start,
             receive_at: start,
             sent_bytes: 0,
+            begun_bytes: 0,
             received_bytes: 0,
             completed: 0,
             begun: VecDeque::new(),
@@ -116,9 +119,20 @@ impl Echoes {
 
     /// The kernel took `count` bytes of [`Echoes::to_send`], handed over at `at_ns`.
     pub fn on_sent(&mut self, pool: &MessagePool, count: usize, at_ns: u64) {
-        let before = self.begun_messages();
         self.sent_bytes += count as u64;
         self.send_at = (self.send_at + count) % pool.bytes().len();
+        self.begin(self.sent_bytes, at_ns);
+    }
+
+    /// The next `count` bytes of [`Echoes::to_send`] were encrypted at `at_ns`, and the kernel took
+    /// them in part or not at all: their messages are begun, and they stay to be sent.
+    pub fn on_encrypted(&mut self, count: usize, at_ns: u64) {
+        self.begin(self.sent_bytes + count as u64, at_ns);
+    }
+
+    fn begin(&mut self, bytes: u64, at_ns: u64) {
+        let before = self.begun_messages();
+        self.begun_bytes = self.begun_bytes.max(bytes);
         let begun = self.begun_messages();
         if begun > before {
             self.begun.push_back((begun, at_ns));
@@ -239,7 +253,7 @@ impl Echoes {
     }
 
     fn begun_messages(&self) -> u64 {
-        self.sent_bytes.div_ceil(self.message_bytes)
+        self.begun_bytes.div_ceil(self.message_bytes)
     }
 }
 

@@ -43,19 +43,21 @@ class _EncryptedConnection:
         self._connection = connection
         self.records = 0
 
-    def send(self, data: bytes) -> int:
-        """How many bytes were taken; a record at a time.
+    def send(self, data: bytes) -> tuple[int, int]:
+        """How many bytes were taken, and how many after them are encrypted; a record at a time.
 
         Of several at once OpenSSL tells nothing until it has sent the last one, and by then the
-        first ones come back.
+        first ones come back. A record that the kernel does not take whole is kept: OpenSSL refuses
+        fewer bytes the next time (SSL_write(3), "bad write retry").
         """
         sent = 0
         while sent < len(data):
+            record = data[sent : sent + MOST_RECORD_BYTES]
             try:
-                sent += self._connection.send(data[sent : sent + MOST_RECORD_BYTES])
+                sent += self._connection.send(record)
             except ssl.SSLWantWriteError:
-                break
-        return sent
+                return sent, len(record)
+        return sent, 0
 
     def receive(self, most: int) -> bytes | None:
         try:

@@ -26,6 +26,32 @@ fn recording(trips: &mut Histogram) -> impl FnMut(u64, u64) {
 }
 
 #[test]
+fn what_is_encrypted_is_begun_and_is_offered_again_as_long_as_it_was() {
+    let pool = pool(10);
+    let mut echoes = Echoes::new(&pool, 0, 3);
+    echoes.allow(100);
+    assert_eq!(echoes.to_send(&pool).len(), 30);
+    echoes.on_sent(&pool, 5, 100);
+    // A record of twelve bytes, in which the second message begins.
+    echoes.on_encrypted(12, 100);
+    echoes.on_encrypted(12, 150);
+    assert_eq!(echoes.in_flight_ns(200), 2 * 100);
+    echoes.stop();
+    assert_eq!(
+        (echoes.left_messages(), echoes.to_send(&pool).len()),
+        (2, 15)
+    );
+    echoes.on_sent(&pool, 12, 200);
+    assert_eq!(echoes.to_send(&pool).len(), 3);
+    echoes.on_sent(&pool, 3, 210);
+    let mut trips = Histogram::new();
+    let sent = pool.bytes()[..20].to_vec();
+    let ended = echoes.on_received(&pool, &sent, 300, recording(&mut trips));
+    assert_eq!(ended.unwrap().round_trips_ns, 2 * 200);
+    assert!(echoes.is_done() && echoes.to_send(&pool).is_empty());
+}
+
+#[test]
 fn no_more_than_depth_messages_are_in_flight_and_none_is_begun_beyond_the_limit() {
     let pool = pool(10);
     let mut echoes = Echoes::new(&pool, 0, 3);
