@@ -88,7 +88,7 @@ class RrServer:
 
 @final
 class RrCallers:
-    """The native callers: a thread each, or one for those that share a connection."""
+    """The native callers: a thread each, or one for those that share a connection, or have many."""
 
     def __new__(
         cls,
@@ -105,10 +105,12 @@ class RrCallers:
         warm_up_calls: int,
         give_up_ns: int,
         own: Admission | None = None,
+        is_ring: bool = False,
     ) -> RrCallers:
-        """Connect and warm up; `connections`: per-request, per-caller or shared.
+        """Connect and warm up; `connections`: per-request, per-caller, shared or many.
 
-        `own`: by what the server knows their connections.
+        `own`: by what the server knows their connections. `is_ring`: on many connections
+        requests and reads are handed over by io_uring(7).
 
         OSError: a call failed, or they were not ready at `give_up_ns`. ValueError.
         """

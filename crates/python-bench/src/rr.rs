@@ -194,7 +194,7 @@ pub struct RrCallers {
 impl RrCallers {
     #[new]
     #[allow(clippy::too_many_arguments)] // Keywords in Python.
-    #[pyo3(signature = (content, *, host, port, callers, connections, depth, sends_per_request, is_nodelay, congestion_control, warm_up_calls, give_up_ns, own=None))]
+    #[pyo3(signature = (content, *, host, port, callers, connections, depth, sends_per_request, is_nodelay, congestion_control, warm_up_calls, give_up_ns, own=None, is_ring=false))]
     fn new(
         py: Python<'_>,
         content: &CallContent,
@@ -209,14 +209,16 @@ impl RrCallers {
         warm_up_calls: u64,
         give_up_ns: u64,
         own: Option<&Bound<'_, Admission>>,
+        is_ring: bool,
     ) -> PyResult<Self> {
         let connections = match connections {
             "per-request" => native::Connections::PerRequest,
             "per-caller" => native::Connections::PerCaller,
             "shared" => native::Connections::Shared { depth },
+            "many" => native::Connections::Many { is_ring },
             other => {
                 return Err(value_error(format!(
-                    "unknown connections {other:?}: per-request, per-caller or shared"
+                    "unknown connections {other:?}: per-request, per-caller, shared or many"
                 )));
             }
         };

@@ -204,6 +204,8 @@ def _rr_server(order: rr.ServerOrder, here: Here) -> rr.ServerOrder:
     _check("request_bytes", order.request_bytes, 1, MAX_CALL_BYTES)
     _check("reply_bytes", order.reply_bytes, 1, MAX_CALL_BYTES)
     _check("backlog", order.backlog, 0, longest_backlog())
+    if order.connections:
+        _check_connections(order.connections, here)
     _check_shared(order)
     return _filled_in(replace(order, port=0, tls=_own_identity(order.tls)), here)
 

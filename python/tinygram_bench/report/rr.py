@@ -26,7 +26,6 @@ from tinygram_bench.report.table import Column, Row, Shown, Table
 from tinygram_bench.report.why import reasons_of
 from tinygram_bench.statistics.figures.counters import FORMULAS
 from tinygram_bench.statistics.figures.intervals import looks_of
-from tinygram_bench.statistics.workloads.rr import BASELINE
 
 US_PER_MS = 1_000
 CONNECTING = (
@@ -39,7 +38,7 @@ WORDS = {
 }
 
 _ASPECTS: Mapping[str, Callable[[Case], str]] = {
-    "runtime": lambda case: f"callers {case.runtime}",
+    "runtime": lambda case: f"callers {_runtime(case)}",
     "connections": lambda case: _connections(case),
     "sends": lambda case: _sends(case),
     "server": lambda case: f"server {RrParameters.of(case).server_runtime}",
@@ -83,9 +82,9 @@ def _title_of(result: Result) -> str:
     cases = all_cases(result)
     first = cases[0]
     asked = RrParameters.of(first)
-    callers = f"{asked.processes} × {asked.callers_per_process}"
+    callers = list(dict.fromkeys(map(_callers, cases)))
     parts = [
-        f"rr: {callers} callers",
+        f"rr: {' or '.join(callers)} callers",
         f"requests of {first.message_bytes.max:,} B",
         f"replies of {asked.reply_bytes:,} B"
         + (" (content unchecked)" if not asked.checks_replies else ""),
@@ -148,10 +147,10 @@ def _notes_of(result: Result) -> tuple[Note, ...]:
 
 
 def _sentences_of(result: Result) -> tuple[str, ...]:
-    """How many calls each strategy makes, against the same with Nagle."""
+    """How many calls each strategy makes, against the same by hand."""
     cases = {case.case_id: case for case in result.plan.cases}
     said = [
-        _sentence(cases[verdict.case_id], verdict, result)
+        _sentence(cases[verdict.case_id], cases[verdict.baseline_case_id], verdict, result)
         for verdict in result.verdicts
         if verdict.figure == "calls_per_s"
     ]
@@ -168,13 +167,15 @@ def labels_of(result: Result) -> dict[str, str]:
     }
 
 
-def _sentence(case: Case, verdict: Verdict, result: Result) -> str:
+def _sentence(case: Case, base: Case, verdict: Verdict, result: Result) -> str:
     labels = labels_of(result)
     where = labels[case.case_id].removesuffix(case.strategy).removesuffix(", ")
     head = f"{where}: {case.strategy}" if where else case.strategy
+    is_same = base.strategy == case.strategy
+    baseline = f"callers {_runtime(base)}" if is_same else base.strategy
     if verdict.ratio is None:
-        return f"{head} against {BASELINE}: {verdict.reason or 'no round has both'}."
-    found = f"{ratio(verdict.ratio.median)} × the calls/s of {BASELINE}"
+        return f"{head} against {baseline}: {verdict.reason or 'no round has both'}."
+    found = f"{ratio(verdict.ratio.median)} × the calls/s of {baseline}"
     found += f" ({ratio_interval(verdict.ratio)})"
     if verdict.verdict == "cannot_say":
         return f"{head} made {found}; no verdict: {verdict.reason}."
@@ -231,7 +232,19 @@ def _mean_and_sd(result: Result, summary: Summary) -> tuple[float | None, float 
     return fmean(found), stdev(found) if len(found) > 1 else None
 
 
+def _runtime(case: Case) -> str:
+    is_ring = case.runtime == "native" and case.implementation != "tinygram"
+    return f"{case.runtime}/{case.implementation}" if is_ring else case.runtime
+
+
+def _callers(case: Case) -> str:
+    asked = RrParameters.of(case)
+    return f"{asked.processes} × {asked.callers_per_process}"
+
+
 def _connections(case: Case) -> str:
+    if RrParameters.of(case).connections == "many":
+        return f"{case.connections:,} connections"
     depth = RrParameters.of(case).depth
     return str(RrParameters.of(case).connections) + (f" (depth {depth})" if depth else "")
 

@@ -56,7 +56,8 @@ PROPERTIES: Mapping[str, Mapping[str, str]] = {
     },
     "RrParameters": {
         **_OF_EVERY_WORKLOAD,
-        "connections": "per-request, per-caller or shared",
+        "connections": "per-request, per-caller, shared, or many: one for each caller, and no "
+        "thread for it",
         "sends_per_request": "send calls for each request",
         "reply_bytes": "size of each reply",
         "checks_replies": "whether every byte of a reply is compared",

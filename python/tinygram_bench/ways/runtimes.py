@@ -109,16 +109,22 @@ class Runtime:
         """Why it cannot run here; None when it can."""
         if self is KERNEL_TLS:
             return kernel_tls_refusal() or _KERNEL_TLS_UNTRIED
-        refusal = _native.io_uring_refusal() if self.implementation == IO_URING else None
-        if refusal is not None:
-            return f"the kernel does not permit io_uring ({refusal}): see kernel.io_uring_disabled"
-        return missing(self.requires)
+        refusal = without_io_uring() if self.implementation == IO_URING else None
+        return refusal or missing(self.requires)
 
     def supports(self, strategy: Strategy, tls: bool = False) -> bool:
         """Whether the strategy makes sense here, whatever its duration."""
         if tls and strategy.name in _WITHOUT_TLS:
             return False
         return strategy.name in {parse_strategy(text).name for text in self.strategies}
+
+
+def without_io_uring() -> str | None:
+    """Why nothing can be sent by io_uring here; None where it can."""
+    refusal = _native.io_uring_refusal()
+    if refusal is None:
+        return None
+    return f"the kernel does not permit io_uring ({refusal}): see kernel.io_uring_disabled"
 
 
 _PUBLISHED = ("nagle", "nodelay", "coalesce:10us")

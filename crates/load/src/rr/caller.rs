@@ -2,7 +2,7 @@
 
 use super::{
     options::{CallOptions, Connections, Span},
-    tally::{CallError, Tally},
+    tally::{CallError, Called, Stay, Tally},
 };
 use crate::{
     messages::CallContent,
@@ -10,31 +10,24 @@ use crate::{
 };
 use std::{
     net::TcpStream,
+    ops::Range,
     os::fd::AsRawFd,
     sync::atomic::{AtomicBool, Ordering::Relaxed},
     time::Duration,
 };
 use tinygram_net::clock::{monotonic_ns, sleep_until_ns};
 
-const BUFFER_BYTES: u64 = 64 << 10;
+pub const BUFFER_BYTES: u64 = 64 << 10;
 /// Before one of so many calls a caller looks for a reply that came too early.
-const LOOK_EVERY: u64 = 16;
+pub const LOOK_EVERY: u64 = 16;
 /// How long a server on another host may take to know a connection.
-const INTRODUCTION_LIMIT: Duration = Duration::from_secs(10);
+pub const INTRODUCTION_LIMIT: Duration = Duration::from_secs(10);
 
 /// A connection, and how many requests were made on it.
 #[derive(Debug)]
-struct Line {
-    socket: TcpStream,
-    requests: u64,
-}
-
-/// When a call began: to connect, where each request has a connection of its own, and to send; and
-/// when its reply was whole.
-struct Called {
-    called_ns: u64,
-    begun_ns: u64,
-    ended_ns: u64,
+pub struct Line {
+    pub socket: TcpStream,
+    pub requests: u64,
 }
 
 /// A caller; it has a connection of its own, or one for each request.
@@ -47,10 +40,15 @@ pub struct Caller<'a> {
     tally: Tally,
 }
 
-/// Part `number` of `of` parts of a request; all parts together are the request.
+/// Where part `number` of `of` parts of a request lies; all parts together are the request.
+pub fn part_range(request_bytes: usize, number: usize, of: usize) -> Range<usize> {
+    let end = |number: usize| request_bytes * number / of;
+    end(number)..end(number + 1)
+}
+
+/// The bytes of that part.
 pub fn part_of(request: &[u8], number: usize, of: usize) -> &[u8] {
-    let end = |number: usize| request.len() * number / of;
-    &request[end(number)..end(number + 1)]
+    &request[part_range(request.len(), number, of)]
 }
 
 /// A new connection, and how long connecting took.
@@ -107,27 +105,18 @@ impl<'a> Caller<'a> {
         for span in spans {
             sleep_until_ns(span.start_ns);
             self.tally.begin(span);
-            // Later where a call of the span before has lasted until now.
-            let arrived_ns = span.start_ns.max(self.tally.last_ns);
-            let (mut now_ns, mut first_ns) = (arrived_ns, None);
+            let mut stay = Stay::begin(span, self.tally.last_ns);
             // It may have slept through its slice, and now another case has its turn.
             let awake_ns = monotonic_ns();
             let mut calls_left = span.calls.unwrap_or(u64::MAX);
-            while now_ns.max(awake_ns) < span.end_ns && calls_left > 0 && !is_stopped.load(Relaxed)
+            while stay.now_ns().max(awake_ns) < span.end_ns
+                && calls_left > 0
+                && !is_stopped.load(Relaxed)
             {
-                let called = self.call(span)?;
-                now_ns = called.ended_ns;
+                stay.on_call(span, &self.call(span)?);
                 calls_left -= 1;
-                if first_ns.is_none() && span.is_measured(called.begun_ns) {
-                    first_ns = Some(called.called_ns);
-                }
             }
-            self.tally.callers_time_ns += now_ns - arrived_ns;
-            if let Some(from_ns) = span.counts_from_ns(arrived_ns, first_ns) {
-                let ended_ns = (now_ns > arrived_ns).then_some(now_ns);
-                self.tally
-                    .record_caller(from_ns, span.counts_until_ns(ended_ns).max(from_ns));
-            }
+            stay.end(span, &mut self.tally);
         }
         Ok(self.tally)
     }
@@ -174,7 +163,7 @@ impl<'a> Caller<'a> {
 
 impl Line {
     /// An error where there is a reply to the next request, which is not sent yet.
-    fn check_silent(&self) -> Result<(), CallError> {
+    pub fn check_silent(&self) -> Result<(), CallError> {
         let index = self.requests;
         match has_readable(self.socket.as_raw_fd()) {
             Ok(false) => Ok(()),
@@ -183,7 +172,7 @@ impl Line {
         }
     }
 
-    fn send(&self, request: &[u8], sends: usize) -> Result<(), CallError> {
+    pub fn send(&self, request: &[u8], sends: usize) -> Result<(), CallError> {
         for number in 0..sends {
             send_all(self.socket.as_raw_fd(), part_of(request, number, sends)).map_err(
                 |source| CallError::Send {
@@ -196,7 +185,7 @@ impl Line {
     }
 
     /// Wait for the reply; when the read of its last byte returned, which is before that is compared.
-    fn receive(&mut self, content: &CallContent, buffer: &mut [u8]) -> Result<u64, CallError> {
+    pub fn receive(&mut self, content: &CallContent, buffer: &mut [u8]) -> Result<u64, CallError> {
         let (index, expected) = (self.requests, content.reply_bytes());
         let (mut received, mut ended_ns) = (0, 0);
         while received < expected {

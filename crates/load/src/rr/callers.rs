@@ -1,8 +1,10 @@
-//! All callers of a process: a thread each, or one for those that share a connection. They get ready,
+//! All callers of a process: a thread each, or one for those that share a connection, or have one each
+//! without a thread for it. They get ready,
 //! start together, and are waited for.
 
 use super::{
     caller::Caller,
+    many::Many,
     options::{CallOptions, Connections, Span},
     pipeline::Pipeline,
     tally::{CallError, Tally},
@@ -58,7 +60,7 @@ impl Callers {
         give_up_ns: u64,
     ) -> Result<Self, CallError> {
         let threads = match options.connections {
-            Connections::Shared { .. } => 1,
+            Connections::Shared { .. } | Connections::Many { .. } => 1,
             Connections::PerRequest | Connections::PerCaller => options.callers,
         };
         let callers = Self {
@@ -152,6 +154,13 @@ impl Shared {
         let outcome = match self.options.connections {
             Connections::Shared { depth } => {
                 Pipeline::prepare(&self.options, &self.content, depth, &self.is_stopped).and_then(
+                    |(ready, warm_up)| {
+                        self.started(&warm_up, |spans| ready.run(spans, &self.is_stopped))
+                    },
+                )
+            }
+            Connections::Many { is_ring } => {
+                Many::prepare(&self.options, &self.content, is_ring, &self.is_stopped).and_then(
                     |(ready, warm_up)| {
                         self.started(&warm_up, |spans| ready.run(spans, &self.is_stopped))
                     },

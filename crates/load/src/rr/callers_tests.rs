@@ -11,6 +11,9 @@ use std::{
     os::{fd::AsRawFd, unix::net::UnixStream},
 };
 
+#[path = "many_tests.rs"]
+mod many_connections;
+
 const REQUEST_BYTES: u64 = 1_000;
 const A_LONG_TIME_NS: u64 = 60_000_000_000;
 
@@ -29,6 +32,14 @@ fn options(port: u16, connections: Connections) -> CallOptions {
         warm_up_calls: 2,
         admission: Admission::default(),
     }
+}
+
+/// Many connections without a thread each: by epoll, and by io_uring where that is permitted.
+fn many() -> impl Iterator<Item = Connections> {
+    [false, true]
+        .into_iter()
+        .filter(|is_ring| !is_ring || crate::sends::ring::check().is_ok())
+        .map(|is_ring| Connections::Many { is_ring })
 }
 
 fn now_for(calls: u64) -> [Span; 1] {
@@ -76,7 +87,8 @@ fn every_call_is_counted_on_whatever_connections() {
         (Connections::Shared { depth: 3 }, 1, 1),
         (Connections::Shared { depth: 9 }, 1, 1),
     ];
-    for (connections, accepted, connects) in kinds {
+    let many = many().map(|connections| (connections, 4, 4));
+    for (connections, accepted, connects) in kinds.into_iter().chain(many) {
         // Larger than a socket's buffers, and of one byte.
         for reply_bytes in [2, 1, 1 << 20] {
             let content = content(reply_bytes);
@@ -98,7 +110,8 @@ fn every_call_is_counted_on_whatever_connections() {
 #[test]
 fn no_call_begins_after_the_end_and_all_that_have_begun_are_finished() {
     let content = content(2);
-    for connections in [Connections::PerCaller, Connections::Shared { depth: 2 }] {
+    let each = [Connections::PerCaller, Connections::Shared { depth: 2 }];
+    for connections in each.into_iter().chain(many()) {
         let (tally, counts) = with_server(&content, |port| {
             let callers = prepared(options(port, connections), &content).unwrap();
             let start_ns = monotonic_ns() + 1_000_000;
@@ -125,7 +138,10 @@ fn in_slices_calls_that_began_before_one_had_settled_are_in_no_slice() {
         Connections::PerRequest,
         Connections::PerCaller,
         Connections::Shared { depth: 2 },
-    ] {
+    ]
+    .into_iter()
+    .chain(many())
+    {
         let (tally, counts) = with_server(&content, |port| {
             let callers = prepared(options(port, connections), &content).unwrap();
             let first_ns = monotonic_ns() + 1_000_000;
@@ -170,7 +186,10 @@ fn callers_that_have_slept_through_a_slice_make_no_call_in_anothers_turn() {
         Connections::PerRequest,
         Connections::PerCaller,
         Connections::Shared { depth: 2 },
-    ] {
+    ]
+    .into_iter()
+    .chain(many())
+    {
         let (tally, counts) = with_server(&content, |port| {
             let callers = prepared(options(port, connections), &content).unwrap();
             let now_ns = monotonic_ns();
@@ -228,7 +247,8 @@ fn a_short_a_wrong_and_an_unasked_for_reply_are_failures_by_name() {
         let mut request = vec![0; REQUEST_BYTES as usize];
         stream.read_exact(&mut request).unwrap();
     };
-    for connections in [Connections::PerCaller, Connections::Shared { depth: 1 }] {
+    let each = [Connections::PerCaller, Connections::Shared { depth: 1 }];
+    for connections in each.into_iter().chain(many()) {
         let short = with_peer(
             |mut stream| {
                 whole(&stream);
@@ -330,8 +350,10 @@ fn a_server_that_never_replies_is_given_up_in_time() {
 #[test]
 fn callers_that_are_never_started_end() {
     let content = content(2);
-    let ((), counts) = with_server(&content, |port| {
-        drop(prepared(options(port, Connections::PerCaller), &content).unwrap());
-    });
-    assert_eq!(counts.requests, 4 * 2);
+    for connections in [Connections::PerCaller].into_iter().chain(many()) {
+        let ((), counts) = with_server(&content, |port| {
+            drop(prepared(options(port, connections), &content).unwrap());
+        });
+        assert_eq!(counts.requests, 4 * 2);
+    }
 }

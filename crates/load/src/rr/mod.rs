@@ -1,4 +1,5 @@
-//! Request and reply: the server, one event loop on one thread, and the callers, a thread each.
+//! Request and reply: the server, one event loop on one thread, and the callers: a thread each, or one
+//! thread for many connections.
 //!
 //! What passes is [`crate::messages::CallContent`]: no header, sizes that both sides know.
 
@@ -6,6 +7,7 @@ mod caller;
 mod callers;
 mod connection;
 mod counts;
+mod many;
 mod options;
 mod pipeline;
 mod server;

@@ -16,6 +16,11 @@ pub enum Connections {
         /// Requests in flight at most.
         depth: usize,
     },
+    /// A connection for each caller, and one thread for all of them.
+    Many {
+        /// Whether requests and reads are handed over by io_uring(7), many at a time.
+        is_ring: bool,
+    },
 }
 
 /// Callers, and how they call.

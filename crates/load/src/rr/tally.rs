@@ -185,6 +185,62 @@ impl Tally {
     }
 }
 
+/// When a call began: to connect, where each request has a connection of its own, and to send; and
+/// when its reply was whole.
+#[derive(Clone, Copy, Debug)]
+pub struct Called {
+    pub called_ns: u64,
+    pub begun_ns: u64,
+    pub ended_ns: u64,
+}
+
+/// A caller's time in a span, in which its calls follow each other.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Stay {
+    arrived_ns: u64,
+    /// When its first call that is measured began.
+    first_ns: Option<u64>,
+    now_ns: u64,
+}
+
+impl Stay {
+    /// It comes at the span's start; later, where a call of the span before has lasted until `last_ns`.
+    pub fn begin(span: &Span, last_ns: u64) -> Self {
+        let arrived_ns = span.start_ns.max(last_ns);
+        Self {
+            arrived_ns,
+            first_ns: None,
+            now_ns: arrived_ns,
+        }
+    }
+
+    /// The end of its last call, or when it came.
+    pub fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    pub fn on_call(&mut self, span: &Span, called: &Called) {
+        self.now_ns = called.ended_ns;
+        if self.first_ns.is_none() && span.is_measured(called.begun_ns) {
+            self.first_ns = Some(called.called_ns);
+        }
+    }
+
+    /// It makes no more calls in the span: its time is told.
+    pub fn end(&self, span: &Span, tally: &mut Tally) {
+        let Self {
+            arrived_ns,
+            first_ns,
+            now_ns,
+        } = *self;
+        tally.callers_time_ns += now_ns - arrived_ns;
+        if let Some(from_ns) = span.counts_from_ns(arrived_ns, first_ns) {
+            let ended_ns = (now_ns > arrived_ns).then_some(now_ns);
+            tally.record_caller(from_ns, span.counts_until_ns(ended_ns).max(from_ns));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -11,18 +11,35 @@ use tinygram_net::clock::monotonic_ns;
 /// The most entries that the kernel gives a queue (IORING_MAX_ENTRIES).
 const MOST_ENTRIES: u32 = 32_768;
 
-/// Whether this kernel permits io_uring, and sends by it.
+/// Whether this kernel permits io_uring, and sends and reads by it.
 ///
 /// # Errors
-/// What the kernel says; `Unsupported` where it knows no sends.
+/// What the kernel says; `Unsupported` where it knows neither.
 pub fn check() -> io::Result<()> {
     let ring = IoUring::new(2)?;
     let mut probe = Probe::new();
     ring.submitter().register_probe(&mut probe)?;
-    if probe.is_supported(opcode::Send::CODE) && ring.params().is_feature_ext_arg() {
+    let is_known = [opcode::Send::CODE, opcode::Recv::CODE].map(|code| probe.is_supported(code));
+    if is_known == [true, true] && ring.params().is_feature_ext_arg() {
         return Ok(());
     }
     Err(io::ErrorKind::Unsupported.into())
+}
+
+/// A ring for one thread, with room for so many entries, or as many as the kernel gives.
+///
+/// # Errors
+/// When the kernel does not permit it.
+pub fn of(entries: usize) -> io::Result<IoUring> {
+    let entries = (entries.max(1) as u32)
+        .next_power_of_two()
+        .min(MOST_ENTRIES);
+    IoUring::builder()
+        .setup_single_issuer()
+        .setup_coop_taskrun()
+        .build(entries)
+        // Kernels before 6.0 know neither of the two.
+        .or_else(|_| IoUring::new(entries))
 }
 
 /// See [`Sends`]. The sockets must block: the kernel then waits for room by itself.
@@ -49,13 +66,7 @@ impl ByRing {
     /// # Errors
     /// When the kernel does not permit it.
     pub fn new(fds: &[RawFd]) -> io::Result<Self> {
-        let entries = (fds.len().max(1) as u32).next_power_of_two();
-        let ring = IoUring::builder()
-            .setup_single_issuer()
-            .setup_coop_taskrun()
-            .build(entries.min(MOST_ENTRIES))
-            // Kernels before 6.0 know neither of the two.
-            .or_else(|_| IoUring::new(entries.min(MOST_ENTRIES)))?;
+        let ring = of(fds.len())?;
         // The kernel looks each up now, and not for every send.
         ring.submitter().register_files(fds)?;
         Ok(Self {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Hashable, Iterator, Sequence
 
 from msgspec.structs import replace
@@ -10,15 +11,29 @@ from tinygram_bench.model.parameters import RrParameters
 from tinygram_bench.model.result import Case
 
 BASELINE = "nagle"
+_BASELINES = (BASELINE, "nodelay")
+"""By hand: what the others are compared with, the second where the first was not asked for."""
 
 
 def compared_pairs(cases: Sequence[Case]) -> Iterator[tuple[str, str]]:
-    """(baseline, case): `nagle`, and the same in everything else with another strategy."""
-    baselines = {all_but_strategy(case): case for case in cases if case.strategy == BASELINE}
+    """(baseline, case): the same in everything else, by hand, with another strategy.
+
+    Native callers by io_uring are compared with those by epoll that have the same strategy.
+    """
+    alike: dict[Hashable, list[Case]] = defaultdict(list)
     for case in cases:
-        baseline = baselines.get(all_but_strategy(case))
+        alike[all_but_strategy(case)].append(case)
+    for case in cases:
+        others = [each for each in alike[all_but_strategy(case)] if not _is_ring(each)]
+        wanted = (case.strategy,) if _is_ring(case) else _BASELINES
+        by_strategy = {each.strategy: each for each in reversed(others)}
+        baseline = next((by_strategy[name] for name in wanted if name in by_strategy), None)
         if baseline is not None and case is not baseline:
             yield baseline.case_id, case.case_id
+
+
+def _is_ring(case: Case) -> bool:
+    return case.runtime == "native" and case.implementation != "tinygram"
 
 
 def all_but_strategy(case: Case) -> Hashable:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -12,23 +13,31 @@ from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import RrParameters
 from tinygram_bench.model.result import Case, MessageBytes, Plan, Unavailable
 from tinygram_bench.model.strategies import parse_strategy
-from tinygram_bench.workloads.rr.calling import BY_HAND, RUNTIMES
+from tinygram_bench.model.units import format_bytes
+from tinygram_bench.workloads.rr.calling import BY_HAND, ON_MANY, RUNTIMES, Runtime
 from tinygram_bench.workloads.rr.serving import MAX_CONNECTIONS, SERVERS
 from tinygram_bench.workloads.turns import in_turns
 
 CONNECTIONS = ("per-request", "per-caller", "shared")
+MANY = "many"
+"""What a case calls a number of connections, which its callers have without a thread for each."""
 STRATEGIES = BY_HAND
 """The strategies that are measured unless others are named, and those of servers."""
+_USUAL_ON_MANY = ("nodelay", "adaptive")
 MAX_BYTES = 16 << 20
 """The largest request, and the largest reply."""
+_MOST_CONNECTIONS = 10_000
+_MOST_BYTES_AT_ONCE = 256 << 20
 
 
 @dataclass(frozen=True)
 class RrOptions:
     """The options of `tinygram rr`.
 
-    `processes` × `callers` call at a time. `depth` None: as many as share a connection. `calls`:
-    the most calls of each caller; None: until `duration_ns` is over. `server_address`
+    `runtimes`, `strategies`: none are the usual ones of each kind of connections. `connections`:
+    each is one of CONNECTIONS, or a number. `processes` × `callers` call at a time, or on a number
+    of connections a caller on each, in one process. `depth` None: as many as share a connection.
+    `calls`: the most calls of each caller; None: until `duration_ns` is over. `server_address`
     (host, port): a server that runs already. `checks_replies`: compare their bytes, else only count
     them. `probe_ns`: sample what the kernel holds this often. `slice_ns`: cases take turns, and
     each is so long at least. `takes_turns`: they do so where they share a load, too. `tls`: whether
@@ -36,8 +45,8 @@ class RrOptions:
     the callers of each process, in turns always; None: this host has them all.
     """
 
-    runtimes: Sequence[str] = ("threads",)
-    strategies: Sequence[str] = STRATEGIES
+    runtimes: Sequence[str] = ()
+    strategies: Sequence[str] = ()
     connections: Sequence[str] = ("per-request", "per-caller")
     sends_per_request: Sequence[int] = (1, 10)
     servers: Sequence[str] = ("native",)
@@ -73,25 +82,35 @@ def plan_rr(options: RrOptions) -> Plan:
     cases: list[Case] = []
     unavailable: list[Unavailable] = []
     is_elsewhere = options.server_address is not None
-    ways = _ways(options)
-    for tls, connections, sends, server, server_strategy, backlog, (runtime, strategy) in product(
+    kinds = dict.fromkeys(options.connections)
+    ways = {(tls, kind): _ways(options, kind, tls) for tls in options.tls for kind in kinds}
+    for tls, connections, sends, server, server_strategy, backlog in product(
         options.tls,
-        dict.fromkeys(options.connections),
+        kinds,
         dict.fromkeys(options.sends_per_request),
         ("elsewhere",) if is_elsewhere else dict.fromkeys(options.servers),
         (None,) if is_elsewhere else dict.fromkeys(options.server_strategies),
         (None,) if is_elsewhere else dict.fromkeys(options.backlogs),
-        ways,
     ):
-        case = _case(
-            options, connections, sends, runtime, server, server_strategy, backlog, strategy, tls
-        )
-        packages = (*(("uvloop",) if server == "uvloop" else ()), *RUNTIMES[runtime].requires)
-        reason = (missing_for_tls() if tls else None) or missing(packages)
-        if reason is None:
-            cases.append(case)
-        else:
-            unavailable.append(Unavailable(case, reason))
+        of_server = missing(("uvloop",) if server == "uvloop" else ())
+        for runtime, strategy in ways[tls, connections]:
+            case = _case(
+                options,
+                connections,
+                sends,
+                runtime,
+                server,
+                server_strategy,
+                backlog,
+                strategy,
+                tls,
+            )
+            of_callers = _runtimes(connections)[runtime].missing()
+            reason = (missing_for_tls() if tls else None) or of_server or of_callers
+            if reason is None:
+                cases.append(case)
+            else:
+                unavailable.append(Unavailable(case, reason))
     if not cases:
         raise UsageError(f"nothing to run: {unavailable[0].reason}")
     if options.takes_turns and options.slice_ns is None:
@@ -113,13 +132,15 @@ def _case(
 ) -> Case:
     depth = options.depth if connections == "shared" else None
     address = options.server_address
+    number = number_of(connections)
+    processes, each = (options.processes, options.callers) if number is None else (1, number)
     parameters = RrParameters(
-        connections=connections,
+        connections=connections if number is None else MANY,
         sends_per_request=sends,
         reply_bytes=options.reply_bytes,
         checks_replies=options.checks_replies,
-        processes=options.processes,
-        callers_per_process=options.callers,
+        processes=processes,
+        callers_per_process=each,
         depth=options.callers if connections == "shared" and depth is None else depth,
         server_runtime=server,
         server_address=None if address is None else f"{address[0]}:{address[1]}",
@@ -136,14 +157,18 @@ def _case(
         tls=tls,
     )
     is_library = strategy not in BY_HAND
-    callers = options.processes * options.callers
+    callers = processes * each
+    runtime_name, _, implementation = runtime.partition("/")
+    if not implementation:
+        implementation = "tinygram" if runtime == "native" or is_library else "stdlib"
     return Case(
         case_id="/".join(
             (
                 f"rr/{runtime}/{strategy}/{options.link}",
                 f"{options.request_bytes}B-{options.reply_bytes}B",
-                connections + (f"-{depth}" if depth is not None else ""),
-                f"{sends}-sends/{options.processes}x{options.callers}/{server}",
+                (connections if number is None else f"{number}-connections")
+                + (f"-{depth}" if depth is not None else ""),
+                f"{sends}-sends/{processes}x{each}/{server}",
                 *(() if server_strategy is None else (f"{server_strategy}/backlog-{backlog}",)),
                 *(("quickack",) if options.has_quickack else ()),
                 *(() if options.checks_replies else ("unchecked-replies",)),
@@ -152,8 +177,8 @@ def _case(
             )
         ),
         workload="rr",
-        runtime=runtime,
-        implementation="tinygram" if runtime == "native" or is_library else "stdlib",
+        runtime=runtime_name,
+        implementation=implementation,
         strategy=strategy,
         link=options.link,
         message_bytes=MessageBytes(options.request_bytes, options.request_bytes),
@@ -161,55 +186,73 @@ def _case(
         arrival=None,
         burst=None,
         producers=callers,
-        connections=(options.clients or 1) * options.processes
-        if connections == "shared"
-        else callers,
+        connections=(options.clients or 1) * processes if connections == "shared" else callers,
         placement=options.placement,
         parameters=parameters,
     )
 
 
-def _ways(options: RrOptions) -> list[tuple[str, str]]:
-    """Each runtime with the strategies that it has. Raises UsageError."""
-    strategies = {text: parse_strategy(text) for text in options.strategies}
-    ways = [
-        (runtime, str(strategy))
-        for runtime in dict.fromkeys(options.runtimes)
-        for strategy in dict.fromkeys(strategies.values())
-        if RUNTIMES[runtime].supports(strategy)
-    ]
+def number_of(connections: str) -> int | None:
+    """How many connections, of `--connections`; None for one of CONNECTIONS."""
+    return int(connections) if re.fullmatch("0|[1-9][0-9]{0,8}", connections) else None
+
+
+def _runtimes(connections: str) -> dict[str, Runtime]:
+    return RUNTIMES if number_of(connections) is None else ON_MANY
+
+
+def _ways(options: RrOptions, connections: str, tls: bool) -> list[tuple[str, str]]:
+    """Each runtime with the strategies that it has, on such connections. Raises UsageError."""
+    there = _runtimes(connections)
+    is_many = there is ON_MANY
+    usual = [name for name, known in ON_MANY.items() if known.has_tls or not tls]
+    asked = options.runtimes or (usual if is_many else ("threads",))
+    runtimes = [name for name in dict.fromkeys(asked) if name in there]
+    if not runtimes:
+        wanted = f"with --connections {connections}"
+        raise UsageError(f"--runtime {asked[0]!r} has none {wanted}: there are {', '.join(there)}")
+    texts = options.strategies or (_USUAL_ON_MANY if is_many else STRATEGIES)
+    strategies = {text: parse_strategy(text) for text in texts}
     for text, strategy in strategies.items():
-        if not any(RUNTIMES[runtime].supports(strategy) for runtime in options.runtimes):
-            there = "; ".join(
-                f"{runtime}: {', '.join(known.strategies)}" for runtime, known in RUNTIMES.items()
+        if not any(there[runtime].supports(strategy) for runtime in runtimes):
+            others = "; ".join(
+                f"{runtime}: {', '.join(known.strategies)}" for runtime, known in there.items()
             )
-            raise UsageError(
-                f"--strategy {text!r} is none of callers on {', '.join(options.runtimes)}: there "
-                f"are {there}"
-            )
-    return ways
+            if options.strategies:
+                raise UsageError(
+                    f"--strategy {text!r} is none of callers on {', '.join(runtimes)}: there are "
+                    f"{others}"
+                )
+    return [
+        (runtime, str(strategy))
+        for runtime in runtimes
+        for strategy in dict.fromkeys(strategies.values())
+        if there[runtime].supports(strategy)
+    ]
 
 
 def _check_tls(options: RrOptions) -> None:
     for runtime in options.runtimes:
-        if not RUNTIMES[runtime].has_tls:
+        if not _KNOWN[runtime].has_tls:
             there = ", ".join(name for name, known in RUNTIMES.items() if known.has_tls)
             raise UsageError(f"--runtime {runtime} does not encrypt: with --tls there are {there}")
     if "native" in options.servers:
         raise UsageError(
             "--server-runtime native does not encrypt: with --tls there are asyncio and uvloop"
         )
-    if "threads" in options.runtimes and "shared" in options.connections:
+    if "threads" in (options.runtimes or ("threads",)) and "shared" in options.connections:
         raise UsageError(
             "--connections shared is not for --runtime threads with --tls: an encrypted connection "
             "of OpenSSL is for one thread at a time; name --runtime asyncio"
         )
 
 
+_KNOWN = RUNTIMES | ON_MANY
+
+
 def _check(options: RrOptions) -> None:
     for option, values, known in (
-        ("--runtime", options.runtimes, RUNTIMES),
-        ("--connections", options.connections, CONNECTIONS),
+        ("--runtime", options.runtimes, _KNOWN),
         ("--server-runtime", options.servers, SERVERS),
         ("--server-strategy", options.server_strategies, STRATEGIES),
     ):
@@ -218,6 +261,8 @@ def _check(options: RrOptions) -> None:
                 raise UsageError(
                     f"unknown {option} {value!r}: the known ones are {', '.join(known)}"
                 )
+    for connections in options.connections:
+        _check_connections(options, connections)
     if True in options.tls:
         _check_tls(options)
     for sends in options.sends_per_request:
@@ -230,7 +275,7 @@ def _check(options: RrOptions) -> None:
     if options.processes * options.callers > most:
         raise UsageError(
             f"--callers {options.processes}x{options.callers} is more than {most} callers: name "
-            "fewer"
+            "fewer, or --connections with a number"
         )
     if options.depth is not None and "shared" not in options.connections:
         raise UsageError("--depth is for shared connections: add --connections shared")
@@ -238,4 +283,23 @@ def _check(options: RrOptions) -> None:
         raise UsageError(
             f"--depth {options.depth} is outside 1 … {options.callers}, the callers that share a "
             "connection"
+        )
+
+
+def _check_connections(options: RrOptions, connections: str) -> None:
+    number = number_of(connections)
+    if number is None:
+        if connections not in CONNECTIONS:
+            raise UsageError(
+                f"unknown --connections {connections!r}: the known ones are "
+                f"{', '.join(CONNECTIONS)}, and numbers from 1 to {_MOST_CONNECTIONS}"
+            )
+        return
+    if not 1 <= number <= _MOST_CONNECTIONS:
+        raise UsageError(f"--connections {connections} is outside 1 … {_MOST_CONNECTIONS}")
+    size = max(options.request_bytes, options.reply_bytes)
+    if number * size > _MOST_BYTES_AT_ONCE:
+        raise UsageError(
+            f"--connections {number} with requests or replies of {format_bytes(size)}: one for "
+            "each may take 256 MiB together, so ask for fewer connections or smaller ones"
         )

@@ -14,9 +14,10 @@ from tinygram_bench.tls.certificates import Identity
 class ServerOrder(Value, frozen=True):
     """The order for the server. `seed` null: it takes any bytes for requests.
 
-    `client_host`: where its clients connect from, null: anywhere; `token`: what their connections
-    begin with, null: nothing. `tls`: what it decrypts with, null: nothing; it then counts records
-    from when it has answered `uncounted_requests` on.
+    `connections`: how many its clients have at a time, at most. `client_host`: where they connect
+    from, null: anywhere; `token`: what their connections begin with, null: nothing. `tls`: what it
+    decrypts with, null: nothing; it then counts records from when it has answered
+    `uncounted_requests` on.
     """
 
     runtime: str
@@ -33,6 +34,7 @@ class ServerOrder(Value, frozen=True):
     tls: Identity | None = None
     uncounted_requests: int = 0
     token: bytes | None = None
+    connections: int = 0
 
     @property
     def client(self) -> Admission:
@@ -67,6 +69,7 @@ class CallOrder(Value, frozen=True):
     own_host: str | None = None
     certificate: str | None = None
     token: bytes | None = None
+    implementation: str = "stdlib"
 
     @property
     def is_nodelay(self) -> bool:

@@ -144,6 +144,7 @@ class Rr(TakesTurns):
             token=link.token,
             tls=turn.stage.far_identity() if asked.tls else None,
             uncounted_requests=REQUESTS + case.producers * asked.warm_up_calls,
+            connections=case.connections,
         )
 
     def _call_order(self, turn: Turn, address: Address) -> CallOrder:
@@ -168,6 +169,7 @@ class Rr(TakesTurns):
             own_host=turn.link.client_host,
             token=turn.link.token,
             certificate=_certificate(turn),
+            implementation=case.implementation,
         )
 
 

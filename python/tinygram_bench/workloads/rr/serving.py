@@ -47,7 +47,8 @@ def serve(
         is_nodelay=order.strategy == "nodelay",
         is_quickack=order.has_quickack,
         congestion_control=order.congestion_control,
-        max_connections=MAX_CONNECTIONS,
+        # Those that have ended may still be here when others come in their place.
+        max_connections=max(MAX_CONNECTIONS, 2 * order.connections),
         idle_ns=IDLE_NS,
         host=order.host,
         client=order.client,

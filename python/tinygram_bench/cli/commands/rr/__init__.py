@@ -12,6 +12,7 @@ import typer
 from tinygram_bench.cli import options, quantities
 from tinygram_bench.cli.bounds import (
     between,
+    check_descriptors,
     duration_between_ns,
     processes_of_callers,
     server_address,
@@ -21,6 +22,7 @@ from tinygram_bench.cli.bounds import (
 from tinygram_bench.cli.commands.cluster import asked as cluster_asked
 from tinygram_bench.cli.commands.rr.bounds import (
     check_backlogs,
+    check_callers,
     check_cross_check,
     check_unchecked,
     cross_checked,
@@ -39,7 +41,14 @@ from tinygram_bench.model.sweep import Parameter
 from tinygram_bench.statistics.verdicts.expectations import findings
 from tinygram_bench.workloads.rr import scenarios
 from tinygram_bench.workloads.rr.calling import LIBRARY
-from tinygram_bench.workloads.rr.cases import CONNECTIONS, MAX_BYTES, STRATEGIES, RrOptions, plan_rr
+from tinygram_bench.workloads.rr.cases import (
+    CONNECTIONS,
+    MAX_BYTES,
+    STRATEGIES,
+    RrOptions,
+    number_of,
+    plan_rr,
+)
 from tinygram_bench.workloads.rr.run import Rr
 
 _DEFAULTS = RrOptions()
@@ -53,7 +62,8 @@ def rr(
         list[str] | None,
         typer.Option(
             metavar="KIND",
-            help="How connections are used: per-request, per-caller or shared (repeatable).",
+            help="How connections are used: per-request, per-caller or shared; or their number, 1 "
+            "to 10000, with a caller on each and no thread for it (repeatable).",
             show_default="per-request and per-caller",
             autocompletion=lambda: list(CONNECTIONS),
         ),
@@ -68,7 +78,7 @@ def rr(
             metavar="STRATEGY",
             help="Strategy of the callers: nagle or nodelay, or on event loops one of the "
             "library's, such as adaptive (repeatable).",
-            show_default="nagle and nodelay",
+            show_default="nagle and nodelay; on a number of connections nodelay and adaptive",
             autocompletion=lambda: [*STRATEGIES, *LIBRARY],
         ),
     ] = None,
@@ -76,8 +86,9 @@ def rr(
         list[str] | None,
         typer.Option(
             metavar="RUNTIME",
-            help="Runtime of the callers: threads, asyncio, uvloop or native (repeatable).",
-            show_default="threads",
+            help="Runtime of the callers: threads, asyncio, uvloop, native, or on a number of "
+            "connections native/io_uring (repeatable).",
+            show_default="threads; on a number of connections all others",
         ),
     ] = None,
     callers: Annotated[
@@ -229,6 +240,8 @@ def rr(
     shape = {name: value for name, value in shape.items() if value is not None}
     if reply_bytes is not None:
         check_unchecked(reply, server)
+    if callers is not None:
+        check_callers(connections)
     if scenario is not None:
         others = {"pin": pin, "until": until, "max_time": max_time}
         given = [name for name, value in others.items() if value is not None]
@@ -303,6 +316,8 @@ def rr(
             is_cross_check=cross_check,
         ),
     )
+    if any(number_of(each) for each in asked.connections):
+        check_descriptors("--connections", plan_rr(asked))
     destination = options.destination("rr", json, resume, anonymous)
     manner = options.manner(quiet, published, notes, awake, wait, far, on_cluster)
 

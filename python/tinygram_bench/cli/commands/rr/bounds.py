@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tinygram_bench.cli.bounds import backlog_below
 from tinygram_bench.host.network import private_network
 from tinygram_bench.model.errors import UsageError
-from tinygram_bench.workloads.rr.cases import RrOptions
+from tinygram_bench.workloads.rr.cases import RrOptions, number_of
 from tinygram_bench.workloads.rr.serving import longest_backlog
 
 _SIZES = ("request_bytes", "reply_bytes")
 _CROSS_CHECK_BYTES = 100
+
+
+def check_callers(connections: Sequence[str] | None) -> None:
+    """Raises UsageError where only numbers of connections are asked for, which say it all."""
+    if connections and all(number_of(each) for each in connections):
+        raise UsageError(
+            f"--callers is not for --connections {connections[0]}, which has a caller on each "
+            "connection, in one process: leave out --callers"
+        )
 
 
 def check_unchecked(reply: int | None, server: str | None) -> None:

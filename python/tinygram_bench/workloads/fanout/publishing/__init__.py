@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from typing import cast
 
 from tinygram.strategies import Strategy
-from tinygram_bench import _native
 from tinygram_bench.host.packages import missing
 from tinygram_bench.model.strategies import parse_strategy
-from tinygram_bench.ways.runtimes import LIBRARY
+from tinygram_bench.ways.runtimes import LIBRARY, without_io_uring
 from tinygram_bench.workloads.fanout.job import Job
 from tinygram_bench.workloads.fanout.order import RING
 
@@ -40,10 +39,7 @@ class Publisher:
 
     def missing(self) -> str | None:
         """Why it cannot run here; None when it can."""
-        refusal = _native.io_uring_refusal() if self.name == RING else None
-        if refusal is not None:
-            return f"the kernel does not permit io_uring ({refusal}): see kernel.io_uring_disabled"
-        return missing(self.requires)
+        return (without_io_uring() if self.name == RING else None) or missing(self.requires)
 
     def supports(self, strategy: Strategy) -> bool:
         """Whether the strategy makes sense here, whatever its duration."""

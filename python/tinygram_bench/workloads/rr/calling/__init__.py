@@ -18,8 +18,10 @@ from typing import Protocol, cast
 from tinygram.strategies import Strategy
 from tinygram_bench._native import CallContent, Histogram
 from tinygram_bench.host.network import connect_from, tcp_socket
+from tinygram_bench.host.packages import missing
 from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.tls.contexts import client_context
+from tinygram_bench.ways.runtimes import IO_URING, without_io_uring
 from tinygram_bench.ways.runtimes import LIBRARY as OF_LIBRARY
 from tinygram_bench.workloads.rr.order import CallOrder, CallTimes, SliceTally, Span, Start
 
@@ -37,24 +39,38 @@ class Runtime:
     strategies: tuple[str, ...] = BY_HAND
     requires: tuple[str, ...] = ()
     has_tls: bool = False
+    needs_io_uring: bool = False
+
+    def missing(self) -> str | None:
+        """Why they cannot run here; None when they can."""
+        return (without_io_uring() if self.needs_io_uring else None) or missing(self.requires)
 
     def supports(self, strategy: Strategy) -> bool:
         """Whether its callers can send so, whatever the strategy's duration."""
         return strategy.name in {parse_strategy(text).name for text in self.strategies}
 
 
-RUNTIMES = {
-    "threads": Runtime("threads_callers", has_tls=True),
+_ON_LOOPS = {
     "asyncio": Runtime("event_loop_callers", (*BY_HAND, *LIBRARY), has_tls=True),
     "uvloop": Runtime(
         "event_loop_callers", (*BY_HAND, *LIBRARY), requires=("uvloop",), has_tls=True
     ),
+}
+RUNTIMES = {
+    "threads": Runtime("threads_callers", has_tls=True),
+    **_ON_LOOPS,
     "native": Runtime("native_callers"),
 }
 """A blocking thread for each caller; a task with streams, on two loops; a thread in Rust.
 
 uvloop joins what is written in one iteration of its loop, as the library does: several sends for a
 request are then one write."""
+ON_MANY = {
+    **_ON_LOOPS,
+    "native": Runtime("native_callers"),
+    f"native/{IO_URING}": Runtime("native_callers", needs_io_uring=True),
+}
+"""Those that have many connections without a thread for each; native ones by epoll or io_uring."""
 
 LOOK_EVERY = 16
 """Before every 16th call a caller looks for a reply that came too early.
@@ -95,6 +111,14 @@ class Tally:
 
         It is done when the last slice is over: between its slices a case rests.
         """
+        self.slices += self._counted(slices)
+
+    def add_slices(self, slices: Iterable[tuple[Span, int, Sequence[CallTimes]]]) -> None:
+        """Count those of one more caller, in the same slices."""
+        self._add(self._counted(slices))
+
+    def _counted(self, slices: Iterable[tuple[Span, int, Sequence[CallTimes]]]) -> list[SliceTally]:
+        found = []
         for span, arrived_ns, calls in slices:
             if span.settled_ns is None:
                 continue
@@ -107,7 +131,25 @@ class Tally:
                 self.call.record(each)
             time_ns = span.time_ns(span.settled_ns, arrived_ns, calls)
             last_ns = calls[-1].ended_ns if calls else span.start_ns
-            self.slices.append(SliceTally(took_ns, time_ns, last_ns, len(calls)))
+            found.append(SliceTally(took_ns, time_ns, last_ns, len(calls)))
+        return found
+
+    def _add(self, slices: Sequence[SliceTally]) -> None:
+        if not (self.slices and slices):
+            self.slices += slices
+            return
+        for mine, more in zip(self.slices, slices, strict=True):
+            # In place: with thousands of callers a new list for each would take minutes.
+            mine.calls_ns.extend(more.calls_ns)
+        self.slices = [
+            SliceTally(
+                mine.calls_ns,
+                mine.callers_time_ns + more.callers_time_ns,
+                max(mine.last_ns, more.last_ns),
+                mine.calls + more.calls,
+            )
+            for mine, more in zip(self.slices, slices, strict=True)
+        ]
 
     def _count(self, begun_ns: int, ended_ns: int) -> None:
         self.calls += 1
@@ -126,7 +168,7 @@ class Tally:
         self.connect_time_ns += other.connect_time_ns
         self.callers_time_ns += other.callers_time_ns
         self.last_ns = max(self.last_ns, other.last_ns)
-        self.slices = merged_slices([self.slices, other.slices])
+        self._add(other.slices)
 
     def after_warm_up(self, keeps_connects: bool) -> Tally:
         """A new tally, which counts only the connections that stay, and not their time."""

@@ -11,7 +11,7 @@ import socket
 import ssl
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
 import tinygram
@@ -35,9 +35,11 @@ from tinygram_bench.workloads.rr.calling import (
     short_reply,
     unconnected,
 )
-from tinygram_bench.workloads.rr.order import CallOrder, CallTimes, Start
+from tinygram_bench.workloads.rr.order import CallOrder, CallTimes, Span, Start
 
 _Act = Coroutine[Any, Any, None]
+_AT_A_TIME = 64
+"""Connections that are made at a time, so few that no backlog overflows."""
 
 
 class Callers:
@@ -51,23 +53,22 @@ class Callers:
         self._runner = asyncio.Runner(loop_factory=lambda: _new_loop(order))
         self._callers: list[Caller] = []
         self._line: SharedLine | None = None
+        self._tally = Tally()
         self._give_up_s = (order.give_up_ns - time.monotonic_ns()) / 1e9
         _run(self._runner, self._prepare())
 
     @property
     def warm_up_call_ns(self) -> int:
-        calls = len(self._callers) * self._order.warm_up_calls
-        return sum(caller.warm_up_ns for caller in self._callers) // calls if calls else 0
+        return sum(caller.warm_up_call_ns for caller in self._callers) // len(self._callers)
 
     def run(self, start: Start) -> Tally:
         """Let them call; returns their results. Raises CallError or OSError."""
         _run(self._runner, self._call(start))
-        tally = Tally()
         for caller in self._callers:
-            tally.merge(caller.tally)
+            self._tally.add_slices(caller.in_slices)
         if self._line is not None:
-            tally.connect.record(self._line.connect_ns)
-        return tally
+            self._tally.connect.record(self._line.connect_ns)
+        return self._tally
 
     async def _prepare(self) -> None:
         async with asyncio.timeout(self._give_up_s):
@@ -75,20 +76,29 @@ class Callers:
                 connection = await connected(self._order)
                 self._line = SharedLine(connection, self._order, self._content, self._parts)
             self._callers = [
-                Caller(self._order, self._content, self._parts, self._line)
+                Caller(self._order, self._content, self._parts, self._line, self._tally)
                 for _ in range(self._order.callers)
             ]
-            await self._together(lambda caller: caller.warm_up())
+            if self._line is not None:
+                self._line.reading = asyncio.create_task(self._line.read())
+            for first in range(0, len(self._callers), _AT_A_TIME):
+                # With its first call each of them has been accepted before the next ones connect.
+                some = self._callers[first : first + _AT_A_TIME]
+                await _together(some, lambda caller: caller.connect())
+            await _together(self._callers, lambda caller: caller.warm_up())
+            keeps_connects = self._order.connections != "per-request"
+            self._tally = self._tally.after_warm_up(keeps_connects=keeps_connects)
+            for caller in self._callers:
+                caller.tally = self._tally
 
     async def _call(self, start: Start) -> None:
-        await self._together(lambda caller: caller.run(start))
+        await _together(self._callers, lambda caller: caller.run(start))
 
-    async def _together(self, act: Callable[[Caller], _Act]) -> None:
-        if self._line is not None and self._line.reading is None:
-            self._line.reading = asyncio.create_task(self._line.read())
-        async with asyncio.TaskGroup() as group:
-            for caller in self._callers:
-                group.create_task(act(caller))
+
+async def _together(callers: Iterable[Caller], act: Callable[[Caller], _Act]) -> None:
+    async with asyncio.TaskGroup() as group:
+        for caller in callers:
+            group.create_task(act(caller))
 
 
 async def _until(at_ns: int) -> None:
@@ -122,35 +132,50 @@ class Connection:
 
 
 class Caller:
-    """One caller: on a connection of its own, on one for each request, or on a shared one."""
+    """One caller: on a connection of its own, on one for each request, or on a shared one.
+
+    `tally`: of all callers of the loop, but what is in slices.
+    """
 
     def __init__(
-        self, order: CallOrder, content: CallContent, parts: Parts, line: SharedLine | None
+        self,
+        order: CallOrder,
+        content: CallContent,
+        parts: Parts,
+        line: SharedLine | None,
+        tally: Tally,
     ) -> None:
-        self.tally = Tally()
+        self.in_slices: list[tuple[Span, int, list[CallTimes]]] = []
+        self.tally = tally
         self._order = order
         self._content = content
         self._parts = parts
         self._line = line
         self._connection: Connection | None = None
         self._calls = 0
-        self.warm_up_ns = 0
+        self.warm_up_call_ns = 0
         self._is_per_request = order.connections == "per-request"
 
-    async def warm_up(self) -> None:
-        """Connect, if it will stay so, and make the calls before the start."""
+    async def connect(self) -> None:
+        """Connect, if it will stay so, and make the first call of the warm-up."""
         if self._line is None and not self._is_per_request:
             self._connection = await self._connected()
-        begun_ns = time.monotonic_ns()
-        for _ in range(self._order.warm_up_calls):
-            await self._call()
-        self.warm_up_ns = time.monotonic_ns() - begun_ns
+            await self._warm_up(min(1, self._order.warm_up_calls))
+
+    async def warm_up(self) -> None:
+        """Make the other calls before the start, as it will call."""
+        await self._warm_up(self._order.warm_up_calls - self._calls)
         self._calls = 0
-        self.tally = self.tally.after_warm_up(keeps_connects=not self._is_per_request)
+
+    async def _warm_up(self, calls: int) -> None:
+        begun_ns = time.monotonic_ns()
+        for _ in range(calls):
+            await self._call()
+        if calls:
+            self.warm_up_call_ns = (time.monotonic_ns() - begun_ns) // calls
 
     async def run(self, start: Start) -> None:
         """Call again and again in each span, until its time or its number of calls is over."""
-        in_slices = []
         now_ns = 0
         for span in start.spans:
             await _until(span.start_ns)
@@ -169,8 +194,7 @@ class Caller:
                     calls.append(call)
                 calls_left -= 1
             self.tally.callers_time_ns += now_ns - arrived_ns
-            in_slices.append((span, arrived_ns, calls))
-        self.tally.record_slices(in_slices)
+            self.in_slices.append((span, arrived_ns, calls))
 
     async def _connected(self) -> Connection:
         connection = await connected(self._order)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from tinygram_bench._native import Admission, CallContent, RrCallers
+from tinygram_bench.ways.runtimes import IO_URING
 from tinygram_bench.workloads.rr.calling import Tally
 from tinygram_bench.workloads.rr.order import CallOrder, SliceTally, Start
 
 
 class Callers:
-    """A thread each, or one for those that share a connection, without the GIL."""
+    """A thread each, or one for those that share a connection or have many; without the GIL."""
 
     def __init__(self, order: CallOrder, content: CallContent) -> None:
         """Connect and warm up. Raises OSError."""
@@ -25,6 +26,7 @@ class Callers:
             warm_up_calls=order.warm_up_calls,
             give_up_ns=order.give_up_ns,
             own=Admission(order.own_host, order.token),
+            is_ring=order.implementation == IO_URING,
         )
 
     @property

@@ -1,0 +1,225 @@
+//! What each caller is amid: its request, its reply, and its time. No I/O but a look for early bytes.
+
+use super::super::{
+    caller::{LOOK_EVERY, Line, part_range},
+    options::Span,
+    tally::{CallError, Called, Stay, Tally},
+};
+use crate::messages::CallContent;
+use std::{
+    ops::Range,
+    os::fd::{AsRawFd, RawFd},
+};
+use tinygram_net::clock::monotonic_ns;
+
+/// All callers of a thread.
+#[derive(Debug)]
+pub struct Desk<'a> {
+    content: &'a CallContent,
+    sends: usize,
+    callers: Vec<One>,
+    span: Span,
+    tally: Tally,
+    calling: usize,
+}
+
+#[derive(Debug)]
+struct One {
+    line: Line,
+    calls: u64,
+    calls_left: u64,
+    stay: Stay,
+    call: Option<Call>,
+}
+
+/// A call under way: sends that are done, bytes of the next one that the kernel has, and bytes of the
+/// reply that came.
+#[derive(Debug)]
+struct Call {
+    begun_ns: u64,
+    parts: usize,
+    sent: usize,
+    received: u64,
+    replied_ns: u64,
+}
+
+pub fn fd_of(line: &Line) -> RawFd {
+    line.socket.as_raw_fd()
+}
+
+impl<'a> Desk<'a> {
+    pub fn new(lines: Vec<Line>, sends: usize, content: &'a CallContent) -> Self {
+        let callers = lines.into_iter().map(|line| One {
+            line,
+            calls: 0,
+            calls_left: 0,
+            stay: Stay::default(),
+            call: None,
+        });
+        Self {
+            content,
+            sends,
+            callers: callers.collect(),
+            span: Span::always(),
+            tally: Tally::default(),
+            calling: 0,
+        }
+    }
+
+    /// What was found since it was last taken.
+    pub fn take_tally(&mut self) -> Tally {
+        std::mem::take(&mut self.tally)
+    }
+
+    /// Forget the time of the calls so far; connections that stay are told with the calls to come.
+    pub fn after_warm_up(&mut self, made: &Tally) {
+        self.tally.connect.merge(&made.connect);
+        for one in &mut self.callers {
+            one.stay = Stay::default();
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.callers.len()
+    }
+
+    pub fn content(&self) -> &'a CallContent {
+        self.content
+    }
+
+    /// Whether a caller waits for its reply.
+    pub fn is_calling(&self) -> bool {
+        self.calling > 0
+    }
+
+    pub fn begin_span(&mut self, span: Span) {
+        self.span = span;
+        self.tally.begin(&span);
+        for one in &mut self.callers {
+            one.stay = Stay::begin(&span, one.stay.now_ns());
+            one.calls_left = span.calls.unwrap_or(u64::MAX);
+        }
+    }
+
+    pub fn end_span(&mut self) {
+        for one in &self.callers {
+            one.stay.end(&self.span, &mut self.tally);
+        }
+    }
+
+    /// Let a caller call, if it has time and calls left; whether it does.
+    pub fn begin(&mut self, caller: usize) -> Result<bool, CallError> {
+        let one = &mut self.callers[caller];
+        if one.calls_left == 0 || monotonic_ns() >= self.span.end_ns {
+            return Ok(false);
+        }
+        if one.calls % LOOK_EVERY == 0 {
+            one.line.check_silent()?;
+        }
+        one.calls += 1;
+        one.calls_left -= 1;
+        one.call = Some(Call {
+            begun_ns: monotonic_ns(),
+            parts: 0,
+            sent: 0,
+            received: 0,
+            replied_ns: 0,
+        });
+        self.calling += 1;
+        Ok(true)
+    }
+
+    /// Which of a connection's requests a caller is at.
+    pub fn request(&self, caller: usize) -> u64 {
+        self.callers[caller].line.requests
+    }
+
+    /// The rest of the request's next part; `None`: all were sent, or it does not call.
+    pub fn to_send(&self, caller: usize) -> Option<Range<usize>> {
+        let call = self.callers[caller].call.as_ref()?;
+        if call.parts == self.sends {
+            return None;
+        }
+        let length = self.content.request_bytes() as usize;
+        let part = part_range(length, call.parts, self.sends);
+        Some(part.start + call.sent..part.end)
+    }
+
+    /// Whether that part is the request's last.
+    pub fn is_last_part(&self, caller: usize) -> bool {
+        let call = self.callers[caller].call.as_ref();
+        call.is_some_and(|call| call.parts + 1 == self.sends)
+    }
+
+    /// The kernel took so much of what there was to send.
+    pub fn on_sent(&mut self, caller: usize, count: usize) {
+        let Some(rest) = self.to_send(caller) else {
+            return;
+        };
+        if let Some(call) = self.callers[caller].call.as_mut() {
+            if count == rest.len() {
+                call.parts += 1;
+                call.sent = 0;
+            } else {
+                call.sent += count;
+            }
+        }
+    }
+
+    /// Bytes of the reply that have not come; `None`: it does not call, and none should.
+    pub fn missing(&self, caller: usize) -> Option<u64> {
+        let call = self.callers[caller].call.as_ref()?;
+        Some(self.content.reply_bytes() - call.received)
+    }
+
+    /// Bytes of the reply came at `at_ns`; none: the server has ended the connection.
+    pub fn on_received(
+        &mut self,
+        caller: usize,
+        bytes: &[u8],
+        at_ns: u64,
+    ) -> Result<(), CallError> {
+        let one = &mut self.callers[caller];
+        let (index, expected) = (one.line.requests, self.content.reply_bytes());
+        let received = one.call.as_ref().map_or(0, |call| call.received);
+        if bytes.is_empty() {
+            return Err(CallError::ShortReply {
+                index,
+                received,
+                expected,
+            });
+        }
+        let Some(call) = one.call.as_mut() else {
+            return Err(CallError::EarlyReply { index });
+        };
+        if !self.content.is_reply(index * expected + received, bytes) {
+            return Err(CallError::WrongReply { index });
+        }
+        call.received += bytes.len() as u64;
+        call.replied_ns = at_ns;
+        Ok(())
+    }
+
+    /// Note a call that is over: its request is out, and its reply is whole. Whether it was.
+    pub fn end(&mut self, caller: usize) -> bool {
+        let is_sent = self.to_send(caller).is_none();
+        if !is_sent || self.missing(caller) != Some(0) {
+            return false;
+        }
+        let one = &mut self.callers[caller];
+        let Some(call) = one.call.take() else {
+            return false;
+        };
+        one.line.requests += 1;
+        self.calling -= 1;
+        let called = Called {
+            called_ns: call.begun_ns,
+            begun_ns: call.begun_ns,
+            ended_ns: call.replied_ns,
+        };
+        one.stay.on_call(&self.span, &called);
+        self.tally
+            .record_call(&self.span, called.begun_ns, called.ended_ns);
+        true
+    }
+}

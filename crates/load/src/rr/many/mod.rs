@@ -1,0 +1,92 @@
+//! Callers with a connection each, all on one thread: [`by_epoll`] has a call of the kernel for each
+//! send and each read, [`by_ring`] hands many of both over at one go.
+
+mod by_epoll;
+mod by_ring;
+mod connecting;
+mod desk;
+
+use super::{
+    options::{CallOptions, Span},
+    tally::{CallError, Tally},
+};
+use crate::messages::CallContent;
+use by_epoll::ByEpoll;
+use by_ring::ByRing;
+use desk::Desk;
+use std::{
+    fmt::Debug,
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
+};
+use tinygram_net::clock::{monotonic_ns, sleep_until_ns};
+
+/// While nothing comes, whoever waits looks this often whether it is to stop.
+const LONGEST_WAIT_MS: i32 = 100;
+
+/// What moves the requests and replies of all callers.
+trait Drives: Debug {
+    /// Let all of them call, until the span of `desk` is over and every call has its reply, or until
+    /// told to stop.
+    fn call(&mut self, desk: &mut Desk<'_>, is_stopped: &AtomicBool) -> Result<(), CallError>;
+}
+
+/// The callers, connected.
+#[derive(Debug)]
+pub struct Many<'a> {
+    desk: Desk<'a>,
+    drives: Box<dyn Drives>,
+}
+
+impl<'a> Many<'a> {
+    /// Connect, and make the calls to warm up, which are told; by io_uring where `is_ring`.
+    pub fn prepare(
+        options: &'a CallOptions,
+        content: &'a CallContent,
+        is_ring: bool,
+        is_stopped: &AtomicBool,
+    ) -> Result<(Self, Tally), CallError> {
+        let (lines, first_calls) = connecting::connected(options, content, is_stopped)?;
+        let fds = lines.iter().map(desk::fd_of).collect::<Vec<_>>();
+        let failed = |error: std::io::Error| CallError::Thread(error.to_string());
+        let drives: Box<dyn Drives> = if is_ring {
+            Box::new(ByRing::new(&fds, content).map_err(failed)?)
+        } else {
+            Box::new(ByEpoll::new(fds).map_err(failed)?)
+        };
+        let desk = Desk::new(lines, options.sends_per_request, content);
+        let mut many = Self { desk, drives };
+        let rest = Span {
+            calls: Some(options.warm_up_calls.saturating_sub(1)),
+            ..Span::always()
+        };
+        many.call(rest, is_stopped)?;
+        let mut warm_up = many.desk.take_tally();
+        if warm_up.calls == 0 {
+            warm_up = first_calls.clone();
+        }
+        many.desk.after_warm_up(&first_calls);
+        Ok((many, warm_up))
+    }
+
+    /// Let all callers call in each of the spans, or until told to stop; what they found.
+    pub fn run(mut self, spans: &[Span], is_stopped: &AtomicBool) -> Result<Tally, CallError> {
+        for span in spans {
+            sleep_until_ns(span.start_ns);
+            self.call(*span, is_stopped)?;
+        }
+        Ok(self.desk.take_tally())
+    }
+
+    fn call(&mut self, span: Span, is_stopped: &AtomicBool) -> Result<(), CallError> {
+        self.desk.begin_span(span);
+        // It may have slept through its slice, and now another case has its turn.
+        if monotonic_ns() < span.end_ns && !is_stopped.load(Relaxed) {
+            self.drives.call(&mut self.desk, is_stopped)?;
+        }
+        self.desk.end_span();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;
