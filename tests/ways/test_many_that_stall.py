@@ -22,9 +22,9 @@ MOST_BYTES = 512 << 10
 PATIENCE_NS = 200_000_000
 LONG_NS = 30_000_000_000
 FITTING_BYTES = 20 << 10
-"""Of all connections less than may wait."""
+"""For each connection; all together are less than may wait."""
 TOO_MANY_BYTES = 40 << 10
-"""Of all connections more than may wait, of each less than a stock transport tells its protocol."""
+"""For each, less than a stock transport reports; all together are more than may wait."""
 
 Pairs = list[tuple[socket.socket, socket.socket]]
 Use = Callable[[Ends], Awaitable[None]]
@@ -84,7 +84,7 @@ def used(kind: str, pairs: Pairs, use: Use) -> None:
 
 
 def write(ends: Ends, bytes_of_each: int) -> None:
-    """Of one connection a little more."""
+    """Write as much on each connection, and a little more on WORST."""
     for number, transport in enumerate(ends.transports):
         transport.write(bytes(bytes_of_each + (1024 if number == WORST else 0)))
 

@@ -22,7 +22,7 @@ REMEDY = (
     "measure again"
 )
 CONNECT_LIMIT_S = 3.0
-"""What was lost is told within 10 s: 4 until that is known, and 3 for one more connection."""
+"""The kernel gives up a silent connection after 4 s; so a lost host is told within 10 s."""
 _GREETING_LIMIT_S = 1.0
 """A server of ours greets as soon as it is connected to; others wait to be asked."""
 
@@ -78,7 +78,7 @@ def _addresses(address: FarAddress) -> list[tuple[str, int]]:
     if all(_is_of_one_link(host) for host, _ in found):
         raise UsageError(
             f"--server {address.text!r} is an address of one link alone ({found[0][0]}), which "
-            "says not by which device it is reached: name another address of that host"
+            "does not say which network device leads to it: name another address of that host"
         )
     return found
 

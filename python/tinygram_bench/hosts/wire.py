@@ -29,7 +29,7 @@ PART_BYTES = 1 << 18
 """A file is brought over in parts of this length."""
 MAX_FILES = 3
 TOKEN_BYTES = 16
-"""What each data connection begins with (crates/load, socket/admission.rs)."""
+"""Length of the token that data connections begin with (crates/load, socket/admission.rs)."""
 _GREETING = re.compile(rb"tinygram serve ([0-9]{1,6}) ([0-9a-f]{16}|-)\n")
 MAX_GREETING_BYTES = 64
 _SHOWN = 1_000
@@ -84,7 +84,8 @@ class AskUsed(Value, frozen=True, tag=True):
 class Welcome(Value, frozen=True, tag=True):
     """The server's first line to a client that it serves: the environment of its host.
 
-    `token`: drawn for this control connection; each data connection begins with it.
+    `token`: drawn for this control connection; its data connections begin with it, but for those of
+    `echo --tls`.
     """
 
     environment: dict[str, Any]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 Direction = Literal["forward", "reverse"]
-"""Of a stream: from the near end to the far one, or the other way."""
+"""Which way a stream goes: from the near end to the far one, or the other way."""
 
 
 class Parameters(Value, frozen=True, tag_field="workload", omit_defaults=True, kw_only=True):

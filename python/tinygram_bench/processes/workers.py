@@ -38,7 +38,7 @@ class Worker:
     """A process with its standard output and error in memory."""
 
     is_cut_off = False
-    """It is on this host."""
+    """A worker is on this host, from which nothing is cut off."""
 
     def __init__(
         self,

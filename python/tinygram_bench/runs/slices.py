@@ -24,7 +24,7 @@ SETTLING_SHARE = 0.15
 DRAINING_SHARE = 0.15
 """In the last part of each slice nothing is handed over flat out: what is on its way arrives."""
 MOST_SLICES = 4_000
-"""Of a case whose sender is on another host, to which the table of them goes in one line."""
+"""The most slices of a case whose sender is on another host: the table is sent in one line."""
 LEAST_MESSAGES = 20
 """A slice holds so many at its rate, or a comparison of medians would say little."""
 GAP_NS = 1_000_000

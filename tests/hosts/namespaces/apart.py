@@ -20,7 +20,7 @@ from tinygram_bench.links.backends.veth import make_pair
 from tinygram_bench.links.hosts import Hosts, two_hosts
 
 PLANTED_S = 5_000
-"""So far is the far host's clock ahead."""
+"""How far the far host's clock is ahead."""
 TINYGRAM = (sys.executable, "-B", "-m", "tinygram_bench")
 IN_ANOTHER_TIME = ("unshare", "--time", "--monotonic", str(PLANTED_S))
 NEAR_SIX, FAR_SIX = "fd74:6774::1", "fd74:6774::2"

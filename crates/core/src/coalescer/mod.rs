@@ -242,7 +242,7 @@ impl Coalescer {
         }
     }
 
-    /// So many connections of the event loop had messages in the iteration that ends.
+    /// How many connections of the event loop had messages in the iteration that ends.
     pub fn on_connections(&mut self, count: usize) {
         self.policy.on_connections(count);
     }

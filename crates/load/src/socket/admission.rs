@@ -24,7 +24,7 @@ use std::{
 pub const TOKEN_BYTES: usize = 16;
 /// What the server answers to a connection that it takes.
 pub const ADMITTED: u8 = b'+';
-/// So long a connection may take to bring its token, in s; the kernel then asks once more, and gives
+/// How long a connection may take to bring its token, in s; the kernel then asks once more, and gives
 /// it up.
 const PATIENCE: Duration = Duration::from_secs(5);
 

@@ -53,7 +53,7 @@ def taken_between(earlier: CallTimes | None, later: CallTimes | None) -> dict[st
 
 
 def _unsent_writes(grown: CallTimes) -> int | None:
-    """Of all writes; those that were asked about stand for the others."""
+    """How many writes left something unsent; those that were asked about stand for all."""
     if not grown["write_calls"]:
         return 0
     asked = grown["asked"]

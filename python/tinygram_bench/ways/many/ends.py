@@ -8,7 +8,7 @@ import time
 MOST_WAITING_BYTES = 64 << 20
 """While so much waits in this process for peers that take too little, nothing more is written."""
 _MOST_UNTOLD_BYTES = 64 << 10
-"""So much may wait for one connection before it is behind, as of the stock loop's transports."""
+"""A connection for which more waits is behind; stock transports of asyncio have the same limit."""
 _CLOSE_LIMIT_S = 10.0
 _LOOK_S = 0.0005
 

@@ -55,7 +55,7 @@ def _connected(order: Order | ReceiverOrder) -> Met:
 
 
 def _accepted(order: Order | ReceiverOrder, announce: Callable[[int], None]) -> Met:
-    """Connections of others are ended before."""
+    """All connections of the stream; those of other programs are ended, and counted."""
     peer = order.peer
     found: dict[int, socket.socket] = {}
     strangers = 0

@@ -58,7 +58,7 @@ pub(super) trait Policy {
     /// do. Returns the reason to write what is held now; `None`: keep holding.
     fn on_tick(&mut self, at: Moment, will_block: bool) -> Option<Reason>;
 
-    /// So many connections of the event loop had messages in the iteration that is about to end.
+    /// How many connections of the event loop had messages in the iteration that is about to end.
     fn on_connections(&mut self, _count: usize) {}
 
     /// From this number of messages on, a sender whose message was only held must call

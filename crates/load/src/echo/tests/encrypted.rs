@@ -9,7 +9,7 @@ use std::{io, os::fd::RawFd};
 use tinygram_net::socket::send_now;
 
 const RECORD_BYTES: usize = 16 << 10;
-/// So often it says of each record that the kernel takes none of it.
+/// How often it says of each record that the kernel takes none of it.
 const REFUSALS: usize = 3;
 
 #[derive(Debug)]

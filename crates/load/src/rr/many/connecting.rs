@@ -44,7 +44,7 @@ pub fn connected(
     Ok((lines, tally))
 }
 
-/// So many new connections, made at the same time.
+/// Make `count` connections at the same time.
 fn together(
     options: &CallOptions,
     count: usize,

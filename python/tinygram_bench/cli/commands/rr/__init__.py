@@ -63,7 +63,7 @@ def rr(
         typer.Option(
             metavar="KIND",
             help="How connections are used: per-request, per-caller or shared; or their number, 1 "
-            "to 10000, with a caller on each and no thread for it (repeatable).",
+            "to 10,000, with a caller on each and no thread for it (repeatable).",
             show_default="per-request and per-caller",
             autocompletion=lambda: list(CONNECTIONS),
         ),
@@ -88,7 +88,7 @@ def rr(
             metavar="RUNTIME",
             help="Runtime of the callers: threads, asyncio, uvloop, native, or on a number of "
             "connections native/io_uring (repeatable).",
-            show_default="threads; on a number of connections all others",
+            show_default="threads; on a number of connections the others (TLS: asyncio, uvloop)",
         ),
     ] = None,
     callers: Annotated[
