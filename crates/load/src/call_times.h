@@ -24,7 +24,7 @@ enum kind { WRITE, WAIT, BETWEEN, TIMING, KINDS };
 
 struct times {
     atomic_uint_fast64_t waits;     /* calls of that kind */
-    atomic_uint_fast64_t ns[KINDS]; /* CPU time of the kinds; TIMING: of all that is done here */
+    atomic_uint_fast64_t ns[KINDS]; /* CPU time; TIMING: of reading the clock, asking the kernel */
     atomic_uint_fast64_t asked;     /* writes after which the kernel was asked what it had not sent, */
     atomic_uint_fast64_t unsent;    /* and after which it had some */
     atomic_uint_fast64_t clock_ns;  /* what one reading of the clock takes */

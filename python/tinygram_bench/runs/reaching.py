@@ -83,7 +83,7 @@ def _overrun_told(overrun: int, slices: int) -> Iterator[Warning]:
     late = f"in {overrun} of {slices} slices messages came after the next case's slice had begun"
     if overrun > _REGULARLY * slices:
         what = f"{late}: the load is above what this way can send, or something stops it all along"
-        yield Warning(FELL_BEHIND, what, ("latency_",))
+        yield Warning(FELL_BEHIND, what, ("latency_", "last_"))
     elif overrun > _MOST_OVERRUN * slices:
         what = f"{late}: the load is too high for this way, or something stopped it"
         yield Warning("slices_overrun", what)

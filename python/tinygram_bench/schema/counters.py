@@ -97,7 +97,11 @@ _OF_PROCESSES: Mapping[str, Said] = {
         "of CPU time of the sender's program, its interpreter and its other system calls, between "
         f"such calls; {_WHOLE_RUN}",
     ),
-    "timing_cpu_ns": ("ns", "of CPU time that taking these times took; it is in cpu_ns"),
+    "timing_cpu_ns": (
+        "ns",
+        "of CPU time that reading the CPU clock took, and asking the kernel; it is in cpu_ns. "
+        "Reading the processor's counter at each call is in the other parts",
+    ),
     "unsent_writes": (
         "system calls",
         "among these writes after which the kernel held bytes that it had not sent (SIOCOUTQNSD), "
@@ -260,7 +264,10 @@ _OF_SIZES: Mapping[str, Said] = {
     "server_refused_connections": ("connections", "refused, which were not ours"),
     "server_idle_connections": ("connections", "closed, which made no progress"),
 }
-_TOGETHER = "; where samples alternate, of all cases of the round together"
+_TOGETHER = (
+    "; where samples alternate, of all cases of the round together; with both directions at once, "
+    "of both"
+)
 _OF_LINKS: Mapping[str, Said] = {
     "link_near_to_far_data_packets": (
         "packets",

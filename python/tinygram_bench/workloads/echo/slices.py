@@ -48,7 +48,7 @@ def figures_of(found: InSlices, slices: Slices, sliced: Sliced) -> dict[str, Val
         found.figures
         | {
             "throughput_per_s": tuple(
-                messages / time_ns * 1e9 if messages else None
+                messages / time_ns * 1e9 if time_ns else None
                 for messages, time_ns in zip(found.messages, found.time_ns, strict=True)
             ),
             "cpu_s_per_million": tuple(

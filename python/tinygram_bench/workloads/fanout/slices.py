@@ -43,9 +43,7 @@ def figures_of(found: Heard, slices: Slices, used: Used, start_ns: int) -> dict[
     return (
         found.figures
         | {
-            "throughput_per_s": tuple(
-                messages / middle_ns * 1e9 if messages else None for messages in found.messages
-            ),
+            "throughput_per_s": tuple(messages / middle_ns * 1e9 for messages in found.messages),
             "cpu_s_per_million": tuple(
                 None if used_ns is None or not messages else used_ns / 1e3 / messages
                 for used_ns, messages in zip(used.by_whole_slice, found.all_messages, strict=True)

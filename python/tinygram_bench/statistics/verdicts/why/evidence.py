@@ -44,6 +44,8 @@ def evidence_of(case: Case, runs: Sequence[Run]) -> Evidence:
         return _median(runs, lambda run: _quotient(run, top, bottom, scale))
 
     of_link = "link_near_to_far_data_packets"
+    # The link watches what the near host sends: in reverse that is not the sender's.
+    is_watched = getattr(case.parameters, "direction", "forward") == "forward"
     return Evidence(
         writes=share("writes", unit),
         waits=share("waits", unit),
@@ -51,8 +53,8 @@ def evidence_of(case: Case, runs: Sequence[Run]) -> Evidence:
         unsent_time=_median(runs, lambda run: _unsent_time(case, run)),
         unsent_samples=_median(runs, _unsent_samples),
         unsent_writes=share("unsent_writes", "writes"),
-        after_arrival=share("link_near_to_far_data_after_arrival", of_link),
-        alone=share("link_near_to_far_data_alone", of_link),
+        after_arrival=share("link_near_to_far_data_after_arrival", of_link) if is_watched else None,
+        alone=share("link_near_to_far_data_alone", of_link) if is_watched else None,
         delayed_acks=share(
             "kernel_DelayedACKs" if case.parameters.slice_ns is None else "sliced_delayed_acks",
             unit,
