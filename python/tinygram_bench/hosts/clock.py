@@ -14,6 +14,7 @@ import time
 from array import array
 from collections import deque
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import linear_regression
@@ -112,9 +113,11 @@ class Clock:
         self.failure: str | None = None
         """Why it answers no more."""
         try:
-            self._sock = socket.create_connection((host, port), _LIMIT_S)
-            self._sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            introduce(self._sock, token)
+            with ExitStack() as stack:
+                self._sock = stack.enter_context(socket.create_connection((host, port), _LIMIT_S))
+                self._sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                introduce(self._sock, token)
+                stack.pop_all()
         except OSError as error:
             raise RunError(f"the clock of {host} cannot be asked: {error}{REMEDY}") from error
 

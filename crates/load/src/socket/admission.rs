@@ -24,8 +24,8 @@ use std::{
 pub const TOKEN_BYTES: usize = 16;
 /// What the server answers to a connection that it takes.
 pub const ADMITTED: u8 = b'+';
-/// How long a connection may take to bring its token, in s; the kernel then asks once more, and gives
-/// it up.
+/// How long a connection may take to bring its token, in s; the kernel then asks once more, and hands
+/// it over without one: it is turned away.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A secret of one control connection.
@@ -118,12 +118,32 @@ impl Admission {
     /// `ConnectionRefused` when the server ends the connection; `TimedOut` when it says nothing;
     /// otherwise what the kernel says.
     pub fn introduce(&self, stream: impl AsFd, timeout: Duration) -> io::Result<()> {
+        self.bring(&stream)?;
+        self.wait_admitted(&stream, timeout)
+    }
+
+    /// Bring the token on a connection that has just been made.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn bring(&self, stream: impl AsFd) -> io::Result<()> {
         let Some(token) = self.token else {
             return Ok(());
         };
         let sent = net::send(&stream, &token.0, SendFlags::NOSIGNAL | SendFlags::DONTWAIT)?;
         if sent != TOKEN_BYTES {
             return Err(io::Error::other("the kernel took a part of the token only"));
+        }
+        Ok(())
+    }
+
+    /// Wait until the server has the token that was brought.
+    ///
+    /// # Errors
+    /// As those of [`Admission::introduce`].
+    pub fn wait_admitted(&self, stream: impl AsFd, timeout: Duration) -> io::Result<()> {
+        if self.token.is_none() {
+            return Ok(());
         }
         let mut answer = [0];
         match received_within(&stream, &mut answer, timeout)? {

@@ -54,6 +54,8 @@ def receive_encrypted(
     """
     (connection,) = ends.sockets
     with connection:
+        # Now: of a connection that was reset the kernel knows no peer.
+        peer_port = connecting_port(order, connection)
         try:
             stream = _Stream(order, server_context(identity), connection, tell_arrived)
             stream.shake_hands()
@@ -64,7 +66,7 @@ def receive_encrypted(
             raise OSError(str(error)) from error
         counters = used | {
             "receive_buffer_bytes": connection.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF),
-            "peer_port": connecting_port(order, connection),
+            "peer_port": peer_port,
         }
     turns = stream.check.turns() if order.producers > 1 else b""
     return Received(counters | ends.counters, stream.notes.tobytes(), turns)

@@ -95,6 +95,8 @@ fn together(
             }
             epoll.unwatch(fd);
             tally.connect.record(now_ns - begun_ns);
+            // At once: a server gives up who says nothing for some seconds.
+            options.admission.bring(socket).map_err(failed)?;
             left -= 1;
         }
     }
@@ -103,7 +105,7 @@ fn together(
         socket.set_nonblocking(false).map_err(failed)?;
         options
             .admission
-            .introduce(&socket, INTRODUCTION_LIMIT)
+            .wait_admitted(&socket, INTRODUCTION_LIMIT)
             .map_err(failed)?;
         Ok(Line {
             socket,
