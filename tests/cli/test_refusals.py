@@ -47,11 +47,11 @@ ALL: Wrong = [
     (("--no-such-option",), ("--no-such-option", " --help`")),
 ]
 WITH_SERVER: Wrong = [
-    (("--server", "nowhere"), ("'nowhere'", "no IPv4 address")),
+    (("--server", "nowhere"), ("'nowhere'", "no address here")),
     (("--server", ":80"), ("':80'", "HOST:PORT")),
     (("--server", "127.0.0.1:0"), ("'127.0.0.1:0'", "HOST:PORT")),
     (("--server", "127.0.0.1:99999"), ("127.0.0.1:99999", "HOST:PORT")),
-    (("--server", f"{NO_HOST}:9000"), (NO_HOST, "has no IPv4 address")),
+    (("--server", f"{NO_HOST}:9000"), (NO_HOST, "has no address here")),
     (("--link", "wifi", "--server", "127.0.0.1:9"), ("--link", "--server 127.0.0.1:9")),
 ]
 WITH_UNTIL: Wrong = [
@@ -276,7 +276,7 @@ BY_COMMAND: dict[str, Wrong] = {
         (("--predict", "soon"), ("'soon'", "64KiB")),
     ],
     "serve": [
-        (("--bind", "nowhere"), ("'nowhere'", "IPv4 address")),
+        (("--bind", "nowhere"), ("'nowhere'", "not an IP address of this host")),
         (("rr2",), ("'rr2'",)),
         (("sizes", "--port", "65536"), ("--port 65536", "0 … 65535")),
         (("sizes", "--max-message", "5GB"), ("--max-message", "5GB", "above 4294967295B")),

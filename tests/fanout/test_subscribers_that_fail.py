@@ -26,13 +26,13 @@ BAD = 1
 LIMIT_S = 60.0
 PATIENCE_NS = 500_000_000
 BYTES = 1 << 20
-RATE_PER_S = 400
+RATE_PER_S = 200
 SECONDS = 2
 RESET = struct.pack("ii", 1, 0)
 """SO_LINGER with a time of 0: close(2) resets the connection."""
 MOST_GROWN_BYTES = 320 << 20
 """64 MiB may wait, thrice while a buffer grows, and 3 MiB more with each publication; all that is
-published is 2.4 GiB, of which 800 MiB are for one subscriber."""
+published is 1.2 GiB, of which 400 MiB are for one subscriber."""
 
 
 class Peers:

@@ -286,7 +286,7 @@ def test_an_interrupted_measurement_goes_on_until_it_knows_enough(
 
 
 SHORT = {
-    "stream": ("throughput_per_s", (*TWO_WAYS, "--duration", "60ms", "--size", 100)),
+    "stream": ("throughput_per_s", (*TWO_WAYS, "--duration", "150ms", "--size", 100)),
     "rr": (
         "calls_per_s",
         (

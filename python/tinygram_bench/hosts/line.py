@@ -197,7 +197,7 @@ class Line:
                 f"{self.far_address} did not answer in {_ANSWER_LIMIT_S:g} s{REMEDY}"
             ) from error
         if used is None:
-            raise RunError(f"the {process.role} on the far host has ended")
+            raise RunError(process.failure or f"the {process.role} on the far host has ended")
         return used
 
     async def _begin(self, begin: wire.Begin, process: FarProcess, theirs: socket.socket) -> None:
