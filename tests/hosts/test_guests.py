@@ -103,7 +103,7 @@ def test_an_order_of_an_earlier_client_that_is_replayed_reaches_no_process(port:
         sock.sendall(line_of(BEGIN) + line_of(tell()))
         assert answer_of(sock)["type"] == "Said"
     with welcomed(port) as sock:
-        sock.sendall(line_of(tell()))  # Of a process that this client has not begun.
+        sock.sendall(line_of(tell()))  # This client has not begun that process.
         sock.sendall(line_of({"type": "AskUsed", "number": 0}))
         assert answer_of(sock) == {"type": "Used", "number": 0, "cpu_ns": None}
 

@@ -140,7 +140,7 @@ impl Admission {
     /// Wait until the server has the token that was brought.
     ///
     /// # Errors
-    /// As those of [`Admission::introduce`].
+    /// The same as [`Admission::introduce`] has when it waits.
     pub fn wait_admitted(&self, stream: impl AsFd, timeout: Duration) -> io::Result<()> {
         if self.token.is_none() {
             return Ok(());
