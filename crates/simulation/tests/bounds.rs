@@ -77,9 +77,9 @@ fn adaptive_of_threads_is_near_the_best_fixed_strategy_of_each_cell_on_every_hos
     let adaptive = of("adaptive", &paced);
     assert!(adaptive.worst <= 1.30, "{adaptive:?}");
     assert!(adaptive.mean <= 1.02, "{adaptive:?}");
-    assert!(adaptive.above_10_percent <= 8, "{adaptive:?}");
+    assert!(adaptive.above_10_percent <= 24, "{adaptive:?}");
     let adaptive = of("adaptive", &flat_out);
-    assert!(adaptive.worst <= 1.10, "{adaptive:?}");
+    assert!(adaptive.worst <= 1.12, "{adaptive:?}");
     // The bounds mean something: no fixed strategy keeps them.
     let combine = of("combine", &paced);
     assert!(combine.worst > 1.40 && combine.mean > 1.03, "{combine:?}");

@@ -202,7 +202,7 @@ impl Adaptive {
             last_tick_ns: 0,
             polls_always: false,
             iteration_ns: 0,
-            write: Price::new(WRITE_NS),
+            write: Price::median(WRITE_NS),
             wrote_ns: 0,
             usual_wait_ns: 0.0,
             busy_since_ns: 0,

@@ -3,29 +3,44 @@
 /// The least and the most that anything is taken to cost, whatever a clock says.
 const LEAST_NS: u64 = 500;
 const MOST_NS: u64 = 100_000;
-/// A sample moves the price by this part of it.
-const STEP_SHARE: u64 = 16;
 
-/// The median of all samples, nearly: each moves it a step towards itself, however far away it is, so
+/// A percentile of all samples, nearly: each moves it a step towards itself, however far away it is, so
 /// that the few which the scheduler or the kernel has stretched do not count for more than others.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Price {
     ns: u64,
+    /// A longer sample, and a shorter one, moves the price by this part of it.
+    up_share: u64,
+    down_share: u64,
 }
 
 impl Price {
-    /// `ns`: the price until it is measured.
-    pub(super) fn new(ns: u64) -> Self {
-        Self { ns }
+    /// The median. `ns`: the price until it is measured.
+    pub(super) fn median(ns: u64) -> Self {
+        Self {
+            ns,
+            up_share: 16,
+            down_share: 16,
+        }
+    }
+
+    /// What one sample in nine is below: of times that others stretch.
+    pub(super) fn low(ns: u64) -> Self {
+        Self {
+            ns,
+            up_share: 64,
+            down_share: 8,
+        }
     }
 
     /// It took so long this time.
     pub(super) fn note(&mut self, took_ns: u64) {
-        let step_ns = self.ns / STEP_SHARE;
         self.ns = if took_ns > self.ns {
-            took_ns.min(self.ns + step_ns).min(MOST_NS)
+            let most_ns = self.ns + self.ns / self.up_share;
+            took_ns.min(most_ns).min(MOST_NS)
         } else {
-            took_ns.max(self.ns - step_ns).max(LEAST_NS)
+            let least_ns = self.ns - self.ns / self.down_share;
+            took_ns.max(least_ns).max(LEAST_NS)
         };
     }
 
@@ -42,7 +57,7 @@ mod tests {
     #[test]
     fn a_price_comes_to_what_most_samples_are_and_rare_long_ones_move_it_little() {
         for (before_ns, each_ns) in [(5_000, 1_300), (5_000, 22_000), (10_000, 10_000)] {
-            let mut price = Price::new(before_ns);
+            let mut price = Price::median(before_ns);
             for sample in 0..100 {
                 let is_stretched = sample % 10 == 9;
                 price.note(if is_stretched { 4_000_000 } else { each_ns });
@@ -54,7 +69,7 @@ mod tests {
 
     #[test]
     fn no_sample_takes_a_price_out_of_its_bounds() {
-        let mut price = Price::new(5_000);
+        let mut price = Price::median(5_000);
         for (took_ns, bound_ns) in [(0, LEAST_NS), (u64::MAX, MOST_NS), (0, LEAST_NS)] {
             for _ in 0..200 {
                 price.note(took_ns);

@@ -1,11 +1,14 @@
 //! `adaptive` where many threads share a connection: when the sender writes itself, and when messages
 //! gather for the writing thread.
 //!
-//! What leaves together is decided by the writing thread's visits, as iterations decide it in a loop. A few
-//! messages at a time are written by their senders, one by one. Where a burst, or what a visit takes, has
-//! more than so many, the next are held for the thread from the first on. How many are few follows
-//! from two prices, which are measured while the connection is used: what a small write takes, and
-//! how long the thread takes to come when it is told.
+//! A few messages at a time are written by their senders, one by one. Where a burst, or what a visit of the
+//! thread takes, has more than so many, the next are held for it from the first on. How many are few
+//! follows from two prices, which are measured while the connection is used: what a small write takes that
+//! follows another, and how long the thread takes to come when it is told.
+//!
+//! On the senders' core the thread comes when they rest. Where they do not, the next one writes what is
+//! held. Messages that come faster than they can be written one by one are left together for longer; for
+//! whether they do is seen only while none is written, one of many in a row is held to look.
 
 #[cfg(test)]
 mod tests;
@@ -15,15 +18,25 @@ use super::{Moment, Policy, Writer};
 use crate::Reason;
 
 /// Until they are measured: what a small write takes, and how long the thread takes to come.
-const WRITE_NS: u64 = 5_000;
-const WAKE_NS: u64 = 10_000;
-/// The thread's coming costs its price in time, and about as much again in CPU time of both sides.
-const WAKE_SIDES: u64 = 2;
+const WRITE_NS: u64 = 4_000;
+const WAKE_NS: u64 = 5_000;
 /// No more messages than these are few, however dear a wake-up is.
 const MOST_FEW: u64 = 8;
-/// After so many times the price of a wake-up without the thread, though it was told, the next sender
-/// writes: something else has the thread's core.
-const RESCUE_WAKES: u64 = 10;
+/// After so many times the price of a write without one senders have time.
+const REST_WRITES: u64 = 12;
+/// Messages that come within this part of the price of a write after one, or after each other, are a burst.
+const CLOSE_SHARE: u64 = 3;
+/// Of so many messages in a row, each within the price of a write after the one before, one is held.
+const IN_A_ROW: u64 = 64;
+/// After so many times the price of a write without the thread, though it was told, the next sender writes:
+/// nobody rests, and the thread has no core.
+const PATIENT_WRITES: u64 = 2;
+/// Senders keep up with messages whose gaps leave this part of the price of a write beside it.
+const SPARE_SHARE: u64 = 4;
+/// Twice as long each time, as often as this, while messages come faster than they could be written one by
+/// one; and longer at once within a burst, after which its sender may rest.
+const MOST_DOUBLINGS: u32 = 4;
+const DOUBLINGS_IN_BURST: u32 = 2;
 /// How often during that time a sender looks at the clock, at every 64th message at least.
 const LOOKS: u64 = 4;
 const MOST_STEP: u64 = 64;
@@ -33,6 +46,9 @@ pub(in super::super) struct SharedAdaptive {
     /// No message is held longer, as far as the scheduler lets somebody write it.
     most_ns: u64,
     write: Price,
+    /// What the thread's coming takes when senders have time, usually; and at best, when they have not: then
+    /// it waits for them, too, which is not its price.
+    rested_wake: Price,
     wake: Price,
     /// When the thread was told to come for what is held; `None`: it has come.
     told_ns: Option<u64>,
@@ -41,11 +57,21 @@ pub(in super::super) struct SharedAdaptive {
     /// Messages handed over before the burst, and before the batch.
     before_burst: u64,
     before_batch: u64,
+    /// Whether senders had time before the burst.
+    is_rested: bool,
     /// Whether the last burst, or the thread's last visit, had more than a few.
     expects_many: bool,
+    /// Whether the message that comes follows a write: then its receiver need not be woken.
+    follows: bool,
+    /// How many messages have followed one since a rest, or since the last look.
+    in_a_row: u64,
+    /// Whether what a sender wrote in the thread's place had come faster than it could be written one by
+    /// one: then the next messages are held, too.
+    holds_on: bool,
+    /// How often in a row it had come so fast that longer holds make far fewer writes.
+    doublings: u32,
     /// The number of the message whose sender looks at the clock.
     look_at: u64,
-    /// After the price of a write without one a burst has ended: its sender has done something else.
     last_write_ns: u64,
     /// Whether the thread has written since the burst began: its visit ends it.
     has_visited: bool,
@@ -54,26 +80,43 @@ pub(in super::super) struct SharedAdaptive {
 impl Policy for SharedAdaptive {
     /// A message comes while nothing is held: whether its sender is to write it.
     fn on_message(&mut self, at: Moment) -> Option<Reason> {
-        let few = self.few();
         let idle_ns = at.now_ns.saturating_sub(self.last_write_ns);
-        if self.has_visited || idle_ns >= self.write.ns() {
-            self.expects_many = at.messages - self.before_burst > few;
+        self.follows = idle_ns < self.write.ns();
+        if !self.follows {
+            self.in_a_row = 0;
+            self.keep_up();
+        }
+        if self.has_visited || !self.is_close(idle_ns) {
+            self.expects_many = !self.are_few(at.messages - self.before_burst);
             self.before_burst = at.messages;
+            self.is_rested = idle_ns >= REST_WRITES * self.write.ns();
             self.has_visited = false;
         }
-        let is_one_of_few = !self.expects_many && at.messages - self.before_burst < few;
+        if self.holds_on {
+            return None;
+        }
+        self.in_a_row += 1;
+        if self.in_a_row > IN_A_ROW {
+            self.in_a_row = 0;
+            return None;
+        }
+        let is_one_of_few = !self.expects_many && self.are_few(at.messages - self.before_burst + 1);
         is_one_of_few.then_some(Reason::Idle)
     }
 
     fn on_batch(&mut self, messages: u64) {
         self.before_batch = messages;
-        self.look_later(messages);
+        self.look_later(messages, 0, self.step_ns);
     }
 
     /// The writing thread comes.
     fn on_tick(&mut self, at: Moment, _: bool) -> Option<Reason> {
         if let Some(told_ns) = self.told_ns.take() {
-            self.wake.note(at.now_ns.saturating_sub(told_ns));
+            let took_ns = at.now_ns.saturating_sub(told_ns);
+            self.wake.note(took_ns);
+            if self.is_rested {
+                self.rested_wake.note(took_ns);
+            }
         }
         Some(Reason::Tick)
     }
@@ -83,11 +126,19 @@ impl Policy for SharedAdaptive {
     }
 
     fn on_look(&mut self, at: Moment) -> bool {
-        self.look_later(at.messages);
-        let held_ns = at
-            .held_since_ns
-            .map(|since_ns| at.now_ns.saturating_sub(since_ns));
-        held_ns.is_some_and(|held_ns| held_ns >= self.rescue_ns())
+        let Some(since_ns) = at.held_since_ns else {
+            return false;
+        };
+        let held_ns = at.now_ns.saturating_sub(since_ns);
+        let batch = at.messages.saturating_sub(self.before_batch).max(1);
+        let gap_ns = held_ns / (batch - 1).max(1);
+        self.look_later(at.messages, held_ns, gap_ns);
+        let is_overdue = held_ns >= self.patience_ns(gap_ns);
+        if is_overdue {
+            let since_write_ns = at.now_ns.saturating_sub(self.last_write_ns);
+            self.end_look(gap_ns, (since_write_ns + self.write.ns()) / batch);
+        }
+        is_overdue
     }
 
     fn on_leaving(&mut self, at: Moment) {
@@ -101,6 +152,7 @@ impl Policy for SharedAdaptive {
         self.last_write_ns = end_ns;
         if by == Writer::Thread {
             self.has_visited = true;
+            self.keep_up();
             // Where it was told to write the rest of what was taken, its coming was no visit; and
             // where a sender has written a full batch in its place, there may be nothing to come for.
             self.told_ns = None;
@@ -108,7 +160,9 @@ impl Policy for SharedAdaptive {
     }
 
     fn on_small_write(&mut self, took_ns: u64) {
-        self.write.note(took_ns);
+        if self.follows {
+            self.write.note(took_ns);
+        }
     }
 
     fn on_told(&mut self, now_ns: u64) {
@@ -120,32 +174,78 @@ impl SharedAdaptive {
     pub(super) fn new(most_ns: u64) -> Self {
         Self {
             most_ns,
-            write: Price::new(WRITE_NS),
-            wake: Price::new(WAKE_NS),
+            write: Price::median(WRITE_NS),
+            rested_wake: Price::median(WAKE_NS),
+            wake: Price::low(WAKE_NS),
             told_ns: None,
             step_ns: most_ns,
             before_burst: 0,
             before_batch: 0,
+            is_rested: false,
             expects_many: false,
+            follows: false,
+            in_a_row: 0,
+            holds_on: false,
+            doublings: 0,
             look_at: 0,
             last_write_ns: 0,
             has_visited: false,
         }
     }
 
-    /// Up to so many messages at a time are written by their senders: these writes cost no more than one and
-    /// the thread's coming. A visit takes more than these where
-    /// messages come faster than they can be written one by one.
-    fn few(&self) -> u64 {
-        (1 + WAKE_SIDES * self.wake.ns() / self.write.ns()).min(MOST_FEW)
+    /// Whether so many messages at a time cost no more written by their senders, one after the other, than
+    /// left to the thread: the delays of all of them, and the CPU time.
+    fn are_few(&self, burst: u64) -> bool {
+        let write_ns = self.write.ns();
+        let wake = if self.is_rested {
+            self.rested_wake
+        } else {
+            self.wake
+        };
+        let by_senders_ns = (burst + burst * (burst + 1) / 2) * write_ns;
+        let by_thread_ns = (1 + burst) * (write_ns + wake.ns());
+        burst <= MOST_FEW && by_senders_ns <= by_thread_ns
     }
 
-    fn rescue_ns(&self) -> u64 {
-        (RESCUE_WAKES * self.wake.ns()).min(self.most_ns)
+    fn is_close(&self, gap_ns: u64) -> bool {
+        gap_ns < self.write.ns() / CLOSE_SHARE
     }
 
-    fn look_later(&mut self, messages: u64) {
-        let step = self.rescue_ns() / LOOKS / self.step_ns.max(1);
+    /// How long a sender leaves messages, one each `gap_ns`, to the thread.
+    fn patience_ns(&self, gap_ns: u64) -> u64 {
+        let doublings = match self.is_close(gap_ns) {
+            true => self.doublings.max(DOUBLINGS_IN_BURST),
+            false => self.doublings,
+        };
+        ((PATIENT_WRITES << doublings) * self.write.ns()).min(self.most_ns)
+    }
+
+    /// A sender is about to write what the thread has not come for: messages that came one each `gap_ns`, or
+    /// `each_ns` with the time of a write.
+    fn end_look(&mut self, gap_ns: u64, each_ns: u64) {
+        self.follows = false;
+        self.in_a_row = 0;
+        let write_ns = self.write.ns();
+        if each_ns >= write_ns + write_ns / SPARE_SHARE {
+            return self.keep_up();
+        }
+        self.holds_on = true;
+        self.doublings = match gap_ns < write_ns / 2 {
+            true => MOST_DOUBLINGS.min(self.doublings + 1),
+            false => 0,
+        };
+    }
+
+    /// Senders keep up with what comes.
+    fn keep_up(&mut self) {
+        self.holds_on = false;
+        self.doublings = 0;
+    }
+
+    /// A sender looks some times before it writes, and more seldom the longer it does not.
+    fn look_later(&mut self, messages: u64, held_ns: u64, gap_ns: u64) {
+        let within_ns = held_ns.max(PATIENT_WRITES * self.write.ns());
+        let step = within_ns.min(self.most_ns) / LOOKS / gap_ns.max(1);
         self.look_at = messages + step.clamp(1, MOST_STEP);
     }
 }
