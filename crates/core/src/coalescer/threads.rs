@@ -71,12 +71,7 @@ impl Coalescer {
     /// Whether what is held has waited so long for the writing thread that a sender must write it
     /// now, because of [`Reason::Deadline`].
     pub fn is_overdue(&mut self, now_ns: u64) -> bool {
-        let at = self.moment(now_ns);
-        let is_overdue = self.policy.on_look(at) && !self.is_blocked;
-        if is_overdue {
-            self.policy.on_leaving(at);
-        }
-        is_overdue
+        self.policy.on_look(self.moment(now_ns)) && !self.is_blocked
     }
 
     /// The writing thread is about to be told to come: how long it takes is what a wake-up costs.
@@ -95,7 +90,6 @@ impl Coalescer {
     pub fn take(&mut self, spare: Vec<u8>, start_ns: u64) -> Vec<u8> {
         self.close_room();
         let due_ns = self.due_ns();
-        self.policy.on_leaving(self.moment(start_ns));
         self.buffer.record_hold(start_ns, due_ns);
         self.is_blocked = true;
         self.buffer.take(spare)

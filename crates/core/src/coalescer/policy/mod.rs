@@ -72,9 +72,6 @@ pub(super) trait Policy {
         false
     }
 
-    /// What is held is about to be written, for the sake of its time.
-    fn on_leaving(&mut self, _at: Moment) {}
-
     /// A write has ended.
     fn on_written(&mut self, _end_ns: u64, _messages: u64, _by: Writer) {}
 
@@ -199,10 +196,6 @@ impl Policy for AnyPolicy {
 
     fn on_look(&mut self, at: Moment) -> bool {
         each_policy!(self, policy => policy.on_look(at))
-    }
-
-    fn on_leaving(&mut self, at: Moment) {
-        each_policy!(self, policy => policy.on_leaving(at))
     }
 
     fn on_written(&mut self, end_ns: u64, messages: u64, by: Writer) {

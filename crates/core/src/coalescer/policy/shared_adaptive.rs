@@ -52,8 +52,6 @@ pub(in super::super) struct SharedAdaptive {
     wake: Price,
     /// When the thread was told to come for what is held; `None`: it has come.
     told_ns: Option<u64>,
-    /// Mean gap between the messages of the last batch; before the first so long that each sender looks.
-    step_ns: u64,
     /// Messages handed over before the burst, and before the batch.
     before_burst: u64,
     before_batch: u64,
@@ -106,7 +104,8 @@ impl Policy for SharedAdaptive {
 
     fn on_batch(&mut self, messages: u64) {
         self.before_batch = messages;
-        self.look_later(messages, 0, self.step_ns);
+        // The second message's sender looks first.
+        self.look_at = messages + 2;
     }
 
     /// The writing thread comes.
@@ -132,20 +131,14 @@ impl Policy for SharedAdaptive {
         let held_ns = at.now_ns.saturating_sub(since_ns);
         let batch = at.messages.saturating_sub(self.before_batch).max(1);
         let gap_ns = held_ns / (batch - 1).max(1);
-        self.look_later(at.messages, held_ns, gap_ns);
+        self.look_later(at.messages, batch, held_ns, gap_ns);
         let is_overdue = held_ns >= self.patience_ns(gap_ns);
         if is_overdue {
             let since_write_ns = at.now_ns.saturating_sub(self.last_write_ns);
-            self.end_look(gap_ns, (since_write_ns + self.write.ns()) / batch);
+            let each_ns = (since_write_ns + self.write.ns()) / batch;
+            self.end_look(at.messages, gap_ns, each_ns);
         }
         is_overdue
-    }
-
-    fn on_leaving(&mut self, at: Moment) {
-        if let Some(since_ns) = at.held_since_ns {
-            let batch = at.messages.saturating_sub(self.before_batch).max(1);
-            self.step_ns = at.now_ns.saturating_sub(since_ns) / batch;
-        }
     }
 
     fn on_written(&mut self, end_ns: u64, _: u64, by: Writer) {
@@ -178,7 +171,6 @@ impl SharedAdaptive {
             rested_wake: Price::median(WAKE_NS),
             wake: Price::low(WAKE_NS),
             told_ns: None,
-            step_ns: most_ns,
             before_burst: 0,
             before_batch: 0,
             is_rested: false,
@@ -222,11 +214,13 @@ impl SharedAdaptive {
 
     /// A sender is about to write what the thread has not come for: messages that came one each `gap_ns`, or
     /// `each_ns` with the time of a write.
-    fn end_look(&mut self, gap_ns: u64, each_ns: u64) {
+    fn end_look(&mut self, messages: u64, gap_ns: u64, each_ns: u64) {
         self.follows = false;
         self.in_a_row = 0;
         let write_ns = self.write.ns();
         if each_ns >= write_ns + write_ns / SPARE_SHARE {
+            self.before_burst = messages;
+            self.expects_many = false;
             return self.keep_up();
         }
         self.holds_on = true;
@@ -242,10 +236,11 @@ impl SharedAdaptive {
         self.doublings = 0;
     }
 
-    /// A sender looks some times before it writes, and more seldom the longer it does not.
-    fn look_later(&mut self, messages: u64, held_ns: u64, gap_ns: u64) {
-        let within_ns = held_ns.max(PATIENT_WRITES * self.write.ns());
-        let step = within_ns.min(self.most_ns) / LOOKS / gap_ns.max(1);
-        self.look_at = messages + step.clamp(1, MOST_STEP);
+    /// A sender looks some times before it writes, and more seldom the longer it does not; but before there are twice
+    /// as many messages, for the next ones may come more slowly.
+    fn look_later(&mut self, messages: u64, batch: u64, held_ns: u64, gap_ns: u64) {
+        let held_ns = held_ns.max(PATIENT_WRITES * self.write.ns());
+        let step = held_ns.min(self.most_ns) / LOOKS / gap_ns.max(1);
+        self.look_at = messages + step.clamp(1, batch.min(MOST_STEP));
     }
 }

@@ -13,13 +13,15 @@ struct Connection {
 impl Connection {
     const WRITE_NS: u64 = 4_000;
     const WAKE_NS: u64 = 6_000;
-    const FEW: u64 = 1 + 2 * Self::WAKE_NS / Self::WRITE_NS;
+    /// Four would take 56 µs of delay and CPU time written one by one, and 50 µs left to the thread.
+    const FEW: u64 = 3;
 
     fn new() -> Self {
         let mut adaptive = SharedAdaptive::new(LONG_NS);
         for _ in 0..50 {
             adaptive.write.note(Self::WRITE_NS);
             adaptive.wake.note(Self::WAKE_NS);
+            adaptive.rested_wake.note(Self::WAKE_NS);
         }
         Self {
             adaptive,
@@ -52,7 +54,6 @@ impl Connection {
                         .on_tick(self.moment(Some(since_ns)), true)
                         .is_some()
                 );
-                self.adaptive.on_leaving(self.moment(Some(since_ns)));
                 self.now_ns += Self::WRITE_NS;
                 self.adaptive.on_written(self.now_ns, 0, Writer::Thread);
                 return written;
@@ -65,15 +66,45 @@ impl Connection {
         burst
     }
 
+    /// Messages come, one each `gap_ns`, that the thread does not come for, until a sender writes them. Returns how
+    /// long they were held, and how often a sender has looked.
+    fn rescue(&mut self, gap_ns: u64) -> (u64, u64) {
+        self.adaptive.on_batch(self.messages);
+        self.messages += 1;
+        let since_ns = self.now_ns;
+        for looks in 1.. {
+            while self.messages < self.adaptive.look_at() {
+                self.messages += 1;
+                self.now_ns += gap_ns;
+            }
+            if self.adaptive.on_look(self.moment(Some(since_ns))) {
+                let held_ns = self.now_ns - since_ns;
+                self.now_ns += Self::WRITE_NS;
+                let of_batch = true;
+                self.adaptive
+                    .on_written(self.now_ns, 0, Writer::Sender { of_batch });
+                return (held_ns, looks);
+            }
+            self.messages += 1;
+            self.now_ns += gap_ns;
+        }
+        unreachable!("it is written at some time")
+    }
+
     fn rest(&mut self, ns: u64) {
         self.now_ns += ns;
+    }
+
+    /// As far as how many messages are few.
+    fn few(&self) -> u64 {
+        (1..).take_while(|&it| self.adaptive.are_few(it)).count() as u64
     }
 }
 
 #[test]
 fn messages_that_come_singly_are_written_by_their_senders() {
     let mut connection = Connection::new();
-    for _ in 0..100 {
+    for _ in 0..200 {
         assert_eq!(connection.burst(1), 1);
         connection.rest(Connection::WRITE_NS);
     }
@@ -115,14 +146,51 @@ fn what_comes_faster_than_it_can_be_written_stays_with_the_thread() {
 
 #[test]
 fn more_messages_are_few_where_a_wake_up_is_dearer_and_never_more_than_eight() {
-    for (wake_ns, few) in [(1_000, 1), (9_000, 5), (100_000, MOST_FEW)] {
+    for (wake_ns, few) in [(1_000, 1), (9_000, 4), (100_000, MOST_FEW)] {
         let mut connection = Connection::new();
-        for _ in 0..200 {
-            connection.adaptive.on_told(connection.now_ns);
-            connection.rest(wake_ns);
-            let _ = connection.adaptive.on_tick(connection.moment(None), true);
+        for _ in 0..500 {
+            connection.adaptive.wake.note(wake_ns);
         }
-        assert_eq!(connection.adaptive.few(), few, "{wake_ns}");
+        assert_eq!(connection.few(), few, "{wake_ns}");
+        // After a rest the other price decides.
+        connection.rest(LONG_NS);
+        connection.burst(1);
+        assert_eq!(connection.few(), Connection::FEW);
+    }
+}
+
+#[test]
+fn what_the_threads_coming_takes_while_senders_are_busy_is_no_price_of_it_when_they_have_time() {
+    let mut connection = Connection::new();
+    connection.burst(1);
+    let before_ns = connection.adaptive.rested_wake.ns();
+    for is_busy in [true, false] {
+        let gap_ns = if is_busy { 2_000 } else { LONG_NS };
+        connection.rest(gap_ns);
+        connection.burst(1);
+        connection.adaptive.on_told(connection.now_ns);
+        connection.rest(LONG_NS);
+        let _ = connection.adaptive.on_tick(connection.moment(None), true);
+        let is_same = connection.adaptive.rested_wake.ns() == before_ns;
+        assert_eq!(is_same, is_busy);
+    }
+}
+
+#[test]
+fn a_write_is_priced_only_where_it_follows_another_and_its_receiver_is_awake() {
+    let mut connection = Connection::new();
+    let before_ns = connection.adaptive.write.ns();
+    for (gap_ns, is_priced) in [(LONG_NS, false), (0, true)] {
+        connection.rest(gap_ns);
+        assert!(
+            connection
+                .adaptive
+                .on_message(connection.moment(None))
+                .is_some()
+        );
+        connection.adaptive.on_small_write(50_000);
+        connection.adaptive.on_written(connection.now_ns, 0, SENDER);
+        assert_eq!(connection.adaptive.write.ns() != before_ns, is_priced);
     }
 }
 
@@ -148,48 +216,59 @@ fn a_wake_up_is_timed_from_the_telling_and_only_where_the_thread_looks_at_what_i
     assert_eq!(connection.adaptive.wake.ns(), before_ns);
 }
 
-/// How long a message is held that the thread does not come for, while others come each microsecond, and
-/// how often a sender has looked.
-fn rescued_after(adaptive: &mut SharedAdaptive) -> (u64, u64) {
-    adaptive.on_batch(0);
-    let mut looks = 0;
-    for messages in 1.. {
-        let now_ns = LONG_NS + 1_000 * messages;
-        if messages >= adaptive.look_at() {
-            looks += 1;
-            let at = Moment {
-                now_ns,
-                messages,
-                held_since_ns: Some(LONG_NS),
-                is_blocked: false,
-            };
-            if adaptive.on_look(at) {
-                return (now_ns - LONG_NS, looks);
-            }
-        }
-    }
-    unreachable!("it is rescued at some time")
+#[test]
+fn who_sends_writes_what_the_writing_thread_does_not_come_for_in_the_time_of_two_writes() {
+    let mut connection = Connection::new();
+    connection.burst(1);
+    connection.rest(5_000);
+    let (held_ns, _) = connection.rescue(5_000);
+    assert_eq!(held_ns, 10_000);
+    // Messages so far apart could have been written one by one.
+    connection.rest(1_000);
+    assert_eq!(connection.burst(1), 1);
 }
 
 #[test]
-fn who_sends_writes_what_the_writing_thread_does_not_come_for() {
-    let rescue_ns = RESCUE_WAKES * WAKE_NS;
-    let mut adaptive = SharedAdaptive::new(LONG_NS);
-    // A batch before it, of messages as close together, tells how often to look.
-    adaptive.on_batch(0);
-    adaptive.on_leaving(Moment {
-        now_ns: LONG_NS + 10_000,
-        messages: 10,
-        held_since_ns: Some(LONG_NS),
-        is_blocked: false,
-    });
-    let (held_ns, looks) = rescued_after(&mut adaptive);
-    assert!((rescue_ns..2 * rescue_ns).contains(&held_ns), "{held_ns}");
+fn a_burst_that_the_thread_does_not_come_for_is_left_to_it_longer_and_looked_at_a_few_times() {
+    let mut connection = Connection::new();
+    connection.rescue(200);
+    let (held_ns, looks) = connection.rescue(200);
+    assert!((32_000..48_000).contains(&held_ns), "{held_ns}");
     assert!(looks < 20, "{looks}");
 }
 
 #[test]
+fn messages_that_always_come_faster_than_they_can_be_written_are_held_twice_as_long_each_time() {
+    let mut connection = Connection::new();
+    for _ in 0..IN_A_ROW {
+        assert_eq!(connection.burst(1), 1);
+        connection.rest(1_600);
+    }
+    // One of so many in a row is held to look whether they do.
+    for writes in [2, 4, 8, 16, 32, 32] {
+        assert!(
+            connection
+                .adaptive
+                .on_message(connection.moment(None))
+                .is_none()
+        );
+        let (held_ns, _) = connection.rescue(1_600);
+        let patience_ns = writes * Connection::WRITE_NS;
+        assert!(
+            (patience_ns..2 * patience_ns).contains(&held_ns),
+            "{held_ns}"
+        );
+        connection.rest(1_600);
+    }
+    // A rest ends it: the thread comes for the first message, and what follows is few again.
+    connection.rest(Connection::WRITE_NS);
+    assert_eq!([connection.burst(1), connection.burst(1)], [0, 1]);
+}
+
+#[test]
 fn no_sender_waits_longer_for_the_thread_than_the_bound() {
-    let (held_ns, _) = rescued_after(&mut SharedAdaptive::new(7_000));
+    let mut connection = Connection::new();
+    connection.adaptive.most_ns = 7_000;
+    let (held_ns, _) = connection.rescue(1_000);
     assert_eq!(held_ns, 7_000);
 }
