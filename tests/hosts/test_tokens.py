@@ -23,8 +23,9 @@ from tests.hosts.test_control_traffic import BEGIN, RECEIVE, SEND
 
 from tinygram.strategies import Strategy
 from tinygram_bench import _native
+from tinygram_bench.tls.certificates import ELSEWHERE
 from tinygram_bench.workloads.echo import order as echo
-from tinygram_bench.workloads.echo.servers import SERVERS
+from tinygram_bench.workloads.echo.servers import SERVERS, Server
 from tinygram_bench.workloads.rr import order as rr
 from tinygram_bench.workloads.sizes import order as sizes
 
@@ -54,19 +55,22 @@ def rr_order(runtime: str) -> object:
     )
 
 
-def echo_order(runtime: str, implementation: str, server: str) -> object:
+def echo_order(server: Server, has_tls: bool) -> object:
     return order_of(
         echo.ServerOrder(
-            runtime=runtime,
-            implementation=implementation,
-            server=server,
-            strategy=Strategy("nodelay" if implementation != "tinygram" else "adaptive", None),
+            runtime=server.runtime,
+            implementation=server.implementation,
+            server=server.name,
+            strategy=Strategy(
+                "nodelay" if server.implementation != "tinygram" else "adaptive", None
+            ),
             reply=echo.PER_READ,
             message_bytes=5,
             buffer_bytes=1_000,
             fault=None,
             connections=2,
             congestion_control="reno",
+            tls=ELSEWHERE if has_tls else None,
         )
     )
 
@@ -85,12 +89,13 @@ ACCEPTING: dict[str, tuple[str, int, object]] = {
         for name in ("native", "asyncio", "uvloop")
     },
     **{
-        f"echo {each.runtime}/{each.implementation}/{each.name}": (
+        f"echo {each.runtime}/{each.implementation}/{each.name}{' over TLS' * has_tls}": (
             f"{WORKLOADS}.echo.server",
             0,
-            echo_order(each.runtime, each.implementation, each.name),
+            echo_order(each, has_tls),
         )
         for each in SERVERS_HERE
+        for has_tls in ((False, True) if each.has_tls else (False,))
     },
     "sizes": (
         f"{WORKLOADS}.sizes.server",

@@ -228,9 +228,7 @@ def _echo_server(order: echo.ServerOrder, here: Here) -> echo.ServerOrder:
     if order.fault is not None:
         _check_known("fault", order.fault, chosen.faults)
     _check_control(order.congestion_control)
-    filled_in = _filled_in(replace(order, tls=_own_identity(order.tls)), here)
-    # Event loops begin TLS with the first byte that comes.
-    return filled_in if order.tls is None else replace(filled_in, token=None)
+    return _filled_in(replace(order, tls=_own_identity(order.tls)), here)
 
 
 def _sizes_server(order: sizes.ServerOrder, here: Here) -> sizes.ServerOrder:

@@ -84,8 +84,7 @@ class AskUsed(Value, frozen=True, tag=True):
 class Welcome(Value, frozen=True, tag=True):
     """The server's first line to a client that it serves: the environment of its host.
 
-    `token`: drawn for this control connection; its data connections begin with it, but for those of
-    `echo --tls`.
+    `token`: drawn for this control connection; its data connections begin with it.
     """
 
     environment: dict[str, Any]

@@ -128,7 +128,7 @@ class Echo(TakesTurns):
             polls=case.placement == "apart" and self.server_address(case) is None,
             congestion_control=asked.congestion_control,
             own_host=turn.link.client_host if is_ours else None,
-            token=_token(turn),
+            token=turn.link.token,
             slices=slices,
             certificate=turn.stage.certificate() if asked.tls else None,
         )
@@ -188,11 +188,6 @@ def _collected(turn: Turn, warm: _Warm, sliced: Sliced | None = None) -> Exchang
     return Exchanged(assembled(turn.case, turn.round, order, report, found), report.start_ns)
 
 
-def _token(turn: Turn) -> bytes | None:
-    """What connections begin with; event loops begin TLS with the first byte that comes."""
-    return None if EchoParameters.of(turn.case).tls else turn.link.token
-
-
 def _start_ours(turn: Turn) -> Address:
     case, link = turn.case, turn.link
     asked = EchoParameters.of(case)
@@ -212,7 +207,7 @@ def _start_ours(turn: Turn) -> Address:
             congestion_control=asked.congestion_control,
             host=link.far_address,
             client_host=link.client_host,
-            token=_token(turn),
+            token=turn.link.token,
             tls=turn.stage.far_identity() if asked.tls else None,
         )
     )

@@ -40,5 +40,4 @@ def serve(service: Service) -> None:
 
 
 async def _serve(service: Service) -> None:
-    server = await service.create_server(lambda: Echo(service))
-    await server.serve_forever()
+    await service.serve(lambda: Echo(service))

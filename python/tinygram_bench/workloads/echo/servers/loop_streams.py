@@ -49,5 +49,4 @@ async def _serve(service: Service) -> None:
         finally:
             writer.close()
 
-    server = await service.create_server(lambda: _Connection(service, echo))
-    await server.serve_forever()
+    await service.serve(lambda: _Connection(service, echo))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Protocol
 
 import tinygram
@@ -58,8 +60,13 @@ class Service:
     def is_stranger(self, connection: Connection, peer: tuple[str, int] | None) -> bool:
         """Whether a new connection from `peer` is another program's; if so, count it.
 
-        Close it then. It is to be asked before anything is read.
+        Close it then. It is to be asked before anything is read; over TLS an event loop's
+        connections have been asked before the handshake.
         """
+        return self.tls is None and self.is_others(connection, peer)
+
+    def is_others(self, connection: Connection, peer: tuple[str, int] | None) -> bool:
+        """The same of a connection that was just accepted, over TLS, too."""
         is_other = not self._client.admits(connection.fileno(), peer and peer[0])
         self._strangers += is_other
         return is_other
@@ -76,18 +83,55 @@ class Service:
             return _whole
         return Messages(self.order.message_bytes).cut
 
-    async def create_server(
-        self, make_protocol: Callable[[], asyncio.BaseProtocol]
-    ) -> asyncio.AbstractServer:
-        """A server of the running loop, whose transports are those of the implementation."""
-        loop, listener = asyncio.get_running_loop(), self.listening()
+    async def serve(self, make_protocol: Callable[[], asyncio.BaseProtocol]) -> None:
+        """Serve on the running loop, for ever; the transports are those of the implementation."""
+        listener = self.listening()
+        if self.tls is None:
+            await self._serve_plain(listener, make_protocol)
+        else:
+            await self._serve_encrypted(listener, self.tls, make_protocol)
+
+    async def _serve_plain(
+        self, listener: socket.socket, make_protocol: Callable[[], asyncio.BaseProtocol]
+    ) -> None:
+        loop = asyncio.get_running_loop()
         if self.order.implementation == "aiofastnet":
             import aiofastnet
 
-            return await aiofastnet.create_server(
-                loop, make_protocol, sock=listener, backlog=BACKLOG, ssl=self.tls
+            server = await aiofastnet.create_server(
+                loop, make_protocol, sock=listener, backlog=BACKLOG
             )
-        return await loop.create_server(make_protocol, sock=listener, backlog=BACKLOG, ssl=self.tls)
+        else:
+            server = await loop.create_server(make_protocol, sock=listener, backlog=BACKLOG)
+        await server.serve_forever()
+
+    async def _serve_encrypted(
+        self,
+        listener: socket.socket,
+        tls: ssl.SSLContext,
+        make_protocol: Callable[[], asyncio.BaseProtocol],
+    ) -> None:
+        """Accept connections here: what tells whose they are comes before the handshake."""
+        loop = asyncio.get_running_loop()
+        listener.setblocking(False)
+
+        async def encrypt(sock: socket.socket) -> None:
+            # The client that does not end its handshake reports it.
+            with suppress(OSError):
+                if self.order.implementation == "aiofastnet":
+                    import aiofastnet
+
+                    await aiofastnet.connect_accepted_socket(loop, make_protocol, sock, ssl=tls)
+                else:
+                    await loop.connect_accepted_socket(make_protocol, sock, ssl=tls)
+
+        async with asyncio.TaskGroup() as handshakes:
+            while True:
+                sock, peer = await loop.sock_accept(listener)
+                if self.is_others(sock, peer):
+                    sock.close()
+                else:
+                    handshakes.create_task(encrypt(sock))
 
     def make_loop(self) -> asyncio.AbstractEventLoop:
         """An event loop of the runtime; the library's is the same but for its transports."""

@@ -24,7 +24,7 @@ def serve(service: Service, echo: Echo) -> None:
     with ThreadPoolExecutor(service.order.connections) as pool:
         while True:
             sock, peer = listener.accept()
-            if service.is_stranger(sock, peer):
+            if service.is_others(sock, peer):
                 sock.close()
                 continue
             pool.submit(_serve_one, service, sock, echo).add_done_callback(_end_with_failure)
