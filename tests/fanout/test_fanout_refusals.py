@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import resource
-import sys
 
 import pytest
-
-from tinygram_bench.cli import main
+from tests.support.command import refusal
 
 WRONG = [
     (("--subscribers", "0"), ("--subscribers 0", "1 … 10000")),
@@ -35,22 +33,14 @@ def test_one_line_names_the_value_and_the_remedy(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(sys, "argv", ["tinygram", "fanout", *words])
-    with pytest.raises(SystemExit, match=r"^2$"):
-        main()
-    told = capsys.readouterr().err
+    told = refusal(("fanout", *words), capsys, monkeypatch)
     assert all(each in told for each in said), told
-    assert len(told.splitlines()) == 1
 
 
 def test_more_subscribers_than_descriptors_are_refused_with_the_limit(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (256, 1024))
-    monkeypatch.setattr(sys, "argv", ["tinygram", "fanout", "--subscribers", "1000"])
-    with pytest.raises(SystemExit, match=r"^2$"):
-        main()
-    told = capsys.readouterr().err
-    assert len(told.splitlines()) == 1
+    told = refusal(("fanout", "--subscribers", "1000"), capsys, monkeypatch)
     for each in ("--subscribers 1000 needs 2100 descriptors", "1024", "ulimit -Hn 2100", "462"):
         assert each in told

@@ -10,8 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.support.processes import Started
 from tests.support.waiting import GONE_S, wait_until
+
+from tinygram_bench.cli import main
 
 
 @dataclass(frozen=True)
@@ -101,6 +104,18 @@ class Command(Started):
             lambda: f"nothing is left of {self.processes()}, {list(self.temporary.iterdir())}",
         )
         assert [path.name for path in self.folder.glob(".tinygram-*")] == []
+
+
+def refusal(
+    words: Sequence[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> str:
+    """The one line in which `tinygram WORDS` is refused, in this process; its exit status is 2."""
+    monkeypatch.setattr(sys, "argv", ["tinygram", *words])
+    with pytest.raises(SystemExit, match=r"^2$"):
+        main()
+    told = capsys.readouterr().err
+    assert len(told.splitlines()) == 1, told
+    return told
 
 
 def run_once(folder: Path, subcommand: str, *arguments: object) -> Done:

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.command import Done, run_once
+from tests.support.command import Done, refusal, run_once
 from tests.support.plans.stream import planned
 
 from tinygram_bench import _native
-from tinygram_bench.cli import main
 from tinygram_bench.loads.source import message_pool
 from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.ways import runtimes
@@ -127,7 +126,7 @@ def test_one_line_names_the_value_and_the_remedy(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    told = refusal(words, capsys, monkeypatch)
+    told = refusal(("stream", *words), capsys, monkeypatch)
     assert all(each in told for each in said), told
 
 
@@ -135,17 +134,6 @@ def test_more_connections_than_descriptors_are_refused_with_the_limit(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (256, 1024))
-    told = refusal(("--connections", "1000"), capsys, monkeypatch)
+    told = refusal(("stream", "--connections", "1000"), capsys, monkeypatch)
     for each in ("--connections 1000 needs 2100 descriptors", "RLIMIT_NOFILE", "ulimit -Hn 2100"):
         assert each in told
-
-
-def refusal(
-    words: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> str:
-    monkeypatch.setattr("sys.argv", ["tinygram", "stream", *words])
-    with pytest.raises(SystemExit, match=r"^2$"):
-        main()
-    told = capsys.readouterr().err
-    assert len(told.splitlines()) == 1
-    return told

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import resource
 from pathlib import Path
-from typing import Any
 
 import pytest
-from tests.support.command import Done, run_once
+from tests.support.command import Done, refusal, run_once
 
-from tinygram_bench.cli import main
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import RrParameters
 from tinygram_bench.statistics.workloads.rr import compared_pairs
@@ -173,7 +171,7 @@ def test_one_line_names_the_value_and_the_remedy(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    told = refusal(words, capsys, monkeypatch)
+    told = refusal(("rr", *words), capsys, monkeypatch)
     assert all(each in told for each in said), told
 
 
@@ -181,17 +179,6 @@ def test_more_connections_than_descriptors_are_refused_with_the_limit(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (256, 1024))
-    told = refusal(("--connections", "1000"), capsys, monkeypatch)
+    told = refusal(("rr", "--connections", "1000"), capsys, monkeypatch)
     for each in ("--connections 1000 needs 2100 descriptors", "RLIMIT_NOFILE", "ulimit -Hn 2100"):
         assert each in told
-
-
-def refusal(
-    words: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> str:
-    monkeypatch.setattr("sys.argv", ["tinygram", "rr", *words])
-    with pytest.raises(SystemExit, match=r"^2$"):
-        main()
-    told: Any = capsys.readouterr().err
-    assert len(told.splitlines()) == 1
-    return str(told)

@@ -7,8 +7,6 @@ from tinygram_bench.model.value import Value
 from tinygram_bench.runs.sliced import Values
 from tinygram_bench.runs.slices import Slices
 
-RING = "io_uring"
-"""The name of the publisher by io_uring(7)."""
 WARM_UP = 8
 """Publications that go before the measured ones."""
 

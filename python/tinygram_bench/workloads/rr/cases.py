@@ -213,16 +213,15 @@ def _ways(options: RrOptions, connections: str, tls: bool) -> list[tuple[str, st
         raise UsageError(f"--runtime {asked[0]!r} has none {wanted}: there are {', '.join(there)}")
     texts = options.strategies or (_USUAL_ON_MANY if is_many else STRATEGIES)
     strategies = {text: parse_strategy(text) for text in texts}
-    for text, strategy in strategies.items():
-        if not any(there[runtime].supports(strategy) for runtime in runtimes):
+    for text in options.strategies or ():
+        if not any(there[runtime].supports(strategies[text]) for runtime in runtimes):
             others = "; ".join(
                 f"{runtime}: {', '.join(known.strategies)}" for runtime, known in there.items()
             )
-            if options.strategies:
-                raise UsageError(
-                    f"--strategy {text!r} is none of callers on {', '.join(runtimes)}: there are "
-                    f"{others}"
-                )
+            raise UsageError(
+                f"--strategy {text!r} is none of callers on {', '.join(runtimes)}: there are "
+                f"{others}"
+            )
     return [
         (runtime, str(strategy))
         for runtime in runtimes

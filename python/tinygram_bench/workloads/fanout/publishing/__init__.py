@@ -14,9 +14,8 @@ from typing import cast
 from tinygram.strategies import Strategy
 from tinygram_bench.host.packages import missing
 from tinygram_bench.model.strategies import parse_strategy
-from tinygram_bench.ways.runtimes import LIBRARY, without_io_uring
+from tinygram_bench.ways.runtimes import IO_URING, LIBRARY, without_io_uring
 from tinygram_bench.workloads.fanout.job import Job
-from tinygram_bench.workloads.fanout.order import RING
 
 Publish = Callable[[Job], None]
 
@@ -39,7 +38,7 @@ class Publisher:
 
     def missing(self) -> str | None:
         """Why it cannot run here; None when it can."""
-        return (without_io_uring() if self.name == RING else None) or missing(self.requires)
+        return (without_io_uring() if self.name == IO_URING else None) or missing(self.requires)
 
     def supports(self, strategy: Strategy) -> bool:
         """Whether the strategy makes sense here, whatever its duration."""
@@ -70,7 +69,7 @@ PUBLISHERS = (
     *_of_event_loop("asyncio"),
     *_of_event_loop("uvloop", ("uvloop",)),
     Publisher("native", "tinygram", "epoll", "native", _BY_HAND),
-    Publisher("native", "tinygram", RING, "native", _BY_HAND),
+    Publisher("native", "tinygram", IO_URING, "native", _BY_HAND),
 )
 """In the order of the tables."""
 

@@ -6,14 +6,15 @@ import socket
 import time
 
 from tinygram_bench import _native
+from tinygram_bench.ways.runtimes import IO_URING
 from tinygram_bench.workloads.fanout.job import Job
-from tinygram_bench.workloads.fanout.order import RING, WARM_UP
+from tinygram_bench.workloads.fanout.order import WARM_UP
 
 
 def publish(job: Job) -> None:
     order = job.order
     fds = [sock.fileno() for sock in job.sockets]
-    publisher = _native.NativePublisher(fds, order.server == RING)
+    publisher = _native.NativePublisher(fds, order.server == IO_URING)
     job.calls = publisher.calls
     began_ns = time.monotonic_ns()
     publisher.warm_up(job.publications, WARM_UP, order.patience_ns)
