@@ -61,6 +61,14 @@ def test_a_program_that_computes_spends_its_time_between_writes(library: Countin
     assert counters["program_cpu_ns"] > 3 * counters["write_cpu_ns"]
 
 
+def test_the_split_is_the_one_that_the_program_finds_by_its_own_clock(library: Counting) -> None:
+    found = told(library, "split")
+    writes_ns, all_ns = found["own_write_cpu_ns"], found["cpu_ns"]
+    counters = found["counters"]
+    assert counters["write_cpu_ns"] == pytest.approx(writes_ns, rel=0.3)
+    assert counters["program_cpu_ns"] == pytest.approx(all_ns - writes_ns, rel=0.06)
+
+
 def test_a_wait_for_the_interpreters_lock_is_a_wait(library: Counting) -> None:
     found = told(library, "contend")
     assert found["counts"][0] % CONTENDED == 0
